@@ -1,10 +1,9 @@
-//! Reads `.env` documents from standard input and prints what the reader makes
-//! of each as one line of JSON. It exists for `tests/oracle/dotenv_oracle.py`,
-//! so that the product needs no hidden command; it prints values, so it must
-//! not become one.
+//! Reads `.env` documents from standard input and prints the parsed result of each as one
+//! line of JSON. `tests/oracle/dotenv_oracle.py` uses it, so that the program needs no hidden
+//! command. It prints values, so it must stay outside the program.
 //!
-//! A document is two blocks, each a length (four bytes, little-endian) and as
-//! many bytes: the environment as a JSON object, then the `.env` text.
+//! A document is two blocks, each with its length (four bytes, little-endian) before its
+//! bytes: the environment as a JSON object, then the `.env` text.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -26,7 +25,7 @@ fn main() -> io::Result<()> {
         let outcome = dotenv::parse_bytes(&document, &|name| environment.get(name).cloned());
         let line = match outcome {
             Ok(read) => describe(&read),
-            Err(fault) => json!({"refused": fault.line, "message": fault.message}),
+            Err(problem) => json!({"refused": problem.line, "message": problem.message}),
         };
         writeln!(output, "{line}")?;
     }
@@ -39,7 +38,7 @@ fn describe(read: &Dotenv) -> Value {
         .iter()
         .map(|variable| json!([variable.name, variable.value, variable.line]))
         .collect();
-    let faults: Vec<Value> =
-        read.faults.iter().map(|fault| json!([fault.line, fault.message])).collect();
-    json!({"variables": variables, "faults": faults})
+    let problems: Vec<Value> =
+        read.problems.iter().map(|problem| json!([problem.line, problem.message])).collect();
+    json!({"variables": variables, "problems": problems})
 }

@@ -1,8 +1,8 @@
-//! Reads skills' documents from standard input and prints what the reader of
-//! frontmatter makes of each as one line of JSON. It exists for
-//! `tests/oracle/yaml_oracle.py`, so that the product needs no hidden command.
+//! Reads skill documents from standard input and prints the parsed frontmatter of each as one
+//! line of JSON. `tests/oracle/yaml_oracle.py` uses it, so that the program needs no hidden
+//! command.
 //!
-//! A document is a length (four bytes, little-endian) and as many bytes.
+//! A document is its length (four bytes, little-endian) and its bytes.
 
 use std::io::{self, BufReader, BufWriter, Write};
 
@@ -38,12 +38,12 @@ fn main() -> io::Result<()> {
     output.flush()
 }
 
-/// What the strict reader alone makes of the YAML between the lines of dashes:
-/// its value, or the rule that it breaks. Null where there is no such YAML.
+/// The result of the strict YAML parser alone: the value, or the violated rule. Null if there
+/// is no YAML between lines of dashes.
 fn strict(document: &[u8]) -> Value {
     let block = std::str::from_utf8(document).ok().and_then(|text| {
         let start = fence::find_opening(text)?;
-        let (end, _) = fence::find_fence(text, start, "---", true)?;
+        let (end, _) = fence::find_closing_line(text, start, "---", true)?;
         Some(yaml::normalize(&text[start..end]))
     });
     match block.map(|text| yaml::parse(&text)) {

@@ -1,37 +1,37 @@
-//! The endpoint's address: tidied, checked, joined.
+//! The endpoint's address: parses what the user wrote, checks it and builds URLs.
 //!
-//! People paste addresses with quotes, slashes and `/chat/completions` at the
-//! end; all of that is put right. Nothing is added to the path that the user
-//! did not write, and a query string (Azure's `api-version`) stays.
+//! Quotes, trailing slashes and a trailing `/chat/completions` are removed, since
+//! users paste them. Nothing is added to the path, and a query string (Azure's
+//! `api-version`) is kept.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The path of the call that this program lives by.
+/// Path of a chat request, below the base address.
 const CHAT_COMPLETIONS: &str = "/chat/completions";
 
 /// A base address such as `https://api.openai.com/v1`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     encrypted: bool,
-    /// Host and port as written.
+    /// Host and port, as the user wrote them.
     authority: String,
-    /// Empty, or beginning with a slash and not ending with one.
+    /// Empty, or starts with a slash and does not end with one.
     path: String,
     /// Without the question mark.
     query: Option<String>,
 }
 
 impl Address {
-    /// Reads an address, or says what is wrong with it.
+    /// Parses an address, or returns why it is invalid.
     pub fn parse(text: &str) -> Result<Address, String> {
         let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let text = text.trim_matches(is_wrapping);
         if let Some(odd) = text.chars().find(|c| c.is_control() || c.is_whitespace()) {
-            return Err(format!("it holds the character {odd:?}"));
+            return Err(format!("it contains the character {odd:?}"));
         }
         let (scheme, rest) =
-            text.split_once("://").ok_or("it lacks https:// or http:// at its beginning")?;
+            text.split_once("://").ok_or("it does not start with https:// or http://")?;
         let encrypted = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,
             "http" => false,
@@ -49,39 +49,39 @@ impl Address {
         let path = path.trim_end_matches('/');
         let path = path.strip_suffix(CHAT_COMPLETIONS).unwrap_or(path).trim_end_matches('/');
         if !path.is_ascii() || query.as_ref().is_some_and(|query| !query.is_ascii()) {
-            return Err("it holds characters that must be percent-encoded".into());
+            return Err("it contains characters that must be percent-encoded".into());
         }
         Ok(Address { encrypted, authority: authority.into(), path: path.into(), query })
     }
 
-    /// Where chat completions are asked for.
-    pub fn chat_completions(&self) -> String {
+    /// URL of chat requests.
+    pub fn chat_completions_url(&self) -> String {
         self.join(CHAT_COMPLETIONS)
     }
 
-    /// Where the endpoint lists its models.
-    pub fn models(&self) -> String {
+    /// URL of the endpoint's list of models.
+    pub fn models_url(&self) -> String {
         self.join("/models")
     }
 
-    /// A path of the server itself, which serves its own interface beside
-    /// `/v1`. It begins with a slash.
-    pub fn beside(&self, path: &str) -> String {
+    /// URL of a path on the server itself, next to `/v1`. `path` starts with a
+    /// slash.
+    pub fn server_url(&self, path: &str) -> String {
         let base = self.to_string();
         let base = base.strip_suffix("/v1").unwrap_or(&base);
         format!("{base}{path}")
     }
 
-    /// The host without its port; an IPv6 address without its brackets.
+    /// The host, without port; an IPv6 address without its brackets.
     pub fn host(&self) -> &str {
         split_port(&self.authority).0.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The port, that of the scheme where none is written.
+    /// The port; the default of the scheme if the address has none.
     pub fn port(&self) -> u16 {
         let written = split_port(&self.authority).1;
-        let usual = if self.encrypted { 443 } else { 80 };
-        written.and_then(|port| port.parse().ok()).unwrap_or(usual)
+        let default = if self.encrypted { 443 } else { 80 };
+        written.and_then(|port| port.parse().ok()).unwrap_or(default)
     }
 
     /// Whether the host is this machine.
@@ -94,14 +94,14 @@ impl Address {
         self.encrypted
     }
 
-    /// Azure takes its keys in a header of its own.
-    pub fn wants_api_key_header(&self) -> bool {
+    /// Whether the key is sent in the header `api-key`, as Azure requires.
+    pub fn needs_api_key_header(&self) -> bool {
         self.host().to_ascii_lowercase().ends_with(".azure.com")
     }
 
-    fn join(&self, call: &str) -> String {
+    fn join(&self, path: &str) -> String {
         let scheme = if self.encrypted { "https" } else { "http" };
-        let mut url = format!("{scheme}://{}{}{call}", self.authority, self.path);
+        let mut url = format!("{scheme}://{}{}{path}", self.authority, self.path);
         if let Some(query) = &self.query {
             url.push('?');
             url.push_str(query);
@@ -110,7 +110,7 @@ impl Address {
     }
 }
 
-/// The base address, without its query: that may carry what should not be shown.
+/// The base address without its query, which may contain a key.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.encrypted { "https" } else { "http" };
@@ -118,14 +118,14 @@ impl fmt::Display for Address {
     }
 }
 
-/// The query may hold a key.
+/// Same as `Display`: without the query.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
 }
 
-/// `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`.
+/// Whether a host is `localhost`, `*.localhost` (RFC 6761), in 127.0.0.0/8 or `::1`.
 pub(crate) fn is_loopback(host: &str) -> bool {
     if let Ok(address) = host.parse::<Ipv4Addr>() {
         return address.is_loopback();
@@ -137,7 +137,7 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Host and port text of `host:port`, `[v6]:port` or a host alone.
+/// Splits `host:port`, `[v6]:port` or a host alone into host and port text.
 fn split_port(authority: &str) -> (&str, Option<&str>) {
     let after_bracket = authority.find(']').map_or(0, |end| end + 1);
     match authority[after_bracket..].find(':') {
@@ -151,28 +151,28 @@ fn split_port(authority: &str) -> (&str, Option<&str>) {
 
 fn check_authority(authority: &str) -> Result<(), String> {
     if authority.contains('@') {
-        return Err("it holds a user name or password: set LLM_API_KEY instead".into());
+        return Err("it contains a user name or password: set LLM_API_KEY instead".into());
     }
     let (host, port) = split_port(authority);
     if let Some(port) = port {
         match port.parse::<u16>() {
             Ok(number) if number > 0 => {}
-            _ => return Err(format!("`{port}` is no port")),
+            _ => return Err(format!("`{port}` is not a port")),
         }
     }
     if let Some(inner) = host.strip_prefix('[') {
         let inner = inner.strip_suffix(']').unwrap_or(inner);
         return match inner.parse::<IpAddr>() {
             Ok(IpAddr::V6(_)) => Ok(()),
-            _ => Err(format!("`{host}` is no IPv6 address")),
+            _ => Err(format!("`{host}` is not an IPv6 address")),
         };
     }
     if host.is_empty() {
-        return Err("it names no host".into());
+        return Err("it has no host".into());
     }
     if !host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) {
         return Err(format!(
-            "`{host}` is no host name (an international name needs its xn-- form)"
+            "`{host}` is not a host name (an international name needs its xn-- form)"
         ));
     }
     Ok(())
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pasted_addresses_are_tidied_and_nothing_is_added() {
+    fn pasted_addresses_are_cleaned_and_not_extended() {
         let table = [
             ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
             (" \"https://api.openai.com/v1/\" ", "https://api.openai.com/v1/chat/completions"),
@@ -202,47 +202,47 @@ mod tests {
             ),
         ];
         for (text, url) in table {
-            assert_eq!(Address::parse(text).unwrap().chat_completions(), url, "{text}");
+            assert_eq!(Address::parse(text).unwrap().chat_completions_url(), url, "{text}");
         }
     }
 
     #[test]
-    fn a_server_has_more_than_chat_completions() {
+    fn urls_for_models_and_the_server_are_built() {
         let table = [
             ("http://h:11434/v1/", "http://h:11434/v1/models", "http://h:11434/api/ps"),
             ("http://h/x/v1", "http://h/x/v1/models", "http://h/x/api/ps"),
             ("http://h", "http://h/models", "http://h/api/ps"),
             ("http://h/v1?a=b", "http://h/v1/models?a=b", "http://h/api/ps"),
         ];
-        for (text, models, beside) in table {
+        for (text, models, server) in table {
             let address = Address::parse(text).unwrap();
-            assert_eq!(address.models(), models);
-            assert_eq!(address.beside("/api/ps"), beside);
+            assert_eq!(address.models_url(), models);
+            assert_eq!(address.server_url("/api/ps"), server);
         }
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_reason() {
+    fn invalid_addresses_are_refused_with_the_reason() {
         let table = [
             ("api.openai.com/v1", "https://"),
             ("ftp://x/v1", "`ftp`"),
             ("https:///v1", "no host"),
             ("https://user:pw@x/v1", "LLM_API_KEY"),
             ("http://x:99999/v1", "`99999`"),
-            ("http://x:/v1", "no port"),
+            ("http://x:/v1", "not a port"),
             ("http://[::zz]/v1", "IPv6"),
             ("http://a b/v1", "' '"),
             ("http://bücher.example/v1", "xn--"),
             ("http://x/ü", "percent-encoded"),
         ];
         for (text, reason) in table {
-            let fault = Address::parse(text).unwrap_err();
-            assert!(fault.contains(reason), "{text}: {fault}");
+            let error = Address::parse(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
         }
     }
 
     #[test]
-    fn loopback_is_this_machine_and_nothing_else() {
+    fn only_hosts_of_this_machine_are_loopback() {
         for host in
             ["localhost", "LOCALHOST", "localhost.", "a.localhost", "127.0.0.1", "127.9.9.9", "::1"]
         {

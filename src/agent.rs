@@ -1,9 +1,9 @@
-//! The loop: ask the model, run the tools it calls, ask again, until it
-//! answers without a call.
+//! The agent loop: send the conversation to the model, run the tools that it
+//! calls, and repeat until the model answers without a call.
 //!
-//! Every box it joins has a seam: the model is a trait, the tools are a
-//! registry, what happens is told as events. Whatever goes wrong, the
-//! conversation is left in a state that can be continued.
+//! The model is a trait, the tools are a registry, and progress is reported as
+//! events, so each can be replaced. After any error the conversation can be
+//! continued.
 
 use std::time::Instant;
 
@@ -18,29 +18,29 @@ use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
-/// How a turn ended. Its text is in the conversation
-/// ([`Conversation::answer_text`]), and only there: it may be long.
+/// How a turn ended. The answer itself is not copied, since it may be long:
+/// it is in the conversation ([`Conversation::answer_text`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnOutcome {
-    /// Whether all of it is there.
+    /// Whether the answer is complete.
     pub finish: FinishReason,
-    /// Why not, where more is known.
+    /// Why the answer is incomplete, if the reason is known.
     pub cause: Option<Error>,
 }
 
-/// What bounds a turn.
+/// The limits of a turn.
 #[derive(Clone, Debug)]
 pub struct TurnLimits {
-    /// Requests in one turn.
+    /// Largest number of requests in one turn.
     pub max_steps: u32,
-    /// Tokens that the model reads at most, where that is set.
+    /// Size of the model's context window in tokens; `None` if unknown.
     pub window: Option<u64>,
-    /// Signals and the deadline of the run.
+    /// Stops the turn on a signal or at the deadline of the run.
     pub cancellation: Cancellation,
 }
 
 impl Default for TurnLimits {
-    /// As many requests as without `--max-steps`, and all the time in the world.
+    /// The default of `--max-steps`, no known context window and no deadline.
     fn default() -> TurnLimits {
         TurnLimits {
             max_steps: limits::MAX_STEPS,
@@ -50,77 +50,79 @@ impl Default for TurnLimits {
     }
 }
 
-/// Answers the conversation's open question. On an error the conversation
-/// holds everything up to the last request: asking again repeats only that.
+/// Answers the conversation's open question.
+///
+/// On an error the conversation keeps everything up to the last request, so a
+/// second call repeats only that request.
 pub fn run_turn(
     conversation: &mut Conversation,
     model: &dyn Model,
     tools: &Tools<'_>,
-    bounds: &TurnLimits,
+    turn_limits: &TurnLimits,
     stats: &mut RunStats,
     sink: &mut EventSink<'_>,
 ) -> Result<TurnOutcome> {
-    let asked = ContextManager::new(model, tools.definitions(), bounds.window);
-    for _ in 0..bounds.max_steps {
-        let reply = asked.complete(conversation, stats, sink)?;
+    let context = ContextManager::new(model, tools.definitions(), turn_limits.window);
+    for _ in 0..turn_limits.max_steps {
+        let reply = context.complete(conversation, stats, sink)?;
         stats.steps += 1;
         stats.usage += reply.usage.unwrap_or_default();
         let calls = reply.message.calls.clone();
         sink(Event::MessageEnd { calls: calls.len() });
         conversation.add_answer(with_valid_arguments(reply.message));
-        conversation.report(reply.usage);
-        tell_fault(conversation, sink);
+        conversation.record_usage(reply.usage);
+        report_save_error(conversation, sink);
         if calls.is_empty() {
             return Ok(TurnOutcome { finish: reply.finish, cause: reply.cause });
         }
-        for (place, call) in calls.iter().enumerate() {
+        for (index, call) in calls.iter().enumerate() {
             sink(Event::ToolCall { call, summary: &tools.summary(call) });
-            // A log that cannot be written asks to stop: what is not written
-            // down must not run.
-            let told = bounds.cancellation.check();
-            if told.is_ok() {
-                run(call, place, conversation, tools, stats, sink);
+            // A failed write to the log raises a signal: a call that is not
+            // logged must not run.
+            let may_run = turn_limits.cancellation.check();
+            if may_run.is_ok() {
+                run_call(call, index, conversation, tools, stats, sink);
             }
-            tell_fault(conversation, sink);
-            if let Err(stop) = told.and_then(|()| bounds.cancellation.check()) {
-                conversation.close("");
+            report_save_error(conversation, sink);
+            if let Err(stop) = may_run.and_then(|()| turn_limits.cancellation.check()) {
+                conversation.close_turn("");
                 return Err(stop.into());
             }
         }
     }
-    conversation.close("");
-    let steps = match bounds.max_steps {
+    conversation.close_turn("");
+    let steps = match turn_limits.max_steps {
         1 => "1 step".to_string(),
         several => format!("{several} steps"),
     };
-    let message = format!("failed to finish: there is no answer after {steps}");
-    Err(Error::new(ErrorKind::Limit, message).with_hint("allow more with --max-steps"))
+    let message = format!("failed to finish the turn: no answer after {steps}");
+    Err(Error::new(ErrorKind::Limit, message).with_hint("allow more steps with --max-steps"))
 }
 
-/// Tells once that the conversation is not kept any more, and goes on.
-fn tell_fault(conversation: &mut Conversation, sink: &mut EventSink<'_>) {
-    if let Some(fault) = conversation.take_fault() {
-        sink(Event::Warning(&fault.to_string()));
+/// Warns once that the conversation can no longer be saved; the turn continues.
+fn report_save_error(conversation: &mut Conversation, sink: &mut EventSink<'_>) {
+    if let Some(error) = conversation.take_journal_error() {
+        sink(Event::Warning(&error.to_string()));
     }
 }
 
-/// Runs a call, unless too many stand before it in its message: then its result
-/// is an error.
-fn run(
+/// Runs a call and adds its result. A call beyond [`limits::CALLS_RUN`] in one
+/// message is not run: its result is an error.
+fn run_call(
     call: &ToolCall,
-    place: usize,
+    index: usize,
     conversation: &mut Conversation,
     tools: &Tools<'_>,
     stats: &mut RunStats,
     sink: &mut EventSink<'_>,
 ) {
     let start = Instant::now();
-    let result = if place < limits::CALLS {
-        conversation.without_repetition(tools.call(call))
+    let result = if index < limits::CALLS_RUN {
+        conversation.without_repeated_content(tools.call(call))
     } else {
         ToolResult::failure(format!(
-            "not run: of one message only the first {} calls are; call it again in the next one",
-            limits::CALLS
+            "not run: only the first {} calls of one message are run; call it again in the next message",
+            limits::CALLS_RUN
         ))
     };
     stats.tool_calls += 1;
@@ -131,13 +133,13 @@ fn run(
     conversation.add_result(result);
 }
 
-/// Broken arguments are answered with an error, but must not stay in the
-/// history: endpoints refuse every later request that holds them.
-pub(crate) fn with_valid_arguments(mut said: AssistantMessage) -> AssistantMessage {
-    for call in &mut said.calls {
+/// Replaces invalid arguments by `{}`. Such a call is answered with an error, but
+/// endpoints refuse every later request whose history contains invalid arguments.
+pub(crate) fn with_valid_arguments(mut message: AssistantMessage) -> AssistantMessage {
+    for call in &mut message.calls {
         if parse_arguments(&call.arguments).is_err() || call.arguments.trim().is_empty() {
             call.arguments = "{}".into();
         }
     }
-    said
+    message
 }

@@ -1,8 +1,8 @@
-//! JSON values of any form, as long as they are not too many.
+//! Reads JSON values of any form with a limit on their number.
 //!
-//! A value takes thirty times the two bytes of `{}` in memory: text that is
-//! bounded in bytes is not bounded enough. Fields that nobody reads cost
-//! nothing and are not counted; they may be long lists of probabilities.
+//! A value needs thirty times as much memory as the two bytes of `{}`, so a limit
+//! on the bytes of the text is not enough. Fields that are not read cost nothing
+//! and are not counted; they may be long lists of probabilities.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,66 +13,66 @@ use serde_json::{Map, Value};
 use crate::limits;
 
 thread_local! {
-    /// Values that have been read of the piece in hand. A parser made of types
-    /// has no other place for what all of them share.
+    /// Number of values read from the current piece of text. All deserializers share
+    /// it, and serde gives them no other place for shared state.
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// From here on another piece is read.
-pub(crate) fn begin() {
+/// Starts the count for another piece of text.
+pub(crate) fn reset_count() {
     COUNT.set(0);
 }
 
-/// Whether reading the piece in hand ended because there were too many.
+/// Whether the current piece contained too many values.
 pub(crate) fn is_exceeded() -> bool {
     COUNT.get() > limits::JSON_VALUES
 }
 
-/// Reads JSON text, a piece of its own.
+/// Reads JSON text as one piece.
 pub(crate) fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
-    begin();
-    serde_json::from_slice::<Bounded>(bytes).map(|bounded| bounded.0)
+    reset_count();
+    serde_json::from_slice::<LimitedValue>(bytes).map(|bounded| bounded.0)
 }
 
 /// Reads the rest of a list.
-pub(crate) fn list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Value, A::Error> {
+pub(crate) fn read_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Value, A::Error> {
     let mut items = Vec::new();
-    while let Some(item) = list.next_element_seed(Counted)? {
+    while let Some(item) = list.next_element_seed(CountingSeed)? {
         items.push(item);
     }
     Ok(Value::Array(items))
 }
 
 /// Reads the rest of an object.
-pub(crate) fn map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Value, A::Error> {
+pub(crate) fn read_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Value, A::Error> {
     let mut fields = Map::new();
     while let Some(key) = map.next_key::<String>()? {
-        fields.insert(key, map.next_value_seed(Counted)?);
+        fields.insert(key, map.next_value_seed(CountingSeed)?);
     }
     Ok(Value::Object(fields))
 }
 
-/// How many values a value is, itself included.
-pub(crate) fn count(value: &Value) -> usize {
+/// Number of values in a value, including itself.
+pub(crate) fn count_values(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(count).sum(),
-        Value::Object(fields) => fields.values().map(count).sum(),
+        Value::Array(items) => items.iter().map(count_values).sum(),
+        Value::Object(fields) => fields.values().map(count_values).sum(),
         _ => 0,
     }
 }
 
-struct Bounded(Value);
+struct LimitedValue(Value);
 
-impl<'de> Deserialize<'de> for Bounded {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Bounded, D::Error> {
-        Counted.deserialize(deserializer).map(Bounded)
+impl<'de> Deserialize<'de> for LimitedValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LimitedValue, D::Error> {
+        CountingSeed.deserialize(deserializer).map(LimitedValue)
     }
 }
 
 #[derive(Clone, Copy)]
-struct Counted;
+struct CountingSeed;
 
-impl<'de> DeserializeSeed<'de> for Counted {
+impl<'de> DeserializeSeed<'de> for CountingSeed {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -85,7 +85,7 @@ impl<'de> DeserializeSeed<'de> for Counted {
     }
 }
 
-impl<'de> Visitor<'de> for Counted {
+impl<'de> Visitor<'de> for CountingSeed {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,10 +110,10 @@ impl<'de> Visitor<'de> for Counted {
         Ok(text.into())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Value, A::Error> {
-        list(seq)
+        read_list(seq)
     }
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value, A::Error> {
-        map(fields)
+        read_map(fields)
     }
 }
 
@@ -122,14 +122,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_read_as_it_is_unless_there_are_too_many() {
+    fn a_value_is_read_unchanged_unless_it_has_too_many_values() {
         let text = r#"{"a":[1,-2,3.5,"x",null,true,{"b":[]}]}"#;
         let value = from_slice(text.as_bytes()).unwrap();
-        assert_eq!((value.to_string().as_str(), count(&value)), (text, 10));
+        assert_eq!((value.to_string().as_str(), count_values(&value)), (text, 10));
         assert!(from_slice(b"{").is_err());
         let many = format!("[{}0]", "[],".repeat(limits::JSON_VALUES));
         let error = from_slice(many.as_bytes()).unwrap_err();
         assert!(error.to_string().starts_with("too many values"), "{error}");
-        assert!(from_slice(text.as_bytes()).is_ok(), "each piece counts anew");
+        assert!(from_slice(text.as_bytes()).is_ok(), "the count starts again with each piece");
     }
 }

@@ -1,8 +1,8 @@
-//! SHA-256 (FIPS 180-4), by which others know that a file is what was told of it.
+//! SHA-256 digests (FIPS 180-4), with which clients verify files.
 
 use ring::digest::{SHA256, digest};
 
-/// The digest as 64 hexadecimal digits in lowercase.
+/// Returns the digest as 64 lowercase hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     let digest = digest(&SHA256, bytes);
     let digits = digest.as_ref().iter().flat_map(|byte| {
@@ -15,9 +15,9 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// The examples that the standard's authors publish.
+    /// The examples that the authors of the standard publish.
     #[test]
-    fn the_vectors_of_the_standard_come_out() {
+    fn digests_match_the_examples_of_the_standard() {
         let million = vec![b'a'; 1_000_000];
         let two_blocks = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
         for (text, digest) in [

@@ -1,56 +1,56 @@
-//! The reader of `.env` text, with python-dotenv's grammar.
+//! Parser for `.env` text with python-dotenv's grammar.
 //!
-//! It turns text into named values and a list of faults, for `config`: what
-//! `load_dotenv()` would offer to a Python program's environment.
+//! It turns text into variables and a list of problems, as `load_dotenv()` would
+//! read it for a Python program.
 //!
-//! It must not read files or the process environment, must not decide that an
-//! empty value means "unset" (that is the caller's rule), must not look for
-//! `.env` in parent folders, and must never put a value into a message: values
-//! are secrets. The size of the whole text is bounded by the caller.
+//! It must not read files or the process environment, must not treat an empty
+//! value as unset (that is the caller's rule), must not search parent folders for
+//! `.env`, and must never put a value into a message: values are secrets. The
+//! caller limits the size of the text.
 //!
-//! Every step moves forward only, so the time is linear in the text's length:
-//! an opening quote without its partner is searched for once, since every
-//! later quote of that kind is then behind a backslash and opens no value.
+//! Each step only moves forward, so the time is linear in the text's length: the
+//! search for a missing closing quote happens once, since each later quote of that
+//! kind then follows a backslash and opens no value.
 
 use crate::limits;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
-/// One variable as the text defines it.
+/// Variable that the text defines.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Variable {
     /// The name; any text that the grammar allows, not only `[A-Z_]+`.
     pub name: String,
     /// The value after escapes and references; `None` for a name without `=`.
     pub value: Option<String>,
-    /// The line, from 1, on which the statement that set the value begins.
+    /// The line, from 1, on which the last statement for the name starts.
     pub line: usize,
 }
 
-/// A statement that was skipped, or the reason why a whole file was refused.
+/// Why a statement was skipped, or why the whole file was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DotenvProblem {
-    /// The line, from 1, on which the statement begins.
+    /// The line, from 1, on which the statement starts.
     pub line: usize,
-    /// What is wrong. Fixed text, so that it can never hold a value.
+    /// The problem, as a constant text, so that it can never contain a value.
     pub message: &'static str,
 }
 
-/// What a text defines.
+/// Result of parsing a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dotenv {
-    /// Each name once, in the order of first appearance, with its last value:
-    /// a Python dictionary's order.
+    /// Each name once, in order of first appearance and with its last value, as in a
+    /// Python dictionary.
     pub variables: Vec<Variable>,
-    /// The statements that were skipped, in the text's order.
-    pub faults: Vec<DotenvProblem>,
+    /// The skipped statements, in the order of the text.
+    pub problems: Vec<DotenvProblem>,
 }
 
-/// Reads the bytes of a `.env` file.
+/// Parses the bytes of a `.env` file.
 ///
-/// Bytes that are not UTF-8 refuse the whole file, as in Python; so does NUL,
-/// which no environment variable can hold.
+/// A file with bytes that are not UTF-8 is refused as a whole, as in Python; so is
+/// a file with NUL, which no environment variable can contain.
 pub fn parse_bytes(
     bytes: &[u8],
     environment: &dyn Fn(&str) -> Option<String>,
@@ -59,7 +59,7 @@ pub fn parse_bytes(
     let (end, message) = if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         (0, "the file is saved as UTF-16, not as UTF-8")
     } else if let Some(end) = valid.find('\0') {
-        (end, "a NUL byte")
+        (end, "the text contains a NUL byte")
     } else if valid.len() < bytes.len() {
         (valid.len(), "the text is not UTF-8")
     } else {
@@ -69,11 +69,11 @@ pub fn parse_bytes(
     Err(DotenvProblem { line, message })
 }
 
-/// Reads the text of a `.env` file.
+/// Parses the text of a `.env` file.
 ///
-/// `environment` answers `${NAME}` before the earlier variables of the file
-/// do: `load_dotenv()` leaves alone what is already set. A skipped statement
-/// leaves its name as it was.
+/// For `${NAME}`, `environment` takes precedence over earlier variables of the
+/// file, since `load_dotenv()` does not change variables that are already set. A
+/// skipped statement does not change its name's value.
 pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv {
     let text = translate_newlines(text.strip_prefix('\u{feff}').unwrap_or(text));
     let mut reader = DotenvReader { rest: &text, line: 1 };
@@ -83,9 +83,9 @@ pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv
         environment,
         expansion_left_bytes: limits::ENV_EXPANSION_BYTES,
     };
-    let mut faults = Vec::new();
+    let mut problems = Vec::new();
     loop {
-        reader.take_while(is_space);
+        reader.advance_while(is_space);
         if reader.rest.is_empty() {
             break;
         }
@@ -95,15 +95,15 @@ pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv
             None => Ok(()),
         });
         if let Err(message) = outcome {
-            // The rest of the line; nothing when the whole was read.
-            reader.take_while(|c| c != '\n');
-            faults.push(DotenvProblem { line, message });
+            // Skips the rest of the line, if any.
+            reader.advance_while(|c| c != '\n');
+            problems.push(DotenvProblem { line, message });
         }
     }
-    Dotenv { variables: scope.variables, faults }
+    Dotenv { variables: scope.variables, problems }
 }
 
-/// Values are secrets: debug output tells only whether there is one.
+/// Values are secrets: debug output shows only whether there is one.
 impl fmt::Debug for Variable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -123,34 +123,34 @@ impl fmt::Display for DotenvProblem {
 
 impl std::error::Error for DotenvProblem {}
 
-/// Why a statement is skipped.
+/// Reason for skipping a statement.
 type SkipReason = &'static str;
 
 /// A name and its value, before references are resolved.
 type Binding<'a> = (&'a str, Option<String>);
 
-/// The unread text. Its only line end is LF.
+/// Reader with the rest of the text, in which LF is the only line end.
 struct DotenvReader<'a> {
     rest: &'a str,
     line: usize,
 }
 
 impl<'a> DotenvReader<'a> {
-    fn take(&mut self, length: usize) -> &'a str {
+    fn advance(&mut self, length: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(length);
         self.line += taken.bytes().filter(|&byte| byte == b'\n').count();
         self.rest = rest;
         taken
     }
 
-    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> &'a str {
-        let length = self.rest.find(|c| !wanted(c)).unwrap_or(self.rest.len());
-        self.take(length)
+    fn advance_while(&mut self, predicate: impl Fn(char) -> bool) -> &'a str {
+        let length = self.rest.find(|c| !predicate(c)).unwrap_or(self.rest.len());
+        self.advance(length)
     }
 
-    /// Reads one statement; a comment is `None`. On a failure the reader
-    /// stands where the grammar stopped, and the rest of that line is lost:
-    /// the last line of a quoted value that was closed, else its first.
+    /// Reads one statement; a comment is `None`. After a failure the reader is at the
+    /// position where the grammar stopped, and the caller skips the rest of that line:
+    /// the last line of a closed quoted value, else its first.
     fn read_statement(&mut self) -> Result<Option<Binding<'a>>, SkipReason> {
         self.skip_export();
         if self.rest.starts_with('#') {
@@ -158,33 +158,33 @@ impl<'a> DotenvReader<'a> {
             return Ok(None);
         }
         let name = self.read_name()?;
-        self.take_while(is_blank);
-        let (value, complaint) = if self.rest.starts_with('=') {
+        self.advance_while(is_blank);
+        let (value, problem) = if self.rest.starts_with('=') {
             (Some(self.read_value()?), "text after the closing quote")
         } else {
             (None, "no `=` after the name")
         };
         self.skip_comment();
-        self.take_while(is_blank);
+        self.advance_while(is_blank);
         if self.rest.is_empty() || self.rest.starts_with('\n') {
             Ok(Some((name, value)))
         } else {
-            Err(complaint)
+            Err(problem)
         }
     }
 
-    /// `export` alone, or before `=`, is a name like any other.
+    /// Skips `export ` before a name; alone or before `=`, `export` is a name.
     fn skip_export(&mut self) {
         let after = self.rest.strip_prefix("export").unwrap_or_default();
         if after.starts_with(is_blank) {
-            self.take("export".len());
-            self.take_while(is_blank);
+            self.advance("export".len());
+            self.advance_while(is_blank);
         }
     }
 
     fn skip_comment(&mut self) {
         if self.rest.trim_start_matches(is_blank).starts_with('#') {
-            self.take_while(|c| c != '\n');
+            self.advance_while(|c| c != '\n');
         }
     }
 
@@ -193,25 +193,25 @@ impl<'a> DotenvReader<'a> {
             return match inside.find('\'') {
                 None => Err("no closing quote after the name"),
                 Some(0) => Err("an empty name"),
-                // The name may hold a line feed: `take` must see all of it.
-                Some(length) => Ok(self.take(length + 2).trim_matches('\'')),
+                // The name may contain a line feed, which `advance` must count.
+                Some(length) => Ok(self.advance(length + 2).trim_matches('\'')),
             };
         }
-        match self.take_while(|c| c != '=' && c != '#' && !is_space(c)) {
-            "" => Err("no name"),
+        match self.advance_while(|c| c != '=' && c != '#' && !is_space(c)) {
+            "" => Err("the name is missing"),
             name => Ok(name),
         }
     }
 
-    /// Reads from the `=` to the value's end.
+    /// Reads from the `=` to the end of the value.
     fn read_value(&mut self) -> Result<String, SkipReason> {
-        self.take(1);
-        let blanks = self.take_while(is_blank);
+        self.advance(1);
+        let blanks = self.advance_while(is_blank);
         match self.rest.chars().next() {
             Some(quote @ ('\'' | '"')) => self.read_quoted(quote),
-            // With a blank before it, `#` begins a comment: no value.
+            // After a blank, `#` starts a comment: the value is empty.
             Some('#') if !blanks.is_empty() => Ok(String::new()),
-            _ => Ok(cut_comment(self.take_while(|c| c != '\n')).to_owned()),
+            _ => Ok(cut_comment(self.advance_while(|c| c != '\n')).to_owned()),
         }
     }
 
@@ -225,7 +225,7 @@ impl<'a> DotenvReader<'a> {
         });
         match end {
             Some(length) => {
-                self.take(length + 2);
+                self.advance(length + 2);
                 Ok(decode_escapes(&inside[..length], quote))
             }
             None if quote == '"' => Err("no closing double quote"),
@@ -234,7 +234,7 @@ impl<'a> DotenvReader<'a> {
     }
 }
 
-/// The variables so far, and what their references may still bring in.
+/// The variables so far, and how many bytes references may still expand to.
 struct Scope<'a> {
     variables: Vec<Variable>,
     positions: HashMap<String, usize>,
@@ -255,22 +255,23 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// Replaces the references, once: what they bring in is not read again.
+    /// Replaces the references once: their values are not expanded again.
     fn expand(&mut self, mut rest: &str) -> Result<String, SkipReason> {
         let mut expanded = String::with_capacity(rest.len());
         while let Some(reference) = find_reference(rest) {
             expanded.push_str(&rest[..reference.start]);
             rest = &rest[reference.end..];
             let before = expanded.len();
-            // Once the bound is met nothing is looked up any more, so that
-            // many refused lines cost no more than one.
-            let known = self.expansion_left_bytes > 0 && self.append(reference.name, &mut expanded);
+            // At the limit nothing is looked up any more, so that many refused lines
+            // cost no more than one.
+            let is_known =
+                self.expansion_left_bytes > 0 && self.append_value(reference.name, &mut expanded);
             let grown = expanded.len() - before;
             self.expansion_left_bytes = self.expansion_left_bytes.saturating_sub(grown);
             if self.expansion_left_bytes == 0 {
-                return Err("the references of this file bring in too much text");
+                return Err("the references in this file expand to too much text");
             }
-            if !known {
+            if !is_known {
                 expanded.push_str(reference.default);
             }
         }
@@ -278,9 +279,9 @@ impl Scope<'_> {
         Ok(expanded)
     }
 
-    /// Appends the value of a name, unless the name is unknown. A name
-    /// without `=` is known, and empty: its default is not used.
-    fn append(&self, name: &str, text: &mut String) -> bool {
+    /// Appends the value of a name and returns whether the name is known. A name
+    /// without `=` is known and empty, so its default is not used.
+    fn append_value(&self, name: &str, text: &mut String) -> bool {
         if let Some(value) = (self.environment)(name) {
             text.push_str(&value);
         } else if let Some(&position) = self.positions.get(name) {
@@ -292,7 +293,7 @@ impl Scope<'_> {
     }
 }
 
-/// `${name}` or `${name:-default}` and where it stands.
+/// `${name}` or `${name:-default}` and its position.
 struct Reference<'a> {
     start: usize,
     end: usize,
@@ -300,7 +301,7 @@ struct Reference<'a> {
     default: &'a str,
 }
 
-/// The first reference. Names end at `}` or `:`, defaults at `}`, without nesting.
+/// Finds the first reference. Names end at `}` or `:`, defaults at `}`, without nesting.
 fn find_reference(text: &str) -> Option<Reference<'_>> {
     let mut from = 0;
     loop {
@@ -312,8 +313,8 @@ fn find_reference(text: &str) -> Option<Reference<'_>> {
         } else if text[stop..].starts_with(":-") {
             stop + 2
         } else {
-            // Every `${` before this colon ends at it too, so none of them
-            // is a reference: looking at each would take quadratic time.
+            // Each `${` before this colon ends at it, too, so none of them is a
+            // reference: checking each would take quadratic time.
             from = stop;
             continue;
         };
@@ -327,14 +328,14 @@ fn find_reference(text: &str) -> Option<Reference<'_>> {
     }
 }
 
-/// Drops an inline comment, which needs white space before its `#`.
+/// Removes an inline comment, which needs white space before its `#`.
 fn cut_comment(value: &str) -> &str {
     let comment = value.match_indices('#').find(|&(at, _)| value[..at].ends_with(is_space));
     let end = comment.map_or(value.len(), |(at, _)| at);
     value[..end].trim_end_matches(is_space)
 }
 
-/// Replaces the escapes that the kind of quote knows; other backslashes stay.
+/// Replaces the escapes that this kind of quote supports; other backslashes stay.
 fn decode_escapes(mut rest: &str, quote: char) -> String {
     let mut decoded = String::with_capacity(rest.len());
     while let Some(backslash) = rest.find('\\') {
@@ -342,7 +343,7 @@ fn decode_escapes(mut rest: &str, quote: char) -> String {
         let character = letter.and_then(|letter| decode_escape(letter, quote));
         decoded.push_str(&rest[..backslash]);
         decoded.push(character.unwrap_or('\\'));
-        // All letters that make an escape are one byte long.
+        // All letters of escapes are one byte long.
         rest = &rest[backslash + 1 + usize::from(character.is_some())..];
     }
     decoded.push_str(rest);
@@ -365,8 +366,8 @@ fn decode_escape(letter: char, quote: char) -> Option<char> {
     }
 }
 
-/// Python opens the file in text mode: CRLF and a lone CR arrive as LF, inside
-/// quotes too.
+/// Replaces CRLF and a single CR by LF, inside quotes, too: Python opens the file in
+/// text mode.
 fn translate_newlines(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
@@ -375,13 +376,13 @@ fn translate_newlines(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What Python's `\s` and `rstrip` take for white space: Unicode's property,
-/// and the four separators of ASCII.
+/// White space of Python's `\s` and `rstrip`: Unicode's property and the four
+/// separators of ASCII.
 fn is_space(character: char) -> bool {
     character.is_whitespace() || matches!(character, '\u{1c}'..='\u{1f}')
 }
 
-/// White space within a line. Only LF ends one: form feed and U+2028 do not.
+/// White space within a line. Only LF ends a line; form feed and U+2028 do not.
 fn is_blank(character: char) -> bool {
     character != '\n' && is_space(character)
 }
@@ -395,7 +396,7 @@ mod tests {
     use std::time::Duration;
 
     type Pairs<'a> = &'a [(&'a str, Option<&'a str>)];
-    type Faults<'a> = &'a [(usize, &'a str)];
+    type Problems<'a> = &'a [(usize, &'a str)];
 
     fn environment(name: &str) -> Option<String> {
         match name {
@@ -415,10 +416,10 @@ mod tests {
     }
 
     fn check(table: &[(&str, Pairs)]) {
-        for (text, wanted) in table {
+        for (text, expected) in table {
             let read = read(text);
-            assert_eq!(pairs(&read), *wanted, "in {text:?}");
-            assert_eq!(read.faults, [], "in {text:?}");
+            assert_eq!(pairs(&read), *expected, "in {text:?}");
+            assert_eq!(read.problems, [], "in {text:?}");
         }
     }
 
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_need_white_space_in_front() {
+    fn comments_need_white_space_before_them() {
         check(&[
             ("KEY=red#1", &[("KEY", Some("red#1"))]),
             ("KEY=red #1", &[("KEY", Some("red"))]),
@@ -503,10 +504,14 @@ mod tests {
     }
 
     #[test]
-    fn broken_statements_are_told_and_skipped() {
-        let table: &[(&str, Pairs, Faults)] = &[
-            ("A=1\n\n=2\nB=3", &[("A", Some("1")), ("B", Some("3"))], &[(3, "no name")]),
-            ("export \nB=3", &[("B", Some("3"))], &[(1, "no name")]),
+    fn invalid_statements_are_reported_and_skipped() {
+        let table: &[(&str, Pairs, Problems)] = &[
+            (
+                "A=1\n\n=2\nB=3",
+                &[("A", Some("1")), ("B", Some("3"))],
+                &[(3, "the name is missing")],
+            ),
+            ("export \nB=3", &[("B", Some("3"))], &[(1, "the name is missing")]),
             ("''=1", &[], &[(1, "an empty name")]),
             ("'A=1\nB=2", &[("B", Some("2"))], &[(1, "no closing quote after the name")]),
             ("set A=1", &[], &[(1, "no `=` after the name")]),
@@ -515,27 +520,27 @@ mod tests {
             ("A=\"1\nB=2", &[("B", Some("2"))], &[(1, "no closing double quote")]),
             ("A='1\\'\r\nB=2", &[("B", Some("2"))], &[(1, "no closing single quote")]),
         ];
-        for (text, values, faults) in table {
+        for (text, values, problems) in table {
             let read = read(text);
-            let told = read.faults.iter().map(|fault| (fault.line, fault.message));
-            assert_eq!(told.collect::<Vec<_>>(), *faults, "in {text:?}");
+            let found = read.problems.iter().map(|problem| (problem.line, problem.message));
+            assert_eq!(found.collect::<Vec<_>>(), *problems, "in {text:?}");
             assert_eq!(pairs(&read), *values, "in {text:?}");
         }
     }
 
     #[test]
-    fn lines_are_those_of_the_last_setting() {
+    fn a_variable_has_the_line_of_its_last_statement() {
         let read = read("\n A=1\rB='\n\n'\r\nC=1\nA=2");
         let lines = read.variables.iter().map(|variable| variable.line);
         assert_eq!(lines.collect::<Vec<_>>(), [7, 3, 6]);
     }
 
     #[test]
-    fn bytes_that_no_value_can_hold_refuse_the_file() {
+    fn files_with_bytes_that_no_value_can_contain_are_refused() {
         for (bytes, line, message) in [
             (&b"A=1\r\nB=\xff"[..], 2, "the text is not UTF-8"),
             (b"A=1\rB=2\n\xc3", 3, "the text is not UTF-8"),
-            (b"A=1\n\0\n\xff", 2, "a NUL byte"),
+            (b"A=1\n\0\n\xff", 2, "the text contains a NUL byte"),
             (b"A=1\n\n\xff\0", 3, "the text is not UTF-8"),
             (b"\xff\xfeA\0", 1, "the file is saved as UTF-16, not as UTF-8"),
         ] {
@@ -546,12 +551,12 @@ mod tests {
     }
 
     #[test]
-    fn values_stay_out_of_faults_and_debug_output() {
+    fn values_are_not_in_problems_or_debug_output() {
         let read = read("KEY=canary\nOTHER='canary' x\nMORE=\"canary");
-        let shown = format!("{read:?} {}", read.faults[0]);
+        let shown = format!("{read:?} {}", read.problems[0]);
         assert!(!shown.contains("canary"), "{shown}");
-        assert_eq!(read.faults.len(), 2);
-        assert_eq!(read.faults[0].to_string(), "line 2: text after the closing quote");
+        assert_eq!(read.problems.len(), 2);
+        assert_eq!(read.problems[0].to_string(), "line 2: text after the closing quote");
     }
 
     #[test]
@@ -562,24 +567,24 @@ mod tests {
         }
         text += "PLAIN=1\nV0=${V0}\n";
         let read = read(&text);
-        // 16 bytes doubled 15 times bring in 1,048,544: one line more is over.
+        // 16 bytes doubled 15 times expand to 1,048,544: one more line exceeds the limit.
         assert_eq!(read.variables.len(), 17);
-        assert_eq!(read.faults[0].line, 17);
-        assert_eq!(read.faults.len(), 99 - 15 + 1);
+        assert_eq!(read.problems[0].line, 17);
+        assert_eq!(read.problems.len(), 99 - 15 + 1);
         assert_eq!(pairs(&read)[0].1, Some("xxxxxxxxxxxxxxxx"));
         assert_eq!(pairs(&read)[16], ("PLAIN", Some("1")));
     }
 
     #[test]
-    fn large_values_are_not_looked_up_for_ever() {
-        let asked = Cell::new(0);
+    fn large_values_are_not_looked_up_beyond_the_limit() {
+        let lookups = Cell::new(0);
         let large = |_: &str| {
-            asked.set(asked.get() + 1);
+            lookups.set(lookups.get() + 1);
             Some("x".repeat(128 * 1024))
         };
         let read = parse(&"A=${BIG}\n".repeat(100_000), &large);
-        assert_eq!(asked.get(), 8);
-        assert_eq!((read.variables.len(), read.faults.len()), (1, 100_000 - 7));
+        assert_eq!(lookups.get(), 8);
+        assert_eq!((read.variables.len(), read.problems.len()), (1, 100_000 - 7));
     }
 
     #[test]
@@ -645,8 +650,7 @@ mod tests {
         }
     }
 
-    /// What the real python-dotenv made of these texts; the script
-    /// `tests/oracle/dotenv_oracle.py` wrote them.
+    /// Results of the real python-dotenv, written by `tests/oracle/dotenv_oracle.py`.
     #[test]
     fn agrees_with_python_dotenv() {
         let vectors: serde_json::Value =
@@ -664,9 +668,9 @@ mod tests {
                 .into_iter()
                 .map(|variable| (variable.name, variable.value.into()))
                 .collect();
-            let faults: Vec<_> = read.faults.iter().map(|fault| fault.line).collect();
+            let lines: Vec<_> = read.problems.iter().map(|problem| problem.line).collect();
             assert_eq!(vector["values"], serde_json::Value::from(values), "in {text:?}");
-            assert_eq!(vector["faults"], serde_json::Value::from(faults), "in {text:?}");
+            assert_eq!(vector["problems"], serde_json::Value::from(lines), "in {text:?}");
         }
     }
 }

@@ -1,26 +1,26 @@
-//! The error of everything that the user has to mend.
+//! The error type: failures that the user must fix.
 //!
-//! One opaque type with a kind that programs can act on (the exit status and
-//! `error.kind` of the JSON output follow from it) and a text for people. What
-//! the model can mend is no `Error`: it is a [`crate::tool::ToolResult`].
+//! An [`Error`] has a kind for programs (it determines the exit status and
+//! `error.kind` of the JSON output) and a text for users. A failure that the model
+//! can fix is not an `Error` but a [`crate::tool::ToolResult`].
 
 use std::fmt;
 
-/// What went wrong, as far as a program needs to tell it apart.
+/// Kind of an [`Error`], for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The command line was wrong; in a program of its own, the use of the crate.
+    /// The command line is wrong, or the library was used incorrectly.
     Usage,
     /// A setting is missing or invalid.
     Config,
     /// The endpoint refused the credentials (401, 403).
     Auth,
-    /// Network, rate limit, overload: worth trying again later.
+    /// Network failure, rate limit or overload: a later try may succeed.
     Temporary,
-    /// The endpoint refused the request for good.
+    /// The endpoint refused the request, and would refuse it again.
     Endpoint,
-    /// The reply was no chat completion.
+    /// The reply was not a chat completion.
     Protocol,
     /// The conversation is longer than the model's context window.
     Context,
@@ -28,14 +28,14 @@ pub enum ErrorKind {
     Limit,
     /// The answer was cut off.
     Truncated,
-    /// A signal, by its number, asked the program to stop.
+    /// A signal with this number stopped the program.
     Interrupted(i32),
     /// Reading or writing on this machine failed.
     Io,
 }
 
 impl ErrorKind {
-    /// The word for it in JSON output.
+    /// The name of the kind in JSON output.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Usage => "usage",
@@ -52,7 +52,7 @@ impl ErrorKind {
         }
     }
 
-    /// The exit status of a run that ends with it. The numbers from 64 on are
+    /// The exit status of a run that ends with this kind. Numbers from 64 on are
     /// those of `sysexits.h`.
     pub fn exit_status(self) -> u8 {
         match self {
@@ -68,8 +68,8 @@ impl ErrorKind {
     }
 }
 
-/// A failure that the user has to know of: a kind, one sentence, and a hint
-/// where there is a remedy.
+/// A failure that the user must fix: a kind, a message of one sentence and, if there
+/// is a remedy, a hint.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -77,43 +77,43 @@ pub struct Error {
     hint: Option<String>,
 }
 
-/// The result of everything that can fail for a reason the user must mend.
+/// Result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error whose text reads `failed to <verb> <noun>: <cause>`.
+    /// Creates an error. The message reads `failed to <verb> <noun>: <cause>`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         Error { kind, message: message.into(), hint: None }
     }
 
-    /// The program was asked to stop by the signal with this number.
+    /// Creates the error for a signal that stopped the program.
     pub fn interrupted(signal: i32) -> Error {
-        let what = match signal {
+        let message = match signal {
             libc::SIGTERM => "terminated",
             libc::SIGHUP => "hung up",
             _ => "interrupted",
         };
-        Error::new(ErrorKind::Interrupted(signal), what)
+        Error::new(ErrorKind::Interrupted(signal), message)
     }
 
-    /// The same with a remedy, shown on a line of its own.
+    /// Adds a remedy, which is shown on a separate line.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());
         self
     }
 
-    /// What kind of failure this is.
+    /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The sentence, without the hint.
+    /// The message, without the hint.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What to do about it, where that is known.
+    /// The remedy, if one is known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
@@ -129,7 +129,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// As `Display`: what a test or a `main` that returns it prints is for people.
+/// Same as `Display`, because Rust prints this form of an error that `main` or a test returns.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_its_own_word_and_the_documented_status() {
+    fn every_kind_has_the_documented_name_and_status() {
         let table = [
             (ErrorKind::Usage, "usage", 2),
             (ErrorKind::Config, "config", 78),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_stands_on_a_line_of_its_own() {
+    fn a_hint_is_on_a_separate_line() {
         let error = Error::new(ErrorKind::Config, "failed to read `x`: no such file")
             .with_hint("create it");
         assert_eq!(format!("{error}"), "failed to read `x`: no such file\nhint: create it");

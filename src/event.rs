@@ -1,97 +1,96 @@
-//! What happens during a run, as it happens.
+//! Events: progress of a run, reported to a callback.
 //!
-//! Nothing below the front ends prints: it tells. A terminal, a file of JSON
-//! lines and a library user's closure all listen to the same events.
+//! The lower layers do not print. A terminal, a file of JSON lines and a library
+//! user's closure receive the same events.
 
 use std::time::Duration;
 
 use crate::tool::{ToolCall, ToolResult, Usage};
 
-/// One thing that happened.
+/// Progress of a run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A piece of what the model says.
+    /// A piece of the model's text.
     Text(&'a str),
-    /// A piece of what the model thinks, where the endpoint tells it apart.
+    /// A piece of the model's reasoning, if the endpoint marks it as such.
     Reasoning(&'a str),
-    /// What the model has said since the last [`Event::Text`] belongs together:
-    /// a message of its has ended, and with `calls` tools come next.
+    /// A message of the model is complete.
     MessageEnd {
-        /// How many tools the message calls.
+        /// Number of tool calls in the message, which run next.
         calls: usize,
     },
     /// A tool is about to run.
     ToolCall {
-        /// The call as the model made it.
+        /// The call, as the model wrote it.
         call: &'a ToolCall,
-        /// The same in one line for a person.
+        /// The call in one line for the user.
         summary: &'a str,
     },
-    /// A tool has answered.
+    /// A tool has run.
     ToolResult {
-        /// The call it answers.
+        /// The call.
         call: &'a ToolCall,
-        /// The answer.
+        /// Its result.
         result: &'a ToolResult,
-        /// How long it took.
+        /// Time from the call to its result.
         duration: Duration,
     },
-    /// What goes to the model next has about so many tokens.
+    /// Estimated size of the next request.
     Estimate {
-        /// Tokens.
+        /// Estimated number of tokens.
         tokens: u64,
-        /// The most that the model reads, where that is known.
+        /// Size of the model's context window in tokens, if known.
         window: Option<u64>,
     },
-    /// Older messages became a summary.
+    /// Older messages were replaced by a summary.
     Context {
-        /// How many.
+        /// Number of replaced messages.
         summarized: usize,
-        /// About so many tokens the conversation had.
+        /// Estimated tokens of the conversation before.
         before: u64,
-        /// And has now.
+        /// Estimated tokens of the conversation now.
         after: u64,
     },
     /// A request is about to be sent.
     Request {
-        /// `POST`, or `GET` for what an endpoint tells of itself.
+        /// `POST`, or `GET` for information about the endpoint.
         method: &'static str,
-        /// The address, as joined; never with credentials in it.
+        /// The URL, without credentials.
         url: &'a str,
-        /// Bytes of the body.
+        /// Size of the body.
         bytes: usize,
     },
     /// A reply is complete.
     Response {
-        /// From sending to the last byte.
+        /// Time from sending the request to the last byte of the reply.
         duration: Duration,
-        /// Tokens as reported; `None` where the endpoint does not tell.
+        /// Token counts, if the endpoint reported them.
         usage: Option<Usage>,
     },
-    /// A request failed and is sent again.
+    /// A request failed and will be sent again.
     Retry {
-        /// Which try comes next, from 2.
+        /// Number of the next try, from 2.
         attempt: u32,
-        /// How long until then.
+        /// Time until the next try.
         delay: Duration,
-        /// What failed.
+        /// Why the request failed.
         reason: &'a str,
     },
-    /// Something the person should know; the run goes on.
+    /// A warning for the user; the run continues.
     Warning(&'a str),
 }
 
-/// What turns cost, added up.
+/// Totals of one or more turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunStats {
-    /// Requests that brought a reply.
+    /// Requests that got a reply.
     pub steps: u32,
-    /// Tools that ran.
+    /// Tool calls.
     pub tool_calls: u32,
-    /// Tokens as reported.
+    /// Token counts, as the endpoint reported them.
     pub usage: Usage,
 }
 
-/// Whoever listens.
+/// Event callback.
 pub type EventSink<'l> = dyn FnMut(Event<'_>) + 'l;

@@ -1,13 +1,13 @@
-//! Items that `fuzz/`, `examples/` and the tests read beside the documented API.
+//! Items that `fuzz/`, `examples/` and the tests use in addition to the public API.
 //!
-//! They are no part of the API: any version may change them.
+//! They are not part of the API: any version may change them.
 #![allow(missing_docs)]
 
 pub mod config {
     pub use crate::config::{PythonChoice, ScriptSettings};
 }
 pub mod conversation {
-    pub use crate::conversation::{ConversationChange, SavedConversation, repaired};
+    pub use crate::conversation::{ConversationChange, SavedConversation, repair_messages};
 }
 pub mod dotenv {
     pub use crate::dotenv::{Dotenv, Variable, parse, parse_bytes};
@@ -21,41 +21,45 @@ pub mod limits {
 }
 pub mod mcp {
     pub use crate::mcp::{
-        Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, read,
+        Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, parse_line,
     };
 }
 pub mod memory {
-    pub use crate::memory::facts::{FactChange, Facts, NewFact, content};
+    pub use crate::memory::facts::{FactChange, Facts, NewFact, normalize_content};
 }
 pub mod model {
     pub use crate::model::{
         EventTooLarge, InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece,
-        is_call,
+        is_unparsed_call,
     };
 }
 pub mod secret {
     pub use crate::secret::{CutEdges, MASK, Secret, Secrets};
 }
 pub mod session {
-    pub use crate::session::{line, restore};
+    pub use crate::session::{change_line, restore};
 }
 pub mod settings {
     pub use crate::settings::SETTINGS;
 }
 pub mod skills {
-    pub use crate::skills::{Problem, Severity, Skill, decoded, ends_line, is_continued, lines};
+    pub use crate::skills::{
+        Problem, Severity, Skill, decode, ends_in_continuation, is_line_end, logical_lines,
+    };
 
     pub mod check {
-        pub use crate::skills::check::{RULES, check, mended, python};
+        pub use crate::skills::check::{RULES, check, check_python, fixed_document};
     }
     pub mod frontmatter {
         pub use crate::skills::frontmatter::{Frontmatter, first_line_of_text, parse, parse_head};
     }
     pub mod invocation {
-        pub use crate::skills::invocation::{is_for_users, render, words};
+        pub use crate::skills::invocation::{is_for_users, render, split_words};
     }
     pub mod packages {
-        pub use crate::skills::packages::{known_part, normalized, package_of, project};
+        pub use crate::skills::packages::{
+            known_module, normalized_name, package_of, project_name,
+        };
     }
     pub mod probe {
         pub use crate::skills::probe::{
@@ -77,7 +81,7 @@ pub mod tool {
 }
 pub mod tools {
     pub use crate::tools::{
-        TABLE, advise_names, check_arguments, describe_schema, validate_schema,
+        BUILTIN_TOOLS, add_skill_names, check_arguments, describe_schema, validate_schema,
     };
 }
 pub mod world {

@@ -1,12 +1,22 @@
-//! Skills for any language model that speaks OpenAI's chat completions.
+//! Skills for any language model with an OpenAI-compatible chat API.
 //!
-//! The crate is the program, and a library for programs of your own: it reads
-//! no environment, prints nothing and ends nothing. A [`Config`] is made of
-//! names and values, [`Skills`] are looked for in folders, a [`Conversation`]
-//! is answered by a [`Model`] with the help of [`Tools`], and what happens is
-//! told as [`Event`]s. What fails is an [`Error`] with a kind.
+//! A skill is a folder with a document `SKILL.md`, files and scripts. The model
+//! sees a list of skills, reads those that fit the question, and runs their
+//! scripts with tools.
 //!
-//! # One answer
+//! This crate contains the program `skills-runner` and a library for your own
+//! programs. The library does not read the environment, does not print and does
+//! not exit:
+//!
+//! - [`Settings`] are names and values; [`Config`] is their checked form.
+//! - [`Skills`] finds the skills in folders; a [`Catalogue`] lists them.
+//! - [`Tools`] holds the tools that a model may call.
+//! - [`Model`] is a trait: [`HttpModel`] sends requests to an endpoint.
+//! - [`Conversation`] holds the messages; [`run_turn`] answers its open question.
+//! - Progress is reported as an [`Event`] to a callback; a failure is an
+//!   [`Error`] with a kind and perhaps a hint.
+//!
+//! # Ask a question
 //!
 //! ```
 //! use skills_runner::{
@@ -21,13 +31,13 @@
 //! #     let port = listener.local_addr().unwrap().port();
 //! #     std::thread::spawn(move || {
 //! #         let (mut stream, _) = listener.accept().unwrap();
-//! #         let (mut asked, mut piece) = (Vec::new(), [0; 4096]);
-//! #         while !asked.ends_with(b"}") {
+//! #         let (mut request, mut piece) = (Vec::new(), [0; 4096]);
+//! #         while !request.ends_with(b"}") {
 //! #             let length = stream.read(&mut piece).unwrap();
 //! #             assert_ne!(length, 0);
-//! #             asked.extend_from_slice(&piece[..length]);
+//! #             request.extend_from_slice(&piece[..length]);
 //! #         }
-//! #         assert!(String::from_utf8_lossy(&asked).contains("Which region sells most?"));
+//! #         assert!(String::from_utf8_lossy(&request).contains("Which region sells most?"));
 //! #         let body = r#"{"choices": [{"message": {"content": "The north."}, "finish_reason": "stop"}]}"#;
 //! #         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
 //! #         stream.write_all((head + body).as_bytes()).unwrap();
@@ -41,17 +51,18 @@
 //!     ("LLM_API_BASE_URL", address.as_str()), // such as http://localhost:11434/v1
 //!     ("LLM_MODEL_NAME", "qwen3"),
 //!     ("SKILLS_FOLDER_PATH", "skills"),
-//!     // Scripts get what stands here, and nothing else.
+//!     // Scripts get these variables as their environment, and no others.
 //!     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
 //! ]);
-//! let folder = env!("CARGO_MANIFEST_DIR").as_ref(); // where the user works
+//! let folder = env!("CARGO_MANIFEST_DIR").as_ref(); // the user's working folder
 //! let config = Config::resolve(&settings, folder, ConfigNeeds::Endpoint)?;
 //! let cancellation = Cancellation::never();
-//! let model = HttpModel::new(config.endpoint()?, true, cancellation.clone());
+//! let is_streaming = true;
+//! let model = HttpModel::new(config.endpoint()?, is_streaming, cancellation.clone());
 //!
 //! let skills = Skills::from_config(&config);
 //! let catalogue = skills.catalogue();
-//! let tools = Tools::offered(ToolContext::new(&config, &skills, &cancellation), &catalogue);
+//! let tools = Tools::for_model(ToolContext::new(&config, &skills, &cancellation), &catalogue);
 //! let parts = PromptParts::new(&catalogue, &tools, folder);
 //!
 //! let mut conversation = Conversation::new(&system_prompt(&parts));
@@ -67,14 +78,14 @@
 //! # }
 //! ```
 //!
-//! A program that wants its own environment to count says
-//! `Settings::from_pairs(std::env::vars_os())`.
-//! The same conversation goes on with another `ask` and another `turn`.
+//! To read the settings from the environment, use
+//! `Settings::from_pairs(std::env::vars_os())`. To continue the conversation, call
+//! [`Conversation::add_question`] and [`run_turn`] again.
 //!
-//! # A model of your own
+//! # Implement a model
 //!
-//! A model is whoever answers a [`ModelRequest`]: another protocol,
-//! a cache, a test.
+//! A [`Model`] answers a [`ModelRequest`]. Implement it for another protocol, a
+//! cache or a test.
 //!
 //! ```
 //! use skills_runner::{
@@ -83,7 +94,7 @@
 //! };
 //! # use skills_runner::{Cancellation, Config, ConfigNeeds, Settings, Skills, ToolContext, Tools};
 //!
-//! /// Says again what was asked, in capitals.
+//! /// Repeats the question in capital letters.
 //! struct Parrot;
 //!
 //! impl Model for Parrot {
@@ -93,7 +104,7 @@
 //!
 //!     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {
 //!         let text = match request.messages.last() {
-//!             Some(Message::User(said)) => said.text.to_uppercase(),
+//!             Some(Message::User(message)) => message.text.to_uppercase(),
 //!             _ => String::new(),
 //!         };
 //!         sink(Event::Text(&text));
@@ -125,11 +136,11 @@
 //! # }
 //! ```
 //!
-//! # A tool of your own
+//! # Add a tool
 //!
-//! Arguments are checked against the schema before the tool runs, and what is
-//! wrong goes back to the model. [`ScriptedModel`] plays the
-//! model here.
+//! The arguments of a call are checked against the tool's schema. If they do not
+//! match, the tool does not run and the model gets the error. This example uses a
+//! [`ScriptedModel`], which replies with fixed messages.
 //!
 //! ```
 //! use serde_json::{Value, json};
@@ -149,7 +160,7 @@
 //!     }
 //!
 //!     fn description(&self) -> &str {
-//!         "Tells how many pieces of an article there are."
+//!         "Returns the number of pieces in stock of an article."
 //!     }
 //!
 //!     fn parameters(&self) -> Value {
@@ -194,21 +205,24 @@
 //! # let context = ToolContext::new(&config, &skills, &cancellation);
 //! # let model = ScriptedModel::new("scripted", STEPS);
 //! # let (limits, mut stats) = (TurnLimits::default(), RunStats::default());
-//! // `Tools::offered(context, &catalogue)` where the model is to have skills as well.
+//! // To offer skills as well, start with `Tools::for_model(context, &catalogue)`.
 //! let tools = Tools::new(context).with(Box::new(Stock { pieces: 7 }))?;
 //! let mut conversation = Conversation::new("You sell furniture.");
 //! conversation.add_question("Are there chairs?");
 //! run_turn(
 //!     &mut conversation, &model, &tools, &limits, &mut stats, &mut |_| {},
 //! )?;
-//! // The model asked for a sofa first, was told what there is, and asked again.
+//! // The model requested a sofa first, got an error, and then requested a chair.
 //! assert_eq!(conversation.answer_text(), r#"{"article":"chair","pieces":7}"#);
 //! assert_eq!(stats.tool_calls, 2);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # What happens
+//! # Receive events
+//!
+//! [`run_turn`] calls its last argument for each piece of text, each tool call and
+//! each result.
 //!
 //! ```
 //! use skills_runner::Event;
@@ -219,7 +233,7 @@
 //! # };
 //! # static STEPS: &[ScriptedStep] = &[
 //! #     |_| AssistantMessage {
-//! #         content: "I look.".into(),
+//! #         content: "I will look.".into(),
 //! #         calls: vec![ToolCall {
 //! #             name: "get_skill".into(),
 //! #             arguments: r#"{"skill_name": "calculator"}"#.into(),
@@ -235,10 +249,10 @@
 //! # let config = Config::resolve(&settings, here, ConfigNeeds::Skills)?;
 //! # let (skills, cancellation) = (Skills::from_config(&config), Cancellation::never());
 //! # let catalogue = skills.catalogue();
-//! # let tools = Tools::offered(ToolContext::new(&config, &skills, &cancellation), &catalogue);
-//! # let instructions = system_prompt(&PromptParts::new(&catalogue, &tools, here));
-//! # assert!(instructions.contains("\n- calculator: "), "{instructions}");
-//! # let mut conversation = Conversation::new(&instructions);
+//! # let tools = Tools::for_model(ToolContext::new(&config, &skills, &cancellation), &catalogue);
+//! # let prompt = system_prompt(&PromptParts::new(&catalogue, &tools, here));
+//! # assert!(prompt.contains("\n- calculator: "), "{prompt}");
+//! # let mut conversation = Conversation::new(&prompt);
 //! # let model = ScriptedModel::new("scripted", STEPS);
 //! # let (limits, mut stats) = (TurnLimits::default(), RunStats::default());
 //!
@@ -253,28 +267,27 @@
 //! run_turn(
 //!     &mut conversation, &model, &tools, &limits, &mut stats, &mut sink,
 //! )?;
-//! assert_eq!(shown, ["I look.", "get_skill calculator", "ok: true", "I can calculate."]);
+//! assert_eq!(shown, ["I will look.", "get_skill calculator", "ok: true", "I can calculate."]);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # The map
+//! # Modules
 //!
-//! `main.rs` hands over arguments, environment and working directory to `cli`
-//! and takes an exit status back. Layers, top to bottom; a module imports only
-//! from its own layer and those below it:
+//! `main.rs` passes arguments, environment and working folder to `cli` and gets
+//! an exit status back. A module imports only from its own layer and the layers
+//! below it:
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 5 front ends | `cli` |
-//! | 4 conversation | `agent`, `context`, `conversation`, `instructions`, `session` |
-//! | 3 doing | `model`, `tools` |
-//! | 2 knowing | `config`, `settings`, `dotenv`, `memory`, `skills` |
-//! | 1 world | `world`: processes, files, network, signals, input, output |
-//! | 0 words | `address`, `error`, `event`, `limits`, `media`, `message`, `secret`, `text`, `tool` |
+//! | 5 front ends | `cli`, `mcp` |
+//! | 4 conversation | `agent`, `context`, `conversation`, `session`, `system_prompt` |
+//! | 3 actions | `model`, `tools` |
+//! | 2 configuration and skills | `config`, `settings`, `dotenv`, `memory`, `skills` |
+//! | 1 operating system | `world`: processes, files, network, signals, input, output |
+//! | 0 shared types | `address`, `bounded`, `digest`, `error`, `event`, `limits`, `media`, `message`, `order`, `percent`, `secret`, `text`, `tool` |
 //!
-//! Nothing but the front ends and `world::output` prints, nothing but
-//! `main.rs` reads the environment, and nothing exits.
+//! Only `world::output` prints, and only `main.rs` reads the environment and exits.
 
 mod address;
 mod agent;
@@ -287,7 +300,6 @@ mod digest;
 mod dotenv;
 mod error;
 mod event;
-mod instructions;
 #[doc(hidden)]
 pub mod internals;
 mod limits;
@@ -302,6 +314,7 @@ mod secret;
 mod session;
 mod settings;
 mod skills;
+mod system_prompt;
 mod text;
 mod tool;
 mod tools;
@@ -312,23 +325,23 @@ pub use config::{Config, ConfigNeeds, Endpoint};
 pub use conversation::Conversation;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventSink, RunStats};
-pub use instructions::{PromptParts, SystemPromptOverride, system_prompt};
 pub use message::{AssistantMessage, Image, Message, UserMessage};
 pub use model::http::HttpModel;
 pub use model::scripted::{ScriptedModel, ScriptedStep};
 pub use model::{FinishReason, Model, ModelReply, ModelRequest};
 pub use settings::{EnvFile, Settings};
 pub use skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
+pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
 pub use tool::{Effects, ToolCall, ToolDefinition, ToolResult, Usage};
 pub use tools::{Arguments, Tool, ToolContext, Tools};
 pub use world::cancellation::{Cancellation, StopReason};
 pub use world::signal::Interrupt;
 
-/// The program itself: what `main.rs` calls, in the order in which it does.
+/// The parts of the program that `main.rs` calls. Other programs do not need them.
 pub mod program {
     pub use crate::cli::{ExitOutcome, Invocation, Startup, parse, run};
     pub use crate::settings::is_secret;
-    pub use crate::world::hardening::{fill_streams, forget, hide_memory};
+    pub use crate::world::hardening::{erase_from_environment, hide_memory, open_missing_streams};
     pub use crate::world::process::become_subreaper;
-    pub use crate::world::signal::{Signal, end_by, survive_file_limit};
+    pub use crate::world::signal::{Signal, exit_by_signal, handle_file_size_limit};
 }

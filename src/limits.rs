@@ -1,8 +1,7 @@
-//! Every bound of the program, named, in one place.
+//! Every limit of the program, named, in one place.
 //!
-//! Nothing grows without one: what comes from the network, from a file, from
-//! a script or from a person has its limit here, with the reason where the
-//! number alone does not tell it.
+//! Whatever comes from the network, a file, a script or a user has its limit
+//! here, with the reason where the number alone does not show it.
 
 use std::time::Duration;
 
@@ -10,571 +9,567 @@ use std::time::Duration;
 
 /// Default of `LLM_TIMEOUT_SECONDS`.
 pub(crate) const IDLE_SECONDS: u64 = 120;
-/// Local models read long prompts slowly: silence before the first byte may
-/// last this many times the idle limit.
+/// Factor on the idle limit until the first byte of a reply: local models read long prompts
+/// slowly.
 pub(crate) const FIRST_BYTE_FACTOR: u32 = 5;
-/// Looking up a name, connecting, and the TLS handshake together.
-pub(crate) const CONNECT: Duration = Duration::from_secs(10);
-/// The head of a proxy's answer to `CONNECT`.
+/// Name lookup, connecting and the TLS handshake together.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The head of a proxy's response to `CONNECT`.
 pub(crate) const PROXY_HEAD_BYTES: usize = 16 << 10;
 /// Any setting in seconds: a year, far below any overflow.
 pub(crate) const MAX_SECONDS: u64 = 31_536_000;
-/// Tries of one request, the first included.
-pub(crate) const TRIES: u32 = 3;
-/// Changes to one request that an endpoint does not take as it is.
-pub(crate) const CHANGES: u32 = 10;
-/// The first pause between two tries; it doubles.
-pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause of our own choosing.
-pub(crate) const RETRY_PAUSE_MAX: Duration = Duration::from_secs(8);
-/// The longest pause that a server may ask for.
+/// Tries of one request, including the first.
+pub(crate) const REQUEST_TRIES: u32 = 3;
+/// Changes to one request that an endpoint refuses in its first form.
+pub(crate) const REQUEST_CHANGES: u32 = 10;
+/// Delay before the first retry; it doubles with each further one.
+pub(crate) const RETRY_DELAY: Duration = Duration::from_millis(500);
+/// Longest retry delay that the program chooses itself.
+pub(crate) const RETRY_DELAY_MAX: Duration = Duration::from_secs(8);
+/// Longest retry delay that a server may request.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// One line of a stream of server-sent events.
 pub const SSE_LINE_BYTES: usize = 1 << 20;
 /// One event of several lines.
 pub const SSE_EVENT_BYTES: usize = 8 << 20;
-/// One response, whole.
+/// One whole response.
 pub(crate) const RESPONSE_BYTES: u64 = 64 << 20;
-/// A body that is parsed whole: kept well under the 32 MB a run may take.
+/// A body that is parsed as a whole: well below the 32 MB that a run may use.
 pub(crate) const BODY_BYTES: usize = 8 << 20;
-/// The body of a refusal: only its first words are shown.
+/// The body of an error response: only its first words are shown.
 pub(crate) const ERROR_BODY_BYTES: usize = 64 << 10;
-/// How much of a server's own words a message quotes.
+/// Part of a server's text that a message quotes.
 pub(crate) const QUOTED_BYTES: usize = 300;
-/// The arguments of one call.
+/// The arguments of one tool call.
 pub(crate) const ARGUMENTS_BYTES: usize = 1 << 20;
-/// What the model says in one message, and the same of its reasoning. No model
-/// writes half as much; a run holds it several times and stays under 32 MB.
+/// The text of one model message, and separately its reasoning. No model writes half as much; a
+/// run holds several copies and stays below 32 MB.
 pub const MESSAGE_BYTES: usize = 2 << 20;
-/// White space in front of what may be a thought.
+/// White space before a possible `<think>` block.
 pub const LEADING_BLANKS: usize = 4 << 10;
-/// A text that may be a call which the server did not recognize.
+/// A text that may be a tool call which the server did not recognize.
 pub(crate) const UNPARSED_CALL_BYTES: usize = 256 << 10;
-/// What is left of a tool's result when the model's context is full.
+/// Length to which a tool result is cut when the model's context is full.
 pub(crate) const SHORTENED_RESULT_BYTES: usize = 2 << 10;
-/// Of that, the line that says how much is missing.
+/// Part of [`SHORTENED_RESULT_BYTES`] for the line that reports how much is missing.
 pub(crate) const CUT_NOTE_BYTES: usize = 64;
-/// A tool's name, as the strictest endpoints bound it.
+/// A tool's name, as the strictest endpoints limit it.
 pub const TOOL_NAME_CHARS: usize = 64;
-/// Schemas within schemas of a tool's arguments; endpoints take five to ten.
+/// Nested schemas of a tool's arguments; endpoints accept five to ten.
 pub(crate) const SCHEMA_DEPTH: usize = 64;
-/// The arguments of all calls of one message.
+/// The arguments of all tool calls of one message.
 pub const ALL_ARGUMENTS_BYTES: usize = 4 << 20;
-/// JSON values in one piece of a reply; as many again may be kept to be echoed.
+/// JSON values in one piece of a reply; as many again may be kept to be sent back.
 pub(crate) const JSON_VALUES: usize = 20_000;
-/// Choices of a reply that are looked at; one was asked for.
+/// Choices of a reply that are read; one was requested.
 pub(crate) const CHOICES: usize = 4;
-/// Calls of one message that run; the others are answered with an error.
-pub(crate) const CALLS: usize = 128;
-/// Calls of one message that are answered at all: all of them are sent again with
-/// every request, and no model makes so many.
+/// Tool calls of one message that are run; the others are answered with an error.
+pub(crate) const CALLS_RUN: usize = 128;
+/// Tool calls of one message that get a result at all: all of them are sent with every later
+/// request, and no model makes as many.
 pub const CALLS_ANSWERED: usize = 1024;
-/// No text has more bytes a token than this, but for long runs of one character.
-pub(crate) const BYTES_PER_TOKEN_MOST: usize = 12;
-/// Requests shorter than this are not looked at for what the endpoint left unread.
+/// Most bytes per token; only long runs of one character have more.
+pub(crate) const BYTES_PER_TOKEN_MAX: usize = 12;
+/// Shortest request that is checked for a prompt which the endpoint silently truncated.
 pub(crate) const TRUNCATION_BYTES: usize = 16 << 10;
-/// A word in a stream that only shows that somebody is there.
-pub(crate) const BEAT_BYTES: usize = 32;
-/// Bytes read from a connection at once.
+/// A keep-alive word in a stream.
+pub(crate) const HEARTBEAT_BYTES: usize = 32;
+/// Bytes of one read from a connection.
 pub const READ_BYTES: usize = 64 << 10;
-/// Addresses kept of one host name.
+/// IP addresses kept for one host name.
 pub(crate) const HOST_ADDRESSES: usize = 16;
 
-/// How long an endpoint may take to tell of itself: it has to think of nothing.
-pub(crate) const INQUIRY: Duration = Duration::from_secs(10);
-/// What it tells; the longest list of models known is about 1 MB.
-pub(crate) const INQUIRY_BYTES: usize = 4 << 20;
-/// Models kept of a list.
+/// Requests for information about an endpoint, such as its list of models: no model has to run
+/// for them.
+pub(crate) const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
+/// The response to such a request; the longest known list of models is about 1 MB.
+pub(crate) const METADATA_BYTES: usize = 4 << 20;
+/// Models kept of an endpoint's list.
 pub(crate) const MODELS: usize = 10_000;
-/// Tokens of context below which a skill's document and a few results do not
-/// fit together.
-pub(crate) const CONTEXT_TOKENS_LEAST: u64 = 32_768;
-/// Tokens of a thousand bytes, as long as the endpoint has reported none: a token
-/// of English, code or JSON has some 3.5 bytes.
+/// Context window below which a skill's document and a few results do not fit together.
+pub(crate) const CONTEXT_TOKENS_RECOMMENDED: u64 = 32_768;
+/// Tokens in 1000 bytes, until the endpoint has reported a count: a token of English, code or
+/// JSON has some 3.5 bytes.
 pub(crate) const TOKENS_IN_1000_BYTES: u64 = 286;
-/// What a picture takes, in bytes of text: some 1,200 tokens.
+/// An image, estimated as bytes of text: some 1,200 tokens.
 pub(crate) const IMAGE_AS_BYTES: u64 = 4200;
-/// Tokens that a picture may take; the dearest model known counts 37,000.
+/// Most tokens of an image; the most expensive known model counts 37,000.
 pub(crate) const IMAGE_TOKENS: u64 = 50_000;
-/// No window is smaller: a smaller number in a refusal is something else.
-pub(crate) const CONTEXT_TOKENS_KNOWN: u64 = 1024;
-/// Tokens of a summary that is asked for; a longer one is cut at twice as many.
+/// Smallest context window: a smaller number in an error response is something else.
+pub(crate) const CONTEXT_TOKENS_MIN: u64 = 1024;
+/// Tokens requested for a summary; a longer one is cut at twice as many.
 pub(crate) const SUMMARY_TOKENS: u64 = 1500;
-/// What is kept of one message that is to be summarized; of a result a quarter.
+/// Part of one message that is kept in a transcript to be summarized; of a tool result, a
+/// quarter of it.
 pub(crate) const TRANSCRIPT_PIECE_BYTES: usize = 4 << 10;
-/// The same where all of them do not fit: with less nothing is understood.
-pub(crate) const TRANSCRIPT_PIECE_BYTES_LEAST: usize = 128;
-/// Tries of a request for a summary, each with half of the transcript.
+/// The same if not all messages fit: with less nothing can be understood.
+pub(crate) const TRANSCRIPT_PIECE_BYTES_MIN: usize = 128;
+/// Tries of a request for a summary, each with half of the previous transcript.
 pub(crate) const SUMMARY_TRIES: u32 = 4;
-/// Requests of the trial of tool calls: the call, its result, one more.
-pub(crate) const TRIAL_STEPS: u32 = 3;
+/// Requests of the tool calling check: the call, its result, one more.
+pub(crate) const TOOL_CHECK_STEPS: u32 = 3;
 
-/// After the end marker of a stream: how long the end of the body is waited
-/// for, so that the connection can be used again.
-pub(crate) const AFTER_DONE: Duration = Duration::from_millis(50);
+/// Wait for the end of the body after a stream's end marker, so that the connection can be
+/// reused.
+pub(crate) const DRAIN_AFTER_DONE: Duration = Duration::from_millis(50);
 
 // A run.
 
-/// Default of `--max-steps`: model calls in one turn.
+/// Default of `--max-steps`: model requests in one turn.
 pub(crate) const MAX_STEPS: u32 = 50;
 /// A prompt on standard input.
 pub(crate) const STDIN_BYTES: usize = 16 << 20;
-/// A picture for the model: the least that a large provider takes of one. A run
-/// holds it in base64, a third more, once to keep and once to send.
+/// An image for the model: the lowest limit of the large providers. A run holds it in base64,
+/// which is a third longer, once to keep and once to send.
 pub(crate) const IMAGE_BYTES: usize = 5 << 20;
-/// The pictures in a conversation beyond which tools show no more, in base64:
-/// each is sent with every request.
+/// Images in a conversation, in base64, above which tools add no more: each is sent with every
+/// request.
 pub(crate) const IMAGES_BYTES: usize = 16 << 20;
-/// What is attached to one question, all together: as much as standard input.
+/// All attachments of one question together: as much as standard input.
 pub(crate) const ATTACHED_BYTES: usize = STDIN_BYTES;
-/// The address of a picture; servers take no longer ones.
+/// The URL of an image; servers accept no longer ones.
 pub(crate) const IMAGE_URL_BYTES: usize = 8 << 10;
-/// How long the first byte of a piped standard input is waited for, when a
-/// prompt was given as an argument as well.
-pub(crate) const STDIN_PATIENCE: Duration = Duration::from_secs(3);
-/// How long a pipe that stands in a file's place may be silent: a password
-/// manager that writes into it asks its user first.
+/// Wait for the first byte of a piped standard input if the prompt is also an argument.
+pub(crate) const STDIN_FIRST_BYTE: Duration = Duration::from_secs(3);
+/// Silence of a pipe that is read in place of a file: a password manager that writes into it
+/// asks its user first.
 pub(crate) const PIPE_SILENCE: Duration = Duration::from_secs(60);
 /// An environment file.
 pub(crate) const ENV_FILE_BYTES: usize = 1 << 20;
-/// What all `${NAME}` of one file bring into its values stays under this.
-/// Without a bound `B=${A}${A}`, repeated, doubles with every line.
+/// Text that all `${NAME}` references of one file expand to. Without a limit, repeating
+/// `B=${A}${A}` doubles the text with every line.
 pub const ENV_EXPANSION_BYTES: usize = 1024 * 1024;
 /// A file with a key: tokens of some gateways reach 8 KiB.
 pub(crate) const KEY_FILE_BYTES: usize = 16 << 10;
 /// A file of certificates; the bundle of a whole system is about 220 KiB.
 pub(crate) const CERTIFICATES_BYTES: usize = 4 << 20;
-/// A user name or password that SOCKS takes (RFC 1929).
+/// A SOCKS user name or password (RFC 1929).
 pub(crate) const SOCKS_LOGIN_BYTES: usize = 255;
-/// A file of instructions.
-pub(crate) const INSTRUCTIONS_BYTES: usize = 1 << 20;
-/// A message of the Model Context Protocol, which is a line.
+/// A file with a system prompt.
+pub(crate) const SYSTEM_PROMPT_BYTES: usize = 1 << 20;
+/// A message of the Model Context Protocol, which is one line.
 pub const MESSAGE_LINE_BYTES: usize = 32 << 20;
-/// What such a message is answered under; clients count, or take random names.
+/// The id of such a message; clients use counters or random names.
 pub const MESSAGE_ID_BYTES: usize = 64 << 10;
-/// Calls of scripts that wait for their turn.
-pub(crate) const WAITING_CALLS: usize = 1_000;
-/// What is kept of them: as much as one message may hold.
-pub(crate) const WAITING_BYTES: usize = MESSAGE_LINE_BYTES;
-/// How often a script that runs tells so.
-pub(crate) const PROGRESS: Duration = Duration::from_secs(1);
-/// How long a client may keep a list; what is on the disk may change at any time.
-pub(crate) const KEPT_MILLISECONDS: u64 = 5_000;
-/// An address: three bytes for each of a path's, and more than any client needs.
-pub(crate) const ADDRESS_BYTES: usize = 16 << 10;
-/// Entries on a page of a list: the first comes at once, however many there are.
-pub(crate) const PAGE_ENTRIES: usize = 250;
-/// Bytes on such a page, but for what its last entry has beyond.
-pub(crate) const ENTRIES_BYTES: usize = 1 << 20;
-/// What is read of files for such a page: tenths of a second.
-pub(crate) const PAGE_READ_BYTES: u64 = 64 << 20;
-/// Files of a skill that every client takes (SEP-2640, "Limits").
+/// Queued calls of tools that start programs.
+pub(crate) const QUEUED_CALLS: usize = 1_000;
+/// Memory for these calls: as much as one message may hold.
+pub(crate) const QUEUED_CALLS_BYTES: usize = MESSAGE_LINE_BYTES;
+/// Interval of progress notifications for a running script.
+pub(crate) const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
+/// Time for which a client may cache a list; the files may change at any time.
+pub(crate) const CACHE_MILLISECONDS: u64 = 5_000;
+/// A resource URI: three bytes for each byte of a path, and more than any client needs.
+pub(crate) const RESOURCE_URI_BYTES: usize = 16 << 10;
+/// Entries on one page of a list, so that the first page comes quickly, however long the list
+/// is.
+pub(crate) const LIST_PAGE_ENTRIES: usize = 250;
+/// Bytes on such a page; its last entry may exceed them.
+pub(crate) const LIST_PAGE_BYTES: usize = 1 << 20;
+/// Bytes of files that are read for such a page: tenths of a second.
+pub(crate) const LIST_PAGE_READ_BYTES: u64 = 64 << 20;
+/// Files of a skill that every client accepts (SEP-2640, "Limits").
 pub(crate) const SKILL_FILES: usize = 512;
-/// Bytes of these files together, and so of each (SEP-2640, "Limits").
+/// Bytes of these files together, and so of each one (SEP-2640, "Limits").
 pub(crate) const SKILL_BYTES: u64 = 16 << 20;
 /// Files of one skill that are listed.
 pub(crate) const RESOURCE_FILES: usize = 10_000;
-/// Levels of folders in which they lie; no path is deeper.
+/// Levels of folders that are searched for them; no path is deeper.
 pub(crate) const RESOURCE_DEPTH: usize = PATH_BYTES / 2;
-/// Entries that are looked at on the way.
+/// Entries that are visited in this search.
 pub(crate) const RESOURCE_ENTRIES: usize = 50_000;
-/// Read of a file whose name does not tell what it is.
-pub(crate) const KIND_BYTES: usize = 512;
-/// Warnings that are told once each.
+/// Part of a file that is read if its name does not show its type.
+pub(crate) const CONTENT_TYPE_BYTES: usize = 512;
+/// Different warnings that are each shown once.
 pub(crate) const WARNINGS: usize = 1_000;
-/// Placeholders in it: each brings in as much as a catalogue.
+/// Placeholders in a system prompt: each can insert a whole catalogue.
 pub(crate) const PLACEHOLDERS: usize = 100;
-/// What a line on standard error shows of a call or a result.
+/// A tool call or its result in a line on standard error.
 pub(crate) const SUMMARY_CHARS: usize = 200;
-/// What such a line shows of a hint: a command with a path must stay whole.
+/// A hint in such a line: a command with a path must stay whole.
 pub(crate) const HINT_BYTES: usize = 800;
-/// Bytes read from standard input or a helper at once.
+/// Bytes of one read from standard input or a helper process.
 pub(crate) const PIPE_READ_BYTES: usize = 4 << 10;
-/// How many lines of a result `-v` shows.
+/// Lines of a tool result that `-v` shows.
 pub(crate) const RESULT_LINES: usize = 3;
 /// A line on standard error.
 pub(crate) const LINE_BYTES: usize = 1200;
-/// How long a server waits for room on standard error: what nobody reads there
-/// must not hold up its answers.
-pub(crate) const STDERR_ROOM: Duration = Duration::from_millis(1);
-/// Written to standard output at once: what a pipe takes as a whole when it
-/// says that it has room (`PIPE_BUF`).
+/// Time for which a server waits until standard error can be written: an unread pipe must not
+/// delay its responses.
+pub(crate) const STDERR_WAIT: Duration = Duration::from_millis(1);
+/// Bytes of one write to standard output: a pipe that is ready accepts this many without
+/// blocking (`PIPE_BUF`).
 pub(crate) const STDOUT_PIECE_BYTES: usize = 4 << 10;
-/// After a signal: how long a reader that does not read is waited for.
-pub(crate) const STDOUT_LAST: Duration = Duration::from_millis(500);
-/// After the end of standard input: how long at least a reader that takes no
-/// answers is waited for.
-pub(crate) const STDOUT_UNREAD: Duration = Duration::from_secs(1);
-/// The help's width.
-pub(crate) const HELP_COLUMNS: usize = 90;
-/// The width of a report on a terminal.
+/// Time for a slow reader of standard output after a signal.
+pub(crate) const STDOUT_AFTER_SIGNAL: Duration = Duration::from_millis(500);
+/// Shortest time for a reader that accepts no responses after standard input has ended.
+pub(crate) const STDOUT_AFTER_STDIN: Duration = Duration::from_secs(1);
+/// Width of the help text.
+pub(crate) const HELP_COLUMNS: usize = 80;
+/// Width of a report on a terminal.
 pub(crate) const REPORT_COLUMNS: usize = 80;
-/// What a terminal takes of one line, as the kernel bounds it.
+/// The kernel's limit for one line typed on a terminal.
 pub(crate) const TERMINAL_LINE_BYTES: usize = 4095;
-/// Answers to a question of `--confirm` that are none of its words; then it is a no.
+/// Unrecognized answers to a `--confirm` question; after them the answer is no.
 pub(crate) const CONFIRM_TRIES: u32 = 5;
-/// A line of a conversation, or the lines of one message.
+/// A line of a conversation, or all lines of one message.
 pub(crate) const CHAT_LINE_BYTES: usize = 4 << 20;
-/// How soon the second line of a paste is there: nobody types so fast.
-pub(crate) const PASTE_BEGINS: Duration = Duration::from_millis(50);
-/// How soon a terminal hands over the line that it was asked for: at once.
-pub(crate) const HANDED_OVER: Duration = Duration::from_millis(10);
-/// How soon each line after it: the terminal hands a long paste on in pieces.
-pub(crate) const PASTE_GOES_ON: Duration = Duration::from_millis(250);
-/// Keys shorter than this are no secrets but words such as `ollama`, which
-/// would be masked in every text.
+/// Time until the second line of a paste is there: no user types that fast.
+pub(crate) const PASTE_SECOND_LINE: Duration = Duration::from_millis(50);
+/// Time until a terminal delivers a line that it was ordered to release; it needs none.
+pub(crate) const TERMINAL_LINE_READY: Duration = Duration::from_millis(10);
+/// Time until each further line of a paste: a terminal delivers a long one in pieces.
+pub(crate) const PASTE_NEXT_LINE: Duration = Duration::from_millis(250);
+/// Shortest secret that is masked. A shorter key is a word such as `ollama`, which would be
+/// masked in every text.
 pub const SECRET_BYTES: usize = 7;
-/// What a cut leaves of a key is masked from this on: less tells nothing, and
+/// Shortest part of a key, left by a cut, that is masked: less reveals nothing, and masking it
 /// would garble ordinary words.
 pub const SECRET_PART_BYTES: usize = 4;
-/// Words of 64 bits that hold a bit for each two bytes.
-pub(crate) const SECRET_TABLE: usize = 1 << 10;
-/// Backslashes before a letter that make one escape: a string in a string in a string.
+/// 64-bit words of a table with one bit for each pair of bytes.
+pub(crate) const SECRET_TABLE_WORDS: usize = 1 << 10;
+/// Backslashes before a letter that form one escape: a string in a string in a string.
 pub(crate) const SECRET_BACKSLASHES: usize = 8;
-/// The longest escape, and the longest line end with the next line's indent.
+/// The longest escape, and the longest line end with the indentation of the next line.
 pub(crate) const SECRET_ESCAPE_BYTES: usize = 24;
 
-/// Values in an address's query shorter than this are no keys.
+/// Shortest value in a URL's query that is masked as a key.
 pub(crate) const QUERY_SECRET_BYTES: usize = 16;
 
 // Sessions.
 
-/// The file of one conversation: pictures and long documents included, and a
-/// resumed one is read whole.
+/// The file of one conversation with images and long documents; a resumed one is read as a
+/// whole.
 pub(crate) const SESSION_BYTES: u64 = 128 << 20;
-/// The first line of it, by which it is known.
+/// The first line of a session file, which identifies it.
 pub(crate) const SESSION_HEADER_BYTES: usize = 64 << 10;
-/// Sessions with names that the program made; the oldest beyond it are deleted.
+/// Sessions with generated names; the oldest ones above this number are deleted.
 pub(crate) const SESSIONS_KEPT: usize = 100;
 /// Characters of a session's name.
 pub(crate) const SESSION_NAME_CHARS: usize = 100;
-/// Tries to open a session that others make and delete meanwhile.
+/// Tries to open a session that other processes create and delete at the same time.
 pub(crate) const SESSION_TRIES: usize = 10;
-/// Turns that a resumed conversation shows, and lines of each message.
+/// Turns that a resumed conversation shows.
 pub(crate) const RECALLED_TURNS: usize = 2;
-/// See [`RECALLED_TURNS`].
+/// Lines that it shows of each message.
 pub(crate) const RECALLED_LINES: usize = 10;
 
 // Skills.
 
-/// Words of a query of `list_skills` that are looked for: a model that gives more
-/// describes its task, and each is looked for in every skill.
+/// Words of a `list_skills` query that are searched: a model that sends more describes its
+/// task, and each word is searched in every skill.
 pub(crate) const QUERY_WORDS: usize = 32;
 
 /// Skills in one folder.
 pub(crate) const SKILLS: usize = 20_000;
 /// Characters of a skill's name, by the specification.
 pub(crate) const SKILL_NAME_CHARS: usize = 64;
-/// Folders without a document that are searched for skills further below.
+/// Folders without a document that are searched for skills below.
 pub(crate) const NESTED_FOLDERS: usize = 100;
-/// Levels of such a folder that are searched, its own files included.
+/// Levels of such a folder that are searched, including its own files.
 pub(crate) const NESTED_DEPTH: usize = 4;
-/// Entries of such a folder that are looked at.
+/// Entries of such a folder that are visited.
 pub(crate) const NESTED_ENTRIES: usize = 500;
-/// Names of skills that are offered to the model as an `enum`.
+/// Skill names that are offered to the model as an `enum`.
 pub(crate) const ENUM_NAMES: usize = 20;
-/// Bytes of these names in all tools that take one. With ten skills that is one
-/// tool: the first request is to stay below 3 KB.
+/// Bytes of these names in all tools with such an argument. With ten skills that is one tool:
+/// the first request should stay below 3 KB.
 pub(crate) const ENUM_BYTES: usize = 190;
-/// Read of each document for the catalogue; more only where the frontmatter is longer.
+/// Part of each document that is read for the catalogue; more only if the frontmatter is
+/// longer.
 pub(crate) const FRONTMATTER_BYTES: usize = 4 << 10;
-/// A word of a query by which alone a skill is found; one of Chinese has as many.
+/// Shortest query word that selects a skill by itself; one Chinese character has this length.
 pub(crate) const QUERY_WORD_BYTES: usize = 3;
-/// A document: more does not fit any model's context.
+/// A document: more does not fit into any model's context.
 pub(crate) const DOCUMENT_BYTES: usize = 1 << 20;
 /// Deepest nesting of maps and lists; real skills reach 6.
 pub(crate) const YAML_DEPTH: usize = 64;
-/// Longest key in characters, as `PyYAML` has it.
+/// Longest key in characters, as in `PyYAML`.
 pub(crate) const YAML_KEY_CHARS: usize = 1024;
-/// Most findings that are kept for one document.
-pub(crate) const YAML_FINDINGS: usize = 100;
-/// How deep into maps and lists entries are mended one by one.
-pub(crate) const YAML_MEND_DEPTH: usize = 4;
-/// A description that is kept whole; the longest published one has 1,929
-/// characters.
+/// Diagnostics that are kept for one document.
+pub(crate) const YAML_DIAGNOSTICS: usize = 100;
+/// Nesting up to which entries of maps and lists are repaired one by one.
+pub(crate) const YAML_REPAIR_DEPTH: usize = 4;
+/// A description that is kept whole; the longest published one has 1,929 characters.
 pub(crate) const DESCRIPTION_KEPT_BYTES: usize = 4 << 10;
 /// A description in the catalogue.
 pub(crate) const DESCRIPTION_BYTES: usize = 1024;
-/// A document with its placeholders replaced: it and its arguments once, each
-/// as large as may be.
+/// A document with its placeholders replaced: document and arguments once, each at its largest.
 pub const INVOCATION_BYTES: usize = 2 << 20;
-/// Words of a skill's arguments that can be told apart.
+/// Words of a skill's arguments that are numbered.
 pub(crate) const ARGUMENT_WORDS: usize = 1_000;
-/// A name that a skill gives to one of its arguments.
+/// Name that a skill gives to one of its arguments.
 pub(crate) const ARGUMENT_NAME_BYTES: usize = 64;
-/// Skills that a conversation lists, and bytes of each description there.
+/// Skills that a conversation lists.
 pub(crate) const CHAT_SKILLS: usize = 100;
-/// See [`CHAT_SKILLS`].
+/// Bytes of each description in that list.
 pub(crate) const CHAT_DESCRIPTION_BYTES: usize = 80;
-/// A description says nothing below this: then names alone are told.
-pub(crate) const DESCRIPTION_BYTES_LEAST: usize = 40;
-/// What an MCP client's model is told at the start, without facts: well-known
-/// clients cut at 2,048 characters.
-pub(crate) const GUIDE_BYTES: usize = 2000;
+/// Shortest useful description: below it only names are listed.
+pub(crate) const DESCRIPTION_BYTES_MIN: usize = 40;
+/// The MCP server's instructions, without facts: well-known clients cut them at 2,048
+/// characters.
+pub(crate) const SERVER_INSTRUCTIONS_BYTES: usize = 2000;
 /// The catalogue in the system prompt.
 pub(crate) const CATALOGUE_BYTES: usize = 6 << 10;
 /// The result of `list_skills`.
 pub(crate) const LIST_BYTES: usize = 64 << 10;
 /// One page of a file.
 pub(crate) const PAGE_BYTES: usize = 64 << 10;
-/// Lines of one page, when the model asks for no other number.
+/// Lines of one page, unless the model requests another number.
 pub(crate) const PAGE_LINES: usize = 2_000;
-/// How far into a file a page may begin: what is skipped is read.
+/// Largest offset of a page in a file: skipped bytes are read, too.
 pub(crate) const FILE_BYTES: u64 = 256 << 20;
 /// Entries of a folder's listing.
 pub(crate) const FOLDER_ENTRIES: usize = 1_000;
-/// How far into a folder a page of its listing may begin.
+/// Largest offset of a page in a folder's listing.
 pub(crate) const FOLDER_ENTRIES_PAGED: usize = 100_000;
-/// Files named after a document.
+/// Files that are listed after a document.
 pub(crate) const DOCUMENT_FILES: usize = 100;
 /// Levels of folders that are searched for a skill's files.
 pub(crate) const WALK_DEPTH: usize = 8;
-/// Entries that are looked at on the way.
+/// Entries that are visited in this search.
 pub(crate) const WALK_ENTRIES: usize = 5_000;
-/// Likely names offered where one is wrong.
-pub(crate) const NEAR_NAMES: usize = 3;
-/// Names offered in an error message.
-pub(crate) const NAMES: usize = 20;
+/// Similar names that an error message offers.
+pub(crate) const SIMILAR_NAMES: usize = 3;
+/// Available names that an error message lists.
+pub(crate) const LISTED_NAMES: usize = 20;
 
 // What skills' scripts import.
 
-/// Files of a skill that are looked at.
+/// Files of a skill that are examined.
 pub(crate) const PROBE_FILES: usize = 2_000;
-/// Entries that are looked at on the way.
+/// Entries that are visited in this search.
 pub(crate) const PROBE_ENTRIES: usize = 50_000;
-/// One Python file; parsed, it takes a hundred times as much memory.
+/// One Python file; parsed, it uses a hundred times as much memory.
 pub(crate) const PROBE_FILE_BYTES: usize = 1 << 20;
 /// All Python files of one skill.
 pub(crate) const PROBE_SKILL_BYTES: usize = 4 << 20;
-/// What one start of the interpreter is handed, but for its last skill.
+/// Input of one interpreter start; its last skill may exceed it.
 pub(crate) const PROBE_BATCH_BYTES: usize = 4 << 20;
-/// Skills of one start.
+/// Skills of one interpreter start.
 pub(crate) const PROBE_BATCH_SKILLS: usize = 2_000;
 /// Rows of one kind (imports, requirements, findings) of one skill.
 pub(crate) const PROBE_ROWS: usize = 1_000;
-/// What one start may answer; what does not fit is asked again.
+/// Output of one interpreter start; skills that do not fit are probed again.
 pub(crate) const PROBE_ANSWER_BYTES: usize = 4 << 20;
-/// How long one start may take: Python parses about 1 MB in a second.
-pub(crate) const PROBE: Duration = Duration::from_secs(60);
-/// How long all starts together may take: some forty skills that each take as
-/// long as they may, or more Python than any collection has.
-pub(crate) const PROBE_ALL: Duration = Duration::from_secs(240);
-/// What one skill may take of the processor: as much as its files at their
-/// largest need. Code in C that does not come back ends after twice as long.
+/// One interpreter start: Python parses about 1 MB per second.
+pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
+/// All interpreter starts together: some forty skills that each use their whole time, or more
+/// Python than any collection has.
+pub(crate) const PROBE_TOTAL_TIMEOUT: Duration = Duration::from_secs(240);
+/// Processor time of one skill: as much as its files need at their largest. C code that does
+/// not return is ended after twice this time.
 pub(crate) const PROBE_SKILL_SECONDS: u64 = 5;
 /// The interpreter's memory: four times what the largest file needs.
 pub(crate) const PROBE_MEMORY_BYTES: usize = 1 << 30;
-/// Characters of a project's or a script's TOML; the readers of it are slow,
-/// and real ones have a tenth.
+/// Characters of a project's or a script's TOML; TOML parsers are slow, and real files have a
+/// tenth of this.
 pub(crate) const PROBE_TOML_CHARS: usize = 64 << 10;
-/// What is told of one skill: no two fill an answer.
+/// Output for one skill, so that two of them cannot fill the whole output.
 pub(crate) const PROBE_SKILL_ANSWER_BYTES: usize = 1 << 20;
-/// Skills that may end the interpreter before it is no use to go on.
-pub(crate) const PROBE_DEATHS: usize = 20;
+/// Skills that may crash the interpreter before probing stops.
+pub(crate) const PROBE_CRASHES: usize = 20;
 // Setting skills up.
 
 /// One command of a setup: large packages over a slow line take this long.
-pub(crate) const SETUP_COMMAND: Duration = Duration::from_secs(3600);
-/// How long the log waits for other runners that write to it: each holds its lock
-/// for one write.
+pub(crate) const SETUP_COMMAND_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Wait for other runners that write to the log: each holds its lock for one write.
 pub(crate) const LOG_LOCK: Duration = Duration::from_secs(2);
-/// Between two looks at it.
-pub(crate) const LOG_LOCK_ROUND: Duration = Duration::from_micros(200);
-/// Between two looks at a lock that is held for milliseconds. It is the same however
-/// long somebody has waited: with longer and longer pauses the last to come wins
-/// each time, and of 16 who write all the time one got no turn in 30 s.
-pub(crate) const LOCK_ROUND_SHORT: Duration = Duration::from_millis(5);
-/// Between two looks at a lock that is held for seconds or minutes.
-pub(crate) const LOCK_ROUND: Duration = Duration::from_millis(100);
-/// Remains of setups that were killed while they cleared up.
+/// Interval at which that lock is tried.
+pub(crate) const LOG_LOCK_POLL: Duration = Duration::from_micros(200);
+/// Interval at which a lock is tried that is held for milliseconds. It is constant: with
+/// growing intervals the latest process wins each time, and of 16 that wrote all the time one
+/// got no turn in 30 s.
+pub(crate) const LOCK_POLL_SHORT: Duration = Duration::from_millis(5);
+/// Interval at which a lock is tried that is held for seconds or minutes.
+pub(crate) const LOCK_POLL: Duration = Duration::from_millis(100);
+/// Remains of setups that were killed during their cleanup.
 pub(crate) const SETUP_REMAINS: usize = 100;
-/// What is removed of a venv after Ctrl+C; more is left to the next setup.
-pub(crate) const SETUP_CLEARING: Duration = Duration::from_secs(2);
-/// What a setup has written down.
+/// Removal of a venv after Ctrl+C; the next setup removes the rest.
+pub(crate) const SETUP_CLEANUP: Duration = Duration::from_secs(2);
+/// The record of a setup.
 pub(crate) const SETUP_RECORD_BYTES: usize = 1 << 20;
 /// A file of requirements.
 pub(crate) const SETUP_REQUIREMENTS_BYTES: usize = 1 << 20;
-/// Files that name each other as requirements.
+/// Requirements files that include each other.
 pub(crate) const SETUP_REQUIREMENTS_FILES: usize = 20;
-/// What an error quotes of an installer's reason.
+/// Part of an installer's output that an error quotes.
 pub(crate) const SETUP_REASON_BYTES: usize = 600;
 
 // Checking skills.
 
-/// Characters of a description, as the specification has it.
+/// Characters of a description, by the specification.
 pub(crate) const DESCRIPTION_CHARS: usize = 1024;
-/// Characters of what a skill needs, as the specification has it.
+/// Characters of `compatibility`, by the specification.
 pub(crate) const COMPATIBILITY_CHARS: usize = 500;
-/// Lines of a document that the specification advises at most.
+/// Lines of a document that the specification recommends at most.
 pub(crate) const LONG_DOCUMENT_LINES: usize = 500;
-/// The same in bytes: 5,000 tokens of some four bytes are advised.
+/// The same in bytes: 5,000 tokens of some four bytes are recommended.
 pub(crate) const LONG_DOCUMENT_BYTES: usize = 20_000;
-/// Problems of one kind told of one skill.
+/// Problems of one kind that are reported for one skill.
 pub(crate) const PROBLEMS: usize = 20;
-/// Files named by one document that are looked for.
+/// Files named in one document whose existence is checked.
 pub(crate) const REFERENCES: usize = 1_000;
-/// Frontmatter that is mended; the largest known has 7 KB.
-pub(crate) const MENDED_BYTES: usize = 64 << 10;
-/// Values that are mended in one document.
-pub(crate) const MENDED_VALUES: usize = 100;
+/// Frontmatter that is repaired; the largest known has 7 KB.
+pub(crate) const REPAIR_BYTES: usize = 64 << 10;
+/// Values that are repaired in one document.
+pub(crate) const REPAIRED_VALUES: usize = 100;
 
-/// The most that the kernel gives of a file's extended attribute, and of the names
-/// of all of them (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
+/// The kernel's limits for a file's extended attribute and for the names of all of them
+/// (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
 pub(crate) const ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// Times that `skills check --fix` goes over a document's fields: what one change
-/// makes possible is done by the next round, and chains of such changes are short.
-pub(crate) const MENDING_ROUNDS: usize = 4;
+/// Passes of `skills check --fix` over a document's fields: one change can make another
+/// possible, and such chains are short.
+pub(crate) const FIX_ROUNDS: usize = 4;
 
 // Opening and reading files.
 
-/// Bytes of a path; the kernel's own bound (`PATH_MAX` without its NUL).
+/// Bytes of a path; the kernel's own limit (`PATH_MAX` without its NUL).
 pub(crate) const PATH_BYTES: usize = 4095;
 /// Entries of one folder that are read at all.
 pub(crate) const ENTRIES_READ: usize = 1_000_000;
 /// Bytes of all paths that a walk keeps at a time.
 pub(crate) const WALK_PATH_BYTES: usize = 4 * 1024 * 1024;
-/// The most room made before the first byte has come.
-pub(crate) const FIRST_READ_BYTES: u64 = 256 * 1024;
-/// The least room made for one read.
-pub(crate) const LEAST_READ_BYTES: u64 = 4 * 1024;
-/// Tries that follow each other at once; the later ones wait in between.
-pub(crate) const OPEN_TRIES_AT_ONCE: u32 = 100;
-/// Tries of one opening while somebody renames folders or holds a lease.
+/// Largest buffer before the first byte is read.
+pub(crate) const INITIAL_BUFFER_BYTES: u64 = 256 * 1024;
+/// Smallest buffer for one read.
+pub(crate) const READ_BYTES_MIN: u64 = 4 * 1024;
+/// Tries of one opening without a wait between them.
+pub(crate) const OPEN_TRIES_WITHOUT_WAIT: u32 = 100;
+/// Tries of one opening while another process renames folders or holds a lease.
 pub(crate) const OPEN_TRIES: u32 = 200;
-/// The wait between the later tries.
+/// Wait between the later tries.
 pub(crate) const OPEN_WAIT_MILLISECONDS: u64 = 1;
 
 // Scripts.
 
 /// Default of `SCRIPT_TIMEOUT_SECONDS`.
 pub(crate) const SCRIPT_SECONDS: u64 = 30;
-/// How long the interpreter may take to tell its version.
-pub(crate) const PYTHON_START: Duration = Duration::from_secs(10);
-/// A start that takes longer is felt at every script.
+/// Wait for the interpreter to print its version.
+pub(crate) const PYTHON_START_TIMEOUT: Duration = Duration::from_secs(10);
+/// Slow start of the interpreter: it delays every script noticeably.
 pub(crate) const PYTHON_START_SLOW: Duration = Duration::from_millis(300);
-/// How long what answers to `python3` may take to tell which interpreter it starts:
-/// a shim that needs longer is used as it is.
-pub(crate) const PYTHON_SHIM: Duration = Duration::from_secs(3);
-/// What it tells, its environment among it: the kernel allows 2 MiB.
+/// Wait for a `python3` shim to report the interpreter that it starts; a slower shim is used as
+/// it is.
+pub(crate) const PYTHON_SHIM_TIMEOUT: Duration = Duration::from_secs(3);
+/// That report, which includes the environment: the kernel allows 2 MiB.
 pub(crate) const PYTHON_SHIM_ANSWER_BYTES: usize = 4 << 20;
 /// The source of a script.
 pub(crate) const SCRIPT_BYTES: usize = 4 << 20;
-/// Arguments of a script, all together: the kernel allows 128 KiB for one and
-/// 2 MiB for all with the environment.
+/// All arguments of a script together: the kernel allows 128 KiB for one and 2 MiB for all with
+/// the environment.
 pub(crate) const SCRIPT_ARGUMENTS_BYTES: usize = 1 << 20;
-/// The kernel takes no single argument of so many bytes.
+/// Size from which the kernel refuses a single argument.
 pub(crate) const SCRIPT_ARGUMENT_BYTES: usize = 128 << 10;
-/// Kept of each of a script's streams: half from the beginning, half from the end.
+/// Part of each output stream of a script that is kept: half from the start, half from the end.
 pub(crate) const OUTPUT_BYTES: usize = 64 << 10;
-/// How long the guardian's report is waited for once it was told to kill.
+/// Wait for the guardian's report after the order to kill.
 pub(crate) const GUARDIAN_REPORT: Duration = Duration::from_millis(500);
-/// How long after that, with the runner's own help, before the guardian is killed.
+/// Further wait, with the runner's own help, before the guardian is killed.
 pub(crate) const GUARDIAN_LAST_REPORT: Duration = Duration::from_millis(300);
-/// How long a stream is read after the script's end while somebody holds it open.
+/// Time for which a stream is read after the script's end while another process holds it open.
 pub(crate) const SCRIPT_DRAIN: Duration = Duration::from_millis(200);
-/// How long the guardian relies on signals, before it looks how its child and the runner
-/// are.
-pub(crate) const GUARDIAN_LOOK: Duration = Duration::from_millis(250);
-/// How long after a script's limit the runner orders its end, should the guardian
-/// not have brought it about.
-pub(crate) const GUARDIAN_SPARE: Duration = Duration::from_millis(20);
-/// How long the guardian may take to end after its report.
+/// Longest time that the guardian relies on signals before it checks on its child and the
+/// runner.
+pub(crate) const GUARDIAN_POLL: Duration = Duration::from_millis(250);
+/// Time after a script's limit at which the runner orders its end, in case the guardian has not
+/// ended it.
+pub(crate) const GUARDIAN_EXTRA_TIME: Duration = Duration::from_millis(20);
+/// Wait for the guardian to end after its report.
 pub(crate) const GUARDIAN_REAP: Duration = Duration::from_millis(200);
-/// How long what a lost guardian leaves is hunted for.
-pub(crate) const HUNT: Duration = Duration::from_secs(1);
-/// Bytes of a script's streams moved at once.
+/// Search for the processes that a lost guardian leaves.
+pub(crate) const ORPHAN_SEARCH: Duration = Duration::from_secs(1);
+/// Bytes of one read from a script's streams.
 pub(crate) const SCRIPT_READ_BYTES: usize = 64 << 10;
-/// How long a guardian tries to kill what a script left behind. A process that
-/// still lives sleeps in the kernel or belongs to someone else.
+/// Time for which a guardian tries to kill what a script left behind. A process that is still
+/// alive then sleeps in the kernel or belongs to another user.
 pub(crate) const SWEEP: Duration = Duration::from_millis(500);
-/// The same when it was told to kill. The runner loses cancellation long before; if
-/// there is no runner any more, nobody else will do it.
-pub(crate) const LAST_SWEEP: Duration = Duration::from_secs(60);
-/// What outlives its script by less was about to end anyway, such as the
+/// The same after an order to kill. The runner stops waiting long before; if there is no runner
+/// any more, no other process would do it.
+pub(crate) const SWEEP_AFTER_KILL: Duration = Duration::from_secs(60);
+/// Time in which a process may outlive its script: it was about to end anyway, such as the
 /// resource tracker of Python's `multiprocessing`.
 pub(crate) const LEFTOVER_GRACE: Duration = Duration::from_millis(100);
-/// The pause between two rounds of killing, unless somebody dies earlier.
+/// Pause between two rounds of killing, unless a process ends earlier.
 pub(crate) const SWEEP_ROUND: Duration = Duration::from_millis(2);
-/// How often the processes of a script are looked for, to stop them, before they are
-/// killed; a fork bomb takes three or four passes.
+/// Passes over the processes of a script that stop them before they are killed; a fork bomb
+/// needs three or four.
 pub(crate) const STOPPING_PASSES: u32 = 16;
-/// So many numbers of processes are walked over; where there may be more, `/proc` is
-/// listed.
-pub(crate) const NUMBERS_WALKED: i32 = 1 << 14;
-/// The limit that marks a script's processes, less the guardian's number: so many
-/// microseconds that it never matters.
+/// Process numbers that are tried one by one; if there may be more, `/proc` is listed.
+pub(crate) const PIDS_WALKED: i32 = 1 << 14;
+/// The limit that marks a script's processes, minus the guardian's number: large enough never
+/// to matter.
 pub(crate) const MARK_MICROSECONDS: u64 = 1 << 62;
-/// The longest `/proc/PID/status` that is read; what is looked for stands in its middle.
+/// Part of `/proc/PID/status` that is read; the needed fields are in its middle.
 pub(crate) const PROC_STATUS_BYTES: usize = 4096;
 /// Descriptors closed one by one where `close_range` is missing.
 pub(crate) const DESCRIPTORS: i32 = 1 << 16;
-/// Processes told apart in one round; a larger tree takes more rounds.
-pub(crate) const FAMILY: usize = 4096;
-/// How long who waits for an answer waits for a script's temporary folder to be
-/// cleared: some 50,000 files. The rest goes on behind its back.
-pub(crate) const CLEARING: Duration = Duration::from_millis(150);
-/// How long a temporary folder is cleared when nobody waits for it.
-pub(crate) const LAST_CLEARING: Duration = Duration::from_secs(60);
-/// Bytes of `/proc`, or of a folder that is cleared, listed at once.
+/// Processes distinguished in one round; a larger tree takes more rounds.
+pub(crate) const PROCESSES_PER_ROUND: usize = 4096;
+/// Time for which a caller waits until a script's temporary folder is deleted: some 50,000
+/// files. A background process deletes the rest.
+pub(crate) const CLEANUP: Duration = Duration::from_millis(150);
+/// Time for deleting a temporary folder when no caller waits.
+pub(crate) const CLEANUP_LAST: Duration = Duration::from_secs(60);
+/// Bytes of one listing of `/proc` or of a folder that is deleted.
 pub(crate) const LISTING_BYTES: usize = 8192;
 /// The kernel's own limit on process numbers.
 pub(crate) const PID_MAX: i32 = 1 << 22;
 
 /// Largest file that a sandboxed script may write.
 pub(crate) const SANDBOX_FILE_BYTES: u64 = 1 << 30;
-/// Descriptors that a sandboxed script may have open, in each process.
+/// Open descriptors in each process of a sandboxed script.
 pub(crate) const SANDBOX_DESCRIPTORS: u64 = 1024;
-/// Address space of each process of a sandboxed script. Not much less: what is
-/// reserved counts, used or not.
+/// Address space of each process of a sandboxed script. It cannot be much smaller: reserved
+/// memory counts, used or not.
 pub(crate) const SANDBOX_MEMORY_BYTES: u64 = 4 << 30;
-/// The same for each processor: numerical libraries reserve that for a thread.
+/// Additional address space for each processor: numerical libraries reserve this for a thread.
 pub(crate) const SANDBOX_PROCESSOR_BYTES: u64 = 256 << 20;
-/// Processes and threads that the user may have beyond those of the whole system when a
-/// sandboxed script starts. The kernel counts per user, and not for root.
+/// Processes and threads of the user that a sandboxed script may add to those of the whole
+/// system at its start. The kernel counts per user, and not for root.
 pub(crate) const SANDBOX_PROCESSES: u64 = 256;
-/// The same for each processor: numerical libraries start a thread for each, in each
+/// Additional ones for each processor: numerical libraries start a thread for each, in each
 /// process of a pool.
 pub(crate) const SANDBOX_PROCESSOR_PROCESSES: u64 = 64;
-/// Processor time beyond its limit that a sandboxed script may use: only a
-/// backstop, the limit itself is kept by the clock.
+/// Processor time that a sandboxed script may use beyond its limit: only a fallback, since the
+/// clock enforces the limit itself.
 pub(crate) const SANDBOX_SPARE_SECONDS: u64 = 10;
 /// Largest `pyvenv.cfg` that is read.
 pub(crate) const VENV_SETTINGS_BYTES: usize = 64 << 10;
-/// Links that a path may lead over, as for the kernel.
+/// Links that a path may follow, as in the kernel.
 pub(crate) const LINKS: u32 = 40;
-/// Files of a venv that are looked at for changes after a run.
+/// Files of a venv that are checked for changes after a run.
 pub(crate) const VENV_FILES: usize = 100_000;
-/// Files in all skills folders that are looked at for changes, before a script and after
-/// it: a microsecond each.
+/// Files in all skills folders that are checked for changes before and after a script: a
+/// microsecond each.
 pub(crate) const CHANGES_ENTRIES: usize = 20_000;
-/// How long one such look may take, on a slow disk.
+/// One such check, on a slow disk.
 pub(crate) const CHANGES_TIME: Duration = Duration::from_secs(1);
 /// Changed files that are named one by one.
 pub(crate) const CHANGES_NAMED: usize = 10;
 
 // Memory and notes.
 
-/// The file of facts: some 60,000 of them, and it is read twice while one is added.
+/// The file of facts: some 60,000 of them. It is read twice when one is added.
 pub(crate) const FACTS_FILE_BYTES: usize = 6 << 20;
 /// One fact: a sentence or two, not a document.
 pub(crate) const FACT_BYTES: usize = 2 << 10;
-/// Where a fact comes from, as far as it is written down.
+/// The source of a fact.
 pub(crate) const FACT_SOURCE_BYTES: usize = 100;
-/// Facts in the system message.
+/// Facts in the system prompt.
 pub(crate) const FACTS_PROMPT_BYTES: usize = 4 << 10;
-/// How long other writers of the facts or of a note are waited for; each needs
-/// milliseconds.
+/// Wait for other writers of the facts or of a note; each needs milliseconds.
 pub(crate) const MEMORY_LOCK: Duration = Duration::from_secs(60);
-/// Times that a file is read anew because somebody else has changed it.
+/// Reads of a file that other processes change at the same time.
 pub(crate) const MEMORY_TRIES: u32 = 5;
-/// What is written into a daily note at once by the model.
+/// One text that the model writes into a daily note.
 pub(crate) const NOTE_BYTES: usize = 64 << 10;
-/// The title of what is written there.
+/// The title of such a text.
 pub(crate) const NOTE_TITLE_BYTES: usize = 200;
 /// A question in the log of a conversation.
 pub(crate) const NOTE_QUESTION_BYTES: usize = 500;
-/// An answer there.
+/// An answer in that log.
 pub(crate) const NOTE_ANSWER_BYTES: usize = 2 << 10;
-/// Turns that are written there one by one.
+/// Turns that are logged one by one.
 pub(crate) const NOTE_TURNS: usize = 100;

@@ -1,4 +1,5 @@
-//! The program's edge: arguments, environment and signals in, exit status out.
+//! Entry point: collects arguments, environment and signals, and returns the exit
+//! status. Only this file reads the environment.
 
 use std::env;
 use std::process::ExitCode;
@@ -6,26 +7,26 @@ use std::process::ExitCode;
 use skills_runner::Interrupt;
 use skills_runner::program::{self, ExitOutcome, Invocation, Startup};
 
-/// The search path of a process that has no `PATH`, as shells set it.
+/// Search path if `PATH` is not set, as in shells.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-skills_runner::fill_streams_before_main!();
+skills_runner::open_missing_streams_before_main!();
 
 fn main() -> ExitCode {
-    program::survive_file_limit();
+    program::handle_file_size_limit();
     let invocation = program::parse(env::args_os().skip(1).collect());
-    // Help and version need no preparation, which would take half of their time.
+    // Skipped for help and version: it would take half of their time.
     let startup = match invocation {
         Ok(Invocation::Run(_)) | Err(_) => prepare(),
         Ok(_) => Startup::default(),
     };
     match program::run(invocation, &startup) {
         ExitOutcome::Status(status) => ExitCode::from(status),
-        ExitOutcome::Signal(signal) => program::end_by(signal),
+        ExitOutcome::Signal(signal) => program::exit_by_signal(signal),
     }
 }
 
-/// Protects the process and collects what it was started with.
+/// Protects the process and collects its environment and working folder.
 fn prepare() -> Startup {
     program::hide_memory();
     program::become_subreaper();
@@ -33,11 +34,11 @@ fn prepare() -> Startup {
     if env::var_os("PATH").is_none() {
         environment.push(("PATH".into(), DEFAULT_PATH.into()));
     }
-    program::forget(&|name, _| program::is_secret(name));
+    program::erase_from_environment(&|name, _| program::is_secret(name));
     Startup {
         environment,
-        forget: program::forget,
-        program: || env::current_exe().ok(),
+        erase_credentials: program::erase_from_environment,
+        program_path: || env::current_exe().ok(),
         // A deleted working directory can still be used as `.`.
         folder: env::current_dir().unwrap_or_else(|_| ".".into()),
         interrupt: Interrupt::install().unwrap_or(Interrupt::never()),

@@ -1,26 +1,26 @@
-//! What bytes are: text, a picture that models take, or something else. Known
-//! by the bytes alone; a file's name says nothing.
+//! Detects whether bytes are text, an image that models accept, or something else.
+//! Only the bytes count, not a file's name.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::message::Image;
 
-/// A picture of a kind that models take.
+/// Type and size of an image that models accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Picture {
-    /// Its type, as in `image/png`.
+pub(crate) struct ImageInfo {
+    /// MIME type, such as `image/png`.
     pub mime: &'static str,
-    /// In pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// Height in pixels.
     pub height: u32,
 }
 
-impl Picture {
-    /// What these bytes show; `None` where they are no PNG, JPEG, GIF or WebP,
-    /// or have no size as such.
-    pub(crate) fn of(bytes: &[u8]) -> Option<Picture> {
+impl ImageInfo {
+    /// Reads the header of an image; `None` if the bytes are not a PNG, JPEG, GIF or
+    /// WebP image with a size.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<ImageInfo> {
         let (mime, size) = match bytes {
             [b'\x89', b'P', b'N', b'G', ..] => ("image/png", png_size(bytes)),
             [b'\xff', b'\xd8', b'\xff', ..] => ("image/jpeg", jpeg_size(bytes)),
@@ -29,17 +29,17 @@ impl Picture {
             _ => return None,
         };
         let (width, height) = size.filter(|(width, height)| *width > 0 && *height > 0)?;
-        Some(Picture { mime, width, height })
+        Some(ImageInfo { mime, width, height })
     }
 
-    /// Type, bytes and size, for a person and for the model.
-    pub(crate) fn shown(&self, bytes: usize) -> String {
-        let Picture { mime, width, height } = self;
+    /// Type, number of bytes and size, for the user and the model.
+    pub(crate) fn describe(&self, bytes: usize) -> String {
+        let ImageInfo { mime, width, height } = self;
         format!("{mime}, {bytes} bytes, {width}x{height}")
     }
 
-    /// The same for a model: `bytes` as a `data:` address.
-    pub(crate) fn image(&self, bytes: &[u8]) -> Image {
+    /// The image for a model: `bytes` as a `data:` URL.
+    pub(crate) fn to_image(self, bytes: &[u8]) -> Image {
         let mut url = format!("data:{};base64,", self.mime);
         url.reserve_exact(bytes.len().div_ceil(3) * 4);
         BASE64_STANDARD.encode_string(bytes, &mut url);
@@ -47,9 +47,9 @@ impl Picture {
     }
 }
 
-/// Whether a file that begins so wants to be a picture of one of these kinds.
-pub(crate) fn begins_as_picture(beginning: &[u8]) -> bool {
-    let is_webp = beginning.starts_with(b"RIFF") && at(beginning, 8) == Some(*b"WEBP");
+/// Whether these first bytes of a file have the signature of a PNG, JPEG, GIF or WebP image.
+pub(crate) fn has_image_signature(beginning: &[u8]) -> bool {
+    let is_webp = beginning.starts_with(b"RIFF") && array_at(beginning, 8) == Some(*b"WEBP");
     is_webp || [PNG, JPEG, GIF].iter().any(|signature| beginning.starts_with(signature))
 }
 
@@ -57,37 +57,37 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = b"\xff\xd8\xff";
 const GIF: &[u8] = b"GIF8";
 
-fn at<const N: usize>(bytes: &[u8], place: usize) -> Option<[u8; N]> {
+fn array_at<const N: usize>(bytes: &[u8], place: usize) -> Option<[u8; N]> {
     bytes.get(place..)?.first_chunk().copied()
 }
 
 fn png_size(bytes: &[u8]) -> Option<(u32, u32)> {
-    let is_whole = bytes.starts_with(PNG) && at(bytes, 12) == Some(*b"IHDR");
-    let size = |place| at(bytes, place).map(u32::from_be_bytes);
+    let is_whole = bytes.starts_with(PNG) && array_at(bytes, 12) == Some(*b"IHDR");
+    let size = |place| array_at(bytes, place).map(u32::from_be_bytes);
     is_whole.then_some((size(16)?, size(20)?))
 }
 
 fn gif_size(bytes: &[u8]) -> Option<(u32, u32)> {
-    let size = |place| at(bytes, place).map(u16::from_le_bytes).map(u32::from);
+    let size = |place| array_at(bytes, place).map(u16::from_le_bytes).map(u32::from);
     Some((size(6)?, size(8)?))
 }
 
-/// The size stands in the frame's header, behind segments of any length.
+/// Reads the size from the frame header, which follows segments of any length.
 fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut place = 2;
     loop {
-        let [0xff, marker] = at(bytes, place)? else {
+        let [0xff, marker] = array_at(bytes, place)? else {
             return None;
         };
-        let size = |place| at(bytes, place).map(u16::from_be_bytes);
+        let size = |place| array_at(bytes, place).map(u16::from_be_bytes);
         match marker {
-            // A byte that fills.
+            // Padding.
             0xff => place += 1,
             0x01 | 0xd0..=0xd7 => place += 2,
             0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf => {
                 return Some((size(place + 7)?.into(), size(place + 5)?.into()));
             }
-            // The end, or the picture itself, without a frame.
+            // The end, or the image data, without a frame header.
             0xd8..=0xda => return None,
             _ => place += 2 + usize::from(size(place + 2)?.max(2)),
         }
@@ -95,13 +95,14 @@ fn jpeg_size(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 fn webp_size(bytes: &[u8]) -> Option<(u32, u32)> {
-    if at(bytes, 8) != Some(*b"WEBP") {
+    if array_at(bytes, 8) != Some(*b"WEBP") {
         return None;
     }
-    let size = |place, bits: u32| Some(u32::from_le_bytes(at(bytes, place)?) & ((1 << bits) - 1));
-    match &at::<4>(bytes, 12)? {
-        b"VP8 " if at(bytes, 23) == Some(*b"\x9d\x01\x2a") => {
-            let [a, b, c, d] = at(bytes, 26)?;
+    let size =
+        |place, bits: u32| Some(u32::from_le_bytes(array_at(bytes, place)?) & ((1 << bits) - 1));
+    match &array_at::<4>(bytes, 12)? {
+        b"VP8 " if array_at(bytes, 23) == Some(*b"\x9d\x01\x2a") => {
+            let [a, b, c, d] = array_at(bytes, 26)?;
             let pixels = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
             Some((pixels(a, b), pixels(c, d)))
         }
@@ -114,7 +115,7 @@ fn webp_size(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// What a file is whose beginning is no text.
+/// Describes a file whose first bytes are not text; `None` for text.
 pub(crate) fn binary_kind(beginning: &[u8]) -> Option<&'static str> {
     const SIGNATURES: [(&[u8], &str); 14] = [
         (PNG, "PNG image"),
@@ -133,25 +134,26 @@ pub(crate) fn binary_kind(beginning: &[u8]) -> Option<&'static str> {
         (b"OggS", "Ogg file"),
     ];
     let known = SIGNATURES.iter().find(|(signature, _)| beginning.starts_with(signature));
-    // Text of these kinds begins with letters too: only what holds a NUL or
-    // broken UTF-8 is binary.
+    // Text may start with the same letters: only a NUL or invalid UTF-8 shows that
+    // the file is binary.
     let is_text = !beginning.contains(&0)
         && match std::str::from_utf8(beginning) {
             Ok(_) => true,
             Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
         };
     match known {
+        // A PDF document may start with text only.
         Some((_, kind)) if !is_text || *kind == "PDF document" => Some(kind),
-        // Latin-1 and the like is text to its reader: few bytes are odd.
-        None if !is_text && (beginning.contains(&0) || mostly_odd(beginning)) => {
+        // Latin-1 and similar encodings are text: few of their bytes are not ASCII.
+        None if !is_text && (beginning.contains(&0) || is_mostly_binary(beginning)) => {
             Some("binary file")
         }
         _ => None,
     }
 }
 
-/// More than every third byte is no ASCII text.
-fn mostly_odd(bytes: &[u8]) -> bool {
+/// Whether more than a third of the bytes is not ASCII text.
+fn is_mostly_binary(bytes: &[u8]) -> bool {
     let is_odd = |byte: &&u8| !(byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     bytes.iter().filter(is_odd).count() * 3 > bytes.len()
 }
@@ -161,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn binary_files_are_known_by_their_content() {
+    fn binary_files_are_detected_by_their_content() {
         let table: &[(&[u8], Option<&str>)] = &[
             (b"plain text", None),
             ("grüße".as_bytes(), None),
@@ -178,28 +180,28 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_known_with_their_size() {
-        let picture = |mime, width, height| Some(Picture { mime, width, height });
-        let table: &[(&[u8], Option<Picture>)] = &[
+    fn images_are_detected_with_their_size() {
+        let image = |mime, width, height| Some(ImageInfo { mime, width, height });
+        let table: &[(&[u8], Option<ImageInfo>)] = &[
             (
                 b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x01\x02\0\0\0\x03\x08",
-                picture("image/png", 258, 3),
+                image("image/png", 258, 3),
             ),
             (
                 b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xc2\0\x11\x08\0\x05\x02\x01\x03",
-                picture("image/jpeg", 513, 5),
+                image("image/jpeg", 513, 5),
             ),
-            (b"GIF89a\x02\x01\x03\0\xf0", picture("image/gif", 258, 3)),
+            (b"GIF89a\x02\x01\x03\0\xf0", image("image/gif", 258, 3)),
             (
                 b"RIFF\x20\0\0\0WEBPVP8 \x14\0\0\0\x10\x02\0\x9d\x01\x2a\x02\x41\x03\0",
-                picture("image/webp", 258, 3),
+                image("image/webp", 258, 3),
             ),
-            (b"RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f\x01\xc1\0\0", picture("image/webp", 258, 4)),
+            (b"RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f\x01\xc1\0\0", image("image/webp", 258, 4)),
             (
                 b"RIFF\x20\0\0\0WEBPVP8X\x0a\0\0\0\x10\0\0\0\x01\x01\0\x03\0\0ALPH",
-                picture("image/webp", 258, 4),
+                image("image/webp", 258, 4),
             ),
-            // No size, or none above zero.
+            // Without a size above zero.
             (b"\x89PNG\r\n\x1a\nnonsense", None),
             (b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\0\0\0\0\x03", None),
             (b"\xff\xd8\xff\xe0\0\x04ab\xff\xda\0\0\0\0", None),
@@ -211,18 +213,18 @@ mod tests {
             (b"text", None),
         ];
         for (bytes, expected) in table {
-            assert_eq!(Picture::of(bytes), *expected, "{bytes:?}");
+            assert_eq!(ImageInfo::from_bytes(bytes), *expected, "{bytes:?}");
             for length in 0..bytes.len() {
-                let _ = Picture::of(&bytes[..length]);
+                let _ = ImageInfo::from_bytes(&bytes[..length]);
             }
         }
     }
 
     #[test]
-    fn an_image_is_its_bytes_in_base64_without_room_to_spare() {
-        let picture = Picture::of(b"GIF89a\x01\0\x01\0").unwrap();
-        let image = picture.image(b"GIF89a\x01\0\x01\0");
+    fn an_image_is_a_data_url_of_its_bytes() {
+        let info = ImageInfo::from_bytes(b"GIF89a\x01\0\x01\0").unwrap();
+        let image = info.to_image(b"GIF89a\x01\0\x01\0");
         assert_eq!(image.url, "data:image/gif;base64,R0lGODlhAQABAA==");
-        assert_eq!(picture.shown(10), "image/gif, 10 bytes, 1x1");
+        assert_eq!(info.describe(10), "image/gif, 10 bytes, 1x1");
     }
 }

@@ -1,38 +1,37 @@
-//! What a conversation is made of.
+//! Messages of a conversation.
 //!
-//! Roles are variants, so that a message which the protocol forbids (a tool's
-//! answer without its call's id, an assistant that says nothing) cannot be
-//! built by accident: see [`Message::is_valid`] for what remains to check.
+//! Each role is a variant with the fields that it needs, so that a tool result
+//! without the id of its call, for example, cannot be built by accident.
+//! [`Message::is_valid`] checks the rest.
 
 use serde_json::{Map, Value};
 
 use crate::tool::ToolCall;
 
-/// What the model said: text, calls, or both.
+/// Message of the model: text, tool calls, or both.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AssistantMessage {
-    /// The text; empty when the model only called tools.
+    /// The text; empty if the model only called tools.
     pub content: String,
-    /// The calls, in the order in which the model made them.
+    /// The tool calls, in the model's order.
     pub calls: Vec<ToolCall>,
-    /// Fields that the endpoint wants to see again (reasoning, signatures).
+    /// Fields that the endpoint expects back unchanged (reasoning, signatures).
     pub opaque: Map<String, Value>,
 }
 
-/// A picture for the model.
+/// Image for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Where it is, as the protocol has it: an `https:` address that the
-    /// endpoint fetches, or the picture itself as
+    /// An `https:` URL that the endpoint fetches, or the image itself as
     /// `data:image/png;base64,…` (RFC 2397).
     pub url: String,
 }
 
 impl Image {
-    /// What it is, for a person: type and size, or where it is, without what
-    /// an address may hold of credentials.
-    pub fn shown(&self) -> String {
-        if let Some((mime, data)) = self.data() {
+    /// Describes the image for the user: type and size, or its URL without
+    /// credentials.
+    pub fn describe(&self) -> String {
+        if let Some((mime, data)) = self.inline_data() {
             let padding = data.len() - data.trim_end_matches('=').len();
             return format!("{mime}, {} bytes", data.len() / 4 * 3 - padding);
         }
@@ -43,32 +42,32 @@ impl Image {
         format!("{scheme}://{}", &rest[host..])
     }
 
-    /// Its type and its base64, where it is not an address.
-    pub fn data(&self) -> Option<(&str, &str)> {
+    /// MIME type and base64 text of an image in a `data:` URL.
+    pub fn inline_data(&self) -> Option<(&str, &str)> {
         self.url.strip_prefix("data:")?.split_once(";base64,")
     }
 }
 
-/// What the person said.
+/// Message of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserMessage {
     /// The text.
     pub text: String,
-    /// The pictures that go with it, behind the text.
+    /// The images, which follow the text.
     pub images: Vec<Image>,
-    /// The text is a skill's document, which the person invoked: it is kept
-    /// when older messages are summarized.
+    /// Whether the text is the document of a skill that the user invoked. Such a
+    /// message is kept when older messages are summarized.
     pub is_document: bool,
 }
 
 impl UserMessage {
-    /// The text as records tell it, with a word for each picture.
-    pub fn told(&self) -> String {
-        let mut told = self.text.clone();
+    /// The text, with a line that describes each image.
+    pub fn to_text(&self) -> String {
+        let mut text = self.text.clone();
         for image in &self.images {
-            told.push_str(&format!("\n[image: {}]", image.shown()));
+            text.push_str(&format!("\n[image: {}]", image.describe()));
         }
-        told
+        text
     }
 }
 
@@ -81,34 +80,34 @@ impl<T: Into<String>> From<T> for UserMessage {
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Instructions; the first message, and only that.
+    /// System prompt: only the first message.
     System(String),
-    /// What the person said.
+    /// Message of the user.
     User(UserMessage),
-    /// What the model said.
+    /// Message of the model.
     Assistant(AssistantMessage),
-    /// What a tool answered.
+    /// Result of a tool call.
     Tool {
-        /// The id of the call it answers.
+        /// The id of the call.
         call_id: String,
         /// The tool's name.
         name: String,
         /// The result, always a string.
         content: String,
-        /// How many bytes at its beginning are a skill's document.
+        /// Number of leading bytes that are a skill's document.
         document_bytes: Option<usize>,
-        /// The picture that the tool read.
+        /// The image that the tool read.
         image: Option<Image>,
     },
 }
 
 impl Message {
-    /// A person's message of text alone.
+    /// Creates a user's message of text alone.
     pub fn user(text: impl Into<String>) -> Message {
         Message::User(UserMessage::from(text))
     }
 
-    /// An assistant's message of text alone.
+    /// Creates a model's message of text alone.
     pub fn assistant(content: impl Into<String>) -> Message {
         Message::Assistant(AssistantMessage {
             content: content.into(),
@@ -116,22 +115,22 @@ impl Message {
         })
     }
 
-    /// The pictures that it holds.
+    /// The images in the message.
     pub fn images(&self) -> &[Image] {
         match self {
-            Message::User(said) => &said.images,
+            Message::User(message) => &message.images,
             Message::Tool { image, .. } => image.as_slice(),
             Message::System(_) | Message::Assistant(_) => &[],
         }
     }
 
-    /// R-MSG-1: system and user need content; an assistant's may be empty only
-    /// with calls; a tool's needs its call's id and name.
+    /// Whether the message is complete: system and user messages need content, an
+    /// assistant's needs content or calls, a tool result the id and name of its call.
     pub fn is_valid(&self) -> bool {
         match self {
             Message::System(text) => !text.is_empty(),
-            Message::User(said) => !said.text.is_empty() || !said.images.is_empty(),
-            Message::Assistant(said) => !said.content.is_empty() || !said.calls.is_empty(),
+            Message::User(message) => !message.text.is_empty() || !message.images.is_empty(),
+            Message::Assistant(message) => !message.content.is_empty() || !message.calls.is_empty(),
             Message::Tool { call_id, name, .. } => !call_id.is_empty() && !name.is_empty(),
         }
     }
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_is_told_without_its_bytes_or_its_credentials() {
+    fn an_image_is_described_without_its_bytes_or_credentials() {
         for (url, shown) in [
             ("data:image/png;base64,AAAA", "image/png, 3 bytes"),
             ("data:image/gif;base64,AAA=", "image/gif, 2 bytes"),
@@ -152,7 +151,7 @@ mod tests {
             ("odd", "://odd"),
         ] {
             let image = Image { url: url.into() };
-            assert_eq!(image.shown(), shown);
+            assert_eq!(image.describe(), shown);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The words that tools and models share, so that neither needs to know the
-//! other: what a tool looks like to a model, a call, and its result.
+//! Types that tools and models share: a tool's definition, a call and its result.
+//! `model` and `tools` do not depend on each other.
 
 use std::time::Duration;
 
@@ -8,90 +8,90 @@ use serde_json::{Map, Value};
 use crate::bounded;
 use crate::message::Image;
 
-/// A tool as a model sees it.
+/// Definition of a tool, as it is sent to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolDefinition {
-    /// Matches `^[a-z_][a-z0-9_]*$`.
+    /// The name; matches `^[a-z_][a-z0-9_]*$`.
     pub name: String,
-    /// What it does and when to use it; never empty.
+    /// What the tool does and when to use it; never empty.
     pub description: String,
-    /// JSON Schema of the arguments: an object.
+    /// JSON Schema of the arguments, which are an object.
     pub parameters: Value,
 }
 
-/// What calling a tool may do, for whoever decides whether it may be called.
+/// Possible effects of calling a tool. Clients use them to decide about consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about a tool")]
 pub struct Effects {
-    /// It changes nothing.
-    pub reads_only: bool,
-    /// What was there may be changed or lost; without it, it only adds.
-    pub destroys: bool,
-    /// A second call with the same arguments changes nothing more.
+    /// The tool changes nothing.
+    pub is_read_only: bool,
+    /// The tool may change or delete existing data, not only add to it.
+    pub is_destructive: bool,
+    /// A second call with the same arguments has no further effect.
     pub is_idempotent: bool,
-    /// It may reach what nobody has named: the network, all that a program reaches.
-    pub is_open: bool,
-    /// It starts programs, which take their time: one call after the other.
+    /// The tool may access the network, or anything that a program can access.
+    pub is_open_world: bool,
+    /// The tool starts programs, which may run long: such calls run one at a time.
     pub starts_programs: bool,
 }
 
 impl Effects {
-    /// It looks, and that is all.
-    pub const NONE: Effects = Effects {
-        reads_only: true,
-        destroys: false,
+    /// Effects of a tool that only reads.
+    pub const READ_ONLY: Effects = Effects {
+        is_read_only: true,
+        is_destructive: false,
         is_idempotent: true,
-        is_open: false,
+        is_open_world: false,
         starts_programs: false,
     };
 
-    /// Nothing is known of it.
-    pub const ANY: Effects = Effects {
-        reads_only: false,
-        destroys: true,
+    /// Effects of a tool about which nothing is known.
+    pub const UNKNOWN: Effects = Effects {
+        is_read_only: false,
+        is_destructive: true,
         is_idempotent: false,
-        is_open: true,
+        is_open_world: true,
         starts_programs: false,
     };
 }
 
-/// What a model asks to be run.
+/// Tool call, as the model wrote it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolCall {
-    /// As the endpoint gave it, byte for byte; made up only where it gave none.
+    /// The endpoint's id, byte for byte; generated if the endpoint sent none.
     pub id: String,
-    /// The tool's name, as the model wrote it.
+    /// The tool's name.
     pub name: String,
-    /// The arguments as JSON text, as the model wrote them.
+    /// The arguments as JSON text.
     pub arguments: String,
-    /// Fields an endpoint wants to see again with the call (`extra_content`).
+    /// Fields that the endpoint expects back with the call (`extra_content`).
     pub opaque: Map<String, Value>,
 }
 
-/// What a tool answers. A failure is a result too: the model can mend it.
+/// Result of a tool call. A failure is a result, too: the model can react to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The text for the model: JSON or a document as it is.
+    /// The text for the model: JSON or an unchanged document.
     pub content: String,
-    /// False for `{"error": …}`, and for a script that did not end with 0.
+    /// False for `{"error": …}` and for a script whose exit status is not 0.
     pub ok: bool,
-    /// The same in one line for a person, e.g. `exit 0, 2 bytes: 4`.
+    /// The result in one line for the user, e.g. `exit 0, 2 bytes: 4`.
     pub summary: String,
-    /// How many bytes at the beginning of the content are a skill's document:
-    /// they are told once, and are the last to go when room is needed.
+    /// Number of leading bytes of the content that are a skill's document. It is sent
+    /// once, and is the last to be removed when the context is full.
     pub document_bytes: Option<usize>,
-    /// A picture for the model, beside the content.
+    /// An image for the model, in addition to the content.
     pub image: Option<Image>,
-    /// The skill's own script as it ran, for a log: the call has only its path.
-    pub ran: Option<String>,
-    /// What a person said when asked about the script: `once` or `all`.
-    pub allowed: Option<&'static str>,
-    /// What the person should know of it, however little is shown.
+    /// The source of the skill's script, for the log: the call contains only its path.
+    pub script_source: Option<String>,
+    /// The user's consent to run the script, if requested: `once` or `all`.
+    pub consent: Option<&'static str>,
+    /// A warning for the user, shown even with `--quiet`.
     pub warning: Option<String>,
 }
 
 impl ToolResult {
-    /// A result that did what was asked.
+    /// Creates the result of a successful call.
     pub fn success(content: impl Into<String>, summary: impl Into<String>) -> ToolResult {
         ToolResult {
             content: content.into(),
@@ -99,13 +99,13 @@ impl ToolResult {
             summary: summary.into(),
             document_bytes: None,
             image: None,
-            ran: None,
-            allowed: None,
+            script_source: None,
+            consent: None,
             warning: None,
         }
     }
 
-    /// `{"error": message}`; the message says what to do next.
+    /// Creates the result `{"error": message}`. The message says what to do next.
     pub fn failure(message: impl Into<String>) -> ToolResult {
         let message = message.into();
         let content = serde_json::json!({ "error": message }).to_string();
@@ -115,14 +115,14 @@ impl ToolResult {
             summary: format!("error: {message}"),
             document_bytes: None,
             image: None,
-            ran: None,
-            allowed: None,
+            script_source: None,
+            consent: None,
             warning: None,
         }
     }
 
-    /// The skill's document that the content begins with, and the rest of it.
-    pub fn parts(&self) -> (Option<&str>, &str) {
+    /// Splits the content into the skill's document at its start and the rest.
+    pub fn split_document(&self) -> (Option<&str>, &str) {
         match self.document_bytes.and_then(|end| self.content.split_at_checked(end)) {
             Some((document, rest)) => (Some(document), rest),
             None => (None, &self.content),
@@ -130,12 +130,12 @@ impl ToolResult {
     }
 }
 
-/// Tokens, as the endpoint counted them.
+/// Token counts, as the endpoint reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens read.
+    /// Tokens of the request.
     pub prompt_tokens: u64,
-    /// Tokens written.
+    /// Tokens of the reply.
     pub completion_tokens: u64,
 }
 
@@ -146,14 +146,14 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Whole milliseconds, as every output gives durations.
+/// A duration in whole milliseconds, the unit of all output.
 pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Reads the arguments of a call: an object, also one wrapped in a string once
-/// more. Nothing at all is an empty object. Of so many values that they would
-/// fill the memory none is read.
+/// Parses the arguments of a call: an object, or a string that contains an object.
+/// Empty text and `null` are an empty object. Arguments with too
+/// many values are refused.
 pub fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_an_object_however_wrapped() {
+    fn arguments_are_an_object_or_a_string_with_an_object() {
         for text in [r#"{"a":1}"#, r#""{\"a\":1}""#] {
             assert_eq!(parse_arguments(text).unwrap()["a"], 1, "{text}");
         }

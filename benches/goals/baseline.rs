@@ -1,5 +1,5 @@
-//! The figures of an earlier day, in `benches/baseline.json`: ratios and counts, which mean
-//! something on another machine; no times, which do not.
+//! The baseline of earlier measurements in `benches/baseline.json`. It contains ratios and
+//! counts, which are comparable across machines, and no times, which are not.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::machine;
 use crate::report::Line;
 use crate::rows::ROWS;
 
-/// What was measured before.
+/// The baseline.
 pub(crate) struct Baseline {
     file: Map<String, Value>,
 }
@@ -20,7 +20,7 @@ fn path() -> PathBuf {
 }
 
 impl Baseline {
-    /// That of the checkout; an empty one where there is none.
+    /// Reads the baseline of the checkout; empty if there is none.
     pub(crate) fn read() -> Result<Baseline, String> {
         let Ok(text) = fs::read_to_string(path()) else {
             return Ok(Baseline { file: Map::new() });
@@ -31,32 +31,32 @@ impl Baseline {
         Ok(Baseline { file })
     }
 
-    /// What and where it was.
+    /// The machine, the versions and the commit of the baseline.
     pub(crate) fn about(&self) -> Value {
         self.file.get("about").cloned().unwrap_or_default()
     }
 
-    /// Of what it is, in a sentence.
+    /// A sentence that identifies the baseline.
     pub(crate) fn title(&self) -> String {
         let about = self.about();
         match (about["commit"].as_str(), about["machine"].as_str()) {
             (Some(commit), Some(machine)) => {
                 let unknown = ", which is not in this checkout's history";
-                let unknown = if machine::is_ours(commit) { "" } else { unknown };
+                let unknown = if machine::is_ancestor(commit) { "" } else { unknown };
                 format!("Baseline: {commit} on {machine}{unknown}.")
             }
             _ => "There is no baseline.".into(),
         }
     }
 
-    /// What this was.
+    /// The baseline's value for a line.
     pub(crate) fn value(&self, line: &Line) -> Option<f64> {
         self.file.get("values")?.get(line.key())?.as_f64()
     }
 
-    /// How this has changed.
+    /// The change of a line since the baseline.
     pub(crate) fn change(&self, line: &Line) -> Option<String> {
-        let (now, before) = (line.lasting()?, self.value(line)?);
+        let (now, before) = (line.comparable_value()?, self.value(line)?);
         let percent = (now / before - 1.0) * 100.0;
         if percent.abs() < 0.5 {
             return Some("same".into());
@@ -64,12 +64,12 @@ impl Baseline {
         Some(format!("{percent:+.0} %"))
     }
 
-    /// Fails where what is about to be measured could not be saved: of a checkout that is no
-    /// commit, nobody knows later what it was; and some rows alone would stand beside figures
-    /// of another day, or beside none.
-    pub(crate) fn may_take(&self, is_choice: bool, about: &Value) -> Result<(), String> {
+    /// Checks before the measurement that its result may be saved. A checkout with
+    /// uncommitted changes cannot be identified later, and a few rows alone must not be mixed
+    /// with rows of another commit or machine.
+    pub(crate) fn check_can_save(&self, is_choice: bool, about: &Value) -> Result<(), String> {
         let commit = about["commit"].as_str().unwrap_or_default();
-        if commit.ends_with("-dirty") || !machine::is_ours(commit) {
+        if commit.ends_with("-dirty") || !machine::is_ancestor(commit) {
             return Err("the checkout is no commit: commit first, then --save".into());
         }
         if is_choice && !(self.is_complete() && self.about() == *about) {
@@ -88,15 +88,15 @@ impl Baseline {
         ROWS.iter().all(|(row, _)| has(row))
     }
 
-    /// Writes the lines: a choice over what the file has of them, else only these.
+    /// Writes the lines. With a choice of rows the other rows of the file stay.
     pub(crate) fn save(
         mut self,
         is_choice: bool,
         lines: &[Line],
         about: Value,
     ) -> Result<(), String> {
-        let lacking = lines.iter().find(|line| line.is_lacking());
-        if let Some(line) = lacking {
+        let not_measured = lines.iter().find(|line| line.is_missing_for_baseline());
+        if let Some(line) = not_measured {
             let name = line.key();
             return Err(format!("nothing is saved, as `{name}` was not measured"));
         }
@@ -105,7 +105,7 @@ impl Baseline {
             _ => Map::new(),
         };
         for line in lines {
-            if let Some(value) = line.lasting() {
+            if let Some(value) = line.comparable_value() {
                 let rounded = (value * 1000.0).round() / 1000.0;
                 values.insert(line.key(), json!(rounded));
             }

@@ -1,38 +1,38 @@
-//! Contenders in turns: A B C A B C, so that whatever the machine does besides, it does
-//! to all of them. Ratios are made within a turn, and the median of those is told.
+//! Runs the contenders in turns (A B C A B C), so that other load on the machine affects all
+//! of them. Ratios are computed within a turn; the result is their median.
 
 use crate::child::{Contender, Cost};
-use crate::server::{Server, Tally};
+use crate::server::{RequestStats, Server};
 
-/// One contender's run in one turn.
+/// A run of one contender in one turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
-    /// What it took.
+    /// The time it took.
     pub cost: Cost,
-    /// What it asked of the server.
-    pub tally: Tally,
+    /// The requests it sent to the server.
+    pub stats: RequestStats,
 }
 
-/// All turns; in each, the contenders' runs in their order.
+/// All turns; each has the runs of the contenders in order.
 pub(crate) struct Block {
     turns: Vec<Vec<Run>>,
 }
 
-/// What of a run is looked at.
+/// A measured property of a run.
 pub(crate) type Measure = fn(&Run) -> f64;
 
-/// From start to end, in milliseconds.
+/// The wall time in milliseconds.
 pub(crate) fn wall(run: &Run) -> f64 {
     run.cost.wall
 }
 
-/// User and system time, in milliseconds.
+/// The user and system time in milliseconds.
 pub(crate) fn cpu(run: &Run) -> f64 {
     run.cost.cpu
 }
 
 impl Block {
-    /// So many turns, after some that are not counted: they fill the caches.
+    /// Runs `turns` turns, after some uncounted ones that fill the caches.
     pub(crate) fn run(
         contenders: &[Contender],
         turns: usize,
@@ -43,10 +43,10 @@ impl Block {
         for turn in 0..warm_up + turns {
             let mut runs = Vec::new();
             for contender in contenders {
-                server.tally().map_err(|error| error.to_string())?;
+                server.stats().map_err(|error| error.to_string())?;
                 let cost = contender.run()?;
-                let tally = server.tally().map_err(|error| error.to_string())?;
-                runs.push(Run { cost, tally });
+                let stats = server.stats().map_err(|error| error.to_string())?;
+                runs.push(Run { cost, stats });
             }
             if turn >= warm_up {
                 done.push(runs);
@@ -55,12 +55,12 @@ impl Block {
         Ok(Block { turns: done })
     }
 
-    /// The median of what this makes of a turn.
+    /// The median over all turns.
     pub(crate) fn median(&self, of: impl Fn(&[Run]) -> f64) -> f64 {
         median(self.turns.iter().map(|runs| of(runs)).collect())
     }
 
-    /// The largest of what this counts in a turn.
+    /// The largest count over all turns.
     pub(crate) fn most(&self, of: impl Fn(&[Run]) -> u64) -> u64 {
         self.turns.iter().map(|runs| of(runs)).max().unwrap_or(0)
     }
@@ -70,13 +70,13 @@ impl Block {
         self.median(|runs| measure(&runs[contender]))
     }
 
-    /// The median of the first contender's share of another in the same turn.
+    /// The median ratio of the first contender to another in the same turn.
     pub(crate) fn ratio(&self, other: usize, measure: Measure) -> f64 {
         self.median(|runs| measure(&runs[0]) / measure(&runs[other]))
     }
 }
 
-/// The middle one, or the mean of the two.
+/// The middle value, or the mean of the two middle values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;

@@ -1,5 +1,5 @@
-//! Whole processes, measured from outside: what a person pays, loading and exiting
-//! included, and nothing that a program tells of itself.
+//! Measures whole processes from outside, including loading and exiting. Nothing that a
+//! program reports about itself is used.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use crate::deadline::{self, Deadline};
 
-/// A program with its arguments and its whole environment, to be run again and again.
+/// A measured program with its arguments and its whole environment.
 #[derive(Clone)]
 pub(crate) struct Contender {
-    /// How it is called in the table.
+    /// The name in the table.
     pub name: &'static str,
     program: PathBuf,
     folder: PathBuf,
@@ -21,17 +21,17 @@ pub(crate) struct Contender {
     environment: Vec<(OsString, OsString)>,
 }
 
-/// What one run took, in milliseconds.
+/// The times of one run in milliseconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
-    /// From before it was started until its end was known.
+    /// The time from before the start until the exit was noticed.
     pub wall: f64,
-    /// User and system time, its own and that of the children it waited for.
+    /// User and system time of the process and the children it waited for.
     pub cpu: f64,
 }
 
 impl Contender {
-    /// Nothing of the benchmark's environment reaches it.
+    /// A contender with an empty environment.
     pub(crate) fn new(name: &'static str, program: &Path, folder: &Path) -> Contender {
         Contender {
             name,
@@ -42,7 +42,7 @@ impl Contender {
         }
     }
 
-    /// Where it starts.
+    /// Sets the working folder.
     pub(crate) fn in_folder(mut self, folder: impl Into<PathBuf>) -> Contender {
         self.folder = folder.into();
         self
@@ -54,13 +54,14 @@ impl Contender {
         self
     }
 
-    /// Adds a variable.
+    /// Adds an environment variable.
     pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Contender {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// Its standard output goes to /dev/null, which costs those least who write most often.
+    /// The command of a run. Standard output is /dev/null, which favours programs that write
+    /// often.
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -74,7 +75,7 @@ impl Contender {
         command
     }
 
-    /// What it prints, to see that it does what it is measured for.
+    /// Runs it and returns its standard output, to check that it does what is measured.
     pub(crate) fn output(&self) -> Result<Vec<u8>, String> {
         let mut command = self.command();
         let output = deadline::output(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
@@ -86,8 +87,8 @@ impl Contender {
         Ok(output.stdout)
     }
 
-    /// Fails unless it prints exactly this.
-    pub(crate) fn demand(self, expected: &[u8]) -> Result<Contender, String> {
+    /// Fails unless it prints exactly `expected`.
+    pub(crate) fn expect_output(self, expected: &[u8]) -> Result<Contender, String> {
         let stdout = self.output()?;
         if stdout != expected {
             let shown = String::from_utf8_lossy(&stdout[..stdout.len().min(200)]).into_owned();
@@ -101,17 +102,17 @@ impl Contender {
         Ok(self)
     }
 
-    /// Runs it once. Its deadline costs two calls of the system within what is measured.
+    /// Runs it once. The deadline adds two system calls to the measured time.
     pub(crate) fn run(&self) -> Result<Cost, String> {
         let failed = |error| format!("failed to run {}: {error}", self.name);
         let mut command = self.command();
         let began = Instant::now();
         let child = command.spawn().map_err(failed)?;
         let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
-        let deadline = Deadline::of(pid);
+        let deadline = Deadline::start(pid);
         let waited = wait(pid);
         let wall = began.elapsed().as_secs_f64() * 1e3;
-        let (status, usage) = deadline.kept(waited).map_err(failed)?;
+        let (status, usage) = deadline.finish(waited).map_err(failed)?;
         if status != 0 {
             return Err(format!("{} ended with wait status {status}", self.name));
         }
@@ -123,10 +124,9 @@ impl Contender {
         Ok(Cost { wall, cpu })
     }
 
-    /// The most memory that it held at once, in bytes. Not what `wait4` tells: that is at
-    /// least what the parent held when it forked, and the parent is larger than the smallest
-    /// contenders. So the kernel is asked in the moment before the process's memory goes,
-    /// at which a tracer may stop it.
+    /// The peak memory in bytes. `wait4` does not report it: its value is at least the memory
+    /// of the parent at the fork, which is larger than the smallest contenders. So the kernel
+    /// is asked just before the process's memory is freed, when a tracer may stop it.
     pub(crate) fn peak(&self) -> Result<f64, String> {
         let failed = |error: io::Error| format!("failed to trace {}: {error}", self.name);
         let mut command = self.command();
@@ -136,15 +136,14 @@ impl Contender {
         }
         let child = command.spawn().map_err(failed)?;
         let pid = i32::try_from(child.id()).map_err(|error| error.to_string())?;
-        let deadline = Deadline::of(pid);
+        let deadline = Deadline::start(pid);
         let watched = watch(pid);
         if watched.is_err() {
-            // It may stand still, and would for ever.
-            // SAFETY: a child of ours that was not waited for.
+            // It may be stopped and would never exit.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             let _ = wait(pid);
         }
-        match deadline.kept(watched).map_err(failed)? {
+        match deadline.finish(watched).map_err(failed)? {
             (0, Some(peak)) => Ok(peak),
             (0, None) => Err(format!("{} was not seen at its end", self.name)),
             (status, _) => Err(format!("{} ended with wait status {status}", self.name)),
@@ -152,7 +151,8 @@ impl Contender {
     }
 }
 
-/// Lets a traced child run to its end: its wait status, and its peak just before.
+/// Lets a traced child run to its end. Returns its wait status and its peak memory just
+/// before.
 fn watch(pid: i32) -> io::Result<(i32, Option<f64>)> {
     let (mut status, _) = wait(pid)?;
     let options = i64::from(libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_EXITKILL);
@@ -172,7 +172,7 @@ fn watch(pid: i32) -> io::Result<(i32, Option<f64>)> {
     Ok((status, peak))
 }
 
-/// What the kernel calls `VmHWM`, in bytes.
+/// The kernel's `VmHWM` in bytes.
 fn high_water(pid: i32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -180,7 +180,8 @@ fn high_water(pid: i32) -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
-/// Waits for a change of this child, which `std` cannot do together with what it used.
+/// Waits for a state change of this child and returns its resource usage, which `std` cannot
+/// do.
 fn wait(pid: i32) -> io::Result<(i32, libc::rusage)> {
     let mut status = 0;
     // SAFETY: all zeros is a value of this type, which holds numbers only.

@@ -1,39 +1,39 @@
-//! What hangs is killed: a contender that never ends would hold up whoever waits for it, and
-//! CI with them. By the alarm of this process, as that costs what is measured nothing.
+//! Time limit of a measured program, which would otherwise block the benchmark and CI if it did
+//! not end. The alarm of this process adds nothing to the measured times.
 
 use std::io;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// What no run of a contender takes, also with a debug build on a busy machine.
+/// The time limit of a run, also with a debug build on a busy machine.
 const SECONDS: u32 = 60;
 
-/// Whom the alarm kills; 0: nobody.
+/// The process that the alarm kills; 0 if there is none.
 static WATCHED: AtomicI32 = AtomicI32::new(0);
-/// It has killed.
-static RANG: AtomicBool = AtomicBool::new(false);
+/// Whether the alarm has killed that process.
+static HAS_KILLED: AtomicBool = AtomicBool::new(false);
 
-/// Watches one child, until it is dropped. There is one at a time.
+/// The deadline of one child process. There is only one at a time; dropping it ends it.
 pub(crate) struct Deadline;
 
 impl Deadline {
-    /// From now on.
-    pub(crate) fn of(pid: i32) -> Deadline {
-        RANG.store(false, Ordering::SeqCst);
+    /// Starts the deadline of the process `pid`.
+    pub(crate) fn start(pid: i32) -> Deadline {
+        HAS_KILLED.store(false, Ordering::SeqCst);
         WATCHED.store(pid, Ordering::SeqCst);
-        let ring: extern "C" fn(i32) = ring;
-        // SAFETY: the handler only uses atomics and makes one call that is safe in handlers.
+        let on_alarm: extern "C" fn(i32) = on_alarm;
+        // SAFETY: the handler only uses atomics and makes one async-signal-safe call.
         unsafe {
-            libc::signal(libc::SIGALRM, ring as libc::sighandler_t);
+            libc::signal(libc::SIGALRM, on_alarm as libc::sighandler_t);
             libc::alarm(SECONDS);
         }
         Deadline
     }
 
-    /// The result, unless it was killed for its time; for after it was waited for.
-    pub(crate) fn kept<T>(self, result: io::Result<T>) -> io::Result<T> {
+    /// Ends the deadline after the child has ended. Returns an error if the alarm killed it.
+    pub(crate) fn finish<T>(self, result: io::Result<T>) -> io::Result<T> {
         drop(self);
-        if RANG.load(Ordering::SeqCst) {
+        if HAS_KILLED.load(Ordering::SeqCst) {
             let cause = format!("it did not end within {SECONDS} s and was killed");
             return Err(io::Error::other(cause));
         }
@@ -49,19 +49,20 @@ impl Drop for Deadline {
     }
 }
 
-extern "C" fn ring(_: i32) {
+extern "C" fn on_alarm(_: i32) {
     let pid = WATCHED.load(Ordering::SeqCst);
     if pid > 0 {
-        RANG.store(true, Ordering::SeqCst);
-        // SAFETY: a child of ours that was not yet waited for.
+        HAS_KILLED.store(true, Ordering::SeqCst);
+        // SAFETY: the call takes two numbers. `pid` is a child that has not been waited for, or
+        // was a moment ago; a pid is not reused that fast.
         unsafe { libc::kill(pid, libc::SIGKILL) };
     }
 }
 
-/// [`Command::output`] with that deadline.
+/// Same as [`Command::output`], with the deadline.
 pub(crate) fn output(command: &mut Command) -> io::Result<Output> {
     let child = command.spawn()?;
-    let deadline = Deadline::of(i32::try_from(child.id()).map_err(io::Error::other)?);
+    let deadline = Deadline::start(i32::try_from(child.id()).map_err(io::Error::other)?);
     let output = child.wait_with_output();
-    deadline.kept(output)
+    deadline.finish(output)
 }

@@ -1,4 +1,4 @@
-//! Where and on what was measured: a ratio without it says little.
+//! The machine and the versions of a measurement, which a ratio needs to be understood.
 
 use std::fs;
 use std::path::Path;
@@ -18,17 +18,18 @@ pub(crate) fn about(binary: &Path) -> Value {
     let size = fs::metadata(binary).map_or(0, |metadata| metadata.len());
     json!({
         "machine": format!("{cores} cores, {processor}, Linux {}", kernel.trim()),
-        "version": said(Command::new(binary).arg("--version")),
+        "version": first_words(Command::new(binary).arg("--version")),
         "commit": commit(),
         "bytes": size,
-        "curl": said(Command::new("curl").args(["-q", "--version"])),
+        "curl": first_words(Command::new("curl").args(["-q", "--version"])),
     })
 }
 
-/// The checkout's commit, with `-dirty` where its files are not that commit's; but for the
-/// baseline, which a run that saves a few rows changes. Empty where there is no repository.
+/// The commit of the checkout, with `-dirty` if its files differ from the commit. The
+/// baseline does not count, because a run that saves a few rows changes it. Empty without a
+/// repository.
 fn commit() -> String {
-    let commit = said(git().args(["rev-parse", "--short", "HEAD"]));
+    let commit = first_words(git().args(["rev-parse", "--short", "HEAD"]));
     let clean = git()
         .args(["diff", "--quiet", "HEAD", "--", "."])
         .arg(":(exclude)benches/baseline.json")
@@ -40,8 +41,8 @@ fn commit() -> String {
     }
 }
 
-/// Whether this is a commit of the checkout's repository, on the way to what is checked out.
-pub(crate) fn is_ours(commit: &str) -> bool {
+/// Whether this commit is an ancestor of what is checked out.
+pub(crate) fn is_ancestor(commit: &str) -> bool {
     let status =
         git().args(["merge-base", "--is-ancestor", commit, "HEAD"]).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -53,8 +54,8 @@ fn git() -> Command {
     git
 }
 
-/// The lines for people.
-pub(crate) fn tell(about: &Value) {
+/// Prints the machine and the versions.
+pub(crate) fn print(about: &Value) {
     let word = |name: &str| about[name].as_str().unwrap_or_default();
     println!("machine   {}", word("machine"));
     println!(
@@ -73,8 +74,8 @@ pub(crate) fn tell(about: &Value) {
     }
 }
 
-/// The first two words of the first line that it prints.
-fn said(command: &mut Command) -> String {
+/// The first two words that a command prints.
+fn first_words(command: &mut Command) -> String {
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let Ok(output) = deadline::output(command.stderr(Stdio::null())) else {

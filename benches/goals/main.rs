@@ -1,10 +1,10 @@
-//! `make bench`: the goals of speed, size and cost, measured.
+//! `make bench`: measures the goals for speed, size and cost.
 //!
-//! Whole processes are measured from outside, in turns with curl and with a program that
-//! does nothing, against a fast server on loopback which is a process of its own. What counts
-//! is the ratio within a turn: it holds on a slower machine, and beside other work. A goal
-//! that is missed, or could not be measured, ends nothing, unless `--strict` asks for it; a run that does not do what it is
-//! measured for does.
+//! Whole processes are measured from outside, in turns with curl and a program that does
+//! nothing, against a fast server on loopback in its own process. The important value is the
+//! ratio within a turn: it is the same on a slower or busy machine. A missed or unmeasured
+//! goal does not end the benchmark, unless `--strict` is given; a run that does not do what
+//! is measured does.
 //!
 //! `cargo test` does not run this, and no test measures time.
 
@@ -29,14 +29,14 @@ use world::{Effort, World};
 
 const USAGE: &str = "BENCH=\"[ROW]... [--quick] [--strict] [--save] [--json FILE]\" make bench";
 
-/// What was asked for.
-struct Asked {
+/// The options of the benchmark.
+struct Options {
     binary: Option<PathBuf>,
     effort: Effort,
     is_strict: bool,
     save: bool,
     json: Option<PathBuf>,
-    /// All, if none is named.
+    /// The chosen rows; empty: all rows.
     rows: Vec<String>,
 }
 
@@ -46,8 +46,10 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["--serve"] => server::serve().map_err(|error| error.to_string()),
         ["--read", folder] => world::read_all(folder.as_ref()).map_err(|error| error.to_string()),
-        // cargo says so to a benchmark that it runs as one; `cargo test --benches` does not.
-        words if words.contains(&"--bench") => Asked::of(words).and_then(|asked| bench(&asked)),
+        // `cargo bench` passes `--bench`; `cargo test --benches` does not.
+        words if words.contains(&"--bench") => {
+            Options::parse(words).and_then(|options| bench(&options))
+        }
         _ => {
             println!("nothing is measured here: {USAGE}");
             Ok(())
@@ -62,9 +64,9 @@ fn main() -> ExitCode {
     }
 }
 
-impl Asked {
-    fn of(words: &[&str]) -> Result<Asked, String> {
-        let mut asked = Asked {
+impl Options {
+    fn parse(words: &[&str]) -> Result<Options, String> {
+        let mut options = Options {
             binary: None,
             effort: Effort::Full,
             is_strict: false,
@@ -77,43 +79,43 @@ impl Asked {
             let mut file = || words.next().map(PathBuf::from);
             match *word {
                 "--bench" => {}
-                "--binary" => asked.binary = file(),
-                "--json" => asked.json = Some(file().ok_or("--json needs a file")?),
-                "--quick" => asked.effort = Effort::Quick,
-                "--strict" => asked.is_strict = true,
-                "--save" => asked.save = true,
-                row if ROWS.iter().any(|(name, _)| *name == row) => asked.rows.push(row.into()),
+                "--binary" => options.binary = file(),
+                "--json" => options.json = Some(file().ok_or("--json needs a file")?),
+                "--quick" => options.effort = Effort::Quick,
+                "--strict" => options.is_strict = true,
+                "--save" => options.save = true,
+                row if ROWS.iter().any(|(name, _)| *name == row) => options.rows.push(row.into()),
                 other => {
                     let rows: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
                     let rows = rows.join(", ");
-                    return Err(format!("no row or option `{other}`: {USAGE}; rows: {rows}"));
+                    return Err(format!("unknown row or option `{other}`: {USAGE}; rows: {rows}"));
                 }
             }
         }
-        if asked.save && asked.effort == Effort::Quick {
-            return Err("a quick run makes no baseline: --save needs a full one".into());
+        if options.save && options.effort == Effort::Quick {
+            return Err("a quick run is no baseline: --save needs a full run".into());
         }
-        Ok(asked)
+        Ok(options)
     }
 }
 
-fn bench(asked: &Asked) -> Result<(), String> {
-    let binary = asked.binary.as_ref().ok_or("--binary names what is measured")?;
+fn bench(options: &Options) -> Result<(), String> {
+    let binary = options.binary.as_ref().ok_or("--binary must name the program to measure")?;
     let binary = std::path::absolute(binary).map_err(|error| error.to_string())?;
     if !binary.is_file() {
-        return Err("the file that --binary names is not there; `make bench` builds it".into());
+        return Err("the file of --binary does not exist; `make bench` builds it".into());
     }
     let about = machine::about(&binary);
-    machine::tell(&about);
+    machine::print(&about);
     let baseline = Baseline::read()?;
-    let is_choice = !asked.rows.is_empty();
-    if asked.save {
-        baseline.may_take(is_choice, &about)?;
+    let is_choice = !options.rows.is_empty();
+    if options.save {
+        baseline.check_can_save(is_choice, &about)?;
     }
-    let mut world = World::new(&binary, asked.effort)?;
+    let mut world = World::new(&binary, options.effort)?;
     let mut lines = Vec::new();
     for (name, row) in ROWS {
-        if asked.rows.is_empty() || asked.rows.iter().any(|asked| asked == name) {
+        if options.rows.is_empty() || options.rows.iter().any(|row| row == name) {
             eprint!("{name} ");
             lines.extend(row(&mut world).map_err(|error| format!("{name}: {error}"))?);
         }
@@ -121,31 +123,31 @@ fn bench(asked: &Asked) -> Result<(), String> {
     eprintln!();
     print!("\n{}", report::table(&lines, &baseline));
     println!(
-        "\nMedians; ratios turn by turn. A goal of 3 MB is read as 3 MiB (1024 × 1024), one of 3 KB as 3 KiB. {}",
+        "\nMedians; ratios are computed within a turn. 1 MB is read as 1 MiB (1024 × 1024 bytes), 1 KB as 1 KiB. {}",
         baseline.title()
     );
-    if let Some(file) = &asked.json {
+    if let Some(file) = &options.json {
         let text = format!("{:#}\n", report::json(&lines, &baseline, &about));
         let written = std::fs::write(file, text);
         written.map_err(|error| format!("failed to write {}: {error}", file.display()))?;
     }
-    if asked.save {
+    if options.save {
         baseline.save(is_choice, &lines, about)?;
     }
-    if asked.is_strict {
-        all_reached(&lines)?;
+    if options.is_strict {
+        check_goals(&lines)?;
     }
     Ok(())
 }
 
-/// A goal that was not measured is not reached.
-fn all_reached(lines: &[Line]) -> Result<(), String> {
+/// Fails if any goal is missed or was not measured.
+fn check_goals(lines: &[Line]) -> Result<(), String> {
     let (mut missed, mut not_measured) = (0, 0);
     for line in lines.iter().filter(|line| line.has_goal()) {
         match line.verdict() {
             Verdict::Missed => missed += 1,
             Verdict::NotMeasured(_) => not_measured += 1,
-            Verdict::Reached | Verdict::Told => {}
+            Verdict::Reached | Verdict::NoGoal => {}
         }
     }
     if missed + not_measured > 0 {

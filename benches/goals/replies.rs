@@ -1,5 +1,5 @@
-//! What the server says: replies as hosted endpoints send them, made before anything
-//! is measured.
+//! The replies of the server, as hosted endpoints send them. They are created before the
+//! measurement.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 
 /// Tool calls in the run of many rounds.
 pub(crate) const ROUNDS: usize = 20;
-/// Tokens of the stream whose every token is a write of its own.
+/// Tokens of the stream in which each token is a separate write.
 pub(crate) const STREAMED_TOKENS: usize = 10_000;
-/// What passes between two of them: so little that the clients work all the time, and so
-/// much that a client that keeps up gets each by itself, as it does from a model.
+/// The time between two tokens: short enough to keep the clients busy, and long enough that a
+/// fast client receives each token alone, as from a model.
 pub(crate) const TOKEN_INTERVAL: Duration = Duration::from_micros(8);
 /// Tokens of the stream that arrives as fast as it can be read.
 pub(crate) const BURST_TOKENS: usize = 100_000;
@@ -35,24 +35,24 @@ const WORDS: [&str; 12] = [
     " rests.\n",
 ];
 
-/// One streamed reply.
+/// A streamed reply.
 pub(crate) struct Reply {
-    /// What is written at once, one after the other, head and chunks included.
+    /// The writes in their order, with head and chunk frames.
     pub writes: Vec<Vec<u8>>,
-    /// How they follow each other.
+    /// The pace of the writes.
     pub pace: Pace,
-    /// The body without the chunks' frames: what curl prints.
+    /// The body without chunk frames, which curl prints.
     pub body: String,
-    /// What the model said.
+    /// The text of the model.
     pub text: String,
 }
 
-/// How a stream comes.
+/// The pace of a stream.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Pace {
-    /// In one write: a short reply, or a buffer on the way that was full.
+    /// One write: a short reply, or a full buffer of a proxy.
     AtOnce,
-    /// One write an event, [`TOKEN_INTERVAL`] apart.
+    /// One write per event, [`TOKEN_INTERVAL`] apart.
     ByToken,
 }
 
@@ -62,16 +62,17 @@ impl Reply {
         Reply::words(3, Pace::AtOnce)
     }
 
-    /// An answer of so many tokens.
+    /// An answer of `tokens` tokens.
     pub(crate) fn words(tokens: usize, pace: Pace) -> Reply {
         let words = WORDS.iter().cycle().take(tokens);
         let deltas = words.clone().map(|word| json!({"content": word}));
-        let mut reply = Reply::of(deltas, "stop", pace);
+        let mut reply = Reply::from_deltas(deltas, "stop", pace);
         reply.text = words.copied().collect();
         reply
     }
 
-    /// A call of the cheapest tool; each is another one, as no model repeats itself for ever.
+    /// A call of the cheapest tool. Each call is different, because repeated calls would end
+    /// the run.
     pub(crate) fn reading_call(round: usize) -> Reply {
         let arguments = json!({
             "skill_name": SKILL, "file_path": READ_FILE, "offset": round + 1, "limit": 1,
@@ -90,10 +91,10 @@ impl Reply {
         let id = format!("call_{round:024}");
         let call = json!({"index": 0, "id": id, "type": "function", "function": function});
         let delta = json!({"role": "assistant", "content": null, "tool_calls": [call]});
-        Reply::of([delta].into_iter(), "tool_calls", Pace::AtOnce)
+        Reply::from_deltas([delta].into_iter(), "tool_calls", Pace::AtOnce)
     }
 
-    fn of(deltas: impl Iterator<Item = Value>, finish_reason: &str, pace: Pace) -> Reply {
+    fn from_deltas(deltas: impl Iterator<Item = Value>, finish_reason: &str, pace: Pace) -> Reply {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\
                     Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n";
         let mut writes = vec![head.as_bytes().to_vec()];

@@ -1,4 +1,4 @@
-//! What is told: one line a goal, as a table for people and as JSON for programs.
+//! The report: one line per goal, as a table for users and as JSON for programs.
 
 use std::fmt::Write;
 
@@ -6,61 +6,61 @@ use serde_json::{Value, json};
 
 use crate::baseline::Baseline;
 
-/// In bytes.
+/// One KiB in bytes.
 pub(crate) const KIBIBYTE: f64 = 1024.0;
-/// In bytes.
+/// One MiB in bytes.
 pub(crate) const MEBIBYTE: f64 = 1024.0 * KIBIBYTE;
 
-/// What a figure counts.
+/// The unit of a value.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Unit {
     /// Milliseconds.
     Milliseconds,
-    /// Bytes, told in units of 1024 × 1024.
+    /// Bytes, shown in units of 1024 × 1024.
     Mebibytes,
-    /// Bytes, told as they are.
+    /// Bytes.
     Bytes,
-    /// Things.
+    /// A count.
     Count,
     /// 1: it works; 0: it does not.
     Works,
 }
 
-/// One figure, and what it is to be.
+/// A measured value and its goal.
 pub(crate) struct Line {
-    /// The word that chooses it.
+    /// The name of its group of lines; `row` in the JSON report.
     pub group: &'static str,
-    /// What was done, and what of it was measured.
+    /// The action and the measured property.
     pub name: &'static str,
     unit: Unit,
     ours: Option<f64>,
-    /// The median of another contender.
+    /// The name and the median of another contender.
     other: Option<(&'static str, f64)>,
-    /// The median of ours divided by the other's, turn by turn.
+    /// The median over the turns of the ratio to the other contender.
     ratio: Option<f64>,
     most: Option<f64>,
     most_ratio: Option<f64>,
-    /// The figure without a ratio is of another kind than the baseline's.
-    is_only_a_ratio: bool,
-    /// Why something of it was not measured.
-    lacking: Option<String>,
+    /// Whether only the ratio is comparable with the baseline.
+    is_only_ratio_comparable: bool,
+    /// The reason why a part was not measured.
+    not_measured: Option<String>,
 }
 
-/// Whether a goal is reached.
+/// The verdict on a goal.
 #[derive(Clone, PartialEq)]
 pub(crate) enum Verdict {
-    /// All that was asked of it.
+    /// The goal is reached.
     Reached,
-    /// Not all.
+    /// The goal is missed.
     Missed,
-    /// No goal; told because people compare it.
-    Told,
-    /// Why it is not known.
+    /// There is no goal; the value is only shown.
+    NoGoal,
+    /// The value is unknown for this reason.
     NotMeasured(String),
 }
 
 impl Line {
-    /// A figure without a goal, or why it could not be taken here.
+    /// A value without a goal, or the reason why it was not measured.
     pub(crate) fn new(
         group: &'static str,
         name: &'static str,
@@ -75,70 +75,70 @@ impl Line {
             ratio: None,
             most: None,
             most_ratio: None,
-            is_only_a_ratio: false,
+            is_only_ratio_comparable: false,
             ours: ours.as_ref().ok().copied(),
-            lacking: ours.err(),
+            not_measured: ours.err(),
         }
     }
 
-    /// There is nothing to compare it with, for this reason.
-    pub(crate) fn alone(mut self, why: &str) -> Line {
-        self.lacking = Some(why.into());
+    /// Records the reason why there is no comparison.
+    pub(crate) fn without_comparison(mut self, why: &str) -> Line {
+        self.not_measured = Some(why.into());
         self
     }
 
-    /// What lasts of it is how it compares, or nothing.
-    pub(crate) fn by_ratio(mut self) -> Line {
-        self.is_only_a_ratio = true;
+    /// Marks that only the ratio is comparable with the baseline.
+    pub(crate) fn with_comparable_ratio_only(mut self) -> Line {
+        self.is_only_ratio_comparable = true;
         self
     }
 
-    /// Compares it.
+    /// Adds the comparison with another contender.
     pub(crate) fn against(mut self, name: &'static str, value: f64, ratio: f64) -> Line {
         self.other = Some((name, value));
         self.ratio = Some(ratio);
         self
     }
 
-    /// The goal of the figure itself.
+    /// Sets the goal of the value.
     pub(crate) fn at_most(mut self, most: f64) -> Line {
         self.most = Some(most);
         self
     }
 
-    /// The goal of the ratio.
+    /// Sets the goal of the ratio.
     pub(crate) fn at_most_ratio(mut self, most: f64) -> Line {
         self.most_ratio = Some(most);
         self
     }
 
-    /// How the baseline knows it.
+    /// The key in the baseline.
     pub(crate) fn key(&self) -> String {
         format!("{}: {}", self.group, self.name)
     }
 
-    /// What can be compared with another day and another machine: a ratio, or something
-    /// counted; never a time.
-    pub(crate) fn lasting(&self) -> Option<f64> {
+    /// The value that is comparable across machines: a ratio, a size or a count, never a time.
+    pub(crate) fn comparable_value(&self) -> Option<f64> {
         match self.unit {
             _ if self.ratio.is_some() => self.ratio,
             Unit::Milliseconds | Unit::Works => None,
-            _ if self.is_only_a_ratio => None,
+            _ if self.is_only_ratio_comparable => None,
             Unit::Mebibytes | Unit::Bytes | Unit::Count => self.ours,
         }
     }
 
-    /// Whether a baseline would lack it: whether the binary works is not in one at all.
-    pub(crate) fn is_lacking(&self) -> bool {
-        self.unit != Unit::Works && self.lacking.is_some()
+    /// Whether a baseline needs this value and it was not measured. [`Unit::Works`] is not
+    /// part of a baseline.
+    pub(crate) fn is_missing_for_baseline(&self) -> bool {
+        self.unit != Unit::Works && self.not_measured.is_some()
     }
 
-    /// Whether it is to be anything.
+    /// Whether there is a goal.
     pub(crate) fn has_goal(&self) -> bool {
         self.most.or(self.most_ratio).is_some() || self.unit == Unit::Works
     }
 
-    /// Whether the goal is reached.
+    /// The verdict on the goal.
     pub(crate) fn verdict(&self) -> Verdict {
         let misses = |value: Option<f64>, most: Option<f64>| matches!((value, most), (Some(value), Some(most)) if value > most);
         if misses(self.ours, self.most)
@@ -147,15 +147,15 @@ impl Line {
         {
             return Verdict::Missed;
         }
-        match &self.lacking {
+        match &self.not_measured {
             Some(why) => Verdict::NotMeasured(why.clone()),
             None if self.has_goal() => Verdict::Reached,
-            None => Verdict::Told,
+            None => Verdict::NoGoal,
         }
     }
 
     fn goal(&self) -> String {
-        let most = self.most.map(|most| format!("≤ {}", self.unit.bound(most)));
+        let most = self.most.map(|most| format!("≤ {}", self.unit.format_goal(most)));
         let ratio = self.most_ratio.map(|most| format!("≤ {most} ×"));
         let works = (self.unit == Unit::Works).then(|| "yes".to_string());
         let goals: Vec<String> = [most, ratio, works].into_iter().flatten().collect();
@@ -163,17 +163,17 @@ impl Line {
     }
 
     fn cells(&self, baseline: &Baseline) -> [String; 7] {
-        let other = self.other.map(|(name, value)| format!("{name} {}", self.unit.told(value)));
+        let other = self.other.map(|(name, value)| format!("{name} {}", self.unit.format(value)));
         let verdict = match self.verdict() {
             Verdict::Reached => "reached".into(),
             Verdict::Missed => "MISSED".into(),
-            Verdict::Told => String::new(),
+            Verdict::NoGoal => String::new(),
             Verdict::NotMeasured(why) => format!("not measured: {why}"),
         };
         [
             self.key(),
             self.goal(),
-            self.ours.map(|ours| self.unit.told(ours)).unwrap_or_default(),
+            self.ours.map(|ours| self.unit.format(ours)).unwrap_or_default(),
             other.unwrap_or_default(),
             self.ratio.map(|ratio| format!("{ratio:.2} ×")).unwrap_or_default(),
             verdict,
@@ -185,7 +185,7 @@ impl Line {
         let verdict = match self.verdict() {
             Verdict::Reached => json!("reached"),
             Verdict::Missed => json!("missed"),
-            Verdict::Told => Value::Null,
+            Verdict::NoGoal => Value::Null,
             Verdict::NotMeasured(why) => json!({"not_measured": why}),
         };
         json!({
@@ -214,7 +214,7 @@ impl Unit {
         }
     }
 
-    fn told(self, value: f64) -> String {
+    fn format(self, value: f64) -> String {
         match self {
             Unit::Milliseconds if value < 10.0 => format!("{value:.2} ms"),
             Unit::Milliseconds => format!("{value:.1} ms"),
@@ -225,30 +225,30 @@ impl Unit {
         }
     }
 
-    fn bound(self, value: f64) -> String {
+    fn format_goal(self, value: f64) -> String {
         match self {
             Unit::Milliseconds => format!("{value} ms"),
             Unit::Mebibytes => format!("{} MiB", value / MEBIBYTE),
-            _ => self.told(value),
+            _ => self.format(value),
         }
     }
 }
 
 fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
-    let mut told = String::new();
+    let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            told.push(',');
+            text.push(',');
         }
-        told.push(digit);
+        text.push(digit);
     }
-    told
+    text
 }
 
 const TITLES: [&str; 7] = ["what", "goal", "ours", "other", "ratio", "verdict", "since baseline"];
 
-/// The table, which reads well as it is and is a table of Markdown besides.
+/// The table, readable as text and valid Markdown.
 pub(crate) fn table(lines: &[Line], baseline: &Baseline) -> String {
     let rows: Vec<[String; 7]> = lines.iter().map(|line| line.cells(baseline)).collect();
     let width = |column: usize| {
@@ -272,7 +272,7 @@ pub(crate) fn table(lines: &[Line], baseline: &Baseline) -> String {
     text
 }
 
-/// The same for programs: whole figures, times in milliseconds, sizes in bytes.
+/// The report as JSON: exact values, times in milliseconds, sizes in bytes.
 pub(crate) fn json(lines: &[Line], baseline: &Baseline, about: &Value) -> Value {
     let rows: Vec<Value> = lines.iter().map(|line| line.json(baseline)).collect();
     json!({"about": about, "baseline": baseline.about(), "rows": rows})

@@ -1,5 +1,5 @@
-//! The endpoint: a process of its own, so that none of its work is counted as a
-//! contender's. It keeps connections open, speaks http and https, and counts.
+//! The endpoint, in its own process, so that its work is not counted as a contender's. It
+//! keeps connections open, supports http and https, and counts requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -16,32 +16,33 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::replies::{BURST_TOKENS, Pace, ROUNDS, Reply, STREAMED_TOKENS, TOKEN_INTERVAL};
 
-/// What was asked of the server since it was last asked for this.
+/// The requests since the last query.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub(crate) struct RequestStats {
     /// Connections that were accepted.
     pub connections: u64,
     /// Requests that were read whole.
     pub requests: u64,
-    /// Bytes of the requests' bodies.
+    /// Bytes of the request bodies.
     pub body_bytes: u64,
-    /// From the last byte of a request to the last byte of its reply, added up, in milliseconds.
+    /// The sum of the times from the last byte of a request to the last byte of its reply, in
+    /// milliseconds.
     pub served_ms: f64,
 }
 
-/// The server's process, as the benchmark holds it; gone when it is dropped.
+/// The server process; killed on drop.
 pub(crate) struct Server {
     child: Child,
     commands: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Where it speaks http.
+    /// The port for http.
     pub http_port: u16,
-    /// Where it speaks https.
+    /// The port for https.
     pub https_port: u16,
 }
 
 impl Server {
-    /// Starts it: this very program, in another part.
+    /// Starts the server: this program with `--serve`.
     pub(crate) fn start() -> io::Result<Server> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg("--serve")
@@ -63,11 +64,11 @@ impl Server {
         Ok(server)
     }
 
-    /// What was asked of it since the last call.
-    pub(crate) fn tally(&mut self) -> io::Result<Tally> {
-        self.commands.write_all(b"tally\n")?;
+    /// The requests since the last call.
+    pub(crate) fn stats(&mut self) -> io::Result<RequestStats> {
+        self.commands.write_all(b"stats\n")?;
         let numbers = self.numbers()?;
-        Ok(Tally {
+        Ok(RequestStats {
             connections: numbers[0],
             requests: numbers[1],
             body_bytes: numbers[2],
@@ -83,7 +84,7 @@ impl Server {
             *number = word.parse().map_err(io::Error::other)?;
         }
         if line.is_empty() {
-            return Err(io::Error::other("the server is gone"));
+            return Err(io::Error::other("the server has exited"));
         }
         Ok(numbers)
     }
@@ -96,7 +97,7 @@ impl Drop for Server {
     }
 }
 
-/// A file of the test suite's certificates, for `localhost` and 127.0.0.1.
+/// A file of the test suite's certificates for `localhost` and 127.0.0.1.
 pub(crate) fn certificate_file(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     root.join("tests/data/tls").join(name)
@@ -108,7 +109,7 @@ struct Counts {
     requests: AtomicU64,
     body_bytes: AtomicU64,
     served_nanoseconds: AtomicU64,
-    /// Requests whose reply is not yet written to its end.
+    /// Requests whose reply is not yet complete.
     open: AtomicU64,
 }
 
@@ -121,8 +122,8 @@ struct Endpoint {
     counts: Counts,
 }
 
-/// The server's part: tells its ports, then a tally for every line, until the end of
-/// its standard input.
+/// Runs the server: prints its ports, then the counts for each line of standard input, until
+/// its end.
 pub(crate) fn serve() -> io::Result<()> {
     let endpoint = Arc::new(Endpoint {
         short: Reply::short(),
@@ -159,8 +160,8 @@ fn tls_config() -> Result<ServerConfig, Box<dyn std::error::Error + Send + Sync>
 }
 
 impl Counts {
-    /// The line of a tally. A client may be gone before the server has counted what it
-    /// wrote last, so this waits for that.
+    /// Returns the counts as a line and resets them. A client may exit before the server has
+    /// counted its last write, so this waits for that.
     fn take(&self) -> String {
         while self.open.load(Ordering::SeqCst) > 0 {
             thread::sleep(Duration::from_micros(20));
@@ -176,7 +177,7 @@ impl Counts {
     }
 }
 
-/// A thread for each connection, which is made what it speaks by `wrap`.
+/// Starts a thread for each connection; `wrap` adds the protocol.
 fn accept<S: Read + Write>(
     listener: &TcpListener,
     endpoint: &Arc<Endpoint>,
@@ -184,24 +185,24 @@ fn accept<S: Read + Write>(
 ) {
     for stream in listener.incoming().flatten() {
         endpoint.counts.connections.fetch_add(1, Ordering::SeqCst);
-        // Every write is a packet, as of a server that streams.
+        // Each write is one packet, as from a server that streams.
         let _ = stream.set_nodelay(true);
         let (endpoint, wrap) = (Arc::clone(endpoint), wrap.clone());
         thread::spawn(move || {
-            // A client that goes away ends its connection, and nothing else.
-            let _ = wrap(stream).and_then(|stream| endpoint.attend(stream));
+            // A client that disconnects ends only its connection.
+            let _ = wrap(stream).and_then(|stream| endpoint.serve_connection(stream));
         });
     }
 }
 
 impl Endpoint {
     /// Answers the requests of one connection until the client closes it.
-    fn attend(&self, mut stream: impl Read + Write) -> io::Result<()> {
+    fn serve_connection(&self, mut stream: impl Read + Write) -> io::Result<()> {
         let mut read = Vec::new();
         let mut buffer = vec![0; 64 << 10];
         loop {
             let request = loop {
-                if let Some(request) = Request::of(&read) {
+                if let Some(request) = Request::parse(&read) {
                     break request;
                 }
                 let count = stream.read(&mut buffer)?;
@@ -225,14 +226,14 @@ impl Endpoint {
         }
     }
 
-    /// The path's first folder says which reply is wanted; in the run of many rounds, the
-    /// results in the request say which round it is.
+    /// The first folder of the path selects the reply. In a run of many rounds, the number of
+    /// tool results selects the round.
     fn reply(&self, request: &Request<'_>) -> &Reply {
         match request.scenario {
             "stream" => &self.streamed,
             "burst" => &self.burst,
-            "loop" => self.calls.get(request.results()).unwrap_or(&self.short),
-            "scripts" => self.scripts.get(request.results()).unwrap_or(&self.short),
+            "loop" => self.calls.get(request.tool_result_count()).unwrap_or(&self.short),
+            "scripts" => self.scripts.get(request.tool_result_count()).unwrap_or(&self.short),
             _ => &self.short,
         }
     }
@@ -241,7 +242,7 @@ impl Endpoint {
 fn write(stream: &mut impl Write, reply: &Reply) -> io::Result<()> {
     let began = Instant::now();
     for (piece, number) in reply.writes.iter().zip(0..) {
-        // No pause of the system's is that short.
+        // The system cannot sleep that briefly.
         while reply.pace == Pace::ByToken && began.elapsed() < TOKEN_INTERVAL * number {
             std::hint::spin_loop();
         }
@@ -258,8 +259,8 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The first request in the bytes, once it is there to its end.
-    fn of(read: &[u8]) -> Option<Request<'_>> {
+    /// Parses the first request, if it is complete.
+    fn parse(read: &[u8]) -> Option<Request<'_>> {
         let head = find(read, b"\r\n\r\n")? + 4;
         let text = std::str::from_utf8(&read[..head]).ok()?;
         let length = text.lines().find_map(|line| {
@@ -275,8 +276,8 @@ impl Request<'_> {
         })
     }
 
-    /// Results of tools in the conversation.
-    fn results(&self) -> usize {
+    /// The number of tool results in the conversation.
+    fn tool_result_count(&self) -> usize {
         let objects = self.body.split(|byte| *byte == b'{');
         let results = objects.filter(|object| find(object, br#""tool_call_id""#).is_some());
         results.count()

@@ -1,5 +1,5 @@
-//! What the contenders find: a folder with an empty home and generated skills, the
-//! server, and how each program is called.
+//! The environment of the contenders: a folder with an empty home and generated skills, the
+//! server, and the command of each program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,39 +9,39 @@ use crate::child::Contender;
 use crate::replies::{READ_FILE, SKILL};
 use crate::server::{Server, certificate_file};
 
-/// How often: full, or once and quickly to see that all of it works.
+/// The number of turns: full, or only enough to check that everything works.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Effort {
-    /// As many turns as a steady median needs.
+    /// As many turns as a stable median needs.
     Full,
     /// Two turns of everything.
     Quick,
 }
 
-/// Everything that the rows use.
+/// The environment of all rows.
 pub(crate) struct World {
     /// A copy of the program that is measured.
     pub binary: PathBuf,
-    /// Answers everybody.
+    /// The server.
     pub server: Server,
-    /// How long each row may take.
+    /// The number of turns.
     pub effort: Effort,
-    /// A program that does nothing, and is as small and static as programs are.
+    /// A small static program that does nothing.
     pub no_op: PathBuf,
     curl: Option<PathBuf>,
     folder: PathBuf,
 }
 
 impl World {
-    /// Makes the folder, and the program that does nothing; starts the server.
+    /// Creates the folder and the program that does nothing, and starts the server.
     pub(crate) fn new(binary: &Path, effort: Effort) -> Result<World, String> {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        remove_what_is_left(root);
+        remove_old_folders(root);
         let folder = root.join(format!("goals-{}", std::process::id()));
-        let failed = |error| format!("failed to make the benchmark's folder: {error}");
+        let failed = |error| format!("failed to create the benchmark's folder: {error}");
         fs::create_dir_all(folder.join("home")).map_err(failed)?;
-        // As it is when it is installed: what a linker wrote lies in the page cache in smaller
-        // pieces, and each start of it takes a fifth longer.
+        // A copy, as after an installation: a linker's output is in smaller pieces in the
+        // page cache, and each start takes a fifth longer.
         let installed = folder.join("skills-runner");
         fs::copy(binary, &installed).map_err(failed)?;
         let no_op = folder.join("no-op");
@@ -57,7 +57,7 @@ impl World {
         })
     }
 
-    /// The number of turns where so many make a steady median.
+    /// The number of turns; `full` is enough for a stable median.
     pub(crate) fn turns(&self, full: usize) -> usize {
         match self.effort {
             Effort::Full => full,
@@ -65,7 +65,7 @@ impl World {
         }
     }
 
-    /// Where the contenders run: an empty folder.
+    /// The working folder of the contenders: an empty folder.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.join("home")
     }
@@ -74,11 +74,11 @@ impl World {
     pub(crate) fn new_folder(&self, name: &str) -> Result<PathBuf, String> {
         let folder = self.folder.join(name);
         let made = fs::create_dir_all(&folder);
-        made.map_err(|error| format!("failed to make a folder: {error}"))?;
+        made.map_err(|error| format!("failed to create a folder: {error}"))?;
         Ok(folder)
     }
 
-    /// A folder of so many skills, each with a document of 4 KB; one has a file to read.
+    /// A folder of `count` skills, each with a document of 4 KB; one has a file to read.
     pub(crate) fn skills(&self, count: usize) -> Result<PathBuf, String> {
         let root = self.folder.join(format!("skills-{count}"));
         if root.exists() {
@@ -96,14 +96,14 @@ impl World {
         Ok(root)
     }
 
-    /// The program as a script calls it: no standard input, no lines about tools, no `.env`.
-    /// It has an empty home, an endpoint, a key and this many skills; and `PATH`, as without
-    /// a Python it would offer fewer tools.
+    /// The program as called by a script: no standard input, no lines about tools, no `.env`.
+    /// It has an empty home, an endpoint, a key and this number of skills. It also has
+    /// `PATH`, because without a Python it offers fewer tools.
     pub(crate) fn ours(&self, scenario: &str, skills: usize) -> Result<Contender, String> {
         self.ours_at(&format!("http://127.0.0.1:{}", self.server.http_port), scenario, skills)
     }
 
-    /// The same over https; the certificate's issuer is named in a file.
+    /// The same over https, with a file for the certificate's issuer.
     pub(crate) fn ours_by_tls(&self, skills: usize) -> Result<Contender, String> {
         let address = format!("https://127.0.0.1:{}", self.server.https_port);
         let ours = self.ours_at(&address, "short", skills)?;
@@ -127,20 +127,20 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
     }
 
-    /// curl with the smallest request that gets the same reply, without its own
-    /// configuration. `-N`: it writes what it has, as we do on a terminal.
+    /// curl with the smallest request for the same reply, without its own configuration.
+    /// `-N`: it writes immediately, as this program does on a terminal.
     pub(crate) fn curl(&self, scenario: &str) -> Result<Contender, String> {
         self.curl_at(&format!("http://127.0.0.1:{}/{scenario}", self.server.http_port))
     }
 
-    /// The same over https. It reads one certificate, not the system's bundle, which alone
-    /// would take it several milliseconds.
+    /// The same over https. It reads one certificate instead of the system's bundle, which
+    /// would take several milliseconds.
     pub(crate) fn curl_by_tls(&self) -> Result<Contender, String> {
         let curl = self.curl_at(&format!("https://127.0.0.1:{}/short", self.server.https_port))?;
         Ok(curl.args(["--cacert"]).args([certificate_file("ca.pem")]))
     }
 
-    /// What curl's own start costs: it loads its libraries and prints.
+    /// The cost of curl's start: it loads its libraries and prints.
     pub(crate) fn curl_version(&self) -> Result<Contender, String> {
         let curl = Contender::new("curl", self.curl_program()?, &self.home());
         Ok(curl.env("HOME", self.home()).args(["-q", "--version"]))
@@ -157,15 +157,15 @@ impl World {
     }
 
     fn curl_program(&self) -> Result<&Path, String> {
-        Ok(self.curl.as_deref().ok_or("there is no curl on PATH")?)
+        Ok(self.curl.as_deref().ok_or("there is no curl in PATH")?)
     }
 
-    /// What it costs to run any program at all.
+    /// The cost of running any program.
     pub(crate) fn no_op(&self) -> Contender {
         Contender::new("no-op", &self.no_op, &self.home())
     }
 
-    /// What it costs to read the first 4 KB of every document: this program, in another part.
+    /// The cost of reading the first 4 KB of each document: this program with `--read`.
     pub(crate) fn reader(&self, skills: &Path) -> Result<Contender, String> {
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
         let reader = Contender::new("read 4 KB", &this, &self.home());
@@ -179,8 +179,8 @@ impl Drop for World {
     }
 }
 
-/// Folders of runs that were interrupted: large, and of no use to anybody.
-fn remove_what_is_left(root: &Path) {
+/// Deletes folders of interrupted runs.
+fn remove_old_folders(root: &Path) {
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix("goals-"));
@@ -190,7 +190,7 @@ fn remove_what_is_left(root: &Path) {
     }
 }
 
-/// A document as they are: a description of some 100 characters, and 4 KB in all.
+/// A typical document: a description of about 100 characters, and 4 KB in total.
 fn document(number: usize) -> String {
     let description = format!(
         "Converts measurements of kind {number} between metric and imperial units. \
@@ -213,14 +213,15 @@ pub(crate) fn read_all(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The program of this name that a shell would run.
+/// The program with this name in `PATH`.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
     places.find(|place| place.is_file())
 }
 
-/// Static: with musl where that target is installed, else with the usual libc.
+/// Compiles a static program that does nothing: with musl if that target is installed, else
+/// with the default libc.
 fn compile_no_op(folder: &Path) -> Result<PathBuf, String> {
     let source = folder.join("no_op.rs");
     let program = folder.join("no_op");

@@ -1,9 +1,9 @@
-//! How documents come to the examples: each with its length in front.
+//! The input format of the examples: each document follows its length.
 
 use std::io::{self, Read};
 
-/// One block (its length in four bytes, little-endian, and as many bytes), or
-/// nothing at the clean end of the input.
+/// Reads one block: its length in four bytes, little-endian, and its bytes. `None` at the end
+/// of the input.
 pub(crate) fn read_block(input: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     if input.read(&mut length[..1])? == 0 {

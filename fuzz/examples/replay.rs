@@ -1,6 +1,6 @@
-//! Runs the targets over their seeds and over mutations of them, without
-//! libFuzzer: `make replay`. Its arguments are the number of mutations and the
-//! targets, if not all. They depend on nothing but the seeds: a failure repeats.
+//! Runs the targets on their seeds and on mutations of them, without libFuzzer: `make
+//! replay`. The arguments are the number of mutations and the targets, default all. The
+//! mutations depend only on the seeds, so that a failure can be repeated.
 
 use std::fs;
 use std::panic;
@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use skills_runner_fuzz::cuts::Numbers;
 use skills_runner_fuzz::{Check, TARGETS};
 
-/// No mutation is longer.
-const MOST_BYTES: usize = 8 << 10;
-/// On a slow machine the rest is left out, and said so.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The maximal length of a mutation.
+const MAX_BYTES: usize = 8 << 10;
+/// The time limit of a target; on a slow machine the remaining mutations are left out, and
+/// the output says so.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -25,18 +26,18 @@ fn main() -> ExitCode {
     };
     let names: Vec<String> = arguments.collect();
     if let Some(unknown) = names.iter().find(|name| TARGETS.iter().all(|(it, _)| it != name)) {
-        eprintln!("there is no target `{unknown}`");
+        eprintln!("unknown target `{unknown}`");
         return ExitCode::from(2);
     }
-    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|it| it == name);
-    let mut is_sound = true;
-    for (name, check) in TARGETS.iter().filter(|(name, _)| is_wanted(name)) {
-        is_sound &= replay(name, *check, runs);
+    let is_selected = |name: &str| names.is_empty() || names.iter().any(|it| it == name);
+    let mut has_passed = true;
+    for (name, check) in TARGETS.iter().filter(|(name, _)| is_selected(name)) {
+        has_passed &= replay(name, *check, runs);
     }
-    ExitCode::from(u8::from(!is_sound))
+    ExitCode::from(u8::from(!has_passed))
 }
 
-/// Whether all held. Stops at the first input that breaks a law.
+/// Runs one target. Stops at the first failure and returns false.
 fn replay(name: &str, check: Check, runs: usize) -> bool {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let seeds = read_all(&folder.join("seeds").join(name));
@@ -47,33 +48,33 @@ fn replay(name: &str, check: Check, runs: usize) -> bool {
     let words = dictionary(&folder.join("dictionaries").join(format!("{name}.dict")));
     let begin = Instant::now();
     for seed in &seeds {
-        if !holds(name, check, seed) {
+        if !passes(name, check, seed) {
             return false;
         }
     }
     let mut numbers = Numbers::new(1);
     let mut done = 0;
-    while done < runs && begin.elapsed() < PATIENCE {
-        if !holds(name, check, &mutated(&seeds, &words, &mut numbers)) {
+    while done < runs && begin.elapsed() < TIME_LIMIT {
+        if !passes(name, check, &mutated(&seeds, &words, &mut numbers)) {
             return false;
         }
         done += 1;
     }
     let left = if done < runs { ", no time for more" } else { "" };
     let seconds = begin.elapsed().as_secs_f32();
-    println!("{name}: {} seeds and {done} mutations hold, {seconds:.1} s{left}", seeds.len());
+    println!("{name}: {} seeds and {done} mutations passed, {seconds:.1} s{left}", seeds.len());
     true
 }
 
-fn holds(name: &str, check: Check, input: &[u8]) -> bool {
+fn passes(name: &str, check: Check, input: &[u8]) -> bool {
     if panic::catch_unwind(|| check(input)).is_ok() {
         return true;
     }
     let path = Path::new("artifacts").join(name).join("replay");
     let folder = path.parent().unwrap_or(Path::new("."));
     match fs::create_dir_all(folder).and_then(|()| fs::write(&path, input)) {
-        Ok(()) => eprintln!("{name}: a law is broken; the input is in fuzz/{}", path.display()),
-        Err(error) => eprintln!("{name}: a law is broken by {input:?} (not written: {error})"),
+        Ok(()) => eprintln!("{name}: the check failed; the input is in fuzz/{}", path.display()),
+        Err(error) => eprintln!("{name}: the check failed for {input:?} (not written: {error})"),
     }
     false
 }
@@ -81,12 +82,12 @@ fn holds(name: &str, check: Check, input: &[u8]) -> bool {
 fn read_all(folder: &Path) -> Vec<Vec<u8>> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    // The order of a folder is the file system's.
+    // The order of entries depends on the file system.
     paths.sort();
     paths.iter().filter_map(|path| fs::read(path).ok()).collect()
 }
 
-/// The words of a dictionary of libFuzzer's: `"text"`, with `\xAB`, `\\`, `\"`.
+/// The words of a libFuzzer dictionary: `"text"`, with `\xAB`, `\\`, `\"`.
 fn dictionary(path: &Path) -> Vec<Vec<u8>> {
     let text = fs::read_to_string(path).unwrap_or_default();
     let quoted = |line: &str| Some(line.strip_prefix('"')?.strip_suffix('"')?.to_string());
@@ -114,7 +115,7 @@ fn unescaped(mut text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A seed with up to eight changes.
+/// A seed with one to eight changes.
 fn mutated(seeds: &[Vec<u8>], words: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     let mut bytes = seeds[numbers.below(seeds.len())].clone();
     for _ in 0..=numbers.below(8) {
@@ -142,15 +143,15 @@ fn mutated(seeds: &[Vec<u8>], words: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u
             _ => {}
         }
     }
-    bytes.truncate(MOST_BYTES);
+    bytes.truncate(MAX_BYTES);
     bytes
 }
 
-/// Mostly what means something to a reader.
+/// A random byte; half of them are special to parsers.
 fn random_byte(numbers: &mut Numbers) -> u8 {
-    const TELLING: &[u8] = b"\n\r\t \"'`\\$#:-[]{}<>,.=/0a\0\x80\xff";
+    const SPECIAL: &[u8] = b"\n\r\t \"'`\\$#:-[]{}<>,.=/0a\0\x80\xff";
     match numbers.below(2) {
-        0 => TELLING[numbers.below(TELLING.len())],
+        0 => SPECIAL[numbers.below(SPECIAL.len())],
         _ => u8::try_from(numbers.below(256)).unwrap_or(0),
     }
 }

@@ -1,13 +1,13 @@
-//! Arguments of calls: whatever JSON comes, what is accepted fits the schema;
-//! fitting is judged here, apart from the code that accepts.
+//! Arguments of calls: accepted arguments match the schema, which is checked here
+//! independently of the program.
 
 use serde_json::{Map, Value};
 use skills_runner::internals::tool::parse_arguments;
 use skills_runner::internals::tools::{
-    TABLE, advise_names, check_arguments, describe_schema, validate_schema,
+    BUILTIN_TOOLS, add_skill_names, check_arguments, describe_schema, validate_schema,
 };
 
-/// See the module. A second line is a schema of its own.
+/// See the module. The second line, if any, is a schema.
 pub fn check(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     check_tools(&text);
@@ -36,12 +36,12 @@ fn check_tools(text: &str) {
     let Ok(arguments) = read else {
         return;
     };
-    for tool in TABLE {
+    for tool in BUILTIN_TOOLS {
         tool.summary(&arguments);
         for skills in [&[][..], &["a", "b"]] {
             let mut schema = tool.parameters();
             assert_eq!(validate_schema(&schema), Ok(()));
-            advise_names(&mut schema, skills);
+            add_skill_names(&mut schema, skills);
             assert!(!describe_schema(&schema).is_empty());
             if let Some(accepted) = check_against(&arguments, &schema) {
                 tool.summary(&accepted);
@@ -50,11 +50,11 @@ fn check_tools(text: &str) {
     }
 }
 
-/// The value in the place of each argument, and nothing beside it.
+/// Checks the value as each argument, with no other argument.
 fn check_alone(value: &Value) {
-    for tool in TABLE {
+    for tool in BUILTIN_TOOLS {
         let mut schema = tool.parameters();
-        advise_names(&mut schema, &["a", "b"]);
+        add_skill_names(&mut schema, &["a", "b"]);
         schema["required"].take();
         let properties = schema["properties"].as_object();
         for name in properties.into_iter().flat_map(Map::keys) {
@@ -68,20 +68,20 @@ fn check_against(arguments: &Map<String, Value>, schema: &Value) -> Option<Map<S
     let accepted = match check_arguments(arguments.clone(), schema) {
         Ok(accepted) => accepted,
         Err(fault) => {
-            assert!(fault.starts_with('`'), "no place is named: {fault}");
+            assert!(fault.starts_with('`'), "no argument is named: {fault}");
             return None;
         }
     };
     if let Err(reason) = fits_object(&accepted, schema) {
         panic!("{reason}: {accepted:?} of {arguments:?}");
     }
-    assert_eq!(check_arguments(accepted.clone(), schema).as_ref(), Ok(&accepted), "not settled");
+    assert_eq!(check_arguments(accepted.clone(), schema).as_ref(), Ok(&accepted), "not stable");
     let is_declared = |name: &str| schema["properties"].get(name).is_some();
     for (name, value) in arguments {
         assert!(is_declared(name) || accepted.get(name) == Some(value), "`{name}` was changed");
     }
     for name in accepted.keys() {
-        assert!(arguments.contains_key(name), "`{name}` was made up");
+        assert!(arguments.contains_key(name), "`{name}` was added");
     }
     Some(accepted)
 }
@@ -109,13 +109,13 @@ fn fits(value: &Value, schema: &Value) -> Result<(), String> {
         choice == value || (choice.is_number() && choice.as_f64() == value.as_f64())
     };
     if schema["enum"].as_array().is_some_and(|choices| !choices.iter().any(is_same)) {
-        return Err("is none of the choices".into());
+        return Err("is not one of the choices".into());
     }
     let forms = schema["anyOf"].as_array().or(schema["oneOf"].as_array());
     if let Some(forms) = forms.filter(|forms| !forms.is_empty())
         && !forms.iter().any(|form| fits(value, form).is_ok())
     {
-        return Err("is none of the alternatives".into());
+        return Err("matches no alternative".into());
     }
     match &schema["type"] {
         Value::String(one) => fits_type(value, schema, one),
@@ -124,7 +124,7 @@ fn fits(value: &Value, schema: &Value) -> Result<(), String> {
             let is_any = names.peek().is_none();
             match is_any || names.any(|name| fits_type(value, schema, name).is_ok()) {
                 true => Ok(()),
-                false => Err("is of none of the types".into()),
+                false => Err("has none of the types".into()),
             }
         }
         _ => Ok(()),
@@ -144,7 +144,7 @@ fn fits_type(value: &Value, schema: &Value, wanted: &str) -> Result<(), String> 
         },
         ("object", Value::Object(fields)) => fits_object(fields, schema),
         ("string" | "boolean" | "number" | "integer" | "array" | "object" | "null", _) => {
-            Err(format!("is no {wanted}"))
+            Err(format!("is not of type {wanted}"))
         }
         _ => Ok(()),
     }

@@ -1,6 +1,6 @@
-//! What a script prints, cut anywhere: beginning and end are exact, and no
-//! secret shows, neither whole nor in part where something is left out. The
-//! same for the text of a model as it streams by.
+//! Captured output of a script, in any pieces: its beginning and end are exact, and no secret
+//! is visible, neither whole nor as a part next to omitted text. The same for the streamed
+//! text of a model.
 
 use skills_runner::internals::limits;
 use skills_runner::internals::secret::{CutEdges, MASK, Secret, Secrets};
@@ -9,16 +9,16 @@ use skills_runner::internals::world::{Capture, CaptureLimits};
 
 use crate::cuts::{self, Numbers};
 
-/// Longer ones only take longer.
-const MOST_SECRET_BYTES: usize = 200;
+/// Longer secrets only take more time.
+const MAX_SECRET_BYTES: usize = 200;
 
-/// See the module. The first line is the secret, and the second another one.
+/// See the module. The first two lines are secrets, the rest is the output.
 pub fn check(data: &[u8]) {
     let mut lines = data.splitn(3, |byte| *byte == b'\n');
     let mut next = || lines.next().unwrap_or_default();
     let (values, output) = ([next(), next()], next());
     let values = values.map(|value| String::from_utf8_lossy(value).into_owned());
-    if values.iter().any(|value| value.len() > MOST_SECRET_BYTES) {
+    if values.iter().any(|value| value.len() > MAX_SECRET_BYTES) {
         return;
     }
     let mut secrets = Secrets::default();
@@ -29,7 +29,7 @@ pub fn check(data: &[u8]) {
     check_capture(output, CaptureLimits::halves(1 << 16), &secrets, &values);
     let text = String::from_utf8_lossy(output);
     check_stream(&text, &secrets, &values);
-    // The same where a secret stands in it in another way.
+    // The same with an encoded secret in the output.
     let written = values.iter().flat_map(|value| encodings(value));
     let written: Vec<String> = written.collect();
     if let Some(written) = written.get(numbers.below(written.len())) {
@@ -40,7 +40,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// Other ways to write a secret: of base64 what it alone decides.
+/// Encodings of a secret; of base64 only the characters that the secret alone determines.
 fn encodings(value: &str) -> Vec<String> {
     let units = || value.encode_utf16();
     let bytes = || value.bytes();
@@ -57,7 +57,7 @@ fn encodings(value: &str) -> Vec<String> {
         let bits: Vec<u8> =
             bits.flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();
         let sixes = bits.chunks_exact(6).map(|six| six.iter().fold(0, |all, bit| all << 1 | bit));
-        // The characters that the bytes in front decide as well are none of its own.
+        // Characters that also depend on the bytes before are left out.
         let own: Vec<u8> = sixes.skip((8 * front).div_ceil(6)).collect();
         for (plus, slash) in [('+', '/'), ('-', '_')] {
             let letter = |six: &u8| match six {
@@ -75,16 +75,17 @@ fn encodings(value: &str) -> Vec<String> {
     written
 }
 
-/// Those of the values that can be looked for: not too short to be kept, and
-/// not made of what stands in place of a secret.
-fn sought<'v>(values: &'v [String], stands: &str) -> impl Iterator<Item = &'v String> {
+/// The values that can be searched for: not too short to be masked, and not part of the
+/// replacement for a secret.
+fn searchable<'v>(values: &'v [String], replacement: &str) -> impl Iterator<Item = &'v String> {
     let is_kept = |value: &&String| value.len() >= limits::SECRET_BYTES;
-    let is_mark = |value: &String| value.contains(['[', ']']) || stands.contains(value.as_str());
+    let is_mark =
+        |value: &String| value.contains(['[', ']']) || replacement.contains(value.as_str());
     values.iter().filter(is_kept).filter(move |value| !is_mark(value))
 }
 
 fn check_capture(output: &[u8], caps: CaptureLimits, secrets: &Secrets, values: &[String]) {
-    let mut due = None;
+    let mut expected = None;
     for pieces in cuts::ways(output) {
         let mut capture = Capture::new(caps);
         for piece in &pieces {
@@ -95,23 +96,23 @@ fn check_capture(output: &[u8], caps: CaptureLimits, secrets: &Secrets, values: 
         assert_eq!(capture.head(), &output[..head_end]);
         assert_eq!(capture.tail(), &output[tail_start..]);
         assert_eq!(capture.total_bytes(), output.len() as u64);
-        assert_eq!(capture.truncated(), head_end < tail_start);
+        assert_eq!(capture.is_truncated(), head_end < tail_start);
         let text = capture.masked(secrets);
-        if capture.truncated() {
+        if capture.is_truncated() {
             check_cut(&text, capture.head().ends_with(b"\n"), values);
         } else {
             assert_eq!(capture.text(), String::from_utf8_lossy(output));
             assert_hidden(&text, values, "");
         }
-        assert_eq!(*due.get_or_insert_with(|| text.clone()), text);
+        assert_eq!(*expected.get_or_insert_with(|| text.clone()), text);
     }
 }
 
-/// The two sides of what is left out.
+/// Checks both sides of the omitted text.
 fn check_cut(text: &str, is_line: bool, values: &[String]) {
     const MARK: &str = "[… ";
     const MARK_END: &str = " left out …]\n";
-    // The output may hold such a line itself; then nobody can tell.
+    // The output itself may contain such a line; then the check is not possible.
     if text.matches(MARK).count() != 1 || text.matches(MARK_END).count() != 1 {
         return;
     }
@@ -120,20 +121,21 @@ fn check_cut(text: &str, is_line: bool, values: &[String]) {
     assert!(notice.ends_with(" bytes"), "{notice}");
     assert_hidden(head, values, "");
     assert_hidden(tail, values, "");
-    // Where the head was no line, a line end was added.
+    // A line end was added if the head did not end with one.
     let head = if is_line { head } else { head.strip_suffix('\n').unwrap_or(head) };
-    for value in sought(values, "") {
+    for value in searchable(values, "") {
         for at in value.char_indices().map(|(at, _)| at) {
             let (begin, end) = value.split_at(at);
-            let is_telling = |part: &str| part.len() >= limits::SECRET_PART_BYTES && part != value;
-            assert!(!is_telling(begin) || !head.ends_with(begin), "{head:?}");
-            assert!(!is_telling(end) || !tail.starts_with(end), "{tail:?}");
+            let is_detectable =
+                |part: &str| part.len() >= limits::SECRET_PART_BYTES && part != value;
+            assert!(!is_detectable(begin) || !head.ends_with(begin), "{head:?}");
+            assert!(!is_detectable(end) || !tail.starts_with(end), "{tail:?}");
         }
     }
 }
 
-fn assert_hidden(text: &str, values: &[String], stands: &str) {
-    for value in sought(values, stands) {
+fn assert_hidden(text: &str, values: &[String], replacement: &str) {
+    for value in searchable(values, replacement) {
         assert!(!text.contains(value.as_str()), "{value:?} shows in {text:?}");
         let json = serde_json::Value::from(value.as_str()).to_string();
         assert!(!text.contains(&json), "{json} shows in {text:?}");
@@ -143,18 +145,18 @@ fn assert_hidden(text: &str, values: &[String], stands: &str) {
     }
 }
 
-/// What a model says, as it comes.
+/// Checks the streamed text of a model.
 fn check_stream(text: &str, secrets: &Secrets, values: &[String]) {
     assert_hidden(&secrets.mask(text), values, "");
     assert_hidden(&secrets.mask_shortened(text), values, "");
-    assert_hidden(&secrets.mask_cut(text, CutEdges { before: true, behind: true }), values, "");
+    assert_hidden(&secrets.mask_cut(text, CutEdges { before: true, after: true }), values, "");
     for pieces in cuts::text_ways(text) {
-        let mut veil = StreamRedactor::default();
+        let mut redactor = StreamRedactor::default();
         let mut shown = String::new();
         for piece in &pieces {
-            shown.push_str(&veil.add(piece, secrets));
+            shown.push_str(&redactor.add(piece, secrets));
         }
-        shown.push_str(&veil.end(secrets));
+        shown.push_str(&redactor.end(secrets));
         assert_hidden(&shown, values, "");
         if !shown.contains(MASK) {
             assert_eq!(shown, text);

@@ -1,16 +1,16 @@
-//! Where bytes are cut: chosen by the bytes themselves, so that an input is a
-//! plain document and a failure repeats.
+//! Ways to split bytes into pieces. They depend only on the bytes, so that an input is a
+//! plain document and a failure can be repeated.
 
-/// Numbers that look random (SplitMix64).
+/// Pseudo-random numbers (SplitMix64).
 pub struct Numbers(u64);
 
 impl Numbers {
-    /// Those that belong to a seed.
+    /// Numbers from a seed.
     pub fn new(seed: u64) -> Numbers {
         Numbers(seed)
     }
 
-    /// Those that belong to these bytes (FNV-1a).
+    /// Numbers from bytes (FNV-1a).
     pub fn of(bytes: &[u8]) -> Numbers {
         let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         Numbers(bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix))
@@ -27,7 +27,7 @@ impl Numbers {
     }
 }
 
-/// The bytes in pieces of up to `most` bytes.
+/// Splits the bytes into pieces of up to `most` bytes.
 pub fn pieces<'b>(mut bytes: &'b [u8], most: usize, numbers: &mut Numbers) -> Vec<&'b [u8]> {
     let mut pieces = Vec::new();
     while !bytes.is_empty() {
@@ -38,7 +38,7 @@ pub fn pieces<'b>(mut bytes: &'b [u8], most: usize, numbers: &mut Numbers) -> Ve
     pieces
 }
 
-/// Ways to cut the bytes, the first of which is not to.
+/// Several ways to split the bytes; the first is one piece.
 pub fn ways(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
     let mut numbers = Numbers::of(bytes);
     let (front, back) = bytes.split_at(numbers.below(bytes.len() + 1));
@@ -51,7 +51,7 @@ pub fn ways(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
     ways
 }
 
-/// The same for text, between characters.
+/// The same for text, split between characters.
 pub fn text_ways(text: &str) -> Vec<Vec<&str>> {
     let at_characters = |pieces: Vec<&[u8]>| {
         let mut ends: Vec<usize> = Vec::new();

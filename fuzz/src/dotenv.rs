@@ -1,12 +1,12 @@
-//! `.env` text: faults and variables have lines that are there, what is printed
-//! is read again, and memory is bounded.
+//! `.env` text: the lines of errors and variables exist, printed variables are read as
+//! before, and memory is limited.
 
 use std::collections::BTreeSet;
 
 use skills_runner::internals::dotenv::{Dotenv, Variable, parse, parse_bytes};
 use skills_runner::internals::limits;
 
-use crate::memory::bounded;
+use crate::memory::with_limit;
 
 /// See the module.
 pub fn check(data: &[u8]) {
@@ -17,7 +17,7 @@ pub fn check(data: &[u8]) {
     };
     let most = (1 << 18) + 100 * data.len() + 4 * limits::ENV_EXPANSION_BYTES;
     let lines = 1 + newlines(data);
-    match bounded(most, || parse_bytes(data, &environment)) {
+    match with_limit(most, || parse_bytes(data, &environment)) {
         Err(fault) => assert!((1..=lines).contains(&fault.line), "{fault}"),
         Ok(read) => {
             let text = std::str::from_utf8(data).expect("it was read as UTF-8");
@@ -39,7 +39,7 @@ fn newlines(data: &[u8]) -> usize {
 
 fn judge(read: &Dotenv, bytes: usize, lines: usize) {
     let mut before = 0;
-    for fault in &read.faults {
+    for fault in &read.problems {
         assert!(before <= fault.line && fault.line <= lines && fault.line > 0, "{fault}");
         before = fault.line;
     }
@@ -56,10 +56,10 @@ fn judge(read: &Dotenv, bytes: usize, lines: usize) {
     assert!(held <= bytes + limits::ENV_EXPANSION_BYTES);
 }
 
-/// What can be written with quotes and escapes is read as it was.
+/// Checks that variables written with quotes and escapes are read as before.
 fn check_printed(read: &Dotenv) {
     let is_writable = |variable: &&Variable| {
-        // There is no escape for a reference, nor for a quote in a name.
+        // A reference cannot be escaped, nor a quote in a name.
         let is_plain = |value: &String| !value.contains("${") && !value.contains('\0');
         !variable.name.contains('\'') && variable.value.as_ref().is_some_and(is_plain)
     };
@@ -76,6 +76,6 @@ fn check_printed(read: &Dotenv) {
     let pairs = |variables: &mut dyn Iterator<Item = &Variable>| -> Vec<(String, Option<String>)> {
         variables.map(|it| (it.name.clone(), it.value.clone())).collect()
     };
-    assert_eq!(again.faults, [], "{text:?}");
+    assert_eq!(again.problems, [], "{text:?}");
     assert_eq!(pairs(&mut again.variables.iter()), pairs(&mut variables.into_iter()), "{text:?}");
 }

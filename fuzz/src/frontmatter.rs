@@ -1,37 +1,37 @@
-//! Skills' documents: what the strict reader takes the tolerant one takes alike;
-//! what is mended says the same, strictly, above the same body.
+//! Skill documents: the tolerant parser agrees with the strict one; a repaired document has
+//! the same values, can be read strictly, and has the same body.
 
 use serde_json::{Map, Value};
-use skills_runner::internals::skills::check::mended;
+use skills_runner::internals::skills::check::fixed_document;
 use skills_runner::internals::skills::frontmatter::{
     self, Frontmatter, first_line_of_text, parse_head,
 };
 use skills_runner::internals::skills::yaml::{self, fence};
 
 use crate::cuts::Numbers;
-use crate::memory::bounded;
+use crate::memory::with_limit;
 
 /// See the module.
 pub fn check(data: &[u8]) {
     let most = (1 << 18) + 1000 * data.len();
-    let head = bounded(most, || parse_head(data, true)).expect("a whole document is read");
+    let head = with_limit(most, || parse_head(data, true)).expect("a whole document is read");
     assert!(head.body_start <= data.len());
     let Ok(document) = std::str::from_utf8(data) else {
         return;
     };
     let front = frontmatter::parse(document);
     assert_eq!(shown(&head), shown(&front));
-    judge(&front, document);
+    check_fields(&front, document);
     check_strict(&front, document);
     check_heads(&front, document);
-    bounded(10 * most, || check_mended(&front, document));
+    with_limit(10 * most, || check_repaired(&front, document));
 }
 
 fn shown(front: &Frontmatter) -> String {
     format!("{front:?}")
 }
 
-fn judge(front: &Frontmatter, document: &str) {
+fn check_fields(front: &Frontmatter, document: &str) {
     let body = document.get(front.body_start..).expect("the body begins at a character");
     document.get(front.source.clone()).expect("the source lies in the document");
     assert!(front.source.end <= front.body_start);
@@ -53,13 +53,13 @@ fn judge(front: &Frontmatter, document: &str) {
     assert!(first_line_of_text(body).is_none_or(|line| !line.is_empty() && body.contains(line)));
 }
 
-/// The values between two lines of dashes, by the strict reader alone.
+/// The values between two lines of dashes, read by the strict parser alone.
 fn strict(document: &str) -> Option<Map<String, Value>> {
     let start = fence::find_opening(document)?;
-    let (end, _) = fence::find_fence(document, start, "---", true)?;
+    let (end, _) = fence::find_closing_line(document, start, "---", true)?;
     match yaml::parse(&yaml::normalize(&document[start..end])).ok()?.value {
         Value::Object(fields) => Some(fields),
-        // Nothing at all is no field.
+        // Empty frontmatter has no fields.
         Value::Null => Some(Map::new()),
         _ => None,
     }
@@ -71,7 +71,7 @@ fn check_strict(front: &Frontmatter, document: &str) {
     }
 }
 
-/// The first bytes are enough once they hold the frontmatter.
+/// Checks that the first bytes suffice if they contain the whole frontmatter.
 fn check_heads(front: &Frontmatter, document: &str) {
     let mut numbers = Numbers::of(document.as_bytes());
     for _ in 0..4 {
@@ -87,20 +87,20 @@ fn check_heads(front: &Frontmatter, document: &str) {
     }
 }
 
-/// What `skills check --fix` writes.
-fn check_mended(front: &Frontmatter, document: &str) {
+/// Checks what `skills check --fix` writes.
+fn check_repaired(front: &Frontmatter, document: &str) {
     let folder = front.name().unwrap_or_default().to_lowercase().replace([' ', '_'], "-");
     for folder in [folder.as_str(), "my-skill"] {
-        let Some((text, fixed)) = mended(document, folder) else {
+        let Some((text, fixed)) = fixed_document(document, folder) else {
             continue;
         };
         let after = frontmatter::parse(&text);
         assert_eq!(
             text[after.body_start..],
             document[front.body_start..],
-            "the body is another: {text:?}"
+            "the body has changed: {text:?}"
         );
-        let fields = strict(&text).expect("it is read strictly");
+        let fields = strict(&text).expect("it can be read strictly");
         assert_eq!(after.fields, fields, "{text:?}");
         let has = |rule: &str| fixed.iter().any(|(_, broken)| *broken == rule);
         let may_change = |key: &str| match key {
@@ -122,7 +122,7 @@ fn check_mended(front: &Frontmatter, document: &str) {
         for (line, rule) in &fixed {
             assert!((1..=lines).contains(line), "{rule} in line {line} of {lines}");
         }
-        let again = mended(&text, folder);
+        let again = fixed_document(&text, folder);
         assert!(again.is_none(), "a second run finds more: {text:?} {again:?}");
     }
 }

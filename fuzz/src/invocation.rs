@@ -1,15 +1,15 @@
-//! Documents with arguments: words are a shell's words, values are not looked
-//! at again, and what has no placeholder stays as it is.
+//! Documents with arguments: words are split as in a shell, inserted values are not searched
+//! for placeholders, and a document without placeholders stays as it is.
 
 use skills_runner::internals::limits;
 use skills_runner::internals::skills::frontmatter;
-use skills_runner::internals::skills::invocation::{is_for_users, render, words};
+use skills_runner::internals::skills::invocation::{is_for_users, render, split_words};
 
-/// Stands in no document and in no argument.
+/// A character that occurs in no document and no argument.
 const ARGUMENT: &str = "\u{e000}";
 const FOLDER: &str = "\u{e001}";
 
-/// See the module. The document, and behind a NUL the arguments.
+/// See the module. The input is the document, and after a NUL the arguments.
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -25,8 +25,8 @@ pub fn check(data: &[u8]) {
 }
 
 fn check_words(line: &str) {
-    let all = words(line, usize::MAX);
-    assert_eq!(words(line, 3), all[..all.len().min(3)]);
+    let all = split_words(line, usize::MAX);
+    assert_eq!(split_words(line, 3), all[..all.len().min(3)]);
     assert_eq!(all.is_empty(), line.trim_matches(|c: char| c.is_ascii_whitespace()).is_empty());
     let mut quoted = String::new();
     for word in &all {
@@ -39,13 +39,13 @@ fn check_words(line: &str) {
         }
         quoted.push_str("\"\t");
     }
-    assert_eq!(words(&quoted, usize::MAX), all, "{quoted}");
+    assert_eq!(split_words(&quoted, usize::MAX), all, "{quoted}");
     let single = all.iter().filter(|word| !word.contains('\''));
     let quoted: Vec<String> = single.clone().map(|word| format!("'{word}'")).collect();
-    assert_eq!(words(&quoted.join(" "), usize::MAX), single.cloned().collect::<Vec<_>>());
+    assert_eq!(split_words(&quoted.join(" "), usize::MAX), single.cloned().collect::<Vec<_>>());
 }
 
-/// What becomes of the body, with and without placeholders.
+/// Checks the body, with and without placeholders.
 fn check_body(document: &str, arguments: &str) {
     let front = frontmatter::parse(document);
     let body = &document[front.body_start..];
@@ -55,22 +55,22 @@ fn check_body(document: &str, arguments: &str) {
     assert!(text.len() <= limits::INVOCATION_BYTES);
     if !body.contains(['$', '{', '<', '\\']) {
         let rest = text.strip_prefix(body).expect("a plain body stays as it is");
-        let due = match arguments.trim() {
+        let expected = match arguments.trim() {
             "" => String::new(),
             _ => format!("\n\nARGUMENTS: {arguments}"),
         };
-        assert_eq!(rest, due);
+        assert_eq!(rest, expected);
     }
 }
 
-/// Values that look like placeholders are none.
+/// Checks that values which look like placeholders are not replaced.
 fn check_values(document: &str) {
     const NASTY_ARGUMENT: &str = "$ARGUMENTS[0]$0{baseDir}<SKILL_DIR>${CLAUDE_SKILL_DIR}";
     const NASTY_FOLDER: &str = "/$ARGUMENTS/$0/{baseDir}/\\$0";
     let plain = render(document, FOLDER, ARGUMENT);
     let nasty = render(document, NASTY_FOLDER, NASTY_ARGUMENT);
     if let (Ok(plain), Ok(nasty)) = (plain, nasty) {
-        let due = plain.replace(FOLDER, NASTY_FOLDER).replace(ARGUMENT, NASTY_ARGUMENT);
-        assert_eq!(nasty, due);
+        let expected = plain.replace(FOLDER, NASTY_FOLDER).replace(ARGUMENT, NASTY_ARGUMENT);
+        assert_eq!(nasty, expected);
     }
 }

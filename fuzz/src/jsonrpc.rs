@@ -1,5 +1,5 @@
-//! A stream of messages of the Model Context Protocol: cut anywhere it is the
-//! same lines, and each is what another reader of JSON takes it for.
+//! Checks of the reader of MCP messages: the lines of a stream do not depend on the pieces in
+//! which it arrives, and each line is parsed as another JSON parser parses it.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use skills_runner::internals::limits;
 use skills_runner::internals::mcp::{
-    Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, read,
+    Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, parse_line,
 };
 use skills_runner::internals::world::{LineBuffer, LinePiece};
 
 use crate::cuts::{self, Numbers};
-use crate::memory::bounded;
+use crate::memory::with_limit;
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
@@ -23,25 +23,26 @@ pub fn check(data: &[u8]) {
         check_lines(data, most);
     }
     for line in data.split(|byte| *byte == b'\n') {
-        // A list of brackets grows by doubling, beside the text that is no UTF-8.
+        // For the list of open brackets, which grows by doubling, and the repaired copy of a line
+        // that is not UTF-8.
         let most = (1 << 12) + 6 * line.len();
-        check_line(line, &bounded(most, || read(line)));
+        check_line(line, &with_limit(most, || parse_line(line)));
     }
 }
 
-/// The same lines however the bytes come; `None`: too long.
+/// Checks that the lines do not depend on the pieces; `None`: too long.
 fn check_lines(data: &[u8], most: usize) {
-    let mut due: Vec<Option<&[u8]>> = Vec::new();
+    let mut expected: Vec<Option<&[u8]>> = Vec::new();
     for line in data.split(|byte| *byte == b'\n') {
         let whole = line.strip_suffix(b"\r").unwrap_or(line);
-        due.push((line.len() <= most).then_some(whole));
+        expected.push((line.len() <= most).then_some(whole));
     }
     if data.is_empty() || data.ends_with(b"\n") {
-        due.pop();
+        expected.pop();
     }
     for pieces in cuts::ways(data) {
         let mut lines = LineBuffer::default();
-        let mut found = due.iter();
+        let mut found = expected.iter();
         let mut compare = |piece: LinePiece<'_>| {
             let piece = match piece {
                 LinePiece::Whole(line) => Some(line),
@@ -50,19 +51,20 @@ fn check_lines(data: &[u8], most: usize) {
             assert_eq!(found.next(), Some(&piece), "cut into {}", pieces.len());
         };
         for (index, piece) in pieces.iter().enumerate() {
-            // Room is made for a whole read each time, which takes long.
+            // `fill` reserves memory for a whole read each time, which is slow: it is used
+            // for one piece only.
             let count = match (pieces.len(), index) {
                 (2, 1) => lines.fill(&mut &piece[..]).expect("memory can be read"),
                 _ => 0,
             };
             lines.push(&piece[count..]);
-            while let Some(piece) = lines.next(most) {
+            while let Some(piece) = lines.next_line(most) {
                 compare(piece);
             }
             assert!(!lines.has_line());
         }
-        lines.last(most).map(&mut compare);
-        assert!(lines.is_empty() && lines.last(most).is_none());
+        lines.take_last_line(most).map(&mut compare);
+        assert!(lines.is_empty() && lines.take_last_line(most).is_none());
         assert_eq!(found.next(), None);
     }
 }
@@ -77,21 +79,21 @@ fn check_line(line: &[u8], incoming: &IncomingMessage<'_>) {
     let members = text.and_then(|text| serde_json::from_str::<Members>(text).ok());
     match (members, incoming) {
         (Some(members), _) => check_message(&members, incoming),
-        (None, IncomingMessage::Refused(id, fault)) => {
-            assert_eq!(fault.code, -32600);
+        (None, IncomingMessage::Invalid(id, error)) => {
+            assert_eq!(error.code, -32600);
             if let Some(id) = id {
-                check_answer(fault, id);
-                assert!(is_whole(line, &id.to_string()), "{id} was guessed");
+                check_error_response(error, id);
+                assert!(is_whole(line, &id.to_string()), "the id {id} is not in the line");
             }
         }
-        (None, _) => panic!("{incoming:?} of no object"),
+        (None, _) => panic!("{incoming:?} from a line that is not an object"),
     }
 }
 
-/// Whether the id stands in the line, and its digits end there.
+/// Whether the line contains the id with all its digits.
 fn is_whole(line: &[u8], id: &str) -> bool {
     if id.starts_with('"') {
-        // It may have been written with escapes.
+        // The id may contain escapes in the line.
         return line.contains(&b'"');
     }
     let mut places = line.windows(id.len() + 1);
@@ -110,7 +112,7 @@ fn is_id(json: &RawValue) -> bool {
     text.len() <= limits::MESSAGE_ID_BYTES && (text.starts_with('"') || is_integer)
 }
 
-/// What its members make of a message.
+/// Checks a message by its members.
 fn check_message(members: &Members, incoming: &IncomingMessage<'_>) {
     let member = |name: &str| members.get(name).map(|json| &**json);
     let has = |name: &str| members.contains_key(name);
@@ -123,10 +125,10 @@ fn check_message(members: &Members, incoming: &IncomingMessage<'_>) {
     let method = string(member("method")).filter(|_| is_valid);
     let params = member("params").filter(|params| params.get() != "null");
     let is_object = params.is_none_or(|params| params.get().starts_with('{'));
-    let (due_id, code) = match (&method, incoming) {
+    let (has_response_id, code) = match (&method, incoming) {
         (Some(method), IncomingMessage::Notification { method: it, params: given }) => {
             assert_eq!(it, method);
-            assert!(!has("id"), "nobody answers {method}");
+            assert!(!has("id"), "{method} gets no answer");
             let given = given.map(RawValue::get);
             assert_eq!(given, params.filter(|_| is_object).map(RawValue::get));
             return;
@@ -138,26 +140,26 @@ fn check_message(members: &Members, incoming: &IncomingMessage<'_>) {
             check_request(request);
             return;
         }
-        (_, IncomingMessage::Refused(given, fault)) => {
+        (_, IncomingMessage::Invalid(given, error)) => {
             if let (Some(given), false) = (given, has("result") || has("error")) {
                 check_id(given, id);
-                check_answer(fault, given);
+                check_error_response(error, given);
             }
-            (given.is_some(), fault.code)
+            (given.is_some(), error.code)
         }
         (_, other) => panic!("{other:?} of {members:?}"),
     };
-    assert_eq!(due_id, id.is_some(), "{members:?}");
-    // A good message is refused for its id or its parameters alone.
-    let is_wrong = method.is_none() || (id.is_none() && has("id")) || !is_object;
-    assert!(is_wrong, "{members:?}");
-    let is_params = method.is_some() && id.is_some();
-    assert_eq!(code, if is_params { -32602 } else { -32600 });
+    assert_eq!(has_response_id, id.is_some(), "{members:?}");
+    // A valid message is refused only for its id or its parameters.
+    let is_invalid = method.is_none() || (id.is_none() && has("id")) || !is_object;
+    assert!(is_invalid, "{members:?}");
+    let has_invalid_params = method.is_some() && id.is_some();
+    assert_eq!(code, if has_invalid_params { -32602 } else { -32600 });
 }
 
-/// As JSON it is what was sent.
+/// Checks that the id is sent back as JSON of the same value.
 fn check_id(id: &Id, sent: Option<&RawValue>) {
-    let Some(sent) = sent else { panic!("nobody has sent {id}") };
+    let Some(sent) = sent else { panic!("the id {id} was not sent") };
     let text = id.to_string();
     assert!(!text.contains('\n'));
     match serde_json::from_str::<Value>(sent.get()) {
@@ -165,21 +167,21 @@ fn check_id(id: &Id, sent: Option<&RawValue>) {
         _ => assert_eq!(text, sent.get()),
     }
     let again = serde_json::from_str::<Box<RawValue>>(&text).expect("an id is JSON");
-    assert_eq!(Id::of(&again).as_ref(), Some(id), "not settled");
+    assert_eq!(Id::parse(&again).as_ref(), Some(id), "not stable");
 }
 
 fn string_of(json: &str) -> Option<String> {
     serde_json::from_str(json).ok()
 }
 
-/// One line, and its own reader takes it for an answer.
-fn check_answer(fault: &RpcError, id: &Id) {
-    check_frame(&fault.answer(id), id, "error");
+/// Checks that an error response is one line and is parsed as a response.
+fn check_error_response(error: &RpcError, id: &Id) {
+    check_response(&error.response(id), id, "error");
 }
 
-fn check_frame(line: &str, id: &Id, part: &str) -> Members {
+fn check_response(line: &str, id: &Id, part: &str) -> Members {
     assert!(!line.contains('\n'));
-    assert!(matches!(read(line.as_bytes()), IncomingMessage::Response), "{line}");
+    assert!(matches!(parse_line(line.as_bytes()), IncomingMessage::Response), "{line}");
     let members: Members = serde_json::from_str(line).expect("an answer is JSON");
     assert_eq!(members["id"].get(), id.to_string());
     assert_eq!(members.keys().map(String::as_str).collect::<Vec<_>>(), {
@@ -190,16 +192,16 @@ fn check_frame(line: &str, id: &Id, part: &str) -> Members {
     members
 }
 
-/// What it says of itself is believed only where it says so.
+/// Checks that the metadata of a request is used only if it is present.
 fn check_request(request: &RpcRequest<'_>) {
     let params = request.params.map(RawValue::get).unwrap_or("{}");
     let params: Option<Value> = serde_json::from_str(params).ok();
     for is_initialized in [false, true] {
-        let era = RequestMeta::of(request).and_then(|meta| meta.era(is_initialized));
+        let era = RequestMeta::from_request(request).and_then(|meta| meta.era(is_initialized));
         match era {
-            Err(fault) => {
-                assert!(matches!(fault.code, -32602 | -32022), "{fault:?}");
-                check_answer(&fault, &request.id);
+            Err(error) => {
+                assert!(matches!(error.code, -32602 | -32022), "{error:?}");
+                check_error_response(&error, &request.id);
             }
             Ok(Era::Legacy) => assert!(is_initialized),
             Ok(Era::Modern) => {
@@ -211,14 +213,14 @@ fn check_request(request: &RpcRequest<'_>) {
         }
     }
     for era in [Era::Legacy, Era::Modern] {
-        for reply in [RpcResult::of(&()), RpcResult::of(&Value::from("x")).kept(1)] {
+        for reply in [RpcResult::new(&()), RpcResult::new(&Value::from("x")).cached_for(1)] {
             let body = if reply.body == "null" { "{}" } else { r#"{"a":"x"}"# };
             let reply = RpcResult { body: body.into(), ..reply };
-            let members = check_frame(&era.answer(&request.id, &reply), &request.id, "result");
+            let members = check_response(&era.response(&request.id, &reply), &request.id, "result");
             let result: Value = serde_json::from_str(members["result"].get()).expect("it is JSON");
             assert_eq!(result["resultType"] == "complete", era == Era::Modern);
-            let is_kept = era == Era::Modern && reply.keep.is_some();
-            assert_eq!(result["ttlMs"].is_number(), is_kept);
+            let is_cached = era == Era::Modern && reply.cache_milliseconds.is_some();
+            assert_eq!(result["ttlMs"].is_number(), is_cached);
         }
     }
 }

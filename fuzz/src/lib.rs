@@ -1,10 +1,10 @@
-//! What must hold whatever is read: one module for each reader, one function
-//! in it that panics where a law is broken.
+//! Fuzz targets: one module for each parser, with a function that panics if a property is
+//! violated.
 //!
-//! `fuzz_targets/` hands them to libFuzzer, `examples/replay.rs` runs them over
-//! the seeds and their mutations with a stable compiler. A new target is a
-//! module, a row of [`TARGETS`], a file in `fuzz_targets/` with its row in
-//! `Cargo.toml`, and a folder of seeds.
+//! `fuzz_targets/` passes them to libFuzzer; `examples/replay.rs` runs them on the seeds and
+//! mutations with a stable compiler. A new target needs a module, a row of [`TARGETS`], a
+//! file in `fuzz_targets/`, an entry in `Cargo.toml`, and a folder of seeds. The modules
+//! `cuts` and `memory` are not targets: the targets use them.
 
 pub mod arguments;
 pub mod capture_mask;
@@ -21,10 +21,10 @@ pub mod requirements;
 pub mod session;
 pub mod sse;
 
-/// Panics where a law is broken for these bytes.
+/// A check, which panics if a property is violated for these bytes.
 pub type Check = fn(&[u8]);
 
-/// Every target, by its name.
+/// All targets with their names.
 pub const TARGETS: &[(&str, Check)] = &[
     ("arguments", arguments::check),
     ("capture_mask", capture_mask::check),

@@ -1,4 +1,4 @@
-//! How much memory is held at most while something runs.
+//! Measures the peak memory of a function.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,12 +11,12 @@ static MOST: AtomicUsize = AtomicUsize::new(0);
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: all is left to the system's allocator; only sizes are added up.
+// SAFETY: all calls are passed to the system's allocator; only sizes are counted.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
         MOST.fetch_max(held, Relaxed);
-        // SAFETY: the caller's promise is handed on.
+        // SAFETY: the caller keeps the contract of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
@@ -27,8 +27,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs it, and fails if more than so many bytes were held at once by it.
-pub fn bounded<T>(most_bytes: usize, run: impl FnOnce() -> T) -> T {
+/// Runs a function and fails if it held more than `most_bytes` bytes at any time.
+pub fn with_limit<T>(most_bytes: usize, run: impl FnOnce() -> T) -> T {
     let before = HELD.load(Relaxed);
     MOST.store(before, Relaxed);
     let value = run();

@@ -1,6 +1,5 @@
-//! Any path, opened below a folder that is full of traps: nothing outside is
-//! ever opened, and what is opened without following links is opened by the
-//! kernel's way as well.
+//! Any path, opened in a folder full of traps: no file outside is ever opened, and whatever
+//! can be opened without following links can also be opened with `openat2`.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
@@ -17,10 +16,10 @@ use skills_runner::internals::world::{
     Mechanism, OpenError, OpenFile, PathTarget, Root, WalkLimits, read_whole,
 };
 
-/// What only files outside hold.
+/// The contents of files outside only.
 const CANARY: &[u8] = b"outside-canary";
 
-/// Parts of paths that a byte stands for.
+/// Parts of paths, selected by a byte.
 const PARTS: [&str; 32] = [
     "a",
     "b",
@@ -59,11 +58,11 @@ const PARTS: [&str; 32] = [
 /// Device and inode.
 type Identity = (u64, u64);
 
-/// A folder that is made once a process, and what is inside.
+/// A folder that is created once per process, and the files in it.
 struct Trap {
     base: PathBuf,
     inside: BTreeSet<Identity>,
-    /// The same folder, by the kernel's way and name by name.
+    /// The same folder, opened with `openat2` and component by component.
     beneath: Root,
     walked: Root,
 }
@@ -71,26 +70,26 @@ struct Trap {
 /// See the module.
 pub fn check(data: &[u8]) {
     static TRAP: OnceLock<Trap> = OnceLock::new();
-    let trap = TRAP.get_or_init(|| make().expect("a temporary folder can be filled"));
+    let trap = TRAP.get_or_init(|| create_trap().expect("a temporary folder can be filled"));
     let path = match data.split_first() {
-        Some((0, codes)) => spelled(codes),
+        Some((0, codes)) => path_of_parts(codes),
         _ => OsStr::from_bytes(data).to_owned(),
     };
     let (beneath, walked) = (trap.open(&trap.beneath, &path), trap.open(&trap.walked, &path));
     match (&beneath, &walked) {
         (_, Err(OpenError::Link)) => {}
-        (Ok(one), Ok(other)) => assert_eq!(one, other, "two things at {path:?}"),
+        (Ok(one), Ok(other)) => assert_eq!(one, other, "two different files at {path:?}"),
         (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string(), "{path:?}"),
-        _ => panic!("{path:?}: {beneath:?} by the kernel's way, {walked:?} name by name"),
+        _ => panic!("{path:?}: {beneath:?} with openat2, {walked:?} component by component"),
     }
     for root in [&trap.beneath, &trap.walked] {
-        trap.check_doors(root, &path);
+        trap.check_other_functions(root, &path);
         trap.check_folder(root, &path);
     }
 }
 
-/// A path of known names.
-fn spelled(codes: &[u8]) -> OsString {
+/// A path of known parts.
+fn path_of_parts(codes: &[u8]) -> OsString {
     let mut path = OsString::new();
     for (index, code) in codes.iter().enumerate() {
         if index > 0 {
@@ -101,10 +100,10 @@ fn spelled(codes: &[u8]) -> OsString {
     path
 }
 
-fn make() -> io::Result<Trap> {
-    clear_remains()?;
-    let base = place(std::process::id());
-    // SAFETY: `clear` may run at any exit, and not even twice does harm.
+fn create_trap() -> io::Result<Trap> {
+    clear_old_folders()?;
+    let base = folder_of(std::process::id());
+    // SAFETY: `clear` may run at any exit, and running it twice is harmless.
     unsafe { libc::atexit(clear) };
     let root = base.join("root");
     for folder in ["root/a/b/c", "root/...", "root/deep/deep/deep", "outside/a", "root-evil/a"] {
@@ -180,7 +179,7 @@ fn links(base: &Path, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Everything in a folder, links not followed.
+/// Collects all entries in a folder; links are not followed.
 fn collect(folder: &Path, inside: &mut BTreeSet<Identity>) -> io::Result<()> {
     let meta = fs::symlink_metadata(folder)?;
     inside.insert((meta.dev(), meta.ino()));
@@ -193,46 +192,46 @@ fn collect(folder: &Path, inside: &mut BTreeSet<Identity>) -> io::Result<()> {
 }
 
 impl Trap {
-    /// Opens a path, and fails if it led outside.
+    /// Opens a path, and fails if it is outside.
     fn open(&self, root: &Root, path: &OsStr) -> Result<Identity, OpenError> {
-        match root.node(path)? {
-            PathTarget::File(open) => Ok(self.judge_file(&open, path)),
-            PathTarget::Folder(folder) => Ok(self.judge_folder(&folder, path)),
+        match root.open_target(path)? {
+            PathTarget::File(open) => Ok(self.check_file(&open, path)),
+            PathTarget::Folder(folder) => Ok(self.check_open_folder(&folder, path)),
         }
     }
 
-    fn judge_file(&self, open: &OpenFile, path: &OsStr) -> Identity {
+    fn check_file(&self, open: &OpenFile, path: &OsStr) -> Identity {
         let meta = open.file.metadata().expect("an open file has a status");
         assert!(meta.is_file(), "no regular file: {path:?}");
         let piece = read_whole(&open.file, 1 << 10).expect("a regular file is read");
         assert!(piece.bytes != CANARY, "outside was read by {path:?}");
-        self.judge(&meta, path)
+        self.check_inside(&meta, path)
     }
 
-    fn judge_folder(&self, folder: &Root, path: &OsStr) -> Identity {
+    fn check_open_folder(&self, folder: &Root, path: &OsStr) -> Identity {
         let descriptor = folder.as_fd().try_clone_to_owned().expect("descriptors are left");
         let meta = File::from(descriptor).metadata().expect("an open folder has a status");
         assert!(meta.is_dir(), "no folder: {path:?}");
-        self.judge(&meta, path)
+        self.check_inside(&meta, path)
     }
 
-    fn judge(&self, meta: &fs::Metadata, path: &OsStr) -> Identity {
+    fn check_inside(&self, meta: &fs::Metadata, path: &OsStr) -> Identity {
         let identity = (meta.dev(), meta.ino());
         assert!(self.inside.contains(&identity), "outside was opened by {path:?}");
         identity
     }
 
-    /// The other ways in.
-    fn check_doors(&self, root: &Root, path: &OsStr) {
+    /// Checks the other functions that open files.
+    fn check_other_functions(&self, root: &Root, path: &OsStr) {
         if let Ok(path) = CString::new(path.as_bytes())
-            && let Some(open) = root.plain_file(&path)
+            && let Some(open) = root.open_plain_file(&path)
         {
-            self.judge_file(&open, OsStr::from_bytes(path.as_bytes()));
+            self.check_file(&open, OsStr::from_bytes(path.as_bytes()));
         }
         if let Ok(folder) = root.folder(path) {
-            self.judge_folder(&folder, path);
+            self.check_open_folder(&folder, path);
         }
-        // It may be a link to anywhere, but one that lies directly in the folder.
+        // It may be a link to anywhere, but must be directly in the folder.
         if root.linked_folder(path).is_ok() {
             assert!(
                 !path.as_bytes().contains(&b'/') && !matches!(path.to_str(), Some("" | "." | ".."))
@@ -240,14 +239,14 @@ impl Trap {
         }
         let Some(text) = path.to_str() else { return };
         for text in [text.to_string(), format!("{}/root/{text}", self.base.display())] {
-            if let Ok(relative) = root.relative(&text) {
-                // A refusal is as good as what lies inside.
+            if let Ok(relative) = root.relative_path(&text) {
+                // A refusal is as correct as a file inside.
                 let _ = self.open(root, OsStr::new(&relative));
             }
         }
     }
 
-    /// The first half of the path, and the second below what it opens.
+    /// Opens the first half of the path, and the second half below it.
     fn check_folder(&self, root: &Root, path: &OsStr) {
         let (first, second) = path.as_bytes().split_at(path.len() / 2);
         let Ok(folder) = root.folder(OsStr::from_bytes(first)) else {
@@ -262,24 +261,24 @@ impl Trap {
     }
 }
 
-/// Where the folder of the process with this number is.
-fn place(process: u32) -> PathBuf {
+/// The folder of a process.
+fn folder_of(process: u32) -> PathBuf {
     std::env::temp_dir().join(format!("skills-runner-fuzz-{process}"))
 }
 
-/// The folder goes with its process; one that is killed leaves it to the next.
+/// Deletes the folder at exit. The next process deletes the folder of a killed one.
 extern "C" fn clear() {
-    let _ = fs::remove_dir_all(place(std::process::id()));
+    let _ = fs::remove_dir_all(folder_of(std::process::id()));
 }
 
-fn clear_remains() -> io::Result<()> {
+fn clear_old_folders() -> io::Result<()> {
     for entry in fs::read_dir(std::env::temp_dir())? {
         let name = entry?.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix("skills-runner-fuzz-"));
         if let Some(process) = process.and_then(|number| number.parse::<u32>().ok())
             && !Path::new("/proc").join(process.to_string()).exists()
         {
-            fs::remove_dir_all(place(process))?;
+            fs::remove_dir_all(folder_of(process))?;
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! A reply, cut anywhere by the network, is the same reply; what is unfinished
-//! has no calls; memory is bounded.
+//! Replies: in any pieces from the network a reply is the same, an incomplete one has no
+//! calls, and memory is limited.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,20 @@ use serde::de::IgnoredAny;
 use skills_runner::Event;
 use skills_runner::internals::limits;
 use skills_runner::internals::model::{
-    InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece, is_call,
+    InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece, is_unparsed_call,
 };
 use skills_runner::{FinishReason, ModelReply};
 use skills_runner::{ToolCall, ToolDefinition};
 
 use crate::cuts::{self, Numbers};
-use crate::memory::bounded;
+use crate::memory::with_limit;
 
-/// What a value takes more than its text: `{"":0}` is a node of a map.
+/// The memory of a value relative to its text: `{"":0}` is a node of a map.
 const MEMORY_FACTOR: usize = 400;
 
-/// What came of a stream.
+/// The result of reading a stream.
 struct Outcome {
-    told: String,
+    emitted: String,
     thought: String,
     is_finished: bool,
     is_done: bool,
@@ -30,23 +30,23 @@ struct Outcome {
 /// See the module.
 pub fn check(data: &[u8]) {
     let most = (1 << 18) + MEMORY_FACTOR * data.len();
-    let whole = bounded(most, || assemble(&[data]));
-    judge(&whole);
-    let due = shown(&whole);
+    let whole = with_limit(most, || assemble(&[data]));
+    check_outcome(&whole);
+    let expected = shown(&whole);
     for pieces in cuts::ways(data) {
-        assert_eq!(shown(&assemble(&pieces)), due, "cut into {} pieces", pieces.len());
+        assert_eq!(shown(&assemble(&pieces)), expected, "cut into {} pieces", pieces.len());
     }
-    // What an event says does not depend on the form of the one before it. (A
-    // parser's complaint tells its place.)
+    // The meaning of an event does not depend on the form of the previous one. (The message
+    // of a parser contains a position.)
     let without_place = |shown: &str| shown.split(" at line ").next().map(str::to_owned);
-    let unlike = shown(&assemble(&[&unlike(data)]));
-    assert_eq!(without_place(&unlike), without_place(&due), "unlike events");
+    let with_varied_form = shown(&assemble(&[&with_varied_form(data)]));
+    assert_eq!(without_place(&with_varied_form), without_place(&expected), "unlike events");
     // A connection may break anywhere.
     let mut numbers = Numbers::of(data);
     for _ in 0..4 {
-        judge(&assemble(&[&data[..numbers.below(data.len())]]));
+        check_outcome(&assemble(&[&data[..numbers.below(data.len())]]));
     }
-    // Events may be lost, the end's among them.
+    // Events may be lost, including the last.
     let events: Vec<&[u8]> = data.split_inclusive(|byte| *byte == b'\n').collect();
     for _ in 0..4 {
         let lost = [numbers.below(events.len()), numbers.below(events.len())];
@@ -55,16 +55,16 @@ pub fn check(data: &[u8]) {
         };
         let kept: Vec<&[u8]> =
             (0..events.len()).filter(|at| is_kept(*at)).map(|at| events[at]).collect();
-        judge(&assemble(&kept));
+        check_outcome(&assemble(&kept));
     }
     if let Ok(text) = std::str::from_utf8(data) {
         check_thoughts(text);
     }
 }
 
-/// The same stream with a blank more in every second object, so that no event
-/// has the form of the one before it.
-fn unlike(data: &[u8]) -> Vec<u8> {
+/// The same stream with an additional blank in every second object, so that no event has the
+/// form of the previous one.
+fn with_varied_form(data: &[u8]) -> Vec<u8> {
     let mut stream = Vec::new();
     let mut is_second = false;
     for line in data.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
@@ -83,23 +83,23 @@ fn unlike(data: &[u8]) -> Vec<u8> {
 }
 
 fn assemble(pieces: &[&[u8]]) -> Outcome {
-    let (mut told, mut thought) = (String::new(), String::new());
+    let (mut emitted, mut thought) = (String::new(), String::new());
     let mut listener = |event: Event<'_>| match event {
-        Event::Text(text) => told.push_str(text),
+        Event::Text(text) => emitted.push_str(text),
         Event::Reasoning(text) => thought.push_str(text),
         _ => {}
     };
-    let mut assembler = ReplyAssembler::after(3);
+    let mut assembler = ReplyAssembler::after_messages(3);
     let mut splitter = SseSplitter::default();
-    let mut take = |data: &[u8]| assembler.take(data, &mut listener);
+    let mut take = |data: &[u8]| assembler.feed(data, &mut listener);
     let mut result: Result<(), InvalidResponse> =
         pieces.iter().try_for_each(|piece| splitter.feed(piece, &mut take));
     if result.is_ok() {
         result = splitter.finish(&mut take);
     }
-    let (is_finished, is_done) = (assembler.is_finished(), assembler.is_done());
+    let (is_finished, is_done) = (assembler.has_finish_reason(), assembler.has_end_marker());
     let reply = result.and_then(|()| assembler.finish(&mut listener));
-    Outcome { told, thought, is_finished, is_done, reply }
+    Outcome { emitted, thought, is_finished, is_done, reply }
 }
 
 fn shown(outcome: &Outcome) -> String {
@@ -108,26 +108,26 @@ fn shown(outcome: &Outcome) -> String {
     let _ = write!(
         text,
         "{:?} {:?} {} {} {:?}",
-        outcome.told, outcome.thought, outcome.is_finished, outcome.is_done, outcome.reply
+        outcome.emitted, outcome.thought, outcome.is_finished, outcome.is_done, outcome.reply
     );
     text
 }
 
-fn judge(outcome: &Outcome) {
+fn check_outcome(outcome: &Outcome) {
     let Ok(reply) = &outcome.reply else { return };
     let (message, is_proven) = (&reply.message, outcome.is_finished || outcome.is_done);
-    assert!(is_proven || reply.finish == FinishReason::Cut, "nothing says that it is whole");
+    assert!(is_proven || reply.finish == FinishReason::Cut, "nothing proves that it is complete");
     assert!(message.content.len() <= limits::MESSAGE_BYTES);
-    assert!(outcome.told.ends_with(&message.content), "what was told is what was said");
+    assert!(outcome.emitted.ends_with(&message.content), "the emitted text ends with the content");
     assert!(
         message.calls.is_empty() || reply.finish == FinishReason::Complete,
-        "calls of a reply that is not whole"
+        "calls of an incomplete reply"
     );
     assert!(message.calls.len() <= limits::CALLS_ANSWERED);
     for (index, call) in message.calls.iter().enumerate() {
-        judge_call(call, outcome.is_done);
+        check_call(call, outcome.is_done);
         let is_other = |other: &ToolCall| other.id != call.id;
-        assert!(message.calls[..index].iter().all(is_other), "two calls of one id");
+        assert!(message.calls[..index].iter().all(is_other), "two calls with one id");
     }
     let bytes: usize = message.calls.iter().map(|call| call.arguments.len()).sum();
     assert!(bytes <= limits::ALL_ARGUMENTS_BYTES);
@@ -136,39 +136,39 @@ fn judge(outcome: &Outcome) {
         description: "d".into(),
         parameters: serde_json::Value::Null,
     };
-    assert!(!is_call(&message.content, &[]));
-    is_call(&message.content, &[tool("list_skills"), tool("f")]);
+    assert!(!is_unparsed_call(&message.content, &[]));
+    is_unparsed_call(&message.content, &[tool("list_skills"), tool("f")]);
 }
 
-fn judge_call(call: &ToolCall, is_done: bool) {
+fn check_call(call: &ToolCall, is_done: bool) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     assert!(!call.id.is_empty());
     assert!(call.name.bytes().all(is_plain) && !call.name.is_empty(), "{:?}", call.name);
     assert!(call.name.len() <= limits::TOOL_NAME_CHARS);
     let read = serde_json::from_str::<IgnoredAny>(&call.arguments);
     let is_half = !call.arguments.trim().is_empty() && read.is_err_and(|error| error.is_eof());
-    assert!(is_done || !is_half, "half a call: {}", call.arguments);
+    assert!(is_done || !is_half, "an incomplete call: {}", call.arguments);
 }
 
-/// Thoughts are the same however their text is cut.
+/// Checks that reasoning does not depend on the pieces of its text.
 fn check_thoughts(text: &str) {
     if text.len() - text.trim_start().len() >= limits::LEADING_BLANKS {
         return;
     }
-    let mut due = None;
+    let mut expected = None;
     for pieces in cuts::text_ways(text) {
         let (mut said, mut thought) = (String::new(), String::new());
         let mut filter = ThinkFilter::default();
         let mut take = |piece: ThinkPiece<'_>| match piece {
-            ThinkPiece::Said(text) => said.push_str(text),
-            ThinkPiece::Thought(text) => thought.push_str(text),
+            ThinkPiece::Text(text) => said.push_str(text),
+            ThinkPiece::Reasoning(text) => thought.push_str(text),
         };
         for piece in &pieces {
             filter.feed(piece, &mut take);
         }
         filter.finish(&mut take);
-        let found = (said, thought, filter.has_thought());
-        let due = due.get_or_insert_with(|| found.clone());
-        assert_eq!(found, *due, "cut into {} pieces", pieces.len());
+        let found = (said, thought, filter.has_reasoning());
+        let expected = expected.get_or_insert_with(|| found.clone());
+        assert_eq!(found, *expected, "cut into {} pieces", pieces.len());
     }
 }

@@ -1,50 +1,52 @@
-//! Requirements files: lines have numbers that are there, what is added to a
-//! file is a line of its own, and names are compared in one way.
+//! Requirements files: line numbers exist, an added requirement is a separate line, and names
+//! are normalized consistently.
 
 use std::borrow::Cow;
 
-use skills_runner::internals::skills::packages::{known_part, normalized, package_of, project};
-use skills_runner::internals::skills::{decoded, ends_line, is_continued, lines};
+use skills_runner::internals::skills::packages::{
+    known_module, normalized_name, package_of, project_name,
+};
+use skills_runner::internals::skills::{decode, ends_in_continuation, is_line_end, logical_lines};
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    let text = decoded(data);
+    let text = decode(data);
     if let Ok(same) = std::str::from_utf8(data)
         && !data.contains(&b'#')
         && !data.starts_with(&[0, 0])
     {
         assert!(matches!(text, Cow::Borrowed(it) if it == same), "UTF-8 stays as it is");
     }
-    let found = lines(&text);
-    let count = 1 + text.matches(|c| c == '\n' || ends_line(c)).count();
+    let found = logical_lines(&text);
+    let count = 1 + text.matches(|c| c == '\n' || is_line_end(c)).count();
     let mut before = 0;
     for (number, line) in &found {
         assert!(before < *number && *number <= count, "line {number} of {count}");
         assert!(!line.is_empty() && line.trim() == line, "{line:?}");
-        assert!(!line.contains(|c| c == '\n' || ends_line(c)), "{line:?}");
+        assert!(!line.contains(|c| c == '\n' || is_line_end(c)), "{line:?}");
         before = *number;
         check_names(line);
     }
     check_added(&text, &found);
 }
 
-/// A requirement that is added behind the last line is one of its own.
+/// Checks that a requirement added after the last line is a separate line.
 fn check_added(text: &str, found: &[(usize, String)]) {
-    if is_continued(text) {
+    if ends_in_continuation(text) {
         return;
     }
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    let mut added = lines(&format!("{text}{end}six\n"));
+    let mut added = logical_lines(&format!("{text}{end}six\n"));
     assert_eq!(added.pop().map(|(_, line)| line).as_deref(), Some("six"), "{text:?}");
     assert_eq!(added, found);
 }
 
 fn check_names(line: &str) {
-    let name = project(line);
-    assert_eq!(normalized(&name), name, "{line:?}");
-    assert_eq!(project(&name), name, "{line:?}");
+    let name = project_name(line);
+    assert_eq!(normalized_name(&name), name, "{line:?}");
+    assert_eq!(project_name(&name), name, "{line:?}");
     assert!(!name.starts_with('-') && !name.ends_with('-') && !name.contains("--"), "{name:?}");
-    let part = known_part(line);
+    let part = known_module(line);
     assert!(line.starts_with(part));
     assert_eq!(package_of(part).is_some(), package_of(line).is_some(), "{line:?}");
 }

@@ -1,11 +1,13 @@
-//! Sessions: whatever a file holds, what is read of it is a conversation that
-//! endpoints take, and its torn end is known to the byte.
+//! Sessions: for any contents of a file the restored conversation is valid, and the length of
+//! an incomplete last line is exact.
 
 use skills_runner::Conversation;
 use skills_runner::Message;
-use skills_runner::internals::conversation::{ConversationChange, SavedConversation, repaired};
+use skills_runner::internals::conversation::{
+    ConversationChange, SavedConversation, repair_messages,
+};
 use skills_runner::internals::secret::Secrets;
-use skills_runner::internals::session::{line, restore};
+use skills_runner::internals::session::{change_line, restore};
 use std::time::SystemTime;
 
 /// See the module.
@@ -16,21 +18,22 @@ pub fn check(data: &[u8]) {
     let whole = data.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     assert_eq!(restored.torn_bytes, data.len() - whole);
     let lines = data[..whole].split(|byte| *byte == b'\n').count() - 2;
-    assert!(restored.faults.len() + restored.more_faults <= lines);
+    assert!(restored.line_errors.len() + restored.more_line_errors <= lines);
     check_invariant(&restored.messages);
-    let again = repaired(restored.messages.iter().cloned().map(Some).collect());
+    let again = repair_messages(restored.messages.iter().cloned().map(Some).collect());
     assert_eq!(again, (restored.messages.clone(), false));
-    // What goes on from there is read again as it is.
+    // A conversation that continues from there is read again unchanged.
     let now = SystemTime::now();
     let header = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let kept = line(ConversationChange::Replaced(&restored.messages), now, &Secrets::default());
+    let kept =
+        change_line(ConversationChange::Replaced(&restored.messages), now, &Secrets::default());
     let file = [header, b"\n", kept.as_bytes()].concat();
     let Ok(Some(same)) = restore(&file) else {
         panic!("what was written cannot be read");
     };
-    assert!(same.faults.is_empty() && !same.is_mended);
+    assert!(same.line_errors.is_empty() && !same.is_repaired);
     assert_eq!(same.messages, restored.messages);
-    let mut conversation = Conversation::resumed(
+    let mut conversation = Conversation::from_saved(
         "s",
         SavedConversation {
             id: restored.header.id,
@@ -40,20 +43,20 @@ pub fn check(data: &[u8]) {
             last_activity: now,
         },
     );
-    conversation.abandon_calls("gone");
+    conversation.abandon_calls("ended");
     conversation.add_question("next");
-    check_invariant(conversation.said());
+    check_invariant(conversation.messages_without_system());
     assert!(conversation.awaits_answer());
 }
 
-/// Users and assistants take turns; calls have their results, in order.
+/// Checks that users and assistants alternate and calls have their results in order.
 fn check_invariant(messages: &[Message]) {
     let mut open: Vec<&str> = Vec::new();
     let mut is_asked = false;
     for message in messages {
         assert!(message.is_valid(), "{message:?}");
         match message {
-            Message::System(_) => panic!("instructions are made anew"),
+            Message::System(_) => panic!("a saved conversation has no system message"),
             Message::User(_) => {
                 assert!(!is_asked && open.is_empty(), "{messages:?}");
                 is_asked = true;

@@ -1,5 +1,5 @@
-//! Server-sent events, cut anywhere, are the same events, and those of a reader
-//! that is written as the standard is.
+//! Server-sent events: in any pieces the events are the same, and equal to those of a parser
+//! that follows the standard literally.
 
 use std::sync::Once;
 
@@ -7,17 +7,17 @@ use skills_runner::internals::limits;
 use skills_runner::internals::model::{EventTooLarge, SseSplitter};
 
 use crate::cuts;
-use crate::memory::bounded;
+use crate::memory::with_limit;
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    // It takes long, and depends on nothing.
+    // Checked once: it takes long and does not depend on the input.
     static ENDLESS: Once = Once::new();
     ENDLESS.call_once(check_endless);
-    let due = events(data);
+    let expected = events(data);
     for pieces in cuts::ways(data) {
         let found = split(pieces.iter().copied()).expect("small enough");
-        assert_eq!(found, due, "cut into {} pieces", pieces.len());
+        assert_eq!(found, expected, "cut into {} pieces", pieces.len());
     }
 }
 
@@ -35,7 +35,7 @@ fn split<'p>(pieces: impl Iterator<Item = &'p [u8]>) -> Result<Vec<Vec<u8>>, Eve
     Ok(found)
 }
 
-/// The standard's reading, line by line.
+/// A literal parser of the standard, line by line.
 fn events(stream: &[u8]) -> Vec<Vec<u8>> {
     let mut lines: Vec<Vec<u8>> = vec![Vec::new()];
     let mut bytes = stream.iter().peekable();
@@ -48,7 +48,7 @@ fn events(stream: &[u8]) -> Vec<Vec<u8>> {
             _ => lines.last_mut().expect("never empty").push(byte),
         }
     }
-    // The end of the stream ends the last event as well.
+    // The end of the stream also ends the last event.
     lines.push(Vec::new());
     let (mut events, mut event) = (Vec::new(), Vec::new());
     for line in lines {
@@ -61,7 +61,7 @@ fn events(stream: &[u8]) -> Vec<Vec<u8>> {
     events
 }
 
-/// Endless lines and events end in an error, and no memory is filled before.
+/// Checks that endless lines and events are an error before they fill the memory.
 fn check_endless() {
     let text = "x".repeat(1000);
     for part in
@@ -70,8 +70,8 @@ fn check_endless() {
         let piece = part.repeat(limits::READ_BYTES / part.len()).into_bytes();
         let most = limits::SSE_EVENT_BYTES + limits::SSE_LINE_BYTES;
         let mut largest = 0;
-        // A growing vector holds its old self while it moves.
-        let is_refused = bounded(4 * most, || {
+        // A growing vector exists twice while it moves.
+        let is_refused = with_limit(4 * most, || {
             let mut splitter = SseSplitter::default();
             let mut note = |data: &[u8]| -> Result<(), EventTooLarge> {
                 largest = largest.max(data.len());
@@ -81,7 +81,7 @@ fn check_endless() {
             let is_refused = rounds.any(|_| splitter.feed(&piece, &mut note).is_err());
             is_refused || splitter.finish(&mut note).is_err()
         });
-        assert!(is_refused, "{} and so on is no event", &part[..20]);
+        assert!(is_refused, "endless {} was accepted", &part[..20]);
         assert!(largest <= limits::SSE_EVENT_BYTES, "an event of {largest} bytes");
     }
 }

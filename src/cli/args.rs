@@ -1,5 +1,5 @@
-//! What was typed, taken apart by the tables of commands and options. What it
-//! means is decided elsewhere.
+//! The parser of the command line, driven by the tables of commands and options. It checks
+//! single values; `setup` and the commands decide what they mean together.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,9 @@ use lexopt::Arg;
 use crate::cli::generate::{Generator, KINDS};
 use crate::cli::table::{Action, COMMANDS, Command, OPTIONS, OptionRow};
 pub(crate) use crate::cli::values::usage;
-use crate::cli::values::{filled, max_steps, one_of, seconds, text_value, whole_seconds};
+use crate::cli::values::{
+    check_whole_seconds, non_empty_folder, parse_choice, parse_max_steps, parse_seconds, utf8_value,
+};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::session::check_name;
@@ -22,21 +24,21 @@ pub enum EnvFiles {
     /// `./.env`, then the one in the configuration folder.
     #[default]
     Usual,
-    /// This one.
+    /// Only this one.
     Only(OsString),
-    /// None.
+    /// No file.
     Off,
 }
 
-/// A command line, taken apart.
+/// A parsed command line.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "independent switches, as they were typed")]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
 pub struct CommandLine {
-    /// What is to be done.
+    /// The command.
     pub command: Command,
-    /// The words that are no options: the prompt, or a command's own words.
+    /// The words that are not options: the prompt, or the arguments of a command.
     pub words: Vec<OsString>,
-    /// Settings by option: variable, value, the option as typed.
+    /// Settings given by options: variable, value, name of the option.
     pub settings: Vec<(&'static str, OsString, &'static str)>,
     /// `--system`.
     pub system: Option<String>,
@@ -47,20 +49,20 @@ pub struct CommandLine {
     /// `--session`.
     pub session: Option<String>,
     /// `--continue`.
-    pub goes_on: bool,
+    pub continue_latest: bool,
     /// `--output`.
     pub format: Format,
     /// `--quiet`, `--verbose`.
     pub verbosity: Verbosity,
-    /// Not `--no-stream`.
+    /// False with `--no-stream`.
     pub stream: bool,
     /// `--max-steps`.
     pub max_steps: u32,
     /// `--timeout`, in seconds.
     pub timeout_seconds: Option<f64>,
-    /// Not `--no-stdin`.
+    /// False with `--no-stdin`.
     pub stdin: bool,
-    /// Not `--no-scripts`.
+    /// False with `--no-scripts`.
     pub scripts: bool,
     /// `--confirm`.
     pub confirm: bool,
@@ -76,31 +78,32 @@ pub struct CommandLine {
     pub skills_as_tools: bool,
 }
 
-/// Help, version and what is generated leave before anything else can fail.
+/// What the program should do. All variants except `Run` print a fixed text before anything
+/// else can fail.
 #[derive(Debug)]
 pub enum Invocation {
-    /// Do it.
+    /// Run a command.
     Run(Box<CommandLine>),
-    /// Show the help.
+    /// Print the help.
     Help,
-    /// Show the version.
+    /// Print the version.
     Version,
-    /// Show what this writes.
+    /// Print the output of this generator.
     Generate(Generator),
 }
 
-/// Takes the arguments apart; the program's name is not among them.
+/// Parses the arguments, without the name of the program.
 pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
     let mut parser = lexopt::Parser::from_args(arguments);
-    let mut typed = CommandLine {
-        command: Command::Ask,
+    let mut args = CommandLine {
+        command: Command::Question,
         words: Vec::new(),
         settings: Vec::new(),
         system: None,
         skills: Vec::new(),
         attach: Vec::new(),
         session: None,
-        goes_on: false,
+        continue_latest: false,
         format: Format::Text,
         verbosity: Verbosity::Normal,
         stream: true,
@@ -116,17 +119,17 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
         skills_as_tools: false,
     };
     loop {
-        // After `--` everything is a word, and the first one no command.
+        // After `--` everything is a word of the prompt.
         if let Some(rest) = parser.try_raw_args()
             && rest.peek().is_some_and(|next| next == "--")
         {
-            typed.words.extend(rest.skip(1));
+            args.words.extend(rest.skip(1));
             break;
         }
         let row = match parser.next().map_err(|error| usage(error.to_string()))? {
             None => break,
             Some(Arg::Value(word)) => {
-                take_word(&mut typed, word);
+                add_word(&mut args, word);
                 continue;
             }
             Some(Arg::Short(letter)) => OPTIONS
@@ -146,74 +149,73 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
             Action::Help => return Ok(Invocation::Help),
             Action::Version => return Ok(Invocation::Version),
             Action::Generate => {
-                return one_of(row.long, value, &KINDS).map(Invocation::Generate);
+                return parse_choice(row.long, value, &KINDS).map(Invocation::Generate);
             }
-            _ => apply(&mut typed, row, value)?,
+            _ => apply_option(&mut args, row, value)?,
         }
     }
-    Ok(Invocation::Run(Box::new(typed)))
+    Ok(Invocation::Run(Box::new(args)))
 }
 
-/// The first word may be a command.
-fn take_word(typed: &mut CommandLine, word: OsString) {
-    let is_first = typed.command == Command::Ask && typed.words.is_empty();
+/// Adds a word; the first one may be a command.
+fn add_word(args: &mut CommandLine, word: OsString) {
+    let is_first = args.command == Command::Question && args.words.is_empty();
     match COMMANDS.iter().find(|row| is_first && word == row.name) {
-        Some(row) => typed.command = row.which,
-        None => typed.words.push(word),
+        Some(row) => args.command = row.command,
+        None => args.words.push(word),
     }
 }
 
-fn apply(typed: &mut CommandLine, row: &OptionRow, value: OsString) -> Result<()> {
+fn apply_option(args: &mut CommandLine, row: &OptionRow, value: OsString) -> Result<()> {
     match row.action {
         Action::Set(name) => {
             if name == settings::SCRIPT_TIMEOUT_SECONDS {
-                whole_seconds(row.long, &value)?;
+                check_whole_seconds(row.long, &value)?;
             }
             if name == settings::LLM_MODEL_NAME && value.is_empty() {
-                return Err(usage("--model takes a name"));
+                return Err(usage("--model needs a name"));
             }
-            typed.settings.push((name, value, row.long));
+            args.settings.push((name, value, row.long));
         }
-        Action::System => typed.system = Some(text_value(row.long, value)?),
-        Action::Skills => typed.skills.push(filled(row.long, value)?),
-        Action::Attach => typed.attach.push(value),
+        Action::System => args.system = Some(utf8_value(row.long, value)?),
+        Action::Skills => args.skills.push(non_empty_folder(row.long, value)?),
+        Action::Attach => args.attach.push(value),
         Action::Session => {
-            let name = text_value(row.long, value)?;
+            let name = utf8_value(row.long, value)?;
             check_name(&name)?;
-            typed.session = Some(name);
+            args.session = Some(name);
         }
-        Action::Continue => typed.goes_on = true,
-        Action::Output => typed.format = one_of(row.long, value, &FORMATS)?,
-        Action::Verbosity(verbosity) => typed.verbosity = verbosity,
-        Action::NoStream => typed.stream = false,
-        Action::MaxSteps => typed.max_steps = max_steps(row.long, value)?,
-        Action::Timeout => typed.timeout_seconds = Some(seconds(row.long, value)?),
-        Action::NoStdin => typed.stdin = false,
-        Action::NoScripts => typed.scripts = false,
+        Action::Continue => args.continue_latest = true,
+        Action::Output => args.format = parse_choice(row.long, value, &FORMATS)?,
+        Action::Verbosity(verbosity) => args.verbosity = verbosity,
+        Action::NoStream => args.stream = false,
+        Action::MaxSteps => args.max_steps = parse_max_steps(row.long, value)?,
+        Action::Timeout => args.timeout_seconds = Some(parse_seconds(row.long, value)?),
+        Action::NoStdin => args.stdin = false,
+        Action::NoScripts => args.scripts = false,
         Action::Sandbox => {
             let on = (settings::SCRIPT_SANDBOX, "on".into(), row.long);
-            typed.settings.push(on);
+            args.settings.push(on);
         }
-        Action::Confirm => typed.confirm = true,
-        Action::Log => typed.log = Some(value),
-        Action::EnvFile => typed.env_files = EnvFiles::Only(value),
-        Action::NoEnvFile => typed.env_files = EnvFiles::Off,
-        Action::DryRun => typed.dry_run = true,
-        Action::Fix => typed.fix = true,
-        Action::SkillsAsTools => typed.skills_as_tools = true,
-        Action::Json => typed.format = Format::Json,
+        Action::Confirm => args.confirm = true,
+        Action::Log => args.log = Some(value),
+        Action::EnvFile => args.env_files = EnvFiles::Only(value),
+        Action::NoEnvFile => args.env_files = EnvFiles::Off,
+        Action::DryRun => args.dry_run = true,
+        Action::Fix => args.fix = true,
+        Action::SkillsAsTools => args.skills_as_tools = true,
+        Action::Json => args.format = Format::Json,
         Action::Generate | Action::Help | Action::Version => {}
     }
     Ok(())
 }
 
 fn unknown_option(name: &str) -> Error {
-    let near = text::nearest(name, OPTIONS.iter().map(|row| row.long), 1);
-    let error =
-        usage(format!("there is no option `{}`", text::one_line(name, limits::SUMMARY_CHARS)));
+    let near = text::similar_names(name, OPTIONS.iter().map(|row| row.long), 1);
+    let error = usage(format!("unknown option `{}`", text::one_line(name, limits::SUMMARY_CHARS)));
     match near.first() {
         Some(near) if name.starts_with("--") => error.with_hint(format!("did you mean {near}?")),
-        _ => error.with_hint("`skills-runner --help` lists the options; a prompt that begins with a dash comes after --"),
+        _ => error.with_hint("`skills-runner --help` lists the options; put a prompt that starts with a dash after --"),
     }
 }
 
@@ -222,30 +224,30 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    fn typed(arguments: &[&str]) -> CommandLine {
+    fn args(arguments: &[&str]) -> CommandLine {
         match parse(arguments.iter().map(OsString::from).collect()).unwrap() {
-            Invocation::Run(typed) => *typed,
+            Invocation::Run(args) => *args,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn the_first_word_may_be_a_command_and_nothing_after_the_dashes_is() {
+    fn only_the_first_word_before_the_dashes_may_be_a_command() {
         let table: &[(&[&str], Command, &[&str])] = &[
-            (&["what", "is"], Command::Ask, &["what", "is"]),
+            (&["what", "is"], Command::Question, &["what", "is"]),
             (&["demo"], Command::Demo, &[]),
             (&["-q", "chat", "hi", "demo"], Command::Chat, &["hi", "demo"]),
-            (&["the", "demo"], Command::Ask, &["the", "demo"]),
-            (&["--", "demo"], Command::Ask, &["demo"]),
-            (&["--", "-x", "--"], Command::Ask, &["-x", "--"]),
+            (&["the", "demo"], Command::Question, &["the", "demo"]),
+            (&["--", "demo"], Command::Question, &["demo"]),
+            (&["--", "-x", "--"], Command::Question, &["-x", "--"]),
             (&["tool", "list_skills", "-"], Command::Tool, &["list_skills", "-"]),
-            (&["-s", "--", "x"], Command::Ask, &["x"]),
-            (&[], Command::Ask, &[]),
+            (&["-s", "--", "x"], Command::Question, &["x"]),
+            (&[], Command::Question, &[]),
         ];
         for (arguments, command, words) in table {
-            let typed = typed(arguments);
+            let args = args(arguments);
             assert_eq!(
-                (typed.command, typed.words.as_slice()),
+                (args.command, args.words.as_slice()),
                 (*command, words.iter().map(OsString::from).collect::<Vec<_>>().as_slice()),
                 "{arguments:?}"
             );
@@ -253,30 +255,30 @@ mod tests {
     }
 
     #[test]
-    fn options_stand_anywhere_and_the_last_one_wins() {
-        let typed =
-            typed(&["a", "-mx", "--model=y", "--skills", "d", "b", "-nq", "--timeout", "1.5"]);
-        assert_eq!(typed.words, ["a", "b"]);
-        assert_eq!(typed.settings.last().unwrap().1, "y");
+    fn options_are_accepted_anywhere_and_the_last_one_wins() {
+        let args =
+            args(&["a", "-mx", "--model=y", "--skills", "d", "b", "-nq", "--timeout", "1.5"]);
+        assert_eq!(args.words, ["a", "b"]);
+        assert_eq!(args.settings.last().unwrap().1, "y");
         assert_eq!(
-            (typed.skills, typed.stdin, typed.verbosity),
+            (args.skills, args.stdin, args.verbosity),
             (vec!["d".into()], false, Verbosity::Quiet)
         );
-        assert_eq!(typed.timeout_seconds, Some(1.5));
+        assert_eq!(args.timeout_seconds, Some(1.5));
     }
 
     #[test]
-    fn wrong_usage_says_what_is_right() {
+    fn usage_errors_name_valid_values() {
         let table: &[(&[&str], &str)] = &[
             (&["--modle", "x"], "did you mean --model?"),
             (&["-x"], "--help"),
             (&["--max-steps", "0"], "whole number from 1"),
             (&["-o", "xml"], "one of text, json, jsonl, not `xml`"),
-            (&["--timeout", "nan"], "more than 0"),
-            (&["--timeout", "-1"], "more than 0"),
+            (&["--timeout", "nan"], "greater than 0"),
+            (&["--timeout", "-1"], "greater than 0"),
             (&["--model"], "missing argument"),
-            (&["-m", ""], "--model takes a name"),
-            (&["--skills", ""], "--skills takes a folder"),
+            (&["-m", ""], "--model needs a name"),
+            (&["--skills", ""], "--skills needs a folder"),
             (&["--quiet=yes"], "unexpected argument"),
         ];
         for (arguments, expected) in table {
@@ -287,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_the_tables_are_unique_and_settings_exist() {
+    fn option_names_are_unique_and_their_settings_exist() {
         let mut names: Vec<&str> = OPTIONS.iter().map(|row| row.long).collect();
         names.sort_unstable();
         names.dedup();

@@ -1,4 +1,4 @@
-//! What goes with a question: pictures, and files as text.
+//! Attachments of a question: images, and files as text.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -6,12 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use crate::cli::setup::Run;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::media::{self, Picture};
+use crate::media::{self, ImageInfo};
 use crate::message::{Image, UserMessage};
-use crate::text::{cut, one_line, one_name};
+use crate::text::{one_line, one_line_name, truncate};
 use crate::world::files;
 
-/// Attached, until a question takes it along.
+/// The attachments of the next question.
 #[derive(Debug, Default)]
 pub(super) struct Attachments {
     list: Vec<Attachment>,
@@ -20,9 +20,9 @@ pub(super) struct Attachments {
 #[derive(Debug)]
 struct Attachment {
     given: OsString,
-    /// As it was given, fit to be shown.
+    /// The given name, escaped for messages.
     name: String,
-    what: String,
+    kind: String,
     part: AttachmentContent,
 }
 
@@ -32,38 +32,38 @@ enum AttachmentContent {
     Image(Image),
 }
 
-/// What can be attached, for messages that refuse something.
+/// The kinds that can be attached, for errors.
 const KINDS: &str = "only images (PNG, JPEG, GIF, WebP) and UTF-8 text can be attached";
 
 impl Attachments {
-    /// Everything that was given with `--attach`, or all that is wrong with it.
-    pub(super) fn typed(run: &Run) -> Result<Attachments> {
+    /// The files given with `--attach`, or one error for all that cannot be attached.
+    pub(super) fn from_options(run: &Run) -> Result<Attachments> {
         let mut attachments = Attachments::default();
-        let mut faults = Vec::new();
-        for given in &run.typed.attach {
+        let mut errors = Vec::new();
+        for given in &run.args.attach {
             match attachments.add(given, run) {
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::Usage => faults.push(error),
+                Err(error) if error.kind() == ErrorKind::Usage => errors.push(error),
                 Err(error) => return Err(error),
             }
         }
-        match faults.len() {
+        match errors.len() {
             0 => Ok(attachments),
-            1 => Err(faults.remove(0)),
+            1 => Err(errors.remove(0)),
             _ => {
-                let messages: Vec<&str> = faults.iter().map(Error::message).collect();
+                let messages: Vec<&str> = errors.iter().map(Error::message).collect();
                 Err(Error::new(ErrorKind::Usage, messages.join("; ")))
             }
         }
     }
 
-    /// Adds a file or the address of a picture, and says what it is.
+    /// Adds a file or the address of an image, and returns its description.
     pub(super) fn add(&mut self, given: &OsStr, run: &Run) -> Result<String> {
-        let name = one_line(&one_name(&given.to_string_lossy()), limits::HINT_BYTES);
+        let name = one_line(&one_line_name(&given.to_string_lossy()), limits::HINT_BYTES);
         let failure = |cause: &str| {
             Error::new(ErrorKind::Usage, format!("failed to attach `{name}`: {cause}"))
         };
-        let (what, part) = match url(given).map_err(failure)? {
+        let (what, part) = match image_at_url(given).map_err(failure)? {
             Some(image) if run.config.vision => {
                 ("the endpoint fetches it".into(), AttachmentContent::Image(image))
             }
@@ -78,12 +78,12 @@ impl Attachments {
                     return Err(failure("it is a folder: name the files in it"));
                 }
                 let most = limits::ATTACHED_BYTES;
-                let bytes = files::read_given(&path, most, &run.cancellation)
-                    .map_err(|error| files::unread(&error, failure))?;
-                read(bytes, given, run.config.vision).map_err(|cause| failure(&cause))?
+                let bytes = files::read_file_or_pipe(&path, most, &run.cancellation)
+                    .map_err(|error| files::read_error(&error, failure))?;
+                read_content(bytes, given, run.config.vision).map_err(|cause| failure(&cause))?
             }
         };
-        // Once more is not twice: a file may have changed meanwhile.
+        // Attaching a file again replaces it: it may have changed.
         self.list.retain(|other| other.given != given);
         let length = |part: &AttachmentContent| match part {
             AttachmentContent::Text(text) => text.len(),
@@ -92,46 +92,48 @@ impl Attachments {
         let others = self.list.iter().map(|other| length(&other.part));
         if others.sum::<usize>() + length(&part) > limits::ATTACHED_BYTES {
             let most = limits::ATTACHED_BYTES >> 20;
-            return Err(failure(&format!("with it more than {most} MiB would be attached")));
+            return Err(failure(&format!("the attachments would be larger than {most} MiB")));
         }
-        let told = format!("{name} ({what})");
-        self.list.push(Attachment { given: given.into(), name, what, part });
-        Ok(told)
+        let description = format!("{name} ({what})");
+        self.list.push(Attachment { given: given.into(), name, kind: what, part });
+        Ok(description)
     }
 
-    /// What is attached, one line each.
+    /// One line per attachment.
     pub(super) fn lines(&self) -> impl Iterator<Item = String> {
         let list = self.list.iter();
-        list.map(|Attachment { name, what, .. }| format!("{name} ({what})"))
+        list.map(|Attachment { name, kind: what, .. }| format!("{name} ({what})"))
     }
 
-    /// Whether there is nothing.
+    /// Whether there is no attachment.
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// A question takes along all that is attached.
-    pub(super) fn go_with(&mut self, mut said: UserMessage) -> UserMessage {
+    /// Moves all attachments into the question.
+    pub(super) fn move_into(&mut self, mut question: UserMessage) -> UserMessage {
         for Attachment { name, part, .. } in std::mem::take(&mut self.list) {
             match part {
-                AttachmentContent::Image(image) => said.images.push(image),
+                AttachmentContent::Image(image) => question.images.push(image),
                 AttachmentContent::Text(text) => {
                     let name = name.replace('&', "&amp;").replace('"', "&quot;");
                     let name = name.replace('<', "&lt;").replace('>', "&gt;");
                     let end = if text.ends_with('\n') { "" } else { "\n" };
-                    said.text.push_str(&format!("\n\n<file name=\"{name}\">\n{text}{end}</file>"));
+                    question
+                        .text
+                        .push_str(&format!("\n\n<file name=\"{name}\">\n{text}{end}</file>"));
                 }
             }
         }
-        said
+        question
     }
 }
 
-const NO_VISION: &str = "it is an image, and vision is off (LLM_VISION=on lets it through)";
+const NO_VISION: &str = "it is an image, and vision is off (set LLM_VISION=on to send images)";
 
-/// The picture at an address, which the endpoint fetches; `None`: it is a file.
-/// Nothing of the address is changed: a login in it is the endpoint's to use.
-fn url(given: &OsStr) -> std::result::Result<Option<Image>, &'static str> {
+/// The image at an address, which the endpoint fetches; `None`: `given` is a file. The address
+/// is sent unchanged, with any credentials in it.
+fn image_at_url(given: &OsStr) -> std::result::Result<Option<Image>, &'static str> {
     let text = given.to_str().unwrap_or_default();
     let scheme = match text.split_once(':') {
         Some((scheme, rest)) if rest.starts_with("//") || scheme == "data" => scheme,
@@ -140,19 +142,21 @@ fn url(given: &OsStr) -> std::result::Result<Option<Image>, &'static str> {
     let is_odd = |c: char| c.is_whitespace() || c.is_control();
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" if text.contains(is_odd) => {
-            Err("an address holds no blanks (%20 stands for one)")
+            Err("an address cannot contain spaces (write %20)")
         }
         "http" | "https" if text.len() > limits::IMAGE_URL_BYTES => Err("the address is too long"),
         "http" | "https" if text.len() > scheme.len() + 3 => Ok(Some(Image { url: text.into() })),
-        _ => Err("of addresses only those of images are taken that begin with http:// or https://"),
+        _ => Err(
+            "only images can be attached by their address, which starts with http:// or https://",
+        ),
     }
 }
 
-/// What a file's bytes are, and what is sent of them.
-fn read(
+/// The description of a file's content, and the content to send.
+fn read_content(
     bytes: Vec<u8>,
     given: &OsStr,
-    shows_pictures: bool,
+    accepts_images: bool,
 ) -> std::result::Result<(String, AttachmentContent), String> {
     let length = bytes.len();
     if length == 0 {
@@ -160,18 +164,18 @@ fn read(
     }
     let beginning = &bytes[..length.min(limits::READ_BYTES)];
     let kind = media::binary_kind(beginning);
-    if let (Some(kind), true) = (kind, media::begins_as_picture(beginning)) {
-        return match Picture::of(&bytes) {
-            _ if !shows_pictures => Err(NO_VISION.into()),
-            None => Err(format!("it begins as a {kind}, but is damaged")),
+    if let (Some(kind), true) = (kind, media::has_image_signature(beginning)) {
+        return match ImageInfo::from_bytes(&bytes) {
+            _ if !accepts_images => Err(NO_VISION.into()),
+            None => Err(format!("it starts like a {kind}, but is damaged")),
             Some(_) if length > limits::IMAGE_BYTES => {
                 let most = limits::IMAGE_BYTES >> 20;
                 Err(format!(
-                    "the image is larger than {most} MiB: make it smaller, or give an address of it"
+                    "the image is larger than {most} MiB: make it smaller, or attach an address of it"
                 ))
             }
-            Some(picture) => {
-                Ok((picture.shown(length), AttachmentContent::Image(picture.image(&bytes))))
+            Some(info) => {
+                Ok((info.describe(length), AttachmentContent::Image(info.to_image(&bytes))))
             }
         };
     }
@@ -192,10 +196,10 @@ fn read(
     let name = given.to_string_lossy().to_lowercase();
     let is_image = |ending: &&str| name.ends_with(*ending);
     if [".png", ".jpg", ".jpeg", ".gif", ".webp"].iter().any(is_image) {
-        let beginning = cut(text.trim_start(), limits::BEAT_BYTES);
+        let beginning = truncate(text.trim_start(), limits::HEARTBEAT_BYTES);
         return Err(format!(
-            "it is no image in spite of its name, but text: {}",
-            one_name(&one_line(&beginning, limits::QUOTED_BYTES))
+            "its name is that of an image, but it contains text: {}",
+            one_line_name(&one_line(&beginning, limits::QUOTED_BYTES))
         ));
     }
     Ok((format!("text, {length} bytes"), AttachmentContent::Text(text)))

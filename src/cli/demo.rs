@@ -1,9 +1,8 @@
-//! `demo`: the whole loop without an account.
+//! `demo`: the agent loop without an account.
 //!
-//! The model is a script and says so; the tools, the skills and what they
-//! print are real. What it needs of the skills is in the binary, and lies in a
-//! temporary folder meanwhile: so it works wherever the binary is. It is also the
-//! shortest proof that an installation works.
+//! The model is scripted and says so; the tools, the skills and their results are real. The
+//! skills are embedded in the binary and unpacked into a temporary folder, so the demo works
+//! anywhere. It is also the shortest test of an installation.
 
 use std::io;
 
@@ -24,17 +23,17 @@ use crate::world::scratch::Scratch;
 const QUESTION: &str = "What is the exact value of (1/3 + 1/7) to the power of 5? Which region has the highest \
                         sales in the sample orders, and what goes wrong in the sample log?";
 
-/// The example skills that the script uses.
+/// The example skills that the demo uses.
 const SKILLS: [&str; 3] = ["calculator", "data-explorer", "text-analyzer"];
 
-/// Files of a folder beside the sources, each with its bytes.
+/// Embeds files of the repository's `skills` folder.
 macro_rules! embedded {
     ($($path:literal),* $(,)?) => {
         &[$(($path, include_bytes!(concat!("../../skills/", $path)))),*]
     };
 }
 
-/// What the script uses of them; a folder's first file stands before those below it.
+/// The embedded files; the first file of a folder comes before those in its subfolders.
 static FILES: &[(&str, &[u8])] = embedded![
     "calculator/SKILL.md",
     "calculator/references/functions.md",
@@ -50,24 +49,24 @@ static FILES: &[(&str, &[u8])] = embedded![
 ];
 
 static STEPS: &[ScriptedStep] = &[
-    |_| calls("I look at what skills there are.", &[("list_skills", json!({}))]),
+    |_| reply_with_calls("I look at which skills there are.", &[("list_skills", json!({}))]),
     |_| {
         let documents = SKILLS.map(|name| (GET, json!({"skill_name": name})));
-        calls("Three of them fit: I read how they work.", &documents)
+        reply_with_calls("Three of them fit: I read how they work.", &documents)
     },
     |_| {
         let page = json!({"skill_name": "calculator", "file_path": "references/functions.md", "limit": 12});
-        calls("A look into a reference file, too.", &[("read_file_in_skill", page)])
+        reply_with_calls("A look into a reference file, too.", &[("read_file_in_skill", page)])
     },
     |_| {
         let script =
             "from fractions import Fraction\nprint((Fraction(1, 3) + Fraction(1, 7)) ** 5)\n";
-        calls(
-            "Now the work: a script of my own, and two that the skills bring.",
+        reply_with_calls(
+            "Now the work: a script of my own, and two that the skills contain.",
             &[
                 (RUN, json!({"skill_name": "calculator", "script": script})),
-                (RUN, bundled("data-explorer", "scripts/explore.py", DATA)),
-                (RUN, bundled("text-analyzer", "scripts/analyze.py", LOG)),
+                (RUN, script_arguments("data-explorer", "scripts/explore.py", DATA)),
+                (RUN, script_arguments("text-analyzer", "scripts/analyze.py", LOG)),
             ],
         )
     },
@@ -91,48 +90,48 @@ const DATA: &[&str] = &[
 ];
 const LOG: &[&str] = &["log", "assets/sample.log", "--json"];
 
-fn bundled(skill: &str, file: &str, args: &[&str]) -> Value {
+fn script_arguments(skill: &str, file: &str, args: &[&str]) -> Value {
     json!({"skill_name": skill, "file_path": file, "args": args})
 }
 
-/// Plays the demo, with the skills in the binary or those of a folder that was typed.
+/// Runs the demo, with the embedded skills or those of `--skills`.
 pub(super) fn run(mut run: Run, output: &mut Output) -> Result<u8> {
     let model = ScriptedModel::new("scripted", STEPS);
-    output.name_model(model.name());
-    // It lives until the demo is over.
-    let unpacked = match run.typed.skills.as_slice() {
+    output.set_model(model.name());
+    // Kept until the demo ends.
+    let unpacked = match run.args.skills.as_slice() {
         [] => Some(unpack(&run)?),
         _ => None,
     };
     if let Some(folder) = &unpacked {
         run.config.skills_folders = vec![folder.path().to_path_buf()];
-        run.skills = Skills::from_config(&run.config).named_by_path();
+        run.skills = Skills::from_config(&run.config).addressed_by_path();
     }
-    if let Some(name) = lacks(&run.skills) {
+    if let Some(name) = missing_skill(&run.skills) {
         let folders = run.skills.folders().iter().map(|folder| folder.display().to_string());
         let folders = folders.collect::<Vec<_>>().join(", ");
         let message = format!("failed to find the example skill `{name}` in {folders}");
-        let hint = "leave --skills out: the skills of the demo are in the program";
+        let hint = "leave out --skills: the program contains the skills of the demo";
         return Err(Error::new(ErrorKind::Config, message).with_hint(hint));
     }
     output.note(
         "demo: the model's replies are scripted; the skills, the tools and their results are real",
     );
-    output.note(&format!("the question: {QUESTION}"));
-    output.begin_question(QUESTION);
-    let (instructions, tools) = run.equip(output);
-    let mut conversation = Conversation::new(&instructions);
+    output.note(&format!("question: {QUESTION}"));
+    output.record_question(QUESTION);
+    let (system_prompt, tools) = run.prepare_model_input(output);
+    let mut conversation = Conversation::new(&system_prompt);
     conversation.add_question(QUESTION);
-    one_shot::answer(&mut conversation, &model, &tools, &run, output)?;
-    if results(conversation.messages()).any(|result| result.is_err()) {
+    one_shot::run_turn(&mut conversation, &model, &tools, &run, output)?;
+    if script_results(conversation.messages()).any(|result| result.is_err()) {
         let error = Error::new(ErrorKind::Io, "failed to run the scripts of the demo");
-        return Err(error.with_hint("`skills-runner doctor` says what is missing"));
+        return Err(error.with_hint("`skills-runner doctor` reports what is missing"));
     }
-    output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY, and ask a real model");
+    output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY to use a real model");
     Ok(0)
 }
 
-fn calls(content: &str, calls: &[(&str, Value)]) -> AssistantMessage {
+fn reply_with_calls(content: &str, calls: &[(&str, Value)]) -> AssistantMessage {
     let call = |(name, arguments): &(&str, Value)| ToolCall {
         name: (*name).into(),
         arguments: arguments.to_string(),
@@ -145,13 +144,13 @@ fn calls(content: &str, calls: &[(&str, Value)]) -> AssistantMessage {
     }
 }
 
-/// The example skill that is not among these.
-fn lacks(skills: &Skills) -> Option<&'static str> {
+/// The first example skill that is missing.
+fn missing_skill(skills: &Skills) -> Option<&'static str> {
     let mut names = SKILLS.into_iter();
-    names.find(|name| skills.find(name).is_err())
+    names.find(|name| skills.open(name).is_err())
 }
 
-/// Writes the skills to a private folder, which goes when it is dropped.
+/// Writes the skills to a private folder, which is deleted when the value is dropped.
 fn unpack(run: &Run) -> Result<Scratch> {
     let write = || {
         let scratch = Scratch::new(&run.config.scripts.temporary_folder)?;
@@ -159,37 +158,38 @@ fn unpack(run: &Run) -> Result<Scratch> {
             if let Some((folder, _)) = path.rsplit_once('/')
                 && !scratch.path().join(folder).is_dir()
             {
-                scratch.folder(folder)?;
+                scratch.create_folder(folder)?;
             }
-            scratch.write(path, bytes)?;
+            scratch.write_file(path, bytes)?;
         }
         Ok(scratch)
     };
     write().map_err(|error: io::Error| {
         let message = format!("failed to write the skills of the demo: {error}");
-        Error::new(ErrorKind::Io, message).with_hint("TMPDIR names a folder for temporary files")
+        Error::new(ErrorKind::Io, message)
+            .with_hint("set TMPDIR to a writable folder for temporary files")
     })
 }
 
-/// What the scripts printed, or how they failed.
-fn results(messages: &[Message]) -> impl Iterator<Item = std::result::Result<String, &str>> {
+/// The output of each script, or its failed result.
+fn script_results(messages: &[Message]) -> impl Iterator<Item = std::result::Result<String, &str>> {
     messages.iter().filter_map(|message| match message {
-        Message::Tool { name, content, .. } if name == RUN => Some(printed(content)),
+        Message::Tool { name, content, .. } if name == RUN => Some(script_output(content)),
         _ => None,
     })
 }
 
-/// The answer, made from what the scripts printed.
+/// The final reply, built from the output of the scripts.
 fn summary(messages: &[Message]) -> AssistantMessage {
-    let printed: std::result::Result<Vec<String>, &str> = results(messages).collect();
+    let printed: std::result::Result<Vec<String>, &str> = script_results(messages).collect();
     let content = match printed {
-        Ok(printed) => answer(&printed),
+        Ok(printed) => answer_text(&printed),
         Err(failure) => format!("(scripted reply) There is no answer: a script failed. {failure}"),
     };
     AssistantMessage { content, ..AssistantMessage::default() }
 }
 
-fn answer(printed: &[String]) -> String {
+fn answer_text(printed: &[String]) -> String {
     let text = |index: usize| printed.get(index).map_or("", String::as_str);
     let json = |index: usize| serde_json::from_str::<Value>(text(index)).unwrap_or_default();
     let (best, log) = (&json(1)["rows"][0], json(2));
@@ -208,7 +208,7 @@ fn answer(printed: &[String]) -> String {
     )
 }
 
-fn printed(content: &str) -> std::result::Result<String, &str> {
+fn script_output(content: &str) -> std::result::Result<String, &str> {
     match serde_json::from_str::<Value>(content) {
         Ok(result) if result["returncode"] == 0 => {
             let printed = result["stdout"].as_str().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Environment files: which of them there are, what may stand in their place,
-//! and how flags, the environment and they come together.
+//! Reads the environment files that the options select, and merges them with options and
+//! environment variables.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,41 +15,42 @@ use crate::world::cancellation::Cancellation;
 use crate::world::files;
 use crate::world::output::Output;
 
-/// Flags and environment.
-pub(super) fn without_files(typed: &CommandLine, start: &Startup) -> Settings {
-    let mut settings = Settings::new(start.environment.clone());
-    for (name, value, flag) in &typed.settings {
+/// The settings from options and environment variables only.
+pub(super) fn settings_without_files(args: &CommandLine, startup: &Startup) -> Settings {
+    let mut settings = Settings::new(startup.environment.clone());
+    for (name, value, flag) in &args.settings {
         settings.set_flag(name, value.clone(), flag);
     }
     settings
 }
 
-/// Flags, environment and environment files, in the order in which they win.
-pub(super) fn settings(
-    typed: &CommandLine,
-    start: &Startup,
+/// The settings from options, environment variables and environment files, in order of
+/// precedence.
+pub(super) fn read_settings(
+    args: &CommandLine,
+    startup: &Startup,
     cancellation: &Cancellation,
 ) -> Result<Settings> {
-    let mut settings = without_files(typed, start);
+    let mut settings = settings_without_files(args, startup);
     let look_up = |name: &str| {
-        let value = start.environment.iter().find(|(key, _)| key == name)?.1.to_str()?;
+        let value = startup.environment.iter().find(|(key, _)| key == name)?.1.to_str()?;
         Some(value.to_string())
     };
-    match &typed.env_files {
+    match &args.env_files {
         EnvFiles::Off => {}
         EnvFiles::Only(path) => {
-            let place = settings.path(path, &start.folder);
+            let place = settings.path(path, &startup.folder);
             let file = read_env_file(&place, path, Some(cancellation), true, &look_up)?;
             let missing = || {
                 Error::new(
                     ErrorKind::Config,
-                    format!("failed to read {}: there is no such file", shown(path)),
+                    format!("failed to read `{}`: the file does not exist", shown(path)),
                 )
             };
             settings.add_file(file.ok_or_else(missing)?);
         }
         EnvFiles::Usual => {
-            let here = start.folder.join(".env");
+            let here = startup.folder.join(".env");
             let home = settings.xdg_folder("XDG_CONFIG_HOME", ".config");
             let files = [
                 read_env_file(&here, OsStr::new(".env"), None, false, &look_up)?,
@@ -66,21 +67,24 @@ pub(super) fn settings(
     Ok(settings)
 }
 
-/// Tells the lines of environment files that were skipped.
-pub(super) fn report_faults(settings: &Settings, output: &mut Output) {
+/// Reports the lines of environment files that were skipped.
+pub(super) fn report_skipped_lines(settings: &Settings, output: &mut Output) {
     for file in settings.files() {
-        let (path, faults) = (file.path.display(), &file.contents.faults);
-        for fault in faults.iter().take(limits::NAMES) {
-            output.warn(&format!("skipped {path} line {}: {}", fault.line, fault.message));
+        let (path, problems) = (file.path.display(), &file.contents.problems);
+        for problem in problems.iter().take(limits::LISTED_NAMES) {
+            output.warn(&format!("skipped {path} line {}: {}", problem.line, problem.message));
         }
-        if faults.len() > limits::NAMES {
-            output.warn(&format!("skipped {} more lines of {path}", faults.len() - limits::NAMES));
+        if problems.len() > limits::LISTED_NAMES {
+            output.warn(&format!(
+                "skipped {} more lines of {path}",
+                problems.len() - limits::LISTED_NAMES
+            ));
         }
     }
 }
 
-/// Reads an environment file; `None` where there is none. With `given`, the user
-/// has named it, and it may be a pipe.
+/// Reads an environment file; `None` if it does not exist. With `given`, the user named the
+/// file, which may be a pipe.
 fn read_env_file(
     path: &Path,
     name: &OsStr,
@@ -90,16 +94,18 @@ fn read_env_file(
 ) -> Result<Option<EnvFile>> {
     let failure = |cause: &str| {
         let error =
-            Error::new(ErrorKind::Config, format!("failed to read {}: {cause}", shown(name)));
+            Error::new(ErrorKind::Config, format!("failed to read `{}`: {cause}", shown(name)));
         match given {
             Some(_) => error,
-            None => error.with_hint("--no-env-file reads none, --env-file FILE another"),
+            None => {
+                error.with_hint("--no-env-file reads no file, --env-file FILE reads another one")
+            }
         }
     };
     if given.is_some() && path.is_dir() {
         return Err(failure("it is a folder"));
     }
-    // A folder of that name is somebody's venv, not a file of settings.
+    // A folder of that name is a venv, not a file of settings.
     if path.metadata().map_or(true, |meta| meta.is_dir())
         && path.symlink_metadata().map_or(true, |meta| !meta.is_symlink())
     {
@@ -107,28 +113,33 @@ fn read_env_file(
     }
     let bytes = match given {
         None => files::read_whole(path, limits::ENV_FILE_BYTES).map_err(|cause| failure(&cause)),
-        Some(cancellation) => files::read_given(path, limits::ENV_FILE_BYTES, cancellation)
-            .map_err(|error| files::unread(&error, failure)),
+        Some(cancellation) => files::read_file_or_pipe(path, limits::ENV_FILE_BYTES, cancellation)
+            .map_err(|error| files::read_error(&error, failure)),
     }?;
     let mut contents = dotenv::parse_bytes(&bytes, look_up)
-        .map_err(|fault| failure(&format!("line {}: {}", fault.line, fault.message)))?;
+        .map_err(|problem| failure(&format!("line {}: {}", problem.line, problem.message)))?;
     if given.is_some() {
-        // Most likely a key alone, which must not go unnoticed nor be shown.
+        // Most likely a bare key: report the line, but do not show it.
         let bare = contents.variables.iter().filter(|v| v.value.is_none());
         let bare = bare.map(|variable| DotenvProblem {
             line: variable.line,
             message: "no `=` after the name",
         });
-        contents.faults.extend(bare);
-        order::sort_by_key(&mut contents.faults, |fault| fault.line);
+        contents.problems.extend(bare);
+        order::sort_by_key(&mut contents.problems, |problem| problem.line);
     }
-    // The same without the environment: what differs holds something of it.
+    // Values that differ when parsed without the environment depend on it.
     let alone = dotenv::parse_bytes(&bytes, &|_| None).unwrap_or_default().variables;
     let differs = |variable: &&Variable| {
         !alone.iter().any(|other| other.name == variable.name && other.value == variable.value)
     };
     let dependent = contents.variables.iter().filter(differs).map(|v| v.name.clone()).collect();
-    Ok(Some(EnvFile { path: PathBuf::from(name), trusted, contents, dependent }))
+    Ok(Some(EnvFile {
+        path: PathBuf::from(name),
+        trusted,
+        contents,
+        names_using_environment: dependent,
+    }))
 }
 
 fn shown(path: &OsStr) -> std::path::Display<'_> {

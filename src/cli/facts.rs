@@ -1,4 +1,4 @@
-//! `facts`: the memory between conversations, for a person and for scripts.
+//! `facts`: lists, adds and removes facts of the memory.
 
 use serde::Serialize;
 use serde_json::json;
@@ -15,24 +15,24 @@ use crate::text;
 use crate::world::input::{StdinError, StdinReader, WholeInput};
 use crate::world::output::{Format, Output};
 
-/// Where a fact comes from that no conversation has brought.
+/// The recorded source of facts added by this command.
 const SOURCE: &str = "command line";
 
-/// What is asked for.
+/// The subcommand.
 enum FactsAction {
     List,
     Add(String),
     Remove(usize),
 }
 
-/// Does what the first word says; without one the facts are listed.
-pub(super) fn run(mut typed: CommandLine, start: &Startup, output: &mut Output) -> Result<()> {
-    let is_json = typed.format != Format::Text;
-    let words = values::texts(std::mem::take(&mut typed.words))?;
-    let mut wish = wish(&words)?;
-    let run = Run::new(typed, start, ConfigNeeds::Skills, output)?;
+/// Runs the subcommand; without one, lists the facts.
+pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output) -> Result<()> {
+    let is_json = args.format != Format::Text;
+    let words = values::utf8_words(std::mem::take(&mut args.words))?;
+    let mut wish = parse_action(&words)?;
+    let run = Run::new(args, startup, ConfigNeeds::Skills, output)?;
     let Some(memory) = run.memory() else {
-        return Err(unset());
+        return Err(memory_not_set());
     };
     if let FactsAction::Add(text) = &mut wish
         && text == "-"
@@ -50,13 +50,13 @@ pub(super) fn run(mut typed: CommandLine, start: &Startup, output: &mut Output) 
                     _ => None,
                 };
                 let known = added.change == FactChange::Known;
-                let told = json!({
+                let report = json!({
                     "remembered": added.content, "replaced": replaced, "known": known,
-                    "near": added.near,
+                    "near": added.similar,
                 });
-                output.print(&told.to_string());
+                output.print(&report.to_string());
             } else {
-                output.print(&told(&added).join("\n"));
+                output.print(&added_lines(&added).join("\n"));
             }
             Ok(())
         }
@@ -72,46 +72,46 @@ pub(super) fn run(mut typed: CommandLine, start: &Startup, output: &mut Output) 
     }
 }
 
-/// Why there are no facts.
-pub(super) fn unset() -> Error {
+/// The error for an unset `MEMORY_PATH`.
+pub(super) fn memory_not_set() -> Error {
     let text = "failed to open the memory: MEMORY_PATH is not set";
     Error::new(ErrorKind::Config, text).with_hint(
-        "MEMORY_PATH names a Markdown file for it, in the environment or in .env; it is made when the first fact is added",
+        "set MEMORY_PATH to a Markdown file, in the environment or in .env; the first fact creates it",
     )
 }
 
-fn wish(words: &[String]) -> Result<FactsAction> {
+fn parse_action(words: &[String]) -> Result<FactsAction> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         [] | ["list"] => Ok(FactsAction::List),
         ["list", ..] => {
-            Err(usage("facts list takes no words").with_hint("skills-runner facts list"))
+            Err(usage("facts list takes no arguments").with_hint("skills-runner facts list"))
         }
         ["add", text @ ..] if !text.is_empty() => Ok(FactsAction::Add(text.join(" "))),
-        ["add"] => Err(usage("facts add needs the fact")
+        ["add"] => Err(usage("facts add needs a fact")
             .with_hint("skills-runner facts add TEXT; `-` reads it from standard input")),
         ["remove", number] => match number.parse() {
             Ok(number) if number > 0 => Ok(FactsAction::Remove(number)),
-            _ => Err(nameless(number)),
+            _ => Err(missing_number(number)),
         },
-        ["remove", ..] => Err(nameless("")),
+        ["remove", ..] => Err(missing_number("")),
         [word, ..] => {
             let shown = text::one_line(word, limits::SUMMARY_CHARS);
-            Err(usage(format!("`facts {shown}` is no command")).with_hint(
-                "its words are list, add, remove; a prompt that begins with `facts` comes after --: skills-runner -- facts …",
+            Err(usage(format!("unknown command `facts {shown}`")).with_hint(
+                "the commands are list, add, remove; for a prompt that starts with `facts`: skills-runner -- facts …",
             ))
         }
     }
 }
 
-fn nameless(word: &str) -> Error {
+fn missing_number(word: &str) -> Error {
     let shown = text::one_line(word, limits::SUMMARY_CHARS);
     let but = if word.is_empty() { String::new() } else { format!(", not `{shown}`") };
     usage(format!("facts remove takes the number of one fact{but}"))
         .with_hint("`skills-runner facts list` shows the numbers")
 }
 
-/// A fact for programs.
+/// A fact in JSON output.
 #[derive(Serialize)]
 struct FactJson<'f> {
     number: usize,
@@ -142,18 +142,18 @@ fn list(memory: &Memory<'_>, is_json: bool, output: &mut Output) -> Result<()> {
         return Ok(());
     }
     if facts.all().is_empty() {
-        output.note(&format!("there is no fact in {}", memory.path.display()));
+        output.note(&format!("there are no facts in {}", memory.path.display()));
         return Ok(());
     }
     let separator = if output.is_on_terminal() { "  " } else { "\t" };
-    for line in lines(facts.all(), separator) {
+    for line in fact_lines(facts.all(), separator) {
         output.print(&line);
     }
     Ok(())
 }
 
-/// The facts in a line each: number, date, text.
-pub(super) fn lines<'f>(
+/// One line per fact: number, date, text.
+pub(super) fn fact_lines<'f>(
     facts: &'f [Fact],
     separator: &'f str,
 ) -> impl Iterator<Item = String> + 'f {
@@ -167,18 +167,18 @@ pub(super) fn lines<'f>(
     })
 }
 
-/// What became of a new fact, for a person.
-pub(super) fn told(added: &AddedFact) -> Vec<String> {
+/// The lines that report the result of adding a fact.
+pub(super) fn added_lines(added: &AddedFact) -> Vec<String> {
     let content = &added.content;
     let mut lines = match &added.change {
-        FactChange::Known => vec![format!("known already: {content}")],
+        FactChange::Known => vec![format!("already known: {content}")],
         FactChange::Added => vec![format!("remembered: {content}")],
         FactChange::Replaced(old) => {
-            vec![format!("remembered: {content}"), format!("in place of: {}", old.content)]
+            vec![format!("remembered: {content}"), format!("replaced: {}", old.content)]
         }
     };
-    let near = added.near.iter();
-    lines.extend(near.map(|fact| format!("near it, and still there: {fact}")));
+    let near = added.similar.iter();
+    lines.extend(near.map(|fact| format!("similar, and kept: {fact}")));
     lines
 }
 

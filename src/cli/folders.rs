@@ -1,4 +1,4 @@
-//! The skills folders that a user named: missing ones are an error or a warning.
+//! Checks that the skills folders that the user named exist.
 
 use crate::cli::args::CommandLine;
 use crate::cli::setup::{Run, Startup};
@@ -8,28 +8,28 @@ use crate::skills::Problem;
 use crate::world::output::Output;
 
 impl Run {
-    /// A run of a command that uses skills: folders that were named are there.
+    /// A run of a command that uses skills. Missing skills folders are an error or a warning.
     pub(super) fn with_skills(
-        typed: CommandLine,
-        start: &Startup,
+        args: CommandLine,
+        startup: &Startup,
         needs: ConfigNeeds,
         output: &mut Output,
     ) -> Result<Run> {
-        let run = Run::new(typed, start, needs, output)?;
+        let run = Run::new(args, startup, needs, output)?;
         for missing in run.missing_folders()? {
             output.warn(&missing.message);
         }
         Ok(run)
     }
 
-    /// What is wrong with skills folders that were named and are missing. An error
-    /// where each must be there, or where nothing is left to look into.
+    /// Problems for named skills folders that do not exist. An error if `--skills` named them,
+    /// or if none of the folders exists.
     pub(super) fn missing_folders(&self) -> Result<Vec<Problem>> {
-        if !self.names_folders {
+        if !self.has_named_folders {
             return Ok(Vec::new());
         }
-        let missing = self.skills.missing();
-        let is_needed = !self.typed.skills.is_empty();
+        let missing = self.skills.folder_problems();
+        let is_needed = !self.args.skills.is_empty();
         let is_all = missing.len() == self.skills.folders().len();
         let Some(first) = missing.first().filter(|_| is_needed || is_all) else {
             return Ok(missing);
@@ -40,8 +40,8 @@ impl Run {
         Err(Error::new(ErrorKind::Config, message).with_hint(fix))
     }
 
-    /// Whether a fault of a folder was reported when the run began.
-    pub(super) fn has_reported(&self, fault: &Problem) -> bool {
-        self.names_folders && !fault.file.is_dir()
+    /// Whether `missing_folders` has reported this problem.
+    pub(super) fn is_already_reported(&self, problem: &Problem) -> bool {
+        self.has_named_folders && !problem.file.is_dir()
     }
 }

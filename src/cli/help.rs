@@ -1,4 +1,4 @@
-//! The help, made from the tables of commands, options and settings.
+//! The text of `--help`, generated from the tables of commands, options and settings.
 
 use std::fmt::Write as _;
 
@@ -9,17 +9,20 @@ use crate::settings::{SETTINGS, Setting};
 /// The version line.
 pub(crate) const VERSION: &str = concat!("skills-runner ", env!("CARGO_PKG_VERSION"), "\n");
 
-/// What the program is for.
+/// The purpose of the program, in one line.
 pub(crate) const SUMMARY: &str = "Give any OpenAI-compatible language model skills.";
 
-/// The ways to call it, and what each does.
+/// The ways to call the program, each with its effect.
 pub(crate) static USAGES: [(&str, &str); 3] = [
     ("skills-runner [OPTIONS] [PROMPT]...", "one question, one answer"),
-    ("command | skills-runner [OPTIONS] [PROMPT]", "standard input is or joins the question"),
+    (
+        "command | skills-runner [OPTIONS] [PROMPT]",
+        "standard input is the question, or is added to it",
+    ),
     ("skills-runner", "on a terminal: a conversation"),
 ];
 
-/// The exit statuses.
+/// The exit statuses, each with its meaning.
 pub(crate) static STATUSES: [(&str, &str); 8] = [
     ("0", "answered"),
     ("1", "failed"),
@@ -31,13 +34,13 @@ pub(crate) static STATUSES: [(&str, &str); 8] = [
     ("78", "configuration missing or invalid"),
 ];
 
-/// The whole help.
+/// The whole help text.
 pub(crate) fn text() -> String {
     let mut help = format!("{SUMMARY}\n");
     let usages = USAGES.iter().map(|(usage, about)| (usage.to_string(), about.to_string()));
     section(&mut help, "Usage", usages);
     let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
-    section(&mut help, "Commands (words after -- are never one)", commands);
+    section(&mut help, "Commands (every word after -- belongs to the prompt)", commands);
     let options = OPTIONS.iter().map(|row| {
         let short = row.short.map_or("    ".to_string(), |letter| format!("-{letter}, "));
         let value = row.value.map_or(String::new(), |value| format!(" {value}"));
@@ -45,17 +48,17 @@ pub(crate) fn text() -> String {
     });
     section(&mut help, "Options", options);
     let settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
-    section(&mut help, "Settings, from the environment or .env", settings);
+    section(&mut help, "Settings (environment variables or .env)", settings);
     help += "\nExit status:\n";
     let statuses = STATUSES.map(|(status, about)| [status, about].join(" "));
     for line in wrap(&statuses.join(", "), limits::HELP_COLUMNS - 2) {
         let _ = writeln!(help, "  {line}");
     }
-    help += "\nThe first command to try, without any account: skills-runner demo\n";
+    help += "\nTo try it without an account: skills-runner demo\n";
     help
 }
 
-/// What a setting does, and its default.
+/// The description of a setting, with its default.
 pub(crate) fn meaning(row: &Setting) -> String {
     match row.default {
         "" => row.about.to_string(),
@@ -63,7 +66,7 @@ pub(crate) fn meaning(row: &Setting) -> String {
     }
 }
 
-/// A table of two columns; what does not fit into a line goes on below.
+/// Adds a table of two columns; the second is wrapped.
 fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, String)>) {
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
@@ -78,7 +81,8 @@ fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, S
     }
 }
 
-/// Lines of whole words, each at most `room` characters if its words are.
+/// Breaks a text between words into lines of at most `room` characters; longer words
+/// are not split.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut start, mut end, mut width) = (0, 0, 0);
@@ -100,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_help_fits_a_terminal() {
+    fn help_fits_its_width() {
         for line in text().lines() {
             assert!(line.chars().count() <= limits::HELP_COLUMNS, "{line}");
         }

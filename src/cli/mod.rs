@@ -1,4 +1,4 @@
-//! The command line: what was typed, done, and its exit status.
+//! The command line front end: runs the parsed command and returns its exit status.
 
 use std::ffi::OsString;
 
@@ -6,7 +6,7 @@ use crate::cli::args::{CommandLine, usage};
 use crate::cli::table::Command;
 use crate::config::ConfigNeeds;
 use crate::error::{Error, ErrorKind, Result};
-use crate::world::output::{Format, Output, Verbosity, print_alone};
+use crate::world::output::{Format, Output, Verbosity, print_standalone};
 use crate::world::signal::Signal;
 
 pub(crate) mod args;
@@ -33,7 +33,7 @@ mod values;
 pub use args::{Invocation, parse};
 pub use setup::Startup;
 
-/// How the program is to end.
+/// How the program should exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitOutcome {
     /// With this exit status.
@@ -51,38 +51,38 @@ impl From<&Error> for ExitOutcome {
     }
 }
 
-/// Does what the arguments ask for, and tells what is wrong with them.
-pub fn run(request: Result<Invocation>, start: &Startup) -> ExitOutcome {
-    let color = setup::wants_color(&start.environment);
-    let interrupt = &start.interrupt;
+/// Runs the command, or reports why the arguments are invalid.
+pub fn run(request: Result<Invocation>, startup: &Startup) -> ExitOutcome {
+    let color = setup::wants_color(&startup.environment);
+    let interrupt = &startup.interrupt;
     let output = |format, verbosity| Output::new(format, verbosity, color, interrupt.clone());
     let text = match request {
-        Ok(Invocation::Run(typed)) => {
-            let mut output = output(format(&typed), typed.verbosity);
-            let result = dispatch(*typed, start, &mut output);
-            // A signal that came too late to stop anything still ends a shell's loop.
+        Ok(Invocation::Run(args)) => {
+            let mut output = output(stdout_format(&args), args.verbosity);
+            let result = check_and_dispatch(*args, startup, &mut output);
+            // A signal that arrived too late to stop anything must still end a shell's loop.
             let result = result.and_then(|status| match interrupt.pending() {
                 Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
                 _ => Ok(status),
             });
-            return end(result, output);
+            return finish(result, output);
         }
         Err(error) => Err(error),
         Ok(Invocation::Help) => Ok(help::text()),
         Ok(Invocation::Generate(write)) => Ok(write()),
         Ok(Invocation::Version) => Ok(help::VERSION.to_string()),
     };
-    match text.and_then(|text| print_alone(&text)) {
+    match text.and_then(|text| print_standalone(&text)) {
         Ok(()) => ExitOutcome::Status(0),
-        Err(error) => end(Err(error), output(Format::Text, Verbosity::Normal)),
+        Err(error) => finish(Err(error), output(Format::Text, Verbosity::Normal)),
     }
 }
 
-/// What standard output carries: only answers have formats.
-fn format(typed: &CommandLine) -> Format {
-    match typed.command {
-        Command::Ask | Command::Chat if typed.dry_run => Format::Text,
-        Command::Ask | Command::Chat | Command::Demo => typed.format,
+/// The format of standard output; `--output` applies only to answers.
+fn stdout_format(args: &CommandLine) -> Format {
+    match args.command {
+        Command::Question | Command::Chat if args.dry_run => Format::Text,
+        Command::Question | Command::Chat | Command::Demo => args.format,
         Command::Tool
         | Command::Doctor
         | Command::Facts
@@ -92,28 +92,28 @@ fn format(typed: &CommandLine) -> Format {
     }
 }
 
-/// Tells what went wrong, and makes the result the last thing that is written.
-fn end(result: Result<u8>, mut output: Output) -> ExitOutcome {
-    // An answer that could not be written is a failure of its own, and so is a log.
+/// Reports an error and writes the result record, always last.
+fn finish(result: Result<u8>, mut output: Output) -> ExitOutcome {
+    // If the answer or the log could not be written, the run failed.
     let result = match result {
-        Err(error) if !is_for_want_of_a_reader(&error, &output) => Err(error),
+        Err(error) if !is_reader_gone(&error, &output) => Err(error),
         other => {
             let status = *other.as_ref().unwrap_or(&0);
-            output.settle(status).and(other)
+            output.finish_log(status).and(other)
         }
     };
     let ending = match result {
         Ok(status) => {
-            output.complete(status);
+            output.finish_run(status);
             ExitOutcome::Status(status)
         }
-        Err(error) if is_for_want_of_a_reader(&error, &output) => ExitOutcome::Status(0),
+        Err(error) if is_reader_gone(&error, &output) => ExitOutcome::Status(0),
         Err(error) => {
             output.end_turn(Some(&error));
             ExitOutcome::from(&error)
         }
     };
-    match (ending, output.outcome()) {
+    match (ending, output.take_write_error()) {
         (_, Ok(())) => ending,
         (_, Err(error)) => {
             output.error(&error);
@@ -125,45 +125,45 @@ fn end(result: Result<u8>, mut output: Output) -> ExitOutcome {
     }
 }
 
-/// Whether the run stopped because standard output cannot be written any more,
-/// or failed on the way there: a reader that went away is no failure.
-fn is_for_want_of_a_reader(error: &Error, output: &Output) -> bool {
+/// Whether the run stopped because the reader of standard output closed it. That is not a
+/// failure.
+fn is_reader_gone(error: &Error, output: &Output) -> bool {
     match error.kind() {
         ErrorKind::Interrupted(signal) => Signal(signal) == Signal::PIPE,
-        _ => output.is_unread(),
+        _ => output.is_reader_gone(),
     }
 }
 
-fn dispatch(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
-    if typed.fix && typed.command != Command::Skills {
-        return Err(usage("--fix belongs to `skills check`"));
+fn check_and_dispatch(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
+    if args.fix && args.command != Command::Skills {
+        return Err(usage("--fix works only with `skills check`"));
     }
-    if typed.skills_as_tools && typed.command != Command::Mcp {
-        return Err(usage("--skills-as-tools belongs to `mcp`"));
+    if args.skills_as_tools && args.command != Command::Mcp {
+        return Err(usage("--skills-as-tools works only with `mcp`"));
     }
-    if typed.dry_run && !matches!(typed.command, Command::Ask | Command::Chat) {
-        return Err(usage("--dry-run shows the request of a question; it holds back nothing else"));
+    if args.dry_run && !matches!(args.command, Command::Question | Command::Chat) {
+        return Err(usage("--dry-run works only with a question or chat"));
     }
-    if !typed.attach.is_empty() && !matches!(typed.command, Command::Ask | Command::Chat) {
-        return Err(usage("--attach goes with a question, or with chat"));
+    if !args.attach.is_empty() && !matches!(args.command, Command::Question | Command::Chat) {
+        return Err(usage("--attach works only with a question or chat"));
     }
-    session_handle::check(&typed)?;
+    session_handle::check_options(&args)?;
     if matches!(
-        typed.command,
+        args.command,
         Command::Doctor | Command::Facts | Command::Sessions | Command::Skills
     ) {
-        for (name, is_typed) in [("--log", typed.log.is_some()), ("--confirm", typed.confirm)] {
+        for (name, is_typed) in [("--log", args.log.is_some()), ("--confirm", args.confirm)] {
             if is_typed {
                 return Err(usage(format!(
-                    "{name} belongs to what runs tools: a question, chat, demo, tool"
+                    "{name} works only where tools can run: with a question, chat, demo or tool"
                 )));
             }
         }
     }
-    // With `--json` a failure is an object too, but for wrong usage: nobody has asked yet.
-    let is_json = typed.format != Format::Text;
-    let has_object = matches!(typed.command, Command::Facts | Command::Sessions | Command::Skills);
-    let result = obey(typed, start, output);
+    // With `--json` an error is printed as an object too, except for wrong usage.
+    let is_json = args.format != Format::Text;
+    let has_object = matches!(args.command, Command::Facts | Command::Sessions | Command::Skills);
+    let result = dispatch(args, startup, output);
     if let Err(error) = &result
         && has_object
         && is_json
@@ -174,36 +174,38 @@ fn dispatch(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<
     result
 }
 
-fn obey(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
-    match typed.command {
-        Command::Ask if !one_shot::is_conversation(&typed) => one_shot::run(typed, start, output),
-        Command::Ask | Command::Chat => chat::run(typed, start, output),
+fn dispatch(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
+    match args.command {
+        Command::Question if !one_shot::is_conversation(&args) => {
+            one_shot::run(args, startup, output)
+        }
+        Command::Question | Command::Chat => chat::run(args, startup, output),
         Command::Doctor => {
-            no_words("doctor", &typed.words)?;
-            doctor::run(typed, start, output)
+            no_words("doctor", &args.words)?;
+            doctor::run(args, startup, output)
         }
-        Command::Facts => facts::run(typed, start, output).map(|()| 0),
-        Command::Sessions => sessions::run(typed, start, output).map(|()| 0),
-        Command::Skills => skills::run(typed, start, output),
+        Command::Facts => facts::run(args, startup, output).map(|()| 0),
+        Command::Sessions => sessions::run(args, startup, output).map(|()| 0),
+        Command::Skills => skills::run(args, startup, output),
         Command::Mcp => {
-            no_words("mcp", &typed.words)?;
-            mcp_server::run(typed, start, output).map(|()| 0)
+            no_words("mcp", &args.words)?;
+            mcp_server::run(args, startup, output).map(|()| 0)
         }
-        Command::Tool => tool::run(typed, start, output),
+        Command::Tool => tool::run(args, startup, output),
         Command::Demo => {
-            no_words("demo", &typed.words)?;
-            let run = setup::Run::new(typed, start, ConfigNeeds::Skills, output)?;
+            no_words("demo", &args.words)?;
+            let run = setup::Run::new(args, startup, ConfigNeeds::Skills, output)?;
             demo::run(run, output)
         }
     }
 }
 
-/// For commands that take no words of their own.
+/// Rejects arguments of a command that takes none.
 fn no_words(command: &str, words: &[OsString]) -> Result<()> {
     if words.is_empty() {
         return Ok(());
     }
-    Err(usage(format!("{command} takes no words")).with_hint(format!(
-        "a prompt that begins with `{command}` comes after --: skills-runner -- {command} …"
+    Err(usage(format!("{command} takes no arguments")).with_hint(format!(
+        "for a prompt that starts with `{command}`: skills-runner -- {command} …"
     )))
 }

@@ -1,83 +1,82 @@
-//! Whether the endpoint lists the configured model, and what helps if not, in
-//! the words that `doctor` and conversations share.
+//! Checks whether the endpoint lists the configured model, with messages that `doctor` and
+//! conversations share.
 
 use crate::config::Endpoint;
 use crate::error::Result;
 use crate::event::EventSink;
 use crate::limits;
-use crate::model::http::{EndpointQuery, ListedModel, ModelListing, ServerKind, find};
+use crate::model::http::{EndpointQuery, ListedModel, ModelListing, ServerKind, find_model};
 use crate::text;
 use crate::world::cancellation::Cancellation;
 
-/// A model that is not listed.
+/// A model that the endpoint does not list.
 #[derive(Debug)]
 pub(super) struct UnlistedModel {
-    /// What was found.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// Its remedy.
     pub fix: String,
-    /// Names like it.
+    /// Similar names in the list.
     pub near: Vec<String>,
-    /// Whose list it is: what Ollama does not list it does not have, elsewhere
-    /// the name may be an alias.
+    /// The kind of server: Ollama lists every model that it has; elsewhere the name may be an
+    /// alias.
     pub server: ServerKind,
 }
 
-/// What is wrong with the endpoint's model, as far as its list tells. An
-/// endpoint that has none tells nothing.
+/// Result of looking up the model in the endpoint's list.
 #[derive(Debug)]
 pub(super) enum ModelLookup {
-    /// The model is there, or nobody can tell.
-    Fine,
-    /// It is not on the list.
+    /// The model is listed, or the endpoint has no list.
+    NoProblem,
+    /// The model is not in the list.
     Unlisted(UnlistedModel),
-    /// Nothing is told, for this reason, though it should be.
+    /// The endpoint did not return its list, for this reason.
     Silent(String),
     /// The credentials were refused.
     Refused(crate::error::Error),
 }
 
-/// Asks the endpoint for its models. An error means that there is no
-/// connection, or that the run is to stop.
-pub(super) fn look(
+/// Requests the list of models. An error means that there is no connection or that the run
+/// must stop.
+pub(super) fn look_up_model(
     endpoint: &Endpoint,
     cancellation: &Cancellation,
     sink: &mut EventSink<'_>,
 ) -> Result<ModelLookup> {
-    let inquiry = EndpointQuery::new(endpoint.clone(), cancellation.clone());
-    let models = match inquiry.models(sink)? {
+    let query = EndpointQuery::new(endpoint.clone(), cancellation.clone());
+    let models = match query.list_models(sink)? {
         ModelListing::Models(models) => models,
         ModelListing::Refused(error) => return Ok(ModelLookup::Refused(error)),
-        ModelListing::Silent(reason) => return Ok(ModelLookup::Silent(reason)),
-        ModelListing::Untold(_) => return Ok(ModelLookup::Fine),
+        ModelListing::NoAnswer(reason) => return Ok(ModelLookup::Silent(reason)),
+        ModelListing::Unavailable(_) => return Ok(ModelLookup::NoProblem),
     };
     let wanted = &endpoint.model;
-    if find(&models, wanted, ServerKind::Other).is_some() {
-        return Ok(ModelLookup::Fine);
+    if find_model(&models, wanted, ServerKind::Other).is_some() {
+        return Ok(ModelLookup::NoProblem);
     }
-    let server = inquiry.server(&models, sink)?;
-    Ok(match find(&models, wanted, server) {
-        Some(_) => ModelLookup::Fine,
-        // An empty list tells nothing, but that of a server that has all it lists.
-        None if models.is_empty() && server == ServerKind::Other => ModelLookup::Fine,
+    let server = query.server_kind(&models, sink)?;
+    Ok(match find_model(&models, wanted, server) {
+        Some(_) => ModelLookup::NoProblem,
+        // An empty list proves nothing, except from a server that lists all its models.
+        None if models.is_empty() && server == ServerKind::Other => ModelLookup::NoProblem,
         None => ModelLookup::Unlisted(UnlistedModel::new(wanted, &models, server)),
     })
 }
 
 impl UnlistedModel {
-    /// The model `wanted`, which is not among these.
+    /// Describes the model `wanted`, which is not among `models`.
     pub(super) fn new(wanted: &str, models: &[ListedModel], server: ServerKind) -> UnlistedModel {
         let count = models.len();
-        let near = text::nearest(wanted, names(models), limits::NEAR_NAMES);
-        let told = if near.is_empty() {
-            let first: Vec<&str> = names(models).take(limits::NEAR_NAMES).collect();
+        let near = text::similar_names(wanted, names(models), limits::SIMILAR_NAMES);
+        let listed_names = if near.is_empty() {
+            let first: Vec<&str> = names(models).take(limits::SIMILAR_NAMES).collect();
             let more = if count > first.len() { ", …" } else { "" };
             match first.as_slice() {
                 [] => String::new(),
-                first => format!("; there are {}{more}", quoted(first)),
+                first => format!("; the endpoint lists {}{more}", quoted(first)),
             }
         } else {
-            format!("; near names: {}", quoted(&near))
+            format!("; similar names: {}", quoted(&near))
         };
         let (message, fix) = if server == ServerKind::Ollama {
             let pull = match near.first() {
@@ -86,14 +85,22 @@ impl UnlistedModel {
                 }
                 None => format!("`ollama pull {wanted}`"),
             };
-            (format!("Ollama does not have `{wanted}`{told}"), pull)
+            (format!("Ollama does not have `{wanted}`{listed_names}"), pull)
         } else {
-            let message = format!("`{wanted}` is not among the {count} models listed{told}");
+            let message = format!(
+                "`{wanted}` is not among the {} listed{listed_names}",
+                text::counted(count, "model")
+            );
             let fix = match (near.as_slice(), count) {
                 ([], 0) => "load a model in the server".to_string(),
-                ([], _) => "set LLM_MODEL_NAME to a name of the list, unless it is an alias".into(),
+                ([], _) => {
+                    "set LLM_MODEL_NAME to a name in the list, unless yours is an alias".into()
+                }
                 (near, _) => {
-                    format!("set LLM_MODEL_NAME to {}, unless it is an alias", quoted(&near[..1]))
+                    format!(
+                        "set LLM_MODEL_NAME to {}, unless yours is an alias",
+                        quoted(&near[..1])
+                    )
                 }
             };
             (message, fix)
@@ -102,7 +109,7 @@ impl UnlistedModel {
     }
 }
 
-/// Ollama takes a name for its latest version; the rest tells names apart.
+/// The names without `:latest`, which Ollama assumes.
 pub(super) fn names(models: &[ListedModel]) -> impl Iterator<Item = &str> {
     let names = models.iter().map(|model| model.name.as_str());
     names.map(|name| name.strip_suffix(":latest").unwrap_or(name))

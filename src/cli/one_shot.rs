@@ -1,4 +1,4 @@
-//! One question, one answer.
+//! One-shot runs: one question, one answer.
 
 use crate::agent::{self, TurnOutcome};
 use crate::cli::args::{CommandLine, usage};
@@ -18,41 +18,40 @@ use crate::world::cancellation::Cancellation;
 use crate::world::input::{StdinError, StdinKind, StdinReader, WholeInput};
 use crate::world::output::Output;
 
-/// Whether nothing is asked and a person sits there: then a conversation begins.
-pub(super) fn is_conversation(typed: &CommandLine) -> bool {
-    let is_terminal =
-        || StdinReader::open().is_ok_and(|input| input.source() == StdinKind::Terminal);
-    typed.words.is_empty() && typed.stdin && is_terminal()
+/// Whether to start a conversation: there is no prompt, and standard input is a terminal.
+pub(super) fn is_conversation(args: &CommandLine) -> bool {
+    let is_terminal = || StdinReader::open().is_ok_and(|input| input.kind() == StdinKind::Terminal);
+    args.words.is_empty() && args.stdin && is_terminal()
 }
 
-/// Asks, and prints the answer.
-pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
+/// Sends the question and prints the answer.
+pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
     let mut input = StdinReader::open().ok();
-    // Wrong usage is told before anything else, wrong settings before waiting for input.
-    if typed.words.is_empty() && (!typed.stdin || input.is_none()) {
-        return Err(no_prompt());
+    // Report wrong usage first, then invalid settings, and only then wait for input.
+    if args.words.is_empty() && (!args.stdin || input.is_none()) {
+        return Err(missing_prompt());
     }
-    let mut run = Run::with_skills(typed, start, ConfigNeeds::Endpoint, output)?;
-    let model = model(&run)?;
-    output.name_model(model.name());
-    let mut attached = Attachments::typed(&run)?;
-    let prompt = prompt(&run, input.as_mut(), output)?;
-    let prompt = attached.go_with(UserMessage::from(prompt));
-    output.begin_question(&prompt.told());
-    let kept = SessionHandle::open(&mut run, model.name(), false, output)?;
-    let (instructions, tools) = run.equip(output);
-    let mut conversation = kept.conversation(&instructions);
+    let mut run = Run::with_skills(args, startup, ConfigNeeds::Endpoint, output)?;
+    let model = new_model(&run)?;
+    output.set_model(model.name());
+    let mut attached = Attachments::from_options(&run)?;
+    let prompt = read_prompt(&run, input.as_mut(), output)?;
+    let prompt = attached.move_into(UserMessage::from(prompt));
+    output.record_question(&prompt.to_text());
+    let handle = SessionHandle::open(&mut run, model.name(), false, output)?;
+    let (system_prompt, tools) = run.prepare_model_input(output);
+    let mut conversation = handle.into_conversation(&system_prompt);
     conversation.add_question(prompt);
-    if run.typed.dry_run {
-        preview(&conversation, &model, &tools, output)?;
+    if run.args.dry_run {
+        print_request(&conversation, &model, &tools, output)?;
     } else {
-        answer(&mut conversation, &model, &tools, &run, output)?;
+        run_turn(&mut conversation, &model, &tools, &run, output)?;
     }
     Ok(0)
 }
 
-/// `--dry-run`: the first request, as JSON, instead of its answer.
-pub(super) fn preview(
+/// `--dry-run`: prints the first request as JSON instead of sending it.
+pub(super) fn print_request(
     conversation: &Conversation,
     model: &HttpModel,
     tools: &Tools<'_>,
@@ -65,15 +64,15 @@ pub(super) fn preview(
     Ok(())
 }
 
-/// The model behind the configured endpoint.
-pub(super) fn model(run: &Run) -> Result<HttpModel> {
+/// The model of the configured endpoint.
+pub(super) fn new_model(run: &Run) -> Result<HttpModel> {
     let endpoint = run.config.endpoint()?;
-    Ok(HttpModel::new(endpoint, run.typed.stream, run.cancellation.clone()))
+    Ok(HttpModel::new(endpoint, run.args.stream, run.cancellation.clone()))
 }
 
-/// The conversation's question, with its answer printed. That it is asked has
-/// been told before the start.
-pub(super) fn answer(
+/// Runs the turn for the conversation's question and prints the answer. The caller has reported
+/// the question to `output`.
+pub(super) fn run_turn(
     conversation: &mut Conversation,
     model: &dyn Model,
     tools: &Tools<'_>,
@@ -82,19 +81,19 @@ pub(super) fn answer(
 ) -> Result<()> {
     let mut stats = RunStats::default();
     let turn =
-        agent::run_turn(conversation, model, tools, &run.bounds(), &mut stats, &mut |event| {
+        agent::run_turn(conversation, model, tools, &run.turn_limits(), &mut stats, &mut |event| {
             output.show(&event);
         });
-    output.spend(stats);
+    output.set_stats(stats);
     if let Err(error) = &turn {
-        session_handle::settle(conversation, error, "");
+        session_handle::settle_failed_turn(conversation, error, "");
     }
-    session_handle::tell_fault(conversation, output);
-    finish(&turn?, conversation.answer_text(), output)
+    session_handle::report_save_errors(conversation, output);
+    print_answer(&turn?, conversation.answer_text(), output)
 }
 
-/// Prints the end of an answer; one that is not whole is an error after it.
-pub(super) fn finish(answer: &TurnOutcome, text: &str, output: &mut Output) -> Result<()> {
+/// Prints the answer; returns an error afterwards if it is incomplete.
+pub(super) fn print_answer(answer: &TurnOutcome, text: &str, output: &mut Output) -> Result<()> {
     output.answer(text);
     if let Some(cause) = &answer.cause {
         let message = cause.message().replacen("an answer", "the whole answer", 1);
@@ -104,26 +103,26 @@ pub(super) fn finish(answer: &TurnOutcome, text: &str, output: &mut Output) -> R
             None => error,
         });
     }
-    match shortfall(answer.finish) {
+    match incomplete_error(answer.finish) {
         Some(error) => Err(error),
         None => Ok(()),
     }
 }
 
-/// Why an answer that ended so is not whole.
-pub(super) fn shortfall(finish: FinishReason) -> Option<Error> {
+/// The error for an answer that is incomplete because of its finish reason.
+pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
     let (cause, hint) = match finish {
         FinishReason::Complete => return None,
         FinishReason::Length => (
-            "the model reached its limit of tokens",
-            "ask for a shorter answer, or raise the server's limit",
+            "the model reached its token limit",
+            "request a shorter answer, or raise the server's limit",
         ),
-        FinishReason::Cut => ("the connection ended before the reply did", "ask again"),
+        FinishReason::Cut => ("the connection closed before the end of the reply", "try again"),
         FinishReason::Filtered => {
-            ("the endpoint's content filter stepped in", "ask in other words")
+            ("the content filter of the endpoint blocked it", "rephrase the question")
         }
         FinishReason::UnparsedCall => (
-            "the model called a tool, but the server handed the call on as text",
+            "the model called a tool, but the server returned the call as text",
             "the server needs a parser for this model's calls: vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja",
         ),
     };
@@ -135,24 +134,28 @@ pub(super) fn shortfall(finish: FinishReason) -> Option<Error> {
     Some(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
 }
 
-/// The words of the command line and what stands on standard input.
-fn prompt(run: &Run, input: Option<&mut StdinReader>, output: &mut Output) -> Result<String> {
-    let words = words(&run.typed.words)?;
-    let input = input.filter(|_| run.typed.stdin);
+/// The prompt: the words of the command line and the text of standard input.
+fn read_prompt(run: &Run, input: Option<&mut StdinReader>, output: &mut Output) -> Result<String> {
+    let words = joined_words(&run.args.words)?;
+    let input = input.filter(|_| run.args.stdin);
     if words == "-" {
-        let input = input.ok_or_else(no_prompt)?;
-        return not_empty(read(input, None, &run.cancellation, output)?.unwrap_or_default());
+        let input = input.ok_or_else(missing_prompt)?;
+        return require_prompt(
+            read_stdin(input, None, &run.cancellation, output)?.unwrap_or_default(),
+        );
     }
     if words.trim().is_empty() {
-        let input = input.ok_or_else(no_prompt)?;
-        return not_empty(read(input, None, &run.cancellation, output)?.unwrap_or_default());
+        let input = input.ok_or_else(missing_prompt)?;
+        return require_prompt(
+            read_stdin(input, None, &run.cancellation, output)?.unwrap_or_default(),
+        );
     }
     let added = match input {
-        Some(input) => match input.source() {
+        Some(input) => match input.kind() {
             StdinKind::Terminal | StdinKind::Nothing => None,
-            StdinKind::File => read(input, None, &run.cancellation, output)?,
+            StdinKind::File => read_stdin(input, None, &run.cancellation, output)?,
             StdinKind::Stream => {
-                read(input, Some(limits::STDIN_PATIENCE), &run.cancellation, output)?
+                read_stdin(input, Some(limits::STDIN_FIRST_BYTE), &run.cancellation, output)?
             }
         },
         None => None,
@@ -166,23 +169,23 @@ fn prompt(run: &Run, input: Option<&mut StdinReader>, output: &mut Output) -> Re
     })
 }
 
-/// The words as one text.
-pub(super) fn words(words: &[std::ffi::OsString]) -> Result<String> {
+/// The words joined into one text.
+pub(super) fn joined_words(words: &[std::ffi::OsString]) -> Result<String> {
     let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
     Ok(words.ok_or_else(|| usage("the prompt is not UTF-8 text"))?.join(" "))
 }
 
-fn read(
+fn read_stdin(
     input: &mut StdinReader,
-    first: Option<std::time::Duration>,
+    first_byte_timeout: Option<std::time::Duration>,
     cancellation: &Cancellation,
     output: &mut Output,
 ) -> Result<Option<String>> {
-    match input.read_to_end(limits::STDIN_BYTES, first, cancellation) {
+    match input.read_to_end(limits::STDIN_BYTES, first_byte_timeout, cancellation) {
         Ok(WholeInput::Bytes(bytes)) => Ok(Some(match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
-                output.warn("standard input is not UTF-8 text: what is not is replaced");
+                output.warn("standard input is not valid UTF-8: invalid bytes are replaced");
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             }
         })),
@@ -201,12 +204,12 @@ fn read(
     }
 }
 
-fn not_empty(prompt: String) -> Result<String> {
-    if prompt.trim().is_empty() { Err(no_prompt()) } else { Ok(prompt) }
+fn require_prompt(prompt: String) -> Result<String> {
+    if prompt.trim().is_empty() { Err(missing_prompt()) } else { Ok(prompt) }
 }
 
-/// Wrong usage: nothing is asked. What is attached asks nothing.
-pub(super) fn no_prompt() -> Error {
+/// The error for a missing prompt. An attachment alone is not a prompt.
+pub(super) fn missing_prompt() -> Error {
     usage("there is no prompt")
         .with_hint("skills-runner \"your question\", or: echo \"your question\" | skills-runner")
 }

@@ -1,4 +1,4 @@
-//! The session of a run: found, opened, told of, and handed to its conversation.
+//! The session of a run: selects it by the options, opens it and restores its conversation.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,87 +11,93 @@ use crate::config::Config;
 use crate::context::plan;
 use crate::conversation::{Conversation, SavedConversation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::session::{RestoredSession, Session, SessionHeader, Sessions, SharedSession, age};
+use crate::session::{
+    RestoredSession, Session, SessionHeader, Sessions, SharedSession, format_age,
+};
 use crate::text::counted;
 use crate::world::output::Output;
 
-/// What a conversation is kept in, and what it goes on from.
+/// The session that saves a conversation, and the messages that it continues.
 #[derive(Debug, Default)]
 pub(super) struct SessionHandle {
-    /// What keeps it; `None`: nothing does.
+    /// The session; `None`: the conversation is not saved.
     pub session: Option<SharedSession>,
     restored: Option<RestoredSession>,
     last_activity: Option<SystemTime>,
 }
 
-/// Wrong usage, where the options of a session do not belong.
-pub(super) fn check(typed: &CommandLine) -> Result<()> {
-    let asks = matches!(typed.command, Command::Ask | Command::Chat);
-    for (name, is_typed) in [("--session", typed.session.is_some()), ("--continue", typed.goes_on)]
+/// Rejects session options of commands without a conversation, and two at a time.
+pub(super) fn check_options(args: &CommandLine) -> Result<()> {
+    let asks = matches!(args.command, Command::Question | Command::Chat);
+    for (name, is_typed) in
+        [("--session", args.session.is_some()), ("--continue", args.continue_latest)]
     {
         if is_typed && !asks {
-            return Err(usage(format!("{name} belongs to a question or to chat")));
+            return Err(usage(format!("{name} works only with a question or chat")));
         }
     }
-    if typed.session.is_some() && typed.goes_on {
-        return Err(usage("--session and --continue name two conversations")
-            .with_hint("--session NAME alone goes on with that one, too"));
+    if args.session.is_some() && args.continue_latest {
+        return Err(usage("--session and --continue cannot be used together")
+            .with_hint("--session NAME alone continues that session"));
     }
     Ok(())
 }
 
 /// The folder of sessions.
-pub(super) fn sessions(config: &Config) -> Result<Sessions> {
+pub(super) fn sessions_folder(config: &Config) -> Result<Sessions> {
     match &config.storage.sessions {
         Some(folder) => Ok(Sessions::new(folder, &config.secrets)),
         None => Err(Error::new(
             ErrorKind::Config,
-            "failed to find the sessions: there is no home to keep them in",
+            "failed to find the sessions folder: there is no home folder",
         )
-        .with_hint("SESSIONS_PATH names a folder for them")),
+        .with_hint("set SESSIONS_PATH to a folder for sessions")),
     }
 }
 
-/// Tells once that a conversation is not saved any more.
-pub(super) fn tell_fault(conversation: &mut Conversation, output: &mut Output) {
+/// Reports once that a conversation can no longer be saved.
+pub(super) fn report_save_errors(conversation: &mut Conversation, output: &mut Output) {
     if let Some(warning) = conversation.take_warning() {
         output.warn(&warning);
     }
-    if let Some(fault) = conversation.take_fault() {
-        output.warn(&fault.to_string());
+    if let Some(error) = conversation.take_journal_error() {
+        output.warn(&error.to_string());
     }
-    if !conversation.is_kept() {
-        output.name_session(None);
+    if !conversation.has_journal() {
+        output.set_session(None);
     }
 }
 
-/// Leaves a turn that this error has ended as the next run is to find it: what was
-/// interrupted stays, with what was `said` of an answer; what failed is replaced by
-/// the next question.
-pub(super) fn settle(conversation: &mut Conversation, error: &Error, said: &str) {
+/// Settles a turn that ended with this error: an interrupted turn stays, with the part of the
+/// answer that was received; a failed question is replaced by the next one.
+pub(super) fn settle_failed_turn(
+    conversation: &mut Conversation,
+    error: &Error,
+    partial_answer: &str,
+) {
     match error.kind() {
-        ErrorKind::Interrupted(_) => conversation.close(said),
-        // The time was over, or the steps were.
+        ErrorKind::Interrupted(_) => conversation.close_turn(partial_answer),
+        // The time or step limit: the turn stays open.
         ErrorKind::Limit => {}
-        _ => conversation.note_failure(),
+        _ => conversation.record_failed_request(),
     }
 }
 
 impl SessionHandle {
-    /// Opens what the options name. A conversation that is `automatic` saves
-    /// itself under a name of its own. `--dry-run` only reads.
+    /// Opens the session that the options name. An `automatic` one gets a generated name.
+    /// `--dry-run` only reads.
     pub(super) fn open(
         run: &mut Run,
         model: &str,
         automatic: bool,
         output: &mut Output,
     ) -> Result<SessionHandle> {
-        let is_named = run.typed.session.is_some() || run.typed.goes_on;
-        if !is_named && (!automatic || run.typed.dry_run) {
+        let is_named = run.args.session.is_some() || run.args.continue_latest;
+        if !is_named && (!automatic || run.args.dry_run) {
             return Ok(SessionHandle::default());
         }
-        let header = header(run, model);
-        let sessions = match sessions(&run.config) {
+        let header = new_header(run, model);
+        let sessions = match sessions_folder(&run.config) {
             Err(error) if is_named => return Err(error),
             Err(error) => {
                 output.note(&format!("the conversation is not saved: {}", error.message()));
@@ -99,23 +105,23 @@ impl SessionHandle {
             }
             Ok(sessions) => sessions,
         };
-        let (name, last_activity) = match &run.typed.session {
+        let (name, last_activity) = match &run.args.session {
             Some(name) => {
-                let all = sessions.all().unwrap_or_default();
+                let all = sessions.list().unwrap_or_default();
                 let found = all.iter().find(|found| found.name == *name);
-                (name.clone(), found.map(|found| found.changed))
+                (name.clone(), found.map(|found| found.modified))
             }
-            None if run.typed.goes_on => match sessions.latest(&header.folder)? {
-                Some(found) => (found.name, Some(found.changed)),
+            None if run.args.continue_latest => match sessions.latest(&header.folder)? {
+                Some(found) => (found.name, Some(found.modified)),
                 None => return Err(nothing_to_continue(&header.folder)),
             },
             None => {
-                let kept = sessions.automatic(header)?;
-                return Ok(SessionHandle::of(kept, run, output));
+                let handle = sessions.new_automatic(header)?;
+                return Ok(SessionHandle::from_session(handle, run, output));
             }
         };
-        if run.typed.dry_run {
-            let restored = if sessions.has(&name) { sessions.read(&name)? } else { None };
+        if run.args.dry_run {
+            let restored = if sessions.exists(&name) { sessions.read(&name)? } else { None };
             return Ok(SessionHandle { restored, last_activity, session: None });
         }
         let opened = sessions.open(&name, header)?;
@@ -123,70 +129,70 @@ impl SessionHandle {
             output.warn(warning);
         }
         if let Some(restored) = &opened.restored {
-            let age = last_activity.map_or_else(String::new, |time| format!(", {} old", age(time)));
+            let age = last_activity
+                .map_or_else(String::new, |time| format!(", {} old", format_age(time)));
             let messages = counted(restored.messages.len(), "message");
-            let told = format!("going on with session `{name}`{age}, {messages}");
-            // Nothing new to who named it.
-            match run.typed.session {
-                Some(_) => output.note(&told),
-                None => output.say(&told),
+            let message = format!("continuing session `{name}`{age}, {messages}");
+            // The user who named the session knows which one it is.
+            match run.args.session {
+                Some(_) => output.note(&message),
+                None => output.note_always(&message),
             }
         }
-        let kept = match opened.session {
-            Some(session) => SessionHandle::of(session, run, output),
+        let handle = match opened.session {
+            Some(session) => SessionHandle::from_session(session, run, output),
             None => SessionHandle::default(),
         };
-        Ok(SessionHandle { restored: opened.restored, last_activity, ..kept })
+        Ok(SessionHandle { restored: opened.restored, last_activity, ..handle })
     }
 
-    fn of(session: Session, run: &mut Run, output: &mut Output) -> SessionHandle {
-        output.name_session(Some(session.name()));
-        run.source = session.name().to_string();
+    fn from_session(session: Session, run: &mut Run, output: &mut Output) -> SessionHandle {
+        output.set_session(Some(session.name()));
+        run.conversation_name = session.name().to_string();
         SessionHandle { session: Some(Rc::new(RefCell::new(session))), ..SessionHandle::default() }
     }
 
-    /// The conversation, under these instructions. What a killed run has left
-    /// open in it is closed.
-    pub(super) fn conversation(self, instructions: &str) -> Conversation {
+    /// The conversation with this system prompt. Calls that a killed run left open are closed.
+    pub(super) fn into_conversation(self, system_prompt: &str) -> Conversation {
         let header = match (&self.restored, &self.session) {
             (Some(restored), _) => Some(restored.header.clone()),
             (None, Some(session)) => Some(session.borrow().header().clone()),
             (None, None) => None,
         };
-        let is_mended = self.restored.as_ref().is_some_and(|past| past.is_mended);
+        let is_repaired = self.restored.as_ref().is_some_and(|past| past.is_repaired);
         let has_failed = self.restored.as_ref().is_some_and(|past| past.has_failed);
         let messages = self.restored.map(|past| past.messages);
         let mut conversation = match header {
             Some(header) => {
                 let past = SavedConversation {
                     id: header.id,
-                    summarized: plan::summarized(messages.as_deref().unwrap_or_default()),
+                    summarized: plan::count_summarized(messages.as_deref().unwrap_or_default()),
                     messages: messages.unwrap_or_default(),
                     started: header.created,
                     last_activity: self.last_activity.unwrap_or(header.created),
                 };
-                Conversation::resumed(instructions, past)
+                Conversation::from_saved(system_prompt, past)
             }
-            None => Conversation::new(instructions),
+            None => Conversation::new(system_prompt),
         };
         if let Some(session) = self.session {
-            conversation.keep_in(Box::new(session));
+            conversation.set_journal(Box::new(session));
         }
-        if is_mended {
-            conversation.note_all();
+        if is_repaired {
+            conversation.record_all();
         }
         conversation.abandon_calls("interrupted: the program was ended");
         if !has_failed {
-            conversation.close("");
+            conversation.close_turn("");
         }
         conversation
     }
 }
 
-/// What a session that begins now says of itself.
-pub(super) fn header(run: &Run, model: &str) -> SessionHeader {
+/// The header of a session that starts now.
+pub(super) fn new_header(run: &Run, model: &str) -> SessionHeader {
     SessionHeader {
-        id: run.source.clone(),
+        id: run.conversation_name.clone(),
         folder: run.folder.to_string_lossy().into_owned(),
         model: model.to_string(),
         created: SystemTime::now(),
@@ -195,8 +201,8 @@ pub(super) fn header(run: &Run, model: &str) -> SessionHeader {
 }
 
 fn nothing_to_continue(folder: &str) -> Error {
-    let message = format!("failed to continue: no saved conversation was begun in `{folder}`");
+    let message = format!("failed to continue: there is no saved conversation of `{folder}`");
     Error::new(ErrorKind::Io, message).with_hint(
-        "`skills-runner sessions list` gives those of all folders; --session NAME begins one",
+        "`skills-runner sessions list` lists those of all folders; --session NAME starts one",
     )
 }

@@ -1,4 +1,5 @@
-//! From what was typed to a configuration, and a run's parts.
+//! Builds a run: reads the settings, and prepares the configuration, skills, system prompt and
+//! tools that commands share.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,18 +10,18 @@ use std::time::{Duration, Instant};
 
 use crate::agent::TurnLimits;
 use crate::cli::args::{CommandLine, usage};
-use crate::cli::env_files::{report_faults, settings, without_files};
+use crate::cli::env_files::{read_settings, report_skipped_lines, settings_without_files};
 use crate::cli::table::Command;
 use crate::config::{Config, ConfigNeeds};
 use crate::error::Result;
-use crate::instructions::{self, PromptParts, SystemPromptOverride};
 use crate::limits;
 use crate::memory::Memory;
 use crate::secret::HiddenValues;
 use crate::settings::{SKILLS_FOLDER_PATH, Settings};
 use crate::skills::python::Interpreter;
 use crate::skills::{Catalogue, Problem, Skills};
-use crate::text::{self, quoted};
+use crate::system_prompt::{self, PromptParts, SystemPromptOverride};
+use crate::text::{self, shell_quoted};
 use crate::tools::{Consent, ToolContext, Tools};
 use crate::world::cancellation::Cancellation;
 use crate::world::files;
@@ -29,283 +30,282 @@ use crate::world::output::{Output, RunEnvironment};
 use crate::world::random;
 use crate::world::signal::Interrupt;
 
-/// What the program was started with.
+/// The environment that the program was started in.
 pub struct Startup {
     /// The process environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// The working directory, absolute.
+    /// The working folder, absolute.
     pub folder: PathBuf,
-    /// Signals that ask to stop.
+    /// Signals that request a stop.
     pub interrupt: Interrupt,
-    /// Takes credentials out of the environment of the process itself:
-    /// [`hardening::forget`](crate::world::hardening::forget). Nothing, where that
-    /// environment belongs to somebody else.
-    pub forget: fn(IsSecret<'_>),
-    /// The program's own file, if it can be told.
-    pub program: fn() -> Option<PathBuf>,
+    /// Removes credentials from the environment of the process itself. A library that runs in
+    /// another program passes a function that does nothing.
+    pub erase_credentials: fn(IsSecret<'_>),
+    /// Returns the path of the program's own file, if known.
+    pub program_path: fn() -> Option<PathBuf>,
 }
 
-/// In the root folder, with no environment and no signals: for what needs none.
+/// Starts in the root folder, without environment variables and signals.
 impl Default for Startup {
     fn default() -> Startup {
         Startup {
             environment: Vec::new(),
             folder: "/".into(),
             interrupt: Interrupt::never(),
-            forget: |_| {},
-            program: || None,
+            erase_credentials: |_| {},
+            program_path: || None,
         }
     }
 }
 
 impl fmt::Debug for Startup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Start")
+        f.debug_struct("Startup")
             .field("environment", &HiddenValues(&self.environment))
             .field("folder", &self.folder)
             .finish_non_exhaustive()
     }
 }
 
-/// A configured run: everything that commands share.
+/// A configured run: the parts that commands share.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// What was typed.
-    pub typed: CommandLine,
-    /// What it means, with the settings.
+    /// The command line.
+    pub args: CommandLine,
+    /// The configuration from command line and settings.
     pub config: Config,
     /// The skills.
     pub skills: Skills,
-    /// Whether the user named their folders.
-    pub names_folders: bool,
-    /// The user's folder.
+    /// Whether the user named the skills folders.
+    pub has_named_folders: bool,
+    /// The working folder.
     pub folder: PathBuf,
-    /// What `~` means.
+    /// The folder that `~` stands for.
     pub home: PathBuf,
-    /// What stands in the place of the built-in instructions.
-    pub given: SystemPromptOverride,
-    /// What the run's conversation is called where something of it is kept: its
-    /// session's name, or else its id.
-    pub source: String,
+    /// The text that replaces the built-in system prompt.
+    pub prompt_override: SystemPromptOverride,
+    /// The name of the conversation in sessions, facts and notes: the session's name, or an id.
+    pub conversation_name: String,
     /// Signals and the deadline.
     pub cancellation: Cancellation,
 }
 
-/// A run as far as it is configured, and what is wrong with that.
+/// A run that may be configured incompletely, with all problems.
 #[derive(Debug)]
 pub(super) struct ExaminedRun {
-    /// The run; it has an endpoint to ask only if there is no problem.
+    /// The run. Its endpoint can be used only if there are no problems.
     pub run: Run,
-    /// Every problem, in the words that commands fail with.
+    /// Every problem, with the message of a command that fails because of it.
     pub problems: Vec<String>,
-    /// Where each value came from.
+    /// The settings, with the source of each value.
     pub settings: Settings,
 }
 
-/// Tells a log, and whoever reads records, that the run begins.
-pub(super) fn start_log(catalogue: &Catalogue, output: &mut Output) {
+/// Writes the start record to the log and to JSON lines output.
+pub(super) fn record_start(catalogue: &Catalogue, output: &mut Output) {
     let names = catalogue.usable().map(|skill| skill.name.as_str());
-    output.start(&names.collect::<Vec<_>>());
+    output.record_start(&names.collect::<Vec<_>>());
 }
 
 impl Run {
-    /// Reads the settings and makes sense of them.
+    /// Reads the settings and builds the run.
     pub(super) fn new(
-        typed: CommandLine,
-        start: &Startup,
+        args: CommandLine,
+        startup: &Startup,
         needs: ConfigNeeds,
         output: &mut Output,
     ) -> Result<Run> {
-        let cancellation = cancellation(&typed, start);
-        let settings = settings(&typed, start, &cancellation)?;
-        report_faults(&settings, output);
-        let config = Config::resolve(&settings, &start.folder, needs)?;
-        output.hide(config.secrets.clone());
+        let cancellation = cancellation(&args, startup);
+        let settings = read_settings(&args, startup, &cancellation)?;
+        report_skipped_lines(&settings, output);
+        let config = Config::resolve(&settings, &startup.folder, needs)?;
+        output.set_secrets(config.secrets.clone());
         for warning in &config.warnings {
             output.warn(warning);
         }
-        let mut run = Run::of(typed, start, config, &settings, cancellation);
-        output.end_at(run.cancellation.deadline);
-        // Before a question is waited for.
-        if matches!(run.typed.command, Command::Ask | Command::Chat) {
-            run.given = run.read_given()?;
+        let mut run = Run::assemble(args, startup, config, &settings, cancellation);
+        output.set_deadline(run.cancellation.deadline);
+        // Before waiting for a question.
+        if matches!(run.args.command, Command::Question | Command::Chat) {
+            run.prompt_override = run.read_prompt_override()?;
         }
-        if let Some(log) = &run.typed.log
-            && !run.typed.dry_run
+        if let Some(log) = &run.args.log
+            && !run.args.dry_run
         {
             if log.is_empty() {
                 return Err(usage("failed to open the log ``: the name is empty"));
             }
-            let path = settings.path(log, &start.folder);
-            output.log_to(&path, run.circumstances(), start.interrupt.clone())?;
+            let path = settings.path(log, &startup.folder);
+            output.open_log(&path, run.log_environment(), startup.interrupt.clone())?;
         }
         Ok(run)
     }
 
-    /// The same with everything that is wrong beside it, and nothing said.
-    pub(super) fn examine(typed: CommandLine, start: &Startup, output: &mut Output) -> ExaminedRun {
-        let cancellation = cancellation(&typed, start);
-        let (settings, unread) = match settings(&typed, start, &cancellation) {
+    /// Like `new`, but collects all problems instead of failing or printing.
+    pub(super) fn examine(
+        args: CommandLine,
+        startup: &Startup,
+        output: &mut Output,
+    ) -> ExaminedRun {
+        let cancellation = cancellation(&args, startup);
+        let (settings, unread) = match read_settings(&args, startup, &cancellation) {
             Ok(settings) => (settings, None),
             Err(error) => {
-                // An unreadable file hides what else is wrong: the rest is read without it.
-                let rest = without_files(&typed, start);
+                // Read the rest without the file, to report other problems too.
+                let rest = settings_without_files(&args, startup);
                 (rest, Some(error.message().to_string()))
             }
         };
-        let (config, problems) = Config::examine(&settings, &start.folder, ConfigNeeds::Endpoint);
-        output.hide(config.secrets.clone());
-        let run = Run::of(typed, start, config, &settings, cancellation);
-        output.end_at(run.cancellation.deadline);
+        let (config, problems) = Config::examine(&settings, &startup.folder, ConfigNeeds::Endpoint);
+        output.set_secrets(config.secrets.clone());
+        let run = Run::assemble(args, startup, config, &settings, cancellation);
+        output.set_deadline(run.cancellation.deadline);
         ExaminedRun { run, problems: unread.into_iter().chain(problems).collect(), settings }
     }
 
-    fn of(
-        typed: CommandLine,
-        start: &Startup,
+    fn assemble(
+        args: CommandLine,
+        startup: &Startup,
         mut config: Config,
         settings: &Settings,
         cancellation: Cancellation,
     ) -> Run {
-        if !typed.skills.is_empty() {
+        if !args.skills.is_empty() {
             config.skills_folders =
-                typed.skills.iter().map(|dir| settings.path(dir, &start.folder)).collect();
+                args.skills.iter().map(|dir| settings.path(dir, &startup.folder)).collect();
         }
-        if let (Some(log), Some(sandbox)) = (&typed.log, &mut config.scripts.sandbox) {
-            sandbox.hidden.push(settings.path(log, &start.folder));
+        if let (Some(log), Some(sandbox)) = (&args.log, &mut config.scripts.sandbox) {
+            sandbox.hidden.push(settings.path(log, &startup.folder));
         }
-        // Also where they stand under a name that is no setting's.
-        (start.forget)(&|_, value| config.secrets.is_within(value.as_bytes()));
-        // Without `/./` and the like, as they are shown.
+        // Also values in variables that are not settings.
+        (startup.erase_credentials)(&|_, value| config.secrets.occur_in(value.as_bytes()));
+        // Remove `/./` and the like from the paths, as they are shown.
         let folders = config.skills_folders.iter();
         config.skills_folders = folders.map(|folder| folder.components().collect()).collect();
-        let names_folders =
-            !typed.skills.is_empty() || settings.value(SKILLS_FOLDER_PATH).is_some();
+        let names_folders = !args.skills.is_empty() || settings.value(SKILLS_FOLDER_PATH).is_some();
         let mut skills = Skills::from_config(&config);
-        if !names_folders && let Some(program) = (start.program)() {
+        if !names_folders && let Some(program) = (startup.program_path)() {
             skills = skills.with_installed(&program);
         }
-        if !typed.skills.is_empty() {
-            skills = skills.named_by_path();
+        if !args.skills.is_empty() {
+            skills = skills.addressed_by_path();
         }
-        let folder = start.folder.clone();
+        let folder = startup.folder.clone();
         Run {
-            typed,
+            args,
             config,
             skills,
-            names_folders,
+            has_named_folders: names_folders,
             home: settings.path("~".as_ref(), &folder),
             folder,
-            given: SystemPromptOverride::Nothing,
-            // Without random bytes a conversation has no name.
-            source: random::uuid().unwrap_or_default(),
+            prompt_override: SystemPromptOverride::BuiltIn,
+            // If the system has no random bytes, the conversation has no name.
+            conversation_name: random::uuid().unwrap_or_default(),
             cancellation,
         }
     }
 
-    /// What a log tells of it.
-    fn circumstances(&self) -> RunEnvironment {
+    /// The description of the run for the log.
+    fn log_environment(&self) -> RunEnvironment {
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
         let endpoint = self.config.endpoint.as_ref();
         RunEnvironment {
             folder: text(&self.folder),
             sandbox: self.config.scripts.sandbox.is_some(),
-            confirm: self.typed.confirm,
+            confirm: self.args.confirm,
             endpoint: endpoint.map(|endpoint| endpoint.address.to_string()),
             skills_folders: self.skills.folders().iter().map(text).collect(),
-            ..RunEnvironment::of_process()
+            ..RunEnvironment::for_process()
         }
     }
 
-    /// What tools work with.
+    /// The context that tools run in.
     pub(super) fn tool_context(&self) -> ToolContext<'_> {
         ToolContext {
-            scripts: self.typed.scripts.then_some(&self.config.scripts),
-            consent: self.typed.confirm.then(Rc::<Consent>::default),
-            source: &self.source,
+            scripts: self.args.scripts.then_some(&self.config.scripts),
+            consent: self.args.confirm.then(Rc::<Consent>::default),
+            source: &self.conversation_name,
             ..ToolContext::new(&self.config, &self.skills, &self.cancellation)
         }
     }
 
-    /// Begins to serve: what is wrong with the skills is told, and a log that it starts.
-    pub(super) fn begin_serving(&self, output: &mut Output) {
+    /// Starts a server: reports problems of the skills and writes the start record.
+    pub(super) fn start_serving(&self, output: &mut Output) {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
         if !is_usable {
             output.warn(&format!(
-                "{}: there is nothing to serve yet (--skills DIR names a folder of skills)",
-                self.without_skills(&catalogue)
+                "{}: there is nothing to serve (use --skills DIR)",
+                self.no_skills_reason(&catalogue)
             ));
         }
-        self.tell_problems(&catalogue, is_usable, output);
-        start_log(&catalogue, output);
+        self.report_problems(&catalogue, is_usable, output);
+        record_start(&catalogue, output);
     }
 
-    /// The instructions of a conversation and the tools that go with them.
-    /// Without a usable skill no tool is offered, and a line says why. From
-    /// here on wrong usage cannot be found any more: the start is told.
-    pub(super) fn equip(&self, output: &mut Output) -> (String, Tools<'_>) {
+    /// The system prompt of a conversation and its tools. Without a usable skill it warns that
+    /// there are none. Wrong usage must have been reported before, as this writes the start record.
+    pub(super) fn prepare_model_input(&self, output: &mut Output) -> (String, Tools<'_>) {
         let catalogue = self.skills.catalogue();
         let is_usable = catalogue.usable().next().is_some();
-        let tools = Tools::offered(self.tool_context(), &catalogue);
+        let tools = Tools::for_model(self.tool_context(), &catalogue);
         if !is_usable {
             let which = match tools.definitions() {
                 [] => "tools",
                 _ => "tools for skills",
             };
-            // Stays with --quiet: without skills the program is another one.
+            // Shown with --quiet too: without skills the program has little use.
             output.warn(&format!(
-                "{}: the model gets no {which} (--skills DIR names a folder of skills)",
-                self.without_skills(&catalogue)
+                "{}: the model gets no {which} (use --skills DIR)",
+                self.no_skills_reason(&catalogue)
             ));
         }
-        self.tell_problems(&catalogue, is_usable, output);
+        self.report_problems(&catalogue, is_usable, output);
         let runs_scripts = tools.offers_scripts();
-        if is_usable && !runs_scripts && self.typed.scripts {
+        if is_usable && !runs_scripts && self.args.scripts {
             let why = Interpreter::without_venv(&self.config.scripts).err();
             output.note(&format!(
                 "run_python_script is not offered: no skill has a venv, and {}",
                 why.unwrap_or_default()
             ));
         }
-        start_log(&catalogue, output);
-        if let SystemPromptOverride::Template(text) = &self.given
-            && let Some(word) = instructions::unknown(text)
+        record_start(&catalogue, output);
+        if let SystemPromptOverride::Template(text) = &self.prompt_override
+            && let Some(word) = system_prompt::unknown_placeholder(text)
         {
             output.warn(&format!(
-                "the instructions hold {word}, which is no placeholder and stays as it is"
+                "the system prompt contains {word}, which is not a placeholder and is left unchanged"
             ));
         }
         let parts = PromptParts {
-            given: self.given.clone(),
-            facts: self.facts(output),
+            prompt_override: self.prompt_override.clone(),
+            facts: self.facts_for_prompt(output),
             ..PromptParts::new(&catalogue, &tools, &self.folder)
         };
-        (instructions::system_prompt(&parts), tools)
+        (system_prompt::system_prompt(&parts), tools)
     }
 
-    /// What stands in the place of the built-in instructions; what was typed wins.
-    fn read_given(&self) -> Result<SystemPromptOverride> {
-        if let Some(value) = &self.typed.system {
+    /// The text that replaces the built-in system prompt; `--system` overrides the setting.
+    fn read_prompt_override(&self) -> Result<SystemPromptOverride> {
+        if let Some(value) = &self.args.system {
             return self.system_text(value).map(SystemPromptOverride::Text);
         }
         match &self.config.prompt_file {
-            Some(path) => {
-                instructions::read(path, &self.cancellation).map(SystemPromptOverride::Template)
-            }
-            None => Ok(SystemPromptOverride::Nothing),
+            Some(path) => system_prompt::read_template(path, &self.cancellation)
+                .map(SystemPromptOverride::Template),
+            None => Ok(SystemPromptOverride::BuiltIn),
         }
     }
 
-    /// The memory, where one is set.
+    /// The memory, if `MEMORY_PATH` is set.
     pub(super) fn memory(&self) -> Option<Memory<'_>> {
         let path = self.config.storage.facts.as_deref()?;
         let cancellation = &self.cancellation;
         Some(Memory { path, cancellation })
     }
 
-    /// What the model is told of the facts. Without them a conversation goes on.
-    fn facts(&self, output: &mut Output) -> String {
+    /// The facts for the system prompt. If they cannot be read, a warning is printed.
+    fn facts_for_prompt(&self, output: &mut Output) -> String {
         match self.memory().map(|memory| memory.for_prompt()) {
             None => String::new(),
             Some(Ok(facts)) => self.config.secrets.mask(&facts).into_owned(),
@@ -316,45 +316,45 @@ impl Run {
         }
     }
 
-    /// A command of `skills` for the folders that were typed, to be typed next.
+    /// A `skills` command with the `--skills` options of this run, for hints.
     pub(super) fn skills_command(&self, word: &str) -> String {
-        skills_command(word, &self.typed.skills)
+        skills_command(word, &self.args.skills)
     }
 
-    /// Why there is no skill to use.
-    fn without_skills(&self, catalogue: &Catalogue) -> String {
+    /// The reason why no skill is usable.
+    fn no_skills_reason(&self, catalogue: &Catalogue) -> String {
         let paths = self.skills.folders().iter();
         let folders = paths.map(|folder| folder.display().to_string());
         let folders = folders.collect::<Vec<_>>().join(", ");
-        match catalogue.faults.first() {
-            Some(fault) => fault.message.clone(),
-            None if catalogue.skills.is_empty() => format!("there is no skill in {folders}"),
+        match catalogue.folder_errors.first() {
+            Some(problem) => problem.message.clone(),
+            None if catalogue.skills.is_empty() => format!("there are no skills in {folders}"),
             None => format!("there is no usable skill in {folders}"),
         }
     }
 
-    /// Tells what is wrong with the skills, the folders first; of many things only
-    /// the first ones. Without a usable skill the first fault has been told.
-    fn tell_problems(&self, catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
-        let folders = catalogue.faults.iter().skip(usize::from(!is_usable));
-        let folders = folders.filter(|fault| !self.has_reported(fault));
+    /// Reports the first problems of folders and skills. If no skill is usable, the first folder
+    /// problem has been reported already.
+    fn report_problems(&self, catalogue: &Catalogue, is_usable: bool, output: &mut Output) {
+        let folders = catalogue.folder_errors.iter().skip(usize::from(!is_usable));
+        let folders = folders.filter(|problem| !self.is_already_reported(problem));
         let unusable = catalogue.skills.iter().filter_map(|skill| {
-            let fault = skill.fault.as_ref()?;
-            Some(format!("the skill `{}` cannot be used: {fault}", skill.shown_name()))
+            let error = skill.error.as_ref()?;
+            Some(format!("the skill `{}` cannot be used: {error}", skill.display_name()))
         });
         let faulty = catalogue.skills.iter().flat_map(|skill| {
             let problems = skill.problems.iter();
             problems.map(|problem| {
-                format!("the skill `{}`: {}", skill.shown_name(), problem.with_fix())
+                format!("the skill `{}`: {}", skill.display_name(), problem.with_fix())
             })
         });
         let mut lines = folders
-            .map(|fault| fault.message.clone())
+            .map(|problem| problem.message.clone())
             .chain(catalogue.problems.iter().map(Problem::with_fix))
             .chain(unusable)
             .chain(faulty);
-        for line in lines.by_ref().take(limits::NAMES) {
-            // A path may hold a line break.
+        for line in lines.by_ref().take(limits::LISTED_NAMES) {
+            // A path may contain a line break.
             output.note(&text::one_line(&line, limits::LINE_BYTES));
         }
         let more = lines.count();
@@ -367,49 +367,50 @@ impl Run {
         }
     }
 
-    /// What bounds a turn.
-    pub(super) fn bounds(&self) -> TurnLimits {
+    /// The limits of a turn.
+    pub(super) fn turn_limits(&self) -> TurnLimits {
         TurnLimits {
-            max_steps: self.typed.max_steps,
+            max_steps: self.args.max_steps,
             window: self.config.context_window,
             cancellation: self.cancellation.clone(),
         }
     }
 
-    /// `--system TEXT`, or `--system @FILE`.
+    /// The value of `--system TEXT` or `--system @FILE`.
     fn system_text(&self, value: &str) -> Result<String> {
         let Some(path) = value.strip_prefix('@') else {
             return Ok(value.to_string());
         };
-        let failure = |cause: &str| usage(format!("no instructions from `{path}`: {cause}"));
-        let (place, most) = (self.folder.join(path), limits::INSTRUCTIONS_BYTES);
-        let bytes = files::read_given(&place, most, &self.cancellation)
-            .map_err(|error| files::unread(&error, failure))?;
+        let failure =
+            |cause: &str| usage(format!("the system prompt `{path}` cannot be read: {cause}"));
+        let (place, most) = (self.folder.join(path), limits::SYSTEM_PROMPT_BYTES);
+        let bytes = files::read_file_or_pipe(&place, most, &self.cancellation)
+            .map_err(|error| files::read_error(&error, failure))?;
         String::from_utf8(bytes)
-            .map_err(|_| usage(format!("the instructions `{path}` are not UTF-8 text")))
+            .map_err(|_| usage(format!("the system prompt `{path}` is not UTF-8 text")))
     }
 }
 
-/// How long the run may go on, from now on.
-fn cancellation(typed: &CommandLine, start: &Startup) -> Cancellation {
-    let limit = typed.timeout_seconds.map(Duration::from_secs_f64);
+/// The signals and the deadline of the run; its time starts now.
+fn cancellation(args: &CommandLine, startup: &Startup) -> Cancellation {
+    let limit = args.timeout_seconds.map(Duration::from_secs_f64);
     Cancellation {
-        interrupt: start.interrupt.clone(),
+        interrupt: startup.interrupt.clone(),
         deadline: limit.map(|limit| Instant::now() + limit),
     }
 }
 
-/// A command of `skills` for these folders, as a shell takes it.
+/// A `skills` command for these folders, quoted for a shell.
 pub(super) fn skills_command(word: &str, folders: &[OsString]) -> String {
     let mut command = format!("skills-runner skills {word}");
     for folder in folders {
         command.push_str(" --skills ");
-        command.push_str(&quoted(folder.as_ref()));
+        command.push_str(&shell_quoted(folder.as_ref()));
     }
     command
 }
 
-/// Whether colours are wanted, by the environment.
+/// Whether the environment allows colours.
 pub(super) fn wants_color(environment: &[(OsString, OsString)]) -> bool {
     let value =
         |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value);
@@ -428,37 +429,37 @@ mod tests {
     use crate::world::output::{Format, Verbosity};
     use crate::world::scratch::Scratch;
 
-    /// Whatever is set, `Debug` of nothing that holds it shows it.
+    /// No `Debug` output contains a secret setting.
     #[test]
-    fn debug_shows_no_secret() {
+    fn debug_output_has_no_secrets() {
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
-        let file = scratch.write(".env", b"LLM_API_KEY=canary-1\nOTHER=canary-2\n");
+        let file = scratch.write_file(".env", b"LLM_API_KEY=canary-1\nOTHER=canary-2\n");
         let arguments = ["--env-file".into(), file.unwrap().into(), "hi".into()];
         let variables = [
             ("LLM_EXTRA_HEADERS", r#"{"x-key": "canary-3"}"#),
             ("LLM_API_BASE_URL", "http://h.test/v1?key=canary-4"),
             ("LLM_MODEL_NAME", "m"),
             ("HTTP_PROXY", "http://canary-5:canary-6@p.test:1"),
-            ("OF_SOMEBODY_ELSE", "canary-7"),
+            ("OF_ANOTHER_PROGRAM", "canary-7"),
         ];
-        let start = Startup {
+        let startup = Startup {
             environment: variables.map(|(name, value)| (name.into(), value.into())).into(),
             folder: scratch.path().into(),
             ..Startup::default()
         };
-        let Ok(Invocation::Run(typed)) = parse(arguments.into()) else {
+        let Ok(Invocation::Run(args)) = parse(arguments.into()) else {
             panic!("it is a question");
         };
         let mut output = Output::new(Format::Text, Verbosity::Quiet, false, Interrupt::never());
-        let examined = Run::examine(*typed, &start, &mut output);
+        let examined = Run::examine(*args, &startup, &mut output);
         assert_eq!(examined.problems, [""; 0]);
         let run = &examined.run;
         let endpoint = run.config.endpoint.clone().unwrap();
-        let inquiry = EndpointQuery::new(endpoint.clone(), Cancellation::never());
+        let query = EndpointQuery::new(endpoint.clone(), Cancellation::never());
         let model = HttpModel::new(endpoint, true, Cancellation::never());
         let shown =
-            format!("{start:?}{examined:#?}{:?}{inquiry:?}{model:?}{output:?}", run.tool_context());
-        assert!(shown.contains("OF_SOMEBODY_ELSE") && shown.contains("h.test"));
+            format!("{startup:?}{examined:#?}{:?}{query:?}{model:?}{output:?}", run.tool_context());
+        assert!(shown.contains("OF_ANOTHER_PROGRAM") && shown.contains("h.test"));
         let found = shown.match_indices("canary").map(|(at, _)| &shown[at - 30..at + 8]);
         assert_eq!(found.collect::<Vec<_>>(), [""; 0]);
     }

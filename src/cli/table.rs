@@ -1,5 +1,5 @@
-//! The tables of the command line: commands and options. The parser, the help
-//! and the tests read the same rows.
+//! The tables of commands and options. The parser, the help, the man page, the
+//! completions and the tests read the same rows.
 
 use crate::settings;
 use crate::world::output::Verbosity;
@@ -7,36 +7,36 @@ use crate::world::output::Verbosity;
 /// A row of the table of commands.
 #[derive(Debug)]
 pub(super) struct CommandRow {
-    /// The word.
+    /// The first word on the command line.
     pub name: &'static str,
-    /// Its words, as the help shows them.
+    /// The command with its arguments, as the help shows it.
     pub usage: &'static str,
-    /// What it does.
+    /// What the command does.
     pub about: &'static str,
-    /// Which it is.
-    pub which: Command,
+    /// The parsed form.
+    pub command: Command,
 }
 
-/// What is to be done.
+/// The command that a command line names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// One question, one answer; without a question on a terminal a conversation.
-    Ask,
+    /// No command word: one question and its answer, or a conversation on a terminal.
+    Question,
     /// A conversation.
     Chat,
-    /// One tool by hand.
+    /// One tool call without a model.
     Tool,
-    /// The Model Context Protocol on standard input and output.
+    /// A Model Context Protocol server on standard input and output.
     Mcp,
-    /// The loop with a scripted model.
+    /// The agent loop with a scripted model.
     Demo,
-    /// What works, and what to fix.
+    /// The checks of settings, endpoint, Python and skills.
     Doctor,
-    /// What is remembered between conversations.
+    /// The memory between conversations.
     Facts,
     /// Saved conversations.
     Sessions,
-    /// The skills themselves.
+    /// Listing, checking and setting up skills.
     Skills,
 }
 
@@ -45,111 +45,111 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     CommandRow {
         name: "chat",
         usage: "chat [PROMPT]...",
-        about: "a conversation, also from a pipe: one line, one turn",
-        which: Command::Chat,
+        about: "start a conversation; from a pipe, each line is one turn",
+        command: Command::Chat,
     },
     CommandRow {
         name: "demo",
         usage: "demo",
-        about: "the whole loop without an account: a scripted model, real tools",
-        which: Command::Demo,
+        about: "try it without an account: a scripted model, real tools and skills",
+        command: Command::Demo,
     },
     CommandRow {
         name: "doctor",
         usage: "doctor",
-        about: "what works from settings to skills, and what to fix; --json",
-        which: Command::Doctor,
+        about: "check settings, endpoint, model, Python and skills; say what to fix; --json",
+        command: Command::Doctor,
     },
     CommandRow {
         name: "facts",
         usage: "facts list",
-        about: "what is remembered between conversations, in MEMORY_PATH; --json, as all of these",
-        which: Command::Facts,
+        about: "list the facts remembered in MEMORY_PATH; every facts command takes --json",
+        command: Command::Facts,
     },
     CommandRow {
         name: "facts",
         usage: "facts add TEXT",
-        about: "remember a fact; `-` reads it from standard input",
-        which: Command::Facts,
+        about: "remember a fact; TEXT `-` reads it from standard input",
+        command: Command::Facts,
     },
     CommandRow {
         name: "facts",
         usage: "facts remove N",
-        about: "forget the fact of this number",
-        which: Command::Facts,
+        about: "forget the fact with this number",
+        command: Command::Facts,
     },
     CommandRow {
         name: "mcp",
         usage: "mcp",
-        about: "serve the skills to MCP clients on standard input and output; --skills-as-tools",
-        which: Command::Mcp,
+        about: "serve the skills to MCP clients on standard input and output; --skills-as-tools adds a tool for each skill",
+        command: Command::Mcp,
     },
     CommandRow {
         name: "sessions",
         usage: "sessions list",
-        about: "saved conversations, the latest first; --json, as all of these",
-        which: Command::Sessions,
+        about: "list saved conversations, the latest first; every sessions command takes --json",
+        command: Command::Sessions,
     },
     CommandRow {
         name: "sessions",
         usage: "sessions show NAME",
-        about: "what was said in one",
-        which: Command::Sessions,
+        about: "print the messages of a saved conversation",
+        command: Command::Sessions,
     },
     CommandRow {
         name: "sessions",
         usage: "sessions delete NAME",
-        about: "delete one that nobody uses",
-        which: Command::Sessions,
+        about: "delete a saved conversation that is not in use",
+        command: Command::Sessions,
     },
     CommandRow {
         name: "skills",
         usage: "skills list",
-        about: "the skills and what is wrong with them; --json, as all of these",
-        which: Command::Skills,
+        about: "list the skills and their problems; every skills command takes --json",
+        command: Command::Skills,
     },
     CommandRow {
         name: "skills",
         usage: "skills show NAME",
-        about: "one skill: its fields, files, interpreter, problems",
-        which: Command::Skills,
+        about: "show one skill: its fields, files, interpreter and problems",
+        command: Command::Skills,
     },
     CommandRow {
         name: "skills",
         usage: "skills check [NAME]...",
-        about: "the linter: every problem with file, line and rule; status 1 on errors; --fix",
-        which: Command::Skills,
+        about: "report every problem with file, line and rule; status 1 on errors; --fix repairs some",
+        command: Command::Skills,
     },
     CommandRow {
         name: "skills",
         usage: "skills new NAME",
-        about: "write the skeleton of a skill",
-        which: Command::Skills,
+        about: "create a new skill from a template",
+        command: Command::Skills,
     },
     CommandRow {
         name: "skills",
         usage: "skills setup NAME [PACKAGE]...",
-        about: "make the skill's venv and install what it declares, and these packages",
-        which: Command::Skills,
+        about: "create the skill's venv and install the packages that it declares and those named here",
+        command: Command::Skills,
     },
     CommandRow {
         name: "tool",
         usage: "tool NAME [JSON|-]",
-        about: "run one tool by hand and print its result",
-        which: Command::Tool,
+        about: "run one tool without a model and print its result",
+        command: Command::Tool,
     },
 ];
 
 /// A row of the table of options.
 #[derive(Debug)]
 pub(super) struct OptionRow {
-    /// The letter, if it has one.
+    /// The letter of the short form.
     pub short: Option<char>,
     /// The long name.
     pub long: &'static str,
-    /// What its value is called, if it takes one.
+    /// The placeholder of the value; `None`: the option takes no value.
     pub value: Option<&'static str>,
-    /// What it does.
+    /// What the option does.
     pub about: &'static str,
     /// What the parser does with it.
     pub action: Action,
@@ -202,108 +202,114 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Some('m'),
         "--model",
         Some("NAME"),
-        "the model (LLM_MODEL_NAME)",
+        "name of the model (LLM_MODEL_NAME)",
         Action::Set(settings::LLM_MODEL_NAME),
     ),
     option(
         Some('s'),
         "--system",
         Some("TEXT"),
-        "instructions instead of the built-in ones; @FILE reads them",
+        "system prompt instead of the built-in one; @FILE reads it from a file",
         Action::System,
     ),
     option(
         None,
         "--skills",
         Some("DIR"),
-        "skills folder; repeat it for several, the first wins a name",
+        "skills folder; may be repeated; if two have a skill of the same name, the first folder wins",
         Action::Skills,
     ),
     option(
         Some('a'),
         "--attach",
         Some("FILE"),
-        "goes with the prompt: an image (also http://…, https://…) or a text file; repeat it",
+        "add an image (also http://…, https://…) or a text file to the prompt; may be repeated",
         Action::Attach,
     ),
     option(
         None,
         "--session",
         Some("NAME"),
-        "save the conversation under this name, or go on with it",
+        "save the conversation under this name, or continue it",
         Action::Session,
     ),
     option(
         Some('c'),
         "--continue",
         None,
-        "go on with the latest conversation of this folder",
+        "continue the latest conversation of this folder",
         Action::Continue,
     ),
     option(
         Some('o'),
         "--output",
         Some("FORMAT"),
-        "text (default); json: one object at the end; jsonl: one a line, as things happen",
+        "text (default), json (one object at the end) or jsonl (one object per event)",
         Action::Output,
     ),
     option(
         Some('q'),
         "--quiet",
         None,
-        "no lines about tools on standard error",
+        "no lines about tool calls on standard error",
         Action::Verbosity(Verbosity::Quiet),
     ),
     option(
         Some('v'),
         "--verbose",
         None,
-        "also requests, retries, timings, tokens, thoughts, results",
+        "also show requests, retries, timings, tokens, reasoning and results",
         Action::Verbosity(Verbosity::Verbose),
     ),
-    option(None, "--no-stream", None, "ask for whole answers", Action::NoStream),
-    option(None, "--max-steps", Some("N"), "model calls in one turn, default 50", Action::MaxSteps),
+    option(None, "--no-stream", None, "request whole answers instead of streams", Action::NoStream),
+    option(
+        None,
+        "--max-steps",
+        Some("N"),
+        "limit of model requests in one turn (default 50)",
+        Action::MaxSteps,
+    ),
     option(
         None,
         "--timeout",
         Some("SECONDS"),
-        "the whole run, retries and scripts included; default none",
+        "time limit of the whole run, with retries and scripts (default none)",
         Action::Timeout,
     ),
     option(
         None,
         "--script-timeout",
         Some("SECONDS"),
-        "one script (SCRIPT_TIMEOUT_SECONDS)",
+        "time limit of one script (SCRIPT_TIMEOUT_SECONDS)",
         Action::Set(settings::SCRIPT_TIMEOUT_SECONDS),
     ),
     option(
         Some('n'),
         "--no-stdin",
         None,
-        "never read standard input, as `ssh -n`",
+        "never read standard input, like `ssh -n`",
         Action::NoStdin,
     ),
-    option(None, "--no-scripts", None, "scripts are not offered and not run", Action::NoScripts),
+    option(None, "--no-scripts", None, "offer and run no scripts", Action::NoScripts),
     option(
         None,
         "--sandbox",
         None,
-        "scripts run in a sandbox (SCRIPT_SANDBOX=on)",
+        "run scripts in a sandbox (SCRIPT_SANDBOX=on)",
         Action::Sandbox,
     ),
     option(
         None,
         "--confirm",
         None,
-        "ask on the terminal before a script runs; without a terminal none does",
+        "ask on the terminal before each script; without a terminal run none",
         Action::Confirm,
     ),
     option(
         None,
         "--log",
         Some("FILE"),
-        "append all that happens to a private file, scripts and results in full",
+        "append all events, with whole scripts and results, to a private file",
         Action::Log,
     ),
     option(None, "--env-file", Some("FILE"), "read this file instead of .env", Action::EnvFile),
@@ -315,13 +321,13 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         "print the request that would be sent, without credentials, and exit",
         Action::DryRun,
     ),
-    option(None, "--json", None, "as -o json", Action::Json),
-    option(None, "--fix", None, "with `skills check`: mend what can be mended safely", Action::Fix),
+    option(None, "--json", None, "same as -o json", Action::Json),
+    option(None, "--fix", None, "with `skills check`: make the repairs that are safe", Action::Fix),
     option(
         None,
         "--skills-as-tools",
         None,
-        "with `mcp`: each skill is a tool of its own, too",
+        "with `mcp`: also offer each skill as a tool",
         Action::SkillsAsTools,
     ),
     option(
@@ -331,6 +337,6 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         "print the man page or a completion: man, complete-bash, complete-zsh, complete-fish",
         Action::Generate,
     ),
-    option(Some('h'), "--help", None, "this help", Action::Help),
-    option(Some('V'), "--version", None, "the version", Action::Version),
+    option(Some('h'), "--help", None, "print this help", Action::Help),
+    option(Some('V'), "--version", None, "print the version", Action::Version),
 ];

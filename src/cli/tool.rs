@@ -1,25 +1,25 @@
-//! `tool NAME [JSON|-]`: one tool by hand, without a model.
+//! `tool NAME [JSON|-]`: runs one tool without a model.
 
 use std::ffi::OsString;
 
 use crate::cli::args::{CommandLine, usage};
-use crate::cli::setup::{Run, Startup, start_log};
+use crate::cli::setup::{Run, Startup, record_start};
 use crate::config::ConfigNeeds;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::tool::{ToolCall, ToolResult, parse_arguments};
-use crate::tools::{self, TABLE, Tools};
+use crate::tools::{self, BUILTIN_TOOLS, Tools};
 use crate::world::cancellation::StopReason;
 use crate::world::input::{StdinError, StdinReader, WholeInput};
 use crate::world::output::Output;
 
-/// Runs the tool and prints its result: status 0 for a result, 1 for a failed
-/// one, which is printed all the same.
-pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
-    let (name, json) = match typed.words.as_slice() {
+/// Runs the tool and prints its result. The status is 0, or 1 for a failed result, which is
+/// printed too.
+pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
+    let (name, json) = match args.words.as_slice() {
         [] => {
-            let names: Vec<&str> = TABLE.iter().map(|tool| tool.name()).collect();
+            let names: Vec<&str> = BUILTIN_TOOLS.iter().map(|tool| tool.name()).collect();
             return Err(usage("tool needs the name of a tool")
                 .with_hint(format!("the tools are: {}", names.join(", "))));
         }
@@ -28,43 +28,43 @@ pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> R
         [_, _, more, ..] => {
             let more = more.to_string_lossy();
             return Err(usage(format!(
-                "tool takes a name and one JSON object, not also `{more}`"
+                "tool takes a name and one JSON object; unexpected argument `{more}`"
             ))
             .with_hint(
-                "put the JSON into single quotes; a prompt that begins with `tool` comes after --",
+                "put the JSON into single quotes; for a prompt that starts with `tool`: skills-runner -- tool …",
             ));
         }
     };
     let name = name.to_string_lossy().into_owned();
-    if tools::find(&name).is_none() {
-        return Err(usage(tools::unknown(&name)));
+    if tools::find_builtin(&name).is_none() {
+        return Err(usage(tools::unknown_tool(&name)));
     }
-    let run = Run::with_skills(typed, start, ConfigNeeds::Skills, output)?;
+    let run = Run::with_skills(args, startup, ConfigNeeds::Skills, output)?;
     let arguments = arguments(json, &run)?;
     parse_arguments(&arguments)
-        .map_err(|fault| usage(format!("the JSON of {name} is broken: {fault}")))?;
+        .map_err(|cause| usage(format!("invalid JSON for {name}: {cause}")))?;
     let call = ToolCall { name, arguments, ..ToolCall::default() };
-    let (result, stopped) = recorded(&call, &run, output)?;
-    // A signal ends the program by itself; there is nobody to read the result.
+    let (result, stopped) = call_with_records(&call, &run, output)?;
+    // After a signal the program ends without printing the result.
     stopped?;
     output.print(&result.content);
     Ok(u8::from(!result.ok))
 }
 
-/// Runs the call between its records, and tells whether it was interrupted.
-fn recorded(
+/// Runs the call with its log records; also returns whether it was interrupted.
+fn call_with_records(
     call: &ToolCall,
     run: &Run,
     output: &mut Output,
 ) -> Result<(ToolResult, std::result::Result<(), StopReason>)> {
-    if run.typed.log.is_some() {
-        start_log(&run.skills.catalogue(), output);
+    if run.args.log.is_some() {
+        record_start(&run.skills.catalogue(), output);
     }
-    let tools = Tools::by_hand(run.tool_context());
+    let tools = Tools::builtin(run.tool_context());
     let mut stopped = Ok(());
-    let result = tools.call_told(call, &mut |event| {
+    let result = tools.call_with_events(call, &mut |event| {
         if matches!(event, Event::ToolResult { .. }) {
-            // A log that takes the result no more does not take it from the person.
+            // Checked before recording: if the log fails then, the user still gets the result.
             stopped = run.cancellation.check();
         }
         match event {
@@ -72,7 +72,7 @@ fn recorded(
             _ => output.record(&event),
         }
     })?;
-    output.spend(RunStats { tool_calls: 1, ..RunStats::default() });
+    output.set_stats(RunStats { tool_calls: 1, ..RunStats::default() });
     Ok((result, stopped))
 }
 

@@ -1,5 +1,5 @@
-//! Whom to ask: the address, the model, what goes along with every request,
-//! and how the endpoint is reached.
+//! The endpoint: its address, the model, the additional data of every request, and the
+//! network route.
 
 use std::time::Duration;
 
@@ -14,59 +14,62 @@ use crate::limits;
 use crate::secret::{Secret, Secrets};
 use crate::settings::{self, ValueSource};
 
-/// Whom to ask.
+/// The endpoint and how requests are sent to it.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// Where requests go.
     pub address: Address,
-    /// The model's name, as the endpoint knows it.
+    /// The model's name, as the endpoint lists it.
     pub model: String,
-    /// The credential; `None` sends none.
+    /// The key; `None`: no key is sent.
     pub key: Option<Secret>,
     /// Fields merged into the body of every request.
     pub extra_body: Map<String, Value>,
-    /// Headers sent with every request, each a name in lower case and a value;
-    /// a name that the program would send itself replaces its value.
+    /// Headers sent with every request: a name in lower case and a value. A header that the
+    /// program would send itself is replaced.
     pub extra_headers: Vec<(String, Secret)>,
-    /// How the endpoint is reached.
+    /// The proxy and certificates for the endpoint.
     pub network: Network,
-    /// Longest silence while a reply is read.
+    /// The longest silence while a reply is read.
     pub idle_limit: Duration,
-    /// What is masked where it is quoted.
+    /// Values that are masked in quoted text.
     pub secrets: Secrets,
-    /// Whether the model is shown images, also those of an earlier run.
+    /// Whether images are sent to the model, including those of an earlier run.
     pub vision: bool,
 }
 
 impl Config {
-    /// Whom to ask; [`ErrorKind::Config`] where it was made without
-    /// [`Needs::Endpoint`](crate::config::ConfigNeeds::Endpoint).
+    /// Returns the endpoint; [`ErrorKind::Config`] if the configuration was built without
+    /// [`ConfigNeeds::Endpoint`](crate::config::ConfigNeeds::Endpoint).
     pub fn endpoint(&self) -> Result<Endpoint> {
-        let none = "failed to find the endpoint: none is configured";
+        let message = "failed to find the endpoint: none is configured";
         let endpoint = self.endpoint.clone();
-        endpoint.ok_or_else(|| Error::new(ErrorKind::Config, none))
+        endpoint.ok_or_else(|| Error::new(ErrorKind::Config, message))
     }
 }
 
 impl ConfigReader<'_> {
     pub(super) fn endpoint(&mut self, secrets: &Secrets) -> Option<Endpoint> {
         let address = self.address();
-        let model = self.text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
+        let model = self.trimmed_text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
         if model.is_none() {
-            self.missing(settings::LLM_MODEL_NAME, "gpt-4.1-mini, or with Ollama qwen3");
+            self.report_missing(settings::LLM_MODEL_NAME, "gpt-4.1-mini, or with Ollama qwen3");
         }
-        // An address that cannot be read may have been meant to be on this machine.
+        // An invalid address may have been meant to be on this machine.
         let is_key_due = match &address {
             Some((to, _)) => !to.is_loopback(),
-            None => self.text(settings::LLM_API_BASE_URL).is_none(),
+            None => self.trimmed_text(settings::LLM_API_BASE_URL).is_none(),
         };
         let credentials = self.credentials(is_key_due);
         let extra_body = self.extra_body();
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
         let (address, source) = address?;
         let (network, mut routes) = self.network(&address);
-        let to_address =
-            EndpointRoute { way: format!("to {}", address.host()), source, is_told: true };
+        let to_address = EndpointRoute {
+            description: format!("to {}", address.host()),
+            source,
+            is_value_disclosed: true,
+        };
         routes.insert(0, to_address);
         self.check_trust(&address, &routes, &credentials.sources);
         Some(Endpoint {
@@ -83,8 +86,8 @@ impl ConfigReader<'_> {
     }
 
     fn address(&mut self) -> Option<(Address, ValueSource)> {
-        let Some((text, source)) = self.text(settings::LLM_API_BASE_URL) else {
-            self.missing(
+        let Some((text, source)) = self.trimmed_text(settings::LLM_API_BASE_URL) else {
+            self.report_missing(
                 settings::LLM_API_BASE_URL,
                 "https://api.openai.com/v1, or with Ollama http://localhost:11434/v1",
             );
@@ -92,8 +95,8 @@ impl ConfigReader<'_> {
         };
         match Address::parse(&text) {
             Ok(address) => Some((address, source)),
-            Err(fault) => {
-                self.problems.push(format!("{source} is no usable address: {fault}"));
+            Err(cause) => {
+                self.problems.push(format!("{source} is not a valid address: {cause}"));
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! What the user adds to every request: fields of its body, headers.
+//! Fields and headers that the user adds to every request.
 
 use serde_json::{Map, Value};
 
@@ -6,16 +6,16 @@ use crate::config::ConfigReader;
 use crate::secret::Secret;
 use crate::settings::{self, ValueSource};
 
-/// Fields that are not added, and how they are set instead.
-const OWN_FIELDS: [(&str, &str); 4] = [
+/// Fields that the user cannot add, and how they are set instead.
+const RESERVED_FIELDS: [(&str, &str); 4] = [
     ("model", "LLM_MODEL_NAME or --model sets it"),
     ("messages", "they are the conversation"),
-    ("tools", "they are what the skills offer"),
+    ("tools", "they are the program's tools"),
     ("stream", "--no-stream switches it off"),
 ];
 
-/// Headers that describe the connection or the body: another value breaks them.
-const OWN_HEADERS: [&str; 12] = [
+/// Headers that describe the connection or the body; another value would break the request.
+const RESERVED_HEADERS: [&str; 12] = [
     "accept-encoding",
     "connection",
     "content-length",
@@ -35,7 +35,7 @@ impl ConfigReader<'_> {
         let Some((fields, source)) = self.object(settings::LLM_EXTRA_BODY) else {
             return Map::new();
         };
-        for (field, why) in OWN_FIELDS {
+        for (field, why) in RESERVED_FIELDS {
             if fields.contains_key(field) {
                 let problem = format!("{source} cannot set the field `{field}`: {why}");
                 self.problems.push(problem);
@@ -44,40 +44,42 @@ impl ConfigReader<'_> {
         fields
     }
 
-    /// The headers, names in lower case. What is wrong with one is a problem
-    /// that shows its name and never its value.
+    /// The headers, with names in lower case. A problem shows the header's name, never its
+    /// value.
     pub(super) fn extra_headers(&mut self) -> Option<(Vec<(String, Secret)>, ValueSource)> {
         let (fields, source) = self.object(settings::LLM_EXTRA_HEADERS)?;
         let mut headers: Vec<(String, Secret)> = Vec::new();
         for (name, value) in fields {
             let lower = name.to_ascii_lowercase();
-            let fault = match header_value(&lower, &value) {
+            let cause = match header_value(&lower, &value) {
                 Ok(_) if headers.iter().any(|(other, _)| *other == lower) => "it is given twice",
                 Ok(value) => {
                     headers.push((lower, value));
                     continue;
                 }
-                Err(fault) => fault,
+                Err(cause) => cause,
             };
             let name: String = name.escape_debug().collect();
-            let problem = format!("{source} cannot set the header `{name}`: {fault}");
+            let problem = format!("{source} cannot set the header `{name}`: {cause}");
             self.problems.push(problem);
         }
         Some((headers, source))
     }
 
-    /// The setting as a JSON object; what is wrong with it is told by its
-    /// place, without its text.
+    /// The setting as a JSON object. A problem names the position of the error without the
+    /// text.
     fn object(&mut self, name: &'static str) -> Option<(Map<String, Value>, ValueSource)> {
-        let (text, source) = self.text(name)?;
-        let fault = match serde_json::from_str(&text) {
+        let (text, source) = self.trimmed_text(name)?;
+        let cause = match serde_json::from_str(&text) {
             Ok(Value::Object(fields)) => return Some((fields, source)),
-            Ok(_) => "is no JSON object, such as {\"name\": \"value\"}".to_string(),
+            Ok(_) => "is not a JSON object, such as {\"name\": \"value\"}".to_string(),
             Err(error) => {
-                format!("is no JSON: {error} (in .env, put the whole between single quotes)")
+                format!(
+                    "is not valid JSON: {error} (in .env, put the whole value in single quotes)"
+                )
             }
         };
-        self.problems.push(format!("{source} {fault}"));
+        self.problems.push(format!("{source} {cause}"));
         None
     }
 }
@@ -85,23 +87,25 @@ impl ConfigReader<'_> {
 fn header_value(name: &str, value: &Value) -> Result<Secret, &'static str> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(is_token) {
-        return Err("this is no name of a header");
+        return Err("this is not a valid header name");
     }
-    if OWN_HEADERS.contains(&name) {
+    if RESERVED_HEADERS.contains(&name) {
         return Err("the program sets it itself");
     }
     if name == "proxy-authorization" {
-        return Err("a proxy's login stands in its address");
+        return Err("the login of a proxy belongs in the proxy's address");
     }
     let text = match value {
         Value::String(text) => text.trim().to_string(),
         Value::Number(number) => number.to_string(),
         Value::Bool(value) => value.to_string(),
-        _ => return Err("its value is no text"),
+        _ => return Err("its value is not text"),
     };
     let value = Secret::new(text).ok_or("its value is empty")?;
     if !value.is_sendable() {
-        return Err("its value holds a line break or another character that no header carries");
+        return Err(
+            "its value holds a line break or another character that is invalid in a header",
+        );
     }
     Ok(value)
 }
@@ -123,12 +127,12 @@ mod tests {
             ("x-a", json!("a\tb"), Err("line break")),
             ("x-a", json!("\u{e9}"), Err("line break")),
             ("x-a", json!("  "), Err("empty")),
-            ("x-a", json!(null), Err("no text")),
-            ("x-a", json!(["a"]), Err("no text")),
-            ("x a", json!("a"), Err("no name")),
-            ("x:a", json!("a"), Err("no name")),
-            ("", json!("a"), Err("no name")),
-            ("\u{fc}", json!("a"), Err("no name")),
+            ("x-a", json!(null), Err("not text")),
+            ("x-a", json!(["a"]), Err("not text")),
+            ("x a", json!("a"), Err("not a valid header name")),
+            ("x:a", json!("a"), Err("not a valid header name")),
+            ("", json!("a"), Err("not a valid header name")),
+            ("\u{fc}", json!("a"), Err("not a valid header name")),
             ("host", json!("a"), Err("itself")),
             ("content-length", json!(1), Err("itself")),
             ("transfer-encoding", json!("a"), Err("itself")),

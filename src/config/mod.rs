@@ -1,8 +1,8 @@
-//! What the settings mean: a value, built once and passed by reference.
+//! The configuration: a value built once from the settings and passed by reference.
 //!
-//! Everything is checked before the first request, and all problems are told
-//! at once, each with the variable, where its value came from, and the fix.
-//! Nothing here reads the environment: that has been done.
+//! All settings are checked before the first request. All problems are reported together,
+//! each with its variable, the source of its value, and the remedy. This module does not read
+//! the environment; `main.rs` has done that.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -29,42 +29,42 @@ mod trust;
 
 pub use endpoint::Endpoint;
 pub(crate) use network::{CertificateFile, Network, Proxy, ProxyScheme};
-pub(crate) use sandbox::Confinement;
+pub(crate) use sandbox::SandboxConfig;
 pub(crate) use storage::Storage;
 
-/// Which interpreter runs the scripts of a skill that has no venv.
+/// The interpreter for scripts of a skill without a venv.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PythonChoice {
-    /// `python3` from the search path.
+    /// `python3` from `PATH`.
     Search,
-    /// This one.
+    /// The program at this path.
     Program(PathBuf),
-    /// None: such skills cannot run scripts.
+    /// No interpreter: skills without a venv cannot run scripts.
     Off,
 }
 
-/// How scripts run.
+/// The settings for scripts.
 #[derive(Clone)]
 pub struct ScriptSettings {
-    /// Longest run of one script.
+    /// The time limit of one script.
     pub limit: Duration,
-    /// Interpreter for skills without a venv.
+    /// The interpreter for skills without a venv.
     pub python: PythonChoice,
-    /// Processes left behind after a normal end live on.
+    /// Whether processes that a script leaves behind after a normal end keep running.
     pub keep_leftovers: bool,
-    /// The sandbox that they run in; `None`: they run without one.
-    pub sandbox: Option<Confinement>,
-    /// The environment that scripts get, without any credential of ours.
+    /// The sandbox for scripts; `None`: scripts run without one.
+    pub sandbox: Option<SandboxConfig>,
+    /// The environment for scripts, without the endpoint's credentials.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where the user works; scripts find it in `USER_CWD`.
+    /// The user's working folder; scripts get it as `USER_CWD`.
     pub user_folder: PathBuf,
-    /// Where temporary files go.
+    /// The folder for temporary files.
     pub temporary_folder: PathBuf,
 }
 
 impl fmt::Debug for ScriptSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripts")
+        f.debug_struct("ScriptSettings")
             .field("limit", &self.limit)
             .field("python", &self.python)
             .field("environment", &HiddenValues(&self.environment))
@@ -72,48 +72,48 @@ impl fmt::Debug for ScriptSettings {
     }
 }
 
-/// Everything a run needs to know.
+/// The configuration of a run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Whom to ask; `None` for commands that ask nobody.
+    /// The endpoint; `None` for commands that send no requests.
     pub endpoint: Option<Endpoint>,
-    /// Folders of skills; the first wins a name.
+    /// The skills folders; of two skills with the same name, the first is used.
     pub skills_folders: Vec<PathBuf>,
-    /// Tokens that the model reads at most, where that is set.
+    /// The size of the model's context in tokens, if set.
     pub context_window: Option<u64>,
-    /// Whether the model is shown images.
+    /// Whether images are sent to the model.
     pub vision: bool,
-    /// A file of instructions instead of the built-in ones.
+    /// The file that replaces the built-in system prompt.
     pub prompt_file: Option<PathBuf>,
-    /// Where conversations, facts and notes are kept.
+    /// Where sessions, facts and notes are stored.
     pub storage: Storage,
     /// How scripts run.
     pub scripts: ScriptSettings,
-    /// The key and all else that is masked wherever it would show.
+    /// The key and all other values that are masked in every output.
     pub secrets: Secrets,
-    /// Things the user should know that stop nothing.
+    /// Warnings for the user; they do not stop the run.
     pub warnings: Vec<String>,
 }
 
-/// What a command needs to be configured.
+/// The parts of the configuration that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigNeeds {
-    /// An endpoint to ask.
+    /// The endpoint.
     Endpoint,
     /// Only skills and scripts.
     Skills,
 }
 
 impl Config {
-    /// Makes sense of the settings, or tells everything that is wrong.
-    /// `user_folder` is the working directory, absolute.
+    /// Builds the configuration, or returns one error that lists all problems. `user_folder`
+    /// is the working directory, absolute.
     pub fn resolve(settings: &Settings, user_folder: &Path, needs: ConfigNeeds) -> Result<Config> {
         let (config, problems) = Config::examine(settings, user_folder, needs);
-        if problems.is_empty() { Ok(config) } else { Err(all_at_once(&problems, needs)) }
+        if problems.is_empty() { Ok(config) } else { Err(configuration_error(&problems, needs)) }
     }
 
-    /// The same with the problems beside it: what could not be read has its
-    /// default, and an endpoint must not be asked while there is any problem.
+    /// Like [`Config::resolve`], but returns the problems separately. A setting that cannot
+    /// be read has its default; the endpoint must not be used while there are problems.
     pub fn examine(
         settings: &Settings,
         user_folder: &Path,
@@ -121,16 +121,17 @@ impl Config {
     ) -> (Config, Vec<String>) {
         let mut reader =
             ConfigReader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() };
-        // What is set is kept from scripts and masked also where no endpoint is needed.
+        // Credentials are masked and kept from scripts even if no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
-        reader.warn_of_open_files();
+        reader.warn_about_readable_files();
         let endpoint = match needs {
             ConfigNeeds::Endpoint => reader.endpoint(&secrets),
             ConfigNeeds::Skills => None,
         };
-        // A stranger's file may name whom to tell as well as what.
+        // `./.env` may have another author, who would choose both the endpoint and the files
+        // sent to it.
         let address = reader.settings.value(settings::LLM_API_BASE_URL);
-        let sends_away = address.is_some_and(|(_, source)| source.is_foreign())
+        let sends_away = address.is_some_and(|(_, source)| source.is_untrusted())
             && endpoint.as_ref().is_some_and(|endpoint| !endpoint.address.is_loopback());
         let skills_folders = reader.skills_folders();
         let sandbox = reader.sandbox();
@@ -141,14 +142,14 @@ impl Config {
             sandbox,
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
-            // Absolute, since scripts start in another folder than the user.
+            // Absolute, because scripts start in a different folder.
             temporary_folder: user_folder
                 .join(settings.variable("TMPDIR").unwrap_or("/tmp".as_ref())),
         };
         let config = Config {
             endpoint,
             skills_folders,
-            context_window: reader.number(settings::LLM_CONTEXT_WINDOW),
+            context_window: reader.positive_number(settings::LLM_CONTEXT_WINDOW),
             vision: reader.vision(),
             prompt_file: reader.prompt_file(sends_away),
             storage: reader.checked_storage(sends_away),
@@ -160,8 +161,8 @@ impl Config {
     }
 }
 
-/// Several problems as one error, a line each.
-fn all_at_once(problems: &[String], needs: ConfigNeeds) -> Error {
+/// One error for all problems, one line each.
+fn configuration_error(problems: &[String], needs: ConfigNeeds) -> Error {
     let message = match problems {
         [one] => format!("failed to read the configuration: {one}"),
         several => {
@@ -183,15 +184,15 @@ fn all_at_once(problems: &[String], needs: ConfigNeeds) -> Error {
     }
 }
 
-/// The user's environment without our credentials, under whatever name they stand.
+/// The user's environment without any variable that contains a credential, whatever its name.
 fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsString, OsString)> {
     let is_secret = |name: &OsStr, value: &OsStr| {
-        settings::is_secret(name) || credentials.is_within(value.as_bytes())
+        settings::is_secret(name) || credentials.occur_in(value.as_bytes())
     };
     settings.environment().iter().filter(|(name, value)| !is_secret(name, value)).cloned().collect()
 }
 
-/// Reads values one by one and collects what is wrong with them.
+/// Reads the settings one by one and collects problems and warnings.
 struct ConfigReader<'s> {
     settings: &'s Settings,
     user_folder: &'s Path,
@@ -202,12 +203,12 @@ struct ConfigReader<'s> {
 impl ConfigReader<'_> {
     fn skills_folders(&mut self) -> Vec<PathBuf> {
         match self.settings.value(settings::SKILLS_FOLDER_PATH) {
-            Some((value, _)) => self.paths(&value),
+            Some((value, _)) => self.resolve_paths(&value),
             None => {
                 let here = self.user_folder.join("skills");
                 let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
                 let shared = shared.map(|folder| folder.join("skills-runner/skills"));
-                // A link that leads nowhere is somebody's mistake, and is told.
+                // A dangling link is kept, so that it is reported as a mistake.
                 let is_there = |folder: &PathBuf| folder.is_dir() || folder.is_symlink();
                 let both = [Some(here.clone()), shared].into_iter().flatten();
                 let found: Vec<PathBuf> = both.filter(is_there).collect();
@@ -216,12 +217,12 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// In a sandbox not because a stranger's file asks for it: what lives on changes
-    /// the skill when nobody looks any more.
+    /// Whether leftover processes are kept. In a sandbox `./.env` cannot allow that: such a
+    /// process could change the skill after the run.
     fn keeps_leftovers(&mut self, is_sandboxed: bool) -> bool {
-        let keeps = self.choice(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1);
+        let keeps = self.choice_index(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1);
         let source = self.settings.value(settings::SCRIPT_LEFTOVERS);
-        let is_foreign = source.is_some_and(|(_, source)| source.is_foreign());
+        let is_foreign = source.is_some_and(|(_, source)| source.is_untrusted());
         keeps && !(is_sandboxed && is_foreign)
     }
 
@@ -229,7 +230,7 @@ impl ConfigReader<'_> {
         match self.settings.value(settings::SCRIPT_PYTHON) {
             None => PythonChoice::Search,
             Some((value, _)) if value == "off" => PythonChoice::Off,
-            // A bare name is looked up as a shell would.
+            // A name without a slash is looked up in `PATH`, as in a shell.
             Some((value, _)) if !value.as_bytes().contains(&b'/') => {
                 let found = find_program(&value, self.settings.variable("PATH"));
                 PythonChoice::Program(found.unwrap_or_else(|| PathBuf::from(value)))
@@ -238,18 +239,18 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// Several paths, separated as in `PATH`.
-    fn paths(&self, value: &OsStr) -> Vec<PathBuf> {
-        let named = parts(value).filter(|part| !part.is_empty());
+    /// Resolves a list of paths, separated as in `PATH`.
+    fn resolve_paths(&self, value: &OsStr) -> Vec<PathBuf> {
+        let named = split_path_list(value).filter(|part| !part.is_empty());
         named.map(|part| self.path(part)).collect()
     }
 
     fn vision(&mut self) -> bool {
-        self.choice(settings::LLM_VISION, &["on", "off"]) != Some(1)
+        self.choice_index(settings::LLM_VISION, &["on", "off"]) != Some(1)
     }
 
-    /// The path that a setting names.
-    fn place(&self, name: &'static str) -> Option<PathBuf> {
+    /// The path in a setting.
+    fn setting_path(&self, name: &'static str) -> Option<PathBuf> {
         let (value, _) = self.settings.value(name)?;
         Some(self.path(&value))
     }
@@ -259,7 +260,7 @@ impl ConfigReader<'_> {
     }
 
     fn seconds(&mut self, name: &'static str, default: u64) -> Duration {
-        let Some((text, ValueSource { origin, .. })) = self.text(name) else {
+        let Some((text, ValueSource { origin, .. })) = self.trimmed_text(name) else {
             return Duration::from_secs(default);
         };
         match text.parse::<u64>() {
@@ -268,7 +269,7 @@ impl ConfigReader<'_> {
             }
             _ => {
                 self.problems.push(format!(
-                    "{name}={text} ({origin}) is no whole number of seconds from 1 to {}",
+                    "{name}={text} ({origin}) is not a whole number of seconds from 1 to {}",
                     limits::MAX_SECONDS
                 ));
                 Duration::from_secs(default)
@@ -276,22 +277,22 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// A count from 1 on.
-    fn number(&mut self, name: &'static str) -> Option<u64> {
-        let (text, ValueSource { origin, .. }) = self.text(name)?;
+    /// A whole number of at least 1.
+    fn positive_number(&mut self, name: &'static str) -> Option<u64> {
+        let (text, ValueSource { origin, .. }) = self.trimmed_text(name)?;
         match text.parse::<u64>() {
             Ok(number) if number > 0 => Some(number),
             _ => {
                 self.problems
-                    .push(format!("{name}={text} ({origin}) is no whole number from 1 on"));
+                    .push(format!("{name}={text} ({origin}) is not a positive whole number"));
                 None
             }
         }
     }
 
-    /// The position of the value among `choices`.
-    fn choice(&mut self, name: &'static str, choices: &[&str]) -> Option<usize> {
-        let (text, ValueSource { origin, .. }) = self.text(name)?;
+    /// The index of the value in `choices`.
+    fn choice_index(&mut self, name: &'static str, choices: &[&str]) -> Option<usize> {
+        let (text, ValueSource { origin, .. }) = self.trimmed_text(name)?;
         let found = choices.iter().position(|choice| *choice == text);
         let problem = format!("{name}={text} ({origin}) is not {}", choices.join(" or "));
         if found.is_none() && !self.problems.contains(&problem) {
@@ -300,8 +301,8 @@ impl ConfigReader<'_> {
         found
     }
 
-    /// A value as trimmed text; what is no UTF-8 is a problem.
-    fn text(&mut self, name: &'static str) -> Option<(String, ValueSource)> {
+    /// The trimmed text of a value. A value that is not UTF-8 is a problem.
+    fn trimmed_text(&mut self, name: &'static str) -> Option<(String, ValueSource)> {
         let (value, source) = self.settings.value(name)?;
         match value.into_string() {
             Ok(text) => {
@@ -318,8 +319,8 @@ impl ConfigReader<'_> {
         }
     }
 
-    fn missing(&mut self, name: &str, example: &str) {
-        // A value that is there but unreadable has been told already.
+    fn report_missing(&mut self, name: &str, example: &str) {
+        // An unreadable value has already been reported.
         if !self.problems.iter().any(|problem| problem.starts_with(name)) {
             self.problems.push(format!(
                 "{name} is not set: set it in the environment or in .env, for example {example}"
@@ -328,19 +329,19 @@ impl ConfigReader<'_> {
     }
 }
 
-/// The parts of a list as in `PATH`.
-pub(crate) fn parts(list: &OsStr) -> impl Iterator<Item = &OsStr> {
+/// Splits a list of paths that is separated as in `PATH`.
+pub(crate) fn split_path_list(list: &OsStr) -> impl Iterator<Item = &OsStr> {
     let parts = list.as_bytes().split(|&byte| byte == b':');
     parts.map(OsStr::from_bytes)
 }
 
-/// The first executable regular file of that name in the search path.
+/// The first executable regular file with this name in `search_path`.
 pub(crate) fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let is_executable = |path: &PathBuf| {
         path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };
-    parts(search_path?)
+    split_path_list(search_path?)
         .map(|folder| Path::new(folder).join(name))
         .filter(|path| path.is_absolute())
         .find(is_executable)

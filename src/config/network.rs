@@ -1,9 +1,8 @@
-//! How the endpoint is reached: directly or through a proxy, and whose
-//! certificates are trusted.
+//! The network route to the endpoint: a direct connection or a proxy, and the trusted
+//! certificates.
 //!
-//! Only what would be used for this endpoint is looked at: a broken proxy
-//! stops nobody whose endpoint is on this machine, or is excepted by
-//! `NO_PROXY`.
+//! Only the settings for this endpoint are checked: an invalid proxy is not a problem if the
+//! endpoint is on this machine or excluded by `NO_PROXY`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,44 +15,44 @@ use crate::secret::Secret;
 use crate::settings::{self, ValueSource};
 use crate::world::files;
 
-/// How the endpoint is reached.
+/// The proxy and the trusted certificates for an endpoint.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
-    /// The proxy for this endpoint; `None`: connections are direct.
+    /// The proxy; `None`: connections are direct.
     pub proxy: Option<Proxy>,
-    /// What to trust instead of the built-in root certificates.
+    /// Certificates that replace the built-in root certificates.
     pub roots: Option<CertificateFile>,
 }
 
-/// A proxy. It shows itself without its login, also in `Debug`.
+/// A proxy. `Display` and `Debug` omit the login.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// How one speaks to it.
+    /// The protocol.
     pub scheme: ProxyScheme,
-    /// Its name or address; an IPv6 address without brackets.
+    /// The host name or address; an IPv6 address has no brackets.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// User name and password, percent-decoded; the password may be empty,
-    /// where the user name is a token.
+    /// User name and password, percent-decoded. The password is missing if the user name is a
+    /// token.
     pub login: Option<(String, Option<Secret>)>,
 }
 
-/// The protocols of proxies.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProxyScheme {
     /// HTTP: `CONNECT` for https, the absolute form for http (RFC 9110, 9.3.6; RFC 9112, 3.2.2).
     Http,
     /// The same over TLS.
     Https,
-    /// SOCKS 5 (RFC 1928); names are looked up here.
+    /// SOCKS 5 (RFC 1928); this program looks names up.
     Socks5,
     /// SOCKS 5; the proxy looks names up.
     Socks5h,
 }
 
 impl ProxyScheme {
-    /// As it stands in an address.
+    /// The scheme as in an address.
     pub fn name(self) -> &'static str {
         match self {
             ProxyScheme::Http => "http",
@@ -84,64 +83,66 @@ impl fmt::Debug for Proxy {
 /// A file of certificates in PEM form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFile {
-    /// The file, as a message shows it.
+    /// The file, as messages show it.
     pub path: PathBuf,
-    /// Its contents.
+    /// The contents of the file.
     pub pem: Vec<u8>,
 }
 
-/// What each certificate of a file begins with.
-const CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----";
+/// The first line of each certificate in a file.
+const CERTIFICATE_START: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 impl ConfigReader<'_> {
-    /// The way to this endpoint, and what of it may be a stranger's choice.
+    /// The network settings for this endpoint, and the routes whose source must be checked.
     pub(super) fn network(&mut self, address: &Address) -> (Network, Vec<EndpointRoute>) {
         let mut network = Network::default();
         let mut routes = Vec::new();
         if let Some((proxy, source)) = self.proxy(address) {
             let way = format!("through the proxy {proxy}");
-            let is_told = true;
-            routes.push(EndpointRoute { way, source, is_told });
+            let is_value_disclosed = true;
+            routes.push(EndpointRoute { description: way, source, is_value_disclosed });
             network.proxy = Some(proxy);
         }
         let is_tls = |proxy: &Proxy| proxy.scheme == ProxyScheme::Https;
         if (address.is_encrypted() || network.proxy.as_ref().is_some_and(is_tls))
             && let Some((roots, source)) = self.roots()
         {
-            let way = format!("on the word of the certificates `{}`", roots.path.display());
-            let is_told = false;
-            routes.push(EndpointRoute { way, source, is_told });
+            let way = format!("with the trusted certificates `{}`", roots.path.display());
+            let is_value_disclosed = false;
+            routes.push(EndpointRoute { description: way, source, is_value_disclosed });
             network.roots = Some(roots);
         }
         (network, routes)
     }
 
-    /// The scheme's own variable comes first, then that for all.
+    /// Reads the proxy: the variable for the address's scheme, then `ALL_PROXY`.
     fn proxy(&mut self, address: &Address) -> Option<(Proxy, ValueSource)> {
         if address.is_loopback() {
             return None;
         }
         let own = if address.is_encrypted() { settings::HTTPS_PROXY } else { settings::HTTP_PROXY };
-        let (text, source) = self.text(own).or_else(|| self.text(settings::ALL_PROXY))?;
-        let exceptions = self.text(settings::NO_PROXY);
+        let (text, source) =
+            self.trimmed_text(own).or_else(|| self.trimmed_text(settings::ALL_PROXY))?;
+        let exceptions = self.trimmed_text(settings::NO_PROXY);
         if exceptions.is_some_and(|(list, _)| no_proxy::covers(&list, address)) {
             return None;
         }
         match Proxy::parse(&text) {
             Ok(proxy) => Some((proxy, source)),
-            Err(fault) => {
-                let problem = format!("{source} is no usable proxy: {fault}");
+            Err(cause) => {
+                let problem = format!("{source} is not a valid proxy: {cause}");
                 self.problems.push(problem);
                 None
             }
         }
     }
 
-    /// Whether the certificates are any good is seen where they are used.
+    /// Reads the certificates. They are checked when they are used.
     fn roots(&mut self) -> Option<(CertificateFile, ValueSource)> {
         let (value, source) = self.settings.value(settings::SSL_CERT_FILE)?;
         let path = self.path(&value);
-        let is_pem = |pem: &[u8]| pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE);
+        let is_pem =
+            |pem: &[u8]| pem.windows(CERTIFICATE_START.len()).any(|part| part == CERTIFICATE_START);
         let cause = match files::read_whole(&path, limits::CERTIFICATES_BYTES) {
             Ok(pem) if is_pem(&pem) => return Some((CertificateFile { path, pem }, source)),
             Ok(_) => "it holds no certificate in PEM form".into(),

@@ -1,16 +1,16 @@
-//! `NO_PROXY`: what is reached without a proxy, as curl reads it.
+//! `NO_PROXY`: hosts that are reached without a proxy, read as curl does.
 //!
-//! Entries are separated by commas or blanks. A lone `*` covers everything. A
-//! name covers itself and the names below it, with or without a dot in front;
-//! an address covers itself, however it is spelled, and a block such as
-//! `10.0.0.0/8` or `fd00::/8` the addresses in it. Beyond curl, an entry may
-//! end with a port. A name is never looked up to compare it with an address.
+//! Entries are separated by commas or blanks. A lone `*` matches all hosts. A name matches
+//! itself and its subdomains, with or without a leading dot. An IP address matches itself in
+//! any notation, and a network such as `10.0.0.0/8` or `fd00::/8` the addresses in it. Beyond
+//! curl, an entry may end with a port. A name is never looked up to compare it with an IP
+//! address.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use crate::address::Address;
 
-/// Whether the list excepts this address.
+/// Whether an entry of the list matches this address.
 pub(super) fn covers(list: &str, address: &Address) -> bool {
     if list.trim() == "*" {
         return true;
@@ -25,19 +25,19 @@ pub(super) fn covers(list: &str, address: &Address) -> bool {
 fn covers_host(entry: &str, host: &str) -> bool {
     let entry = entry.trim_start_matches('[').trim_end_matches(']');
     match host.parse::<IpAddr>() {
-        Ok(host) => is_in_block(host.to_canonical(), entry),
+        Ok(host) => is_in_network(host.to_canonical(), entry),
         Err(_) => {
             let entry = entry.trim_start_matches('.').trim_end_matches('.');
             let entry = entry.to_ascii_lowercase();
-            // `xexample.com` is not below `example.com`.
+            // `xexample.com` is not a subdomain of `example.com`.
             let above = host.strip_suffix(&entry);
             !entry.is_empty() && above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
         }
     }
 }
 
-/// Whether the address is this one, or in this block.
-fn is_in_block(host: IpAddr, entry: &str) -> bool {
+/// Whether the address is equal to this entry or in this network.
+fn is_in_network(host: IpAddr, entry: &str) -> bool {
     let (base, length) = match entry.split_once('/') {
         Some((base, length)) => match length.parse::<u32>() {
             Ok(length) => (base.trim_end_matches(']'), Some(length)),
@@ -53,11 +53,11 @@ fn is_in_block(host: IpAddr, entry: &str) -> bool {
         _ => return false,
     };
     let length = length.unwrap_or(bits);
-    // Shifting by all of 128 bits is no number; a block of length 0 is everything.
+    // A shift by 128 bits is not defined; a network of length 0 contains all addresses.
     length <= bits && (host ^ base).checked_shr(bits - length).unwrap_or(0) == 0
 }
 
-/// An entry and the port at its end. An IPv6 address has its colons for itself.
+/// Splits an entry into host and port. The colons of an IPv6 address do not count.
 fn split_port(entry: &str) -> (&str, Option<u16>) {
     let is_address = entry.parse::<Ipv6Addr>().is_ok() || entry.contains('/');
     match entry.rsplit_once(':') {
@@ -74,11 +74,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_list_covers() {
+    fn entries_match_hosts_and_networks() {
         let table: &[(&str, &[&str], &[&str])] = &[
             ("*", &["a.example", "10.1.2.3", "[fd00::1]"], &[]),
             (" * ", &["a.example"], &[]),
-            // Only alone.
+            // `*` counts only alone.
             ("*,b.example", &["b.example"], &["a.example"]),
             ("*.b.example", &[], &["a.b.example"]),
             (
@@ -94,7 +94,7 @@ mod tests {
             ),
             (",. ,", &[], &["a.example", "10.0.0.1"]),
             ("10.0.0.1", &["10.0.0.1"], &["10.0.0.10", "110.0.0.1"]),
-            // An address is not a domain.
+            // An IP address has no subdomains.
             (".0.0.1", &[], &["10.0.0.1"]),
             (
                 "10.0.0.0/8,192.168.4.0/23",

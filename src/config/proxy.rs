@@ -1,8 +1,7 @@
-//! The address of a proxy, as curl reads it.
+//! Parser of proxy addresses, with the rules of curl.
 //!
-//! What cannot be used is an error: going directly instead would send what
-//! was meant for the proxy where it must not go. No message shows anything of
-//! the login.
+//! An invalid address is an error, because a direct connection could bypass a required proxy.
+//! No message shows any part of the login.
 
 use std::net::Ipv6Addr;
 
@@ -14,82 +13,84 @@ use crate::limits;
 use crate::percent;
 use crate::secret::Secret;
 
-/// Ports that are meant where none is written; curl's choice.
+/// Default ports, as in curl.
 const HTTPS_PORT: u16 = 443;
-const OTHER_PORT: u16 = 1080; // not a bound
+const DEFAULT_PORT: u16 = 1080; // not a limit
 
 impl Proxy {
-    /// Reads `[scheme://][user[:password]@]host[:port][/]`, or says why not.
+    /// Parses `[scheme://][user[:password]@]host[:port][/]`. The error is a sentence
+    /// about the address (`it …`).
     pub(super) fn parse(text: &str) -> Result<Proxy, String> {
         if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err("it holds a blank or a control character".into());
+            return Err("it contains white space or a control character".into());
         }
         let (scheme, rest) = match text.split_once("://") {
-            Some((scheme, rest)) => (scheme_of(scheme)?, rest),
+            Some((scheme, rest)) => (parse_scheme(scheme)?, rest),
             None => (ProxyScheme::Http, text),
         };
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if !matches!(path, "" | "/") {
             return Err(
-                "something follows its host and port (in a password, / ? # are written %2F %3F %23)"
+                "text follows its host and port (in a password, / ? # are written %2F %3F %23)"
                     .into(),
             );
         }
         let (login, host) = match authority.rsplit_once('@') {
-            Some((login, host)) => (login_of(login, scheme)?, host),
+            Some((login, host)) => (parse_login(login, scheme)?, host),
             None => (None, authority),
         };
-        let (host, port) = host_and_port(host)?;
+        let (host, port) = parse_host_and_port(host)?;
         let port = port.unwrap_or(match scheme {
             ProxyScheme::Https => HTTPS_PORT,
-            _ => OTHER_PORT,
+            _ => DEFAULT_PORT,
         });
         Ok(Proxy { scheme, host, port, login })
     }
 }
 
-/// What of a proxy's address must not be shown, written, decoded, and as it is
-/// sent; also where it is no good address. A user without a password is a token.
+/// Returns the secrets in a proxy's address, even if it is invalid: percent-encoded, decoded,
+/// and as sent in the header. A user name without a password is a token.
 pub(super) fn login_secrets(text: &str) -> Vec<Secret> {
     let (_, rest) = text.split_once("://").unwrap_or(("", text));
     let Some((login, _)) = rest.rsplit_once('@') else {
         return Vec::new();
     };
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    let written = if password.is_empty() { user } else { password };
-    let plain = decoded(written).ok().filter(|plain| plain != written);
-    let pair = decoded(user).ok().zip(decoded(password).ok());
+    let encoded = if password.is_empty() { user } else { password };
+    let plain = decode_login(encoded).ok().filter(|plain| plain != encoded);
+    let pair = decode_login(user).ok().zip(decode_login(password).ok());
     let sent = pair.map(|(user, password)| BASE64_STANDARD.encode(format!("{user}:{password}")));
-    let all = [Some(written.to_string()), plain, sent];
+    let all = [Some(encoded.to_string()), plain, sent];
     all.into_iter().flatten().filter_map(Secret::new).collect()
 }
 
-fn scheme_of(name: &str) -> Result<ProxyScheme, String> {
+fn parse_scheme(name: &str) -> Result<ProxyScheme, String> {
     match name.to_ascii_lowercase().as_str() {
         "http" => Ok(ProxyScheme::Http),
         "https" => Ok(ProxyScheme::Https),
         "socks5" => Ok(ProxyScheme::Socks5),
         "socks5h" | "socks" => Ok(ProxyScheme::Socks5h),
-        "socks4" | "socks4a" => {
-            Err("SOCKS 4 is not spoken here: socks5:// or socks5h:// is".into())
-        }
+        "socks4" | "socks4a" => Err("SOCKS 4 is not supported: use socks5:// or socks5h://".into()),
         other if !other.is_empty() && other.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            Err(format!("`{other}` is none of http, https, socks5 and socks5h"))
+            Err(format!("`{other}` is not http, https, socks5 or socks5h"))
         }
-        // It may be a login.
-        _ => Err("it begins with none of http://, https://, socks5:// and socks5h://".into()),
+        // The message does not quote the text, which may be a login.
+        _ => Err("it does not start with http://, https://, socks5:// or socks5h://".into()),
     }
 }
 
-/// User name and password; an empty login is none.
-fn login_of(text: &str, scheme: ProxyScheme) -> Result<Option<(String, Option<Secret>)>, String> {
+/// Parses user name and password; `None` if both are empty.
+fn parse_login(
+    text: &str,
+    scheme: ProxyScheme,
+) -> Result<Option<(String, Option<Secret>)>, String> {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
-    let (user, password) = (decoded(user)?, decoded(password)?);
+    let (user, password) = (decode_login(user)?, decode_login(password)?);
     let is_socks = matches!(scheme, ProxyScheme::Socks5 | ProxyScheme::Socks5h);
-    let most = user.len().max(password.len());
-    if is_socks && most > limits::SOCKS_LOGIN_BYTES {
+    let longest = user.len().max(password.len());
+    if is_socks && longest > limits::SOCKS_LOGIN_BYTES {
         return Err(format!(
-            "its user name or password is longer than the {} bytes that SOCKS takes",
+            "its user name or password is longer than the {} bytes that SOCKS allows",
             limits::SOCKS_LOGIN_BYTES
         ));
     }
@@ -99,24 +100,24 @@ fn login_of(text: &str, scheme: ProxyScheme) -> Result<Option<(String, Option<Se
     Ok(Some((user, Secret::new(password))))
 }
 
-/// Percent-decoded, once; a `%` that begins no code stands for itself.
-pub(super) fn decoded(text: &str) -> Result<String, String> {
+/// Percent-decodes a text once; a `%` that does not start a code is kept.
+pub(super) fn decode_login(text: &str) -> Result<String, String> {
     let plain =
-        String::from_utf8(percent::decoded(text)).map_err(|_| "its login is no UTF-8 text")?;
+        String::from_utf8(percent::decode(text)).map_err(|_| "its login is not UTF-8 text")?;
     if plain.chars().any(char::is_control) {
-        return Err("its login holds a control character".into());
+        return Err("its login contains a control character".into());
     }
     Ok(plain)
 }
 
-/// The host without brackets, and its port if one is written. Where an `@` was
-/// forgotten they are a login, so no message shows them.
-fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
+/// Parses the host, without brackets, and the port, if there is one. No message shows them: if
+/// an `@` is missing, they may be a login.
+fn parse_host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, port) = rest.split_once(']').ok_or("a `]` is missing")?;
             if host.parse::<Ipv6Addr>().is_err() {
-                return Err("between its brackets stands no IPv6 address".into());
+                return Err("the text between its brackets is not an IPv6 address".into());
             }
             (host, port)
         }
@@ -124,19 +125,19 @@ fn host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
     };
     let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':');
     if host.is_empty() {
-        return Err("it names no host".into());
+        return Err("it has no host".into());
     }
     if !host.bytes().all(is_name) {
-        return Err("its host is no host name".into());
+        return Err("its host is not a valid host name".into());
     }
     let port = match port.strip_prefix(':') {
-        // curl, too, takes `host:` for `host`.
+        // curl also reads `host:` as `host`.
         None | Some("") if port.len() < 2 => None,
         Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => match digits.parse() {
             Ok(number) if number > 0 => Some(number),
-            _ => return Err("its port is not from 1 to 65535".into()),
+            _ => return Err("its port is not a number from 1 to 65535".into()),
         },
-        _ => return Err("what follows its host is no port".into()),
+        _ => return Err("the text after its host is not a port".into()),
     };
     Ok((host.to_string(), port))
 }
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proxies_are_read_as_curl_reads_them() {
+    fn addresses_are_parsed_as_in_curl() {
         let table = [
             ("http://proxy.example:3128", "http://proxy.example:3128", ""),
             ("HTTP://proxy.example/", "http://proxy.example:1080", ""),
@@ -182,40 +183,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_refused_and_its_login_is_not_shown() {
+    fn invalid_addresses_are_refused_and_their_login_is_not_shown() {
         let long = format!("socks5://letmein:{}@h", "x".repeat(256));
         let table = [
             ("socks4://letmein@h:1", "SOCKS 4"),
             ("socks4a://h", "SOCKS 4"),
             ("ftp://letmein:letmein@h", "`ftp`"),
-            ("letmein:letmein@http://h", "begins with none"),
+            ("letmein:letmein@http://h", "does not start with"),
             ("http://", "no host"),
-            ("://h", "begins with none"),
+            ("://h", "does not start with"),
             ("http://letmein:letmein@:80", "no host"),
             ("http://h:0", "1 to 65535"),
             ("http://h:65536", "1 to 65535"),
             ("http://h:99999999999999999999", "1 to 65535"),
-            ("http://letmein:letmein", "no port"),
-            ("http://h:80:90", "no port"),
-            ("http://h:+80", "no port"),
+            ("http://letmein:letmein", "not a port"),
+            ("http://h:80:90", "not a port"),
+            ("http://h:+80", "not a port"),
             ("http://::1:80", "no host"),
             ("http://[::1", "`]`"),
-            ("http://[::1]80", "no port"),
-            ("http://[letmeout]:80", "no IPv6 address"),
-            ("http://h h:80", "blank"),
+            ("http://[::1]80", "not a port"),
+            ("http://[letmeout]:80", "not an IPv6 address"),
+            ("http://h h:80", "white space"),
             ("http://h\u{7}", "control"),
             ("http://h/path", "follows"),
             ("http://u:letmein/letmein@h:80", "%2F"),
             ("http://u:letmein?@h:80", "%3F"),
             ("http://u:letmein%0d%0a@h", "control"),
             ("http://u:letmein%ff@h", "UTF-8"),
-            ("http://b\u{fc}cher.example", "no host name"),
+            ("http://b\u{fc}cher.example", "not a valid host name"),
             (long.as_str(), "255 bytes"),
         ];
         for (text, reason) in table {
-            let fault = Proxy::parse(text).unwrap_err();
-            assert!(fault.contains(reason), "{text}: {fault}");
-            assert!(!fault.contains("letmein"), "{text}: {fault}");
+            let cause = Proxy::parse(text).unwrap_err();
+            assert!(cause.contains(reason), "{text}: {cause}");
+            assert!(!cause.contains("letmein"), "{text}: {cause}");
         }
     }
 }

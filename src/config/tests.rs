@@ -1,4 +1,4 @@
-//! What a whole configuration comes to.
+//! Tests of a whole configuration.
 
 use std::fs;
 use std::path::Path;
@@ -13,32 +13,32 @@ use crate::world::scratch::Scratch;
 
 const ENDPOINT: &str = "LLM_API_BASE_URL=https://api.example/v1\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
 
-/// A configuration whose settings all stand in the environment, a line each.
+/// Resolves a configuration from environment variables, one per line.
 fn resolve(lines: &str) -> Result<Config> {
     let variables = lines.lines().filter_map(|line| line.split_once('='));
     let environment = variables.map(|(name, value)| (name.into(), value.into())).collect();
     Config::resolve(&Settings::new(environment), Path::new("/nowhere"), ConfigNeeds::Endpoint)
 }
 
-/// The same with a `./.env` of a stranger's.
-fn resolve_with_foreign(lines: &str, text: &str) -> Result<Config> {
+/// Same as [`resolve`], with the text of an untrusted `./.env`.
+fn resolve_with_untrusted_file(lines: &str, text: &str) -> Result<Config> {
     let variables = lines.lines().filter_map(|line| line.split_once('='));
     let environment = variables.map(|(name, value)| (name.into(), value.into())).collect();
     let mut settings = Settings::new(environment);
     let contents = dotenv::parse(text, &|_| Some(" ".into()));
-    let is_dependent = |name: &String| text.contains(&format!("{name}='${{"));
+    let has_reference = |name: &String| text.contains(&format!("{name}='${{"));
     let names = contents.variables.iter().map(|v| v.name.clone());
     settings.add_file(EnvFile {
         path: ".env".into(),
         trusted: false,
-        dependent: names.filter(is_dependent).collect(),
+        names_using_environment: names.filter(has_reference).collect(),
         contents,
     });
     Config::resolve(&settings, Path::new("/nowhere"), ConfigNeeds::Endpoint)
 }
 
 #[test]
-fn the_endpoint_chooses_its_proxy() {
+fn proxy_depends_on_the_endpoint() {
     let both = "HTTPS_PROXY=s\nHTTP_PROXY=h\nALL_PROXY=a\n";
     let broken = "HTTPS_PROXY=ftp://s\n";
     let table = [
@@ -55,7 +55,7 @@ fn the_endpoint_chooses_its_proxy() {
             "HTTPS_PROXY=s\nno_proxy=other\nNO_PROXY=*\n",
             Some("http://s:1080"),
         ),
-        // What is not used cannot be wrong.
+        // Settings that are not used are not checked.
         ("https://localhost:8443", broken, None),
         ("http://127.0.0.1", "HTTP_PROXY=h\n", None),
         ("http://api.example", broken, None),
@@ -70,7 +70,7 @@ fn the_endpoint_chooses_its_proxy() {
 }
 
 #[test]
-fn certificates_are_read_where_there_is_tls() {
+fn certificates_are_read_if_tls_is_used() {
     let folder = Scratch::new(&std::env::temp_dir()).unwrap();
     let path = folder.path().join("roots.pem");
     let pem = b"# mine\n-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
@@ -107,7 +107,7 @@ fn certificates_are_read_where_there_is_tls() {
 }
 
 #[test]
-fn body_and_headers_go_along_and_a_header_replaces_the_key() {
+fn extra_body_and_headers_are_sent_and_a_header_replaces_the_key() {
     let lines = r#"LLM_EXTRA_BODY={"temperature": 0, "chat_template_kwargs": {"enable_thinking": false}}
 LLM_EXTRA_HEADERS={"X-Gateway": "gateway-token"}
 "#;
@@ -152,9 +152,9 @@ fn a_credential_over_plain_http_gives_a_warning() {
     }
 }
 
-/// What a stranger's file may not do with what is the user's, and what it may.
+/// Checks which of the user's data an untrusted `./.env` can send where.
 #[test]
-fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
+fn user_data_is_not_sent_to_an_address_from_an_untrusted_file() {
     let own_address = "LLM_API_BASE_URL=https://api.example\nLLM_MODEL_NAME=m\n";
     let own_key = "LLM_API_KEY=k\n";
     let both = format!("{own_address}{own_key}");
@@ -165,13 +165,13 @@ fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
         (
             own_key,
             evil.to_string(),
-            "LLM_API_KEY (environment) is not sent to evil.example, which only .env line 1 names",
+            "LLM_API_KEY (environment) is not sent to evil.example, which only .env line 1 sets",
         ),
         (header, evil_key.clone(), "LLM_EXTRA_HEADERS (environment) is not sent to evil.example"),
         (
             &both,
             "https_proxy=p\n".into(),
-            "through the proxy http://p:1080, which only .env line 1 names: set https_proxy",
+            "through the proxy http://p:1080, which only .env line 1 sets: set https_proxy",
         ),
         (
             &both,
@@ -187,38 +187,38 @@ fn nothing_of_the_users_goes_where_only_a_strangers_file_sends_it() {
         (
             "",
             format!("{evil_key}LLM_EXTRA_BODY='${{A}} {{\"a\": 1}}'\n"),
-            "LLM_EXTRA_BODY (.env line 4) puts environment variables into what is sent to evil.example",
+            "LLM_EXTRA_BODY (.env line 4) puts environment variables into data that is sent to evil.example",
         ),
         ("", format!("{evil_key}LLM_MODEL_NAME='${{A}}m'\n"), "LLM_MODEL_NAME (.env line 4) puts"),
         ("", format!("{evil_key}HTTPS_PROXY='${{A}}p'\n"), "HTTPS_PROXY (.env line 4) puts"),
         (
             own_address,
             "LLM_API_KEY=theirs\nHTTPS_PROXY='${A}p'\n".into(),
-            "HTTPS_PROXY (.env line 2) puts environment variables into what is sent through the proxy http://p:1080",
+            "HTTPS_PROXY (.env line 2) puts environment variables into data that is sent through the proxy http://p:1080",
         ),
     ];
     for (environment, text, expected) in refused {
-        let error = resolve_with_foreign(environment, &text).unwrap_err();
+        let error = resolve_with_untrusted_file(environment, &text).unwrap_err();
         assert!(error.to_string().contains(expected), "{text}: {error}");
-        // The same file, named by the user.
+        // The same settings, set by the user.
         let trusted = format!("{environment}{}", text.replace("'${A}", "").replace('\'', ""));
         resolve(&trusted).unwrap();
     }
     let allowed = [
         ("", evil_key.clone()),
         ("", format!("{evil_key}{header}HTTPS_PROXY=p\nLLM_EXTRA_BODY={{\"a\": 1}}\n")),
-        // Not used.
+        // The proxy is not used.
         (&both, "HTTP_PROXY=p\n".into()),
         (&both, "HTTPS_PROXY=p\nNO_PROXY=api.example\n".into()),
         (
             "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n",
             "HTTP_PROXY=p\n".into(),
         ),
-        // Their body on the user's own way.
+        // The body of `./.env`, sent to the user's own endpoint.
         (&both, "LLM_EXTRA_BODY='${A}{\"a\": 1}'\n".into()),
     ];
     for (environment, text) in allowed {
-        if let Err(error) = resolve_with_foreign(environment, &text) {
+        if let Err(error) = resolve_with_untrusted_file(environment, &text) {
             panic!("{environment}{text}: {error}");
         }
     }

@@ -1,48 +1,46 @@
-//! Who may learn what: nothing of the user's goes where only a stranger's
-//! file sends it.
+//! Trust in environment files: no data of the user goes to a destination that only `./.env`
+//! sets.
 //!
-//! `./.env` was written by the folder's owner. It may name an address of its
-//! own for a key of its own; it must not be able to catch the user's key, a
-//! file of the user's or the user's variables. That holds for an endpoint on
-//! this machine too: anybody who works here may listen.
+//! The folder's owner wrote `./.env`, and this may be another person. It may set an address
+//! with a key of its own; it must not capture the user's key, files or variables. This also
+//! holds for an endpoint on this machine: any local user may listen there.
 
 use crate::address::Address;
 use crate::config::ConfigReader;
 use crate::settings::{self, ValueSource};
 
-/// What decides who learns what is sent: the address, the proxy, the
-/// certificates.
+/// A setting that decides where data goes: the address, the proxy, or the certificates.
 pub(super) struct EndpointRoute {
-    /// How it goes, as `to api.example.com`.
-    pub way: String,
-    /// Who says so.
+    /// The route in words, such as `to api.example.com`.
+    pub description: String,
+    /// The source of the setting.
     pub source: ValueSource,
-    /// Whether somebody on the way learns the value itself, as name servers
-    /// do the host's name.
-    pub is_told: bool,
+    /// Whether third parties see the value itself, as name servers see the host name.
+    pub is_value_disclosed: bool,
 }
 
-/// Something that proves who the user is.
+/// A key or header that identifies the user.
 pub(super) struct Credential {
-    /// The variable that holds it, or names its file.
+    /// The variable that contains it or names its file.
     pub source: ValueSource,
-    /// Whether it is the user's, whoever named it.
-    pub is_own: bool,
+    /// Whether it belongs to the user, even if `./.env` names it.
+    pub belongs_to_user: bool,
 }
 
 impl ConfigReader<'_> {
-    /// Refuses what would be sent to strangers, and warns where all can read it.
+    /// Reports credentials that would go to an untrusted destination, and warns about
+    /// unencrypted connections.
     pub(super) fn check_trust(
         &mut self,
         address: &Address,
         routes: &[EndpointRoute],
         credentials: &[Credential],
     ) {
-        for route in routes.iter().filter(|route| route.source.is_foreign()) {
-            let EndpointRoute { way, source, .. } = route;
-            for own in credentials.iter().filter(|credential| credential.is_own) {
+        for route in routes.iter().filter(|route| route.source.is_untrusted()) {
+            let EndpointRoute { description: way, source, .. } = route;
+            for own in credentials.iter().filter(|credential| credential.belongs_to_user) {
                 self.problems.push(format!(
-                    "{} is not sent {way}, which only {} names: set {} where the key is set, or pass the file \
+                    "{} is not sent {way}, which only {} sets: set {} where the key is set, or pass the file \
                      with --env-file if you trust it",
                     own.source, source.origin, source.name
                 ));
@@ -57,32 +55,32 @@ impl ConfigReader<'_> {
                 _ => "go",
             };
             self.warnings.push(format!(
-                "{} {verb} to {} over plain http: anybody on the way can read it",
+                "{} {verb} to {} over plain http: others on the network can read it",
                 names.join(" and "),
                 address.host()
             ));
         }
     }
 
-    /// The same for everything else that is sent: a foreign file must not put
-    /// the user's variables into a request, nor into the address or the proxy.
+    /// The same for other data: `./.env` must not put the user's variables into a request,
+    /// the address or the proxy.
     fn refuse_leaks(&mut self, routes: &[EndpointRoute]) {
-        let foreign = routes.iter().find(|route| route.source.is_foreign());
-        let Some(EndpointRoute { way, source, .. }) = foreign else {
+        let foreign = routes.iter().find(|route| route.source.is_untrusted());
+        let Some(EndpointRoute { description: way, source, .. }) = foreign else {
             return;
         };
-        let told = routes.iter().filter(|route| route.is_told);
-        let told = told.map(|route| route.source.clone());
+        let disclosed = routes.iter().filter(|route| route.is_value_disclosed);
+        let disclosed = disclosed.map(|route| route.source.clone());
         let sent = [settings::LLM_MODEL_NAME, settings::LLM_EXTRA_BODY]
             .into_iter()
             .filter_map(|name| self.settings.value(name))
             .map(|(_, source)| source);
-        let leaks: Vec<String> = told
+        let leaks: Vec<String> = disclosed
             .chain(sent)
-            .filter(|leak| leak.is_foreign() && leak.is_dependent())
+            .filter(|leak| leak.is_untrusted() && leak.uses_environment())
             .map(|leak| {
                 format!(
-                    "{leak} puts environment variables into what is sent {way}, which only {} names: pass the \
+                    "{leak} puts environment variables into data that is sent {way}, which only {} sets: pass the \
                      file with --env-file if you trust it",
                     source.origin
                 )

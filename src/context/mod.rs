@@ -1,9 +1,9 @@
-//! The model's context: how full it is, and how room is made in it.
+//! Keeps a conversation within the model's context.
 //!
-//! Before a request that would be above four fifths of the window, or after an
-//! endpoint refused one, older messages become a summary that the model writes.
-//! Where that is not enough, results of tools are cut, then documents of
-//! skills. Each step leaves less than before, and each is taken once.
+//! Older messages are replaced by a summary that the model writes: before a request that
+//! would use more than four fifths of the window, or after an endpoint refused a request as
+//! too long. If that is not enough, tool results are shortened, then skill documents. Each
+//! step makes the conversation shorter and is used once per request.
 
 use std::cell::Cell;
 
@@ -13,7 +13,7 @@ use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::Message;
 use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
-use crate::text::{cut, grouped};
+use crate::text::{group_digits, truncate};
 use crate::tool::ToolDefinition;
 
 mod overflow_cause;
@@ -22,71 +22,70 @@ mod summary;
 
 use plan::SummaryPlan;
 
-/// Who is asked, and with which tools in every request.
+/// Sends the requests of one turn and keeps them within the context.
 pub(crate) struct ContextManager<'a> {
     /// The model.
     pub model: &'a dyn Model,
-    /// The tools that it may call.
+    /// The tools in every request.
     pub tools: &'a [ToolDefinition],
-    /// Tokens that it reads at most, where that is set.
+    /// The configured context window in tokens, if any.
     pub window: Option<u64>,
-    /// It could not summarize in this turn: it is not asked at every step.
-    has_failed: Cell<bool>,
+    /// A summary failed in this turn, so that no other is requested before each step.
+    has_summary_failed: Cell<bool>,
 }
 
-/// Why older messages are to become a summary.
+/// The reason for a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SummaryReason {
-    /// The context is nearly full: as many of the latest turns stay as leave
-    /// room for a while.
+    /// The context is nearly full. As many of the latest turns stay as leave some free space.
     NearlyFull,
-    /// The endpoint has refused the conversation; the same stays.
+    /// The endpoint refused the conversation as too long. The same turns stay.
     Refused,
-    /// It has refused that, too: the last question and the last step stay.
+    /// The endpoint refused it again. Only the last question and the last step stay.
     RefusedAgain,
-    /// A person wants it; the same stays.
-    Wished,
+    /// The user requested a summary. Only the last question and the last step stay.
+    Requested,
 }
 
 impl SummaryReason {
-    fn keeps_turns(self) -> bool {
+    fn keeps_recent_turns(self) -> bool {
         matches!(self, SummaryReason::NearlyFull | SummaryReason::Refused)
     }
 
-    /// Nothing goes on without a summary.
+    /// Whether the turn cannot continue without a summary.
     fn is_urgent(self) -> bool {
         matches!(self, SummaryReason::Refused | SummaryReason::RefusedAgain)
     }
 }
 
-/// What a wish for a summary came to.
+/// The outcome of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SummaryOutcome {
-    /// It stands for so many messages.
-    Made(usize),
-    /// There is nothing older; nothing has changed.
+    /// The summary replaces this number of messages.
+    Summarized(usize),
+    /// There are no older messages; nothing has changed.
     NothingOlder,
-    /// It would be no shorter, or hardly; nothing has changed.
-    NoShorter,
-    /// The model wrote none, and a person wanted it; nothing has changed.
+    /// The summary would not be much shorter; nothing has changed.
+    NotShorter,
+    /// The user requested a summary and the model wrote none; nothing has changed.
     NotWritten,
 }
 
-/// Room that is made before a request is sent.
+/// The context freed before a request.
 struct FreedRoom {
-    /// Tokens before any was made.
+    /// Tokens before the first change.
     before: u64,
-    /// Messages that became a summary.
+    /// The number of messages replaced by a summary.
     summarized: usize,
 }
 
 impl FreedRoom {
-    fn of(conversation: &Conversation) -> FreedRoom {
+    fn new(conversation: &Conversation) -> FreedRoom {
         FreedRoom { before: conversation.estimate(), summarized: 0 }
     }
 
-    /// Tells of it once, when all of it is made.
-    fn tell(&mut self, conversation: &Conversation, sink: &mut EventSink<'_>) {
+    /// Reports the change once, after the last summary.
+    fn report(&mut self, conversation: &Conversation, sink: &mut EventSink<'_>) {
         let summarized = std::mem::take(&mut self.summarized);
         if summarized > 0 {
             sink(Event::Context {
@@ -99,57 +98,57 @@ impl FreedRoom {
 }
 
 impl<'a> ContextManager<'a> {
-    /// For one turn.
+    /// A manager for one turn.
     pub(crate) fn new(
         model: &'a dyn Model,
         tools: &'a [ToolDefinition],
         window: Option<u64>,
     ) -> Self {
-        ContextManager { model, tools, window, has_failed: Cell::new(false) }
+        ContextManager { model, tools, window, has_summary_failed: Cell::new(false) }
     }
 
-    /// One request. What does not fit is made to fit; the same request is never
-    /// sent again after a refusal.
+    /// Sends one request. A conversation that does not fit is shortened; a refused request is
+    /// never repeated unchanged.
     pub(crate) fn complete(
         &self,
         conversation: &mut Conversation,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
     ) -> Result<ModelReply> {
-        conversation.offer(self.tools);
-        let mut room = FreedRoom::of(conversation);
-        let reply = self.ask_with(&mut room, conversation, stats, sink);
-        room.tell(conversation, sink);
+        conversation.set_tools(self.tools);
+        let mut freed = FreedRoom::new(conversation);
+        let reply = self.complete_with_recovery(&mut freed, conversation, stats, sink);
+        freed.report(conversation, sink);
         reply
     }
 
-    fn ask_with(
+    fn complete_with_recovery(
         &self,
-        room: &mut FreedRoom,
+        freed: &mut FreedRoom,
         conversation: &mut Conversation,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
     ) -> Result<ModelReply> {
-        self.keep_below(room, conversation, stats, sink)?;
-        let mut steps = STEPS.iter().copied().peekable();
+        self.summarize_if_nearly_full(freed, conversation, stats, sink)?;
+        let mut steps = RECOVERY_STEPS.iter().copied().peekable();
         loop {
-            let error = match self.send(room, conversation, sink) {
+            let error = match self.send(freed, conversation, sink) {
                 Err(error) if error.kind() == ErrorKind::Context => error,
                 other => return other,
             };
             let mut is_smaller = false;
-            // What was learnt of the window may be wrong: documents are cut only
-            // when everything else was tried in vain.
+            // The learnt window may be wrong, so documents are shortened only if everything
+            // else has failed.
             while !(is_smaller
                 && (self.fits(conversation)
                     || steps.peek() == Some(&RecoveryStep::ShortenDocuments)))
             {
                 match steps.next() {
                     Some(step) => {
-                        is_smaller |= self.take(step, room, conversation, stats, sink)?;
+                        is_smaller |= self.apply_step(step, freed, conversation, stats, sink)?;
                     }
                     None if is_smaller => break,
-                    None => return Err(self.blamed(error, conversation)),
+                    None => return Err(self.with_overflow_cause(error, conversation)),
                 }
             }
         }
@@ -160,27 +159,27 @@ impl<'a> ContextManager<'a> {
         window.is_none_or(|window| conversation.estimate() <= window)
     }
 
-    /// Sends the request, unless it is known to be too long: some endpoints cut
-    /// off its beginning and say nothing.
+    /// Sends the request, unless it is clearly too long: some endpoints silently drop the
+    /// beginning of a long conversation.
     fn send(
         &self,
-        room: &mut FreedRoom,
+        freed: &mut FreedRoom,
         conversation: &mut Conversation,
         sink: &mut EventSink<'_>,
     ) -> Result<ModelReply> {
         let tokens = conversation.estimate();
-        // Not by a hair's breadth: it is an estimate.
+        // The size is an estimate, so a small excess is allowed.
         let slack = if conversation.meter().is_corrected() { 8 } else { 2 };
         if let Some(window) = self.window.filter(|window| tokens > window + window / slack) {
-            let (tokens, window) = (grouped(tokens), grouped(window));
+            let (tokens, window) = (group_digits(tokens), group_digits(window));
             return Err(Error::new(
                 ErrorKind::Context,
                 format!(
-                    "failed to fit the conversation into the model's context: it has about {tokens} tokens, the window {window}"
+                    "failed to fit the conversation into the model's context: it has about {tokens} tokens, and the window has {window}"
                 ),
             ));
         }
-        room.tell(conversation, sink);
+        freed.report(conversation, sink);
         let window = conversation.window(self.window);
         sink(Event::Estimate { tokens, window });
         let request = ModelRequest { messages: conversation.messages(), tools: self.tools };
@@ -188,17 +187,17 @@ impl<'a> ContextManager<'a> {
         if let Err(error) = &reply
             && error.kind() == ErrorKind::Context
         {
-            conversation.refuse(error.message());
-            *room = FreedRoom::of(conversation);
+            conversation.record_refusal(error.message());
+            *freed = FreedRoom::new(conversation);
         }
         reply
     }
 
-    /// Summarizes in time. Whatever prevents that is told, and the request sent
-    /// as it is: nobody has refused it yet.
-    fn keep_below(
+    /// Summarizes before the context is full. If that fails, a warning is reported and the
+    /// request is sent unchanged: the endpoint has not refused it yet.
+    fn summarize_if_nearly_full(
         &self,
-        room: &mut FreedRoom,
+        freed: &mut FreedRoom,
         conversation: &mut Conversation,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
@@ -210,20 +209,20 @@ impl<'a> ContextManager<'a> {
         if is_below(conversation) {
             return Ok(());
         }
-        self.take(RecoveryStep::ShortenLatest, room, conversation, stats, sink)?;
-        if is_below(conversation) || self.has_failed.get() {
+        self.apply_step(RecoveryStep::ShortenLatest, freed, conversation, stats, sink)?;
+        if is_below(conversation) || self.has_summary_failed.get() {
             return Ok(());
         }
         let step = RecoveryStep::Summarize(SummaryReason::NearlyFull);
-        match self.take(step, room, conversation, stats, sink) {
+        match self.apply_step(step, freed, conversation, stats, sink) {
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted(_) | ErrorKind::Limit) => {
                 Err(error)
             }
             Err(error) => {
-                self.has_failed.set(true);
+                self.has_summary_failed.set(true);
                 let cause = error.message();
                 sink(Event::Warning(&format!(
-                    "the conversation could not be summarized, and goes on as it is: {cause}"
+                    "failed to summarize the conversation, so it stays unchanged: {cause}"
                 )));
                 Ok(())
             }
@@ -231,36 +230,36 @@ impl<'a> ContextManager<'a> {
         }
     }
 
-    /// One way to make room; whether it helped.
-    fn take(
+    /// Applies one step. Returns whether it shortened the conversation.
+    fn apply_step(
         &self,
         step: RecoveryStep,
-        room: &mut FreedRoom,
+        freed: &mut FreedRoom,
         conversation: &mut Conversation,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
     ) -> Result<bool> {
-        let most = limits::SHORTENED_RESULT_BYTES;
+        let max_bytes = limits::SHORTENED_RESULT_BYTES;
         let (what, count) = match step {
-            RecoveryStep::Summarize(why) => {
-                let made = self.summarize_older(conversation, why, stats, sink)?;
-                let SummaryOutcome::Made(count) = made else {
+            RecoveryStep::Summarize(reason) => {
+                let outcome = self.replace_older(conversation, reason, stats, sink)?;
+                let SummaryOutcome::Summarized(count) = outcome else {
                     return Ok(false);
                 };
-                room.summarized += count;
+                freed.summarized += count;
                 return Ok(true);
             }
-            RecoveryStep::ShortenLatest if self.is_full_of_results(conversation) => {
-                let turn = conversation.latest_turn();
-                let count = conversation.shorten_results(most, turn);
-                ("results of tools", count)
+            RecoveryStep::ShortenLatest if self.results_exceed_window(conversation) => {
+                let turn = conversation.latest_turn_start();
+                let count = conversation.shorten_results(max_bytes, turn);
+                ("tool results", count)
             }
             RecoveryStep::ShortenLatest => return Ok(false),
             RecoveryStep::ShortenResults => {
-                ("results of tools", conversation.shorten_results(most, 0))
+                ("tool results", conversation.shorten_results(max_bytes, 0))
             }
             RecoveryStep::ShortenDocuments => {
-                ("documents of skills", conversation.shorten_documents(most))
+                ("skill documents", conversation.shorten_documents(max_bytes))
             }
         };
         if count > 0 {
@@ -271,93 +270,100 @@ impl<'a> ContextManager<'a> {
         Ok(count > 0)
     }
 
-    /// Whether the results of the running turn alone exceed the window: a
-    /// summary of what is older would not help.
-    fn is_full_of_results(&self, conversation: &Conversation) -> bool {
-        let turn = &conversation.messages()[conversation.latest_turn()..];
+    /// Whether the results of the current turn alone exceed the window. A summary of older
+    /// messages would not help then.
+    fn results_exceed_window(&self, conversation: &Conversation) -> bool {
+        let turn = &conversation.messages()[conversation.latest_turn_start()..];
         let is_result = |message: &&Message| matches!(message, Message::Tool { .. });
-        let results =
-            turn.iter().filter(|message| is_result(message) && plan::document(message).is_none());
-        let bytes: u64 = results.map(|message| meter::of_message(message, true)).sum();
+        let results = turn
+            .iter()
+            .filter(|message| is_result(message) && plan::document_text(message).is_none());
+        let bytes: u64 = results.map(|message| meter::message_bytes(message, true)).sum();
         let window = conversation.window(self.window);
-        window.is_some_and(|window| conversation.meter().tokens(bytes) > window)
+        window.is_some_and(|window| conversation.meter().bytes_to_tokens(bytes) > window)
     }
 
-    /// Makes a summary of all but the last turn, because a person wants it.
+    /// Replaces all messages before the last turn by a summary, at the user's request.
     pub(crate) fn compact(
         &self,
         conversation: &mut Conversation,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
     ) -> Result<SummaryOutcome> {
-        conversation.offer(self.tools);
-        let mut room = FreedRoom::of(conversation);
-        let made = self.summarize_older(conversation, SummaryReason::Wished, stats, sink)?;
-        if let SummaryOutcome::Made(count) = made {
-            room.summarized = count;
-            room.tell(conversation, sink);
+        conversation.set_tools(self.tools);
+        let mut freed = FreedRoom::new(conversation);
+        let outcome = self.replace_older(conversation, SummaryReason::Requested, stats, sink)?;
+        if let SummaryOutcome::Summarized(count) = outcome {
+            freed.summarized = count;
+            freed.report(conversation, sink);
         }
-        Ok(made)
+        Ok(outcome)
     }
 
-    fn summarize_older(
+    fn replace_older(
         &self,
         conversation: &mut Conversation,
-        why: SummaryReason,
+        reason: SummaryReason,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
     ) -> Result<SummaryOutcome> {
         let window = conversation.window(self.window);
         let window = window.unwrap_or_else(|| conversation.estimate());
         let words = (window / 10).min(limits::SUMMARY_TOKENS);
-        let said = conversation.said();
-        let room = if why.keeps_turns() { room(conversation, window, words) } else { 0 };
-        let Some(plan) = SummaryPlan::of(said, room) else {
+        let current = conversation.messages_without_system();
+        let budget = if reason.keeps_recent_turns() {
+            recent_turns_budget(conversation, window, words)
+        } else {
+            0
+        };
+        let Some(plan) = SummaryPlan::new(current, budget) else {
             return Ok(SummaryOutcome::NothingOlder);
         };
-        let most = conversation.meter().bytes(words * 2);
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        // What comes of it, with a summary of the usual length.
-        let (rest, _) = plan.apply(&"x".repeat(most / 2));
+        let max_bytes = conversation.meter().tokens_to_bytes(words * 2);
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        // The conversation with a summary of the usual length.
+        let (rest, _) = plan.apply(&"x".repeat(max_bytes / 2));
         let meter = conversation.meter();
-        let saved = meter.size(said, 0).saturating_sub(meter.size(&rest, 0));
-        // Not even a word would fit: nobody need be asked.
-        let least = meter::bytes(&plan.apply("").0, 0);
-        if why.keeps_turns() && saved < window / 20 || least >= meter::bytes(said, 0) {
-            return Ok(SummaryOutcome::NoShorter);
+        let saved = meter.tokens_from(current, 0).saturating_sub(meter.tokens_from(&rest, 0));
+        // Even an empty summary would not make it shorter, so no request is sent.
+        let least = meter::bytes_from(&plan.apply("").0, 0);
+        if reason.keeps_recent_turns() && saved < window / 20
+            || least >= meter::bytes_from(current, 0)
+        {
+            return Ok(SummaryOutcome::NotShorter);
         }
-        let written = self.summarize(&plan.old, why, conversation, stats, sink);
-        let is_lasting =
+        let written = self.request_summary(&plan.old, reason, conversation, stats, sink);
+        let is_permanent =
             |error: &Error| matches!(error.kind(), ErrorKind::Endpoint | ErrorKind::Protocol);
         let text = match written {
-            Err(error) if why.is_urgent() && is_lasting(&error) => None,
+            Err(error) if reason.is_urgent() && is_permanent(&error) => None,
             other => other?,
         };
-        if text.is_none() && why == SummaryReason::Wished {
+        if text.is_none() && reason == SummaryReason::Requested {
             return Ok(SummaryOutcome::NotWritten);
         }
         let text = text.unwrap_or_else(|| {
             sink(Event::Warning(
-                "the model wrote no summary: of older messages only the beginnings are kept",
+                "the model wrote no summary: only the beginnings of older messages are kept",
             ));
-            summary::mechanical(&plan.old, most / 2)
+            summary::shortened_transcript(&plan.old, max_bytes / 2)
         });
-        let text = cut(text.trim(), most);
+        let text = truncate(text.trim(), max_bytes);
         let (messages, summarized) = plan.apply(&text);
-        if meter::bytes(&messages, 0) >= meter::bytes(said, 0) {
-            return Ok(SummaryOutcome::NoShorter);
+        if meter::bytes_from(&messages, 0) >= meter::bytes_from(current, 0) {
+            return Ok(SummaryOutcome::NotShorter);
         }
         let count = plan.old.len();
-        conversation.replace(messages, summarized);
-        Ok(SummaryOutcome::Made(count))
+        conversation.replace_messages(messages, summarized);
+        Ok(SummaryOutcome::Summarized(count))
     }
 
-    /// Has the model write the summary; `None` if it did not, or not to its end where
-    /// nothing requires one. What it says is not told as an answer.
-    fn summarize(
+    /// Requests the summary from the model. `None` if it wrote none, or an incomplete one
+    /// that the user requested. The text is not reported as an answer.
+    fn request_summary(
         &self,
         old: &[&Message],
-        why: SummaryReason,
+        reason: SummaryReason,
         conversation: &Conversation,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
@@ -365,10 +371,10 @@ impl<'a> ContextManager<'a> {
         let estimate = conversation.estimate();
         let window = conversation.window(self.window).unwrap_or(estimate);
         let tokens = (window / 10).min(limits::SUMMARY_TOKENS);
-        let bytes = conversation.meter().bytes(window / 5 * 3);
-        let mut most = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let bytes = conversation.meter().tokens_to_bytes(window / 5 * 3);
+        let mut max_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         for _ in 0..limits::SUMMARY_TRIES {
-            let prompt = summary::request(old, most, tokens / 2);
+            let prompt = summary::request(old, max_bytes, tokens / 2);
             let request = ModelRequest { messages: &[Message::user(prompt)], tools: &[] };
             let reply = self.model.complete(&request, &mut |event| match event {
                 Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. } => {}
@@ -378,19 +384,22 @@ impl<'a> ContextManager<'a> {
                 Ok(reply) => {
                     stats.steps += 1;
                     stats.usage += reply.usage.unwrap_or_default();
-                    let said = reply.message;
-                    let is_none = said.content.trim().is_empty() || !said.calls.is_empty();
-                    let is_unfit = match reply.finish {
+                    let message = reply.message;
+                    let is_no_summary =
+                        message.content.trim().is_empty() || !message.calls.is_empty();
+                    let is_unusable = match reply.finish {
                         FinishReason::Complete => false,
-                        FinishReason::Length | FinishReason::Cut => why == SummaryReason::Wished,
+                        FinishReason::Length | FinishReason::Cut => {
+                            reason == SummaryReason::Requested
+                        }
                         FinishReason::Filtered | FinishReason::UnparsedCall => true,
                     };
-                    if is_none || is_unfit {
+                    if is_no_summary || is_unusable {
                         return Ok(None);
                     }
-                    return Ok(Some(said.content));
+                    return Ok(Some(message.content));
                 }
-                Err(error) if error.kind() == ErrorKind::Context => most /= 2,
+                Err(error) if error.kind() == ErrorKind::Context => max_bytes /= 2,
                 Err(error) => return Err(error),
             }
         }
@@ -398,7 +407,7 @@ impl<'a> ContextManager<'a> {
     }
 }
 
-/// The ways to make room after a refusal, the mildest first.
+/// The steps to shorten a conversation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RecoveryStep {
     ShortenLatest,
@@ -407,7 +416,7 @@ enum RecoveryStep {
     ShortenDocuments,
 }
 
-const STEPS: [RecoveryStep; 5] = [
+const RECOVERY_STEPS: [RecoveryStep; 5] = [
     RecoveryStep::ShortenLatest,
     RecoveryStep::Summarize(SummaryReason::Refused),
     RecoveryStep::Summarize(SummaryReason::RefusedAgain),
@@ -415,15 +424,15 @@ const STEPS: [RecoveryStep; 5] = [
     RecoveryStep::ShortenDocuments,
 ];
 
-/// Bytes for the latest turns, so that with what always stays the conversation
-/// is well below the threshold.
-fn room(conversation: &Conversation, window: u64, summary: u64) -> u64 {
+/// The number of bytes of the latest turns that stay, so that the conversation with all
+/// permanent messages is well below the threshold.
+fn recent_turns_budget(conversation: &Conversation, window: u64, summary: u64) -> u64 {
     let meter = conversation.meter();
     let always = conversation.messages().iter().filter(|message| {
-        matches!(message, Message::System(_)) || plan::document(message).is_some()
+        matches!(message, Message::System(_)) || plan::document_text(message).is_some()
     });
-    let always: u64 = always.map(|message| meter::of_message(message, true)).sum();
-    let always = meter.tokens(always + meter.tools());
+    let always: u64 = always.map(|message| meter::message_bytes(message, true)).sum();
+    let always = meter.bytes_to_tokens(always + meter.tool_bytes());
     let half = window.saturating_sub(always) / 2;
-    meter.bytes(half.min((window / 5 * 3).saturating_sub(always + summary)))
+    meter.tokens_to_bytes(half.min((window / 5 * 3).saturating_sub(always + summary)))
 }

@@ -1,70 +1,70 @@
-//! What of a conversation stays word for word when the rest becomes a summary.
+//! Decides which messages stay unchanged when the others are replaced by a summary.
 //!
-//! The result is a conversation again: documents of skills stand behind the
-//! calls that loaded them, then come the latest turns. Of the last turn the
-//! question stays, and as many of its last steps as fit; a step is what the
-//! model said with all results of its calls.
+//! The result is a valid conversation: skill documents follow the calls that loaded them,
+//! then come the latest turns. Of the last turn the question stays, with as many of its last
+//! steps as fit.
 
 use crate::conversation::meter;
 use crate::message::{AssistantMessage, Message};
 use crate::tool::ToolCall;
 
-/// In front of a summary.
-pub(crate) const INTRODUCTION: &str =
+/// The start of each summary. It marks the message as a summary.
+pub(crate) const SUMMARY_MARK: &str =
     "[Summary of the conversation so far. What it stands for is not here any more.]\n";
 
-/// What the model is made to say where nothing of a turn is left, so that
-/// roles alternate.
-const CONTINUED: &str = "(The conversation continues.)";
+/// An assistant message that takes the place of a removed turn, so that roles alternate.
+const CONTINUATION: &str = "(The conversation continues.)";
 
-/// Where a conversation is divided. Messages are those without the instructions.
+/// A division of the conversation, without the system message.
 #[derive(Debug)]
 pub(crate) struct SummaryPlan<'m> {
-    /// What the summary has to stand for.
+    /// The messages that the summary replaces.
     pub old: Vec<&'m Message>,
     /// Documents that the model loaded, each with its call.
     loaded: Vec<(&'m ToolCall, &'m Message)>,
-    /// Documents that the person invoked.
+    /// Documents that the user invoked.
     invoked: Vec<&'m Message>,
-    /// What stays as it is.
+    /// The messages that stay unchanged.
     latest: Vec<&'m Message>,
 }
 
 impl<'m> SummaryPlan<'m> {
-    /// Keeps so many bytes of the latest turns, and always the last question
-    /// with the last step. `None`: nothing would go.
-    pub(crate) fn of(said: &'m [Message], keep: u64) -> Option<SummaryPlan<'m>> {
-        let question = said.iter().rposition(|m| matches!(m, Message::User(_)))?;
-        let (start, step) = divide(said, question, keep);
+    /// Keeps up to `max_bytes` bytes of the latest turns, and always the last question with the
+    /// last step. `None`: no message would be replaced.
+    pub(crate) fn new(messages: &'m [Message], max_bytes: u64) -> Option<SummaryPlan<'m>> {
+        let question = messages.iter().rposition(|m| matches!(m, Message::User(_)))?;
+        let (start, step) = split_point(messages, question, max_bytes);
         let latest: Vec<&Message> = match step {
-            Some(step) => said[question..=question].iter().chain(&said[step..]).collect(),
-            None => said[start..].iter().collect(),
+            Some(step) => messages[question..=question].iter().chain(&messages[step..]).collect(),
+            None => messages[start..].iter().collect(),
         };
         let before: Vec<&Message> = match step {
-            Some(step) => said[..question].iter().chain(&said[question + 1..step]).collect(),
-            None => said[..start].iter().collect(),
+            Some(step) => {
+                messages[..question].iter().chain(&messages[question + 1..step]).collect()
+            }
+            None => messages[..start].iter().collect(),
         };
         let mut plan =
             SummaryPlan { old: Vec::new(), loaded: Vec::new(), invoked: Vec::new(), latest };
         let mut calls = [].iter();
-        for (place, message) in before.iter().copied().enumerate() {
-            let later = || before[place + 1..].iter().chain(&plan.latest).copied();
+        for (index, message) in before.iter().copied().enumerate() {
+            let later = || before[index + 1..].iter().chain(&plan.latest).copied();
             match message {
-                Message::Assistant(made) => {
-                    calls = made.calls.iter();
-                    if made.content != CONTINUED && !is_loading(&before, place) {
+                Message::Assistant(answer) => {
+                    calls = answer.calls.iter();
+                    if answer.content != CONTINUATION && !only_loads_documents(&before, index) {
                         plan.old.push(message);
                     }
                 }
-                Message::Tool { .. } => match (calls.next(), document(message)) {
+                Message::Tool { .. } => match (calls.next(), document_text(message)) {
                     (Some(call), Some(text)) => {
-                        if !later().any(|other| is_version(other, text)) {
+                        if !later().any(|other| is_same_document(other, text)) {
                             plan.loaded.push((call, message));
                         }
                     }
                     _ => plan.old.push(message),
                 },
-                Message::User(asked) if asked.is_document => {
+                Message::User(user_message) if user_message.is_document => {
                     if !later().any(|other| other == message) {
                         plan.invoked.push(message);
                     }
@@ -72,14 +72,14 @@ impl<'m> SummaryPlan<'m> {
                 _ => plan.old.push(message),
             }
         }
-        let is_summary = |message: &&Message| matches!(message, Message::User(said) if said.text.starts_with(INTRODUCTION));
+        let is_summary = |message: &&Message| matches!(message, Message::User(message) if message.text.starts_with(SUMMARY_MARK));
         (!plan.old.iter().all(is_summary)).then_some(plan)
     }
 
-    /// The conversation with this summary; how many messages stand for what
-    /// was there before.
+    /// Returns the conversation with this summary, and the number of its first messages that
+    /// represent older ones.
     pub(crate) fn apply(&self, summary: &str) -> (Vec<Message>, usize) {
-        let mut messages = vec![Message::user(format!("{INTRODUCTION}{summary}"))];
+        let mut messages = vec![Message::user(format!("{SUMMARY_MARK}{summary}"))];
         for (call, document) in &self.loaded {
             let calls = vec![(*call).clone()];
             messages.push(Message::Assistant(AssistantMessage {
@@ -88,10 +88,10 @@ impl<'m> SummaryPlan<'m> {
             }));
             messages.push((*document).clone());
         }
-        messages.push(Message::assistant(CONTINUED));
+        messages.push(Message::assistant(CONTINUATION));
         for document in &self.invoked {
             messages.push((*document).clone());
-            messages.push(Message::assistant(CONTINUED));
+            messages.push(Message::assistant(CONTINUATION));
         }
         let summarized = messages.len();
         messages.extend(self.latest.iter().copied().cloned());
@@ -99,50 +99,50 @@ impl<'m> SummaryPlan<'m> {
     }
 }
 
-/// How many messages in front stand for older ones: a summary and the documents
-/// behind it, as [`SummaryPlan::apply`] puts them there.
-pub(crate) fn summarized(said: &[Message]) -> usize {
-    let is_summary = |message: &Message| matches!(message, Message::User(said) if said.text.starts_with(INTRODUCTION));
-    if !said.first().is_some_and(is_summary) {
+/// The number of messages at the start that represent older ones: a summary and the documents
+/// after it, in the form of [`SummaryPlan::apply`].
+pub(crate) fn count_summarized(messages: &[Message]) -> usize {
+    let is_summary = |message: &Message| matches!(message, Message::User(message) if message.text.starts_with(SUMMARY_MARK));
+    if !messages.first().is_some_and(is_summary) {
         return 0;
     }
-    let is_end = |message: &Message| matches!(message, Message::Assistant(said) if said.content == CONTINUED);
-    let mut end = said.iter().position(is_end).map_or(1, |at| at + 1);
-    // Documents that the person invoked, each with the model's line.
-    while let [Message::User(asked), said, ..] = &said[end..]
-        && asked.is_document
-        && is_end(said)
+    let is_end = |message: &Message| matches!(message, Message::Assistant(message) if message.content == CONTINUATION);
+    let mut end = messages.iter().position(is_end).map_or(1, |at| at + 1);
+    // Documents that the user invoked, each with the assistant message after it.
+    while let [Message::User(document), answer, ..] = &messages[end..]
+        && document.is_document
+        && is_end(answer)
     {
         end += 2;
     }
     end
 }
 
-/// From which message on everything stays; or, behind the question, from which
-/// step on.
-fn divide(said: &[Message], question: usize, keep: u64) -> (usize, Option<usize>) {
+/// The index of the first message that stays; and if only a part of the last turn stays, the
+/// index of its first step that stays.
+fn split_point(messages: &[Message], question: usize, max_bytes: u64) -> (usize, Option<usize>) {
     let cost = |range: &[Message]| -> u64 {
-        let plain = range.iter().filter(|message| document(message).is_none());
-        plain.map(|message| meter::of_message(message, false)).sum()
+        let plain = range.iter().filter(|message| document_text(message).is_none());
+        plain.map(|message| meter::message_bytes(message, false)).sum()
     };
-    let is_step = |place: &usize| matches!(said[*place], Message::Assistant(_));
-    let mut steps = (question + 1..said.len()).rev().filter(is_step);
-    let last = steps.next().unwrap_or(said.len());
-    let asked = cost(&said[question..=question]);
+    let is_step = |index: &usize| matches!(messages[*index], Message::Assistant(_));
+    let mut steps = (question + 1..messages.len()).rev().filter(is_step);
+    let last = steps.next().unwrap_or(messages.len());
+    let question_bytes = cost(&messages[question..=question]);
     let mut from = last;
     for step in steps {
-        if asked + cost(&said[step..]) > keep {
+        if question_bytes + cost(&messages[step..]) > max_bytes {
             break;
         }
         from = step;
     }
-    if from > question + 1 && from < said.len() {
+    if from > question + 1 && from < messages.len() {
         return (question, Some(from));
     }
     let mut start = question;
-    let is_question = |place: &usize| matches!(said[*place], Message::User(_));
+    let is_question = |index: &usize| matches!(messages[*index], Message::User(_));
     for turn in (0..question).rev().filter(is_question) {
-        if cost(&said[turn..]) > keep {
+        if cost(&messages[turn..]) > max_bytes {
             break;
         }
         start = turn;
@@ -150,30 +150,31 @@ fn divide(said: &[Message], question: usize, keep: u64) -> (usize, Option<usize>
     (start, None)
 }
 
-/// The skill's document that a result begins with.
-pub(crate) fn document(message: &Message) -> Option<&str> {
+/// The skill document at the start of a tool result.
+pub(crate) fn document_text(message: &Message) -> Option<&str> {
     match message {
         Message::Tool { content, document_bytes: Some(end), .. } => content.get(..*end),
         _ => None,
     }
 }
 
-/// Whether a message holds a document of the same skill.
-fn is_version(message: &Message, text: &str) -> bool {
+/// Whether a message contains a document of the same skill.
+fn is_same_document(message: &Message, text: &str) -> bool {
     const LINES: usize = 3;
-    document(message).is_some_and(|other| other.lines().take(LINES).eq(text.lines().take(LINES)))
+    document_text(message)
+        .is_some_and(|other| other.lines().take(LINES).eq(text.lines().take(LINES)))
 }
 
-/// Whether a message does nothing but load documents.
-fn is_loading(messages: &[&Message], place: usize) -> bool {
-    let Message::Assistant(said) = messages[place] else {
+/// Whether a message only calls tools that load documents.
+fn only_loads_documents(messages: &[&Message], index: usize) -> bool {
+    let Message::Assistant(answer) = messages[index] else {
         return false;
     };
-    let results = messages[place + 1..].iter().take(said.calls.len());
-    said.content.is_empty()
-        && !said.calls.is_empty()
-        && results.clone().count() == said.calls.len()
-        && results.clone().all(|result| document(result).is_some())
+    let results = messages[index + 1..].iter().take(answer.calls.len());
+    answer.content.is_empty()
+        && !answer.calls.is_empty()
+        && results.clone().count() == answer.calls.len()
+        && results.clone().all(|result| document_text(result).is_some())
 }
 
 #[cfg(test)]
@@ -198,13 +199,13 @@ mod tests {
         }
     }
 
-    /// The first words of each message.
+    /// A short form of each message.
     fn shape(messages: &[Message]) -> Vec<String> {
         let words = |message: &Message| match message {
             Message::System(text) => text.clone(),
-            Message::User(said) => format!("user {}", said.text.replace(INTRODUCTION, "S: ")),
-            Message::Assistant(said) if said.calls.is_empty() => said.content.clone(),
-            Message::Assistant(said) => format!("call {}", said.calls[0].name),
+            Message::User(message) => format!("user {}", message.text.replace(SUMMARY_MARK, "S: ")),
+            Message::Assistant(message) if message.calls.is_empty() => message.content.clone(),
+            Message::Assistant(message) => format!("call {}", message.calls[0].name),
             Message::Tool { content, .. } => format!("result {}", content.replace('\n', " ")),
         };
         messages.iter().map(words).collect()
@@ -227,7 +228,7 @@ mod tests {
         conversation.add_question("three");
         result(&mut conversation, "read", ToolResult::success("first", ""));
         result(&mut conversation, "read", ToolResult::success("last", ""));
-        let plan = SummaryPlan::of(conversation.said(), 0).unwrap();
+        let plan = SummaryPlan::new(conversation.messages_without_system(), 0).unwrap();
         assert_eq!(
             shape(&plan.old.iter().copied().cloned().collect::<Vec<_>>()),
             ["user one", "a1", "call read", "result long", "a2", "call read", "result first"]
@@ -239,30 +240,34 @@ mod tests {
             "result Base: /b  --- b - file",
             "call get_skill",
             "result Base: /a  --- new - file",
-            CONTINUED,
+            CONTINUATION,
             "user by hand",
-            CONTINUED,
+            CONTINUATION,
             "user three",
             "call read",
             "result last",
         ];
         assert_eq!(shape(&messages), expected);
-        // As it is read again from a file.
-        assert_eq!(super::summarized(&messages), summarized);
-        assert_eq!(super::summarized(&messages[1..]), 0);
+        // As read again from a session file.
+        assert_eq!(super::count_summarized(&messages), summarized);
+        assert_eq!(super::count_summarized(&messages[1..]), 0);
         assert_eq!(summarized, 8);
-        conversation.replace(messages, summarized);
+        conversation.replace_messages(messages, summarized);
         assert_eq!(conversation.summarized(), 8);
-        // What stays is told no second time, and what is a summary is enough.
-        let again = conversation.without_repetition(document("Base: /a\n\n---\nnew"));
+        // A document that stays is not sent again, and a summary alone is not summarized
+        // again.
+        let again = conversation.without_repeated_content(document("Base: /a\n\n---\nnew"));
         assert!(again.document_bytes.is_none(), "{again:?}");
-        assert!(SummaryPlan::of(conversation.said(), 0).is_none());
-        // With room everything of the latest turns stays.
-        assert!(SummaryPlan::of(conversation.said(), u64::MAX).is_none());
-        // Only what was asked since can be taken back.
+        assert!(SummaryPlan::new(conversation.messages_without_system(), 0).is_none());
+        // A large limit keeps all turns.
+        assert!(SummaryPlan::new(conversation.messages_without_system(), u64::MAX).is_none());
+        // Only questions after the summary can be undone.
         assert_eq!(conversation.undo(), Some(UserMessage::from("three")));
         assert_eq!(conversation.undo(), None);
-        assert_eq!((conversation.said().len(), conversation.summarized()), (8, 8));
+        assert_eq!(
+            (conversation.messages_without_system().len(), conversation.summarized()),
+            (8, 8)
+        );
         conversation.clear();
         assert_eq!(conversation.summarized(), 0);
     }
@@ -278,11 +283,13 @@ mod tests {
                 ..AssistantMessage::default()
             });
         }
-        let turn = meter::bytes(&conversation.said()[..4], 0);
-        for (keep, old) in [(0, 14), (turn, 12), (turn * 2, 8), (turn * 3 - 1, 8), (turn * 3, 4)] {
-            let plan = SummaryPlan::of(conversation.said(), keep).unwrap();
-            assert_eq!(plan.old.len(), old, "{keep}");
+        let turn = meter::bytes_from(&conversation.messages_without_system()[..4], 0);
+        for (max_bytes, old) in
+            [(0, 14), (turn, 12), (turn * 2, 8), (turn * 3 - 1, 8), (turn * 3, 4)]
+        {
+            let plan = SummaryPlan::new(conversation.messages_without_system(), max_bytes).unwrap();
+            assert_eq!(plan.old.len(), old, "{max_bytes}");
         }
-        assert!(SummaryPlan::of(conversation.said(), turn * 4).is_none());
+        assert!(SummaryPlan::new(conversation.messages_without_system(), turn * 4).is_none());
     }
 }

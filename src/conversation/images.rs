@@ -1,4 +1,5 @@
-//! Pictures in a conversation: each is sent with every request.
+//! Images in a conversation. Each is sent with every request, so their number and size are
+//! limited.
 
 use crate::conversation::Conversation;
 use crate::limits;
@@ -6,8 +7,8 @@ use crate::message::Message;
 use crate::tool::ToolResult;
 
 impl Conversation {
-    /// The result without a picture that is in here already, or for which there
-    /// is no room any more; it says so.
+    /// Removes an image that is already in the conversation or exceeds the limit, and adds a
+    /// note.
     pub(super) fn without_repeated_image(&self, mut result: ToolResult) -> ToolResult {
         let Some(image) = &result.image else {
             return result;

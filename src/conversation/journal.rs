@@ -1,4 +1,4 @@
-//! What becomes of a conversation, told as it happens to whoever keeps it.
+//! The journal of a conversation: it receives each change before it is applied.
 
 use std::fmt;
 
@@ -6,80 +6,83 @@ use crate::conversation::Conversation;
 use crate::error::{Error, Result};
 use crate::message::Message;
 
-/// One change. Messages are counted without the instructions.
+/// A change of a conversation. The system message is not counted.
 #[derive(Clone, Copy, Debug)]
 pub enum ConversationChange<'c> {
-    /// A message was added at the end.
+    /// This message is added at the end.
     Added(&'c Message),
-    /// Of the messages only so many are left. Where that is all of them, the request
-    /// for the last question has failed: the next question takes its place.
-    Cut(usize),
-    /// These messages stand for all that were there: a summary and what goes
-    /// on behind it, or results that were shortened. The old ones are not sent
-    /// any more, but were said all the same.
+    /// Only this number of messages stays. If that is all of them, the request for the last
+    /// question has failed, and the next question replaces it.
+    Truncated(usize),
+    /// These messages replace all others: a summary and the messages after it, or shortened
+    /// results. The old ones are not sent any more, but remain part of the history.
     Replaced(&'c [Message]),
 }
 
-/// Who keeps a conversation. It is called before anything else happens, so
-/// that what was answered is kept whatever ends the process next.
+/// Storage for the changes of a conversation. It is called before a change is applied, so that
+/// answers are saved however the process ends.
 pub trait Journal: fmt::Debug {
-    /// Keeps a change. After an error it is not called any more: the
-    /// conversation goes on without.
-    fn note(&mut self, change: ConversationChange<'_>) -> Result<()>;
+    /// Saves a change. After an error the conversation continues without this journal.
+    fn record(&mut self, change: ConversationChange<'_>) -> Result<()>;
 
-    /// What a person has to know, once; then what is kept must be told anew.
+    /// Returns a warning for the user, once. The caller then records the whole conversation
+    /// again.
     fn take_warning(&mut self) -> Option<String> {
         None
     }
 }
 
 impl Conversation {
-    /// Whether every change is still told to a journal.
-    pub fn is_kept(&self) -> bool {
+    /// Whether changes are still recorded in a journal.
+    pub fn has_journal(&self) -> bool {
         self.journal.is_some()
     }
 
-    /// Tells the journal of all that has been said, in place of what it knows.
-    pub fn note_all(&mut self) {
-        let said = &self.messages[self.instructions()..];
-        note_in(&mut self.journal, &mut self.fault, ConversationChange::Replaced(said));
+    /// Records all messages, which replace the journal's contents.
+    pub fn record_all(&mut self) {
+        let messages = &self.messages[self.system_count()..];
+        record_in(
+            &mut self.journal,
+            &mut self.journal_error,
+            ConversationChange::Replaced(messages),
+        );
     }
 
-    /// From now on every change is told to this journal first.
-    pub fn keep_in(&mut self, journal: Box<dyn Journal>) {
+    /// Records every change in this journal from now on.
+    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
         self.journal = Some(journal);
     }
 
-    /// Why the conversation is not kept any more; told once.
-    pub fn take_fault(&mut self) -> Option<Error> {
-        self.fault.take()
+    /// Returns the error that ended the journal, once.
+    pub fn take_journal_error(&mut self) -> Option<Error> {
+        self.journal_error.take()
     }
 
-    /// That somebody else has changed what is kept; everything is told to the
-    /// journal again, so that it is whole.
+    /// Returns a warning that another process has changed the saved conversation. All
+    /// messages are then recorded again, so that the journal is complete.
     pub fn take_warning(&mut self) -> Option<String> {
         let warning = self.journal.as_mut()?.take_warning()?;
-        self.note_all();
+        self.record_all();
         Some(warning)
     }
 
-    /// The request has failed: the next question takes the open one's place, also
-    /// when the conversation is resumed. A cut that cuts nothing says so.
-    pub fn note_failure(&mut self) {
+    /// Records that the request failed: the next question replaces the open one, also when
+    /// the conversation is resumed. A truncation that removes nothing has this meaning.
+    pub fn record_failed_request(&mut self) {
         if matches!(self.messages.last(), Some(Message::User(_))) {
-            self.note(ConversationChange::Cut(self.said().len()));
+            self.record(ConversationChange::Truncated(self.messages_without_system().len()));
         }
     }
 }
 
-/// A journal that fails is not asked again.
-pub(super) fn note_in(
+/// Records a change. A journal that fails is not used again.
+pub(super) fn record_in(
     journal: &mut Option<Box<dyn Journal>>,
-    fault: &mut Option<Error>,
+    journal_error: &mut Option<Error>,
     change: ConversationChange<'_>,
 ) {
-    if let Some(Err(error)) = journal.as_mut().map(|journal| journal.note(change)) {
-        *fault = Some(error);
+    if let Some(Err(error)) = journal.as_mut().map(|journal| journal.record(change)) {
+        *journal_error = Some(error);
         *journal = None;
     }
 }

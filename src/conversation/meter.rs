@@ -1,49 +1,49 @@
-//! How many tokens a conversation has, as far as that can be known without
-//! the model's own tokenizer: bytes, corrected by what the endpoint reports.
+//! Estimates the tokens of a conversation. The model's tokenizer is not available, so the
+//! estimate is based on bytes and corrected by the token counts that the endpoint reports.
 
 use serde_json::Value;
 
 use crate::limits;
 use crate::message::{Image, Message};
-use crate::model::is_thought;
+use crate::model::is_reasoning_field;
 use crate::tool::{ToolDefinition, Usage};
 
-/// Ratios are tokens to a thousand bytes.
+/// The unit of ratios: tokens per 1000 bytes.
 const SCALE: u64 = 1000;
 
-/// What the roles, names and ids of a message take, in bytes.
+/// The size of a message's role, name and id in a request, in bytes.
 const MESSAGE_BYTES: u64 = 24;
-/// The same of a call, and of a tool's definition.
+/// The same for a call and for a tool definition.
 const CALL_BYTES: u64 = 60;
 
-/// What is known of the tokens of a conversation.
+/// The token estimate of a conversation.
 #[derive(Clone, Debug, Default)]
 pub struct TokenMeter {
-    /// Tokens to a thousand bytes, as learnt from reports.
+    /// Tokens per 1000 bytes, learnt from reports.
     ratio: Option<u64>,
-    /// Bytes of the tools' definitions.
-    tools: u64,
-    /// So many tokens had so many of the first messages, with the tools.
+    /// Bytes of the tool definitions.
+    tool_bytes: u64,
+    /// A token count and the number of first messages, with the tools, that it covers.
     counted: Option<(u64, usize)>,
-    /// What a refusal told of the window, or what is guessed from it.
+    /// The window that a refusal named, or a guess from it.
     window: Option<u64>,
-    /// It stood in the words of the refusal.
-    is_told: bool,
-    /// Tokens of a picture, as learnt from reports.
-    picture: Option<u64>,
+    /// Whether a refusal named the window.
+    is_window_reported: bool,
+    /// Tokens of an image, learnt from reports.
+    image_tokens: Option<u64>,
 }
 
 impl TokenMeter {
-    /// From now on these tools go with every request.
-    pub fn offer(&mut self, tools: &[ToolDefinition]) {
+    /// Sets the tools that are sent with every request.
+    pub fn set_tools(&mut self, tools: &[ToolDefinition]) {
         let bytes = |tool: &ToolDefinition| {
-            let words = length(&tool.name) + length(&tool.description);
-            CALL_BYTES + words + json(&tool.parameters)
+            let text = byte_count(&tool.name) + byte_count(&tool.description);
+            CALL_BYTES + text + json_bytes(&tool.parameters)
         };
-        self.tools = tools.iter().map(bytes).sum();
+        self.tool_bytes = tools.iter().map(bytes).sum();
     }
 
-    /// The window in tokens, the smaller of what is set and what a refusal told.
+    /// The window in tokens: the smaller of the configured one and the learnt one.
     pub fn window(&self, set: Option<u64>) -> Option<u64> {
         set.into_iter().chain(self.window).min()
     }
@@ -52,67 +52,67 @@ impl TokenMeter {
     pub fn estimate(&self, messages: &[Message]) -> u64 {
         match self.counted {
             Some((tokens, count)) if count <= messages.len() => {
-                tokens.saturating_add(self.size(messages, count))
+                tokens.saturating_add(self.tokens_from(messages, count))
             }
-            _ => self.size(messages, 0) + self.tokens(self.tools),
+            _ => self.tokens_from(messages, 0) + self.bytes_to_tokens(self.tool_bytes),
         }
     }
 
-    /// The tokens of the messages from this one on, by what was learnt.
-    pub fn size(&self, messages: &[Message], from: usize) -> u64 {
-        let pictures = pictures(messages, from);
-        let text = bytes(messages, from) - pictures * limits::IMAGE_AS_BYTES;
+    /// The tokens of the messages from `from` on.
+    pub fn tokens_from(&self, messages: &[Message], from: usize) -> u64 {
+        let images = image_count(messages, from);
+        let text = bytes_from(messages, from) - images * limits::IMAGE_AS_BYTES;
         let usual = limits::IMAGE_AS_BYTES * limits::TOKENS_IN_1000_BYTES / SCALE;
-        let picture = self.picture.unwrap_or(usual);
-        self.tokens(text).saturating_add(pictures.saturating_mul(picture))
+        let image = self.image_tokens.unwrap_or(usual);
+        self.bytes_to_tokens(text).saturating_add(images.saturating_mul(image))
     }
 
-    /// What so many bytes are in tokens.
-    pub fn tokens(&self, bytes: u64) -> u64 {
+    /// Converts bytes to tokens.
+    pub fn bytes_to_tokens(&self, bytes: u64) -> u64 {
         bytes.saturating_mul(self.ratio()).div_ceil(SCALE)
     }
 
-    /// How many bytes so many tokens are.
-    pub fn bytes(&self, tokens: u64) -> u64 {
+    /// Converts tokens to bytes.
+    pub fn tokens_to_bytes(&self, tokens: u64) -> u64 {
         tokens.saturating_mul(SCALE) / self.ratio()
     }
 
     /// Bytes of the tools' definitions.
-    pub fn tools(&self) -> u64 {
-        self.tools
+    pub fn tool_bytes(&self) -> u64 {
+        self.tool_bytes
     }
 
-    /// Whether the endpoint has told anything that estimates are corrected by.
+    /// Whether reports of the endpoint have corrected the estimate.
     pub fn is_corrected(&self) -> bool {
         self.ratio.is_some()
     }
 
-    /// Messages that were counted have changed.
-    pub fn forget_count(&mut self, left: usize) {
+    /// Drops the token count if it covers messages beyond the first `left`.
+    pub fn invalidate_count(&mut self, left: usize) {
         if self.counted.is_some_and(|(_, count)| count > left) {
             self.counted = None;
         }
     }
 
-    /// Takes that the endpoint answered a request, and what it counted for it
-    /// where it told that. The last message is its answer. Counts that cannot be
-    /// are left alone: some gateways report only what was not in their cache,
-    /// others add up the whole conversation.
-    pub fn report(&mut self, messages: &[Message], usage: Option<Usage>) {
+    /// Records an answered request and the token usage, if it was reported. The last message
+    /// is the answer. Implausible counts are ignored: some gateways report only tokens that
+    /// were not cached, others the sum of the whole conversation.
+    pub fn record_usage(&mut self, messages: &[Message], usage: Option<Usage>) {
         let is_answer = matches!(messages.last(), Some(Message::Assistant(_)));
         let sent = messages.len() - usize::from(is_answer);
         let counted = usage.filter(|usage| self.learn(&messages[..sent], usage.prompt_tokens));
-        // A window that an answered request did not fit into was none. Words are
-        // held against counts only, as estimates may be wrong by half.
+        // A window that is smaller than an answered request is wrong. A window that a refusal
+        // named is compared only with reported counts, because estimates may be wrong by
+        // half.
         let least = match counted {
             Some(usage) => usage.prompt_tokens,
-            None if self.is_told => 0,
+            None if self.is_window_reported => 0,
             None => self.estimate(&messages[..sent]),
         };
         self.window = self.window.filter(|window| *window >= least);
         let Some(usage) = counted else { return };
-        // What the model thought is written, but not sent again.
-        let guess = self.size(messages, sent);
+        // Reasoning counts as written, but is not sent again.
+        let guess = self.tokens_from(messages, sent);
         let most = guess.saturating_mul(2);
         let written = match usage.completion_tokens {
             0 => guess,
@@ -122,55 +122,54 @@ impl TokenMeter {
         self.counted = Some((usage.prompt_tokens.saturating_add(written), messages.len()));
     }
 
-    /// Learns from a request that was counted, if the count can be. Where there
-    /// are pictures the ratio is taken as it is, as far as that is possible, and
-    /// what is left is theirs: their tokens are no matter of bytes.
+    /// Learns from a counted request, if the count is plausible. With images the ratio stays
+    /// as close as possible to the learnt one, and the images account for the rest: their
+    /// tokens do not depend on their bytes.
     fn learn(&mut self, sent: &[Message], tokens: u64) -> bool {
-        let pictures = pictures(sent, 0);
-        let ratio = self.nearest(sent, tokens);
+        let images = image_count(sent, 0);
+        let ratio = self.nearest_ratio(sent, tokens);
         if !self.is_likely(ratio) {
             return false;
         }
-        if pictures == 0 || ratio != self.ratio() {
+        if images == 0 || ratio != self.ratio() {
             self.ratio = Some(ratio);
         }
-        let text = self.tokens(self.text(sent));
-        if let Some(each) = tokens.saturating_sub(text).checked_div(pictures) {
-            self.picture = Some(each);
+        let text = self.bytes_to_tokens(self.text(sent));
+        if let Some(each) = tokens.saturating_sub(text).checked_div(images) {
+            self.image_tokens = Some(each);
         }
         true
     }
 
-    /// The ratio that comes of so many tokens; with pictures the nearest to what
-    /// is known.
-    fn nearest(&self, messages: &[Message], tokens: u64) -> u64 {
+    /// The ratio for this token count; with images the nearest to the current one.
+    fn nearest_ratio(&self, messages: &[Message], tokens: u64) -> u64 {
         let text = self.text(messages);
-        let pictures = pictures(messages, 0).saturating_mul(limits::IMAGE_TOKENS);
-        let least = ratio(tokens.saturating_sub(pictures), text);
+        let images = image_count(messages, 0).saturating_mul(limits::IMAGE_TOKENS);
+        let least = ratio(tokens.saturating_sub(images), text);
         self.ratio().clamp(least, ratio(tokens, text))
     }
 
-    /// Takes the refusal of a request with these messages: the window is what
-    /// its words tell, or else less than was sent.
-    pub fn refuse(&mut self, messages: &[Message], words: &str) {
+    /// Records a refused request. The window is the one in the message, or else less than the
+    /// request.
+    pub fn record_refusal(&mut self, messages: &[Message], message: &str) {
         let estimate = self.estimate(messages);
-        let (limit, count) = told(words);
+        let (limit, count) = limit_and_count(message);
         let Some(limit) = limit else {
-            // What was told before is better than a guess.
-            if !self.is_told || self.window.is_none() {
+            // A window from an earlier message is better than a guess.
+            if !self.is_window_reported || self.window.is_none() {
                 self.window = self.window(Some(estimate / 5 * 4));
-                self.is_told = false;
+                self.is_window_reported = false;
             }
             return;
         };
         self.window = Some(limit);
-        self.is_told = true;
-        // The request had more than the limit, whatever the estimate says.
+        self.is_window_reported = true;
+        // The request had more tokens than the limit, whatever the estimate is.
         let least = count.unwrap_or(limit.saturating_add(1));
         if count.is_none() && estimate >= least {
             return;
         }
-        let ratio = self.nearest(messages, least);
+        let ratio = self.nearest_ratio(messages, least);
         if is_possible(ratio) {
             self.ratio = Some(ratio);
             self.counted = Some((least, messages.len()));
@@ -179,14 +178,15 @@ impl TokenMeter {
 
     /// Bytes of the text of a request.
     fn text(&self, messages: &[Message]) -> u64 {
-        self.tools + bytes(messages, 0) - pictures(messages, 0) * limits::IMAGE_AS_BYTES
+        self.tool_bytes + bytes_from(messages, 0)
+            - image_count(messages, 0) * limits::IMAGE_AS_BYTES
     }
 
     fn ratio(&self) -> u64 {
         self.ratio.unwrap_or(limits::TOKENS_IN_1000_BYTES)
     }
 
-    /// Near to what was learnt, or to what is usual. More is believed more
+    /// Whether the ratio is near the learnt or the usual one. A larger ratio is accepted more
     /// easily: numbers and other scripts have more tokens than English.
     fn is_likely(&self, ratio: u64) -> bool {
         let is_near = |known: u64| ratio * 5 >= known * 3 && ratio * 2 <= known * 5;
@@ -196,23 +196,23 @@ impl TokenMeter {
 }
 
 fn is_possible(ratio: u64) -> bool {
-    (SCALE / limits::BYTES_PER_TOKEN_MOST as u64..=SCALE).contains(&ratio)
+    (SCALE / limits::BYTES_PER_TOKEN_MAX as u64..=SCALE).contains(&ratio)
 }
 
 fn ratio(tokens: u64, bytes: u64) -> u64 {
     tokens.saturating_mul(SCALE).div_ceil(bytes.max(1))
 }
 
-/// The limit, and what was sent, by the first numbers of a refusal: every
-/// endpoint tells the limit, some what was sent as well, in either order.
-fn told(words: &str) -> (Option<u64>, Option<u64>) {
-    // In front of it stands the address, with a number of its own.
-    let words = words.split_once(": status ").map_or(words, |(_, words)| words);
+/// The limit and the request's tokens, read from the first two numbers of a refusal. Every
+/// endpoint names the limit, some also the request's tokens, in either order.
+fn limit_and_count(message: &str) -> (Option<u64>, Option<u64>) {
+    // The address before it may contain numbers.
+    let message = message.split_once(": status ").map_or(message, |(_, message)| message);
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
-    let mut numbers = words
+    let mut numbers = message
         .split(|c| !is_part(c))
         .filter_map(|word| word.trim_end_matches(['.', ',']).replace(',', "").parse().ok())
-        .filter(|number| *number >= limits::CONTEXT_TOKENS_KNOWN);
+        .filter(|number| *number >= limits::CONTEXT_TOKENS_MIN);
     match (numbers.next(), numbers.next()) {
         (Some(one), Some(other)) if one != other => {
             (Some(u64::min(one, other)), Some(u64::max(one, other)))
@@ -221,60 +221,62 @@ fn told(words: &str) -> (Option<u64>, Option<u64>) {
     }
 }
 
-/// What the messages from this one on are in bytes, as far as they are sent.
-pub(crate) fn bytes(messages: &[Message], from: usize) -> u64 {
+/// The bytes of the messages from `from` on that are sent.
+pub(crate) fn bytes_from(messages: &[Message], from: usize) -> u64 {
     let is_user = |message: &Message| matches!(message, Message::User(_));
     let turn = messages.iter().rposition(is_user).unwrap_or(0);
     let measured = messages.iter().enumerate().skip(from);
-    measured.map(|(place, message)| of_message(message, place >= turn)).sum()
+    measured.map(|(place, message)| message_bytes(message, place >= turn)).sum()
 }
 
-/// The pictures from this message on.
-fn pictures(messages: &[Message], from: usize) -> u64 {
+/// The number of images in the messages from `from` on.
+fn image_count(messages: &[Message], from: usize) -> u64 {
     let shown = messages.iter().skip(from);
     shown.flat_map(Message::images).count() as u64
 }
 
-/// What one message is in bytes; thoughts are sent within their turn only.
-pub(crate) fn of_message(message: &Message, is_of_turn: bool) -> u64 {
+/// The bytes of one message. Reasoning is sent only within its turn.
+pub(crate) fn message_bytes(message: &Message, is_of_turn: bool) -> u64 {
     let images = |images: &[Image]| images.len() as u64 * limits::IMAGE_AS_BYTES;
     MESSAGE_BYTES
         + match message {
-            Message::System(text) => length(text),
-            Message::User(said) => length(&said.text) + images(&said.images),
-            Message::Assistant(said) => {
-                let opaque = said
+            Message::System(text) => byte_count(text),
+            Message::User(message) => byte_count(&message.text) + images(&message.images),
+            Message::Assistant(message) => {
+                let opaque = message
                     .opaque
                     .iter()
-                    .filter(|(name, _)| is_of_turn || !is_thought(name))
-                    .map(|(_, value)| json(value));
-                let calls = said.calls.iter().map(|call| {
-                    CALL_BYTES + length(&call.id) + length(&call.name) + length(&call.arguments)
+                    .filter(|(name, _)| is_of_turn || !is_reasoning_field(name))
+                    .map(|(_, value)| json_bytes(value));
+                let calls = message.calls.iter().map(|call| {
+                    CALL_BYTES
+                        + byte_count(&call.id)
+                        + byte_count(&call.name)
+                        + byte_count(&call.arguments)
                 });
-                length(&said.content) + opaque.sum::<u64>() + calls.sum::<u64>()
+                byte_count(&message.content) + opaque.sum::<u64>() + calls.sum::<u64>()
             }
             Message::Tool { call_id, content, image, .. } => {
-                length(call_id) + length(content) + images(image.as_slice())
+                byte_count(call_id) + byte_count(content) + images(image.as_slice())
             }
         }
 }
 
-/// What a value is as JSON, but for what is escaped in it: nothing is written to be
-/// measured.
-fn json(value: &Value) -> u64 {
+/// The bytes of a value as JSON, without escapes. Nothing is serialized for this.
+fn json_bytes(value: &Value) -> u64 {
     match value {
         Value::Null | Value::Bool(_) => 4,
-        Value::Number(number) => length(&number.to_string()),
-        Value::String(text) => length(text) + 2,
-        Value::Array(items) => 1 + items.iter().map(|item| json(item) + 1).sum::<u64>(),
+        Value::Number(number) => byte_count(&number.to_string()),
+        Value::String(text) => byte_count(text) + 2,
+        Value::Array(items) => 1 + items.iter().map(|item| json_bytes(item) + 1).sum::<u64>(),
         Value::Object(fields) => {
             let fields = fields.iter();
-            1 + fields.map(|(name, value)| length(name) + 4 + json(value)).sum::<u64>()
+            1 + fields.map(|(name, value)| byte_count(name) + 4 + json_bytes(value)).sum::<u64>()
         }
     }
 }
 
-fn length(text: &str) -> u64 {
+fn byte_count(text: &str) -> u64 {
     text.len() as u64
 }
 
@@ -286,66 +288,66 @@ mod tests {
         Usage { prompt_tokens, completion_tokens }
     }
 
-    fn said(bytes: usize) -> Message {
+    fn user_message(bytes: usize) -> Message {
         Message::user("x".repeat(bytes - 24))
     }
 
     #[test]
-    fn an_estimate_is_what_was_reported_and_what_is_new() {
+    fn an_estimate_adds_new_messages_to_the_reported_count() {
         let mut meter = TokenMeter::default();
-        let mut messages = vec![said(10_000)];
+        let mut messages = vec![user_message(10_000)];
         assert_eq!(meter.estimate(&messages), 2860);
         messages.push(Message::assistant("y".repeat(976)));
-        meter.report(&messages, Some(usage(2000, 210)));
+        meter.record_usage(&messages, Some(usage(2000, 210)));
         assert_eq!(meter.estimate(&messages), 2210);
-        messages.push(said(1000));
+        messages.push(user_message(1000));
         assert_eq!(meter.estimate(&messages), 2410);
-        // What was counted is gone: by the ratio that was learnt.
-        meter.forget_count(1);
+        // The count is dropped: the estimate uses the learnt ratio.
+        meter.invalidate_count(1);
         assert_eq!(meter.estimate(&messages), 2400);
     }
 
     #[test]
-    fn reports_that_cannot_be_change_nothing() {
+    fn implausible_reports_are_ignored() {
         let mut meter = TokenMeter::default();
-        let messages = vec![said(10_000), Message::assistant("y".repeat(976))];
-        meter.report(&messages, Some(usage(2000, 9_000)));
-        assert_eq!(meter.estimate(&messages), 2200, "thoughts are not sent again");
+        let messages = vec![user_message(10_000), Message::assistant("y".repeat(976))];
+        meter.record_usage(&messages, Some(usage(2000, 9_000)));
+        assert_eq!(meter.estimate(&messages), 2200, "reasoning is not sent again");
         for prompt in [0, 1, 300, 1000, 9_000, 50_000, u64::MAX] {
-            meter.report(&messages, Some(usage(prompt, u64::MAX)));
+            meter.record_usage(&messages, Some(usage(prompt, u64::MAX)));
             assert_eq!(meter.estimate(&messages), 2200, "{prompt}");
         }
-        meter.report(&messages, Some(usage(2500, 0)));
+        meter.record_usage(&messages, Some(usage(2500, 0)));
         assert_eq!(meter.estimate(&messages), 2750);
     }
 
     #[test]
-    fn a_picture_counts_the_same_however_large_its_file_is() {
+    fn the_size_of_an_image_file_does_not_matter() {
         let with = |url: String| {
             let images = vec![Image { url }];
-            let said =
+            let message =
                 crate::message::UserMessage { images, ..crate::message::UserMessage::from("look") };
-            bytes(&[Message::User(said)], 0)
+            bytes_from(&[Message::User(message)], 0)
         };
         assert_eq!(with("https://h.test/a.png".into()), with("x".repeat(100_000)));
         assert_eq!(with(String::new()), 24 + 4 + limits::IMAGE_AS_BYTES);
     }
 
     #[test]
-    fn thoughts_count_within_their_turn() {
-        let mut said = crate::message::AssistantMessage::default();
-        said.opaque.insert("reasoning".into(), "x".repeat(98).into());
-        said.opaque.insert("signature".into(), "y".repeat(8).into());
-        let mut messages = vec![Message::user("q"), Message::Assistant(said)];
-        assert_eq!(bytes(&messages, 0), 25 + 24 + 110);
+    fn reasoning_counts_within_its_turn() {
+        let mut message = crate::message::AssistantMessage::default();
+        message.opaque.insert("reasoning".into(), "x".repeat(98).into());
+        message.opaque.insert("signature".into(), "y".repeat(8).into());
+        let mut messages = vec![Message::user("q"), Message::Assistant(message)];
+        assert_eq!(bytes_from(&messages, 0), 25 + 24 + 110);
         messages.push(Message::user("r"));
-        assert_eq!(bytes(&messages, 0), 25 + 24 + 10 + 25);
+        assert_eq!(bytes_from(&messages, 0), 25 + 24 + 10 + 25);
     }
 
     #[test]
-    fn a_refusal_tells_the_window() {
-        let told = |words: &str| super::told(words);
-        for (words, limit, count) in [
+    fn a_refusal_names_the_window() {
+        let counts = |message: &str| super::limit_and_count(message);
+        for (message, limit, count) in [
             (
                 "get http://h:5999/v1: status 400: maximum context length is 8192 tokens. However, you requested 9100 tokens (8588 in the messages, 512 in the completion)",
                 8192,
@@ -366,12 +368,12 @@ mod tests {
             ("model gpt-35-16384: maximum prompt length is 131072.", 131_072, 0),
         ] {
             let some = |number| Some(number).filter(|number| *number > 0);
-            assert_eq!(told(words), (some(limit), some(count)), "{words}");
+            assert_eq!(counts(message), (some(limit), some(count)), "{message}");
         }
-        let messages = [said(10_000)];
-        let window = |words| {
+        let messages = [user_message(10_000)];
+        let window = |message| {
             let mut meter = TokenMeter::default();
-            meter.refuse(&messages, words);
+            meter.record_refusal(&messages, message);
             (meter.window(None), meter.estimate(&messages))
         };
         assert_eq!(window("too long"), (Some(2288), 2860));
@@ -383,9 +385,9 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_an_answer_disproves_is_none() {
-        let messages = [said(10_000), Message::assistant("y")];
-        for (words, counted, window) in [
+    fn an_answered_request_disproves_a_smaller_window() {
+        let messages = [user_message(10_000), Message::assistant("y")];
+        for (message, counted, window) in [
             ("too long", None, None),
             ("too long", Some(2500), None),
             ("too long", Some(2200), Some(2288)),
@@ -395,28 +397,28 @@ mod tests {
             ("limit 2048", Some(99_000), Some(2048)),
         ] {
             let mut meter = TokenMeter::default();
-            meter.refuse(&messages[..1], words);
-            // No guess undercuts it, nor comes after a guess that is larger.
-            meter.refuse(&messages[..1], "again");
-            meter.report(&messages, counted.map(|counted| usage(counted, 5)));
-            assert_eq!(meter.window(None), window, "{words} {counted:?}");
+            meter.record_refusal(&messages[..1], message);
+            // A guess replaces neither a named window nor a smaller guess.
+            meter.record_refusal(&messages[..1], "again");
+            meter.record_usage(&messages, counted.map(|counted| usage(counted, 5)));
+            assert_eq!(meter.window(None), window, "{message} {counted:?}");
         }
     }
 
     #[test]
-    fn pictures_teach_no_ratio() {
+    fn images_do_not_change_the_ratio() {
         for cost in [0, 85, 1200, 25_000] {
             let mut meter = TokenMeter::default();
-            let mut asked = crate::message::UserMessage::from("x".repeat(9_976));
-            asked.images = vec![Image { url: "u".into() }];
-            let messages = [Message::User(asked), Message::assistant("y".repeat(976))];
-            meter.report(&messages, Some(usage(2800 + cost, 280)));
+            let mut message = crate::message::UserMessage::from("x".repeat(9_976));
+            message.images = vec![Image { url: "u".into() }];
+            let messages = [Message::User(message), Message::assistant("y".repeat(976))];
+            meter.record_usage(&messages, Some(usage(2800 + cost, 280)));
             assert_eq!(meter.estimate(&messages), 3080 + cost);
-            meter.forget_count(0);
-            let told = meter.estimate(&[said(10_000)]);
-            assert!(told.abs_diff(2800) < 70, "{cost}: {told}");
-            let told = meter.estimate(&messages[..1]);
-            assert!(told.abs_diff(2800 + cost) < 70, "{cost}: {told}");
+            meter.invalidate_count(0);
+            let tokens = meter.estimate(&[user_message(10_000)]);
+            assert!(tokens.abs_diff(2800) < 70, "{cost}: {tokens}");
+            let tokens = meter.estimate(&messages[..1]);
+            assert!(tokens.abs_diff(2800 + cost) < 70, "{cost}: {tokens}");
         }
     }
 }

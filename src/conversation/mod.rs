@@ -1,7 +1,7 @@
-//! A conversation and its one invariant: after the system message, user and
-//! assistant alternate, and every call has exactly one result, in order,
-//! directly after the message that made it. Endpoints refuse everything else,
-//! so nothing else can be built here, whatever is interrupted when.
+//! A conversation and its invariant: after the system message, user and assistant alternate,
+//! and every call has exactly one result, in order, directly after the message with the
+//! calls. Endpoints refuse anything else, so this module keeps the invariant even after an
+//! interrupt.
 
 use std::time::SystemTime;
 
@@ -16,42 +16,42 @@ mod journal;
 pub(crate) mod meter;
 mod repair;
 
-use journal::note_in;
+use journal::record_in;
 use meter::TokenMeter;
 
 pub use journal::ConversationChange;
 pub(crate) use journal::Journal;
-pub use repair::repaired;
+pub use repair::repair_messages;
 
-/// What closes a turn that ended without an answer.
+/// The assistant message that closes a turn without an answer.
 const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
 
-/// What stands for a document that was told before.
-const ALREADY_TOLD: &str = "[unchanged: the whole text is above in this conversation]";
+/// The note that replaces a document which is already in the conversation.
+const UNCHANGED_DOCUMENT: &str = "[unchanged: the whole text is above in this conversation]";
 
-/// In what was cut, behind the number of bytes.
+/// Follows the number of bytes in a shortened text.
 const CONTEXT_IS_FULL: &str = " bytes left out: the context is full]";
 
-/// Behind it, when there were other files and are none any more.
+/// Follows the note if the skill's other files were deleted.
 const NO_FILES: &str = "\n\nThis skill has no other files any more.";
 
-/// A conversation as it was kept.
+/// A saved conversation.
 #[derive(Clone, Debug)]
 pub struct SavedConversation {
     /// Its id.
     pub id: String,
-    /// What was said, [`repaired`], without the instructions.
+    /// The messages without the system message, repaired by [`repair_messages`].
     pub messages: Vec<Message>,
-    /// How many of them, from the first one, stand for older ones:
-    /// `context::plan::summarized`.
+    /// The number of first messages that represent older ones; see
+    /// `context::plan::count_summarized`.
     pub summarized: usize,
-    /// When it began.
+    /// When it started.
     pub started: SystemTime,
     /// When it last changed.
     pub last_activity: SystemTime,
 }
 
-/// Messages in their order.
+/// A conversation: its messages, with the journal and the token estimate.
 #[derive(Debug)]
 pub struct Conversation {
     id: String,
@@ -59,32 +59,32 @@ pub struct Conversation {
     started: SystemTime,
     last_activity: SystemTime,
     journal: Option<Box<dyn Journal>>,
-    fault: Option<Error>,
+    journal_error: Option<Error>,
     meter: TokenMeter,
-    /// Messages in front that stand for older ones.
+    /// The number of first messages that represent older ones.
     summarized: usize,
 }
 
 impl Conversation {
-    /// A conversation under these instructions; none if they are empty.
+    /// A conversation with this system prompt; without a system message if it is empty.
     pub fn new(instructions: &str) -> Conversation {
         let system = Message::System(instructions.to_string());
         let now = SystemTime::now();
         Conversation {
-            // Without random bytes it has none.
+            // Empty if there are no random bytes.
             id: random::uuid().unwrap_or_default(),
             messages: if system.is_valid() { vec![system] } else { Vec::new() },
             started: now,
             last_activity: now,
             journal: None,
-            fault: None,
+            journal_error: None,
             meter: TokenMeter::default(),
             summarized: 0,
         }
     }
 
-    /// A conversation that was held before.
-    pub fn resumed(instructions: &str, past: SavedConversation) -> Conversation {
+    /// Continues a saved conversation.
+    pub fn from_saved(instructions: &str, past: SavedConversation) -> Conversation {
         let mut conversation = Conversation::new(instructions);
         conversation.summarized = past.summarized;
         conversation.messages.extend(past.messages);
@@ -94,7 +94,7 @@ impl Conversation {
         conversation
     }
 
-    /// A UUID, the same for as long as the conversation lasts.
+    /// The id, a UUID that stays the same.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -109,111 +109,108 @@ impl Conversation {
         self.last_activity
     }
 
-    /// What has been said.
+    /// All messages.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }
 
-    /// The same without the instructions.
-    pub fn said(&self) -> &[Message] {
-        &self.messages[self.instructions()..]
+    /// All messages except the system message.
+    pub fn messages_without_system(&self) -> &[Message] {
+        &self.messages[self.system_count()..]
     }
 
-    /// How many messages of [`Conversation::said`], from the first one, stand for
-    /// older ones: a summary, and documents of skills.
+    /// The number of first messages without the system message that represent older ones: a
+    /// summary and skill documents.
     pub fn summarized(&self) -> usize {
         self.summarized
     }
 
-    /// About how many tokens the next request has.
+    /// The estimated tokens of the next request.
     pub fn estimate(&self) -> u64 {
         self.meter.estimate(&self.messages)
     }
 
-    /// How tokens are estimated.
+    /// The token estimate.
     pub fn meter(&self) -> &TokenMeter {
         &self.meter
     }
 
-    /// Tokens that the model reads at most: what is set, or less if it refused
-    /// that; `None` where neither is known.
+    /// The context window in tokens: the configured one, or a smaller one if the endpoint
+    /// refused that; `None` if neither is known.
     pub fn window(&self, set: Option<u64>) -> Option<u64> {
         self.meter.window(set)
     }
 
-    /// From now on these tools go with every request.
-    pub fn offer(&mut self, tools: &[ToolDefinition]) {
-        self.meter.offer(tools);
+    /// Sets the tools that are sent with every request.
+    pub fn set_tools(&mut self, tools: &[ToolDefinition]) {
+        self.meter.set_tools(tools);
     }
 
-    /// Another model answers from now on: what was learnt was the other one's.
+    /// Another model answers from now on: resets the token estimate.
     pub fn change_model(&mut self) {
         self.meter = TokenMeter::default();
     }
 
-    /// The endpoint answered a request; the answer is the last message. It counted
-    /// so many tokens, where it told that.
-    pub fn report(&mut self, usage: Option<Usage>) {
-        self.meter.report(&self.messages, usage);
+    /// Records the token usage of an answered request, if it was reported. The last message
+    /// is the answer.
+    pub fn record_usage(&mut self, usage: Option<Usage>) {
+        self.meter.record_usage(&self.messages, usage);
     }
 
-    /// The endpoint refused the conversation as too long, with these words.
-    pub fn refuse(&mut self, words: &str) {
-        self.meter.refuse(&self.messages, words);
+    /// Records that the endpoint refused the conversation as too long, with this message.
+    pub fn record_refusal(&mut self, words: &str) {
+        self.meter.record_refusal(&self.messages, words);
     }
 
-    /// From now on these messages stand for all that were said; the first
-    /// `summarized` of them for older ones.
-    pub fn replace(&mut self, said: Vec<Message>, summarized: usize) {
-        self.note(ConversationChange::Replaced(&said));
-        self.messages.truncate(self.instructions());
-        self.meter.forget_count(self.messages.len());
-        self.messages.extend(said);
+    /// Replaces all messages except the system message. The first `summarized` messages
+    /// represent older ones.
+    pub fn replace_messages(&mut self, messages: Vec<Message>, summarized: usize) {
+        self.record(ConversationChange::Replaced(&messages));
+        self.messages.truncate(self.system_count());
+        self.meter.invalidate_count(self.messages.len());
+        self.messages.extend(messages);
         self.summarized = summarized;
     }
 
-    /// Adds the person's next message. A question that got no answer is
-    /// replaced by it.
+    /// Adds the user's next message. It replaces a question without an answer.
     pub fn add_question(&mut self, prompt: impl Into<UserMessage>) {
         match self.messages.last() {
-            Some(Message::User(_)) => self.cut(self.messages.len() - 1),
-            // No user may speak right after a tool: close the turn first.
-            Some(Message::Tool { .. }) => self.close(""),
+            Some(Message::User(_)) => self.truncate(self.messages.len() - 1),
+            // A user message must not follow a tool result: close the turn first.
+            Some(Message::Tool { .. }) => self.close_turn(""),
             _ => {}
         }
         self.add(Message::User(prompt.into()));
     }
 
-    /// Whether a request would have something to answer: a question, or
-    /// results of tools.
+    /// Whether the model has to answer: after a question or tool results.
     pub fn awaits_answer(&self) -> bool {
         matches!(self.messages.last(), Some(Message::User(_) | Message::Tool { .. }))
     }
 
-    /// Whether anything was asked.
+    /// Whether there is any question.
     pub fn has_question(&self) -> bool {
-        let mut said = self.messages.iter();
-        said.any(|message| matches!(message, Message::User(_)))
+        let mut messages = self.messages.iter();
+        messages.any(|message| matches!(message, Message::User(_)))
     }
 
-    /// The text of the last message, if it is the model's.
+    /// The text of the last message if it is the model's, else empty.
     pub fn answer_text(&self) -> &str {
         match self.messages.last() {
-            Some(Message::Assistant(said)) => &said.content,
+            Some(Message::Assistant(message)) => &message.content,
             _ => "",
         }
     }
 
-    /// Adds what the model said. Its calls wait for their results.
-    pub fn add_answer(&mut self, said: AssistantMessage) {
-        let message = Message::Assistant(said);
+    /// Adds a message of the model. Its calls need results next.
+    pub fn add_answer(&mut self, message: AssistantMessage) {
+        let message = Message::Assistant(message);
         if message.is_valid() {
             self.add(message);
         }
     }
 
-    /// Adds the result of the first call that has none yet. Without such a
-    /// call nothing happens.
+    /// Adds the result of the first call without one. Does nothing if there is no such call.
     pub fn add_result(&mut self, result: ToolResult) {
         let Some((call_id, name)) = self.next_open_call() else {
             return;
@@ -227,51 +224,51 @@ impl Conversation {
         });
     }
 
-    /// The result without what the conversation holds already: a note in place
-    /// of a document that is in there whole, with the list behind it only where
-    /// that has changed. What was cleared or cut is told again.
-    pub fn without_repetition(&self, result: ToolResult) -> ToolResult {
+    /// Replaces a document that the conversation already contains by a note, with the list of
+    /// files after it only if that has changed. A document that was removed or shortened is
+    /// sent again.
+    pub fn without_repeated_content(&self, result: ToolResult) -> ToolResult {
         let result = self.without_repeated_image(result);
-        let (Some(document), files) = result.parts() else {
+        let (Some(document), files) = result.split_document() else {
             return result;
         };
         let base = document.lines().next().unwrap_or_default();
-        // It was cut in this turn: there is no room for the whole of it now.
+        // It was shortened in this turn: the whole document would not fit now.
         let is_cut = |message: &Message| match message {
             Message::Tool { content, document_bytes: None, .. } => {
                 content.contains(CONTEXT_IS_FULL) && content.lines().next() == Some(base)
             }
             _ => false,
         };
-        if self.messages[self.latest_turn()..].iter().any(is_cut) {
+        if self.messages[self.latest_turn_start()..].iter().any(is_cut) {
             let mut content = result.content;
             shorten(&mut content, limits::SHORTENED_RESULT_BYTES);
             return ToolResult::success(content, "cut again: the context is full");
         }
-        let told = self.messages.iter().rev().find_map(|message| match message {
+        let earlier_files = self.messages.iter().rev().find_map(|message| match message {
             Message::Tool { content, document_bytes: Some(end), .. }
                 if content.get(..*end) == Some(document) =>
             {
                 Some(Some(&content[*end..]))
             }
-            // An older version that is the same again would be read past a
-            // newer one. With arguments it is another text, not another version.
+            // An older version with this text comes before a newer one, so the text is sent
+            // again. With arguments it is another text, not another version.
             Message::Tool { content, document_bytes: Some(_), .. }
-                if begins_alike(content, document) =>
+                if has_same_beginning(content, document) =>
             {
                 Some(None)
             }
-            // A person invoked the skill.
+            // The user invoked the skill.
             Message::User(UserMessage { text, .. }) if text.contains(&format!("{base}\n")) => {
                 Some(text.ends_with(&result.content).then_some(files))
             }
             _ => None,
         });
-        let Some(Some(told)) = told else {
+        let Some(Some(earlier_files)) = earlier_files else {
             return result;
         };
-        let mut note = format!("{base}\n\n{ALREADY_TOLD}");
-        if files != told {
+        let mut note = format!("{base}\n\n{UNCHANGED_DOCUMENT}");
+        if files != earlier_files {
             note.push_str(if files.is_empty() { NO_FILES } else { files });
         }
         ToolResult::success(note, "unchanged, already read")
@@ -284,23 +281,23 @@ impl Conversation {
         }
     }
 
-    /// Ends a turn that will get no answer, so that the next may begin, with what
-    /// was `said` of one.
-    pub fn close(&mut self, said: &str) {
+    /// Closes a turn without an answer, so that the next one can start. `partial_answer` is the
+    /// part of the answer that was received.
+    pub fn close_turn(&mut self, partial_answer: &str) {
         self.abandon_calls("interrupted by the user");
         if self.awaits_answer() {
-            let blank = if said.is_empty() { "" } else { "\n\n" };
-            let text = format!("{}{blank}{NO_ANSWER}", said.trim_end());
+            let blank = if partial_answer.is_empty() { "" } else { "\n\n" };
+            let text = format!("{}{blank}{NO_ANSWER}", partial_answer.trim_end());
             self.add(Message::assistant(text));
         }
     }
 
-    /// Takes back that a turn ended without an answer: it waits for one again,
-    /// with the results that its calls had. Returns whether it ended so.
-    pub fn reopen(&mut self) -> bool {
+    /// Reopens a turn that was closed without an answer; the results of its calls stay.
+    /// Returns whether it did.
+    pub fn reopen_turn(&mut self) -> bool {
         let is_closed = self.is_closed();
         if is_closed {
-            self.cut(self.messages.len() - 1);
+            self.truncate(self.messages.len() - 1);
         }
         is_closed
     }
@@ -313,66 +310,65 @@ impl Conversation {
     /// Whether the last turn was ended without an answer.
     fn is_closed(&self) -> bool {
         match self.messages.last() {
-            Some(Message::Assistant(said)) => {
-                said.content.ends_with(NO_ANSWER) && said.calls.is_empty()
+            Some(Message::Assistant(message)) => {
+                message.content.ends_with(NO_ANSWER) && message.calls.is_empty()
             }
             _ => false,
         }
     }
 
-    /// Takes back the last question with everything that came of it, and gives
-    /// the question. `None` if nothing was asked since the last summary.
+    /// Removes the last question and everything after it, and returns the question. `None` if
+    /// there is no question after the last summary.
     pub fn undo(&mut self) -> Option<UserMessage> {
         let is_question = |message: &Message| matches!(message, Message::User(_));
-        let first = self.instructions() + self.summarized;
+        let first = self.system_count() + self.summarized;
         let at = first + self.messages.get(first..)?.iter().rposition(is_question)?;
         let question = match &self.messages[at] {
-            Message::User(said) => said.clone(),
+            Message::User(message) => message.clone(),
             _ => return None,
         };
-        self.cut(at);
+        self.truncate(at);
         Some(question)
     }
 
-    /// Forgets everything but the instructions.
+    /// Removes all messages except the system message.
     pub fn clear(&mut self) {
-        self.cut(self.instructions());
+        self.truncate(self.system_count());
     }
 
-    /// How many messages are instructions: one, or none.
-    fn instructions(&self) -> usize {
+    /// The number of system messages: one or none.
+    fn system_count(&self) -> usize {
         usize::from(matches!(self.messages.first(), Some(Message::System(_))))
     }
 
-    /// Everything that is said goes through here.
+    /// Adds a message. All additions go through here.
     fn add(&mut self, message: Message) {
-        self.note(ConversationChange::Added(&message));
+        self.record(ConversationChange::Added(&message));
         self.messages.push(message);
     }
 
-    /// Everything that is taken back goes through here.
-    fn cut(&mut self, length: usize) {
-        self.note(ConversationChange::Cut(length - self.instructions()));
+    /// Removes the messages from `length` on. All removals go through here.
+    fn truncate(&mut self, length: usize) {
+        self.record(ConversationChange::Truncated(length - self.system_count()));
         self.messages.truncate(length);
-        self.meter.forget_count(length);
-        self.summarized = self.summarized.min(self.said().len());
+        self.meter.invalidate_count(length);
+        self.summarized = self.summarized.min(self.messages_without_system().len());
     }
 
-    fn note(&mut self, change: ConversationChange<'_>) {
+    fn record(&mut self, change: ConversationChange<'_>) {
         self.last_activity = SystemTime::now();
-        note_in(&mut self.journal, &mut self.fault, change);
+        record_in(&mut self.journal, &mut self.journal_error, change);
     }
 
-    /// Where the latest turn begins: its question.
-    pub fn latest_turn(&self) -> usize {
+    /// The index of the latest question, which starts the latest turn.
+    pub fn latest_turn_start(&self) -> usize {
         let is_user = |message: &Message| matches!(message, Message::User(_));
         self.messages.iter().rposition(is_user).unwrap_or(0)
     }
 
-    /// Cuts the results of tools from this message on that are longer than `most`
-    /// bytes down to their beginning and end, for an endpoint whose context is
-    /// full. Returns how many there were. Documents of skills stay: nothing works
-    /// without them.
+    /// Shortens tool results of more than `most` bytes to their beginning and end, from
+    /// message `from` on, because the context is full. Returns their number. Skill documents
+    /// stay: the model needs them to use a skill.
     pub fn shorten_results(&mut self, most: usize, from: usize) -> usize {
         self.shorten_each(from, &mut |message| match message {
             Message::Tool { content, document_bytes: None, .. } => shorten(content, most),
@@ -380,8 +376,8 @@ impl Conversation {
         })
     }
 
-    /// The same for documents of skills, when nothing else is left to cut. One
-    /// that is the last question stays.
+    /// Shortens skill documents, when nothing else is left to shorten. A document in the last
+    /// question stays.
     pub fn shorten_documents(&mut self, most: usize) -> usize {
         let is_user = |message: &Message| matches!(message, Message::User(_));
         let mut later = self.messages.iter().filter(|m| is_user(m)).count();
@@ -389,9 +385,9 @@ impl Conversation {
             Message::Tool { content, document_bytes: bytes @ Some(_), .. } => {
                 shorten(content, most) && bytes.take().is_some()
             }
-            Message::User(said) => {
+            Message::User(message) => {
                 later -= 1;
-                later > 0 && said.is_document && shorten(&mut said.text, most)
+                later > 0 && message.is_document && shorten(&mut message.text, most)
             }
             _ => false,
         })
@@ -409,29 +405,33 @@ impl Conversation {
             }
         }
         if let Some(first) = shortened.first() {
-            self.meter.forget_count(*first);
-            let said = &self.messages[self.instructions()..];
-            note_in(&mut self.journal, &mut self.fault, ConversationChange::Replaced(said));
+            self.meter.invalidate_count(*first);
+            let messages = &self.messages[self.system_count()..];
+            record_in(
+                &mut self.journal,
+                &mut self.journal_error,
+                ConversationChange::Replaced(messages),
+            );
         }
         shortened.len()
     }
 
     fn next_open_call(&self) -> Option<(String, String)> {
-        let asked = self.messages.iter().rposition(|m| !matches!(m, Message::Tool { .. }))?;
-        let Message::Assistant(said) = &self.messages[asked] else {
+        let caller = self.messages.iter().rposition(|m| !matches!(m, Message::Tool { .. }))?;
+        let Message::Assistant(message) = &self.messages[caller] else {
             return None;
         };
-        let answered = self.messages.len() - asked - 1;
-        said.calls.get(answered).map(|call| (call.id.clone(), call.name.clone()))
+        let answered = self.messages.len() - caller - 1;
+        message.calls.get(answered).map(|call| (call.id.clone(), call.name.clone()))
     }
 }
 
-/// Cuts a text that is too long; whether it was.
+/// Shortens a text of more than `most` bytes. Returns whether it did.
 fn shorten(text: &mut String, most: usize) -> bool {
     if text.len() <= most {
         return false;
     }
-    // The note counts too, or what was cut would be cut again.
+    // The note counts too; otherwise the text would be shortened again.
     let half = most.saturating_sub(limits::CUT_NOTE_BYTES) / 2;
     let head = &text[..text.floor_char_boundary(half)];
     let tail = &text[text.ceil_char_boundary(text.len() - half)..];
@@ -440,8 +440,8 @@ fn shorten(text: &mut String, most: usize) -> bool {
     true
 }
 
-/// Whether two documents are of one skill, and begin with the same line.
-fn begins_alike(one: &str, other: &str) -> bool {
+/// Whether the first lines are the same: the same skill and the same start of the document.
+fn has_same_beginning(one: &str, other: &str) -> bool {
     const LINES: usize = 3;
     one.lines().take(LINES).eq(other.lines().take(LINES))
 }
@@ -457,12 +457,12 @@ mod tests {
         AssistantMessage { calls: ids.iter().map(call).collect(), ..AssistantMessage::default() }
     }
 
-    /// One letter a message: s, u, a, c (with calls), t.
+    /// One letter per message: s, u, a, c (with calls), t.
     fn shape(conversation: &Conversation) -> String {
         let letter = |message: &Message| match message {
             Message::System(_) => 's',
             Message::User(_) => 'u',
-            Message::Assistant(said) if said.calls.is_empty() => 'a',
+            Message::Assistant(message) if message.calls.is_empty() => 'a',
             Message::Assistant(_) => 'c',
             Message::Tool { .. } => 't',
         };
@@ -484,7 +484,7 @@ mod tests {
         conversation.add_question("q");
         conversation.add_answer(calls(&["a", "b", "c"]));
         conversation.add_result(ToolResult::success("ra", ""));
-        conversation.close("");
+        conversation.close_turn("");
         assert_eq!(shape(&conversation), "ucttta");
         let ids: Vec<&str> = conversation
             .messages()
@@ -515,22 +515,22 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_can_be_opened_again_and_taken_back() {
+    fn a_turn_can_be_reopened_and_undone() {
         let mut conversation = Conversation::new("s");
         assert_eq!(conversation.undo(), None);
         conversation.add_question("one");
         conversation.add_answer(calls(&["a"]));
-        conversation.close("It is");
-        let said = Message::assistant(format!("It is\n\n{NO_ANSWER}"));
-        assert_eq!(conversation.messages().last(), Some(&said));
+        conversation.close_turn("It is");
+        let answer = Message::assistant(format!("It is\n\n{NO_ANSWER}"));
+        assert_eq!(conversation.messages().last(), Some(&answer));
         assert_eq!(shape(&conversation), "sucta");
-        assert!(conversation.reopen() && conversation.awaits_answer());
+        assert!(conversation.reopen_turn() && conversation.awaits_answer());
         assert_eq!(shape(&conversation), "suct");
         conversation.add_answer(calls(&[]));
-        assert!(!conversation.reopen());
-        conversation.close("");
+        assert!(!conversation.reopen_turn());
+        conversation.close_turn("");
         conversation.add_question("two");
-        assert!(!conversation.reopen());
+        assert!(!conversation.reopen_turn());
         assert_eq!(conversation.undo(), Some(UserMessage::from("two")));
         assert_eq!(shape(&conversation), "sucta");
         assert_eq!(conversation.undo(), Some(UserMessage::from("one")));
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assistant_that_says_nothing_is_no_message() {
+    fn an_empty_assistant_message_is_not_added() {
         let mut conversation = Conversation::new("");
         conversation.add_question("q");
         conversation.add_answer(AssistantMessage::default());
@@ -579,12 +579,11 @@ mod tests {
         }
     }
 
-    /// A conversation in which each of these was told, if it had to be; what
-    /// was added of it.
-    fn told(conversation: &mut Conversation, result: ToolResult) -> String {
+    /// Adds a result without repeated content to a conversation and returns what was added.
+    fn add(conversation: &mut Conversation, result: ToolResult) -> String {
         conversation.add_question("q");
         conversation.add_answer(calls(&["a"]));
-        let result = conversation.without_repetition(result);
+        let result = conversation.without_repeated_content(result);
         assert!(result.ok);
         let content = result.content.clone();
         conversation.add_result(result);
@@ -592,48 +591,48 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_told_once_as_long_as_it_is_there() {
+    fn a_document_is_sent_once_while_it_is_in_the_conversation() {
         let mut conversation = Conversation::new("s");
-        let mut tell = |text, files| told(&mut conversation, document(text, files));
-        let note = format!("Base: /s\n\n{ALREADY_TOLD}");
-        assert_eq!(tell("Base: /s\nText", "\n- a"), "Base: /s\nText\n- a");
-        assert_eq!(tell("Base: /s\nText", "\n- a"), note);
-        assert_eq!(tell("Base: /s\nText", "\n- b"), format!("{note}\n- b"));
-        assert_eq!(tell("Base: /s\nText", ""), format!("{note}{NO_FILES}"));
-        // The same beginning is not the same document.
-        assert_eq!(tell("Base: /s\nText\n", "- a"), "Base: /s\nText\n- a");
-        assert_eq!(tell("Base: /s\nTex", ""), "Base: /s\nTex");
-        assert_eq!(tell("Base: /t\nText", ""), "Base: /t\nText");
-        // A person invoked it.
+        let mut insert = |text, files| add(&mut conversation, document(text, files));
+        let note = format!("Base: /s\n\n{UNCHANGED_DOCUMENT}");
+        assert_eq!(insert("Base: /s\nText", "\n- a"), "Base: /s\nText\n- a");
+        assert_eq!(insert("Base: /s\nText", "\n- a"), note);
+        assert_eq!(insert("Base: /s\nText", "\n- b"), format!("{note}\n- b"));
+        assert_eq!(insert("Base: /s\nText", ""), format!("{note}{NO_FILES}"));
+        // A common start does not make two documents equal.
+        assert_eq!(insert("Base: /s\nText\n", "- a"), "Base: /s\nText\n- a");
+        assert_eq!(insert("Base: /s\nTex", ""), "Base: /s\nTex");
+        assert_eq!(insert("Base: /t\nText", ""), "Base: /t\nText");
+        // The user invoked it.
         conversation.add_question("I invoke: Base: /u\nText");
         conversation.add_answer(calls(&["a"]));
         for (text, due) in [("Base: /u\nText", true), ("Base: /u\nTex", false)] {
-            let result = conversation.without_repetition(document(text, ""));
+            let result = conversation.without_repeated_content(document(text, ""));
             assert_eq!(result.document_bytes.is_none(), due, "{text}");
         }
-        // What is no document is told as often as it is asked for.
+        // A result without a document is repeated.
         for _ in 0..2 {
             let result = ToolResult::success("Base: /s\nText", "");
-            assert_eq!(told(&mut conversation, result), "Base: /s\nText");
+            assert_eq!(add(&mut conversation, result), "Base: /s\nText");
         }
-        // What lies behind a newer text is told again.
+        // A text that is older than another version is repeated.
         for text in ["Base: /v\n\n---\nA", "Base: /v\n\n---\nB", "Base: /v\n\n---\nA"] {
-            assert_eq!(told(&mut conversation, document(text, "")), text);
+            assert_eq!(add(&mut conversation, document(text, "")), text);
         }
         conversation.clear();
-        let again = told(&mut conversation, document("Base: /s\nText", ""));
+        let again = add(&mut conversation, document("Base: /s\nText", ""));
         assert_eq!(again, "Base: /s\nText");
     }
 
     #[test]
-    fn documents_are_cut_last_and_then_told_again() {
+    fn documents_are_shortened_last_and_then_sent_again() {
         let mut conversation = Conversation::new("s");
         let text = "x".repeat(300);
-        told(&mut conversation, document(&text, ""));
-        told(&mut conversation, ToolResult::success("y".repeat(300), ""));
+        add(&mut conversation, document(&text, ""));
+        add(&mut conversation, ToolResult::success("y".repeat(300), ""));
         assert_eq!(conversation.shorten_results(100, 0), 1);
-        assert_ne!(told(&mut conversation, document(&text, "")), text);
+        assert_ne!(add(&mut conversation, document(&text, "")), text);
         assert_eq!(conversation.shorten_documents(100), 1);
-        assert_eq!(told(&mut conversation, document(&text, "")), text);
+        assert_eq!(add(&mut conversation, document(&text, "")), text);
     }
 }

@@ -1,23 +1,23 @@
-//! A conversation's invariant made to hold again, for what was read from a file.
+//! Restores the invariant message a conversation that was read from a file.
 
 use super::NO_ANSWER;
 use crate::message::{Message, UserMessage};
 use crate::tool::ToolResult;
 
-/// What stands for a message that could not be read.
+/// Replaces a user message that could not be read.
 const UNREADABLE: &str = "(a message that could not be read)";
 
-/// The same where an answer was due.
+/// Replaces an answer that could not be read.
 const UNREADABLE_ANSWER: &str = "(an answer that could not be read)";
 
-/// These messages as a conversation has them, and whether anything had to be
-/// changed: `None` is a message that could not be read. What was said stays; what
-/// is missing between is filled in, and results that belong to no call are left out.
-pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
-    let mut whole: Vec<Message> = Vec::with_capacity(said.len());
+/// Turns messages into a valid conversation, and returns whether anything was changed. `None`
+/// is a message that could not be read. Readable messages stay, missing ones are filled in,
+/// and results without a call are left out.
+pub fn repair_messages(messages: Vec<Option<Message>>) -> (Vec<Message>, bool) {
+    let mut whole: Vec<Message> = Vec::with_capacity(messages.len());
     let mut is_changed = false;
     let mut is_after_gap = false;
-    for message in said {
+    for message in messages {
         let follows_gap = std::mem::replace(&mut is_after_gap, message.is_none());
         let Some(message) = message else {
             is_changed = true;
@@ -26,14 +26,14 @@ pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
         let before = whole.len();
         match &message {
             Message::User(_) => {
-                close(&mut whole);
+                answer_open_calls(&mut whole);
                 if awaits_answer(&whole) {
                     let reason = if follows_gap { UNREADABLE_ANSWER } else { NO_ANSWER };
                     whole.push(Message::assistant(reason));
                 }
             }
             Message::Assistant(_) => {
-                close(&mut whole);
+                answer_open_calls(&mut whole);
                 if !awaits_answer(&whole) {
                     whole.push(Message::User(UserMessage::from(UNREADABLE)));
                 }
@@ -41,14 +41,14 @@ pub fn repaired(said: Vec<Option<Message>>) -> (Vec<Message>, bool) {
             Message::Tool { call_id, .. } => {
                 let open = open_calls(&whole);
                 match open.iter().position(|(id, _)| id == call_id) {
-                    Some(place) => answer(&mut whole, &open[..place]),
+                    Some(place) => add_failed_results(&mut whole, &open[..place]),
                     None => {
                         is_changed = true;
                         continue;
                     }
                 }
             }
-            // The instructions are made anew.
+            // The system prompt is created again.
             Message::System(_) => {
                 is_changed = true;
                 continue;
@@ -67,12 +67,12 @@ fn awaits_answer(messages: &[Message]) -> bool {
     matches!(messages.last(), Some(Message::User(_) | Message::Tool { .. }))
 }
 
-fn close(messages: &mut Vec<Message>) {
+fn answer_open_calls(messages: &mut Vec<Message>) {
     let open = open_calls(messages);
-    answer(messages, &open);
+    add_failed_results(messages, &open);
 }
 
-fn answer(messages: &mut Vec<Message>, calls: &[(String, String)]) {
+fn add_failed_results(messages: &mut Vec<Message>, calls: &[(String, String)]) {
     for (id, name) in calls {
         messages.push(Message::Tool {
             call_id: id.clone(),
@@ -84,16 +84,16 @@ fn answer(messages: &mut Vec<Message>, calls: &[(String, String)]) {
     }
 }
 
-/// The calls that wait for their results: id and name.
+/// The calls without a result: id and name.
 fn open_calls(messages: &[Message]) -> Vec<(String, String)> {
     let is_result = |message: &Message| matches!(message, Message::Tool { .. });
-    let Some(asked) = messages.iter().rposition(|message| !is_result(message)) else {
+    let Some(caller) = messages.iter().rposition(|message| !is_result(message)) else {
         return Vec::new();
     };
-    let Message::Assistant(said) = &messages[asked] else {
+    let Message::Assistant(message) = &messages[caller] else {
         return Vec::new();
     };
-    let open = said.calls.iter().skip(messages.len() - asked - 1);
+    let open = message.calls.iter().skip(messages.len() - caller - 1);
     open.map(|call| (call.id.clone(), call.name.clone())).collect()
 }
 
@@ -103,7 +103,7 @@ mod tests {
     use crate::message::AssistantMessage;
     use crate::tool::ToolCall;
 
-    fn of(letter: char) -> Option<Message> {
+    fn message_for(letter: char) -> Option<Message> {
         let call = |id: char| ToolCall { id: id.into(), name: "t".into(), ..ToolCall::default() };
         Some(match letter {
             's' => Message::System("s".into()),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_read_becomes_a_conversation() {
+    fn any_messages_become_a_valid_conversation() {
         let table = [
             ("", "", false),
             ("uauc12au", "uauc12au", false),
@@ -148,11 +148,11 @@ mod tests {
             ("12", "", true),
         ];
         for (given, expected, due) in table {
-            let (whole, is_changed) = repaired(given.chars().map(of).collect());
+            let (whole, is_changed) = repair_messages(given.chars().map(message_for).collect());
             let letter = |message: &Message| match message {
                 Message::System(_) => 's',
                 Message::User(_) => 'u',
-                Message::Assistant(said) if said.calls.is_empty() => 'a',
+                Message::Assistant(message) if message.calls.is_empty() => 'a',
                 Message::Assistant(_) => 'c',
                 Message::Tool { call_id, .. } => call_id.chars().next().unwrap(),
             };

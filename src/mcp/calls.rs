@@ -1,6 +1,6 @@
-//! `tools/list` and `tools/call`: the same table of tools as everywhere, and the
-//! same doors to it. A call that starts a program waits for its turn, can be
-//! cancelled, and tells of its progress where that is wanted.
+//! `tools/list` and `tools/call`, for the same table of tools as in a conversation. A
+//! call that starts a program is queued, can be cancelled, and reports its progress if
+//! the client requests it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::McpServer;
 use super::era::{Era, RpcResult};
-use super::exposed_tools::{described, offered, unknown};
+use super::exposed_tools::{offered_tools, tool_json, unknown_tool_message};
 use super::pages::ResultPage;
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{Id, RpcError};
@@ -24,40 +24,40 @@ use crate::text;
 use crate::tool::{ToolCall, ToolResult};
 use crate::tools::{self, ToolContext, Tools};
 
-/// A call that waits for its turn.
+/// Queued call of a tool.
 pub(super) struct PendingCall {
     id: Id,
     era: Era,
     call: ToolCall,
-    /// What progress is told under, as JSON.
+    /// The client's progress token, as JSON.
     progress_token: Option<String>,
 }
 
 impl PendingCall {
-    /// What it keeps.
-    fn bytes(&self) -> usize {
-        // The id stands in the call as well.
+    /// Memory that the call uses.
+    fn size_bytes(&self) -> usize {
+        // The call contains the id as well.
         let token = self.progress_token.as_ref().map_or(0, String::len);
         2 * self.call.id.len() + self.call.arguments.len() + token
     }
 }
 
-/// The tools, our own first.
-pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::of(asked)?;
-    for (place, tool) in offered(server).enumerate() {
-        // In front of every skill's key.
-        let key = format!("0 {place:02}");
+/// Lists the tools, the built-in ones first.
+pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::from_request(request)?;
+    for (index, tool) in offered_tools(server).enumerate() {
+        // Sorts before the keys of all skills.
+        let key = format!("0 {index:02}");
         if page.is_past(&key) {
             continue;
         }
         let names = (tool.name(), tool.title());
         let effects = tool.effects(&server.context);
-        let mut described = described(names, tool.description(), &tool.parameters(), effects);
+        let mut entry = tool_json(names, tool.description(), &tool.parameters(), effects);
         if let Some(output) = tool.output() {
-            described["outputSchema"] = output;
+            entry["outputSchema"] = output;
         }
-        page.pass(&key, Some(&described));
+        page.add(&key, Some(&entry));
     }
     if server.skills_as_tools {
         skill_tools::list(server, &mut page);
@@ -65,67 +65,65 @@ pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> Ha
     Ok(page.reply("tools"))
 }
 
-/// Calls a tool, at once or when its turn comes.
+/// Calls a tool, or queues the call (`None`).
 pub(super) fn call(
     server: &McpServer<'_>,
-    asked: &RequestContext<'_, '_>,
+    request: &RequestContext<'_, '_>,
 ) -> Option<HandlerResult> {
-    let (call, starts_programs) = match requested(server, asked) {
-        Ok(requested) => requested,
-        Err(fault) => return Some(Err(fault)),
+    let (call, starts_programs) = match requested_call(server, request) {
+        Ok(call) => call,
+        Err(error) => return Some(Err(error)),
     };
     if !starts_programs {
         let result = server.call(&call);
         return Some(Ok(reply(&call, &result)));
     }
-    let token = asked.meta.progress_token.filter(|token| Id::of(token).is_some());
+    let token = request.meta.progress_token.filter(|token| Id::parse(token).is_some());
     let new = PendingCall {
-        id: asked.request.id.clone(),
-        era: asked.era,
+        id: request.raw.id.clone(),
+        era: request.era,
         call,
         progress_token: token.map(|token| token.get().to_string()),
     };
     let mut waiting = server.waiting.borrow_mut();
-    let kept: usize = waiting.iter().map(PendingCall::bytes).sum();
-    let many = if waiting.len() >= limits::WAITING_CALLS {
-        "many"
-    } else if kept + new.bytes() > limits::WAITING_BYTES {
-        "large"
+    let kept: usize = waiting.iter().map(PendingCall::size_bytes).sum();
+    let reason = if waiting.len() >= limits::QUEUED_CALLS {
+        "too many calls are queued"
+    } else if kept + new.size_bytes() > limits::QUEUED_CALLS_BYTES {
+        "the queued calls are too large"
     } else {
         waiting.push_back(new);
         return None;
     };
-    let result = ToolResult::failure(format!(
-        "too {many} calls are waiting for their turn: try again when some are done"
-    ));
+    let result = ToolResult::failure(format!("{reason}: try again when some are done"));
     Some(Ok(reply(&new.call, &result)))
 }
 
-/// The call that is asked for, and whether it starts a program.
-fn requested(
+/// Reads the requested call, and returns whether it starts a program.
+fn requested_call(
     server: &McpServer<'_>,
-    asked: &RequestContext<'_, '_>,
+    request: &RequestContext<'_, '_>,
 ) -> std::result::Result<(ToolCall, bool), RpcError> {
-    let params = asked.named()?;
+    let params = request.named_params()?;
     let mut call = ToolCall {
-        id: asked.request.id.to_string(),
+        id: request.raw.id.to_string(),
         name: params.name.into_owned(),
         arguments: params.arguments.map_or("", RawValue::get).to_string(),
         ..ToolCall::default()
     };
-    if server.skills_as_tools && tools::find(&call.name).is_none() {
-        call = skill_tools::meant(server, call)?;
+    if server.skills_as_tools && tools::find_builtin(&call.name).is_none() {
+        call = skill_tools::to_get_skill(server, call)?;
     }
-    match tools::find(&call.name) {
+    match tools::find_builtin(&call.name) {
         Some(tool) => Ok((call, tool.effects(&server.context).starts_programs)),
-        None => Err(RpcError::params(unknown(server, &call.name))),
+        None => Err(RpcError::invalid_params(unknown_tool_message(server, &call.name))),
     }
 }
 
-/// What goes back of a tool's result.
+/// Converts a tool's result into a response.
 fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
     #[derive(Serialize)]
-    struct Called<'r> {
+    struct CallResponse<'r> {
         content: Vec<Value>,
         #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
         structured: Option<&'r RawValue>,
@@ -133,20 +131,20 @@ fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
         is_error: bool,
     }
     let mut content = vec![json!({"type": "text", "text": result.content})];
-    if let Some((mime, data)) = result.image.as_ref().and_then(|image| image.data()) {
+    if let Some((mime, data)) = result.image.as_ref().and_then(|image| image.inline_data()) {
         content.push(json!({"type": "image", "data": data, "mimeType": mime}));
     }
-    RpcResult::of(&Called {
+    RpcResult::new(&CallResponse {
         content,
         structured: structured(&call.name, &result.content),
         is_error: !result.ok,
     })
 }
 
-/// The result as JSON, where the tool says what that looks like: a client may
-/// refuse what is not so. A bare failure is a text.
+/// Returns the result as JSON if it has the members that the tool's output schema
+/// requires: a client may refuse other JSON. A failure without them is only a text.
 fn structured<'r>(tool: &str, content: &'r str) -> Option<&'r RawValue> {
-    let schema = tools::find(tool)?.output()?;
+    let schema = tools::find_builtin(tool)?.output()?;
     let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(content).ok()?;
     let required = schema["required"].as_array()?.iter();
     let mut required = required.filter_map(Value::as_str);
@@ -155,42 +153,42 @@ fn structured<'r>(tool: &str, content: &'r str) -> Option<&'r RawValue> {
 }
 
 impl McpServer<'_> {
-    /// Calls a tool between its records.
+    /// Calls a tool and records the call and its result.
     fn call(&self, call: &ToolCall) -> ToolResult {
         let context = ToolContext { event_source: Some(self), ..self.context.clone() };
-        let tools = Tools::by_hand(context);
-        let show = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
-        let result = match tools.call_told(call, show) {
+        let tools = Tools::builtin(context);
+        let sink = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
+        let result = match tools.call_with_events(call, sink) {
             Ok(result) => result,
             Err(stop) => ToolResult::failure(stop.to_string()),
         };
-        let tool_calls = self.called.get().saturating_add(1);
-        self.called.set(tool_calls);
-        self.output.borrow_mut().spend(RunStats { tool_calls, ..RunStats::default() });
+        let tool_calls = self.call_count.get().saturating_add(1);
+        self.call_count.set(tool_calls);
+        self.output.borrow_mut().set_stats(RunStats { tool_calls, ..RunStats::default() });
         result
     }
 
-    /// The call whose turn it is.
-    pub(super) fn next_waiting(&self) -> Option<PendingCall> {
+    /// Removes the next queued call.
+    pub(super) fn next_queued_call(&self) -> Option<PendingCall> {
         self.waiting.borrow_mut().pop_front()
     }
 
-    /// Runs a call to its end and answers it, unless nobody wants to know any more.
-    pub(super) fn run(&self, waiting: &PendingCall) -> Result<()> {
+    /// Runs a queued call to its end, and answers it unless it was cancelled.
+    pub(super) fn run_queued_call(&self, waiting: &PendingCall) -> Result<()> {
         let running = RunningCall::new(waiting.id.clone(), waiting.progress_token.clone());
         self.running.replace(Some(running));
         let result = self.call(&waiting.call);
-        let ran = self.running.take();
-        let is_wanted = ran.is_some_and(|ran| ran.is_wanted());
-        if is_wanted && !self.has_ended.get() {
+        let finished = self.running.take();
+        let is_active = finished.is_some_and(|call| call.is_active());
+        if is_active && !self.has_ended.get() {
             self.context.cancellation.check()?;
-            self.send(&waiting.era.answer(&waiting.id, &reply(&waiting.call, &result)));
+            self.send(&waiting.era.response(&waiting.id, &reply(&waiting.call, &result)));
         }
         Ok(())
     }
 
-    /// A call is not wanted any more: it gets no answer. One that nobody knows,
-    /// or that is over, is left alone.
+    /// Cancels a running or queued call, which then gets no answer. An unknown or
+    /// finished call is ignored.
     pub(super) fn cancel(&self, params: Option<&RawValue>) {
         #[derive(Deserialize)]
         struct CancelParams<'l> {
@@ -198,7 +196,7 @@ impl McpServer<'_> {
             id: &'l RawValue,
         }
         let params = params.and_then(|params| serde_json::from_str(params.get()).ok());
-        let Some(id) = params.and_then(|params: CancelParams<'_>| Id::of(params.id)) else {
+        let Some(id) = params.and_then(|params: CancelParams<'_>| Id::parse(params.id)) else {
             return;
         };
         if let Some(running) = &*self.running.borrow()
@@ -209,8 +207,8 @@ impl McpServer<'_> {
         self.waiting.borrow_mut().retain(|waiting| waiting.id != id);
     }
 
-    /// Standard input has ended with calls that nobody waits for any more.
-    pub(super) fn leave(&self) {
+    /// Warns about calls that are still queued at the end of standard input.
+    pub(super) fn warn_unrun_calls(&self) {
         let waiting = self.waiting.borrow().len();
         if waiting > 0 {
             let calls = text::counted(waiting, "call");

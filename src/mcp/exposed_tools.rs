@@ -1,33 +1,35 @@
-//! The tools that can be called here, and how they are told of.
+//! The tools that clients can call, and their JSON descriptions.
 
 use serde_json::{Value, json};
 
 use super::McpServer;
 use crate::tool::Effects;
-use crate::tools::{self, TABLE, Tool};
+use crate::tools::{self, BUILTIN_TOOLS, Tool};
 
-/// What can be called here.
-pub(super) fn offered<'t>(server: &McpServer<'_>) -> impl Iterator<Item = &'t (dyn Tool + Sync)> {
-    let tools = TABLE.iter().copied();
-    // A skill that is missing now may be there for the next call.
+/// Returns the tools that clients can call.
+pub(super) fn offered_tools<'t>(
+    server: &McpServer<'_>,
+) -> impl Iterator<Item = &'t (dyn Tool + Sync)> {
+    let tools = BUILTIN_TOOLS.iter().copied();
+    // Tools for skills are offered even without a skill: one may be added later.
     tools.filter(|tool| tool.is_offered(&server.context, true))
 }
 
-/// The message for a name that none of them has.
-pub(super) fn unknown(server: &McpServer<'_>, name: &str) -> String {
-    let names: Vec<&str> = offered(server).map(Tool::name).collect();
-    tools::not_among(name, names.iter().copied())
+/// Returns the error message for an unknown tool name.
+pub(super) fn unknown_tool_message(server: &McpServer<'_>, name: &str) -> String {
+    let names: Vec<&str> = offered_tools(server).map(Tool::name).collect();
+    tools::unknown_tool_among(name, names.iter().copied())
 }
 
-/// Whether scripts can run here.
-pub(super) fn runs_scripts(server: &McpServer<'_>) -> bool {
-    offered(server).any(|tool| tool.effects(&server.context).starts_programs)
+/// Whether clients can run scripts.
+pub(super) fn can_run_scripts(server: &McpServer<'_>) -> bool {
+    offered_tools(server).any(|tool| tool.effects(&server.context).starts_programs)
 }
 
-/// A tool with its name and its title, as clients read it.
-pub(super) fn described(
+/// Returns the JSON description of a tool. `names` are its name and its title.
+pub(super) fn tool_json(
     names: (&str, &str),
-    about: &str,
+    description: &str,
     parameters: &Value,
     effects: Effects,
 ) -> Value {
@@ -35,14 +37,14 @@ pub(super) fn described(
     json!({
         "name": name,
         "title": title,
-        "description": about,
+        "description": description,
         "inputSchema": parameters,
         "annotations": {
             "title": title,
-            "readOnlyHint": effects.reads_only,
-            "destructiveHint": effects.destroys,
+            "readOnlyHint": effects.is_read_only,
+            "destructiveHint": effects.is_destructive,
             "idempotentHint": effects.is_idempotent,
-            "openWorldHint": effects.is_open,
+            "openWorldHint": effects.is_open_world,
         },
     })
 }

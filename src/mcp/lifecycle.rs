@@ -1,4 +1,4 @@
-//! Who the server is and what it can do: `initialize`, `ping`, `server/discover`.
+//! Identity and capabilities of the server: `initialize`, `ping`, `server/discover`.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,9 +7,9 @@ use super::McpServer;
 use super::era::{LEGACY, MODERN, RpcResult, implementation};
 use super::exposed_tools;
 use super::request_context::{HandlerResult, RequestContext};
-use crate::instructions;
 use crate::limits;
 use crate::memory::Memory;
+use crate::system_prompt;
 
 fn capabilities() -> Value {
     json!({
@@ -20,16 +20,19 @@ fn capabilities() -> Value {
     })
 }
 
-/// For the client's model: how to work with skills, and which there are.
-fn guide(server: &McpServer<'_>) -> String {
+/// Instructions for the client's model: how to use skills, and a list of them.
+fn instructions(server: &McpServer<'_>) -> String {
     let catalogue = server.catalogue();
-    let guide =
-        instructions::guide(&catalogue, exposed_tools::runs_scripts(server), &facts(server));
-    // Descriptions have been shortened.
-    server.context.secrets.mask_shortened(&guide).into_owned()
+    let text = system_prompt::server_instructions(
+        &catalogue,
+        exposed_tools::can_run_scripts(server),
+        &facts(server),
+    );
+    // Descriptions were truncated.
+    server.context.secrets.mask_shortened(&text).into_owned()
 }
 
-/// What is remembered, where a memory is set. Without it the server goes on.
+/// The remembered facts, if a memory is configured. A failure is only a warning.
 fn facts(server: &McpServer<'_>) -> String {
     let context = &server.context;
     let Some(path) = context.storage.facts.as_deref() else {
@@ -45,35 +48,38 @@ fn facts(server: &McpServer<'_>) -> String {
     }
 }
 
-/// The versions up to 2025-11-25 begin so.
-pub(super) fn initialize(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
+/// `initialize`: the first request in versions up to 2025-11-25.
+pub(super) fn initialize(
+    server: &McpServer<'_>,
+    request: &RequestContext<'_, '_>,
+) -> HandlerResult {
     #[derive(Deserialize)]
     struct InitializeParams {
         #[serde(rename = "protocolVersion")]
         version: String,
     }
-    let params: InitializeParams = asked.request.params()?;
+    let params: InitializeParams = request.raw.parse_params()?;
     let known = LEGACY.into_iter().find(|version| *version == params.version);
     server.is_initialized.set(true);
-    Ok(RpcResult::of(&json!({
+    Ok(RpcResult::new(&json!({
         "protocolVersion": known.unwrap_or(LEGACY[0]),
         "capabilities": capabilities(),
         "serverInfo": implementation(),
-        "instructions": guide(server),
+        "instructions": instructions(server),
     })))
 }
 
-/// Whether anybody is there.
+/// `ping`.
 pub(super) fn ping() -> RpcResult {
-    RpcResult::of(&json!({}))
+    RpcResult::new(&json!({}))
 }
 
-/// The same for the versions that need no beginning.
+/// `server/discover`: the counterpart of `initialize` in later versions.
 pub(super) fn discover(server: &McpServer<'_>) -> RpcResult {
     let discovered = json!({
         "supportedVersions": MODERN,
         "capabilities": capabilities(),
-        "instructions": guide(server),
+        "instructions": instructions(server),
     });
-    RpcResult::of(&discovered).kept(limits::KEPT_MILLISECONDS)
+    RpcResult::new(&discovered).cached_for(limits::CACHE_MILLISECONDS)
 }

@@ -1,4 +1,4 @@
-//! What can be asked: one table, which also says in which era.
+//! The table of methods, with their handlers and the protocol eras that have them.
 
 use super::McpServer;
 use super::era::{Era, RequestMeta};
@@ -8,64 +8,65 @@ use super::{calls, lifecycle, prompts, resources, skills};
 use crate::limits;
 use crate::text;
 
-/// What answers.
+/// Handler of a method.
 enum Handler {
-    /// At once.
-    Now(fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult),
-    /// When its turn comes, unless it can be answered without (`None`: later).
-    InTurn(fn(&McpServer<'_>, &RequestContext<'_, '_>) -> Option<HandlerResult>),
+    /// Answers immediately.
+    Immediate(fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult),
+    /// Answers immediately, or queues the request (`None`).
+    Queued(fn(&McpServer<'_>, &RequestContext<'_, '_>) -> Option<HandlerResult>),
 }
 
 /// A row of the table.
 struct Method {
     name: &'static str,
-    /// In which eras it exists.
+    /// Eras that have this method.
     eras: &'static [Era],
-    /// Whether it needs no `initialize` before it.
-    comes_first: bool,
-    answer: Handler,
+    /// Whether clients may call the method before `initialize`.
+    is_allowed_first: bool,
+    handler: Handler,
 }
 
-const BOTH: &[Era] = &[Era::Legacy, Era::Modern];
-const MODERN: &[Era] = &[Era::Modern];
+const BOTH_ERAS: &[Era] = &[Era::Legacy, Era::Modern];
+const MODERN_ONLY: &[Era] = &[Era::Modern];
 
 const fn method(
     name: &'static str,
     eras: &'static [Era],
-    answer: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
+    handler: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
 ) -> Method {
-    Method { name, eras, comes_first: false, answer: Handler::Now(answer) }
+    Method { name, eras, is_allowed_first: false, handler: Handler::Immediate(handler) }
 }
 
-const fn first(
+const fn initial_method(
     name: &'static str,
-    answer: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
+    handler: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
 ) -> Method {
-    Method { comes_first: true, ..method(name, &[Era::Legacy], answer) }
+    Method { is_allowed_first: true, ..method(name, &[Era::Legacy], handler) }
 }
 
 static METHODS: &[Method] = &[
-    first("initialize", lifecycle::initialize),
-    first("ping", |_, _| Ok(lifecycle::ping())),
-    method("server/discover", MODERN, |server, _| Ok(lifecycle::discover(server))),
-    method("tools/list", BOTH, calls::list),
+    initial_method("initialize", lifecycle::initialize),
+    initial_method("ping", |_, _| Ok(lifecycle::ping())),
+    method("server/discover", MODERN_ONLY, |server, _| Ok(lifecycle::discover(server))),
+    method("tools/list", BOTH_ERAS, calls::list),
     Method {
         name: "tools/call",
-        eras: BOTH,
-        comes_first: false,
-        answer: Handler::InTurn(calls::call),
+        eras: BOTH_ERAS,
+        is_allowed_first: false,
+        handler: Handler::Queued(calls::call),
     },
-    method("prompts/list", BOTH, prompts::list),
-    method("prompts/get", BOTH, prompts::get),
-    method("resources/list", BOTH, resources::list),
-    method("resources/templates/list", BOTH, |_, asked| resources::templates(asked)),
-    method("resources/read", BOTH, resources::read),
-    method("resources/directory/read", BOTH, resources::read_directory),
-    method("skills/list", BOTH, skills::list),
-    method("skills/get", BOTH, skills::get),
+    method("prompts/list", BOTH_ERAS, prompts::list),
+    method("prompts/get", BOTH_ERAS, prompts::get),
+    method("resources/list", BOTH_ERAS, resources::list),
+    method("resources/templates/list", BOTH_ERAS, |_, request| resources::templates(request)),
+    method("resources/read", BOTH_ERAS, resources::read),
+    method("resources/directory/read", BOTH_ERAS, resources::read_directory),
+    method("skills/list", BOTH_ERAS, skills::list),
+    method("skills/get", BOTH_ERAS, skills::get),
 ];
 
-/// Answers a request, and tells by which rules.
+/// Answers a request, and returns the era whose rules apply; `None` if the request was
+/// queued.
 pub(super) fn answer(
     server: &McpServer<'_>,
     request: &RpcRequest<'_>,
@@ -75,25 +76,26 @@ pub(super) fn answer(
         RpcError::new(METHOD_NOT_FOUND, format!("there is no method `{method}`"))
     };
     let Some(method) = METHODS.iter().find(|method| method.name == request.method) else {
-        // Another version may have it: who names one is told first which are known.
-        let judged = RequestMeta::of(request).ok().filter(RequestMeta::names_version);
-        let fault = judged.and_then(|meta| meta.era(false).err());
-        return Some((Era::Legacy, Err(fault.unwrap_or_else(unknown))));
+        // Another version may have the method: an unsupported version is reported first.
+        let meta = RequestMeta::from_request(request).ok().filter(RequestMeta::names_version);
+        let error = meta.and_then(|meta| meta.era(false).err());
+        return Some((Era::Legacy, Err(error.unwrap_or_else(unknown))));
     };
-    let is_initialized =
-        method.comes_first || server.is_initialized.get() && method.eras.contains(&Era::Legacy);
-    let meta = RequestMeta::of(request).and_then(|meta| Ok((meta.era(is_initialized)?, meta)));
+    let is_initialized = method.is_allowed_first
+        || server.is_initialized.get() && method.eras.contains(&Era::Legacy);
+    let meta =
+        RequestMeta::from_request(request).and_then(|meta| Ok((meta.era(is_initialized)?, meta)));
     let (era, meta) = match meta {
-        Ok(known) => known,
-        Err(fault) => return Some((Era::Legacy, Err(fault))),
+        Ok(pair) => pair,
+        Err(error) => return Some((Era::Legacy, Err(error))),
     };
     if !method.eras.contains(&era) {
         return Some((era, Err(unknown())));
     }
-    let asked = RequestContext { request, era, meta };
-    let answer = match method.answer {
-        Handler::Now(answer) => Some(answer(server, &asked)),
-        Handler::InTurn(answer) => answer(server, &asked),
+    let request = RequestContext { raw: request, era, meta };
+    let answer = match method.handler {
+        Handler::Immediate(handler) => Some(handler(server, &request)),
+        Handler::Queued(handler) => handler(server, &request),
     };
     answer.map(|answer| (era, answer))
 }

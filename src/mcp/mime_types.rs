@@ -1,4 +1,4 @@
-//! What kind of file a resource is, as a MIME type.
+//! MIME types of resources.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,8 +7,8 @@ use crate::limits;
 use crate::media;
 use crate::world::confined;
 
-/// Types by the ending of a name, in lowercase.
-const ENDINGS: [(&str, &str); 33] = [
+/// MIME types by lowercase file name extension.
+const EXTENSIONS: [(&str, &str); 33] = [
     ("bash", "application/x-sh"),
     ("css", "text/css"),
     ("csv", "text/csv"),
@@ -44,14 +44,14 @@ const ENDINGS: [(&str, &str); 33] = [
     ("zip", "application/zip"),
 ];
 
-/// By the name alone.
+/// MIME type by the file name alone.
 pub(super) fn by_name(path: &Path) -> Option<&'static str> {
-    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-    let known = ENDINGS.iter().find(|(known, _)| *known == ending);
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    let known = EXTENSIONS.iter().find(|(known, _)| *known == extension);
     known.map(|(_, kind)| *kind)
 }
 
-/// By how the content begins.
+/// MIME type by the first bytes of the content.
 pub(super) fn by_content(beginning: &[u8]) -> &'static str {
     match media::binary_kind(beginning) {
         None => "text/plain",
@@ -59,10 +59,10 @@ pub(super) fn by_content(beginning: &[u8]) -> &'static str {
     }
 }
 
-/// By the name, or else by the content; `None` where that cannot be read.
-pub(super) fn of(path: &Path, open: impl FnOnce() -> Option<File>) -> Option<&'static str> {
+/// MIME type by the name, or else by the content; `None` if that cannot be read.
+pub(super) fn detect(path: &Path, open: impl FnOnce() -> Option<File>) -> Option<&'static str> {
     by_name(path).or_else(|| {
-        let beginning = confined::read_range(&open()?, 0, limits::KIND_BYTES).ok()?;
+        let beginning = confined::read_range(&open()?, 0, limits::CONTENT_TYPE_BYTES).ok()?;
         Some(by_content(&beginning.bytes))
     })
 }

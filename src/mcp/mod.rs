@@ -1,10 +1,10 @@
-//! The Model Context Protocol on standard input and output: the same skills and
-//! tools for any client that speaks it.
+//! Model Context Protocol server on standard input and output: the same skills and
+//! tools for any client of the protocol.
 //!
-//! One thread: a line comes, a line goes. While a script runs the server answers
-//! everything else; a second script waits for the first. What a message is stands
-//! in `rpc`, what each protocol version wants in `era`, what can be asked in
-//! `methods`. Nothing here runs a tool or opens a file by itself.
+//! One thread reads a line and writes a line. While a script runs, the server answers
+//! all other requests; a second script is queued. `rpc` parses messages, `era` has the
+//! differences between protocol versions, `methods` the table of methods. Handlers must
+//! not run tools or open files except through `tools` and `skills`.
 //!
 //! <https://modelcontextprotocol.io/specification/2026-07-28>, and
 //! <https://modelcontextprotocol.io/specification/2025-11-25> for older clients.
@@ -26,7 +26,6 @@ use crate::world::event_source::{EventSource, ScriptStream};
 use crate::world::input::{LinePiece, StdinKind, StdinReader};
 use crate::world::output::Output;
 
-mod address;
 mod calls;
 mod era;
 mod exposed_tools;
@@ -42,49 +41,50 @@ mod rpc;
 mod running;
 mod skill_tools;
 mod skills;
+mod uri;
 
 use calls::PendingCall;
 use running::RunningCall;
 
 pub use era::{Era, RequestMeta, RpcResult};
-pub use rpc::{Id, IncomingMessage, RpcError, RpcRequest, read};
+pub use rpc::{Id, IncomingMessage, RpcError, RpcRequest, parse_line};
 
-/// A server: one client, on standard input and output.
+/// Server for one client on standard input and output.
 pub(crate) struct McpServer<'s> {
-    /// What its tools work with.
+    /// Context of the tools.
     context: ToolContext<'s>,
-    /// Each skill is a tool, too.
+    /// Whether each skill is also offered as a tool.
     skills_as_tools: bool,
     input: RefCell<StdinReader>,
-    /// The same, to wait for while a script runs.
-    arrivals: OwnedFd,
-    /// Standard input is at its end.
+    /// Descriptor of the same stream, for `poll` while a script runs.
+    stdin_fd: OwnedFd,
+    /// Whether standard input has ended.
     has_ended: Cell<bool>,
     output: RefCell<&'s mut Output>,
-    /// The client has said which of the older versions it speaks.
+    /// Whether the client has sent `initialize`, as older versions require.
     is_initialized: Cell<bool>,
-    /// Calls that start programs, in the order in which they came.
+    /// Queued calls that start programs, the oldest first.
     waiting: RefCell<VecDeque<PendingCall>>,
-    /// The one that runs.
+    /// The running call.
     running: RefCell<Option<RunningCall>>,
-    /// What a person has been told once.
-    told: RefCell<BTreeSet<String>>,
-    /// Calls of tools so far.
-    called: Cell<u32>,
-    /// Lines that nobody could be answered.
-    unanswered: Cell<usize>,
+    /// Warnings that were already shown.
+    shown_warnings: RefCell<BTreeSet<String>>,
+    /// Number of tool calls so far.
+    call_count: Cell<u32>,
+    /// Number of invalid lines without an id to answer.
+    unanswered_lines: Cell<usize>,
 }
 
-/// For who starts it by hand and wonders what it waits for.
-fn by_hand(server: &McpServer<'_>) -> String {
+/// Explanation for the user at a terminal.
+fn terminal_note(server: &McpServer<'_>) -> String {
     let folders = server.context.skills.folders().iter();
     let folders = folders.flat_map(|folder| ["--skills".into(), folder.to_string_lossy()]);
     let args: Vec<Cow<'_, str>> = std::iter::once("mcp".into()).chain(folders).collect();
     let servers = json!({"skills": {"command": "skills-runner", "args": args}});
     format!(
-        "this is a server for clients of the Model Context Protocol, which write a message of JSON \
-         on each line; Ctrl+D ends it\nhint: most clients start it by themselves once they are told \
-         {}; \"As an MCP server\" in README.md has more",
+        "this is a server for Model Context Protocol clients, which send one JSON message per \
+         line; Ctrl+D ends it\nhint: most clients start it themselves if their configuration \
+         contains {}; see \"As an MCP server\" in README.md",
         json!({"mcpServers": servers})
     )
 }
@@ -97,37 +97,37 @@ pub(crate) fn serve(
 ) -> Result<()> {
     output.serve();
     let input = StdinReader::open().map_err(|error| unreadable(&error))?;
-    let arrivals = input.as_fd().try_clone_to_owned();
+    let stdin_fd = input.as_fd().try_clone_to_owned();
     let server = McpServer {
         context,
         skills_as_tools,
         input: RefCell::new(input),
-        arrivals: arrivals.map_err(|error| unreadable(&error))?,
+        stdin_fd: stdin_fd.map_err(|error| unreadable(&error))?,
         has_ended: Cell::new(false),
         output: RefCell::new(output),
         is_initialized: Cell::new(false),
         waiting: RefCell::default(),
         running: RefCell::default(),
-        told: RefCell::default(),
-        called: Cell::new(0),
-        unanswered: Cell::new(0),
+        shown_warnings: RefCell::default(),
+        call_count: Cell::new(0),
+        unanswered_lines: Cell::new(0),
     };
-    if server.input.borrow().source() == StdinKind::Terminal {
-        let by_hand = by_hand(&server);
-        server.output.borrow_mut().note(&by_hand);
+    if server.input.borrow().kind() == StdinKind::Terminal {
+        let note = terminal_note(&server);
+        server.output.borrow_mut().note(&note);
     }
     while !server.has_ended.get() {
         server.context.cancellation.check()?;
-        match server.next_waiting() {
-            Some(call) => server.run(&call)?,
+        match server.next_queued_call() {
+            Some(call) => server.run_queued_call(&call)?,
             None => {
                 let waited = server.input.borrow().wait(server.context.cancellation);
                 waited?;
-                server.receive()?;
+                server.read_input()?;
             }
         }
     }
-    server.leave();
+    server.warn_unrun_calls();
     Ok(())
 }
 
@@ -136,29 +136,29 @@ fn unreadable(error: &std::io::Error) -> Error {
 }
 
 impl McpServer<'_> {
-    /// Reads once, and answers the lines that are whole.
-    fn receive(&self) -> Result<()> {
+    /// Reads once, and handles the complete lines.
+    fn read_input(&self) -> Result<()> {
         let mut input = self.input.borrow_mut();
-        let goes_on = input.fill().map_err(|error| unreadable(&error))?;
+        let has_more = input.fill().map_err(|error| unreadable(&error))?;
         while let Some(piece) = input.next_piece(limits::MESSAGE_LINE_BYTES) {
             match piece {
-                LinePiece::Whole(line) => self.answer(line),
+                LinePiece::Whole(line) => self.handle_line(line),
                 LinePiece::TooLong => {
                     let most = limits::MESSAGE_LINE_BYTES >> 20;
-                    self.leave_unanswered(&format!("more than {most} MiB"));
+                    self.warn_unanswered(&format!("it is longer than {most} MiB"));
                 }
             }
         }
-        self.has_ended.set(!goes_on);
+        self.has_ended.set(!has_more);
         Ok(())
     }
 
-    /// Answers a line, if it wants an answer now.
-    fn answer(&self, line: &[u8]) {
-        match rpc::read(line) {
+    /// Handles a line, and answers it unless it was queued or needs no answer.
+    fn handle_line(&self, line: &[u8]) {
+        match rpc::parse_line(line) {
             IncomingMessage::Request(request) => match methods::answer(self, &request) {
-                Some((era, Ok(reply))) => self.send(&era.answer(&request.id, &reply)),
-                Some((_, Err(fault))) => self.refuse(&request.id, fault),
+                Some((era, Ok(reply))) => self.send(&era.response(&request.id, &reply)),
+                Some((_, Err(error))) => self.send_error(&request.id, error),
                 None => {}
             },
             IncomingMessage::Notification { method, params } => {
@@ -167,37 +167,37 @@ impl McpServer<'_> {
                 }
             }
             IncomingMessage::Response | IncomingMessage::Empty => {}
-            IncomingMessage::Refused(Some(id), fault) => self.refuse(&id, fault),
-            IncomingMessage::Refused(None, fault) => self.leave_unanswered(&fault.message),
+            IncomingMessage::Invalid(Some(id), error) => self.send_error(&id, error),
+            IncomingMessage::Invalid(None, error) => self.warn_unanswered(&error.message),
         }
     }
 
-    /// Tells of a line that nobody can be answered; not for ever.
-    fn leave_unanswered(&self, why: &str) {
-        let before = self.unanswered.get();
-        self.unanswered.set(before.saturating_add(1));
+    /// Warns about a line that cannot be answered, up to a number of lines.
+    fn warn_unanswered(&self, reason: &str) {
+        let before = self.unanswered_lines.get();
+        self.unanswered_lines.set(before.saturating_add(1));
         if before < limits::WARNINGS {
-            self.warn(&format!("a line is left without an answer: {why}"));
+            self.warn(&format!("a line was not answered: {reason}"));
         } else if before == limits::WARNINGS {
-            self.warn("more lines are left without an answer; no more is told of them");
+            self.warn("more lines were not answered; they are no longer reported");
         }
     }
 
-    /// What a skill says of itself, as one line of at most so many bytes that
-    /// holds no credentials.
-    fn line(&self, text: &str, most_bytes: usize) -> String {
+    /// Returns a text of a skill as one line of at most `most_bytes`, without
+    /// credentials.
+    fn masked_line(&self, text: &str, most_bytes: usize) -> String {
         let line = text::one_line(text, text.len());
-        // Masked first: a cut would leave a part that nobody knows.
+        // Masked first: a part of a secret after truncation would not be found.
         let line = self.context.secrets.mask_shortened(&line);
-        text::cut_words(&text::printable(&line), most_bytes).into_owned()
+        text::truncate_words(&text::printable(&line), most_bytes).into_owned()
     }
 
-    /// The skills, as far as a client may be told of them: no credentials are in
-    /// their names, and none is left in what they say of themselves.
+    /// The catalogue for clients: without skills whose names contain credentials, and
+    /// with masked descriptions.
     fn catalogue(&self) -> Catalogue {
         let mut catalogue = self.context.skills.catalogue();
         let secrets = self.context.secrets;
-        let is_secret = |text: &str| secrets.is_within(text.as_bytes());
+        let is_secret = |text: &str| secrets.occur_in(text.as_bytes());
         catalogue.skills.retain(|skill| {
             !is_secret(&skill.name) && !skill.alias.as_deref().is_some_and(is_secret)
         });
@@ -209,62 +209,62 @@ impl McpServer<'_> {
         catalogue
     }
 
-    /// Says why there is no result. It may quote a file, or a shortened name.
-    fn refuse(&self, id: &Id, fault: RpcError) {
-        let message = self.context.secrets.mask_shortened(&fault.message);
+    /// Sends an error response. Its message may quote a file or a truncated name.
+    fn send_error(&self, id: &Id, error: RpcError) {
+        let message = self.context.secrets.mask_shortened(&error.message);
         let message = message.into_owned();
-        self.send(&RpcError { message, ..fault }.answer(id));
+        self.send(&RpcError { message, ..error }.response(id));
     }
 
-    /// Sends one message. Nothing is masked in it any more: an id, or a word of
-    /// the protocol, may look like somebody's secret.
+    /// Sends one message. It is not masked here: an id or a word of the protocol may
+    /// equal a secret.
     fn send(&self, message: &str) {
         self.output.borrow_mut().send(message);
     }
 
-    /// Something the person at the client's log should know.
+    /// Shows a warning on standard error, usually the client's log.
     fn warn(&self, text: &str) {
         let text = text::one_line(text, limits::LINE_BYTES);
         self.output.borrow_mut().warn(&text);
     }
 
-    /// The same, once.
+    /// Shows a warning once.
     fn warn_once(&self, text: String) {
-        let mut told = self.told.borrow_mut();
-        if told.len() < limits::WARNINGS && !told.contains(&text) {
+        let mut shown = self.shown_warnings.borrow_mut();
+        if shown.len() < limits::WARNINGS && !shown.contains(&text) {
             self.warn(&text);
-            told.insert(text);
+            shown.insert(text);
         }
     }
 }
 
-/// What is done while a script runs.
+/// Serves the client while a script runs.
 impl EventSource for McpServer<'_> {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.arrivals.as_fd())
+        Some(self.stdin_fd.as_fd())
     }
 
-    fn due(&self) -> Option<Instant> {
-        self.running.borrow().as_ref().and_then(RunningCall::due)
+    fn next_call(&self) -> Option<Instant> {
+        self.running.borrow().as_ref().and_then(RunningCall::next_notification)
     }
 
-    fn attend(&self, is_ready: bool) -> bool {
-        if is_ready && let Err(error) = self.receive() {
+    fn handle(&self, is_ready: bool) -> bool {
+        if is_ready && let Err(error) = self.read_input() {
             self.warn(error.message());
             self.has_ended.set(true);
         }
         let running = self.running.borrow();
         if let Some(progress) =
-            running.as_ref().and_then(|running| running.tell(self.context.secrets))
+            running.as_ref().and_then(|running| running.progress_message(self.context.secrets))
         {
             self.send(&progress);
         }
-        !self.has_ended.get() && running.as_ref().is_none_or(RunningCall::is_wanted)
+        !self.has_ended.get() && running.as_ref().is_none_or(RunningCall::is_active)
     }
 
-    fn hear(&self, stream: ScriptStream, bytes: &[u8]) {
+    fn on_output(&self, stream: ScriptStream, bytes: &[u8]) {
         if let Some(running) = &*self.running.borrow() {
-            running.hear(stream, bytes);
+            running.add_output(stream, bytes);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `prompts/list` and `prompts/get`: the skills that a person may invoke, for
-//! clients that offer them as commands. What is invoked is what a conversation of
-//! our own would get.
+//! `prompts/list` and `prompts/get`: the skills that the user may invoke, for clients
+//! that offer them as commands. The text is the same as in a conversation of
+//! skills-runner.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,10 +16,10 @@ use crate::skills::{self, SkillSummary, frontmatter};
 use crate::text;
 use crate::tools::Tools;
 
-/// The one argument that every prompt takes.
+/// Name of the only argument of a prompt.
 const ARGUMENTS: &str = "arguments";
 
-/// A prompt, as it is listed.
+/// Prompt in the list.
 #[derive(Serialize)]
 struct Prompt<'p> {
     name: &'p str,
@@ -37,9 +37,9 @@ struct Argument {
     required: bool,
 }
 
-/// The skills that a person may invoke.
-pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::of(asked)?;
+/// Lists the skills that the user may invoke.
+pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::from_request(request)?;
     let catalogue = server.catalogue();
     for skill in catalogue.usable().filter(|skill| skill.is_for_users) {
         if page.is_past(&skill.name) {
@@ -48,43 +48,43 @@ pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> Ha
         if !page.has_room() {
             break;
         }
-        page.pass(&skill.name, Some(&json!(prompt(server, skill))));
+        page.add(&skill.name, Some(&json!(prompt(server, skill))));
     }
     Ok(page.reply("prompts"))
 }
 
 fn prompt<'p>(server: &McpServer<'_>, skill: &'p SkillSummary) -> Prompt<'p> {
-    let short = |text: &str| server.line(text, limits::SUMMARY_CHARS);
+    let short = |text: &str| server.masked_line(text, limits::SUMMARY_CHARS);
     Prompt {
         name: &skill.name,
         title: skill.alias.as_deref().map(short),
-        description: server.line(&skill.description, limits::DESCRIPTION_BYTES),
+        description: server.masked_line(&skill.description, limits::DESCRIPTION_BYTES),
         arguments: [Argument {
             name: ARGUMENTS,
-            description: arguments_of(server, skill),
+            description: arguments_description(server, skill),
             required: false,
         }],
     }
 }
 
-/// What the skill's arguments are, for whoever types them.
-pub(super) fn arguments_of(server: &McpServer<'_>, skill: &SkillSummary) -> String {
+/// Description of the skill's arguments for the user.
+pub(super) fn arguments_description(server: &McpServer<'_>, skill: &SkillSummary) -> String {
     match skill.argument_hint.as_deref().map(str::trim) {
-        None | Some("") => "What the skill is to work on, as one line of text.".into(),
-        Some(hint) => server.line(hint, limits::SUMMARY_CHARS),
+        None | Some("") => "What the skill should work on, as one line of text.".into(),
+        Some(hint) => server.masked_line(hint, limits::SUMMARY_CHARS),
     }
 }
 
-/// The text of one, with its arguments.
-pub(super) fn get(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
-    let params = asked.named()?;
-    let arguments = params.arguments.map(typed).transpose()?;
-    let tools = Tools::by_hand(server.context.clone());
+/// Returns the text of a prompt with its arguments.
+pub(super) fn get(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
+    let params = request.named_params()?;
+    let arguments = params.arguments.map(parse_arguments).transpose()?;
+    let tools = Tools::builtin(server.context.clone());
     let text =
         tools.invoke(&params.name, &arguments.unwrap_or_default()).map_err(
-            |fault| match fault {
+            |error| match error {
                 skills::SkillError::Document(why) => RpcError::new(INTERNAL_ERROR, why),
-                other => RpcError::params(other.to_string()),
+                other => RpcError::invalid_params(other.to_string()),
             },
         )?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
@@ -92,36 +92,36 @@ pub(super) fn get(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> Han
     if let Some(description) = description(server, &params.name) {
         got["description"] = description.into();
     }
-    Ok(RpcResult::of(&got))
+    Ok(RpcResult::new(&got))
 }
 
-/// What the skill says of itself, from its document alone: thousands of others
-/// may lie beside it.
+/// Description of one skill, from its document alone, since there may be thousands of
+/// other skills.
 fn description(server: &McpServer<'_>, name: &str) -> Option<String> {
-    let document = server.context.skills.find(name).ok()?.document().ok()?;
+    let document = server.context.skills.open(name).ok()?.read_document().ok()?;
     let description = frontmatter::parse(&document.text).description()?;
-    Some(server.line(&description, limits::DESCRIPTION_BYTES))
+    Some(server.masked_line(&description, limits::DESCRIPTION_BYTES))
 }
 
-/// What was typed behind the name. An argument that nobody reads would be lost
-/// without a word.
-fn typed(arguments: &RawValue) -> Result<String, RpcError> {
+/// Parses the typed arguments. An unknown member is an error: it would be lost
+/// silently.
+fn parse_arguments(arguments: &RawValue) -> Result<String, RpcError> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct TypedArguments {
         arguments: Option<String>,
     }
-    let fault = |why: &str| {
-        let why = text::one_line(why, limits::SUMMARY_CHARS);
-        RpcError::params(format!(
-            "`arguments` must be an object whose one member `{ARGUMENTS}` is a string: {why}"
+    let invalid = |reason: &str| {
+        let reason = text::one_line(reason, limits::SUMMARY_CHARS);
+        RpcError::invalid_params(format!(
+            "`arguments` must be an object whose one member `{ARGUMENTS}` is a string: {reason}"
         ))
     };
-    // A structure would be read of a list, too.
+    // serde would also read a list as this struct.
     if !arguments.get().starts_with('{') {
-        return Err(fault("it is none"));
+        return Err(invalid("it is not an object"));
     }
     let typed: TypedArguments =
-        serde_json::from_str(arguments.get()).map_err(|error| fault(&error.to_string()))?;
+        serde_json::from_str(arguments.get()).map_err(|error| invalid(&error.to_string()))?;
     Ok(typed.arguments.unwrap_or_default())
 }

@@ -1,66 +1,66 @@
-//! What each skill is called in addresses: a name of its own, whatever clashes.
+//! Names of skills in URIs: each skill has a unique name, even if names clash.
 
 use std::collections::HashMap;
 
-use super::{McpServer, address};
+use super::{McpServer, uri};
 use crate::order;
 use crate::skills::{Catalogue, Skill, SkillSummary, frontmatter, is_valid_name};
 
-/// A skill with its name here.
+/// Skill with its name in URIs.
 pub(super) struct PublishedSkill<'c> {
-    /// The frontmatter's name where it is a valid one and no other skill's, else
-    /// the folder's.
+    /// The frontmatter's name if it is valid and not another skill's name, else the
+    /// folder's name.
     pub name: &'c str,
-    /// What the addresses of all its files begin with; the slash included.
+    /// Prefix of the URIs of all its files, with the slash.
     pub root: String,
-    /// What the catalogue tells of it.
+    /// Its entry in the catalogue.
     pub skill: &'c SkillSummary,
 }
 
-/// What the addresses of a skill's files begin with.
-pub(super) fn root(name: &str) -> String {
-    address::of_skill(name) + "/"
+/// Prefix of the URIs of a skill's files.
+pub(super) fn root_uri(name: &str) -> String {
+    uri::skill_uri(name) + "/"
 }
 
-/// Opens the skill that has this name here.
+/// Opens the skill with this name in URIs.
 pub(super) fn find(server: &McpServer<'_>, name: &str) -> Result<Skill, String> {
     let skills = server.context.skills;
-    // One that calls itself as its folder is called needs no look at the others:
-    // nobody else is called so.
-    let usual = skills.find(name).ok().filter(|skill| {
-        let document = skill.document().ok().filter(|_| skill.name == name);
+    // If the name in the frontmatter is that of the folder, no other skill can have it,
+    // and the catalogue is not needed.
+    let direct = skills.open(name).ok().filter(|skill| {
+        let document = skill.read_document().ok().filter(|_| skill.name == name);
         let claimed = document.map(|document| frontmatter::parse(&document.text).name());
         claimed.is_some_and(|claimed| claimed.is_none_or(|claimed| claimed == name))
     });
-    if let Some(skill) = usual {
+    if let Some(skill) = direct {
         return Ok(skill);
     }
     let catalogue = server.catalogue();
-    let mut all = named(&catalogue).into_iter();
-    let found = all.find(|named| named.name == name);
-    let named = found.ok_or("resources/list has what there is")?;
-    skills.find(&named.skill.name)
+    let mut all = published(&catalogue).into_iter();
+    let found = all.find(|skill| skill.name == name);
+    let found = found.ok_or("there is no such skill; resources/list lists all files")?;
+    skills.open(&found.skill.name)
 }
 
-/// The skills that can be used, in the order of their addresses.
-pub(super) fn named(catalogue: &Catalogue) -> Vec<PublishedSkill<'_>> {
+/// Returns the usable skills in the order of their URIs.
+pub(super) fn published(catalogue: &Catalogue) -> Vec<PublishedSkill<'_>> {
     let mut claims: HashMap<&str, usize> = HashMap::new();
     let aliases = catalogue.skills.iter();
     for alias in aliases.filter_map(|skill| skill.alias.as_deref()) {
         *claims.entry(alias).or_default() += 1;
     }
     let is_its_own = |alias: &&str| {
-        is_valid_name(alias) && claims[alias] == 1 && catalogue.named(alias).is_none()
+        is_valid_name(alias) && claims[alias] == 1 && catalogue.skill_named(alias).is_none()
     };
-    let mut named: Vec<PublishedSkill<'_>> = catalogue
+    let mut published: Vec<PublishedSkill<'_>> = catalogue
         .usable()
         .map(|skill| {
             let alias = skill.alias.as_deref().filter(is_its_own);
             let name = alias.unwrap_or(&skill.name);
-            let root = root(name);
+            let root = root_uri(name);
             PublishedSkill { name, root, skill }
         })
         .collect();
-    order::sort_by(&mut named, &|a, b| a.root.cmp(&b.root));
-    named
+    order::sort_by(&mut published, &|a, b| a.root.cmp(&b.root));
+    published
 }

@@ -1,4 +1,4 @@
-//! A request as those who answer it see it, and what they answer with.
+//! A request as the handlers of methods get it, and their result.
 
 use std::borrow::Cow;
 
@@ -8,33 +8,33 @@ use serde_json::value::RawValue;
 use super::era::{Era, RequestMeta, RpcResult};
 use super::rpc::{RpcError, RpcRequest};
 
-/// A result, or why there is none.
+/// Result of a handler.
 pub(super) type HandlerResult = Result<RpcResult, RpcError>;
 
-/// A request with what it says of itself.
+/// A request with its metadata and protocol era.
 pub(super) struct RequestContext<'a, 'l> {
-    /// The request.
-    pub request: &'a RpcRequest<'l>,
-    /// Which rules it goes by.
+    /// The JSON-RPC request.
+    pub raw: &'a RpcRequest<'l>,
+    /// The era whose rules apply.
     pub era: Era,
-    /// What it says of itself.
+    /// The `_meta` of its parameters.
     pub meta: RequestMeta<'l>,
 }
 
-/// What a call of a tool and the choice of a prompt say.
+/// Parameters of `tools/call` and `prompts/get`.
 #[derive(Deserialize)]
 pub(super) struct NamedParams<'l> {
-    /// Of the tool or the prompt.
+    /// Name of the tool or the prompt.
     #[serde(borrow)]
     pub name: Cow<'l, str>,
-    /// Any JSON: whoever has the name judges them.
+    /// Any JSON: the tool or prompt checks it.
     #[serde(borrow)]
     pub arguments: Option<&'l RawValue>,
 }
 
 impl<'l> RequestContext<'_, 'l> {
-    /// What is named, and with which arguments.
-    pub(super) fn named(&self) -> Result<NamedParams<'l>, RpcError> {
-        self.request.params()
+    /// Parses the name and the arguments.
+    pub(super) fn named_params(&self) -> Result<NamedParams<'l>, RpcError> {
+        self.raw.parse_params()
     }
 }

@@ -1,8 +1,8 @@
 //! Every file of every skill as a resource `skill://NAME/path`.
 //!
-//! What is listed can be read and the other way round: the folders that tools
-//! fill (venvs among them) are neither. Everything is opened through the skill's
-//! own door. <https://modelcontextprotocol.io/specification/2026-07-28/server/resources>
+//! Exactly the listed files can be read. Folders that tools fill, such as venvs, are
+//! excluded. Files are opened only through the skill's confined root.
+//! <https://modelcontextprotocol.io/specification/2026-07-28/server/resources>
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -16,47 +16,47 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::McpServer;
-use super::address::{self, ResourceAddress};
 use super::era::{Era, RpcResult};
 use super::mime_types;
 use super::pages::ResultPage;
-use super::published_skills::{self, named};
+use super::published_skills::{self, published};
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{INVALID_PARAMS, RpcError};
+use super::uri::{self, ResourceUri};
 use crate::limits;
 use crate::order;
 use crate::skills::{Catalogue, Skill, SkillSummary};
 use crate::text;
 use crate::world::confined::{self, EntryKind, OpenError, OpenFile, PathTarget, WalkLimits};
 
-/// No such resource, in the versions up to 2025-11-25.
-const NOT_FOUND: i32 = -32_002; // not a bound
-/// The document's name in addresses, whatever the letter case on the disk.
+/// Error code for a missing resource in versions up to 2025-11-25.
+const NOT_FOUND: i32 = -32_002; // not a limit
+/// Name of the document in URIs, whatever its letter case on disk.
 pub(super) const DOCUMENT: &str = "SKILL.md";
 const FOLDER: &str = "inode/directory";
-/// Why a file is not told.
-pub(super) const SECRET: &str = "a secret of the user stands in it";
+/// Why a file is not published.
+pub(super) const SECRET: &str = "it contains a secret of the user";
 
 /// The files of a skill.
 pub(super) struct SkillFiles {
-    /// Address and path below the skill's folder, in the order of addresses.
+    /// URI and path below the skill's folder, in the order of URIs.
     pub list: Vec<(String, PathBuf)>,
-    /// Whether these are all.
+    /// Whether the list is complete.
     pub is_whole: bool,
 }
 
 impl SkillFiles {
-    /// At most so many; `root` is what their addresses begin with.
-    pub(super) fn of(skill: &Skill, root: &str, most: usize) -> SkillFiles {
+    /// Lists at most `most` files; `root` is the prefix of their URIs.
+    pub(super) fn list(skill: &Skill, root: &str, most: usize) -> SkillFiles {
         let walk = WalkLimits {
             depth: limits::RESOURCE_DEPTH,
             files: most,
             entries: limits::RESOURCE_ENTRIES,
         };
         let tree = skill.root.walk(walk);
-        let is_whole = tree.as_ref().is_ok_and(|tree| !tree.cut && tree.unreadable == 0);
-        let document = skill.document_name().unwrap_or_default();
-        let address = |path: PathBuf| (address::below(root, known_as(&path, &document)), path);
+        let is_whole = tree.as_ref().is_ok_and(|tree| !tree.is_cut && tree.unreadable == 0);
+        let document = skill.document_file_name().unwrap_or_default();
+        let address = |path: PathBuf| (uri::file_uri(root, path_in_uri(&path, &document)), path);
         let files = tree.unwrap_or_default().files.into_iter();
         let mut list: Vec<_> = files.map(address).collect();
         order::sort(&mut list);
@@ -64,28 +64,28 @@ impl SkillFiles {
     }
 }
 
-/// What a path is called in an address, where the document has this name.
-fn known_as<'p>(path: &'p Path, document: &str) -> &'p Path {
+/// Path of a file in its URI; `document` is the name of the document on disk.
+fn path_in_uri<'p>(path: &'p Path, document: &str) -> &'p Path {
     if path.as_os_str() == document { Path::new(DOCUMENT) } else { path }
 }
 
-/// All files, in pages.
-pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::of(asked)?;
+/// Lists all files in pages.
+pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::from_request(request)?;
     let catalogue = server.catalogue();
-    'page: for named in named(&catalogue) {
+    'page: for named in published(&catalogue) {
         if page.is_past_all(&named.root) {
             continue;
         }
-        let Ok(skill) = server.context.skills.find(&named.skill.name) else {
+        let Ok(skill) = server.context.skills.open(&named.skill.name) else {
             continue;
         };
-        let files = SkillFiles::of(&skill, &named.root, limits::RESOURCE_FILES);
+        let files = SkillFiles::list(&skill, &named.root, limits::RESOURCE_FILES);
         if !files.is_whole {
             let (name, count) = (named.name, files.list.len());
             server.warn_once(format!(
                 "the skill `{name}` has more files than the {count} that are listed: some are \
-                 unreadable, or too many"
+                 unreadable, or there are too many"
             ));
         }
         for (address, path) in files.list {
@@ -95,17 +95,17 @@ pub(super) fn list(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> Ha
             if !page.has_room() {
                 break 'page;
             }
-            if server.context.secrets.is_within(path.as_os_str().as_bytes()) {
+            if server.context.secrets.occur_in(path.as_os_str().as_bytes()) {
                 continue;
             }
-            let open = skill.root.walked(&path).ok();
-            // What cannot be read is not listed: clients read all that is.
+            let open = skill.root.open_walked(&path).ok();
+            // Clients read all listed files, so a file that cannot be read is not listed.
             if is_too_large(open.as_ref()) {
-                page.pass(&address, None);
+                page.add(&address, None);
                 continue;
             }
             let summary = Some(named.skill).filter(|_| is_document(&named.root, &address));
-            page.pass(&address, Some(&described(summary, &address, &path, open)));
+            page.add(&address, Some(&resource_json(summary, &address, &path, open)));
         }
     }
     Ok(page.reply("resources"))
@@ -115,14 +115,14 @@ fn is_too_large(node: Option<&PathTarget>) -> bool {
     matches!(node, Some(PathTarget::File(file)) if file.size > limits::SKILL_BYTES)
 }
 
-/// Whether this is the address of the document.
+/// Whether this is the URI of the document.
 pub(super) fn is_document(root: &str, address: &str) -> bool {
     address.strip_prefix(root) == Some(DOCUMENT)
 }
 
-/// A file or folder as a list tells of it; a file that cannot be opened is there
-/// all the same. `document_of` is the skill, where it is its document.
-fn described(
+/// JSON description of a file or folder, also of a file that cannot be opened.
+/// `document_of` is the skill if the file is its document.
+fn resource_json(
     document_of: Option<&SkillSummary>,
     address: &str,
     path: &Path,
@@ -146,7 +146,7 @@ fn described(
         document
     } else {
         let mut resource = json!({"uri": address, "name": name});
-        if let Some(kind) = mime_types::of(path, || file.map(|file| file.file)) {
+        if let Some(kind) = mime_types::detect(path, || file.map(|file| file.file)) {
             resource["mimeType"] = kind.into();
         }
         resource
@@ -157,105 +157,113 @@ fn described(
     resource
 }
 
-/// How the addresses are made.
-pub(super) fn templates(asked: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::of(asked)?;
+/// Lists the template of the URIs.
+pub(super) fn templates(request: &RequestContext<'_, '_>) -> HandlerResult {
+    let mut page = ResultPage::from_request(request)?;
     let template = json!({
         "uriTemplate": "skill://{skill}/{+path}",
         "name": "skill-file",
         "title": "A file of a skill",
-        "description": "A file by its path in the skill's folder; SKILL.md is where to begin.",
+        "description": "A file by its path in the skill's folder; start with SKILL.md.",
     });
-    // The one there is comes before every key that a cursor can name.
+    // The only entry; a cursor that passes it gets an empty page.
     if !page.is_past("0") {
-        page.pass("0", Some(&template));
+        page.add("0", Some(&template));
     }
     Ok(page.reply("resourceTemplates"))
 }
 
-/// The address that a request is about.
-pub(super) fn requested<'l>(asked: &RequestContext<'_, 'l>) -> Result<Cow<'l, str>, RpcError> {
+/// The URI in a request.
+pub(super) fn requested_uri<'l>(
+    request: &RequestContext<'_, 'l>,
+) -> Result<Cow<'l, str>, RpcError> {
     #[derive(Deserialize)]
     struct ReadParams<'l> {
         #[serde(borrow)]
         uri: Cow<'l, str>,
     }
-    Ok(asked.request.params::<ReadParams<'l>>()?.uri)
+    Ok(request.raw.parse_params::<ReadParams<'l>>()?.uri)
 }
 
-/// That nothing is there, or nothing of that kind.
-pub(super) fn missing(code: i32, uri: &str, what: &str, why: &str) -> RpcError {
+/// Creates the error for a resource that cannot be used, such as "cannot be read".
+pub(super) fn resource_error(code: i32, uri: &str, problem: &str, reason: &str) -> RpcError {
     let shown = text::one_line(uri, limits::SUMMARY_CHARS);
-    let uri = text::cut(uri, limits::ADDRESS_BYTES);
+    let uri = text::truncate(uri, limits::RESOURCE_URI_BYTES);
     RpcError {
         data: Some(json!({"uri": uri})),
-        ..RpcError::new(code, format!("`{shown}` {what}: {why}"))
+        ..RpcError::new(code, format!("`{shown}` {problem}: {reason}"))
     }
 }
 
-/// What an address means now.
+/// Skill and path of a URI.
 pub(super) struct FoundResource {
-    /// What the addresses of the skill's files begin with.
+    /// Prefix of the URIs of the skill's files.
     pub root: String,
-    /// What the skill is called in them.
+    /// The skill's name in URIs.
     pub name: String,
     /// The skill.
     pub skill: Skill,
-    /// On the disk, below the skill's folder.
+    /// Path on disk, below the skill's folder.
     pub path: PathBuf,
-    /// In the address.
-    pub known_as: PathBuf,
+    /// Path in the URI.
+    pub path_in_uri: PathBuf,
 }
 
 impl FoundResource {
-    /// Finds the skill, and where in it.
-    pub(super) fn of(server: &McpServer<'_>, uri: &str) -> Result<FoundResource, String> {
-        let ResourceAddress { skill: name, path } = address::parse(uri)?;
-        if server.context.secrets.is_within(path.as_bytes()) {
+    /// Finds the skill and the path in it.
+    pub(super) fn find(server: &McpServer<'_>, uri: &str) -> Result<FoundResource, String> {
+        let ResourceUri { skill: name, path } = uri::parse(uri)?;
+        if server.context.secrets.occur_in(path.as_bytes()) {
             return Err(SECRET.into());
         }
         let skill = published_skills::find(server, &name)?;
-        let document = skill.document_name()?;
-        let known_as = PathBuf::from(path);
-        let path = if known_as.as_os_str() == DOCUMENT {
+        let document = skill.document_file_name()?;
+        let path_in_uri = PathBuf::from(path);
+        let path = if path_in_uri.as_os_str() == DOCUMENT {
             PathBuf::from(document)
-        } else if known_as.as_os_str() == document.as_str() {
-            return Err(format!("its name is {DOCUMENT} here"));
+        } else if path_in_uri.as_os_str() == document.as_str() {
+            return Err(format!("its name in URIs is {DOCUMENT}"));
         } else {
-            known_as.clone()
+            path_in_uri.clone()
         };
-        Ok(FoundResource { root: published_skills::root(&name), name, skill, path, known_as })
+        Ok(FoundResource {
+            root: published_skills::root_uri(&name),
+            name,
+            skill,
+            path,
+            path_in_uri,
+        })
     }
 
-    /// Its one address.
-    fn address(&self) -> String {
-        address::below(&self.root, &self.known_as)
+    /// The only URI of the resource.
+    fn uri(&self) -> String {
+        uri::file_uri(&self.root, &self.path_in_uri)
     }
 
     fn open(&self) -> Result<PathTarget, OpenError> {
-        self.skill.root.walked(&self.path)
+        self.skill.root.open_walked(&self.path)
     }
 }
 
-/// The content of a file.
-pub(super) fn read(server: &McpServer<'_>, asked: &RequestContext<'_, '_>) -> HandlerResult {
-    let uri = requested(asked)?;
-    let code = match asked.era {
+/// Reads a file.
+pub(super) fn read(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
+    let uri = requested_uri(request)?;
+    let code = match request.era {
         Era::Legacy => NOT_FOUND,
         Era::Modern => INVALID_PARAMS,
     };
-    let found = FoundResource::of(server, &uri);
+    let found = FoundResource::find(server, &uri);
     let content = found.and_then(|found| {
         let file = match found.open() {
             Ok(PathTarget::File(file)) => file,
             Ok(PathTarget::Folder(_)) => {
-                return Err("a folder: resources/directory/read lists it".into());
+                return Err("it is a folder: resources/directory/read lists it".into());
             }
-            Err(refusal) => return Err(refusal.for_people()),
+            Err(error) => return Err(error.user_message()),
         };
         content(server, &found, &file)
     });
-    content.map_err(|why| missing(code, &uri, "cannot be read", &why))
+    content.map_err(|reason| resource_error(code, &uri, "cannot be read", &reason))
 }
 
 fn content(
@@ -278,14 +286,14 @@ fn content(
         blob: Option<String>,
     }
     let most = usize::try_from(limits::SKILL_BYTES).unwrap_or(usize::MAX);
-    let piece = confined::read_whole(&file.file, most).map_err(|error| error.for_people())?;
-    if piece.more {
+    let piece = confined::read_whole(&file.file, most).map_err(|error| error.user_message())?;
+    if piece.has_more {
         let most = limits::SKILL_BYTES >> 20;
         return Err(format!("it is larger than {most} MiB; read_file_in_skill reads parts of it"));
     }
-    let beginning = piece.bytes.get(..limits::KIND_BYTES);
+    let beginning = piece.bytes.get(..limits::CONTENT_TYPE_BYTES);
     let by_content = mime_types::by_content(beginning.unwrap_or(&piece.bytes));
-    let kind = if found.known_as.as_os_str() == OsStr::new(DOCUMENT) {
+    let kind = if found.path_in_uri.as_os_str() == OsStr::new(DOCUMENT) {
         "text/markdown"
     } else {
         mime_types::by_name(&found.path).unwrap_or(by_content)
@@ -296,39 +304,39 @@ fn content(
         other => {
             let bytes = other.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
             // A secret cannot be masked in base64.
-            if secrets.is_within(&bytes) {
+            if secrets.occur_in(&bytes) {
                 return Err(SECRET.into());
             }
             (None, Some(BASE64_STANDARD.encode(&bytes)))
         }
     };
-    let uri = found.address();
+    let uri = found.uri();
     let content = Content { uri, kind, text, blob };
-    // Not to be kept: it must agree with the digest that is told at any moment.
-    Ok(RpcResult::of(&Contents { contents: [content] }).kept(0))
+    // Not cached: the content must match the digest that skills/list returns.
+    Ok(RpcResult::new(&Contents { contents: [content] }).cached_for(0))
 }
 
-/// Whether it is for readers: a NUL character is in no text, and each control
-/// character takes six bytes in JSON.
+/// Whether a file is sent as text: without NUL, and with few other control characters,
+/// since each takes six bytes in JSON.
 fn is_readable(text: &str) -> bool {
-    let is_odd = |byte: &u8| byte.is_ascii_control() && !b"\t\n\r".contains(byte);
-    !text.contains('\0') && text.bytes().filter(|byte| is_odd(byte)).count() * 8 <= text.len()
+    let is_control = |byte: &u8| byte.is_ascii_control() && !b"\t\n\r".contains(byte);
+    !text.contains('\0') && text.bytes().filter(|byte| is_control(byte)).count() * 8 <= text.len()
 }
 
-/// What lies directly in a folder, in pages.
+/// Lists the direct children of a folder in pages.
 pub(super) fn read_directory(
     server: &McpServer<'_>,
-    asked: &RequestContext<'_, '_>,
+    request: &RequestContext<'_, '_>,
 ) -> HandlerResult {
-    let uri = requested(asked)?;
-    let mut page = ResultPage::of(asked)?;
-    let found = FoundResource::of(server, &uri);
+    let uri = requested_uri(request)?;
+    let mut page = ResultPage::from_request(request)?;
+    let found = FoundResource::find(server, &uri);
     let children = found.and_then(|found| Ok((children(&found)?, found)));
-    let (children, found) =
-        children.map_err(|why| missing(INVALID_PARAMS, &uri, "cannot be listed", &why))?;
+    let (children, found) = children
+        .map_err(|reason| resource_error(INVALID_PARAMS, &uri, "cannot be listed", &reason))?;
     let catalogue =
         if found.path.as_os_str().is_empty() { server.catalogue() } else { Catalogue::default() };
-    let summary = catalogue.named(&found.skill.name);
+    let summary = catalogue.skill_named(&found.skill.name);
     for (address, path) in children {
         if page.is_past(&address) {
             continue;
@@ -336,41 +344,41 @@ pub(super) fn read_directory(
         if !page.has_room() {
             break;
         }
-        let node = found.skill.root.walked(&path);
-        let is_secret = server.context.secrets.is_within(path.as_os_str().as_bytes());
-        let gone = is_secret || matches!(node, Err(OpenError::NotFound));
-        let entry = described(
+        let node = found.skill.root.open_walked(&path);
+        let is_secret = server.context.secrets.occur_in(path.as_os_str().as_bytes());
+        let is_hidden = is_secret || matches!(node, Err(OpenError::NotFound));
+        let entry = resource_json(
             summary.filter(|_| is_document(&found.root, &address)),
             &address,
             &path,
             node.ok(),
         );
-        page.pass(&address, Some(&entry).filter(|_| !gone));
+        page.add(&address, Some(&entry).filter(|_| !is_hidden));
     }
     Ok(page.reply("resources"))
 }
 
-/// Addresses and paths of what lies directly in the folder, in the order of
-/// addresses.
+/// URIs and paths of the folder's direct children, in the order of URIs.
 fn children(found: &FoundResource) -> Result<Vec<(String, PathBuf)>, String> {
-    let opened = found.open().map_err(|refusal| refusal.for_people())?;
+    let opened = found.open().map_err(|error| error.user_message())?;
     let PathTarget::Folder(folder) = opened else {
-        return Err("a file, not a folder: resources/read reads it".into());
+        return Err("it is a file, not a folder: resources/read reads it".into());
     };
     let is_top = found.path.as_os_str().is_empty();
-    let document = if is_top { found.skill.document_name()? } else { String::new() };
+    let document = if is_top { found.skill.document_file_name()? } else { String::new() };
     let entries =
-        folder.entries(limits::FOLDER_ENTRIES_PAGED).map_err(|refusal| refusal.for_people())?;
+        folder.entries(limits::FOLDER_ENTRIES_PAGED).map_err(|error| error.user_message())?;
     let mut children = Vec::new();
-    for entry in entries.by_people() {
+    for entry in entries.without_tool_folders() {
         let path = found.path.join(&entry.name);
-        let is_listed = entry.kind == EntryKind::File || found.skill.root.walked(&path).is_ok();
-        // A folder that has the document's name has no address.
+        let is_listed =
+            entry.kind == EntryKind::File || found.skill.root.open_walked(&path).is_ok();
+        // Another entry with the document's name in URIs has no URI.
         let is_hidden = is_top && entry.name == DOCUMENT && document != DOCUMENT;
         if !is_listed || is_hidden {
             continue;
         }
-        let address = address::below(&found.root, known_as(&path, &document));
+        let address = uri::file_uri(&found.root, path_in_uri(&path, &document));
         children.push((address, path));
     }
     order::sort(&mut children);

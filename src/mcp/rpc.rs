@@ -1,8 +1,8 @@
-//! JSON-RPC 2.0, as the protocol uses it: one message a line, no batches, and
-//! an id that is never null. <https://www.jsonrpc.org/specification>
+//! JSON-RPC 2.0, as MCP uses it: one message per line, no batches, and an id that is
+//! never null. <https://www.jsonrpc.org/specification>
 //!
-//! Reading makes no tree of values: what is not looked at costs nothing, however
-//! deep or long. A message that is wrong is answered where its id can be read.
+//! Parsing builds no tree of values, so deep or long members that are not used need no
+//! memory. An invalid message is answered if its id can be read.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,23 +14,23 @@ use serde_json::value::RawValue;
 use crate::limits;
 use crate::text;
 
-/// The line is JSON and no request.
-pub(super) const INVALID_REQUEST: i32 = -32_600; // not a bound
-/// There is no such method.
-pub(super) const METHOD_NOT_FOUND: i32 = -32_601; // not a bound
-/// What is asked for is wrong, or is not there.
-pub(super) const INVALID_PARAMS: i32 = -32_602; // not a bound
-/// It is there, and cannot be had.
-pub(super) const INTERNAL_ERROR: i32 = -32_603; // not a bound
+/// Error code: the line is not a valid request.
+pub(super) const INVALID_REQUEST: i32 = -32_600; // not a limit
+/// Error code: the method does not exist.
+pub(super) const METHOD_NOT_FOUND: i32 = -32_601; // not a limit
+/// Error code: the parameters are invalid, or name something that does not exist.
+pub(super) const INVALID_PARAMS: i32 = -32_602; // not a limit
+/// Error code: a resource exists, but cannot be read.
+pub(super) const INTERNAL_ERROR: i32 = -32_603; // not a limit
 
-/// What a request is answered under: a string or an integer, as JSON text.
+/// Id of a request: a string or an integer, as JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id(String);
 
 impl Id {
-    /// `None` for what is no id, or too long for one. A string is told from another
-    /// by what it says, an integer by its digits, be they more than a number can hold.
-    pub fn of(json: &RawValue) -> Option<Id> {
+    /// Parses an id; `None` if it is invalid or too long. Strings are compared by their
+    /// content, integers by their digits, however many.
+    pub fn parse(json: &RawValue) -> Option<Id> {
         if is_too_long(json) {
             return None;
         }
@@ -40,49 +40,49 @@ impl Id {
             return Some(Id(text.into()));
         }
         text.starts_with('"').then(|| {
-            // Half of a surrogate pair is no text, and goes back as it came.
-            let said = serde_json::from_str::<Cow<'_, str>>(text).ok();
-            Id(said.map_or(text.into(), |said| Value::from(said).to_string()))
+            // A string with half of a surrogate pair is not text: it is sent back unchanged.
+            let content = serde_json::from_str::<Cow<'_, str>>(text).ok();
+            Id(content.map_or(text.into(), |content| Value::from(content).to_string()))
         })
     }
 }
 
-/// Whether an id has more bytes than one that is sent back.
+/// Whether an id is too long to be sent back.
 fn is_too_long(json: &RawValue) -> bool {
     json.get().len() > limits::MESSAGE_ID_BYTES
 }
 
-/// As JSON.
+/// The id as JSON.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// Why a request has no result.
+/// Error response to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RpcError {
-    /// As the protocol numbers them.
+    /// Error code of the protocol.
     pub code: i32,
-    /// For people and models.
+    /// Text for users and models.
     pub message: String,
-    /// For programs.
+    /// Data for programs.
     pub data: Option<Value>,
 }
 
 impl RpcError {
-    /// Without data.
+    /// Creates an error without data.
     pub fn new(code: i32, message: impl Into<String>) -> RpcError {
         RpcError { code, message: message.into(), data: None }
     }
 
-    /// What is asked for is wrong.
-    pub fn params(message: impl Into<String>) -> RpcError {
+    /// Creates an error about invalid parameters.
+    pub fn invalid_params(message: impl Into<String>) -> RpcError {
         RpcError::new(INVALID_PARAMS, message)
     }
 
-    /// The answer, as a line.
-    pub fn answer(&self, id: &Id) -> String {
+    /// Builds the response line.
+    pub fn response(&self, id: &Id) -> String {
         let mut error = serde_json::json!({"code": self.code, "message": self.message});
         if let Some(data) = &self.data {
             error["data"] = data.clone();
@@ -91,61 +91,61 @@ impl RpcError {
     }
 }
 
-/// A request.
+/// A request, which needs a response.
 #[derive(Debug)]
 pub struct RpcRequest<'l> {
-    /// What its answer carries.
+    /// Id, repeated in the response.
     pub id: Id,
-    /// What is asked.
+    /// Name of the method.
     pub method: Cow<'l, str>,
-    /// An object.
+    /// A JSON object, if any.
     pub params: Option<&'l RawValue>,
 }
 
 impl<'l> RpcRequest<'l> {
-    /// Its parameters; what nobody asked for is left out. None at all are an
-    /// empty object.
-    pub fn params<T: Deserialize<'l>>(&self) -> Result<T, RpcError> {
+    /// Parses the parameters and ignores unknown ones. Missing parameters are an empty
+    /// object.
+    pub fn parse_params<T: Deserialize<'l>>(&self) -> Result<T, RpcError> {
         let text = self.params.map_or("{}", RawValue::get);
         serde_json::from_str(text).map_err(|error| {
-            let why = text::one_line(&error.to_string(), limits::SUMMARY_CHARS);
-            RpcError::params(format!("the params of {} are wrong: {why}", self.method))
+            let reason = text::one_line(&error.to_string(), limits::SUMMARY_CHARS);
+            RpcError::invalid_params(format!("invalid params of {}: {reason}", self.method))
         })
     }
 }
 
-/// What a line is.
+/// A parsed line.
 #[derive(Debug)]
 pub enum IncomingMessage<'l> {
-    /// It wants an answer.
+    /// Needs a response.
     Request(RpcRequest<'l>),
-    /// It wants none.
+    /// Needs no response.
     Notification {
-        /// What is told.
+        /// Name of the method.
         method: Cow<'l, str>,
-        /// An object, if anything.
+        /// A JSON object, if any.
         params: Option<&'l RawValue>,
     },
-    /// An answer; nothing was asked.
+    /// A response, though the server sends no requests.
     Response,
-    /// Nothing stands in the line.
+    /// An empty line.
     Empty,
-    /// It is wrong; without an id nobody can be answered.
-    Refused(Option<Id>, RpcError),
+    /// An invalid message; without an id it cannot be answered.
+    Invalid(Option<Id>, RpcError),
 }
 
-/// Stands for a byte that is not UTF-8. JSON takes it in strings only, and takes
-/// up no more room than the byte.
-const LOST: char = '\u{7f}';
+/// Replacement for a byte that is not UTF-8: one byte long, and allowed only in JSON
+/// strings.
+const INVALID_BYTE: char = '\u{7f}';
 
-/// Reads a line.
-pub fn read(line: &[u8]) -> IncomingMessage<'_> {
-    // Some programs begin all that they write with a byte order mark.
+/// Parses a line.
+pub fn parse_line(line: &[u8]) -> IncomingMessage<'_> {
+    // Some programs start their output with a byte order mark.
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
-    // The blanks of JSON: `trim_ascii` knows one more.
-    let is_text = |byte: &u8| !b" \t\r\n".contains(byte);
-    let end = line.iter().rposition(is_text).map_or(0, |last| last + 1);
-    let line = &line[line.iter().position(is_text).unwrap_or(end)..end];
+    // `trim_ascii` would also remove form feeds, which are not white space in JSON.
+    let is_not_blank = |byte: &u8| !b" \t\r\n".contains(byte);
+    let end = line.iter().rposition(is_not_blank).map_or(0, |last| last + 1);
+    let line = &line[line.iter().position(is_not_blank).unwrap_or(end)..end];
     if line.is_empty() {
         return IncomingMessage::Empty;
     }
@@ -153,97 +153,105 @@ pub fn read(line: &[u8]) -> IncomingMessage<'_> {
         let mut text = String::with_capacity(line.len());
         for chunk in line.utf8_chunks() {
             text.push_str(chunk.valid());
-            text.extend(chunk.invalid().iter().map(|_| LOST));
+            text.extend(chunk.invalid().iter().map(|_| INVALID_BYTE));
         }
-        let id = MessageMembers::of(&text).0.addressee(&text, true);
-        let id = id.filter(|id| !id.0.contains(LOST));
-        return refused(id, "it is not UTF-8");
+        let id = MessageMembers::parse(&text).0.response_id(&text, true);
+        let id = id.filter(|id| !id.0.contains(INVALID_BYTE));
+        return invalid_message(id, "it is not UTF-8");
     };
-    judge(text)
+    parse_message(text)
 }
 
-fn refused<'l>(id: Option<Id>, why: &str) -> IncomingMessage<'l> {
-    IncomingMessage::Refused(id, RpcError::new(INVALID_REQUEST, format!("invalid request: {why}")))
+fn invalid_message<'l>(id: Option<Id>, reason: &str) -> IncomingMessage<'l> {
+    IncomingMessage::Invalid(
+        id,
+        RpcError::new(INVALID_REQUEST, format!("invalid request: {reason}")),
+    )
 }
 
-fn judge(text: &str) -> IncomingMessage<'_> {
-    // What the parser says of another value quotes it, however long it is.
+fn parse_message(text: &str) -> IncomingMessage<'_> {
+    // Checked before parsing: for a value that is not an object, the parser's message would quote
+    // the whole value.
     if text.starts_with('[') {
-        return refused(None, "a batch; messages come one by one");
+        return invalid_message(
+            None,
+            "batches are not supported; send each message on its own line",
+        );
     }
     if !text.starts_with('{') {
-        return refused(None, "it is no JSON object");
+        return invalid_message(None, "it is not a JSON object");
     }
-    let (members, fault) = MessageMembers::of(text);
-    let id = members.addressee(text, fault.is_some());
-    if let Some(fault) = fault {
-        let why = text::one_line(&fault.to_string(), limits::SUMMARY_CHARS);
-        return refused(id, &why);
+    let (members, error) = MessageMembers::parse(text);
+    let id = members.response_id(text, error.is_some());
+    if let Some(error) = error {
+        let reason = text::one_line(&error.to_string(), limits::SUMMARY_CHARS);
+        return invalid_message(id, &reason);
     }
     if members.is_response && members.method.is_none() {
         return IncomingMessage::Response;
     }
-    if members.version.and_then(name).as_deref() != Some("2.0") {
-        return refused(id, "`jsonrpc` must be \"2.0\"");
+    if members.version.and_then(string_value).as_deref() != Some("2.0") {
+        return invalid_message(id, "`jsonrpc` must be \"2.0\"");
     }
-    let Some(method) = members.method.and_then(name) else {
-        return refused(id, "`method` must be a string");
+    let Some(method) = members.method.and_then(string_value) else {
+        return invalid_message(id, "`method` must be a string");
     };
     let params = members.params.filter(|params| params.get() != "null");
     let is_object = params.is_none_or(|params| params.get().starts_with('{'));
     match (members.id, id) {
         (None, _) => IncomingMessage::Notification { method, params: params.filter(|_| is_object) },
-        (Some(json), id) if is_too_long(json) => refused(id, "`id` has more than 64 KiB"),
-        (Some(_), None) => refused(None, "`id` must be a string or an integer"),
-        (Some(_), Some(id)) if !is_object => {
-            IncomingMessage::Refused(Some(id), RpcError::params("`params` must be an object"))
-        }
+        (Some(json), id) if is_too_long(json) => invalid_message(id, "`id` is longer than 64 KiB"),
+        (Some(_), None) => invalid_message(None, "`id` must be a string or an integer"),
+        (Some(_), Some(id)) if !is_object => IncomingMessage::Invalid(
+            Some(id),
+            RpcError::invalid_params("`params` must be an object"),
+        ),
         (Some(_), Some(id)) => IncomingMessage::Request(RpcRequest { id, method, params }),
     }
 }
 
-/// A string, where it can be without a copy.
-fn name(json: &RawValue) -> Option<Cow<'_, str>> {
+/// Parses a JSON string, without copying if possible.
+fn string_value(json: &RawValue) -> Option<Cow<'_, str>> {
     match serde_json::from_str::<&str>(json.get()) {
         Ok(name) => Some(Cow::Borrowed(name)),
         Err(_) => serde_json::from_str(json.get()).ok().map(Cow::Owned),
     }
 }
 
-/// The members of a message, the last of each name; of one that is broken, those
-/// in front of the fault.
+/// The members of a message, the last one of each name. For invalid JSON, the members
+/// before the error.
 #[derive(Default)]
 struct MessageMembers<'l> {
     version: Option<&'l RawValue>,
     id: Option<&'l RawValue>,
     method: Option<&'l RawValue>,
     params: Option<&'l RawValue>,
-    /// It has a result or an error.
+    /// Whether there is a member `result` or `error`.
     is_response: bool,
 }
 
 impl<'l> MessageMembers<'l> {
-    fn of(text: &'l str) -> (MessageMembers<'l>, Option<serde_json::Error>) {
+    fn parse(text: &'l str) -> (MessageMembers<'l>, Option<serde_json::Error>) {
         let mut members = MessageMembers::default();
         let mut reader = serde_json::Deserializer::from_str(text);
-        let read = reader.deserialize_map(&mut members);
-        let read = read.and_then(|()| reader.end());
-        (members, read.err())
+        let result = reader.deserialize_map(&mut members);
+        let result = result.and_then(|()| reader.end());
+        (members, result.err())
     }
 
-    /// Who is to be answered. Nobody, where a broken message may be an answer
-    /// itself, or may end within the digits of its id.
-    fn addressee(&self, text: &str, is_broken: bool) -> Option<Id> {
+    /// Returns the id for the response. `None` if an invalid message may itself be a
+    /// response, or may end within the digits of its id.
+    fn response_id(&self, text: &str, is_invalid: bool) -> Option<Id> {
         let id = self.id?;
         let is_cut = id.get().as_bytes().as_ptr_range().end == text.as_bytes().as_ptr_range().end;
-        if is_broken && (is_cut || self.is_response) {
+        if is_invalid && (is_cut || self.is_response) {
             return None;
         }
         if is_too_long(id) {
-            // It counts as unreadable, which JSON-RPC answers under `null`.
+            // JSON-RPC requires the id `null` if the id cannot be read.
             return Some(Id("null".into()));
         }
-        Id::of(id)
+        Id::parse(id)
     }
 }
 
@@ -256,7 +264,7 @@ impl<'l> Visitor<'l> for &mut MessageMembers<'l> {
 
     fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<Cow<'l, str>>()? {
-            let place = match &*key {
+            let member = match &*key {
                 "jsonrpc" => &mut self.version,
                 "id" => &mut self.id,
                 "method" => &mut self.method,
@@ -267,7 +275,7 @@ impl<'l> Visitor<'l> for &mut MessageMembers<'l> {
                     continue;
                 }
             };
-            *place = Some(map.next_value()?);
+            *member = Some(map.next_value()?);
         }
         Ok(())
     }
@@ -279,28 +287,28 @@ mod tests {
 
     fn id(json: &str) -> Option<String> {
         let json: Box<RawValue> = serde_json::from_str(json).unwrap();
-        Id::of(&json).map(|id| id.to_string())
+        Id::parse(&json).map(|id| id.to_string())
     }
 
     #[test]
     fn an_id_is_a_string_or_an_integer_of_any_size() {
-        for same in ["0", "-7", "9007199254740993", r#""""#, r#""a\"b""#, r#""\ud800""#] {
-            assert_eq!(id(same).as_deref(), Some(same));
+        for unchanged in ["0", "-7", "9007199254740993", r#""""#, r#""a\"b""#, r#""\ud800""#] {
+            assert_eq!(id(unchanged).as_deref(), Some(unchanged));
         }
         assert_eq!(id(r#""\u0061\/""#).as_deref(), Some(r#""a/""#));
-        for none in ["null", "1.0", "1e3", "true", "[]", "{}"] {
-            assert_eq!(id(none), None, "{none}");
+        for invalid in ["null", "1.0", "1e3", "true", "[]", "{}"] {
+            assert_eq!(id(invalid), None, "{invalid}");
         }
         let digits = "1".repeat(limits::MESSAGE_ID_BYTES);
         assert_eq!(id(&digits), Some(digits.clone()));
         assert_eq!(id(&(digits + "1")), None);
     }
 
-    /// The id that a broken line is answered under.
-    fn addressee(line: &[u8]) -> Option<String> {
-        match read(line) {
-            IncomingMessage::Refused(id, fault) => {
-                assert_eq!(fault.code, INVALID_REQUEST);
+    /// The id in the response to an invalid line.
+    fn response_id(line: &[u8]) -> Option<String> {
+        match parse_line(line) {
+            IncomingMessage::Invalid(id, error) => {
+                assert_eq!(error.code, INVALID_REQUEST);
                 id.map(|id| id.to_string())
             }
             other => panic!("{other:?}"),
@@ -308,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_is_answered_under_an_id_that_is_whole() {
+    fn an_invalid_line_is_answered_if_its_id_is_complete() {
         for line in [
             &br#"{"id":5,"#[..],
             br#"{"id":5 x"#,
@@ -316,7 +324,7 @@ mod tests {
             br#"{"id":4,"id":5,x"#,
             b"{\"a\":\"\xff\",\"id\":5}",
         ] {
-            assert_eq!(addressee(line).as_deref(), Some("5"), "{line:?}");
+            assert_eq!(response_id(line).as_deref(), Some("5"), "{line:?}");
         }
         for line in [
             &br#"{"id":5"#[..],
@@ -326,14 +334,14 @@ mod tests {
             b"{\"id\":\"\xff\",",
             b"{\"id\":5,\"error\":\"\xff\"}",
         ] {
-            assert_eq!(addressee(line), None, "{line:?}");
+            assert_eq!(response_id(line), None, "{line:?}");
         }
     }
 
     #[test]
-    fn a_mark_in_front_and_blanks_around_are_nothing() {
+    fn byte_order_mark_and_blanks_are_ignored() {
         let line = "\u{feff} \t{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r".as_bytes();
-        assert!(matches!(read(line), IncomingMessage::Notification { params: None, .. }));
-        assert!(matches!(read("\u{feff} ".as_bytes()), IncomingMessage::Empty));
+        assert!(matches!(parse_line(line), IncomingMessage::Notification { params: None, .. }));
+        assert!(matches!(parse_line("\u{feff} ".as_bytes()), IncomingMessage::Empty));
     }
 }

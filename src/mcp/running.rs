@@ -1,6 +1,7 @@
-//! The call that runs: whether it is still wanted, and what it tells of its
-//! progress. How far a script is nobody knows; how long it has run, and what it
-//! said last, is what a person wants to see.
+//! The state of the running tool call: its cancellation and its progress notifications.
+//!
+//! The progress of a script is unknown, so a notification contains the running time
+//! and the last line of output.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -14,9 +15,9 @@ use crate::text;
 use crate::world::event_source::ScriptStream;
 use crate::world::lines::{LineBuffer, LinePiece};
 
-/// A call that runs.
+/// A running tool call.
 pub(super) struct RunningCall {
-    /// Of the request.
+    /// Id of the request.
     pub id: Id,
     is_cancelled: Cell<bool>,
     started: Instant,
@@ -24,57 +25,57 @@ pub(super) struct RunningCall {
 }
 
 struct ProgressReport {
-    /// What it is told under, as JSON.
+    /// The client's progress token, as JSON.
     token: String,
-    /// When it is told next; `None`: beyond all time.
-    next: Cell<Option<Instant>>,
-    /// The two streams as far as their lines are not whole.
+    /// Time of the next notification; `None` if it cannot be represented.
+    next_time: Cell<Option<Instant>>,
+    /// Incomplete lines of both streams.
     streams: RefCell<[LineBuffer; 2]>,
-    /// The last whole line of either.
+    /// The last complete line of either stream.
     line: RefCell<Vec<u8>>,
 }
 
 impl RunningCall {
-    /// Begins now.
+    /// Creates the state of a call that starts now.
     pub(super) fn new(id: Id, progress_token: Option<String>) -> RunningCall {
         let started = Instant::now();
         let progress = progress_token.map(|token| ProgressReport {
             token,
-            next: Cell::new(started.checked_add(limits::PROGRESS)),
+            next_time: Cell::new(started.checked_add(limits::PROGRESS_INTERVAL)),
             streams: RefCell::default(),
             line: RefCell::default(),
         });
         RunningCall { id, is_cancelled: Cell::new(false), started, progress }
     }
 
-    /// Nobody wants its answer any more.
+    /// Cancels the call, which then gets no response.
     pub(super) fn cancel(&self) {
         self.is_cancelled.set(true);
     }
 
-    /// Whether somebody wants its answer.
-    pub(super) fn is_wanted(&self) -> bool {
+    /// Whether the call was not cancelled.
+    pub(super) fn is_active(&self) -> bool {
         !self.is_cancelled.get()
     }
 
-    /// When it has something to tell, or wants to end: what was cancelled before
-    /// its program started ends as soon as that has.
-    pub(super) fn due(&self) -> Option<Instant> {
-        if !self.is_wanted() {
+    /// Returns the time of the next notification. For a cancelled call it is in the past,
+    /// so that a program which starts after the cancellation is ended immediately.
+    pub(super) fn next_notification(&self) -> Option<Instant> {
+        if !self.is_active() {
             return Some(self.started);
         }
-        self.progress.as_ref()?.next.get()
+        self.progress.as_ref()?.next_time.get()
     }
 
-    /// Takes what its program says.
-    pub(super) fn hear(&self, stream: ScriptStream, bytes: &[u8]) {
+    /// Adds output of the program.
+    pub(super) fn add_output(&self, stream: ScriptStream, bytes: &[u8]) {
         let Some(progress) = &self.progress else {
             return;
         };
         let mut streams = progress.streams.borrow_mut();
         let lines = &mut streams[usize::from(stream == ScriptStream::Err)];
         lines.push(bytes);
-        while let Some(piece) = lines.next(limits::LINE_BYTES) {
+        while let Some(piece) = lines.next_line(limits::LINE_BYTES) {
             if let LinePiece::Whole(line) = piece
                 && !line.trim_ascii().is_empty()
             {
@@ -83,16 +84,16 @@ impl RunningCall {
         }
     }
 
-    /// The message, if it is time: how long it has run, and what it said last.
-    pub(super) fn tell(&self, secrets: &Secrets) -> Option<String> {
+    /// Returns the progress notification if it is time for one.
+    pub(super) fn progress_message(&self, secrets: &Secrets) -> Option<String> {
         let progress = self.progress.as_ref()?;
         let now = Instant::now();
-        progress.next.get().filter(|next| now >= *next)?;
-        progress.next.set(now.checked_add(limits::PROGRESS));
+        progress.next_time.get().filter(|next| now >= *next)?;
+        progress.next_time.set(now.checked_add(limits::PROGRESS_INTERVAL));
         let seconds = self.started.elapsed().as_secs_f64();
         let mut message = format!("running for {seconds:.0} s");
         let line = progress.line.borrow();
-        // Only whole lines are told: what is secret in them can be recognized.
+        // Only complete lines are sent, because a part of a secret would not be found.
         let line = secrets.mask(&String::from_utf8_lossy(&line)).into_owned();
         if !line.is_empty() {
             message.push_str(": ");

@@ -1,6 +1,6 @@
-//! Each skill as a tool of its own, for clients that know tools and nothing
-//! else. Calling one is `get_skill` with its name: its instructions, with the
-//! arguments in their places.
+//! Each skill as a separate tool, for clients that support only tools. A call is
+//! translated to `get_skill` with the skill's name, and returns its instructions with
+//! the arguments inserted.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,9 +8,9 @@ use std::collections::btree_map::Entry;
 use serde_json::{Value, json};
 
 use super::McpServer;
-use super::exposed_tools::{self, described};
+use super::exposed_tools::{self, tool_json};
 use super::pages::ResultPage;
-use super::prompts::arguments_of;
+use super::prompts::arguments_description;
 use super::rpc::RpcError;
 use crate::limits;
 use crate::skills::{Catalogue, SkillSummary};
@@ -18,16 +18,16 @@ use crate::text;
 use crate::tool::{Effects, ToolCall, parse_arguments};
 use crate::tools;
 
-/// What reads a skill.
-const READER: &str = "get_skill";
+/// Tool that reads a skill.
+const GET_SKILL: &str = "get_skill";
 
-/// The tools by their names.
+/// Skills by tool name.
 type ToolNames<'c> = BTreeMap<String, &'c SkillSummary>;
 
 /// Adds the skills to a page of tools, sorted by name.
 pub(super) fn list(server: &McpServer<'_>, page: &mut ResultPage) {
     let catalogue = server.catalogue();
-    let (named, left_out) = named(&catalogue);
+    let (named, left_out) = assign_names(&catalogue);
     for reason in left_out {
         server.warn_once(reason);
     }
@@ -39,29 +39,30 @@ pub(super) fn list(server: &McpServer<'_>, page: &mut ResultPage) {
         if !page.has_room() {
             break;
         }
-        let words = json!({"type": "string", "description": arguments_of(server, skill)});
-        let parameters = json!({"type": "object", "properties": {"arguments": words}});
-        let title = server.line(&skill.name, limits::SUMMARY_CHARS);
-        let about = server.line(&skill.description, limits::DESCRIPTION_BYTES);
-        let tool = described((&name, &title), &about, &parameters, Effects::NONE);
-        page.pass(&key, Some(&tool));
+        let argument =
+            json!({"type": "string", "description": arguments_description(server, skill)});
+        let parameters = json!({"type": "object", "properties": {"arguments": argument}});
+        let title = server.masked_line(&skill.name, limits::SUMMARY_CHARS);
+        let description = server.masked_line(&skill.description, limits::DESCRIPTION_BYTES);
+        let tool = tool_json((&name, &title), &description, &parameters, Effects::READ_ONLY);
+        page.add(&key, Some(&tool));
     }
 }
 
-/// The call of `get_skill` that stands behind a call by a skill's name.
-pub(super) fn meant(server: &McpServer<'_>, call: ToolCall) -> Result<ToolCall, RpcError> {
+/// Translates a call by a skill's name to a call of `get_skill`.
+pub(super) fn to_get_skill(server: &McpServer<'_>, call: ToolCall) -> Result<ToolCall, RpcError> {
     let catalogue = server.catalogue();
-    let (named, _) = named(&catalogue);
+    let (named, _) = assign_names(&catalogue);
     let Some(skill) = named.get(&call.name) else {
-        return Err(RpcError::params(unknown(server, &call.name, &named)));
+        return Err(RpcError::invalid_params(unknown_name_message(server, &call.name, &named)));
     };
-    let mut call = ToolCall { name: READER.into(), ..call };
-    // What cannot be read is told by the tool.
+    let mut call = ToolCall { name: GET_SKILL.into(), ..call };
+    // The tool reports invalid arguments.
     if let Ok(mut arguments) = parse_arguments(&call.arguments) {
-        // An invocation without a word is one, too: placeholders are replaced.
-        let words = arguments.entry("arguments").or_insert(Value::Null);
-        if words.is_null() {
-            *words = "".into();
+        // Without arguments the call is an invocation, too: placeholders are replaced.
+        let text = arguments.entry("arguments").or_insert(Value::Null);
+        if text.is_null() {
+            *text = "".into();
         }
         arguments.insert("skill_name".into(), skill.name.as_str().into());
         call.arguments = Value::Object(arguments).to_string();
@@ -69,20 +70,20 @@ pub(super) fn meant(server: &McpServer<'_>, call: ToolCall) -> Result<ToolCall, 
     Ok(call)
 }
 
-/// The message for a name that is no tool's and no skill's.
-fn unknown(server: &McpServer<'_>, name: &str, named: &ToolNames<'_>) -> String {
-    match text::nearest(name, named.keys().map(String::as_str), 1).first() {
+/// Error message for a name that is neither a tool nor a skill.
+fn unknown_name_message(server: &McpServer<'_>, name: &str, named: &ToolNames<'_>) -> String {
+    match text::similar_names(name, named.keys().map(String::as_str), 1).first() {
         Some(near) => {
             let shown = text::one_line(name, limits::SUMMARY_CHARS);
             format!("there is no tool `{shown}`; did you mean `{near}`?")
         }
-        None => exposed_tools::unknown(server, name),
+        None => exposed_tools::unknown_tool_message(server, name),
     }
 }
 
-/// Which skill has which name as a tool, and why some have none. A name that
-/// had to be changed gives way to one that is written so.
-fn named(catalogue: &Catalogue) -> (ToolNames<'_>, Vec<String>) {
+/// Assigns tool names to skills, and returns why some skills get none. A skill whose
+/// name is valid unchanged takes precedence over one whose name was changed.
+fn assign_names(catalogue: &Catalogue) -> (ToolNames<'_>, Vec<String>) {
     let mut named = ToolNames::new();
     let mut left_out = Vec::new();
     let skills = catalogue.usable().filter(|skill| skill.is_for_model);
@@ -90,7 +91,7 @@ fn named(catalogue: &Catalogue) -> (ToolNames<'_>, Vec<String>) {
         .map(|skill| (tool_name(&skill.name), skill))
         .partition(|(name, skill)| *name == skill.name);
     for (name, skill) in exact.into_iter().chain(changed) {
-        let owner = if tools::find(&name).is_some() {
+        let owner = if tools::find_builtin(&name).is_some() {
             "a tool of the server".to_string()
         } else {
             match named.entry(name.clone()) {
@@ -98,20 +99,21 @@ fn named(catalogue: &Catalogue) -> (ToolNames<'_>, Vec<String>) {
                     free.insert(skill);
                     continue;
                 }
-                Entry::Occupied(taken) => format!("the skill `{}`", taken.get().shown_name()),
+                Entry::Occupied(taken) => format!("the skill `{}`", taken.get().display_name()),
             }
         };
         left_out.push(format!(
-            "the skill `{}` is no tool of its own: `{name}` is {owner}; rename its folder",
-            skill.shown_name()
+            "the skill `{}` is not offered as a tool: the name `{name}` belongs to {owner}; rename \
+             the folder of the skill",
+            skill.display_name()
         ));
     }
     (named, left_out)
 }
 
-/// The name with `_` for what no tool's name may hold.
+/// Replaces characters that a tool's name may not contain by `_`.
 fn tool_name(name: &str) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let letters = name.chars().map(|c| if fits(c) { c } else { '_' });
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let letters = name.chars().map(|c| if is_allowed(c) { c } else { '_' });
     letters.take(limits::TOOL_NAME_CHARS).collect()
 }

@@ -1,5 +1,4 @@
-//! Changes of a file of facts: lines that come, go, or take the place of others.
-//! Every other byte stays as it is.
+//! Edits of a facts file: lines are inserted, deleted or replaced. All other bytes stay.
 
 use std::ops::Range;
 
@@ -8,33 +7,33 @@ use crate::memory::facts::{Facts, is_date};
 use crate::memory::scan::text;
 use crate::order;
 
-/// Where a new line may stand, what is preferred first.
+/// A position for a new line, the preferred one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InsertPosition {
-    /// Behind the last item of the section.
-    Behind,
-    /// Behind all that a person says in the section.
-    Below,
-    /// In a section of its own at the end.
-    End,
+    /// After the last item of the section.
+    AfterLastItem,
+    /// After all text of the section.
+    AfterText,
+    /// In a new section at the end of the file.
+    NewSection,
 }
 
-/// Every place.
-pub(super) const PLACES: [InsertPosition; 3] =
-    [InsertPosition::Behind, InsertPosition::Below, InsertPosition::End];
+/// All positions.
+pub(super) const INSERT_POSITIONS: [InsertPosition; 3] =
+    [InsertPosition::AfterLastItem, InsertPosition::AfterText, InsertPosition::NewSection];
 
-/// Changes of lines, done all at once.
+/// A set of line changes that are applied together.
 pub(super) struct LineEdit<'f> {
     facts: &'f Facts,
-    /// What takes the place of these lines; the text ends with a line break.
+    /// The replacements of lines; each text ends with a line break.
     changes: Vec<(Range<usize>, String)>,
     end_of_line: &'static str,
     time: String,
 }
 
 impl LineEdit<'_> {
-    /// The time of the last change becomes this one.
-    pub(super) fn of<'f>(facts: &'f Facts, time: &str) -> LineEdit<'f> {
+    /// An edit at this time, which becomes the time of the last change.
+    pub(super) fn new<'f>(facts: &'f Facts, time: &str) -> LineEdit<'f> {
         let first = facts.scan.lines.first();
         let is_crlf = first.is_some_and(|line| facts.bytes[line.clone()].ends_with(b"\r\n"));
         LineEdit {
@@ -50,19 +49,19 @@ impl LineEdit<'_> {
         scan.lines.get(number).map_or("", |line| text(&self.facts.bytes, line))
     }
 
-    /// Puts one line in place of these.
+    /// Replaces these lines by one line.
     pub(super) fn replace(&mut self, lines: &Range<usize>, line: &str) {
         let end = self.end_of_line;
         self.changes.push((lines.clone(), format!("{line}{end}")));
     }
 
-    /// Takes lines away.
-    pub(super) fn cut(&mut self, lines: &Range<usize>) {
+    /// Deletes lines.
+    pub(super) fn delete(&mut self, lines: &Range<usize>) {
         self.changes.push((lines.clone(), String::new()));
     }
 
-    /// Adds a line to its section. What is indented below may become a part of
-    /// it: the caller looks.
+    /// Adds a line to its section. The caller checks that indented text below does not become
+    /// part of it.
     pub(super) fn add(&mut self, important: bool, line: &str, place: InsertPosition) {
         if self.facts.bytes.is_empty() {
             let (above, below) = if important { (line, "") } else { ("", line) };
@@ -81,11 +80,11 @@ impl LineEdit<'_> {
         let facts = self.facts;
         let end = self.end_of_line;
         let name = if important { "Important" } else { "Recent" };
-        let heading = self.heading(name).filter(|_| place != InsertPosition::End);
-        let Some(heading) = heading else {
+        let heading_line = self.heading_line(name).filter(|_| place != InsertPosition::NewSection);
+        let Some(heading_line) = heading_line else {
             let at = match place {
-                InsertPosition::End => facts.scan.end,
-                _ => self.place_of_section(important),
+                InsertPosition::NewSection => facts.scan.end,
+                _ => self.new_section_line(important),
             };
             let is_filled = |at: usize| !self.line(at).trim().is_empty();
             let before = if at > 0 && is_filled(at - 1) { end } else { "" };
@@ -94,17 +93,18 @@ impl LineEdit<'_> {
             self.changes.push((at..at, text));
             return;
         };
-        // Up to the next heading, of whatever level.
-        let next = facts.scan.headings.iter().find(|(at, ..)| *at > heading);
-        let next = next.map_or(facts.scan.end.max(heading + 1), |(at, ..)| *at);
-        let own = |item: &&Range<usize>| item.start > heading && item.start < next;
+        // Up to the next heading of any level.
+        let next = facts.scan.headings.iter().find(|(at, ..)| *at > heading_line);
+        let next = next.map_or(facts.scan.end.max(heading_line + 1), |(at, ..)| *at);
+        let own = |item: &&Range<usize>| item.start > heading_line && item.start < next;
         let last = facts.scan.items.iter().rev().find(own);
-        let last = last.filter(|_| place == InsertPosition::Behind);
+        let last = last.filter(|_| place == InsertPosition::AfterLastItem);
         let (at, before) = match last {
             Some(item) => (item.end, ""),
             None => {
-                let filled = (heading..next).rev().find(|at| !self.line(*at).trim().is_empty());
-                (filled.unwrap_or(heading) + 1, end)
+                let filled =
+                    (heading_line..next).rev().find(|at| !self.line(*at).trim().is_empty());
+                (filled.unwrap_or(heading_line) + 1, end)
             }
         };
         let is_close = last.is_none() && at == next && at < facts.scan.lines.len();
@@ -113,30 +113,30 @@ impl LineEdit<'_> {
     }
 
     /// The line of the first heading of a section.
-    fn heading(&self, name: &str) -> Option<usize> {
+    fn heading_line(&self, name: &str) -> Option<usize> {
         let mut headings = self.facts.scan.headings.iter();
         let found =
             headings.find(|(_, level, text)| *level == 2 && text.eq_ignore_ascii_case(name));
         found.map(|(at, ..)| *at)
     }
 
-    /// Before which line a missing section is added: `Important` before `Recent`,
-    /// `Recent` behind `Important`, else at the end.
-    fn place_of_section(&self, important: bool) -> usize {
+    /// The line before which a missing section is added: `Important` before `Recent`,
+    /// `Recent` after `Important`, else at the end.
+    fn new_section_line(&self, important: bool) -> usize {
         let scan = &self.facts.scan;
         if important {
-            return self.heading("recent").unwrap_or(scan.end);
+            return self.heading_line("recent").unwrap_or(scan.end);
         }
-        let behind = |at: usize| {
+        let section_end = |at: usize| {
             let mut headings = scan.headings.iter();
             let next = headings.find(|(other, level, _)| *other > at && *level <= 2);
             next.map_or(scan.end, |(at, ..)| *at)
         };
-        self.heading("important").map_or(scan.end, behind)
+        self.heading_line("important").map_or(scan.end, section_end)
     }
 
-    /// The line `modified:` of the frontmatter, with the time in it.
-    fn touch(&mut self) {
+    /// Updates the line `modified:` of the frontmatter.
+    fn update_modified(&mut self) {
         let Some(front) = self.facts.scan.frontmatter.clone() else {
             return;
         };
@@ -151,10 +151,10 @@ impl LineEdit<'_> {
         let dates =
             old.char_indices().filter_map(|(from, _)| Some((from, old.get(from..from + 10)?)));
         let line = match dates.clone().find(|(_, date)| is_date(date)) {
-            // Quotes and comments around it stay.
+            // Quotes and comments around the date stay.
             Some((from, _)) => {
-                let (before, behind) = (&old[..from], without_clock(&old[from + 10..]));
-                format!("{before}{}{behind}", self.time)
+                let (before, after_date) = (&old[..from], without_clock(&old[from + 10..]));
+                format!("{before}{}{after_date}", self.time)
             }
             None => format!("modified: {}", self.time),
         };
@@ -163,33 +163,33 @@ impl LineEdit<'_> {
         }
     }
 
-    /// The bytes of the changed file.
-    pub(super) fn done(mut self) -> Vec<u8> {
-        self.touch();
+    /// Returns the bytes of the edited file.
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        self.update_modified();
         order::sort_by_key(&mut self.changes, |(lines, _)| (lines.start, lines.end));
         let (bytes, lines) = (&self.facts.bytes, &self.facts.scan.lines);
         let start = |line: usize| lines.get(line).map_or(bytes.len(), |line| line.start);
-        let mut done = Vec::with_capacity(bytes.len() + limits::FACT_BYTES);
+        let mut edited = Vec::with_capacity(bytes.len() + limits::FACT_BYTES);
         let mut from = 0;
         for (place, text) in &self.changes {
-            done.extend_from_slice(&bytes[from..start(place.start)]);
-            // A line that was the last, without a line break.
-            if !done.is_empty() && !done.ends_with(b"\n") && !text.is_empty() {
-                done.extend_from_slice(self.end_of_line.as_bytes());
+            edited.extend_from_slice(&bytes[from..start(place.start)]);
+            // The last line may have no line break.
+            if !edited.is_empty() && !edited.ends_with(b"\n") && !text.is_empty() {
+                edited.extend_from_slice(self.end_of_line.as_bytes());
             }
-            done.extend_from_slice(text.as_bytes());
+            edited.extend_from_slice(text.as_bytes());
             from = start(place.end);
         }
-        done.extend_from_slice(&bytes[from..]);
-        done
+        edited.extend_from_slice(&bytes[from..]);
+        edited
     }
 }
 
-/// What stands behind a date, without the time of day that belongs to it.
-fn without_clock(behind: &str) -> &str {
-    let clock = behind.strip_prefix(['T', 't', ' ']).unwrap_or_default();
+/// The text after a date, without the time of day.
+fn without_clock(after_date: &str) -> &str {
+    let clock = after_date.strip_prefix(['T', 't', ' ']).unwrap_or_default();
     if !clock.starts_with(|c: char| c.is_ascii_digit()) {
-        return behind;
+        return after_date;
     }
     let rest = clock.trim_start_matches(|c: char| c.is_ascii_digit() || ":.+-Zz".contains(c));
     let zone = rest.strip_prefix(' ').filter(|zone| zone.starts_with(['+', '-']));

@@ -1,14 +1,14 @@
-//! What outlives a conversation: facts in one Markdown file, and daily notes.
+//! Memory between conversations: facts in one Markdown file, and daily notes.
 //!
-//! Both are files of the person's, whose every byte stays. `facts` knows the
-//! format and only computes; `store` and `notes` read and write.
+//! Both are files of the user; only the intended lines change. `facts` handles the format and
+//! does no I/O; `store` and `notes` read and write files.
 
 mod edit;
 pub(crate) mod facts;
-mod near;
 pub(crate) mod notes;
 pub(crate) mod overlap;
 mod scan;
+mod similar;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
@@ -20,22 +20,22 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The folders that were made for a file; without the file they go again.
+/// Folders created for a file. They are deleted again if the file is not written.
 struct CreatedFolders(Vec<PathBuf>);
 
 impl CreatedFolders {
-    /// Makes a folder, with those above it, for its owner only.
-    fn folder(folder: &Path) -> io::Result<CreatedFolders> {
-        let missing = folder.ancestors().take_while(|above| !above.exists());
-        let made = CreatedFolders(missing.map(Path::to_path_buf).collect());
+    /// Creates a folder and its parents for their owner only.
+    fn create(folder: &Path) -> io::Result<CreatedFolders> {
+        let missing = folder.ancestors().take_while(|folder| !folder.exists());
+        let created = CreatedFolders(missing.map(Path::to_path_buf).collect());
         if !folder.is_dir() {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(0o700).create(folder)?;
         }
-        Ok(made)
+        Ok(created)
     }
 
-    /// There is something in them now.
+    /// Keeps the folders.
     fn keep(mut self) {
         self.0.clear();
     }
@@ -44,7 +44,7 @@ impl CreatedFolders {
 impl Drop for CreatedFolders {
     fn drop(&mut self) {
         for folder in &self.0 {
-            // Only one that is empty.
+            // This fails unless the folder is empty.
             let _ = fs::remove_dir(folder);
         }
     }

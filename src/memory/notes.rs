@@ -1,8 +1,8 @@
-//! Daily notes: what was done, appended to a Markdown file of the local day.
+//! Daily notes: entries that are appended to a Markdown file of the local day.
 //!
-//! The folder is a person's, perhaps a vault of Obsidian: a note is only ever
-//! added to. Every entry is one write under a lock, and one that does not fit on
-//! the disk leaves no part of itself behind.
+//! The folder belongs to the user and may be an Obsidian vault, so a note is only appended
+//! to. Each entry is one write under a lock; an entry that does not fit on the disk leaves no
+//! part behind.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -17,15 +17,15 @@ use crate::memory::scan::scan;
 use crate::memory::{CreatedFolders, facts};
 use crate::message::{Message, UserMessage};
 use crate::secret::Secrets;
-use crate::text::{counted, cut, one_line, sendable};
+use crate::text::{counted, one_line, sendable, truncate};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::clock::LocalTime;
-use crate::world::files::user;
-use crate::world::lock::take_file;
+use crate::world::files::effective_user;
+use crate::world::lock::lock_file;
 
-/// Appends an entry to today's note and returns the note's path. It begins with
+/// Appends an entry to today's note and returns the path of the note. The entry starts with
 /// the time and the title, which may be empty.
-pub(crate) fn write(
+pub(crate) fn write_entry(
     folder: &Path,
     title: &str,
     activity: &str,
@@ -34,52 +34,59 @@ pub(crate) fn write(
     let clean = sendable(activity);
     let clean = clean.replace("\r\n", "\n").replace('\r', "\n");
     let activity = clean.trim();
-    let fault = match activity.len() {
+    let cause = match activity.len() {
         0 => "it is empty".to_string(),
         length if length > limits::NOTE_BYTES => {
-            format!("it has {length} bytes, and an entry at most {}", limits::NOTE_BYTES)
+            format!("it has {length} bytes, more than the limit of {}", limits::NOTE_BYTES)
         }
         _ => String::new(),
     };
-    if !fault.is_empty() {
-        let text = format!("failed to write the daily note: {fault}");
+    if !cause.is_empty() {
+        let text = format!("failed to write the daily note: {cause}");
         return Err(Error::new(ErrorKind::Usage, text));
     }
-    // What it leaves open would swallow the entries behind it. A blank line in
-    // front, as frontmatter is none here.
+    // An open block is closed, or it would contain the next entries. The blank line keeps the
+    // text from being read as frontmatter.
     match scan(format!("\n{activity}").as_bytes()).closing {
-        Some(closing) => put(folder, title, &format!("{activity}\n{closing}"), cancellation),
-        None => put(folder, title, activity, cancellation),
+        Some(closing) => {
+            append_entry(folder, title, &format!("{activity}\n{closing}"), cancellation)
+        }
+        None => append_entry(folder, title, activity, cancellation),
     }
 }
 
-/// Whether this can be a folder: the error says which file is in the way.
-pub(crate) fn check(folder: &Path) -> Result<()> {
-    let mut there = folder.ancestors();
-    let Some(file) = there.find(|there| there.exists()).filter(|there| !there.is_dir()) else {
+/// Checks that the folder exists or can be created; the error names a file that prevents it.
+pub(crate) fn check_folder(folder: &Path) -> Result<()> {
+    let mut paths = folder.ancestors();
+    let Some(file) = paths.find(|path| path.exists()).filter(|path| !path.is_dir()) else {
         return Ok(());
     };
     let shown = folder.display();
-    let fault = if file == folder {
+    let cause = if file == folder {
         format!("NOTES_FOLDER_PATH ({shown}) is a file, not a folder")
     } else {
         format!("NOTES_FOLDER_PATH ({shown}) is below `{}`, which is a file", file.display())
     };
-    let text = format!("failed to open the folder of daily notes: {fault}");
+    let text = format!("failed to open the folder of daily notes: {cause}");
     Err(Error::new(ErrorKind::Config, text)
-        .with_hint("set NOTES_FOLDER_PATH to a folder; it is made when the first note is written"))
+        .with_hint("set NOTES_FOLDER_PATH to a folder; it is created with the first note"))
 }
 
-/// Appends a text under the time and a title.
-fn put(folder: &Path, title: &str, text: &str, cancellation: &Cancellation) -> Result<PathBuf> {
-    check(folder)?;
+/// Appends a text below a heading with the time and a title.
+fn append_entry(
+    folder: &Path,
+    title: &str,
+    text: &str,
+    cancellation: &Cancellation,
+) -> Result<PathBuf> {
+    check_folder(folder)?;
     let now = LocalTime::now();
-    let title = one_line(&facts::content(title), limits::NOTE_TITLE_BYTES);
+    let title = one_line(&facts::normalize_content(title), limits::NOTE_TITLE_BYTES);
     let heading = format!("## {} {title}", now.time);
     let entry = format!("{}\n\n{text}\n", heading.trim_end());
     let path = folder.join(format!("{}.md", now.date));
     append(folder, &path, &entry, cancellation).map_err(|cause| {
-        if let Some(stop) = StopReason::within(&cause) {
+        if let Some(stop) = StopReason::from_io_error(&cause) {
             return stop.into();
         }
         let text = format!("failed to write the daily note `{}`: {cause}", path.display());
@@ -89,44 +96,47 @@ fn put(folder: &Path, title: &str, text: &str, cancellation: &Cancellation) -> R
 }
 
 fn append(folder: &Path, path: &Path, entry: &str, cancellation: &Cancellation) -> io::Result<()> {
-    let made = CreatedFolders::folder(folder)?;
+    let created = CreatedFolders::create(folder)?;
     for _ in 0..limits::MEMORY_TRIES {
         let is_new = fs::symlink_metadata(path).is_err();
         let file = open(path)?;
-        let is_locked = take_file(&file, limits::MEMORY_LOCK, cancellation)?;
-        // An editor may have put another file in its place.
-        let (own, there) = (file.metadata()?, fs::symlink_metadata(path));
-        if there.is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())) {
-            append_alone(&file, own.len(), entry, is_locked).inspect_err(|_| {
-                // Whoever waits for the lock sees that it is gone, and makes it anew.
+        let is_locked = lock_file(&file, limits::MEMORY_LOCK, cancellation)?;
+        // An editor may have replaced the file.
+        let (opened, current) = (file.metadata()?, fs::symlink_metadata(path));
+        if current
+            .is_ok_and(|current| (current.dev(), current.ino()) == (opened.dev(), opened.ino()))
+        {
+            append_locked(&file, opened.len(), entry, is_locked).inspect_err(|_| {
+                // A process that waits for the lock notices the deletion and creates the file
+                // again.
                 if is_new && is_locked && fs::metadata(path).is_ok_and(|now| now.len() == 0) {
                     let _ = fs::remove_file(path);
                 }
             })?;
-            made.keep();
+            created.keep();
             return Ok(());
         }
     }
-    Err(io::Error::other("somebody else keeps replacing it"))
+    Err(io::Error::other("another process keeps replacing it"))
 }
 
-/// The note, made where there is none. Never through a link.
+/// Opens the note or creates it. Links are not followed.
 fn open(path: &Path) -> io::Result<File> {
     if let Ok(meta) = fs::symlink_metadata(path) {
-        let fault = match () {
-            () if meta.is_symlink() => "it is a link; put a file in its place",
-            () if !meta.is_file() => "it is no regular file",
-            () if meta.nlink() > 1 => "it has another name too, a hard link",
-            // The superuser could, but a person has said no.
+        let cause = match () {
+            () if meta.is_symlink() => "it is a link; replace it with a file",
+            () if !meta.is_file() => "it is not a regular file",
+            () if meta.nlink() > 1 => "it has more than one name (hard link)",
+            // The superuser could write it, but the user has made it read-only.
             () if meta.mode() & 0o222 == 0 => "it is read-only; `chmod u+w` allows it",
-            // Others write where the mode lets them.
-            () if user() == 0 && meta.uid() != 0 => {
+            // Other users may write if the mode allows it.
+            () if effective_user() == 0 && meta.uid() != 0 => {
                 "it belongs to another user: run the program as its owner, or set NOTES_FOLDER_PATH to a folder of your own"
             }
             () => "",
         };
-        if !fault.is_empty() {
-            return Err(io::Error::other(fault));
+        if !cause.is_empty() {
+            return Err(io::Error::other(cause));
         }
     }
     OpenOptions::new()
@@ -138,7 +148,7 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-fn append_alone(mut file: &File, length: u64, entry: &str, is_locked: bool) -> io::Result<()> {
+fn append_locked(mut file: &File, length: u64, entry: &str, is_locked: bool) -> io::Result<()> {
     let mut end = [b'\n'; 4];
     let from = length.saturating_sub(4);
     let known = usize::try_from(length - from).unwrap_or_default();
@@ -155,24 +165,24 @@ fn append_alone(mut file: &File, length: u64, entry: &str, is_locked: bool) -> i
     }
     let done = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     if matches!(&done, Err(error) if error.kind() != io::ErrorKind::Interrupted) && is_locked {
-        // Rather no entry than a part of one.
+        // No entry is better than an incomplete one.
         let _ = file.set_len(length);
     }
     done
 }
 
-/// What a conversation leaves in the daily note.
+/// The entry of a conversation in the daily note.
 #[derive(Debug)]
 pub(crate) struct ConversationNote {
-    began: SystemTime,
+    started: SystemTime,
     turns: Vec<NoteTurn>,
-    /// Turns beyond those that are kept.
-    more: usize,
-    /// The tools that were called, and how often.
+    /// The number of turns that are not listed.
+    unlisted: usize,
+    /// The called tools, each with the number of its calls.
     tools: Vec<(String, usize)>,
 }
 
-/// A question and its answer, both shortened; the answer is empty where there is none.
+/// A question and its answer, both shortened; the answer may be empty.
 #[derive(Debug)]
 struct NoteTurn {
     question: String,
@@ -181,13 +191,18 @@ struct NoteTurn {
 
 impl Default for ConversationNote {
     fn default() -> ConversationNote {
-        ConversationNote { began: SystemTime::now(), turns: Vec::new(), more: 0, tools: Vec::new() }
+        ConversationNote {
+            started: SystemTime::now(),
+            turns: Vec::new(),
+            unlisted: 0,
+            tools: Vec::new(),
+        }
     }
 }
 
 impl ConversationNote {
-    /// Takes down the turn that has just ended, with an answer or without.
-    pub(crate) fn note(&mut self, messages: &[Message]) {
+    /// Records the turn that has just ended, with or without an answer.
+    pub(crate) fn record_turn(&mut self, messages: &[Message]) {
         let is_question = |message: &Message| matches!(message, Message::User(_));
         let Some(at) = messages.iter().rposition(is_question) else {
             return;
@@ -197,38 +212,38 @@ impl ConversationNote {
         };
         let mut answer = String::new();
         for message in &messages[at..] {
-            if let Message::Assistant(said) = message {
-                answer = cut(said.content.trim(), limits::NOTE_ANSWER_BYTES).into_owned();
-                for call in &said.calls {
-                    self.count(&call.name);
+            if let Message::Assistant(message) = message {
+                answer = truncate(message.content.trim(), limits::NOTE_ANSWER_BYTES).into_owned();
+                for call in &message.calls {
+                    self.count_call(&call.name);
                 }
             }
         }
         let question = one_line(text, limits::NOTE_QUESTION_BYTES);
-        let again = self.turns.last_mut();
-        let again = again.filter(|last| last.answer.is_empty() && last.question == question);
-        if let Some(last) = again {
-            // Asked again after a failure.
+        let repeated = self.turns.last_mut();
+        let repeated = repeated.filter(|last| last.answer.is_empty() && last.question == question);
+        if let Some(last) = repeated {
+            // The question was sent again after a failure.
             last.answer = answer;
         } else if self.turns.len() < limits::NOTE_TURNS {
             self.turns.push(NoteTurn { question, answer });
         } else {
-            self.more += 1;
+            self.unlisted += 1;
         }
     }
 
-    fn count(&mut self, tool: &str) {
+    fn count_call(&mut self, tool: &str) {
         let tool = one_line(tool, limits::TOOL_NAME_CHARS);
         if let Some((_, count)) = self.tools.iter_mut().find(|(name, _)| *name == tool) {
             *count += 1;
-        } else if self.tools.len() < limits::NAMES {
+        } else if self.tools.len() < limits::LISTED_NAMES {
             self.tools.push((tool, 1));
         }
     }
 
-    /// Writes the conversation of this name into the daily note of the day on
-    /// which it ends; nothing where nothing was asked.
-    pub(crate) fn keep(
+    /// Writes the conversation into the daily note of the current day. Does nothing if there
+    /// were no questions.
+    pub(crate) fn write_to(
         &self,
         folder: &Path,
         (name, model): (&str, &str),
@@ -238,22 +253,23 @@ impl ConversationNote {
         let Some(entry) = self.entry(model) else {
             return Ok(());
         };
-        // Questions and answers have been shortened.
+        // Questions and answers were shortened, so secrets may be cut.
         let entry = secrets.mask_shortened(&entry);
-        put(folder, &format!("conversation {name}"), entry.trim_end(), cancellation).map(drop)
+        append_entry(folder, &format!("conversation {name}"), entry.trim_end(), cancellation)
+            .map(drop)
     }
 
     fn entry(&self, model: &str) -> Option<String> {
         if self.turns.is_empty() {
             return None;
         }
-        let (began, now) = (LocalTime::of(self.began), LocalTime::now());
-        let start = if began.date == now.date {
-            began.time
+        let (started, now) = (LocalTime::from_system_time(self.started), LocalTime::now());
+        let start = if started.date == now.date {
+            started.time
         } else {
-            format!("{} {}", began.date, began.time)
+            format!("{} {}", started.date, started.time)
         };
-        let turns = counted(self.turns.len() + self.more, "turn");
+        let turns = counted(self.turns.len() + self.unlisted, "turn");
         let mut entry = format!("{turns} with {model}, {start} to {}", now.time);
         for (index, (tool, count)) in self.tools.iter().enumerate() {
             let before = if index == 0 { "; tools: " } else { ", " };
@@ -263,13 +279,13 @@ impl ConversationNote {
         for NoteTurn { question, answer } in &self.turns {
             let _ = write!(entry, "\n**{}**\n\n", question.replace("**", ""));
             let answer = if answer.is_empty() { "(no answer)" } else { answer };
-            // As a quotation, so that its headings are none of the note's.
+            // A quotation, so that its headings are not headings of the note.
             for line in answer.lines() {
                 let _ = writeln!(entry, "{}", format!("> {line}").trim_end());
             }
         }
-        if self.more > 0 {
-            let _ = writeln!(entry, "\n… and {}", counted(self.more, "more turn"));
+        if self.unlisted > 0 {
+            let _ = writeln!(entry, "\n… and {}", counted(self.unlisted, "more turn"));
         }
         Some(entry)
     }

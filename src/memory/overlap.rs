@@ -1,65 +1,66 @@
-//! Whether one fact is another, told anew.
+//! Decides whether one fact is another version of a second one.
 //!
-//! Words are what stands between blanks, without the punctuation around it, and
-//! hashtags among them, but for `#important`; they are compared in lower case.
-//! The overlap is what both share over the larger of the two sets. Words that
-//! tell things apart ("server A", "server B", "Python 3.11") must be the same in
-//! both: those with a digit, a capital, or a single letter in them. They are
-//! compared as they are written, but for a capital that only begins the text.
+//! Words are separated by blanks and have no punctuation around them; hashtags are words,
+//! except `#important`. They are compared in lower case. The overlap is the number of common
+//! words divided by the size of the larger set. Distinctive words ("server A", "server B",
+//! "Python 3.11") must be the same in both: those with a digit, a capital, or a single
+//! letter. Their case counts, except for a capital only at the start of the text.
 
 use std::collections::BTreeSet;
 
-/// The words of a text.
+/// The set of words of a text.
 #[derive(Debug)]
 pub(crate) struct WordSet {
     all: BTreeSet<String>,
-    telling: BTreeSet<String>,
-    /// The first word in lower case, where a capital at its beginning is all
-    /// that makes it a telling one.
+    distinctive: BTreeSet<String>,
+    /// The first word, and in lower case, if it is distinctive only because of a capital at
+    /// its start.
     first: Option<(String, String)>,
 }
 
-/// Over how many parts of ten of the larger set two facts are one.
-const SAME: usize = 7;
+/// The minimal overlap in tenths for two versions of one fact, exclusive.
+const SAME_TENTHS: usize = 7;
 
-/// Over how many parts of ten they are near each other.
-const NEAR: usize = 4;
+/// The minimal overlap in tenths for similar facts, exclusive.
+const SIMILAR_TENTHS: usize = 4;
 
 impl WordSet {
-    /// Takes a text apart.
-    pub(crate) fn of(text: &str) -> WordSet {
-        let mut words = WordSet { all: BTreeSet::new(), telling: BTreeSet::new(), first: None };
-        for (index, word) in text.split_whitespace().map(bare).enumerate() {
+    /// Splits a text into words.
+    pub(crate) fn new(text: &str) -> WordSet {
+        let mut words = WordSet { all: BTreeSet::new(), distinctive: BTreeSet::new(), first: None };
+        for (index, word) in text.split_whitespace().map(without_punctuation).enumerate() {
             if word.is_empty() || word.eq_ignore_ascii_case(super::facts::IMPORTANT_TAG) {
                 continue;
             }
             let lower: String = lower(word).collect();
-            if is_telling(word) {
-                // `It` begins a sentence, `IT` does not, and neither does `A`.
-                let rest = word.chars().skip(1).any(is_mark);
-                if index == 0 && !rest && !is_telling(&lower) {
+            if is_distinctive(word) {
+                // `It` may start a sentence; `IT` and `A` are distinctive.
+                let rest = word.chars().skip(1).any(is_distinctive_char);
+                if index == 0 && !rest && !is_distinctive(&lower) {
                     words.first = Some((word.to_string(), lower.clone()));
                 }
-                words.telling.insert(word.to_string());
+                words.distinctive.insert(word.to_string());
             }
             words.all.insert(lower);
         }
         words
     }
 
-    /// The overlap as shared words and the larger number of words, if it is large
-    /// enough and all telling words are the same.
+    /// The overlap as the number of common words and the size of the larger set, if it is
+    /// large enough and all distinctive words are the same.
     pub(crate) fn overlap(&self, other: &WordSet) -> Option<(usize, usize)> {
-        let (shared, larger) = self.shared(other, SAME)?;
-        (self.tells(other) && other.tells(self)).then_some((shared, larger))
+        let (shared, larger) = self.shared(other, SAME_TENTHS)?;
+        (self.distinctive_words_are_in(other) && other.distinctive_words_are_in(self))
+            .then_some((shared, larger))
     }
 
-    /// The same where fewer words suffice, and telling ones may differ.
+    /// The overlap with a lower minimum and without the rule for distinctive words.
     pub(crate) fn nearness(&self, other: &WordSet) -> Option<(usize, usize)> {
-        self.shared(other, NEAR)
+        self.shared(other, SIMILAR_TENTHS)
     }
 
-    /// Shared words and the larger number of words, above so many parts of ten.
+    /// The number of common words and the size of the larger set, if their ratio is above so
+    /// many tenths.
     fn shared(&self, other: &WordSet, parts: usize) -> Option<(usize, usize)> {
         let larger = self.all.len().max(other.all.len());
         let smaller = self.all.len().min(other.all.len());
@@ -70,22 +71,21 @@ impl WordSet {
         (shared * 10 > larger * parts).then_some((shared, larger))
     }
 
-    /// Whether a text may have enough of these words to be near: most have not,
-    /// and are not taken apart.
-    pub(crate) fn may_be_in(&self, text: &str) -> bool {
+    /// A fast check whether a text may contain enough of these words to be similar.
+    pub(crate) fn may_be_similar_to(&self, text: &str) -> bool {
         let mut word = String::new();
         let mut shared = 0;
-        for other in text.split_whitespace().map(bare) {
+        for other in text.split_whitespace().map(without_punctuation) {
             word.clear();
             word.extend(lower(other));
             shared += usize::from(self.all.contains(&word));
         }
-        shared * 10 > self.all.len() * NEAR
+        shared * 10 > self.all.len() * SIMILAR_TENTHS
     }
 
-    /// Whether the other has all telling words of this one.
-    fn tells(&self, other: &WordSet) -> bool {
-        let mut missing = self.telling.difference(&other.telling);
+    /// Whether the other set has all distinctive words of this one.
+    fn distinctive_words_are_in(&self, other: &WordSet) -> bool {
+        let mut missing = self.distinctive.difference(&other.distinctive);
         missing.all(|word| {
             let own = self.first.as_ref().filter(|(first, _)| first == word);
             own.is_some_and(|(_, lower)| other.all.contains(lower))
@@ -93,9 +93,9 @@ impl WordSet {
     }
 }
 
-/// The word without what stands around it in a sentence. What makes another word
-/// of it stays, as in `C++`, `C#`, `-5`, `50%`.
-fn bare(word: &str) -> &str {
+/// The word without the punctuation around it. Characters that belong to the word stay, as in
+/// `C++`, `C#`, `-5`, `50%`.
+fn without_punctuation(word: &str) -> &str {
     let is_around = |c: char| ".,;:!?\"'`()[]{}<>*_…“”‘’«»„".contains(c);
     word.trim_matches(is_around)
 }
@@ -104,29 +104,28 @@ fn lower(word: &str) -> impl Iterator<Item = char> {
     word.chars().flat_map(char::to_lowercase)
 }
 
-fn is_mark(c: char) -> bool {
+fn is_distinctive_char(c: char) -> bool {
     c.is_numeric() || c.is_uppercase()
 }
 
-fn is_telling(word: &str) -> bool {
+fn is_distinctive(word: &str) -> bool {
     let mut parts = word.split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '’');
-    word.chars().any(is_mark) || parts.any(|part| part.chars().count() == 1)
+    word.chars().any(is_distinctive_char) || parts.any(|part| part.chars().count() == 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn is_one(one: &str, other: &str) -> bool {
-        let found = WordSet::of(one).overlap(&WordSet::of(other));
-        assert_eq!(found, WordSet::of(other).overlap(&WordSet::of(one)), "{one}");
-        assert!(found.is_none() || WordSet::of(one).may_be_in(other));
+    fn is_version(one: &str, other: &str) -> bool {
+        let found = WordSet::new(one).overlap(&WordSet::new(other));
+        assert_eq!(found, WordSet::new(other).overlap(&WordSet::new(one)), "{one}");
+        assert!(found.is_none() || WordSet::new(one).may_be_similar_to(other));
         found.is_some()
     }
 
-    /// R-FACT-3.
     #[test]
-    fn facts_are_one_by_their_words_unless_a_telling_word_differs() {
+    fn facts_are_versions_by_their_words_unless_a_distinctive_word_differs() {
         let one = [
             ("user likes green tea", "user likes green tea"),
             ("the user likes green tea", "The user likes Green tea.".to_lowercase().leak()),
@@ -138,7 +137,7 @@ mod tests {
             ("the build takes long", "the build takes long #important"),
         ];
         for (one, other) in one {
-            assert!(is_one(one, other), "{one} / {other}");
+            assert!(is_version(one, other), "{one} / {other}");
         }
         let two = [
             ("", ""),
@@ -159,7 +158,7 @@ mod tests {
             ("the limit of it is -5 now", "the limit of it is 5 now"),
         ];
         for (one, other) in two {
-            assert!(!is_one(one, other), "{one} / {other}");
+            assert!(!is_version(one, other), "{one} / {other}");
         }
     }
 }

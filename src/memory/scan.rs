@@ -1,40 +1,39 @@
-//! The lines of a file of facts: which of them are headings, items, and what
-//! else a person wrote, told apart as `CommonMark` does.
+//! Finds headings and list items in the lines of a facts file, by the rules of `CommonMark`.
 //!
-//! Nothing inside frontmatter, a block of code or one of HTML is an item or a
-//! heading. A line that is no UTF-8 text is neither.
+//! Frontmatter, code blocks and HTML blocks contain no items or headings. A line that is not
+//! UTF-8 text is neither.
 
 use std::ops::Range;
 
-/// What the lines are. Lines are counted from 0.
+/// The structure of a file. Lines are counted from 0.
 #[derive(Debug, Default)]
 pub(super) struct LineScan {
-    /// Where each line begins and ends, with its line break.
+    /// The byte range of each line, with its line break.
     pub lines: Vec<Range<usize>>,
-    /// The frontmatter, with the lines `---` around it.
+    /// The lines of the frontmatter, with both `---`.
     pub frontmatter: Option<Range<usize>>,
     /// Headings: line, level, text.
     pub headings: Vec<(usize, usize, String)>,
-    /// Items of lists that stand in no other item, each with all of its lines.
+    /// The lines of each list item that is not in another item.
     pub items: Vec<Range<usize>>,
-    /// The line before which something can be added at the end: the first of a
-    /// block that is never closed, or behind the last.
+    /// The line before which text can be added at the end: the first line of a block that is
+    /// never closed, or after the last line.
     pub end: usize,
-    /// The line that closes the block which is open there.
+    /// The line that closes this open block.
     pub closing: Option<String>,
 }
 
-/// What was left open by the lines before.
+/// A block that the lines before left open.
 enum OpenSpan {
     Nothing,
-    /// A block of code: how it is fenced, and how many times.
+    /// A code block: the character of its fence, and their number.
     Fence(char, usize),
-    /// HTML, up to a line with this text; up to a blank line where there is none.
+    /// HTML, up to a line with this text, or up to a blank line if it is empty.
     Html(&'static str),
 }
 
 impl OpenSpan {
-    /// Whether it ends in this line.
+    /// Whether the block ends in this line.
     fn ends(&self, trimmed: &str) -> bool {
         match self {
             OpenSpan::Nothing => true,
@@ -52,7 +51,7 @@ impl OpenSpan {
         }
     }
 
-    /// The line that ends it, if a blank one does not.
+    /// The line that ends the block, if a blank line does not.
     fn closing(&self) -> Option<String> {
         match self {
             OpenSpan::Nothing | OpenSpan::Html("") => None,
@@ -62,7 +61,7 @@ impl OpenSpan {
     }
 }
 
-/// Goes over the lines.
+/// Scans the lines of a file.
 pub(super) fn scan(bytes: &[u8]) -> LineScan {
     let mut scan = LineScan::default();
     let mut at = 0;
@@ -73,8 +72,8 @@ pub(super) fn scan(bytes: &[u8]) -> LineScan {
     scan.frontmatter = frontmatter(bytes, &scan.lines);
     let begin = scan.frontmatter.as_ref().map_or(0, |range| range.end);
     let mut open = OpenSpan::Nothing;
-    // The item that goes on: how far what belongs to it is indented, and whether
-    // the line before was blank.
+    // The current item: the indentation of its content, and whether the previous line was
+    // blank.
     let mut item: Option<(usize, bool)> = None;
     let mut is_paragraph = false;
     scan.end = scan.lines.len();
@@ -85,7 +84,7 @@ pub(super) fn scan(bytes: &[u8]) -> LineScan {
         let indent: usize =
             line[..line.len() - trimmed.len()].chars().map(|c| if c == '\t' { 4 } else { 1 }).sum();
         let trimmed = trimmed.trim_end();
-        // A block in an item ends with it.
+        // A block in an item ends with the item.
         let is_left = item.is_some_and(|(width, _)| indent < width) && !trimmed.is_empty();
         let is_open = !matches!(open, OpenSpan::Nothing);
         if is_open && is_left {
@@ -102,7 +101,7 @@ pub(super) fn scan(bytes: &[u8]) -> LineScan {
             }
         }
         if trimmed.is_empty() {
-            // An item whose first line holds nothing begins with one blank line at most.
+            // An item with an empty first line may have only one blank line there.
             let is_first = scan.items.last() == Some(&(number.wrapping_sub(1)..number));
             let is_bare = |line: &Range<usize>| !text(bytes, line).trim().contains([' ', '\t']);
             let ends = is_first && number.checked_sub(1).is_some_and(|at| is_bare(&scan.lines[at]));
@@ -129,12 +128,13 @@ pub(super) fn scan(bytes: &[u8]) -> LineScan {
             extend(&mut scan.items, true, number);
             continue;
         }
-        let goes_on = item.is_some_and(|(_, blank)| !blank) && !trimmed.starts_with(['>', '|']);
+        let is_continued =
+            item.is_some_and(|(_, blank)| !blank) && !trimmed.starts_with(['>', '|']);
         if indent >= 4 {
-            // Code, unless a paragraph goes on.
+            // Code, unless it continues a paragraph.
             is_paragraph = was_paragraph;
-            item = item.filter(|_| goes_on);
-            extend(&mut scan.items, goes_on, number);
+            item = item.filter(|_| is_continued);
+            extend(&mut scan.items, is_continued, number);
         } else if let Some((level, text)) = heading(trimmed) {
             item = None;
             scan.headings.push((number, level, text));
@@ -147,8 +147,8 @@ pub(super) fn scan(bytes: &[u8]) -> LineScan {
         } else if let Some(width) = marker(trimmed) {
             item = Some((indent + width, false));
             scan.items.push(number..number + 1);
-        } else if goes_on {
-            // Still the paragraph of the item.
+        } else if is_continued {
+            // A continuation of the item's paragraph.
             extend(&mut scan.items, true, number);
         } else {
             item = None;
@@ -158,7 +158,7 @@ pub(super) fn scan(bytes: &[u8]) -> LineScan {
     scan
 }
 
-/// The line as text, without its line break; as far as it is text.
+/// The UTF-8 text of a line without its line break, up to the first invalid byte.
 pub(super) fn text<'b>(bytes: &'b [u8], line: &Range<usize>) -> &'b str {
     let line = &bytes[line.clone()];
     let line = std::str::from_utf8(line).unwrap_or_else(|error| {
@@ -183,18 +183,18 @@ fn frontmatter(bytes: &[u8], lines: &[Range<usize>]) -> Option<Range<usize>> {
     Some(0..end + 2)
 }
 
-/// Tags whose content is no Markdown, up to where one of them is closed.
+/// Tags whose content is not Markdown until one of them is closed.
 const RAW_TAGS: [&str; 4] = ["pre", "script", "style", "textarea"];
 
-/// Tags that begin a block of HTML, as `CommonMark` lists them.
+/// Tags that start an HTML block, as listed by `CommonMark`.
 const BLOCK_TAGS: &str = " address article aside base basefont blockquote body caption center \
     col colgroup dd details dialog dir div dl dt fieldset figcaption figure footer form frame \
     frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link main menu menuitem nav \
     noframes ol optgroup option p param search section summary table tbody td tfoot th thead \
     title tr track ul ";
 
-/// A block that begins here and can interrupt a paragraph, and whether it is one
-/// of HTML that ends in the same line.
+/// A block that starts here and can interrupt a paragraph, and whether it is an HTML block
+/// that ends in the same line.
 fn opening(trimmed: &str) -> Option<(OpenSpan, bool)> {
     if let Some(rest) = trimmed.strip_prefix('<') {
         let open = OpenSpan::Html(html(rest)?);
@@ -207,7 +207,7 @@ fn opening(trimmed: &str) -> Option<(OpenSpan, bool)> {
     is_fence.then_some((OpenSpan::Fence(mark, count), false))
 }
 
-/// What ends the block of HTML whose first line goes on so behind `<`.
+/// The end of an HTML block whose first line has this text after `<`.
 fn html(rest: &str) -> Option<&'static str> {
     let begins = [("!--", "-->"), ("?", "?>"), ("![CDATA[", "]]>")];
     if let Some((_, end)) = begins.iter().find(|(begin, _)| rest.starts_with(begin)) {
@@ -249,7 +249,7 @@ fn is_rule(trimmed: &str) -> bool {
     ['-', '*', '_'].iter().any(|mark| marks().all(|c| c == *mark) && marks().count() >= 3)
 }
 
-/// How far the text of an item is behind its beginning.
+/// The width of a list marker with the blanks after it.
 pub(super) fn marker(trimmed: &str) -> Option<usize> {
     let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
     let rest = &trimmed[digits..];
@@ -258,7 +258,7 @@ pub(super) fn marker(trimmed: &str) -> Option<usize> {
     let text = rest.trim_start_matches([' ', '\t']);
     match rest.len() - text.len() {
         0 if !rest.is_empty() => None,
-        // Code in the item, or nothing.
+        // The item contains code or nothing.
         0 | 5.. => Some(digits + 2),
         blanks => Some(digits + 1 + blanks),
     }

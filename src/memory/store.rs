@@ -1,9 +1,9 @@
-//! The file of facts on the disk: read, and changed by several writers at once.
+//! The facts file on disk. Several processes may change it at the same time.
 //!
-//! Every change happens under a lock on the folder, on what is read there and
-//! then; the new content is written beside the file and takes its name in one
-//! step, so that the file is whole whenever somebody is killed. Links are never
-//! followed, and a file that is read-only stays as it is.
+//! Every change happens under a lock on the folder, on contents that were read under the
+//! lock. The new contents are written to a temporary file that then replaces the file in one
+//! step, so that the file is always complete. Links are not followed, and a read-only file
+//! stays as it is.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,53 +14,53 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::CreatedFolders;
 use crate::memory::facts::{self, Fact, FactChange, Facts, NewFact};
-use crate::text::cut;
+use crate::text::truncate;
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::clock::LocalTime;
 use crate::world::confined::{OpenError, Root};
-use crate::world::files::{read_whole, user};
-use crate::world::lock::take_file;
+use crate::world::files::{effective_user, read_whole};
+use crate::world::lock::lock_file;
 
-/// The memory between conversations: a file of facts.
+/// The memory between conversations: a facts file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory<'m> {
-    /// Where it is (`MEMORY_PATH`); it need not be there yet.
+    /// The path (`MEMORY_PATH`); the file may not exist yet.
     pub path: &'m Path,
     /// Signals and the deadline of the run.
     pub cancellation: &'m Cancellation,
 }
 
-/// A change at this time: what is told of it, and the new content of the file.
+/// A change at this time: returns its result and the new contents of the file.
 type FactsEdit<'e, T> = &'e dyn Fn(&Facts, &str) -> Result<(T, Vec<u8>)>;
 
-/// What became of a new fact.
+/// The result of adding a fact.
 #[derive(Clone, Debug)]
 pub(crate) struct AddedFact {
     /// The fact as it is stored.
     pub content: String,
-    /// Whether it replaced another, or was known.
+    /// The change of the file.
     pub change: FactChange,
-    /// Facts that are near it and stay.
-    pub near: Vec<String>,
+    /// Similar facts that stay.
+    pub similar: Vec<String>,
 }
 
-/// What helps a file over its bound.
-const TOO_LARGE: &str = "take out what is no use any more, or set MEMORY_PATH to another file";
+/// The hint for a file that is too large.
+const TOO_LARGE: &str =
+    "remove facts that are not needed any more, or set MEMORY_PATH to another file";
 
 impl Memory<'_> {
-    /// Every fact there is; none where there is no file.
+    /// Reads all facts; empty if there is no file.
     pub(crate) fn read(&self) -> Result<Facts> {
         self.parse(self.bytes("read")?, "read")
     }
 
-    /// What a model is told at the beginning of a conversation: see
-    /// [`Facts::for_prompt`].
+    /// The facts for the system prompt: see [`Facts::for_prompt`].
     pub(crate) fn for_prompt(&self) -> Result<String> {
         Ok(self.read()?.for_prompt(limits::FACTS_PROMPT_BYTES))
     }
 
-    /// Writes a fact down, in place of the one that `replaces` names, or else of
-    /// one that it is a newer version of. It is on the disk when this returns.
+    /// Stores a fact. It replaces the fact that `replaces` names, or else an older version.
+    /// It is on the disk when this returns.
     pub(crate) fn add(
         &self,
         text: &str,
@@ -68,44 +68,45 @@ impl Memory<'_> {
         replaces: Option<&str>,
         source: &str,
     ) -> Result<AddedFact> {
-        let content = facts::new_content(text);
-        let fault = match content.len() {
+        let content = facts::normalize_new_content(text);
+        let cause = match content.len() {
             0 => "it is empty".to_string(),
             length if length > limits::FACT_BYTES => {
                 format!("it has {length} bytes, and a fact at most {}", limits::FACT_BYTES)
             }
             _ => String::new(),
         };
-        if !fault.is_empty() {
-            let error = Error::new(ErrorKind::Usage, format!("failed to store the fact: {fault}"));
+        if !cause.is_empty() {
+            let error = Error::new(ErrorKind::Usage, format!("failed to store the fact: {cause}"));
             return Err(error.with_hint("a fact is one short sentence"));
         }
-        let (change, near) = self.change(&|facts, time| {
+        let (change, similar) = self.change(&|facts, time| {
             let (content, source) = (content.as_str(), source);
             let new = NewFact { content, important, source, time, replaced: None };
-            let named = replaces.map(facts::content).map(|text| {
+            let named = replaces.map(facts::normalize_content).map(|text| {
                 facts.named(&text).map_err(|(cause, hint)| {
-                    let shown = cut(&text, limits::FACT_BYTES);
+                    let shown = truncate(&text, limits::FACT_BYTES);
                     let text = format!("failed to replace the fact `{shown}`: {cause}");
                     Error::new(ErrorKind::Usage, text).with_hint(hint)
                 })
             });
             let old = named.transpose()?;
             let text = |cause: String| {
-                let hint = "begin a section `## Recent` at its end, with nothing indented below";
+                let hint = "add a section `## Recent` at its end, without indented text below";
                 self.error("change", &cause).with_hint(hint)
             };
-            let (change, bytes) = facts.with(&NewFact { replaced: old, ..new }).map_err(text)?;
-            let near = facts.others(content, &change);
-            Ok(((change, near), bytes))
+            let (change, bytes) =
+                facts.with_fact(&NewFact { replaced: old, ..new }).map_err(text)?;
+            let similar = facts.similar_others(content, &change);
+            Ok(((change, similar), bytes))
         })?;
-        Ok(AddedFact { content, change, near })
+        Ok(AddedFact { content, change, similar })
     }
 
-    /// Takes a fact away, by its number, and returns it.
+    /// Removes the fact with this number and returns it.
     pub(crate) fn remove(&self, number: usize) -> Result<Fact> {
         self.change(&|facts, time| {
-            let found = facts.without(number, time).map(|(fact, bytes)| (fact.clone(), bytes));
+            let found = facts.without_fact(number, time).map(|(fact, bytes)| (fact.clone(), bytes));
             found.ok_or_else(|| {
                 let count = crate::text::counted(facts.all().len(), "fact");
                 let text = format!("failed to remove the fact {number}: there is no such number");
@@ -117,7 +118,7 @@ impl Memory<'_> {
 
     /// Changes the file under the lock.
     fn change<T>(&self, edit: FactsEdit<'_, T>) -> Result<T> {
-        let (folder, name, made) = self.place()?;
+        let (folder, name, created) = self.folder_and_name()?;
         let (locked, is_locked) = self.lock(folder)?;
         let mut tries = limits::MEMORY_TRIES;
         loop {
@@ -132,20 +133,20 @@ impl Memory<'_> {
                 return Err(self.error("change", &full).with_hint(TOO_LARGE));
             }
             self.check_mode()?;
-            let root = Root::open(folder).map_err(|refusal| self.refused(&refusal))?;
+            let root = Root::open(folder).map_err(|error| self.open_error(&error))?;
             match root.save(name, old.as_deref(), &new, is_locked) {
-                // An editor that takes no lock has saved it meanwhile.
+                // An editor, which takes no lock, has saved the file.
                 Err(OpenError::Changing) if tries > 0 => tries -= 1,
-                Err(refusal) => return Err(self.refused(&refusal)),
+                Err(error) => return Err(self.open_error(&error)),
                 Ok(replaced) => {
-                    made.keep();
+                    created.keep();
                     let synced = match locked.sync_all() {
-                        // Not every file system knows how.
+                        // Not every file system supports this.
                         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
                         synced => synced,
                     };
                     let taken = replaced.map_or(Ok(()), |replaced| {
-                        self.take_over(&replaced, old.map_or(0, |old| old.len()))
+                        self.append_late_writes(&replaced, old.map_or(0, |old| old.len()))
                     });
                     let both = synced.and(taken);
                     return both
@@ -156,9 +157,9 @@ impl Memory<'_> {
         }
     }
 
-    /// What somebody has appended to the replaced file, who opened it just before,
-    /// comes behind what is there now. `length`: how much of it was known.
-    fn take_over(&self, mut replaced: &File, length: usize) -> std::io::Result<()> {
+    /// Appends to the new file what another process has appended to the replaced one, which
+    /// it had opened before. `length`: the bytes of the replaced file that were read.
+    fn append_late_writes(&self, mut replaced: &File, length: usize) -> std::io::Result<()> {
         let mut tail = Vec::new();
         replaced.seek(SeekFrom::Start(length as u64))?;
         let most = limits::FACTS_FILE_BYTES as u64;
@@ -166,7 +167,7 @@ impl Memory<'_> {
         if tail.is_empty() {
             return Ok(());
         }
-        // Appended as they do it: others may append at the same time.
+        // In append mode, because other processes may append at the same time.
         let mut options = OpenOptions::new();
         options.append(true).custom_flags(libc::O_NOFOLLOW);
         let mut file = options.open(self.path)?;
@@ -174,37 +175,37 @@ impl Memory<'_> {
         file.sync_all()
     }
 
-    /// The folder, which is made if need be, and the file's name.
-    fn place(&self) -> Result<(&Path, &str, CreatedFolders)> {
+    /// The folder, which is created if needed, and the name of the file.
+    fn folder_and_name(&self) -> Result<(&Path, &str, CreatedFolders)> {
         let name = self.path.file_name().and_then(|name| name.to_str());
         let (Some(folder), Some(name)) = (self.path.parent(), name) else {
-            return Err(self.error("change", "this is no name for a file"));
+            return Err(self.error("change", "this is not a file name"));
         };
-        let made = CreatedFolders::folder(folder).map_err(|error| {
-            let text = format!("failed to make the folder `{}`: {error}", folder.display());
+        let created = CreatedFolders::create(folder).map_err(|error| {
+            let text = format!("failed to create the folder `{}`: {error}", folder.display());
             Error::new(ErrorKind::Io, text).with_hint("MEMORY_PATH names a file in it")
         })?;
-        Ok((folder, name, made))
+        Ok((folder, name, created))
     }
 
-    /// The folder, and whether nobody else writes now: some network file systems
-    /// lock nothing.
+    /// Opens the folder and tries to lock it; false if it cannot be locked, as in some
+    /// network file systems.
     fn lock(&self, folder: &Path) -> Result<(File, bool)> {
         let locked = File::open(folder).and_then(|file| {
-            let is_locked = take_file(&file, limits::MEMORY_LOCK, self.cancellation)?;
+            let is_locked = lock_file(&file, limits::MEMORY_LOCK, self.cancellation)?;
             Ok((file, is_locked))
         });
-        locked.map_err(|error| match StopReason::within(&error) {
+        locked.map_err(|error| match StopReason::from_io_error(&error) {
             Some(stop) => stop.into(),
             None if error.kind() == io::ErrorKind::WouldBlock => {
-                let text = self.error("change", "somebody else keeps its folder locked");
+                let text = self.error("change", "another process keeps its folder locked");
                 Error::new(ErrorKind::Temporary, text.message())
             }
             None => self.error("change", &error.to_string()),
         })
     }
 
-    /// What is in the file; `None` where there is none.
+    /// The bytes of the file; `None` if it does not exist.
     fn bytes(&self, verb: &str) -> Result<Option<Vec<u8>>> {
         match fs::symlink_metadata(self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -216,13 +217,13 @@ impl Memory<'_> {
                         "set MEMORY_PATH to the file itself: {}",
                         real.display()
                     )),
-                    Err(_) => {
-                        error.with_hint("it leads nowhere: remove it, or set MEMORY_PATH to a file")
-                    }
+                    Err(_) => error.with_hint(
+                        "its target does not exist: remove it, or set MEMORY_PATH to a file",
+                    ),
                 });
             }
             Ok(meta) if !meta.is_file() => {
-                let error = self.error(verb, "it is no regular file");
+                let error = self.error(verb, "it is not a regular file");
                 return Err(error.with_hint("set MEMORY_PATH to a file"));
             }
             Ok(_) => {}
@@ -240,28 +241,28 @@ impl Memory<'_> {
 
     fn parse(&self, bytes: Option<Vec<u8>>, verb: &str) -> Result<Facts> {
         let bytes = bytes.unwrap_or_default();
-        // To begin a picture with other lines would break it.
+        // The hint to add lines would break a binary file.
         let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
         Facts::parse(bytes).map_err(|cause| {
             self.error(verb, cause).with_hint(if is_text {
-                "set MEMORY_PATH to a file of its own, or begin this one with the lines `---`, `type: memory`, `---`"
+                "set MEMORY_PATH to a file of its own, or start this one with the lines `---`, `type: memory`, `---`"
             } else {
-                "it is no text: set MEMORY_PATH to a file of its own"
+                "it is not text: set MEMORY_PATH to a file of its own"
             })
         })
     }
 
-    /// A file that is read-only, or another user's, is not replaced, not by the
-    /// superuser either.
+    /// Checks that the file may be replaced: not if it is read-only or belongs to another
+    /// user, even for the superuser.
     fn check_mode(&self) -> Result<()> {
         let Ok(meta) = fs::symlink_metadata(self.path) else {
             return Ok(());
         };
         if meta.mode() & 0o222 == 0 {
-            return Err(self.refused(&OpenError::Denied));
+            return Err(self.open_error(&OpenError::Denied));
         }
-        if meta.uid() != user() {
-            // The new file would be ours, and the other user locked out.
+        if meta.uid() != effective_user() {
+            // The new file would belong to this user, and the other user would lose access.
             let error = self.error("change", "it belongs to another user");
             return Err(error.with_hint(
                 "run the program as its owner, or set MEMORY_PATH to a file of your own",
@@ -270,12 +271,12 @@ impl Memory<'_> {
         Ok(())
     }
 
-    fn refused(&self, refusal: &OpenError) -> Error {
-        match refusal {
+    fn open_error(&self, error: &OpenError) -> Error {
+        match error {
             OpenError::Denied => self
-                .error("change", "it may not be written")
+                .error("change", "it is not writable")
                 .with_hint("`chmod u+w` allows it; the folder must be writable, too"),
-            refusal => self.error("change", &refusal.for_people()),
+            error => self.error("change", &error.user_message()),
         }
     }
 

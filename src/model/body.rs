@@ -1,116 +1,116 @@
 //! The body of a request, as JSON.
 //!
-//! It is minimal, because endpoints refuse fields they do not know: only what
-//! the `OpenAI` reference lists and every dialect takes, what the endpoint
-//! itself wants to see again, and what the user adds. What this endpoint has
-//! refused before is left out: see [`Dialect`].
+//! It is minimal, because endpoints refuse unknown fields: it has only what the `OpenAI`
+//! reference lists and all endpoints accept, what the endpoint itself expects to receive back,
+//! and what the user adds. Fields that this endpoint has refused are omitted: see [`Dialect`].
 
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message::{AssistantMessage, Message};
 use crate::model::dialect::{Dialect, EmptyContent, SentFeatures};
-use crate::model::pictures::{ContentParts, ShownPictures, without_image};
+use crate::model::images::{ContentParts, ShownImages, without_image};
 use crate::order;
 use crate::text::sendable;
 use crate::tool::{ToolCall, ToolDefinition};
 
-/// The body of a request; nothing of the conversation is copied.
+/// The body of a request. It borrows the conversation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestBody<'b> {
     /// The model's name.
     pub model: &'b str,
     /// The conversation.
     pub messages: &'b [Message],
-    /// More messages, for this request only.
-    pub aside: &'b [Message],
-    /// The tools; without any the field is left out, many refuse an empty list.
+    /// Further messages, for this request only.
+    pub temporary_messages: &'b [Message],
+    /// The tools; without any the field is omitted, since many endpoints refuse an empty
+    /// list.
     pub tools: &'b [ToolDefinition],
-    /// Whether the reply is to come piece by piece.
+    /// Whether the reply is streamed.
     pub stream: bool,
     /// The user's own fields (`LLM_EXTRA_BODY`).
-    pub extra: &'b Map<String, Value>,
-    /// What is known of the endpoint.
+    pub extra_fields: &'b Map<String, Value>,
+    /// What the endpoint accepts.
     pub dialect: &'b Dialect,
 }
 
-/// Asks for token counts at the end of a stream.
+/// The field that requests token counts at the end of a stream.
 pub(super) const STREAM_OPTIONS: &str = "stream_options";
 
 impl RequestBody<'_> {
-    /// What of this body an endpoint may refuse.
-    pub(super) fn sent(&self) -> SentFeatures<'_> {
+    /// The parts of this body that the endpoint may refuse.
+    pub(super) fn sent_features(&self) -> SentFeatures<'_> {
         SentFeatures {
-            optional: self.optional_fields(),
-            extra: self.extra,
+            optional_fields: self.optional_fields(),
+            extra_fields: self.extra_fields,
             has_empty_content: self.has_empty_content(),
-            tool_messages: self.tool_messages(),
+            tool_message_positions: self.tool_message_positions(),
         }
     }
 
-    /// The names of all fields that may be left out of this body: what the
-    /// user added, what is echoed, what is ours but not essential.
+    /// Names of all fields that may be omitted: the user's, those sent back to the endpoint,
+    /// and our own that are not essential.
     fn optional_fields(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.extra.keys().map(String::as_str).collect();
-        if self.asks_for_usage() {
+        let mut names: Vec<&str> = self.extra_fields.keys().map(String::as_str).collect();
+        if self.requests_usage() {
             names.push(STREAM_OPTIONS);
         }
         for message in self.messages {
-            if let Message::Assistant(said) = message {
-                names.extend(said.opaque.keys().map(String::as_str));
-                let of_calls = said.calls.iter().flat_map(|call| call.opaque.keys());
-                names.extend(of_calls.map(String::as_str));
+            if let Message::Assistant(assistant) = message {
+                names.extend(assistant.opaque.keys().map(String::as_str));
+                let call_fields = assistant.calls.iter().flat_map(|call| call.opaque.keys());
+                names.extend(call_fields.map(String::as_str));
             }
         }
-        names.retain(|name| self.dialect.takes(name));
+        names.retain(|name| self.dialect.accepts(name));
         order::sort(&mut names);
         names.dedup();
         names
     }
 
-    /// Whether a message of calls alone is among those sent.
+    /// Whether a message with tool calls and no text is sent.
     fn has_empty_content(&self) -> bool {
         self.messages
             .iter()
-            .any(|message| matches!(message, Message::Assistant(said) if said.content.is_empty()))
+            .any(|message| matches!(message, Message::Assistant(m) if m.content.is_empty()))
     }
 
-    /// The places of the tools' messages, as the endpoint counts: behind those
-    /// that have shown pictures stand two more (see [`ShownPictures`]).
-    fn tool_messages(&self) -> Vec<usize> {
-        let (mut places, mut place, mut has_shown) = (Vec::new(), 0, false);
-        for message in self.messages.iter().chain(self.aside) {
+    /// Positions of the tool messages, as the endpoint counts them: two more messages follow
+    /// those that have shown images (see [`ShownImages`]).
+    fn tool_message_positions(&self) -> Vec<usize> {
+        let (mut positions, mut position, mut has_shown) = (Vec::new(), 0, false);
+        for message in self.messages.iter().chain(self.temporary_messages) {
             if let Message::Tool { image, .. } = message {
-                has_shown |= image.is_some() && !self.dialect.is_blind();
-                places.push(place);
+                has_shown |= image.is_some() && !self.dialect.refuses_images();
+                positions.push(position);
             } else if std::mem::take(&mut has_shown) {
-                place += 2;
+                position += 2;
             }
-            place += 1;
+            position += 1;
         }
-        places
+        positions
     }
 
-    /// Where the question stands that waits for its answer.
-    fn question(&self) -> usize {
+    /// Position of the question that is being answered.
+    fn question_position(&self) -> usize {
         let is_user = |message: &Message| matches!(message, Message::User(_));
         self.messages.iter().rposition(is_user).unwrap_or(0)
     }
 
-    /// Whether the person has just asked about pictures.
-    pub(super) fn asks_about_pictures(&self) -> bool {
-        let question = self.messages.get(self.question());
-        matches!(question, Some(Message::User(said)) if !said.images.is_empty())
+    /// Whether the current question has images.
+    pub(super) fn question_has_images(&self) -> bool {
+        let question = self.messages.get(self.question_position());
+        matches!(question, Some(Message::User(user)) if !user.images.is_empty())
     }
 
-    /// How many bytes of pictures there are.
-    pub(super) fn picture_bytes(&self) -> usize {
+    /// The size of all images.
+    pub(super) fn image_bytes(&self) -> usize {
         let images = self.messages.iter().flat_map(Message::images);
         images.map(|image| image.url.len()).sum()
     }
 
-    fn asks_for_usage(&self) -> bool {
-        self.stream && self.dialect.takes(STREAM_OPTIONS)
+    fn requests_usage(&self) -> bool {
+        self.stream && self.dialect.accepts(STREAM_OPTIONS)
     }
 }
 
@@ -125,11 +125,11 @@ impl Serialize for RequestBody<'_> {
         if self.stream {
             map.serialize_entry("stream", &true)?;
         }
-        if self.asks_for_usage() && !self.extra.contains_key(STREAM_OPTIONS) {
+        if self.requests_usage() && !self.extra_fields.contains_key(STREAM_OPTIONS) {
             map.serialize_entry(STREAM_OPTIONS, &serde_json::json!({"include_usage": true}))?;
         }
-        for (name, value) in self.extra {
-            if let Some(name) = self.dialect.name_of(name) {
+        for (name, value) in self.extra_fields {
+            if let Some(name) = self.dialect.sent_name(name) {
                 map.serialize_entry(name, value)?;
             }
         }
@@ -141,18 +141,22 @@ struct WireMessages<'m>(&'m RequestBody<'m>);
 
 impl Serialize for WireMessages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let RequestBody { messages, aside, dialect, .. } = *self.0;
-        let turn = self.0.question();
+        let RequestBody { messages, temporary_messages, dialect, .. } = *self.0;
+        let question = self.0.question_position();
         let mut list = serializer.serialize_seq(None)?;
-        let mut shown = ShownPictures::default();
-        for (place, message) in messages.iter().chain(aside).enumerate() {
-            shown.end_before(message, &mut list)?;
-            list.serialize_element(&WireMessage { message, dialect, is_of_turn: place >= turn })?;
-            if !dialect.is_blind() {
-                shown.note(message);
+        let mut shown = ShownImages::default();
+        for (position, message) in messages.iter().chain(temporary_messages).enumerate() {
+            shown.flush_before(message, &mut list)?;
+            list.serialize_element(&WireMessage {
+                message,
+                dialect,
+                is_current_turn: position >= question,
+            })?;
+            if !dialect.refuses_images() {
+                shown.record(message);
             }
         }
-        shown.end(&mut list)?;
+        shown.flush(&mut list)?;
         list.end()
     }
 }
@@ -160,16 +164,16 @@ impl Serialize for WireMessages<'_> {
 struct WireMessage<'m> {
     message: &'m Message,
     dialect: &'m Dialect,
-    /// It belongs to the turn that waits for its answer.
-    is_of_turn: bool,
+    /// Whether it belongs to the turn that is being answered.
+    is_current_turn: bool,
 }
 
-/// What endpoints want to see again only within the turn that it came in.
-const THOUGHTS: [&str; 2] = ["reasoning_content", "reasoning"];
+/// Reasoning fields, which endpoints expect back only within the turn they came in.
+const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
 
-/// Whether a field of a message is sent within its own turn only.
-pub(crate) fn is_thought(name: &str) -> bool {
-    THOUGHTS.contains(&name)
+/// Whether a field of a message is sent only within its own turn.
+pub(crate) fn is_reasoning_field(name: &str) -> bool {
+    REASONING_FIELDS.contains(&name)
 }
 
 impl Serialize for WireMessage<'_> {
@@ -180,13 +184,13 @@ impl Serialize for WireMessage<'_> {
                 map.serialize_entry("role", "system")?;
                 map.serialize_entry("content", text)?;
             }
-            Message::User(said) => {
+            Message::User(user) => {
                 map.serialize_entry("role", "user")?;
-                let text = sendable(&said.text);
-                // The question itself is not changed: its refusal is told.
-                match said.images.as_slice() {
+                let text = sendable(&user.text);
+                // The current question is not changed: the refusal is reported instead.
+                match user.images.as_slice() {
                     [] => map.serialize_entry("content", &text)?,
-                    _ if self.dialect.is_blind() && !self.is_of_turn => {
+                    _ if self.dialect.refuses_images() && !self.is_current_turn => {
                         map.serialize_entry("content", &without_image(&text))?;
                     }
                     images => {
@@ -196,16 +200,16 @@ impl Serialize for WireMessage<'_> {
                     }
                 }
             }
-            Message::Assistant(said) => self.serialize_assistant(&mut map, said)?,
+            Message::Assistant(assistant) => self.serialize_assistant(&mut map, assistant)?,
             Message::Tool { call_id, name, content, image, .. } => {
                 map.serialize_entry("role", "tool")?;
                 map.serialize_entry("tool_call_id", call_id)?;
-                if self.dialect.names_tools() {
+                if self.dialect.sends_tool_name() {
                     map.serialize_entry("name", name)?;
                 }
                 let text = sendable(content);
                 match image {
-                    Some(_) if self.dialect.is_blind() => {
+                    Some(_) if self.dialect.refuses_images() => {
                         map.serialize_entry("content", &without_image(&text))?;
                     }
                     _ => map.serialize_entry("content", &text)?,
@@ -220,23 +224,29 @@ impl WireMessage<'_> {
     fn serialize_assistant<M: SerializeMap>(
         &self,
         map: &mut M,
-        said: &AssistantMessage,
+        assistant: &AssistantMessage,
     ) -> Result<(), M::Error> {
         map.serialize_entry("role", "assistant")?;
-        // Empty only beside calls: an assistant that says nothing is no message.
+        // It is empty only if there are tool calls: an assistant message without both is
+        // invalid.
         match self.dialect.empty_content() {
-            EmptyContent::Null if said.content.is_empty() => map.serialize_entry("content", &())?,
-            _ => map.serialize_entry("content", &said.content)?,
+            EmptyContent::Null if assistant.content.is_empty() => {
+                map.serialize_entry("content", &())?;
+            }
+            _ => map.serialize_entry("content", &assistant.content)?,
         }
-        let is_due = |name: &str| self.is_of_turn || !is_thought(name);
-        for (name, value) in &said.opaque {
-            if self.dialect.takes(name) && is_due(name) {
+        let is_sent = |name: &str| self.is_current_turn || !is_reasoning_field(name);
+        for (name, value) in &assistant.opaque {
+            if self.dialect.accepts(name) && is_sent(name) {
                 map.serialize_entry(name, value)?;
             }
         }
-        if !said.calls.is_empty() {
-            let calls: Vec<WireCall<'_>> =
-                said.calls.iter().map(|call| WireCall { call, dialect: self.dialect }).collect();
+        if !assistant.calls.is_empty() {
+            let calls: Vec<WireCall<'_>> = assistant
+                .calls
+                .iter()
+                .map(|call| WireCall { call, dialect: self.dialect })
+                .collect();
             map.serialize_entry("tool_calls", &calls)?;
         }
         Ok(())
@@ -264,7 +274,7 @@ impl Serialize for WireCall<'_> {
             &CalledFunction { name: &call.name, arguments: &call.arguments },
         )?;
         let opaque = call.opaque.iter();
-        for (name, value) in opaque.filter(|(name, _)| self.dialect.takes(name)) {
+        for (name, value) in opaque.filter(|(name, _)| self.dialect.accepts(name)) {
             map.serialize_entry(name, value)?;
         }
         map.end()
@@ -334,11 +344,19 @@ mod tests {
         extra: &'b Map<String, Value>,
         dialect: &'b Dialect,
     ) -> RequestBody<'b> {
-        RequestBody { model: "m", messages, aside: &[], tools: &[], stream, extra, dialect }
+        RequestBody {
+            model: "m",
+            messages,
+            temporary_messages: &[],
+            tools: &[],
+            stream,
+            extra_fields: extra,
+            dialect,
+        }
     }
 
     #[test]
-    fn a_request_holds_what_every_dialect_takes_and_no_more() {
+    fn a_request_has_only_fields_that_every_endpoint_accepts() {
         let (messages, extra, dialect) = (messages(), Map::new(), Dialect::default());
         assert_eq!(
             serde_json::to_value(body(&messages, false, &extra, &dialect)).unwrap(),
@@ -354,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_adds_goes_along_and_what_is_refused_does_not() {
+    fn user_fields_are_sent_until_they_are_refused() {
         let messages = messages();
         let extra = json!({"temperature": 0, "max_tokens": 5});
         let extra = extra.as_object().unwrap();
@@ -375,7 +393,8 @@ mod tests {
             "reasoning_content is not allowed",
         ] {
             let fields = body(&messages, true, extra, &dialect);
-            let learned = dialect.clone().learn(words.as_bytes(), &fields.sent());
+            let learned =
+                dialect.clone().learn_from_refusal(words.as_bytes(), &fields.sent_features());
             dialect = learned.unwrap_or_else(|| panic!("{words}")).0;
         }
         let value = serde_json::to_value(body(&messages, true, extra, &dialect)).unwrap();
@@ -388,14 +407,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_and_a_word_in_passing_change_nothing() {
+    fn a_wrong_value_or_a_mere_mention_changes_nothing() {
         let messages = messages();
         let extra = json!({"temperature": 3, "seed": 1, "max_tokens": 5, "response_format": {}});
         let extra = extra.as_object().unwrap();
         let learned = |words: &str| {
             let dialect = Dialect::default();
             let fields = body(&messages, false, extra, &dialect);
-            Dialect::default().learn(words.as_bytes(), &fields.sent()).map(|(_, change)| change)
+            Dialect::default()
+                .learn_from_refusal(words.as_bytes(), &fields.sent_features())
+                .map(|(_, change)| change)
         };
         for words in [
             r#"{"error":{"message":"Invalid 'temperature': decimal above maximum value.","param":"temperature"}}"#,
@@ -413,16 +434,16 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_sent_back_within_their_turn_only() {
+    fn reasoning_is_sent_back_only_within_its_turn() {
         let mut messages = messages().to_vec();
-        if let Message::Assistant(said) = &mut messages[2] {
-            said.opaque.insert("reasoning_details".into(), json!([1]));
+        if let Message::Assistant(assistant) = &mut messages[2] {
+            assistant.opaque.insert("reasoning_details".into(), json!([1]));
         }
         messages.push(Message::user("next"));
         let (extra, dialect) = (Map::new(), Dialect::default());
         let value = serde_json::to_value(body(&messages, false, &extra, &dialect)).unwrap();
-        let said = &value["messages"][2];
-        assert_eq!(said["reasoning_content"], Value::Null);
-        assert_eq!(said["reasoning_details"], json!([1]));
+        let assistant = &value["messages"][2];
+        assert_eq!(assistant["reasoning_content"], Value::Null);
+        assert_eq!(assistant["reasoning_details"], json!([1]));
     }
 }

@@ -1,7 +1,7 @@
-//! Puts the calls of a reply together from their pieces.
+//! Assembles the tool calls of a reply from their pieces.
 //!
-//! Endpoints number their calls in many ways: by index, by id, not at all, all
-//! the same. [`CallAssembler::slot`] is where that is made right.
+//! Endpoints number tool calls by index, by id, not at all, or all the same.
+//! [`CallAssembler::find_slot`] decides which call a piece belongs to.
 
 use serde::de::IgnoredAny;
 
@@ -11,44 +11,44 @@ use crate::model::invalid_response::InvalidResponse;
 use crate::model::wire::{CallDelta, LooseValue};
 use crate::tool::ToolCall;
 
-/// The calls of one reply, in the order in which they began.
+/// The tool calls of one reply, in the order in which they started.
 #[derive(Debug, Default)]
 pub(super) struct CallAssembler {
-    /// What ids of our own count from.
-    first_number: usize,
+    /// The number of the first generated id.
+    first_id_number: usize,
     slots: Vec<CallSlot>,
-    /// Bytes of arguments that have come for all of them.
+    /// Bytes of arguments received for all calls.
     arguments_bytes: usize,
-    /// Values that have come with them to be echoed.
+    /// Number of JSON values received in fields that are sent back.
     extra_values: usize,
 }
 
-/// A call of which pieces have come.
+/// A tool call in progress.
 #[derive(Debug, Default)]
 struct CallSlot {
     index: Option<u64>,
     call: ToolCall,
-    depth: JsonDepth,
+    progress: JsonProgress,
 }
 
 impl CallAssembler {
-    /// Ids that are missing will be made from this number on: some endpoints
-    /// want them unique in the whole conversation.
-    pub(super) fn numbered_from(first_number: usize) -> CallAssembler {
-        CallAssembler { first_number, ..CallAssembler::default() }
+    /// Creates an assembler whose generated ids count from this number: some endpoints require
+    /// ids to be unique in the whole conversation.
+    pub(super) fn numbered_from(first_id_number: usize) -> CallAssembler {
+        CallAssembler { first_id_number, ..CallAssembler::default() }
     }
 
-    /// Takes a piece of a call: the one at `position` in a list of `together`.
-    pub(super) fn take(
+    /// Adds a piece of a call: the one at `position` in a list of `count` pieces.
+    pub(super) fn add_delta(
         &mut self,
         delta: &CallDelta<'_>,
         position: usize,
-        together: usize,
+        count: usize,
     ) -> Result<(), InvalidResponse> {
         let (id, name) = (delta.id.identifier(), delta.function.name.text());
         let index = delta.index.number();
         let arguments = delta.function.arguments.json_text();
-        let slot = match self.slot(&id, index, &name, &arguments, (position, together)) {
+        let slot = match self.find_slot(&id, index, &name, &arguments, (position, count)) {
             Some(slot) => slot,
             None if self.slots.len() >= limits::CALLS_ANSWERED => {
                 return Err(InvalidResponse::TooMany("calls"));
@@ -66,7 +66,7 @@ impl CallAssembler {
             slot.call.name = name.into_owned();
         }
         if let LooseValue::Other(extra) = &delta.extra_content {
-            self.extra_values += bounded::count(extra);
+            self.extra_values += bounded::count_values(extra);
             if self.extra_values > limits::JSON_VALUES {
                 return Err(InvalidResponse::TooMany("values"));
             }
@@ -76,66 +76,68 @@ impl CallAssembler {
         if self.arguments_bytes > limits::ALL_ARGUMENTS_BYTES {
             return Err(InvalidResponse::TooLarge("arguments"));
         }
-        slot.extend(&arguments)
+        slot.append_arguments(&arguments)
     }
 
-    /// The slot that a piece of a call belongs to; `None`: a new one.
-    fn slot(
+    /// The slot that a piece belongs to, or `None` if it starts a new call.
+    fn find_slot(
         &self,
         id: &str,
         index: Option<u64>,
         name: &str,
         arguments: &str,
-        (position, together): (usize, usize),
+        (position, count): (usize, usize),
     ) -> Option<usize> {
-        // The same id under another index, or twice in one list, is another call.
-        // So is a whole call behind a whole one: an id that is only the tool's name.
-        let is_another = |slot: &CallSlot| {
+        // The same id under another index, or twice in one list, is another call. So is a
+        // complete call after a complete one: some endpoints send the tool's name as the id.
+        let is_other_call = |slot: &CallSlot| {
             !name.is_empty()
-                && slot.depth.is_complete()
+                && slot.progress.is_complete()
                 && slot.call.arguments != arguments
                 && !arguments.starts_with(&slot.call.arguments)
-                && JsonDepth::of(arguments).is_complete()
+                && JsonProgress::from_text(arguments).is_complete()
         };
-        let is_known = |(at, slot): (usize, &CallSlot)| {
+        let is_match = |(at, slot): (usize, &CallSlot)| {
             let same_index = index.is_none() || slot.index.is_none() || slot.index == index;
-            let same_place = index.is_some() || together == 1 || at == position;
-            slot.call.id == id && same_index && same_place && !is_another(slot)
+            let same_position = index.is_some() || count == 1 || at == position;
+            slot.call.id == id && same_index && same_position && !is_other_call(slot)
         };
         if !id.is_empty()
-            && let Some(known) = self.slots.iter().enumerate().position(is_known)
+            && let Some(slot) = self.slots.iter().enumerate().position(is_match)
         {
-            return Some(known);
+            return Some(slot);
         }
-        let begins_another = |slot: &CallSlot| {
+        let starts_new_call = |slot: &CallSlot| {
             let other_id = !id.is_empty() && !slot.call.id.is_empty() && slot.call.id != id;
             let has_names = !name.is_empty() && !slot.call.name.is_empty();
-            let is_over = slot.depth.is_complete()
+            let is_finished = slot.progress.is_complete()
                 || (slot.call.arguments.trim().is_empty() && slot.call.name != name);
-            other_id || (has_names && is_over)
+            other_id || (has_names && is_finished)
         };
         let candidate = match index {
             Some(index) => self.slots.iter().rposition(|slot| slot.index == Some(index)),
-            // Without an index the list's order tells, where it has several; else the last one goes on.
-            None if together > 1 && position < self.slots.len() => Some(position),
-            None if together > 1 => None,
+            // Without an index, the position in a list of several decides; a single piece
+            // continues the last call.
+            None if count > 1 && position < self.slots.len() => Some(position),
+            None if count > 1 => None,
             None => self.slots.len().checked_sub(1),
         }?;
-        (!begins_another(&self.slots[candidate])).then_some(candidate)
+        (!starts_new_call(&self.slots[candidate])).then_some(candidate)
     }
 
-    /// Whether a call has arguments that are not all there.
-    pub(super) fn has_half(&self) -> bool {
-        let is_half =
-            |slot: &CallSlot| !slot.call.arguments.trim().is_empty() && !slot.depth.is_complete();
-        self.slots.iter().any(is_half)
+    /// Whether a call has incomplete arguments.
+    pub(super) fn has_incomplete_call(&self) -> bool {
+        let is_incomplete = |slot: &CallSlot| {
+            !slot.call.arguments.trim().is_empty() && !slot.progress.is_complete()
+        };
+        self.slots.iter().any(is_incomplete)
     }
 
     /// The calls, each with a name and an id that can be sent back.
     pub(super) fn finish(self) -> Result<Vec<ToolCall>, InvalidResponse> {
-        let first_number = self.first_number;
+        let first_id_number = self.first_id_number;
         let calls = self.slots.into_iter().map(|slot| slot.call);
-        let calls = calls.flat_map(split_glued);
+        let calls = calls.flat_map(split_joined_objects);
         let mut calls: Vec<ToolCall> = calls.take(limits::CALLS_ANSWERED + 1).collect();
         if calls.len() > limits::CALLS_ANSWERED {
             return Err(InvalidResponse::TooMany("calls"));
@@ -144,100 +146,101 @@ impl CallAssembler {
         for call in &mut calls {
             call.name = sendable_name(&call.name);
         }
-        complete_ids(&mut calls, first_number);
+        assign_missing_ids(&mut calls, first_id_number);
         Ok(calls)
     }
 }
 
 impl CallSlot {
-    fn extend(&mut self, piece: &str) -> Result<(), InvalidResponse> {
-        let held = &mut self.call.arguments;
+    fn append_arguments(&mut self, piece: &str) -> Result<(), InvalidResponse> {
+        let arguments = &mut self.call.arguments;
         // Some endpoints send everything so far again with each piece.
-        let repeats =
-            !held.is_empty() && piece.len() > held.len() && piece.starts_with(held.as_str());
-        let restarts = self.depth.is_complete() && piece.trim_start().starts_with('{');
+        let repeats = !arguments.is_empty()
+            && piece.len() > arguments.len()
+            && piece.starts_with(arguments.as_str());
+        let restarts = self.progress.is_complete() && piece.trim_start().starts_with('{');
         if repeats || restarts {
-            held.clear();
-            self.depth = JsonDepth::default();
+            arguments.clear();
+            self.progress = JsonProgress::default();
         }
-        if held.len() + piece.len() > limits::ARGUMENTS_BYTES {
+        if arguments.len() + piece.len() > limits::ARGUMENTS_BYTES {
             return Err(InvalidResponse::TooLarge("call's arguments"));
         }
-        held.push_str(piece);
-        self.depth.take(piece);
+        arguments.push_str(piece);
+        self.progress.feed(piece);
         Ok(())
     }
 }
 
-/// Follows brackets and strings, so that it is known at once whether a piece
-/// ended a JSON object, without parsing everything again.
+/// Counts brackets and strings, to detect the end of a JSON object without parsing all of it
+/// again for each piece.
 #[derive(Debug, Default)]
-struct JsonDepth {
-    open: usize,
-    in_string: bool,
-    escaped: bool,
-    begun: bool,
+struct JsonProgress {
+    open_brackets: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    has_started: bool,
 }
 
-impl JsonDepth {
-    fn of(text: &str) -> JsonDepth {
-        let mut depth = JsonDepth::default();
-        depth.take(text);
-        depth
+impl JsonProgress {
+    fn from_text(text: &str) -> JsonProgress {
+        let mut progress = JsonProgress::default();
+        progress.feed(text);
+        progress
     }
 
-    fn take(&mut self, piece: &str) {
+    fn feed(&mut self, piece: &str) {
         for byte in piece.bytes() {
             match byte {
-                _ if self.escaped => self.escaped = false,
-                b'\\' if self.in_string => self.escaped = true,
-                b'"' => self.in_string = !self.in_string,
-                _ if self.in_string => {}
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.is_in_string => self.is_escaped = true,
+                b'"' => self.is_in_string = !self.is_in_string,
+                _ if self.is_in_string => {}
                 b'{' | b'[' => {
-                    self.open += 1;
-                    self.begun = true;
+                    self.open_brackets += 1;
+                    self.has_started = true;
                 }
-                b'}' | b']' => self.open = self.open.saturating_sub(1),
+                b'}' | b']' => self.open_brackets = self.open_brackets.saturating_sub(1),
                 _ => {}
             }
         }
     }
 
     fn is_complete(&self) -> bool {
-        self.begun && self.open == 0 && !self.in_string
+        self.has_started && self.open_brackets == 0 && !self.is_in_string
     }
 }
 
-/// The last resort where several calls came as one: each object among the
-/// arguments is a call of its own. Everything else stays as it is, but for
-/// one level of wrapping, which no endpoint takes back.
-fn split_glued(mut call: ToolCall) -> Vec<ToolCall> {
+/// Splits calls that an endpoint joined: each of several objects among the arguments becomes a
+/// call. Other arguments stay unchanged, except that a JSON string around an object is removed,
+/// since endpoints do not accept it back.
+fn split_joined_objects(mut call: ToolCall) -> Vec<ToolCall> {
     let Some(mut values) = json_values(&call.arguments) else {
         return vec![call];
     };
     if values.len() > 1 && values.iter().all(|value| value.starts_with('{')) {
-        // The same again is the same call.
+        // A repeated object is the same call.
         values.dedup();
-        let other = |arguments: &&str| ToolCall {
+        let new_call = |arguments: &&str| ToolCall {
             name: call.name.clone(),
             arguments: (*arguments).into(),
             ..ToolCall::default()
         };
-        let mut calls: Vec<ToolCall> = values.iter().map(other).collect();
+        let mut calls: Vec<ToolCall> = values.iter().map(new_call).collect();
         calls[0].id = call.id;
         calls[0].opaque = call.opaque;
         return calls;
     }
     if values == ["null"] {
         call.arguments.clear();
-    } else if let Some(inner) = unwrapped(&values) {
+    } else if let Some(inner) = unwrap_json_string(&values) {
         call.arguments = inner;
     }
     vec![call]
 }
 
-/// The texts of the JSON values that stand one after the other; `None` if
-/// anything else does, or there are more than any reply may have.
+/// The texts of consecutive JSON values; `None` if there is any other text, or there are more
+/// values than allowed calls.
 fn json_values(text: &str) -> Option<Vec<&str>> {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let (mut values, mut start) = (Vec::new(), 0);
@@ -252,8 +255,8 @@ fn json_values(text: &str) -> Option<Vec<&str>> {
     Some(values)
 }
 
-/// What a text that is the only value holds, if that is an object or nothing.
-fn unwrapped(values: &[&str]) -> Option<String> {
+/// The content of a single JSON string, if that is an object or empty.
+fn unwrap_json_string(values: &[&str]) -> Option<String> {
     let [value] = values else { return None };
     let inner: String = serde_json::from_str(value).ok()?;
     let is_object = match json_values(&inner)?.as_slice() {
@@ -264,8 +267,8 @@ fn unwrapped(values: &[&str]) -> Option<String> {
     is_object.then_some(inner)
 }
 
-/// A tool's name as every endpoint takes it back: letters, digits, `_` and `-`.
-/// What some models append after `<|` is not part of it.
+/// The tool's name in a form that every endpoint accepts back: letters, digits, `_` and `-`.
+/// Text from `<|` on, which some models append, is removed.
 fn sendable_name(name: &str) -> String {
     let name = name.split("<|").next().unwrap_or_default().trim();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -274,14 +277,14 @@ fn sendable_name(name: &str) -> String {
     if plain.is_empty() { "unnamed".into() } else { plain }
 }
 
-/// Gives calls without an id one of nine letters and digits, which every
-/// dialect takes, and tells calls with the same id apart.
-fn complete_ids(calls: &mut [ToolCall], first_number: usize) {
+/// Gives calls without an id, or with an id used before, one of nine letters and digits, which
+/// every endpoint accepts.
+fn assign_missing_ids(calls: &mut [ToolCall], first_id_number: usize) {
     for index in 0..calls.len() {
         let (before, rest) = calls.split_at_mut(index);
         let call = &mut rest[0];
         if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
-            let mut number = first_number + index;
+            let mut number = first_id_number + index;
             loop {
                 call.id = format!("call{number:05}");
                 if !before.iter().any(|other| other.id == call.id) {
@@ -303,7 +306,7 @@ mod tests {
         for deltas in deltas {
             let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
             for (position, delta) in deltas.iter().enumerate() {
-                calls.take(delta, position, deltas.len()).unwrap();
+                calls.add_delta(delta, position, deltas.len()).unwrap();
             }
         }
         let calls = calls.finish().unwrap().into_iter();
@@ -315,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_calls_find_their_place_in_every_dialect() {
+    fn assigns_pieces_to_calls_in_every_numbering() {
         let two = [call("a", "f", r#"{"x":1}"#), call("b", "g", "{}")];
         let table: &[(&str, &[&str])] = &[
             (
@@ -365,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_came_as_one_are_parted() {
+    fn joined_calls_are_split() {
         let one = |arguments: &str| {
             let arguments = serde_json::to_string(arguments).unwrap();
             let delta =
@@ -389,46 +392,46 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_ids_get_some_and_are_told_apart() {
-        let made = calls(&[
+    fn calls_without_ids_get_unique_ids() {
+        let assigned = calls(&[
             r#"[{"index":0,"function":{"name":"f","arguments":"{}"}}]"#,
             r#"[{"index":0,"function":{"name":"g","arguments":"{}"}}]"#,
         ]);
-        assert_eq!(made, [call("call00000", "f", "{}"), call("call00001", "g", "{}")]);
+        assert_eq!(assigned, [call("call00000", "f", "{}"), call("call00001", "g", "{}")]);
     }
 
     #[test]
-    fn made_up_ids_count_on_in_the_next_turn() {
+    fn generated_ids_continue_in_the_next_turn() {
         let mut calls = CallAssembler::numbered_from(4);
         let deltas = r#"[{"function":{"name":"f"}},{"function":{"name":"g"}}]"#;
         let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
         for (position, delta) in deltas.iter().enumerate() {
-            calls.take(delta, position, deltas.len()).unwrap();
+            calls.add_delta(delta, position, deltas.len()).unwrap();
         }
         let ids: Vec<String> = calls.finish().unwrap().into_iter().map(|call| call.id).collect();
         assert_eq!(ids, ["call00004", "call00005"]);
     }
 
     #[test]
-    fn more_calls_than_are_answered_are_refused() {
-        let glued = |number: usize| {
+    fn too_many_calls_are_refused() {
+        let split_count = |number: usize| {
             let mut calls = CallAssembler::default();
             let arguments = (0..number).map(|n| json!({ "x": n }).to_string());
             let delta =
                 json!({"function": {"name": "f", "arguments": arguments.collect::<String>()}});
             let delta = delta.to_string();
-            calls.take(&serde_json::from_str(&delta).unwrap(), 0, 1).unwrap();
+            calls.add_delta(&serde_json::from_str(&delta).unwrap(), 0, 1).unwrap();
             let one = json!({"index": 1, "id": "b", "function": {"name": "f"}}).to_string();
-            calls.take(&serde_json::from_str(&one).unwrap(), 0, 1).unwrap();
+            calls.add_delta(&serde_json::from_str(&one).unwrap(), 0, 1).unwrap();
             calls.finish().map(|calls| calls.len())
         };
         let most = limits::CALLS_ANSWERED;
-        assert_eq!(glued(most - 1).unwrap(), most);
-        assert!(matches!(glued(most), Err(InvalidResponse::TooMany("calls"))));
+        assert_eq!(split_count(most - 1).unwrap(), most);
+        assert!(matches!(split_count(most), Err(InvalidResponse::TooMany("calls"))));
     }
 
     #[test]
-    fn calls_with_the_same_id_stay_apart() {
+    fn calls_with_the_same_id_stay_separate() {
         let f = r#""id":"a","function":{"name":"f","arguments":"{}"}"#;
         let g = r#""id":"a","function":{"name":"g","arguments":"{}"}"#;
         let expected = [call("a", "f", "{}"), call("call00001", "g", "{}")];
@@ -438,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_made_fit_to_be_sent_back() {
+    fn names_are_made_sendable() {
         let table = [
             ("list_skills", "list_skills"),
             ("list_skills<|channel|>x", "list_skills"),

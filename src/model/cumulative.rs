@@ -1,70 +1,70 @@
-//! Text that is sent again and again.
+//! Filter for cumulative pieces of text.
 //!
-//! Some endpoints send with each piece everything so far: `The`, `The answer`,
-//! `The answer is`. Ordinary pieces look so by chance only (`1`, `10`), at the
-//! very beginning and not twice in a row, so the third piece decides.
+//! Some endpoints repeat the whole text so far in each piece: `The`, `The answer`,
+//! `The answer is`. Ordinary pieces look like that only by chance (`1`, `10`), at the very start
+//! and not twice in a row, so the third piece decides.
 
-/// Two pieces alone count as the same text sent again from this length on.
-const TELLING_BYTES: usize = 8;
+/// If the first piece has at least this length, two pieces suffice to count as cumulative.
+const CERTAIN_BYTES: usize = 8;
 
-/// Gives of each piece what is new.
+/// Passes on the new text of each piece.
 #[derive(Debug, Default)]
 pub(super) struct CumulativeFilter {
     state: CumulativeState,
-    /// The last piece, as long as the next one may begin with it.
+    /// The last piece, while the next one may start with it.
     last: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CumulativeState {
-    /// At most one piece has come.
+    /// At most one piece was received.
     #[default]
-    Beginning,
-    /// The second piece began with the first, of this length; it is held back.
-    Doubtful(usize),
-    /// Each piece begins with all before it.
-    Resent,
-    /// Each piece is new.
-    New,
+    Start,
+    /// The second piece started with the first, of this length; it is held back.
+    Undecided(usize),
+    /// Each piece starts with all text before it.
+    Cumulative,
+    /// Each piece is new text.
+    Incremental,
 }
 
 impl CumulativeFilter {
-    /// Takes a piece and gives what of it, and of what was held back, is new.
+    /// Reads a piece and passes on the new text in it and in what was held back.
     pub(super) fn feed(&mut self, piece: &str, on_new: &mut dyn FnMut(&str)) {
         if piece.is_empty() {
             return;
         }
-        let begins_alike = piece.starts_with(&self.last);
+        let is_continuation = piece.starts_with(&self.last);
         let is_longer = piece.len() > self.last.len();
         match self.state {
-            CumulativeState::New => return on_new(piece),
-            CumulativeState::Beginning if self.last.is_empty() => on_new(piece),
-            CumulativeState::Beginning
-                if begins_alike && is_longer && !is_repeated(piece, &self.last) =>
+            CumulativeState::Incremental => return on_new(piece),
+            CumulativeState::Start if self.last.is_empty() => on_new(piece),
+            CumulativeState::Start
+                if is_continuation && is_longer && !is_repeated(piece, &self.last) =>
             {
-                self.state = CumulativeState::Doubtful(self.last.len());
+                self.state = CumulativeState::Undecided(self.last.len());
             }
-            CumulativeState::Doubtful(told)
-                if begins_alike && (is_longer || self.last.len() >= TELLING_BYTES) =>
+            CumulativeState::Undecided(first_length)
+                if is_continuation && (is_longer || self.last.len() >= CERTAIN_BYTES) =>
             {
-                self.state = CumulativeState::Resent;
-                on_new(&piece[told..]);
+                self.state = CumulativeState::Cumulative;
+                on_new(&piece[first_length..]);
             }
-            CumulativeState::Resent if begins_alike => {
+            CumulativeState::Cumulative if is_continuation => {
                 if is_longer {
                     on_new(&piece[self.last.len()..]);
                 }
             }
-            CumulativeState::Resent => {
+            CumulativeState::Cumulative => {
                 on_new(piece);
                 self.last.push_str(piece);
                 return;
             }
-            CumulativeState::Beginning | CumulativeState::Doubtful(_) => {
-                if self.state != CumulativeState::Beginning {
+            CumulativeState::Start | CumulativeState::Undecided(_) => {
+                if self.state != CumulativeState::Start {
                     on_new(&self.last);
                 }
-                self.state = CumulativeState::New;
+                self.state = CumulativeState::Incremental;
                 self.last = String::new();
                 return on_new(piece);
             }
@@ -73,17 +73,17 @@ impl CumulativeFilter {
         self.last.push_str(piece);
     }
 
-    /// No more pieces come: gives what was held back.
+    /// Ends the text: passes on what was held back.
     pub(super) fn finish(&mut self, on_new: &mut dyn FnMut(&str)) {
-        if let CumulativeState::Doubtful(told) = self.state {
-            let is_resent = told >= TELLING_BYTES;
-            on_new(&self.last[if is_resent { told } else { 0 }..]);
-            self.state = CumulativeState::New;
+        if let CumulativeState::Undecided(first_length) = self.state {
+            let is_cumulative = first_length >= CERTAIN_BYTES;
+            on_new(&self.last[if is_cumulative { first_length } else { 0 }..]);
+            self.state = CumulativeState::Incremental;
         }
     }
 }
 
-/// Whether a text is another one several times over: `ha `, `ha ha ha `.
+/// Whether a text is another one repeated several times: `ha `, `ha ha ha `.
 fn is_repeated(text: &str, part: &str) -> bool {
     text.len().is_multiple_of(part.len())
         && text.as_bytes().chunks(part.len()).all(|piece| piece == part.as_bytes())
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_new_is_given() {
+    fn only_new_text_is_passed_on() {
         let table: &[(&[&str], &str)] = &[
             (&["The", " answer", " is"], "The answer is"),
             (&["The", "The answer", "The answer is"], "The answer is"),
@@ -114,11 +114,11 @@ mod tests {
             (&[], ""),
         ];
         for (pieces, expected) in table {
-            let (mut resent, mut all) = (CumulativeFilter::default(), String::new());
+            let (mut filter, mut all) = (CumulativeFilter::default(), String::new());
             for piece in *pieces {
-                resent.feed(piece, &mut |new| all.push_str(new));
+                filter.feed(piece, &mut |new| all.push_str(new));
             }
-            resent.finish(&mut |new| all.push_str(new));
+            filter.finish(&mut |new| all.push_str(new));
             assert_eq!(all, *expected, "{pieces:?}");
         }
     }

@@ -1,58 +1,57 @@
-//! What an endpoint has turned out not to take, and what it is sent instead.
+//! What an endpoint does not accept, and what is sent instead.
 //!
-//! There is no table of providers. When an endpoint refuses a request and
-//! names a field that was sent, the field is left out (or sent in its other
-//! form) once, and stays so for the rest of the process. The one field that is
-//! added on demand is the tool's name in its messages. The model, the messages
-//! and the tools are never touched.
+//! There is no table of providers. When an endpoint refuses a request and names a field that
+//! was sent, that field is omitted (or sent under its other name) for the rest of the process.
+//! The one field that is added on demand is the tool's name in tool messages. The model, the
+//! messages and the tools are never changed.
 
 use serde_json::{Map, Value};
 
 use crate::model::tool_name;
 
-/// How the content of a message that only calls tools is written.
+/// How the empty content of a message with tool calls is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum EmptyContent {
-    /// `null`, as the reference has it.
+    /// `null`, as in the OpenAI reference.
     #[default]
     Null,
-    /// `""`, for those who want a string.
+    /// `""`, for endpoints that require a string.
     Text,
 }
 
-/// What a request held that an endpoint may refuse.
+/// The parts of a sent request that an endpoint may refuse.
 #[derive(Debug)]
 pub(super) struct SentFeatures<'s> {
-    /// The names of all fields that may be left out.
-    pub optional: Vec<&'s str>,
-    /// The user's own among them.
-    pub extra: &'s Map<String, Value>,
-    /// Whether a message of calls alone was among those sent.
+    /// Names of all fields that may be omitted.
+    pub optional_fields: Vec<&'s str>,
+    /// The user's own fields (`LLM_EXTRA_BODY`), which are among them.
+    pub extra_fields: &'s Map<String, Value>,
+    /// Whether a message with tool calls and no text was sent.
     pub has_empty_content: bool,
-    /// Where the tools' messages stand among those sent.
-    pub tool_messages: Vec<usize>,
+    /// Positions of the tool messages among the messages sent.
+    pub tool_message_positions: Vec<usize>,
 }
 
-/// What is known of an endpoint.
+/// What is known about an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dialect {
-    without: Vec<String>,
+    omitted: Vec<String>,
     renamed: Vec<(String, &'static str)>,
     empty_content: EmptyContent,
-    has_toggled: bool,
-    names_tools: bool,
-    is_blind: bool,
+    has_changed_content: bool,
+    sends_tool_name: bool,
+    refuses_images: bool,
 }
 
-/// Two names for the same thing: reasoning models take only the other one.
-const SYNONYMS: [(&str, &str); 2] =
+/// Two names of one field, in both directions: some models accept only one of them.
+const ALTERNATIVE_NAMES: [(&str, &str); 2] =
     [("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")];
 
-/// Names so short or so common that they count only in quotes or as `param`.
-const PLAIN_NAME_BYTES: usize = 6;
+/// Shorter names are also common words: they count only in quotes or as `param`.
+const DISTINCTIVE_NAME_BYTES: usize = 6;
 
-/// How endpoints say that they do not know a field, or do not take it.
-const UNKNOWN: [&str; 16] = [
+/// Phrases for a field that is unknown or not supported.
+const UNKNOWN_FIELD: [&str; 16] = [
     "unsupported",
     "not supported",
     "not support",
@@ -71,7 +70,7 @@ const UNKNOWN: [&str; 16] = [
     " instead",
 ];
 
-/// How they say that they know a field, but not this value.
+/// Phrases for a known field with a wrong value.
 const WRONG_VALUE: [&str; 12] = [
     "above max",
     "below min",
@@ -87,32 +86,32 @@ const WRONG_VALUE: [&str; 12] = [
     "must contain",
 ];
 
-/// How they say that a content has the wrong form.
-const WRONG_FORM: [&str; 9] =
+/// Phrases for a `content` of the wrong type.
+const WRONG_CONTENT_TYPE: [&str; 9] =
     ["null", "nil", "none", "string", "type", "required", "empty", "missing", "expected"];
 
-/// How they say that its words are wrong, which no other form will change.
-const WRONG_WORDS: [&str; 4] = ["management", "policy", "filter", "safety"];
+/// Phrases for text that a content policy rejects: another type would not help.
+const CONTENT_POLICY: [&str; 4] = ["management", "policy", "filter", "safety"];
 
-fn has(text: &str, words: &[&str]) -> bool {
+fn contains_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
 }
 
 impl Dialect {
     /// Whether the field may be sent.
-    pub(super) fn takes(&self, name: &str) -> bool {
-        !self.without.iter().any(|other| other == name)
+    pub(super) fn accepts(&self, name: &str) -> bool {
+        !self.omitted.iter().any(|other| other == name)
     }
 
-    /// The name under which the field is sent; `None`: it is not.
-    pub(super) fn name_of<'n>(&self, name: &'n str) -> Option<&'n str> {
+    /// The name under which the field is sent, or `None` if it is omitted.
+    pub(super) fn sent_name<'n>(&self, name: &'n str) -> Option<&'n str> {
         let renamed = self.renamed.iter().find(|(from, _)| from == name);
-        self.takes(name).then(|| renamed.map_or(name, |(_, to)| *to))
+        self.accepts(name).then(|| renamed.map_or(name, |(_, to)| *to))
     }
 
-    /// Nothing is known but whether pictures are to be shown at all.
-    pub(super) fn new(shows_pictures: bool) -> Dialect {
-        Dialect { is_blind: !shows_pictures, ..Dialect::default() }
+    /// Creates the dialect of a new endpoint: everything is accepted, except perhaps images.
+    pub(super) fn new(accepts_images: bool) -> Dialect {
+        Dialect { refuses_images: !accepts_images, ..Dialect::default() }
     }
 
     /// How an empty content is written.
@@ -120,69 +119,72 @@ impl Dialect {
         self.empty_content
     }
 
-    /// Whether a tool's message carries the tool's name.
-    pub(super) fn names_tools(&self) -> bool {
-        self.names_tools
+    /// Whether tool messages carry the tool's name.
+    pub(super) fn sends_tool_name(&self) -> bool {
+        self.sends_tool_name
     }
 
-    /// Whether the endpoint has refused pictures, or must not be shown any.
-    pub(super) fn is_blind(&self) -> bool {
-        self.is_blind
+    /// Whether the endpoint has refused images, or none may be sent to it.
+    pub(super) fn refuses_images(&self) -> bool {
+        self.refuses_images
     }
 
-    /// From now on it has.
-    pub(super) fn turn_blind(&mut self) {
-        self.is_blind = true;
+    /// Records that the endpoint refuses images.
+    pub(super) fn set_refuses_images(&mut self) {
+        self.refuses_images = true;
     }
 
-    /// What to change after a refusal, and the change in words; `None` if the
-    /// refusal names nothing that can be changed.
-    pub(super) fn learn(
+    /// The dialect changed after a refusal, with the change in words; `None` if the refusal
+    /// names nothing that can be changed.
+    pub(super) fn learn_from_refusal(
         mut self,
         refusal: &[u8],
         sent: &SentFeatures<'_>,
     ) -> Option<(Dialect, String)> {
         let text = String::from_utf8_lossy(refusal).to_lowercase();
-        if !self.names_tools && tool_name::is_wanted(&text, &sent.tool_messages) {
-            self.names_tools = true;
-            return Some((self, "the tool's name is sent with its results".into()));
+        if !self.sends_tool_name && tool_name::is_requested(&text, &sent.tool_message_positions) {
+            self.sends_tool_name = true;
+            return Some((self, "tool messages now carry the tool's name".into()));
         }
-        let params = params(refusal);
-        let mention = |name: &str| mention(&text, &params, name);
-        // What is the user's goes only where the endpoint does not take it: a
-        // wrong value is the user's to mend.
-        let is_unknown = has(&text, &UNKNOWN) || (!params.is_empty() && !has(&text, &WRONG_VALUE));
-        let is_due = |name: &&&str| is_unknown || !sent.extra.contains_key(**name);
-        // What is named first is what is complained of; lists of allowed names come later.
+        let params = named_params(refusal);
+        let mention = |name: &str| mention_position(&text, &params, name);
+        // A field of the user is omitted only if it is unknown: a wrong value is for the user
+        // to correct.
+        let is_unknown = contains_any(&text, &UNKNOWN_FIELD)
+            || (!params.is_empty() && !contains_any(&text, &WRONG_VALUE));
+        let may_change = |name: &&&str| is_unknown || !sent.extra_fields.contains_key(**name);
+        // The field that is named first is the cause; lists of allowed names follow it.
         let field = sent
-            .optional
+            .optional_fields
             .iter()
-            .filter(is_due)
+            .filter(may_change)
             .filter_map(|name| {
-                let written = self.name_of(name)?;
+                let written = self.sent_name(name)?;
                 Some((mention(written)?, *name))
             })
             .min();
-        let is_form = has(&text, &WRONG_FORM) && !has(&text, &WRONG_WORDS);
-        let content =
-            mention("content").filter(|_| is_form && sent.has_empty_content && !self.has_toggled);
+        let is_wrong_type =
+            contains_any(&text, &WRONG_CONTENT_TYPE) && !contains_any(&text, &CONTENT_POLICY);
+        let content = mention("content")
+            .filter(|_| is_wrong_type && sent.has_empty_content && !self.has_changed_content);
         match (field, content) {
             (Some((at, name)), content) if content.is_none_or(|other| at <= other) => {
-                let change = self.leave_out(name, sent);
+                let change = self.omit(name, sent);
                 Some((self, change))
             }
             (_, Some(_)) => {
-                self.has_toggled = true;
+                self.has_changed_content = true;
                 self.empty_content = EmptyContent::Text;
-                Some((self, "an empty `content` is sent as text".into()))
+                Some((self, "an empty `content` is sent as a string".into()))
             }
             _ => None,
         }
     }
 
-    fn leave_out(&mut self, name: &str, sent: &SentFeatures<'_>) -> String {
-        let mut synonyms = SYNONYMS.iter();
-        let synonym = synonyms.find(|(from, to)| *from == name && !sent.extra.contains_key(*to));
+    fn omit(&mut self, name: &str, sent: &SentFeatures<'_>) -> String {
+        let mut synonyms = ALTERNATIVE_NAMES.iter();
+        let synonym =
+            synonyms.find(|(from, to)| *from == name && !sent.extra_fields.contains_key(*to));
         let is_renamed = self.renamed.iter().any(|(from, _)| from == name);
         match synonym {
             Some((_, other)) if !is_renamed => {
@@ -190,16 +192,16 @@ impl Dialect {
                 format!("`{name}` is sent as `{other}`")
             }
             _ => {
-                self.without.push(name.into());
+                self.omitted.push(name.into());
                 format!("`{name}` is left out")
             }
         }
     }
 }
 
-/// The fields that a refusal names where errors have a place for that:
-/// `error.param`, and `loc` of `FastAPI`'s `detail`.
-fn params(refusal: &[u8]) -> Vec<String> {
+/// Field names in an error's own place for them: `error.param`, and `loc` in the `detail` of
+/// `FastAPI`.
+fn named_params(refusal: &[u8]) -> Vec<String> {
     let Ok(value) = serde_json::from_slice::<Value>(refusal) else {
         return Vec::new();
     };
@@ -218,9 +220,9 @@ fn params(refusal: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// Where the text names the field; 0 where an error says so in its own place.
-/// An error that has such a place means nothing else.
-fn mention(text: &str, params: &[String], name: &str) -> Option<usize> {
+/// Position in the text where the field is named. With `params`, only those count, at position
+/// 0.
+fn mention_position(text: &str, params: &[String], name: &str) -> Option<usize> {
     if !params.is_empty() {
         return params.iter().any(|param| param == name).then_some(0);
     }
@@ -229,17 +231,17 @@ fn mention(text: &str, params: &[String], name: &str) -> Option<usize> {
     text.match_indices(name).map(|(at, _)| at).find(|&at| {
         let before = text[..at].chars().next_back();
         let after = text[at + name.len()..].chars().next();
-        let is_alone = !before.is_some_and(is_word) && !after.is_some_and(is_word);
+        let is_whole_word = !before.is_some_and(is_word) && !after.is_some_and(is_word);
         let is_quoted = before.is_some_and(is_quote) && after.is_some_and(is_quote);
         let label = text[..at].trim_end_matches([':', ' ']);
         let is_labelled = LABELS.iter().any(|word| label.ends_with(word));
         let is_name =
-            is_quoted || is_labelled || name.len() >= PLAIN_NAME_BYTES || name.contains('_');
-        is_alone && is_name
+            is_quoted || is_labelled || name.len() >= DISTINCTIVE_NAME_BYTES || name.contains('_');
+        is_whole_word && is_name
     })
 }
 
-/// What stands before a field's name in a refusal of it.
+/// Words before a field's name in a refusal.
 const LABELS: [&str; 6] = ["parameter", "field", "argument", "property", "supplied", "key"];
 
 #[cfg(test)]
@@ -247,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_found_where_a_refusal_names_it() {
+    fn finds_the_field_that_a_refusal_names() {
         let table = [
             (r#"{"error":{"message":"no","param":"seed"}}"#, "seed", true),
             (r#"{"detail":[{"loc":["body","seed"],"msg":"extra"}]}"#, "seed", true),
@@ -260,7 +262,7 @@ mod tests {
         ];
         for (body, name, found) in table {
             let text = body.to_lowercase();
-            let mentioned = mention(&text, &params(body.as_bytes()), name);
+            let mentioned = mention_position(&text, &named_params(body.as_bytes()), name);
             assert_eq!(mentioned.is_some(), found, "{body}");
         }
     }

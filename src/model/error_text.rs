@@ -1,5 +1,5 @@
-//! A server's own words about what went wrong, wherever they stand: errors come
-//! as JSON in a dozen forms, as pages, as plain text.
+//! Extraction of the message from an error reply: errors are JSON in a dozen forms, HTML pages
+//! or plain text.
 
 use std::borrow::Cow;
 
@@ -9,9 +9,8 @@ use crate::limits;
 use crate::secret::{CutEdges, Secrets};
 use crate::text::one_line;
 
-/// The server's own words, in one line: the message wherever it stands in the
-/// JSON, else the beginning of the body.
-pub(super) fn words(body: &[u8], secrets: &Secrets) -> String {
+/// The server's message in one line: from its place in the JSON, else the start of the body.
+pub(super) fn server_message(body: &[u8], secrets: &Secrets) -> String {
     let text = String::from_utf8_lossy(body);
     let text = Cow::from(text.trim_start_matches('\u{feff}'));
     let found = serde_json::from_str::<Value>(&text)
@@ -20,21 +19,21 @@ pub(super) fn words(body: &[u8], secrets: &Secrets) -> String {
     let looks_like_page = text.trim_start().starts_with('<');
     let text = match found {
         Some(message) => message,
-        None if looks_like_page => page_words(&text),
+        None if looks_like_page => page_message(&text),
         None => text.into_owned(),
     };
-    // The body may have broken off anywhere.
-    let text = secrets.mask_cut(text.trim_end(), CutEdges::BEHIND);
+    // The body may be cut anywhere.
+    let text = secrets.mask_cut(text.trim_end(), CutEdges::AFTER);
     one_line(&text, limits::QUOTED_BYTES)
 }
 
-/// Whether a server's words stand in the value.
-pub(super) fn has_words(value: &Value) -> bool {
+/// Whether the value contains a message.
+pub(super) fn has_message(value: &Value) -> bool {
     find_message(value, 0, &Secrets::default()).is_some()
 }
 
 fn find_message(value: &Value, depth: usize, secrets: &Secrets) -> Option<String> {
-    // Deeper than any known form; also what stops the recursion.
+    // Deeper than any known form; this also limits the recursion.
     if depth > 4 {
         return None;
     }
@@ -46,7 +45,7 @@ fn find_message(value: &Value, depth: usize, secrets: &Secrets) -> Option<String
                 .iter()
                 .filter_map(|key| fields.get(*key))
                 .find_map(|inner| find_message(inner, depth + 1, secrets))
-                .map(|message| match raw_words(fields, secrets) {
+                .map(|message| match provider_message(fields, secrets) {
                     Some(raw) if !message.contains(&raw) => format!("{message}: {raw}"),
                     _ => message,
                 })
@@ -62,18 +61,18 @@ fn find_message(value: &Value, depth: usize, secrets: &Secrets) -> Option<String
     }
 }
 
-/// What the provider behind a gateway said (`error.metadata.raw`).
-fn raw_words(fields: &serde_json::Map<String, Value>, secrets: &Secrets) -> Option<String> {
+/// The message of the provider behind a gateway (`error.metadata.raw`).
+fn provider_message(fields: &serde_json::Map<String, Value>, secrets: &Secrets) -> Option<String> {
     let raw = fields.get("metadata")?.get("raw")?.as_str()?;
-    Some(words(raw.as_bytes(), secrets)).filter(|words| !words.is_empty())
+    Some(server_message(raw.as_bytes(), secrets)).filter(|words| !words.is_empty())
 }
 
 /// The title of an HTML page, or the text of another document with tags.
-fn page_words(page: &str) -> String {
-    let beginning = page[..page.floor_char_boundary(limits::QUOTED_BYTES)].to_ascii_lowercase();
+fn page_message(page: &str) -> String {
+    let start = page[..page.floor_char_boundary(limits::QUOTED_BYTES)].to_ascii_lowercase();
     let is_html = ["<!doctype html", "<html", "<head", "<title", "<body"]
         .iter()
-        .any(|tag| beginning.contains(tag));
+        .any(|tag| start.contains(tag));
     if let Some(title) = page_title(page) {
         return title;
     }
@@ -82,7 +81,7 @@ fn page_words(page: &str) -> String {
     }
     let mut text = String::new();
     for part in page.split('<') {
-        // Behind the first `<`, a part begins with its tag.
+        // Each part after the first `<` starts with its tag.
         text.push_str(part.split_once('>').map_or("", |(_, text)| text));
         text.push(' ');
     }
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_words_are_found_in_every_form() {
+    fn finds_the_message_in_every_form() {
         let table = [
             (r#"{"error":{"message":"m","code":"c"}}"#, "m (c)"),
             (r#"[{"error":{"message":"m"}}]"#, "m"),
@@ -125,7 +124,7 @@ mod tests {
             ("", ""),
         ];
         for (body, expected) in table {
-            let words = words(body.as_bytes(), &Secrets::default());
+            let words = server_message(body.as_bytes(), &Secrets::default());
             assert_eq!(words, expected, "{body}");
         }
     }

@@ -1,13 +1,12 @@
-//! What finish reasons mean: there are dozens, and only three are standard.
+//! Classification of finish reasons: there are dozens, and only three are standard.
 
 use crate::model::FinishReason;
 
-/// What a finish reason means. Unknown ones are taken for an end, but for those
-/// that say otherwise.
-pub(super) fn judge(reason: &str) -> FinishReason {
+/// Classifies a finish reason. Unknown ones count as a normal end.
+pub(super) fn classify_finish_reason(reason: &str) -> FinishReason {
     let reason = reason.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| reason.contains(word));
-    if has(&[
+    let contains_any = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+    if contains_any(&[
         "error",
         "abort",
         "cancel",
@@ -18,9 +17,15 @@ pub(super) fn judge(reason: &str) -> FinishReason {
         "incomplete",
     ]) {
         FinishReason::Cut
-    } else if has(&["length", "max_tokens", "max_output", "token_limit", "window_exceeded"]) {
+    } else if contains_any(&[
+        "length",
+        "max_tokens",
+        "max_output",
+        "token_limit",
+        "window_exceeded",
+    ]) {
         FinishReason::Length
-    } else if has(&[
+    } else if contains_any(&[
         "filter",
         "safety",
         "sensitive",
@@ -40,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_judged_by_what_they_say() {
+    fn reasons_are_classified_by_their_words() {
         let table = [
             ("stop", FinishReason::Complete),
             ("tool_calls", FinishReason::Complete),
@@ -61,7 +66,7 @@ mod tests {
             ("engine_overloaded", FinishReason::Cut),
         ];
         for (reason, finish) in table {
-            assert_eq!(judge(reason), finish, "{reason}");
+            assert_eq!(classify_finish_reason(reason), finish, "{reason}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Why a reply is no reply.
+//! Replies that are not chat completions: the reasons, and the errors made of them.
 
 use serde_json::Value;
 
@@ -6,25 +6,25 @@ use crate::error::Error;
 use crate::model::request_failure::states_error;
 use crate::model::wire::LooseValue;
 
-/// Why a reply is no reply.
+/// The reason why a reply is invalid.
 #[derive(Debug)]
 pub enum InvalidResponse {
-    /// An error object stands where the reply should be.
-    Refused(Value),
-    /// It is larger than the named bound.
+    /// An error object instead of a reply.
+    ErrorObject(Value),
+    /// The named part is larger than its limit.
     TooLarge(&'static str),
-    /// There are more of the named things than the bound allows.
+    /// There are more of the named things than the limit.
     TooMany(&'static str),
-    /// It is JSON, and neither a reply nor an error.
+    /// JSON that is neither a reply nor an error.
     NoChoices,
     /// It ends in the middle of a JSON value.
     Unfinished,
-    /// It is not what chat completions look like: the reason, in words.
+    /// It does not have the form of a chat completion, for this reason.
     Malformed(String),
 }
 
-/// What every reply has.
-pub(super) const EXPECTED: &str = "expected `choices` with a message";
+/// The requirement that a reply without choices misses.
+pub(super) const EXPECTED_CHOICES: &str = "expected `choices` with a message";
 
 impl From<super::sse::EventTooLarge> for InvalidResponse {
     fn from(_: super::sse::EventTooLarge) -> InvalidResponse {
@@ -33,31 +33,37 @@ impl From<super::sse::EventTooLarge> for InvalidResponse {
 }
 
 impl From<InvalidResponse> for Error {
-    fn from(fault: InvalidResponse) -> Error {
+    fn from(invalid: InvalidResponse) -> Error {
         let kind = crate::error::ErrorKind::Protocol;
-        match fault {
-            InvalidResponse::Refused(value) => Error::new(kind, value.to_string()),
-            InvalidResponse::TooLarge(what) => {
-                Error::new(kind, format!("the reply's {what} is too large"))
+        match invalid {
+            InvalidResponse::ErrorObject(value) => Error::new(kind, value.to_string()),
+            InvalidResponse::TooLarge(part) => {
+                Error::new(kind, format!("the reply's {part} is too large"))
             }
-            InvalidResponse::TooMany(what) => {
-                Error::new(kind, format!("the reply has too many {what}"))
+            InvalidResponse::TooMany(part) => {
+                Error::new(kind, format!("the reply has too many {part}"))
             }
-            InvalidResponse::NoChoices => Error::new(kind, EXPECTED),
-            InvalidResponse::Unfinished => Error::new(kind, "it ends in the middle"),
+            InvalidResponse::NoChoices => Error::new(kind, EXPECTED_CHOICES),
+            InvalidResponse::Unfinished => {
+                Error::new(kind, "it ends in the middle of a JSON value")
+            }
             InvalidResponse::Malformed(reason) => Error::new(kind, reason),
         }
     }
 }
 
-/// An error that stands in the place of a reply, as the body of a refusal has it.
-pub(super) fn refused<const N: usize>(fields: [(&str, LooseValue<'_>); N]) -> InvalidResponse {
+/// An error object made of these fields, as in the body of a refusal.
+pub(super) fn error_object<const N: usize>(fields: [(&str, LooseValue<'_>); N]) -> InvalidResponse {
     // `json!` would copy the values, and they may be megabytes.
     let fields = fields.map(|(name, value)| (name.to_owned(), value.into_value()));
-    InvalidResponse::Refused(Value::Object(fields.into_iter().collect()))
+    InvalidResponse::ErrorObject(Value::Object(fields.into_iter().collect()))
 }
 
-/// JSON that is no reply: an error in some form, if it has words or a status.
-pub(super) fn not_a_reply(value: Value) -> InvalidResponse {
-    if states_error(&value) { InvalidResponse::Refused(value) } else { InvalidResponse::NoChoices }
+/// Classifies JSON that is not a reply: it is an error object if it has a message or a status.
+pub(super) fn classify_non_reply(value: Value) -> InvalidResponse {
+    if states_error(&value) {
+        InvalidResponse::ErrorObject(value)
+    } else {
+        InvalidResponse::NoChoices
+    }
 }

@@ -1,32 +1,31 @@
-//! JSON that is almost right, made right.
+//! Repair of slightly invalid JSON.
 //!
-//! A cut character, half of a surrogate pair or a raw line break inside a
-//! string makes a strict parser refuse a whole event, and with it a piece of
-//! the answer. Servers that decode tokens one by one send all three.
+//! A cut character, half of a surrogate pair or a raw line break inside a string makes a strict
+//! parser refuse a whole event, and a piece of the answer would be lost. Servers that decode
+//! tokens one by one send all three.
 
-/// The same JSON with what is no UTF-8 and every lone surrogate replaced by
-/// U+FFFD, and raw line breaks and tabs inside strings escaped. Used only on
-/// what the parser has refused.
-pub(super) fn mend(data: &[u8]) -> Vec<u8> {
+/// Returns the JSON with invalid UTF-8 and lone surrogates replaced by U+FFFD, and with raw
+/// line breaks and tabs inside strings escaped. Used only on JSON that the parser has refused.
+pub(super) fn repair_json(data: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(data);
     let bytes = text.as_bytes();
-    let mut mended = Vec::with_capacity(bytes.len());
+    let mut repaired = Vec::with_capacity(bytes.len());
     let mut in_string = false;
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
         let used = match rest {
-            [b'\\', b'u', ..] if in_string => match surrogate(rest) {
-                Surrogate::None => copy(&mut mended, rest, 2),
-                Surrogate::Pair => copy(&mut mended, rest, 12),
+            [b'\\', b'u', ..] if in_string => match classify_escape(rest) {
+                Surrogate::None => copy(&mut repaired, rest, 2),
+                Surrogate::Pair => copy(&mut repaired, rest, 12),
                 Surrogate::Lone => {
-                    mended.extend(b"\\ufffd");
+                    repaired.extend(b"\\ufffd");
                     6
                 }
             },
-            [b'\\', _, ..] if in_string => copy(&mut mended, rest, 2),
+            [b'\\', _, ..] if in_string => copy(&mut repaired, rest, 2),
             [byte @ 0..=0x1f, ..] if in_string => {
-                mended.extend(match byte {
+                repaired.extend(match byte {
                     b'\t' => b"\\t".as_slice(),
                     b'\n' => b"\\n",
                     b'\r' => b"\\r",
@@ -36,13 +35,13 @@ pub(super) fn mend(data: &[u8]) -> Vec<u8> {
             }
             [byte, ..] => {
                 in_string ^= *byte == b'"';
-                copy(&mut mended, rest, 1)
+                copy(&mut repaired, rest, 1)
             }
             [] => break,
         };
         at += used;
     }
-    mended
+    repaired
 }
 
 fn copy(to: &mut Vec<u8>, from: &[u8], count: usize) -> usize {
@@ -56,8 +55,8 @@ enum Surrogate {
     Lone,
 }
 
-/// What the escape at the beginning is.
-fn surrogate(bytes: &[u8]) -> Surrogate {
+/// Classifies the `\u` escape at the start.
+fn classify_escape(bytes: &[u8]) -> Surrogate {
     let unit = |bytes: &[u8]| {
         let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
         u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_strict_parsers_refuse_is_replaced_and_nothing_else() {
+    fn only_invalid_json_is_replaced() {
         let table: &[(&[u8], &str)] = &[
             (b"{\"a\":\"\xe2\x82\"}", "{\"a\":\"\u{fffd}\"}"),
             (br#"{"a":"\ud83d"}"#, r#"{"a":"\ufffd"}"#),
@@ -90,8 +89,8 @@ mod tests {
             (b"", ""),
         ];
         for (data, expected) in table {
-            let mended = String::from_utf8(mend(data)).unwrap();
-            assert_eq!(mended, *expected);
+            let repaired = String::from_utf8(repair_json(data)).unwrap();
+            assert_eq!(repaired, *expected);
         }
     }
 }

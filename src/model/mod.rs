@@ -1,8 +1,7 @@
-//! Models: who is asked what to do next.
+//! Language models: the [`Model`] trait, requests and replies.
 //!
-//! [`Model`] is the seam between the loop and the world. [`http::HttpModel`]
-//! asks an endpoint, [`scripted::ScriptedModel`] plays prepared replies for
-//! `demo` and for tests. Nothing here knows what tools do.
+//! [`http::HttpModel`] sends requests to an endpoint; [`scripted::ScriptedModel`] plays
+//! prepared replies for `demo` and for tests. Nothing here knows what tools do.
 
 use crate::error::{Error, Result};
 use crate::event::EventSink;
@@ -17,9 +16,9 @@ mod dialect;
 mod error_text;
 mod finish;
 pub(crate) mod http;
+mod images;
 mod invalid_response;
 mod json_repair;
-mod pictures;
 mod reasoning_details;
 mod reply;
 mod request_failure;
@@ -31,17 +30,17 @@ mod think_filter;
 mod tool_name;
 mod wire;
 
-pub(crate) use body::is_thought;
+pub(crate) use body::is_reasoning_field;
 
 pub use {
     invalid_response::InvalidResponse,
     reply::ReplyAssembler,
     sse::{EventTooLarge, SseSplitter},
-    text_calls::is_call,
+    text_calls::is_unparsed_call,
     think_filter::{ThinkFilter, ThinkPiece},
 };
 
-/// What is asked.
+/// A request to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'r> {
     /// The conversation so far.
@@ -53,37 +52,37 @@ pub struct ModelRequest<'r> {
 /// How a reply ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FinishReason {
-    /// As it should.
+    /// Normally.
     Complete,
-    /// At the token limit: what the model wanted to say is not all there.
+    /// At the token limit: the end of the answer is missing.
     Length,
-    /// The connection ended in the middle of the text.
+    /// Cut off: nothing says that the reply is complete.
     Cut,
-    /// The endpoint's content filter stepped in.
+    /// Withheld by the endpoint's content filter.
     Filtered,
-    /// The text is a tool call that the server did not recognize as one.
+    /// With a tool call in the text, which the server should have parsed.
     UnparsedCall,
 }
 
-/// What came back.
+/// A model's reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelReply {
-    /// What the model said. Calls are there only if the reply is complete.
+    /// The message. It has tool calls only if the reply is complete.
     pub message: AssistantMessage,
-    /// How it ended.
+    /// How the reply ended.
     pub finish: FinishReason,
-    /// Why it is not whole, where more is known than `finish` says.
+    /// Why the reply is incomplete, where more is known than `finish` says.
     pub cause: Option<Error>,
-    /// Tokens, where the endpoint tells.
+    /// Token counts, where the endpoint reports them.
     pub usage: Option<Usage>,
 }
 
-/// Somebody who answers conversations.
+/// A language model that answers conversations.
 pub trait Model {
-    /// The model's name, as the user chose it.
+    /// The model's name, as the user configured it.
     fn name(&self) -> &str;
 
-    /// Answers the conversation. Pieces of text are told to `sink` as they
-    /// arrive; once one was told, the reply is never asked for again.
+    /// Answers the conversation. Passes pieces of text to `sink` as they arrive; once one was
+    /// passed, the request is not sent again.
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply>;
 }

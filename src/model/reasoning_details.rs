@@ -1,5 +1,4 @@
-//! Signed thoughts (`reasoning_details`), which the endpoint wants to see again
-//! as they are.
+//! Signed reasoning (`reasoning_details`), which the endpoint expects back unchanged.
 
 use serde_json::Value;
 
@@ -8,7 +7,7 @@ use crate::limits;
 use crate::model::invalid_response::InvalidResponse;
 use crate::model::wire::LooseValue;
 
-/// All pieces of them, within bounds.
+/// All pieces received, with limits on bytes and values.
 #[derive(Debug, Default)]
 pub(super) struct ReasoningDetails {
     pub list: Vec<Value>,
@@ -17,12 +16,12 @@ pub(super) struct ReasoningDetails {
 }
 
 impl ReasoningDetails {
-    /// Takes the pieces that an event brought.
-    pub(super) fn take(&mut self, details: &LooseValue<'_>) -> Result<(), InvalidResponse> {
+    /// Adds the pieces of an event.
+    pub(super) fn add(&mut self, details: &LooseValue<'_>) -> Result<(), InvalidResponse> {
         if let LooseValue::Other(Value::Array(details)) = details {
             let size = |value: &Value| value.to_string().len();
             self.bytes += details.iter().map(size).sum::<usize>();
-            self.values += details.iter().map(bounded::count).sum::<usize>();
+            self.values += details.iter().map(bounded::count_values).sum::<usize>();
             if self.bytes > limits::MESSAGE_BYTES {
                 return Err(InvalidResponse::TooLarge("reasoning"));
             }

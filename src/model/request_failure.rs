@@ -1,5 +1,5 @@
-//! What a refusal means: the server's words, the kind of error, and whether
-//! the request is worth sending again.
+//! Classification of refusals: the server's message, the kind of error, and whether the request
+//! is worth sending again.
 
 use std::time::Duration;
 
@@ -7,54 +7,54 @@ use serde_json::Value;
 
 use crate::error::{Error, ErrorKind};
 use crate::limits;
-use crate::model::error_text::{has_words, words};
+use crate::model::error_text::{has_message, server_message};
 use crate::secret::Secrets;
 use crate::text::one_line;
 
-/// A request that brought no reply.
+/// A request that failed.
 #[derive(Debug)]
 pub struct RequestFailure {
-    /// What to tell the user if this was the last try.
+    /// The error for the user, if this was the last try.
     pub error: Error,
-    /// Whether another try may help.
-    pub retryable: bool,
-    /// How long the server wants to be left alone.
+    /// Whether another try may succeed.
+    pub is_retryable: bool,
+    /// The delay that the server requests before the next try.
     pub retry_after: Option<Duration>,
-    /// What the endpoint answered, where it answered at all.
+    /// The response, if there was one.
     pub answer: Option<ErrorResponse>,
 }
 
-/// A refusal as it came.
+/// A refusal as received.
 #[derive(Debug)]
 pub struct ErrorResponse {
-    /// The HTTP status, or the one that an error inside of a reply names.
+    /// The HTTP status, or the status in an error object.
     pub status: u16,
-    /// The body, as far as it was read.
+    /// The part of the body that was read.
     pub body: Vec<u8>,
 }
 
 impl RequestFailure {
-    /// A failure that another try will not change.
-    pub fn lasting(error: Error) -> RequestFailure {
-        RequestFailure { error, retryable: false, retry_after: None, answer: None }
+    /// Creates a failure that is not retried.
+    pub fn permanent(error: Error) -> RequestFailure {
+        RequestFailure { error, is_retryable: false, retry_after: None, answer: None }
     }
 
-    /// A failure that may be over soon.
-    pub fn passing(error: Error) -> RequestFailure {
-        RequestFailure { retryable: true, ..RequestFailure::lasting(error) }
+    /// Creates a failure that is retried.
+    pub fn transient(error: Error) -> RequestFailure {
+        RequestFailure { is_retryable: true, ..RequestFailure::permanent(error) }
     }
 
-    /// Whether the request had too many bytes, and not too many tokens.
+    /// Whether the request had too many bytes, rather than too many tokens.
     pub fn is_too_large(&self) -> bool {
         let answer = self.answer.as_ref();
         answer.is_some_and(|answer| {
             let words = String::from_utf8_lossy(&answer.body).to_lowercase();
-            answer.status == 413 && !self.retryable && !is_context_overflow(&words)
+            answer.status == 413 && !self.is_retryable && !is_context_overflow(&words)
         })
     }
 
-    /// Whether these words stand in what the endpoint answered.
-    pub fn says(&self, words: &str) -> bool {
+    /// Whether the response contains these words.
+    pub fn body_contains(&self, words: &str) -> bool {
         let answer = self.answer.as_ref();
         answer.is_some_and(|answer| {
             let text = String::from_utf8_lossy(&answer.body);
@@ -63,38 +63,38 @@ impl RequestFailure {
     }
 }
 
-/// The parts of a refusal that its meaning follows from.
+/// The parts of a refusal that decide its meaning.
 #[derive(Debug)]
 pub(super) struct ErrorFields<'r> {
-    /// The HTTP status; 200 where an error stood in the place of the reply.
+    /// The HTTP status; 200 for an error object instead of a reply.
     pub status: u16,
-    /// The address that was asked.
+    /// The address of the request.
     pub url: &'r str,
-    /// The body, as far as it was read.
+    /// The part of the body that was read.
     pub body: &'r [u8],
-    /// `Location`, of a redirect.
+    /// The `Location` of a redirect.
     pub location: Option<&'r str>,
     /// The server's id of the request, for its support.
     pub request_id: Option<&'r str>,
-    /// How long the server wants to be left alone.
+    /// The delay that the server requests before the next try.
     pub retry_after: Option<Duration>,
-    /// What is masked in its words before they are cut.
+    /// The secrets to mask in the message before it is cut.
     pub secrets: &'r Secrets,
 }
 
-/// Makes the error of a refusal.
-pub(super) fn interpret(refusal: &ErrorFields<'_>) -> RequestFailure {
-    let words = words(refusal.body, refusal.secrets);
+/// Converts a refusal to a failure.
+pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
+    let text = server_message(refusal.body, refusal.secrets);
     let effective = ErrorFields { status: effective_status(refusal), ..*refusal };
-    let (kind, retryable, hint) = judge(&effective, &words.to_lowercase());
+    let (kind, is_retryable, hint) = classify(&effective, &text.to_lowercase());
     let status = match refusal.status {
         200 => "the endpoint reports an error".to_string(),
         status => format!("status {status}{}", reason_phrase(status)),
     };
     let mut message = format!("failed to get an answer from {}: {status}", refusal.url);
-    if !words.is_empty() {
+    if !text.is_empty() {
         message.push_str(": ");
-        message.push_str(&words);
+        message.push_str(&text);
     }
     if let Some(id) = refusal.request_id {
         let id = refusal.secrets.mask(id);
@@ -106,14 +106,13 @@ pub(super) fn interpret(refusal: &ErrorFields<'_>) -> RequestFailure {
     }
     RequestFailure {
         error,
-        retryable,
+        is_retryable,
         retry_after: refusal.retry_after,
         answer: Some(ErrorResponse { status: effective.status, body: refusal.body.to_vec() }),
     }
 }
 
-/// The status that counts: an error inside of a reply often names its own, or
-/// says the same in a word.
+/// The effective status: an error object often states its own, as a number or a word.
 fn effective_status(refusal: &ErrorFields<'_>) -> u16 {
     if refusal.status != 200 {
         return refusal.status;
@@ -122,9 +121,9 @@ fn effective_status(refusal: &ErrorFields<'_>) -> u16 {
     stated_status(&value).unwrap_or(200)
 }
 
-/// Whether a value in the place of a reply says what is wrong.
+/// Whether a JSON value is an error: it has a message or a status.
 pub(super) fn states_error(value: &Value) -> bool {
-    has_words(value) || stated_status(value).is_some()
+    has_message(value) || stated_status(value).is_some()
 }
 
 fn stated_status(value: &Value) -> Option<u16> {
@@ -145,7 +144,7 @@ fn stated_status(value: &Value) -> Option<u16> {
     number.filter(is_error).or_else(word)
 }
 
-/// What errors inside of a reply are called, and the status they stand for.
+/// Words in error objects, and the status they mean.
 const STATUS_WORDS: [(&str, u16); 11] = [
     ("rate_limit", 429),
     ("resource_exhausted", 429),
@@ -160,25 +159,28 @@ const STATUS_WORDS: [(&str, u16); 11] = [
     ("permission", 403),
 ];
 
-/// Kind, whether another try may help, and the remedy. `words` in lower case.
-fn judge(refusal: &ErrorFields<'_>, words: &str) -> (ErrorKind, bool, Option<String>) {
+pub(super) const KEY_HINT: &str =
+    "check LLM_API_KEY, and that LLM_API_BASE_URL is the endpoint it is for";
+
+/// Returns the kind, whether it is retried, and the hint. `words` is the message in lower case.
+fn classify(refusal: &ErrorFields<'_>, words: &str) -> (ErrorKind, bool, Option<String>) {
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
     let lasting = |hint: &str| (ErrorKind::Endpoint, false, Some(hint.to_string()));
-    // Cerebras refuses a conversation that is too long without a word.
-    let is_wordless = refusal.status == 400 && refusal.body.is_empty();
-    // A web server has limits of its own, and a page of its own.
+    // Cerebras refuses a conversation that is too long with an empty body.
+    let is_without_body = refusal.status == 400 && refusal.body.is_empty();
+    // A web server in front of the endpoint has its own limits, and answers with a page.
     let is_page = words.starts_with("an html page");
     if refusal.status == 413 && is_page {
         return lasting(
-            "the request is larger than the server in front of the endpoint lets through",
+            "the request is larger than the web server in front of the endpoint allows",
         );
     }
-    // A limit of tokens a minute is no limit of the context, whatever its words.
+    // A limit of tokens per minute is not the context limit, even if its words look like it.
     let is_throttled = refusal.status == 429 || has(&THROTTLED);
     if refusal.status == 413 && is_throttled {
         return (ErrorKind::Temporary, true, None);
     }
-    if !is_throttled && (is_context_overflow(words) || refusal.status == 413 || is_wordless) {
+    if !is_throttled && (is_context_overflow(words) || refusal.status == 413 || is_without_body) {
         let text = "the conversation is longer than the model's context window: start a new one, shorten the prompt, or give the server a larger context";
         return (ErrorKind::Context, false, Some(text.into()));
     }
@@ -186,49 +188,45 @@ fn judge(refusal: &ErrorFields<'_>, words: &str) -> (ErrorKind, bool, Option<Str
         return lasting(hint);
     }
     match refusal.status {
-        401 | 403 => {
-            let hint = "check LLM_API_KEY and that LLM_API_BASE_URL is its endpoint";
-            (ErrorKind::Auth, false, Some(hint.into()))
-        }
+        401 | 403 => (ErrorKind::Auth, false, Some(KEY_HINT.into())),
         402 if words.contains("max_tokens") => {
             lasting("lower max_tokens in LLM_EXTRA_BODY, or add credit to the account")
         }
         402 => lasting("the account has no credit left"),
-        400 if has(&BAD_KEY) => {
-            let hint = "check LLM_API_KEY and that LLM_API_BASE_URL is its endpoint";
-            (ErrorKind::Auth, false, Some(hint.into()))
-        }
+        400 if has(&BAD_KEY) => (ErrorKind::Auth, false, Some(KEY_HINT.into())),
         _ if has(&THROTTLED) && refusal.status < 500 => (ErrorKind::Temporary, true, None),
         400 if words.contains("to https port") || words.contains("to an https") => {
             lasting("set LLM_API_BASE_URL to the same address with https://")
         }
         400 if words.contains("required ssl certificate") => {
-            lasting("the server wants a client certificate, which this program does not have")
+            lasting("the server requires a client certificate, which this program does not support")
         }
-        // LiteLLM without a database, asked with a key that it does not know.
+        // LiteLLM without a database, after a request with an unknown key.
         400 if words.contains("no connected db") => {
-            let hint = "the gateway does not know this key: check LLM_API_KEY";
+            let hint = "the gateway does not accept this key: check LLM_API_KEY";
             (ErrorKind::Auth, false, Some(hint.into()))
         }
-        407 => lasting("the proxy wants a login: http://user:password@host:port"),
-        429 if has(&USED_UP) || (has(&BILLING) && refusal.retry_after.is_none()) => {
+        407 => lasting(
+            "the proxy requires a login: write http://user:password@host:port as its address",
+        ),
+        429 if has(&QUOTA_EXHAUSTED) || (has(&BILLING) && refusal.retry_after.is_none()) => {
             lasting("the account's quota is used up")
         }
         408 | 409 | 429 | 500..=599 => (ErrorKind::Temporary, true, None),
         _ if has(&OVERLOADED) => (ErrorKind::Temporary, true, None),
         300..=399 => lasting(&redirect_hint(refusal)),
         400 if has(&UNKNOWN_MODEL) => {
-            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
+            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists similar names")
         }
         404 if words.contains("model") => {
-            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists near names")
+            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists similar names")
         }
         404 | 405 => lasting(&address_hint(refusal.url)),
         _ => (ErrorKind::Endpoint, false, None),
     }
 }
 
-/// Where a redirect leads is often the address that was meant.
+/// The hint for a redirect: its target is often the intended address.
 fn redirect_hint(refusal: &ErrorFields<'_>) -> String {
     let location = refusal.secrets.mask(refusal.location.unwrap_or_default());
     let target = redirected_base(refusal.url, &location);
@@ -245,7 +243,7 @@ fn redirect_hint(refusal: &ErrorFields<'_>) -> String {
     }
 }
 
-/// The base address that a redirect leads to; it may name only a path.
+/// The base address that a redirect leads to; the location may be only a path.
 fn redirected_base(url: &str, location: &str) -> String {
     let path = location.split(['?', '#']).next().unwrap_or_default();
     let path = path.trim_end_matches('/');
@@ -261,8 +259,8 @@ fn redirected_base(url: &str, location: &str) -> String {
     }
 }
 
-/// No money, no answer: waiting does not help.
-const USED_UP: [&str; 5] = [
+/// Phrases for an account without credit, where waiting does not help.
+const QUOTA_EXHAUSTED: [&str; 5] = [
     "insufficient_quota",
     "insufficient balance",
     "insufficient credit",
@@ -270,14 +268,14 @@ const USED_UP: [&str; 5] = [
     "payment required",
 ];
 
-/// The same, unless the endpoint says when to come back.
+/// Phrases with the same meaning, unless the endpoint requests a delay.
 const BILLING: [&str; 2] = ["check your plan", "billing"];
 
-/// How a gateway says that it has no such model.
+/// Phrases for an unknown model.
 const UNKNOWN_MODEL: [&str; 4] =
     ["invalid model", "unknown model", "model_not_found", "model not found"];
 
-/// How some refuse a key with 400.
+/// Phrases for a refused key with status 400.
 const BAD_KEY: [&str; 5] = [
     "api key not valid",
     "api_key_invalid",
@@ -286,7 +284,7 @@ const BAD_KEY: [&str; 5] = [
     "invalid_api_key",
 ];
 
-/// Too much in too little time, whatever the status.
+/// Phrases for a rate limit, whatever the status.
 const THROTTLED: [&str; 6] = [
     "rate limit",
     "rate_limit",
@@ -296,11 +294,11 @@ const THROTTLED: [&str; 6] = [
     "too many requests",
 ];
 
-/// What passes, whatever the status.
+/// Phrases for an overload, whatever the status.
 const OVERLOADED: [&str; 4] =
     ["overloaded", "over capacity", "temporarily unavailable", "server is busy"];
 
-/// What helps when a server or a model cannot call tools.
+/// The hint for a server or a model that cannot call tools.
 fn tools_hint(words: &str) -> Option<&'static str> {
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
     if has(&["--enable-auto-tool-choice", "--tool-call-parser"]) {
@@ -320,10 +318,10 @@ fn tools_hint(words: &str) -> Option<&'static str> {
         "tools are not supported",
         "tool calling is not supported",
     ];
-    has(&cannot).then_some("this model cannot call tools: take one that can (LLM_MODEL_NAME)")
+    has(&cannot).then_some("this model cannot call tools: use one that can (LLM_MODEL_NAME)")
 }
 
-/// What to do about an address that no endpoint listens on.
+/// The hint for an address where there is no endpoint.
 pub(super) fn address_hint(url: &str) -> String {
     let base = url.trim_end_matches("/chat/completions");
     let Some((scheme, rest)) = base.split_once("://") else {
@@ -331,13 +329,13 @@ pub(super) fn address_hint(url: &str) -> String {
     };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let guess = match path.split_once("/v1/") {
-        // Something of the API was pasted along: /v1/models.
+        // A path of the API was pasted, such as /v1/models.
         Some((before, _)) => format!("{before}/v1"),
         None if path.ends_with("/v1") || path.contains("/openai/") => {
-            return "check LLM_API_BASE_URL: the path in it is not the endpoint's".into();
+            return "check LLM_API_BASE_URL: its path is not that of an endpoint".into();
         }
         None if path.is_empty() => "/v1".into(),
-        // What stands there is wrong as it is; `/v1` is what most have.
+        // The path is wrong; most endpoints have `/v1`.
         None => {
             return format!(
                 "check LLM_API_BASE_URL: did you mean {base}/v1, or {scheme}://{host}/v1?"
@@ -347,7 +345,7 @@ pub(super) fn address_hint(url: &str) -> String {
     format!("check LLM_API_BASE_URL: did you mean {scheme}://{host}{guess}?")
 }
 
-/// The ways in which endpoints say that the conversation is too long.
+/// Whether the message says that the conversation is too long.
 fn is_context_overflow(words: &str) -> bool {
     const PHRASES: [&str; 18] = [
         "contextwindowexceeded",
@@ -407,7 +405,7 @@ mod tests {
     use super::*;
 
     fn refusal(status: u16, body: &str) -> RequestFailure {
-        interpret(&ErrorFields {
+        interpret_refusal(&ErrorFields {
             status,
             url: "http://h/v1/chat/completions",
             body: body.as_bytes(),
@@ -464,7 +462,7 @@ mod tests {
         for (status, body, kind, retryable) in table {
             let failure = refusal(status, body);
             assert_eq!(
-                (failure.error.kind(), failure.retryable),
+                (failure.error.kind(), failure.is_retryable),
                 (kind, retryable),
                 "{status} {body}"
             );
@@ -472,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_read_in_every_form() {
+    fn reads_redirects_in_every_form() {
         for (location, base) in [
             ("https://o/v1/chat/completions", "https://o/v1"),
             ("https://o/v1/chat/completions/?a#b", "https://o/v1"),
@@ -492,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_throttle_is_no_full_context_and_a_bad_key_is_one_with_400_too() {
+    fn rate_limits_and_bad_keys_are_not_mistaken() {
         for (status, words, kind) in [
             (429, "Too many tokens, please wait before trying again.", ErrorKind::Temporary),
             (
@@ -509,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn every_phrase_for_a_full_context_is_known() {
+    fn recognizes_every_phrase_for_a_full_context() {
         for words in [
             "prompt is too long: 5 tokens",
             "Input is too long for requested model.",
@@ -539,10 +537,10 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_its_path_is_guessed() {
+    fn suggests_the_path_of_an_address() {
         for (url, hint) in [
             ("http://h/chat/completions", "did you mean http://h/v1?"),
-            ("http://h/v1/chat/completions", "not the endpoint's"),
+            ("http://h/v1/chat/completions", "not that of an endpoint"),
             ("http://h/v1/models/chat/completions", "did you mean http://h/v1?"),
             ("http://h/api/chat/completions", "did you mean http://h/api/v1, or http://h/v1?"),
         ] {
@@ -551,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_wants_another_way_in_is_understood() {
+    fn suggests_https_or_a_client_certificate() {
         for (words, hint) in [
             ("The plain HTTP request was sent to HTTPS port", "https://"),
             ("No required SSL certificate was sent", "client certificate"),

@@ -1,23 +1,23 @@
-//! When a failed request is worth sending again, and how long to wait.
+//! How long to wait before a failed request is sent again.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::limits;
 
-/// The pause before try number `attempt` (from 2): half a second that doubles,
-/// with up to a quarter more by chance, so that many clients do not come back
-/// at the same moment. What the server asks for counts instead, within bounds.
-pub(super) fn pause(attempt: u32, asked: Option<Duration>) -> Duration {
-    if let Some(asked) = asked {
-        return asked;
+/// Returns the pause before try number `attempt` (from 2): half a second that doubles, plus a
+/// random part of up to a quarter, so that many clients do not retry at the same moment. A
+/// delay that the server requests replaces it; the caller limits that one.
+pub(super) fn retry_delay(attempt: u32, requested: Option<Duration>) -> Duration {
+    if let Some(requested) = requested {
+        return requested;
     }
-    let doubled = limits::RETRY_PAUSE * 2u32.saturating_pow(attempt.saturating_sub(2));
-    let base = doubled.min(limits::RETRY_PAUSE_MAX);
-    base + base.mul_f64(chance() / 4.0)
+    let doubled = limits::RETRY_DELAY * 2u32.saturating_pow(attempt.saturating_sub(2));
+    let base = doubled.min(limits::RETRY_DELAY_MAX);
+    base + base.mul_f64(random_fraction() / 4.0)
 }
 
-/// How long a server wants to be left alone, wherever it says so: in a header
-/// of one of many names, in the body's `RetryInfo`, or in its words.
+/// Returns the delay that a server requests: in one of many headers, in the `RetryInfo` of the
+/// body, or in a sentence.
 pub(super) fn requested_delay<'h>(
     header: &dyn Fn(&str) -> Option<&'h str>,
     body: &[u8],
@@ -27,29 +27,33 @@ pub(super) fn requested_delay<'h>(
     header("retry-after-ms")
         .and_then(milliseconds)
         .or_else(|| {
-            // LiteLLM hands on what the provider behind it said.
+            // LiteLLM passes on the header of the provider.
             let names = ["retry-after", "llm_provider-retry-after"];
-            names.iter().find_map(|name| parse(header(name)?, now))
+            names.iter().find_map(|name| parse_delay(header(name)?, now))
         })
-        .or_else(|| used_up(header, now))
-        .or_else(|| in_body(body, now))
+        .or_else(|| exhausted_limit_reset(header, now))
+        .or_else(|| delay_in_body(body, now))
 }
 
-/// The limit that is used up says when it is whole again.
-fn used_up<'h>(header: &dyn Fn(&str) -> Option<&'h str>, now: SystemTime) -> Option<Duration> {
+/// When the exhausted rate limit is reset.
+fn exhausted_limit_reset<'h>(
+    header: &dyn Fn(&str) -> Option<&'h str>,
+    now: SystemTime,
+) -> Option<Duration> {
     let limits = ["", "-requests", "-tokens"];
     let remaining = |limit: &str| header(&format!("x-ratelimit-remaining{limit}"));
-    let is_told = limits.iter().any(|limit| remaining(limit).is_some());
-    let is_used_up = |limit: &&&str| !is_told || remaining(limit).is_some_and(|n| n.trim() == "0");
-    let reset = |limit: &&str| parse(header(&format!("x-ratelimit-reset{limit}"))?, now);
+    let is_remaining_reported = limits.iter().any(|limit| remaining(limit).is_some());
+    let is_used_up =
+        |limit: &&&str| !is_remaining_reported || remaining(limit).is_some_and(|n| n.trim() == "0");
+    let reset = |limit: &&str| parse_delay(header(&format!("x-ratelimit-reset{limit}"))?, now);
     let resets = limits.iter().filter(is_used_up).filter_map(reset);
-    // Where nothing says which one is used up, it is the one that comes first.
-    if is_told { resets.max() } else { resets.min() }
+    // Where no remaining amounts are reported, the first reset counts.
+    if is_remaining_reported { resets.max() } else { resets.min() }
 }
 
-/// `RetryInfo` of Google's errors (`"retryDelay": "34s"`), the headers that a
+/// The delay in a body: `RetryInfo` of Google (`"retryDelay": "34s"`), the headers that a
 /// gateway quotes, or "try again in 1.2s".
-fn in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
+fn delay_in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
     let text = String::from_utf8_lossy(body).to_lowercase();
     let field = |name: &str| {
         let after = &text[text.find(name)? + name.len()..];
@@ -58,25 +62,25 @@ fn in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
             Some(quoted) => quoted.split('"').next()?,
             None => after.split([',', '}', ' ', '\n']).next()?,
         };
-        parse(value, now)
+        parse_delay(value, now)
     };
     let fields = ["\"retrydelay\"", "\"retry_after\"", "\"x-ratelimit-reset\""];
     let phrases = ["try again in ", "retry in ", "retry after ", "please wait ", "wait for "];
-    let phrase = |words: &&str| in_words(&text[text.find(words)? + words.len()..]);
+    let phrase = |words: &&str| delay_in_sentence(&text[text.find(words)? + words.len()..]);
     let found = fields.iter().find_map(|name| field(name));
     found.or_else(|| phrases.iter().find_map(phrase))
 }
 
-/// `about 20 seconds`, and whatever the sentence says behind it.
-fn in_words(text: &str) -> Option<Duration> {
+/// The delay at the start of a text: `about 20 seconds`; the rest is ignored.
+fn delay_in_sentence(text: &str) -> Option<Duration> {
     let text = text.trim_start();
-    units(text.strip_prefix("about ").unwrap_or(text)).map(|(sum, _)| sum)
+    parse_units(text.strip_prefix("about ").unwrap_or(text)).map(|(sum, _)| sum)
 }
 
-/// `1.2s`, `340ms`, `1h2m3.5s`, `1 minute 30 seconds`, and what follows.
-fn units(text: &str) -> Option<(Duration, &str)> {
+/// Parses `1.2s`, `340ms`, `1h2m3.5s` or `1 minute 30 seconds`; returns also the rest.
+fn parse_units(text: &str) -> Option<(Duration, &str)> {
     let mut rest = text;
-    let (mut sum, mut is_any) = (Duration::ZERO, false);
+    let (mut sum, mut has_unit) = (Duration::ZERO, false);
     loop {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let Ok(number) = rest[..end].trim_end_matches('.').parse::<f64>() else {
@@ -88,23 +92,23 @@ fn units(text: &str) -> Option<(Duration, &str)> {
             "ms" | "millisecond" | "milliseconds" => 1e-3,
             "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
             "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
-            "h" | "hr" | "hour" | "hours" => 3600.0, // not a bound
-            "d" | "day" | "days" => 86_400.0,        // not a bound
-            // A number alone is seconds, but not one that goes on as a date.
-            "" if !is_any && !after.starts_with(['-', '/', ':']) => 1.0,
+            "h" | "hr" | "hour" | "hours" => 3600.0, // not a limit
+            "d" | "day" | "days" => 86_400.0,        // not a limit
+            // A number alone is seconds, unless it is the start of a date.
+            "" if !has_unit && !after.starts_with(['-', '/', ':']) => 1.0,
             _ => break,
         };
         sum = sum.checked_add(Duration::try_from_secs_f64(number * factor).ok()?)?;
-        is_any = true;
+        has_unit = true;
         rest = after[unit_end..].trim_start_matches([' ', ',']);
         rest = rest.strip_prefix("and ").unwrap_or(rest);
     }
-    is_any.then_some((sum, rest))
+    has_unit.then_some((sum, rest))
 }
 
-/// A time to wait: seconds, also with a fraction; `1m2.5s`, `340ms`; a date;
-/// or the moment since 1970, in seconds or milliseconds.
-fn parse(value: &str, now: SystemTime) -> Option<Duration> {
+/// Parses a delay: seconds, also with a fraction; `1m2.5s`, `340ms`; a date; or a Unix time in
+/// seconds or milliseconds.
+fn parse_delay(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     let since_1970 = now.duration_since(UNIX_EPOCH).ok()?;
     if let Ok(number) = value.parse::<f64>() {
@@ -112,7 +116,7 @@ fn parse(value: &str, now: SystemTime) -> Option<Duration> {
             Duration::try_from_secs_f64(number).ok()?,
             Duration::try_from_secs_f64(number / 1e3).ok()?,
         );
-        // Nobody asks for decades: a number that large is a moment.
+        // No server requests decades: a number that large is a point in time.
         let decades = since_1970 / 2;
         return Some(if milliseconds > decades {
             milliseconds.saturating_sub(since_1970)
@@ -125,11 +129,11 @@ fn parse(value: &str, now: SystemTime) -> Option<Duration> {
     if let Some(date) = parse_http_date(value) {
         return Some(Duration::from_secs(date).saturating_sub(since_1970));
     }
-    let (sum, rest) = units(value)?;
+    let (sum, rest) = parse_units(value)?;
     rest.is_empty().then_some(sum)
 }
 
-/// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7) into seconds since 1970.
 fn parse_http_date(text: &str) -> Option<u64> {
     let mut words = text.split_once(", ")?.1.split(' ');
     let day: u64 = words.next()?.parse().ok()?;
@@ -139,7 +143,7 @@ fn parse_http_date(text: &str) -> Option<u64> {
     let year: u64 = words.next()?.parse().ok()?;
     let mut clock = words.next()?.split(':').map(|part| part.parse::<u64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-    let in_range = (1970..=9999).contains(&year) // not a bound
+    let in_range = (1970..=9999).contains(&year) // not a limit
         && (1..=31).contains(&day)
         && hour < 24
         && minute < 60
@@ -147,15 +151,15 @@ fn parse_http_date(text: &str) -> Option<u64> {
     if !in_range {
         return None;
     }
-    // Days since 1970 by the calendar's arithmetic, with March as the first month.
+    // Days since 1970 in the Gregorian calendar, with March as the first month.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
-    let days = days.checked_sub(719_468)?; // not a bound
-    Some(days * 86_400 + hour * 3_600 + minute * 60 + second) // not a bound
+    let days = days.checked_sub(719_468)?; // not a limit
+    Some(days * 86_400 + hour * 3_600 + minute * 60 + second) // not a limit
 }
 
-/// A number from 0 to 1 that differs from run to run; nothing depends on its quality.
-fn chance() -> f64 {
+/// A number from 0 to 1 that varies; its quality does not matter.
+fn random_fraction() -> f64 {
     let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.subsec_nanos());
     f64::from(nanoseconds % 1000) / 1000.0
 }
@@ -165,18 +169,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_and_stay_within_bounds() {
+    fn pauses_double_up_to_a_limit() {
         for (attempt, least, most) in
             [(2, 500, 625), (3, 1000, 1250), (4, 2000, 2500), (40, 8000, 10000)]
         {
-            let pause = pause(attempt, None).as_millis();
+            let pause = retry_delay(attempt, None).as_millis();
             assert!((least..=most).contains(&pause), "{attempt}: {pause}");
         }
-        assert_eq!(pause(2, Some(Duration::from_secs(7))), Duration::from_secs(7));
+        assert_eq!(retry_delay(2, Some(Duration::from_secs(7))), Duration::from_secs(7));
     }
 
     #[test]
-    fn a_time_to_wait_is_read_in_every_form() {
+    fn parses_delays_in_every_form() {
         let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let table = [
             ("5", Some(5_000)),
@@ -203,12 +207,12 @@ mod tests {
         ];
         for (value, milliseconds) in table {
             let expected = milliseconds.map(Duration::from_millis);
-            assert_eq!(parse(value, now), expected, "{value}");
+            assert_eq!(parse_delay(value, now), expected, "{value}");
         }
     }
 
     #[test]
-    fn what_the_server_asks_for_is_found_wherever_it_stands() {
+    fn finds_the_requested_delay_in_every_place() {
         type Row = (&'static [(&'static str, &'static str)], &'static str, Option<u64>);
         let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
         let table: &[Row] = &[

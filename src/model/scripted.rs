@@ -1,5 +1,5 @@
-//! A model that needs nobody: it plays prepared steps. The demo and tests of
-//! the loop use it; the tools it calls are the real ones.
+//! A model that plays prepared steps, for the demo and for tests of the loop. The tools it
+//! calls are the real ones.
 
 use std::cell::Cell;
 
@@ -8,21 +8,21 @@ use crate::event::{Event, EventSink};
 use crate::message::{AssistantMessage, Message};
 use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
 
-/// One step: what to say after the messages so far.
+/// One step: returns the reply to the messages so far.
 pub type ScriptedStep = fn(&[Message]) -> AssistantMessage;
 
-/// Plays its steps in order, one a request.
+/// A model that plays its steps in order, one for each request.
 #[derive(Debug)]
 pub struct ScriptedModel {
     name: &'static str,
     steps: &'static [ScriptedStep],
     next: Cell<usize>,
-    /// Calls so far: each has an id of its own.
+    /// Number of calls so far, from which their ids are made.
     calls: Cell<usize>,
 }
 
 impl ScriptedModel {
-    /// A model of this name that will say this.
+    /// Creates a model with this name and these steps.
     pub fn new(name: &'static str, steps: &'static [ScriptedStep]) -> ScriptedModel {
         ScriptedModel { name, steps, next: Cell::new(0), calls: Cell::new(0) }
     }
@@ -34,10 +34,9 @@ impl Model for ScriptedModel {
     }
 
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {
-        let step = self
-            .steps
-            .get(self.next.replace(self.next.get() + 1))
-            .ok_or_else(|| Error::new(ErrorKind::Endpoint, "the script of the model is over"))?;
+        let step = self.steps.get(self.next.replace(self.next.get() + 1)).ok_or_else(|| {
+            Error::new(ErrorKind::Endpoint, "the scripted model has no step left")
+        })?;
         let mut message = step(request.messages);
         for call in &mut message.calls {
             self.calls.set(self.calls.get() + 1);

@@ -1,36 +1,36 @@
-//! Server-sent events: a stream of bytes in, the data of each event out.
+//! Parser of server-sent events: a stream of bytes in, the data of each event out.
 //!
-//! The format is the one of the HTML standard, section "Server-sent events",
-//! as far as endpoints use it: `data` lines, comments, blank lines. Lines end
-//! with LF, CRLF or CR and may be cut anywhere by the network, also inside a
-//! character. Events that lie whole in the bytes read are not copied.
+//! The format is that of the HTML standard, section "Server-sent events", as far as endpoints
+//! use it: `data` lines, comments, blank lines. Lines end with LF, CRLF or CR, and the network
+//! may cut them anywhere, also inside a character. An event that is complete in the bytes read
+//! is not copied.
 
 use serde::de::IgnoredAny;
 
 use crate::limits;
 
-/// Events that a gateway may have glued into one; also what bounds the search
-/// for them.
-pub(super) const GLUED: usize = 64;
+/// The most events that a gateway may have joined into one; also the limit of the search for
+/// them.
+pub(super) const MAX_JOINED_EVENTS: usize = 64;
 
-/// A line or an event is larger than anything sensible.
+/// Error for a line or an event above its limit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EventTooLarge;
 
-/// Takes the stream apart.
+/// Splits a stream into events.
 #[derive(Debug, Default)]
 pub struct SseSplitter {
-    /// The beginning of a line whose end has not come yet.
-    rest: Vec<u8>,
-    /// Data lines of the event that is being read.
+    /// The start of a line whose end has not been received yet.
+    partial_line: Vec<u8>,
+    /// Data lines of the current event.
     data: Vec<u8>,
     has_data: bool,
-    /// The last byte was a CR: an LF after it belongs to the same line's end.
+    /// Whether the last byte was a CR: an LF after it belongs to the same line end.
     after_cr: bool,
 }
 
 impl SseSplitter {
-    /// Takes the next bytes and gives the data of every event that they end.
+    /// Reads the next bytes and passes on the data of every event that they complete.
     pub fn feed<E: From<EventTooLarge>>(
         &mut self,
         mut bytes: &[u8],
@@ -42,24 +42,24 @@ impl SseSplitter {
         if std::mem::take(&mut self.after_cr) && bytes.first() == Some(&b'\n') {
             bytes = &bytes[1..];
         }
-        if !self.rest.is_empty() {
+        if !self.partial_line.is_empty() {
             let Some(end) = line_end(bytes) else {
-                return Ok(self.keep(bytes)?);
+                return Ok(self.keep_partial_line(bytes)?);
             };
-            self.keep(&bytes[..end])?;
+            self.keep_partial_line(&bytes[..end])?;
             bytes = self.after_end(bytes, end);
-            let line = std::mem::take(&mut self.rest);
-            self.line(&line, &[], on_data)?;
+            let line = std::mem::take(&mut self.partial_line);
+            self.process_line(&line, &[], on_data)?;
         }
         while let Some(end) = line_end(bytes) {
             let (line, after) = (&bytes[..end], self.after_end(bytes, end));
-            let used = self.line(line, after, on_data)?;
+            let used = self.process_line(line, after, on_data)?;
             bytes = &after[used..];
         }
-        Ok(self.keep(bytes)?)
+        Ok(self.keep_partial_line(bytes)?)
     }
 
-    /// What follows the line that ends at `end`.
+    /// The bytes after the line that ends at `end`.
     fn after_end<'b>(&mut self, bytes: &'b [u8], end: usize) -> &'b [u8] {
         let is_cr = bytes[end] == b'\r';
         self.after_cr = is_cr && end + 1 == bytes.len();
@@ -67,27 +67,27 @@ impl SseSplitter {
         &bytes[end + 1 + usize::from(is_pair)..]
     }
 
-    /// The stream is over: gives what the last, unfinished event held.
+    /// Ends the stream: passes on the data of an unfinished event.
     pub fn finish<E: From<EventTooLarge>>(
         &mut self,
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let line = std::mem::take(&mut self.rest);
-        self.line(&line, &[], on_data)?;
+        let line = std::mem::take(&mut self.partial_line);
+        self.process_line(&line, &[], on_data)?;
         self.dispatch(on_data)
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
-        if self.rest.len() + bytes.len() > limits::SSE_LINE_BYTES {
+    fn keep_partial_line(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
+        if self.partial_line.len() + bytes.len() > limits::SSE_LINE_BYTES {
             return Err(EventTooLarge);
         }
-        self.rest.extend_from_slice(bytes);
+        self.partial_line.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// One line without its end; `after` is what follows it. Returns how much of
-    /// `after` was used up.
-    fn line<E: From<EventTooLarge>>(
+    /// Processes one line without its end; `after` is what follows it. Returns how much of
+    /// `after` was consumed.
+    fn process_line<E: From<EventTooLarge>>(
         &mut self,
         line: &[u8],
         after: &[u8],
@@ -98,11 +98,11 @@ impl SseSplitter {
             return Ok(0);
         }
         let Some(data) = line.strip_prefix(b"data:") else {
-            // A comment, or a field that says nothing here (event, id, retry).
+            // A comment, or a field that is not used here (event, id, retry).
             return Ok(0);
         };
         let data = data.strip_prefix(b" ").unwrap_or(data);
-        // The usual event is one line with a blank one after it: no copy.
+        // The usual event is one line with a blank one after it: it needs no copy.
         if !self.has_data && after.first() == Some(&b'\n') {
             on_data(data)?;
             return Ok(1);
@@ -132,23 +132,23 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
     memchr::memchr2(b'\n', b'\r', bytes)
 }
 
-/// The event behind the next `data:` in what should be one event: a gateway
-/// has lost the line's end, perhaps with half of the event before it.
-pub(super) fn glued_event(data: &[u8]) -> Option<&[u8]> {
+/// Returns the event after a `data:` inside another event: a gateway has lost the line break
+/// between them, perhaps with a part of the first event.
+pub(super) fn joined_event(data: &[u8]) -> Option<&[u8]> {
     const FIELD: &[u8] = b"data:";
-    let places = data.windows(FIELD.len()).enumerate();
-    let places = places.filter(|(_, bytes)| *bytes == FIELD).take(GLUED);
-    let mut events = places.map(|(at, _)| data[at + FIELD.len()..].trim_ascii());
+    let positions = data.windows(FIELD.len()).enumerate();
+    let positions = positions.filter(|(_, bytes)| *bytes == FIELD).take(MAX_JOINED_EVENTS);
+    let mut events = positions.map(|(at, _)| data[at + FIELD.len()..].trim_ascii());
     events.find(|event| {
         let mut values = serde_json::Deserializer::from_slice(event).into_iter::<IgnoredAny>();
         event.starts_with(b"[DONE]") || matches!(values.next(), Some(Ok(_)))
     })
 }
 
-/// `null`, `ping`, `keep-alive`: one bare word says nothing.
-pub(super) fn is_beat(data: &[u8]) -> bool {
+/// Whether the data is a keep-alive: `null`, `ping`, `keep-alive` or another bare word.
+pub(super) fn is_keep_alive(data: &[u8]) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_');
-    data.len() <= limits::BEAT_BYTES && data.iter().all(is_plain)
+    data.len() <= limits::HEARTBEAT_BYTES && data.iter().all(is_plain)
 }
 
 #[cfg(test)]
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn events_come_out_as_the_standard_says() {
+    fn events_are_split_as_in_the_standard() {
         let table: &[(&str, &[&str])] = &[
             ("data: a\n\ndata: b\n\n", &["a", "b"]),
             ("data:a\r\n\r\ndata:  b\r\n\r\n", &["a", " b"]),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_may_cut_anywhere() {
+    fn the_stream_may_be_cut_anywhere() {
         let stream = "data: {\"text\":\"grüße 😀\"}\r\n\r\n: keep-alive\n\ndata: x\ndata: y\n\ndata: [DONE]\n\n";
         let whole = split(&[stream.as_bytes()]).unwrap();
         assert_eq!(whole.len(), 3);

@@ -1,15 +1,15 @@
-//! Calls that the server should have taken out of the text and did not.
+//! Tool calls that the server left in the text of the reply.
 //!
-//! A server without a parser for its model's tool calls hands them on as what
-//! the model wrote. That is no answer, and the person has to change the server.
+//! A server without a parser for its model's tool calls passes them on as text. That is not an
+//! answer, and the user has to change the server's configuration.
 
 use serde_json::Value;
 
 use crate::limits;
 use crate::tool::ToolDefinition;
 
-/// Beginnings that only a call has, in the dialects of models.
-const MARKS: [&str; 13] = [
+/// Markers that start a tool call, in the formats of different models.
+const CALL_MARKERS: [&str; 13] = [
     "<tool_call>",
     "<function=",
     "<function_call>",
@@ -25,13 +25,13 @@ const MARKS: [&str; 13] = [
     "<｜tool▁calls▁begin｜>",
 ];
 
-/// What such a call ends with, where it has an end.
-const MARK_ENDS: [&str; 5] =
+/// Markers that end such a call, in the formats that have one.
+const CALL_END_MARKERS: [&str; 5] =
     ["</tool_call>", "</function>", "</function_call>", "</function_calls>", "<|call|>"];
 
-/// Whether the text is a call of one of these tools in disguise: a line outside
-/// of code that begins as one, or nothing but its JSON.
-pub fn is_call(text: &str, tools: &[ToolDefinition]) -> bool {
+/// Whether the text is a call of one of these tools: a line outside of code that starts with a
+/// marker, or only the JSON of a call.
+pub fn is_unparsed_call(text: &str, tools: &[ToolDefinition]) -> bool {
     if tools.is_empty() {
         return false;
     }
@@ -41,24 +41,25 @@ pub fn is_call(text: &str, tools: &[ToolDefinition]) -> bool {
 
 fn is_marked_call(text: &str, tools: &[ToolDefinition]) -> bool {
     let names_tool = |text: &str| tools.iter().any(|tool| text.contains(&tool.name));
-    let ends = MARK_ENDS.iter().any(|end| text.ends_with(end));
-    let (mut in_code, mut at) = (false, 0);
+    let ends = CALL_END_MARKERS.iter().any(|end| text.ends_with(end));
+    let (mut in_code, mut offset) = (false, 0);
     for line in text.split_inclusive('\n') {
         let unindented = line.trim_start_matches(' ');
-        // Four blanks are code, in Markdown.
+        // Four spaces are code in Markdown.
         let is_indented = line.len() - unindented.len() >= 4 || line.starts_with('\t');
         if unindented.starts_with("```") {
             in_code = !in_code;
         } else if !in_code && !is_indented {
-            let mark = MARKS.iter().filter_map(|mark| unindented.find(mark)).min();
-            // Behind words it is one only if the text ends with it, and is not quoted.
-            let is_place =
-                |place: usize| place == 0 || (ends && !unindented[..place].contains('`'));
-            if mark.is_some_and(is_place) && names_tool(&text[at..]) {
+            let marker = CALL_MARKERS.iter().filter_map(|marker| unindented.find(marker)).min();
+            // After other words it is a call only if the text ends with an end marker and it is
+            // not quoted.
+            let is_call_position =
+                |position: usize| position == 0 || (ends && !unindented[..position].contains('`'));
+            if marker.is_some_and(is_call_position) && names_tool(&text[offset..]) {
                 return true;
             }
         }
-        at += line.len();
+        offset += line.len();
     }
     false
 }
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_in_disguise_is_told_from_an_answer() {
+    fn calls_in_the_text_are_detected() {
         let tools = [ToolDefinition {
             name: "list_skills".into(),
             description: "d".into(),
@@ -109,8 +110,8 @@ mod tests {
             "<|channel|>commentary to=functions.list_skills <|message|>{}<|call|>",
             "[{\"function\": {\"name\": \"list_skills\", \"arguments\": \"{}\"}}]",
         ] {
-            assert!(is_call(text, &tools), "{text}");
-            assert!(!is_call(text, &[]), "{text}");
+            assert!(is_unparsed_call(text, &tools), "{text}");
+            assert!(!is_unparsed_call(text, &[]), "{text}");
         }
         for text in [
             "list_skills gives the skills",
@@ -123,7 +124,7 @@ mod tests {
             "write `<tool_call>` and list_skills and </tool_call>",
             "",
         ] {
-            assert!(!is_call(text, &tools), "{text}");
+            assert!(!is_unparsed_call(text, &tools), "{text}");
         }
     }
 }

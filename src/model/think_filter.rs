@@ -1,69 +1,69 @@
-//! Tells thoughts that stand in the text (`<think>…</think>` at its
-//! beginning) from what the model says, piece by piece as they stream in.
+//! Separates reasoning in the text (`<think>…</think>` at its start) from the answer, piece by
+//! piece as the text is streamed.
 
 use crate::limits;
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// Where in the text the filter is.
+/// The position of the filter in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ThinkState {
-    /// Nothing but white space yet, or the beginning of the opening tag.
+    /// Only white space, or a part of the opening tag.
     #[default]
     Start,
-    /// Inside.
+    /// Between the tags.
     Thinking,
-    /// After the closing tag, white space not yet over.
+    /// In the white space after the closing tag.
     Gap,
-    /// Everything from here on is said.
-    Saying,
+    /// In the answer, to the end.
+    Answering,
 }
 
-/// What a piece of the text was.
+/// A piece of the text, classified.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ThinkPiece<'t> {
-    /// Meant for the person.
-    Said(&'t str),
-    /// Thought.
-    Thought(&'t str),
+    /// Part of the answer.
+    Text(&'t str),
+    /// Part of the reasoning.
+    Reasoning(&'t str),
 }
 
-/// The filter of one message.
+/// A filter for one message.
 #[derive(Debug, Default)]
 pub struct ThinkFilter {
     state: ThinkState,
-    /// Text that may turn out to be part of a tag.
+    /// Text that may be part of a tag.
     held: String,
-    has_thought: bool,
+    has_reasoning: bool,
 }
 
 impl ThinkFilter {
-    /// Takes a piece of text and gives what is certain so far.
+    /// Filters a piece of text and passes on what is certain so far.
     pub fn feed(&mut self, text: &str, on_piece: &mut dyn FnMut(ThinkPiece<'_>)) {
-        if self.state == ThinkState::Saying {
-            return on_piece(ThinkPiece::Said(text));
+        if self.state == ThinkState::Answering {
+            return on_piece(ThinkPiece::Text(text));
         }
         self.held.push_str(text);
         let held = std::mem::take(&mut self.held);
         let mut rest = held.as_str();
         if self.state == ThinkState::Start {
             let trimmed = rest.trim_start();
-            if let Some(thought) = trimmed.strip_prefix(OPEN) {
+            if let Some(reasoning) = trimmed.strip_prefix(OPEN) {
                 self.state = ThinkState::Thinking;
-                self.has_thought = true;
-                rest = thought;
+                self.has_reasoning = true;
+                rest = reasoning;
             } else if OPEN.starts_with(trimmed) && rest.len() < limits::LEADING_BLANKS {
                 self.held.push_str(rest);
                 return;
             } else {
-                self.state = ThinkState::Saying;
+                self.state = ThinkState::Answering;
             }
         }
         if self.state == ThinkState::Thinking {
-            if let Some((thought, after)) = rest.split_once(CLOSE) {
-                if !thought.is_empty() {
-                    on_piece(ThinkPiece::Thought(thought));
+            if let Some((reasoning, after)) = rest.split_once(CLOSE) {
+                if !reasoning.is_empty() {
+                    on_piece(ThinkPiece::Reasoning(reasoning));
                 }
                 self.state = ThinkState::Gap;
                 rest = after;
@@ -71,7 +71,7 @@ impl ThinkFilter {
                 let certain = rest.len() - tag_prefix_at_end(rest);
                 self.held.push_str(&rest[certain..]);
                 if certain > 0 {
-                    on_piece(ThinkPiece::Thought(&rest[..certain]));
+                    on_piece(ThinkPiece::Reasoning(&rest[..certain]));
                 }
                 return;
             }
@@ -79,43 +79,43 @@ impl ThinkFilter {
         if self.state == ThinkState::Gap {
             rest = rest.trim_start();
             if !rest.is_empty() {
-                self.state = ThinkState::Saying;
+                self.state = ThinkState::Answering;
             }
         }
         if !rest.is_empty() {
-            on_piece(ThinkPiece::Said(rest));
+            on_piece(ThinkPiece::Text(rest));
         }
     }
 
-    /// Whether thoughts stood in the text.
-    pub fn has_thought(&self) -> bool {
-        self.has_thought
+    /// Whether the text contained reasoning.
+    pub fn has_reasoning(&self) -> bool {
+        self.has_reasoning
     }
 
-    /// The message is over: gives what was held back.
+    /// Ends the message: passes on the text held back.
     pub fn finish(&mut self, on_piece: &mut dyn FnMut(ThinkPiece<'_>)) {
         let held = std::mem::take(&mut self.held);
         match self.state {
             _ if held.is_empty() => {}
-            ThinkState::Thinking => on_piece(ThinkPiece::Thought(&held)),
-            _ => on_piece(ThinkPiece::Said(&held)),
+            ThinkState::Thinking => on_piece(ThinkPiece::Reasoning(&held)),
+            _ => on_piece(ThinkPiece::Text(&held)),
         }
     }
 }
 
-/// What is said in a text whose thoughts end without having begun: where the
-/// server puts the opening tag into the prompt, only the closing one comes, on
-/// a line of its own or behind a sentence's end.
-pub(super) fn split_unopened(text: String) -> String {
+/// The answer in a text whose reasoning has no opening tag: where the server puts that tag into
+/// the prompt, the reply has only the closing one, on a line of its own or after the end of a
+/// sentence.
+pub(super) fn strip_unopened_reasoning(text: String) -> String {
     let close = |line: &str| {
-        let thought = line.trim_end().strip_suffix(CLOSE);
-        thought.is_some_and(|thought| {
-            thought.is_empty() || thought.ends_with(['.', '!', '?', '…', '"', ')'])
+        let reasoning = line.trim_end().strip_suffix(CLOSE);
+        reasoning.is_some_and(|reasoning| {
+            reasoning.is_empty() || reasoning.ends_with(['.', '!', '?', '…', '"', ')'])
         })
     };
     let mut after = 0;
     for line in text.split_inclusive('\n') {
-        // Where the tag itself is the subject, it is no end of thoughts.
+        // A text about the tags is not reasoning.
         if line.contains(OPEN) || line.contains('`') {
             break;
         }
@@ -127,7 +127,7 @@ pub(super) fn split_unopened(text: String) -> String {
     text
 }
 
-/// How many bytes at the end may be the beginning of the closing tag.
+/// How many bytes at the end may be the start of the closing tag.
 fn tag_prefix_at_end(text: &str) -> usize {
     (1..CLOSE.len()).rev().find(|&length| text.ends_with(&CLOSE[..length])).unwrap_or(0)
 }
@@ -137,21 +137,21 @@ mod tests {
     use super::*;
 
     fn filter(pieces: &[&str]) -> (String, String) {
-        let (mut said, mut thought) = (String::new(), String::new());
+        let (mut answer, mut reasoning) = (String::new(), String::new());
         let mut filter = ThinkFilter::default();
         let mut collect = |piece: ThinkPiece<'_>| match piece {
-            ThinkPiece::Said(text) => said.push_str(text),
-            ThinkPiece::Thought(text) => thought.push_str(text),
+            ThinkPiece::Text(text) => answer.push_str(text),
+            ThinkPiece::Reasoning(text) => reasoning.push_str(text),
         };
         for piece in pieces {
             filter.feed(piece, &mut collect);
         }
         filter.finish(&mut collect);
-        (said, thought)
+        (answer, reasoning)
     }
 
     #[test]
-    fn thoughts_at_the_beginning_are_told_apart_however_they_are_cut() {
+    fn reasoning_at_the_start_is_separated_however_it_is_cut() {
         let table = [
             ("plain", "plain", ""),
             ("<think>why</think>\n\nbecause", "because", "why"),
@@ -163,8 +163,8 @@ mod tests {
             ("  indented", "  indented", ""),
             ("<think></think>ü", "ü", ""),
         ];
-        for (text, said, thought) in table {
-            let expected = (said.to_string(), thought.to_string());
+        for (text, answer, reasoning) in table {
+            let expected = (answer.to_string(), reasoning.to_string());
             assert_eq!(filter(&[text]), expected, "{text:?}");
             let mut buffer = [0; 4];
             let pieces: Vec<String> =
@@ -175,22 +175,22 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_that_never_began_end_on_a_line_of_their_own() {
-        for (text, said) in [
-            ("thought\n</think>\n\nanswer", "answer"),
+    fn reasoning_without_opening_tag_ends_at_the_closing_one() {
+        for (text, answer) in [
+            ("reasoning\n</think>\n\nanswer", "answer"),
             ("</think>\r\nanswer", "answer"),
             ("the tag `</think>` ends thoughts", "the tag `</think>` ends thoughts"),
             ("so:\n<think>\n</think>\n", "so:\n<think>\n</think>\n"),
             ("answer", "answer"),
-            ("thought\n</think>", ""),
-            ("thought.</think>\n\nanswer", "answer"),
+            ("reasoning\n</think>", ""),
+            ("reasoning.</think>\n\nanswer", "answer"),
         ] {
-            assert_eq!(split_unopened(text.into()), said);
+            assert_eq!(strip_unopened_reasoning(text.into()), answer);
         }
     }
 
     #[test]
-    fn blanks_are_not_held_back_for_ever() {
+    fn leading_spaces_are_not_held_back_forever() {
         let blanks = " ".repeat(limits::LEADING_BLANKS);
         assert_eq!(filter(&[&blanks, "x"]).0.len(), blanks.len() + 1);
     }

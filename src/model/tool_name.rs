@@ -1,11 +1,11 @@
-//! Refusals that want the tool's name in a tool's message.
+//! Refusals that require the tool's name in tool messages.
 //!
-//! It is not sent unasked: some endpoints refuse it.
+//! The name is not sent by default, since some endpoints refuse it.
 
-/// How many words around a `name` say what it is the name of.
-const NEAR: usize = 8;
+/// How many words around `name` are searched for what it is the name of.
+const NEARBY_WORDS: usize = 8;
 
-/// How a refusal says that something is missing.
+/// Phrases for a missing field.
 const MISSING: [&str; 11] = [
     "missing",
     "required",
@@ -20,7 +20,7 @@ const MISSING: [&str; 11] = [
     "be a valid string",
 ];
 
-/// A tool's message, in one word: also how Gemini names it, and Python's types.
+/// Words for a tool message, also those of Gemini and of Python clients.
 const TOOL_MESSAGE: [&str; 8] = [
     "tool",
     "toolmessage",
@@ -32,9 +32,9 @@ const TOOL_MESSAGE: [&str; 8] = [
     "functionresponse",
 ];
 
-/// Whether a refusal, in lower case, says that a tool's message has no name.
-/// `places` are those of such messages in the request.
-pub(super) fn is_wanted(refusal: &str, places: &[usize]) -> bool {
+/// Whether a refusal, in lower case, requires the tool's name in a tool message. `positions`
+/// are those of the tool messages in the request.
+pub(super) fn is_requested(refusal: &str, positions: &[usize]) -> bool {
     let refusal = refusal.replace("\\n", " ");
     let words: Vec<&str> = refusal
         .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -42,23 +42,24 @@ pub(super) fn is_wanted(refusal: &str, places: &[usize]) -> bool {
         .collect();
     let is_name = |at: &usize| words[*at] == "name";
     (0..words.len()).filter(is_name).any(|at| {
-        let near = &words[at.saturating_sub(NEAR)..words.len().min(at + NEAR + 1)];
-        let text = near.join(" ");
-        let is_tools = match &words[..at] {
+        let nearby =
+            &words[at.saturating_sub(NEARBY_WORDS)..words.len().min(at + NEARBY_WORDS + 1)];
+        let text = nearby.join(" ");
+        let is_tool_name = match &words[..at] {
             // `messages[2].name`, `messages.2.tool.name`
-            [.., "messages", place] | [.., "messages", place, _] if is_number(place) => {
-                place.parse().is_ok_and(|place| places.contains(&place))
+            [.., "messages", position] | [.., "messages", position, _] if is_number(position) => {
+                position.parse().is_ok_and(|position| positions.contains(&position))
             }
-            // That of a call, or of the model.
+            // The name of a call or of the model.
             [.., "function" | "model"] => false,
-            // A template in Python misses it in some message.
+            // A Python template lacks it in some message.
             [.., "attribute"] => true,
             _ => {
-                near.iter().any(|word| TOOL_MESSAGE.contains(word))
+                nearby.iter().any(|word| TOOL_MESSAGE.contains(word))
                     || text.contains("role function")
             }
         };
-        is_tools && !places.is_empty() && MISSING.iter().any(|words| text.contains(words))
+        is_tool_name && !positions.is_empty() && MISSING.iter().any(|words| text.contains(words))
     })
 }
 
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wanted_name_is_told_from_other_refusals() {
+    fn detects_only_refusals_that_require_the_name() {
         let missed = [
             // Gemini, and Ollama's cloud
             r#"[{"error":{"code":400,"message":"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n","status":"INVALID_ARGUMENT"}}]"#,
@@ -91,23 +92,23 @@ mod tests {
         ];
         for refusal in missed {
             let refusal = refusal.to_lowercase();
-            assert!(is_wanted(&refusal, &[3]), "{refusal}");
-            assert!(!is_wanted(&refusal, &[]), "nothing to name: {refusal}");
+            assert!(is_requested(&refusal, &[3]), "{refusal}");
+            assert!(!is_requested(&refusal, &[]), "nothing to name: {refusal}");
         }
         for refusal in [
-            // Another message's, a tool's, a call's, the model's.
+            // The name of another message, a tool, a call, the model.
             r#"{"detail":[{"type":"missing","loc":["body","messages",0,"name"],"msg":"Field required"}]}"#,
             r#"{"error":{"message":"Missing required parameter: 'messages[2].tool_calls[0].function.name'."}}"#,
             r#"{"error":{"message":"* GenerateContentRequest.tools[0].function_declarations[5].name: Invalid function name. Must start with a letter or an underscore."}}"#,
             "The model name is required to call a tool",
-            // It is not wanted at all, or something else is.
+            // The name is refused, or something else is missing.
             "Only messages of role 'user' can have a name.",
             r#"{"detail":[{"type":"extra_forbidden","loc":["body","messages",3,"tool","name"],"msg":"Extra inputs are not permitted"}]}"#,
             r#"{"detail":[{"type":"missing","loc":["body","messages",3,"tool","tool_call_id"],"msg":"Field required"}]}"#,
             r#"Invalid JSON payload received. Unknown name "extra_content" at 'messages[2].tool_calls[0]': Cannot find field."#,
             "Request contains an invalid argument.",
         ] {
-            assert!(!is_wanted(&refusal.to_lowercase(), &[3]), "{refusal}");
+            assert!(!is_requested(&refusal.to_lowercase(), &[3]), "{refusal}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The JSON of a reply, and the forms in which its pieces come.
+//! The JSON of replies and of stream events.
 //!
-//! Reading is tolerant, because endpoints send anything: every field may be
-//! missing, null, or of another type than it should be.
+//! Parsing is tolerant, because endpoints vary: every field may be missing, null, or of another
+//! type than specified.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,8 +14,7 @@ use crate::bounded;
 use crate::limits;
 use crate::tool::Usage;
 
-/// One event of a stream, or a whole reply: the two have the same form, but
-/// for `delta` and `message`.
+/// One event of a stream, or a whole reply: they differ only in `delta` and `message`.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct Chunk<'c> {
@@ -38,8 +37,7 @@ pub(super) struct Chunk<'c> {
 }
 
 impl Chunk<'_> {
-    /// The text that it brings, as it stands in the event, if it brings nothing
-    /// else.
+    /// The text of an event that contains nothing else, if it has no escapes.
     pub(super) fn only_text(&self) -> Option<&str> {
         let [choice] = self.choices.items.as_slice() else {
             return None;
@@ -61,11 +59,11 @@ impl Chunk<'_> {
             &delta.reasoning_details,
             &delta.extra_content,
         ];
-        let is_alone = others.into_iter().all(LooseValue::is_empty)
+        let is_only_text = others.into_iter().all(LooseValue::is_empty)
             && self.object.text() != "error"
             && choice.message.is_none()
             && delta.tool_calls.items.is_empty();
-        is_alone.then_some(text)
+        is_only_text.then_some(text)
     }
 }
 
@@ -86,7 +84,7 @@ pub(super) struct Choice<'c> {
     pub error: LooseValue<'c>,
 }
 
-/// A piece of the assistant's message, or the whole of it.
+/// A piece of the assistant's message, or the whole message.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct Delta<'c> {
@@ -109,11 +107,11 @@ pub(super) struct Delta<'c> {
 }
 
 impl Delta<'_> {
-    /// Whether a thought is among it, under whatever name.
-    pub(super) fn has_thought(&self) -> bool {
+    /// Whether it contains reasoning, under any of its names.
+    pub(super) fn has_reasoning(&self) -> bool {
         [&self.reasoning_content, &self.reasoning, &self.reasoning_text]
             .iter()
-            .any(|thought| !thought.text().is_empty())
+            .any(|reasoning| !reasoning.text().is_empty())
     }
 }
 
@@ -139,23 +137,23 @@ pub(super) struct FunctionDelta<'c> {
     pub arguments: LooseValue<'c>,
 }
 
-/// The first elements of a list, and whether there are more; null is none.
+/// The first elements of a list, and whether there were more; null counts as empty.
 #[derive(Debug)]
 pub(super) struct FirstItems<T, const MOST: usize> {
     pub items: Vec<T>,
-    pub is_cut: bool,
+    pub is_truncated: bool,
 }
 
 impl<T, const MOST: usize> Default for FirstItems<T, MOST> {
     fn default() -> Self {
-        FirstItems { items: Vec::new(), is_cut: false }
+        FirstItems { items: Vec::new(), is_truncated: false }
     }
 }
 
 impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for FirstItems<T, MOST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FewVisitor<T, const MOST: usize>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for FewVisitor<T, MOST> {
+        struct FirstItemsVisitor<T, const MOST: usize>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for FirstItemsVisitor<T, MOST> {
             type Value = FirstItems<T, MOST>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list")
@@ -167,22 +165,23 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for FirstItem
                 self,
                 mut list: A,
             ) -> Result<FirstItems<T, MOST>, A::Error> {
-                let mut few = FirstItems::default();
-                while few.items.len() < MOST {
+                let mut first = FirstItems::default();
+                while first.items.len() < MOST {
                     let Some(item) = list.next_element()? else {
-                        return Ok(few);
+                        return Ok(first);
                     };
-                    // Most lists have one: room for four would be pages for each event.
-                    few.items.reserve_exact(usize::from(few.items.is_empty()));
-                    few.items.push(item);
+                    // Most lists have one element: room for four would waste pages for each
+                    // event.
+                    first.items.reserve_exact(usize::from(first.items.is_empty()));
+                    first.items.push(item);
                 }
                 while list.next_element::<IgnoredAny>()?.is_some() {
-                    few.is_cut = true;
+                    first.is_truncated = true;
                 }
-                Ok(few)
+                Ok(first)
             }
         }
-        deserializer.deserialize_any(FewVisitor(PhantomData))
+        deserializer.deserialize_any(FirstItemsVisitor(PhantomData))
     }
 }
 
@@ -194,7 +193,7 @@ where
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// A value that should be a string and may be anything.
+/// A value that should be a string and may be of any type.
 #[derive(Debug, Default)]
 pub(super) enum LooseValue<'c> {
     #[default]
@@ -204,8 +203,8 @@ pub(super) enum LooseValue<'c> {
 }
 
 impl LooseValue<'_> {
-    /// The text of it: a string as it is, a list of content blocks joined
-    /// (thoughts left out), everything else nothing.
+    /// The text: a string unchanged, content blocks joined (without reasoning), otherwise
+    /// empty.
     pub(super) fn text(&self) -> Cow<'_, str> {
         match self {
             LooseValue::Text(text) => Cow::Borrowed(text),
@@ -219,7 +218,7 @@ impl LooseValue<'_> {
         }
     }
 
-    /// The JSON text of it: arguments come as text or as the object itself.
+    /// The JSON text: arguments come as text or as the object itself.
     pub(super) fn json_text(&self) -> Cow<'_, str> {
         match self {
             LooseValue::Null => Cow::Borrowed(""),
@@ -228,7 +227,7 @@ impl LooseValue<'_> {
         }
     }
 
-    /// A number, also one written as text.
+    /// The number, also if it is written as text.
     pub(super) fn number(&self) -> Option<u64> {
         match self {
             LooseValue::Other(value) => value.as_u64(),
@@ -237,7 +236,7 @@ impl LooseValue<'_> {
         }
     }
 
-    /// An identifier: text, or a number as text; empty where there is none.
+    /// An identifier: text, or a number as text; empty if there is none.
     pub(super) fn identifier(&self) -> Cow<'_, str> {
         match self {
             LooseValue::Other(Value::Number(number)) => Cow::Owned(number.to_string()),
@@ -246,8 +245,8 @@ impl LooseValue<'_> {
         }
     }
 
-    /// Whether it says anything: no `""`, `{}` or `false` in the place of an error.
-    pub(super) fn is_something(&self) -> bool {
+    /// Whether it has any content: `""`, `{}`, `[]` or `false` in place of an error have none.
+    pub(super) fn is_meaningful(&self) -> bool {
         match self {
             LooseValue::Null | LooseValue::Other(Value::Bool(false)) => false,
             LooseValue::Text(text) => !text.trim().is_empty(),
@@ -257,7 +256,7 @@ impl LooseValue<'_> {
         }
     }
 
-    /// Whether nothing stands there.
+    /// Whether the value is missing, null or `""`.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             LooseValue::Null => true,
@@ -266,7 +265,7 @@ impl LooseValue<'_> {
         }
     }
 
-    /// Token counts, where this is an object of them.
+    /// Token counts, if this is an object that has them.
     pub(super) fn usage(&self) -> Option<Usage> {
         let LooseValue::Other(value) = self else {
             return None;
@@ -279,7 +278,7 @@ impl LooseValue<'_> {
         })
     }
 
-    /// As a plain JSON value.
+    /// Converts to a plain JSON value.
     pub(super) fn into_value(self) -> Value {
         match self {
             LooseValue::Null => Value::Null,
@@ -334,10 +333,10 @@ impl<'de: 'c, 'c> Deserialize<'de> for LooseValue<'c> {
                 Ok(LooseValue::Other(value.into()))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<LooseValue<'de>, A::Error> {
-                bounded::list(list).map(LooseValue::Other)
+                bounded::read_list(list).map(LooseValue::Other)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LooseValue<'de>, A::Error> {
-                bounded::map(map).map(LooseValue::Other)
+                bounded::read_map(map).map(LooseValue::Other)
             }
         }
         deserializer.deserialize_any(LooseVisitor)
@@ -349,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_of_any_type_is_read_where_text_is_due() {
+    fn reads_a_value_of_any_type_as_text() {
         let table = [
             (r#""a""#, "a", "a"),
             (r#""a\nb""#, "a\nb", "a\nb"),

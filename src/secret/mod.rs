@@ -1,8 +1,8 @@
-//! Values that must never be shown.
+//! Credentials, and masking them in text.
 //!
-//! A [`Secret`] has no `Display`, hides itself in `Debug`, and is revealed in
-//! one place only, where requests are made (`model/http/`; the
-//! tidy test holds everybody to it). Masking it in a text needs no reveal.
+//! A [`Secret`] has no `Display`, hides its value in `Debug`, and is revealed only
+//! in `model/http/`, which sends requests (a test in `tests/tidy.rs` checks this).
+//! Masking does not reveal it.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -18,16 +18,15 @@ mod pattern;
 
 use pattern::{Pattern, PatternMatch};
 
-/// A credential. Empty ones cannot be made.
+/// Credential that is not empty.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     value: String,
-    /// The ways in which programs write it.
+    /// The forms in which programs write the value.
     patterns: Vec<Pattern>,
 }
 
-/// Variables with their values hidden, for `Debug`: any of them may be secret,
-/// and not only ours.
+/// Environment variables for `Debug`, with hidden values: any of them may be a secret.
 pub(crate) struct HiddenValues<'v>(pub &'v [(OsString, OsString)]);
 
 impl fmt::Debug for HiddenValues<'_> {
@@ -36,39 +35,39 @@ impl fmt::Debug for HiddenValues<'_> {
     }
 }
 
-/// What stands in a text where a secret stood.
+/// Replacement of a secret in a text.
 pub const MASK: &str = "[secret]";
 
 impl Secret {
-    /// `None` for an empty value: there is nothing to keep secret.
+    /// Creates a secret; `None` for an empty value.
     pub fn new(value: impl Into<String>) -> Option<Secret> {
         let value = value.into();
         (!value.is_empty()).then(|| Secret { patterns: pattern::patterns(&value), value })
     }
 
-    /// The value itself, for the one place that sends it.
+    /// The value. Only code that sends it may call this.
     pub fn reveal(&self) -> &str {
         &self.value
     }
 
-    /// Whether it is long enough to be a secret and no mere word (`ollama`),
-    /// which would be masked in every text.
+    /// Whether the value is too long to be a word such as `ollama`, which would be
+    /// masked in every text.
     pub fn is_worth_masking(&self) -> bool {
         self.value.len() >= limits::SECRET_BYTES
     }
 
-    /// Whether it stands somewhere in these bytes, in whatever form.
-    pub fn is_within(&self, bytes: &[u8]) -> bool {
+    /// Whether the secret occurs in these bytes, in any form.
+    pub fn occurs_in(&self, bytes: &[u8]) -> bool {
         let windows = bytes.windows(self.value.len());
         let is_plain = || windows.clone().any(|window| window == self.value.as_bytes());
         let is_written = |pattern: &Pattern| {
             let mut starts = 0..bytes.len();
-            starts.any(|start| matches!(pattern.find(bytes, start), PatternMatch::Whole { .. }))
+            starts.any(|start| matches!(pattern.match_at(bytes, start), PatternMatch::Whole { .. }))
         };
         is_plain() || self.is_worth_masking() && self.patterns.iter().any(is_written)
     }
 
-    /// Whether every character of it can stand in an HTTP header.
+    /// Whether an HTTP header can contain the value.
     pub fn is_sendable(&self) -> bool {
         self.value.chars().all(|c| c.is_ascii_graphic() || c == ' ')
     }
@@ -80,50 +79,50 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a text was cut out of a longer one, so that only a part of a secret
-/// may stand there.
+/// Edges at which a text was cut out of a longer one. A part of a secret may remain
+/// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CutEdges {
-    /// Something is missing before its beginning.
+    /// Text is missing before the start.
     pub before: bool,
-    /// Something is missing behind its end.
-    pub behind: bool,
+    /// Text is missing after the end.
+    pub after: bool,
 }
 
 impl CutEdges {
-    /// Only the end of the longer text is there.
-    pub const BEFORE: CutEdges = CutEdges { before: true, behind: false };
-    /// Only the beginning of it is there.
-    pub const BEHIND: CutEdges = CutEdges { before: false, behind: true };
+    /// The text is the end of a longer one.
+    pub const BEFORE: CutEdges = CutEdges { before: true, after: false };
+    /// The text is the start of a longer one.
+    pub const AFTER: CutEdges = CutEdges { before: false, after: true };
 }
 
-/// Everything that is to be masked in a run: the key, the values of extra
-/// headers. What is too short to be told from a word is not kept.
+/// All secrets to be masked in a run: the key and the values of extra headers.
+/// Secrets that are too short ([`Secret::is_worth_masking`]) are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
     all: Vec<Secret>,
-    /// A bit for each two bytes with which one of them may begin.
-    beginnings: Option<Box<[u64; limits::SECRET_TABLE]>>,
+    /// One bit for each pair of bytes with which a secret may start.
+    first_bytes: Option<Box<[u64; limits::SECRET_TABLE_WORDS]>>,
 }
 
 impl Secrets {
-    /// The text with every occurrence of any of them masked.
+    /// Masks every occurrence of a secret in a text.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        covered(text, self.spans(text))
+        mask_spans(text, self.spans(text))
     }
 
-    /// Masks every text in there, the names of fields too.
-    pub fn mask_all(&self, value: &mut Value) {
+    /// Masks all strings in a JSON value, including the names of fields.
+    pub fn mask_json(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
                 if let Cow::Owned(masked) = self.mask(text) {
                     *text = masked;
                 }
             }
-            Value::Array(values) => values.iter_mut().for_each(|value| self.mask_all(value)),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.mask_json(value)),
             Value::Object(fields) => {
                 for (name, mut value) in std::mem::take(fields) {
-                    self.mask_all(&mut value);
+                    self.mask_json(&mut value);
                     fields.insert(self.mask(&name).into_owned(), value);
                 }
             }
@@ -131,36 +130,36 @@ impl Secrets {
         }
     }
 
-    /// The same for a text that is part of a longer one: what a cut has left
-    /// of a secret is masked too.
+    /// Same as [`Secrets::mask`] for a part of a longer text: also masks a part of a
+    /// secret at a cut edge.
     pub fn mask_cut<'t>(&self, text: &'t str, cut: CutEdges) -> Cow<'t, str> {
         let mut spans = self.spans(text);
-        if cut.behind {
-            spans.extend(self.beginning_at_end(text));
+        if cut.after {
+            spans.extend(self.partial_at_end(text));
         }
         if cut.before {
-            let rests = self.patterns();
-            let rests = rests.filter_map(|pattern| pattern.rest_at_start(text.as_bytes()));
-            spans.extend(rests.max().map(|length| 0..length));
+            let suffixes = self.patterns();
+            let suffixes = suffixes.filter_map(|pattern| pattern.suffix_at_start(text.as_bytes()));
+            spans.extend(suffixes.max().map(|length| 0..length));
         }
-        covered(text, spans)
+        mask_spans(text, spans)
     }
 
-    /// The same for a text of which parts were shortened, each with an
-    /// ellipsis where its end was.
+    /// Same as [`Secrets::mask`] for a text with truncated parts: also masks the start
+    /// of a secret before an ellipsis.
     pub fn mask_shortened<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut spans = self.spans(text);
         let mut start = 0;
         for (end, ellipsis) in text.match_indices('…') {
-            let beginning = self.beginning_at_end(&text[start..end]);
+            let beginning = self.partial_at_end(&text[start..end]);
             spans.extend(beginning.map(|span| start + span.start..end));
             start = end + ellipsis.len();
         }
-        covered(text, spans)
+        mask_spans(text, spans)
     }
 
-    /// How many bytes at the end of a text may turn out to be one of them, or
-    /// a longer one, with the next piece. `least` are held back in any case.
+    /// Number of bytes at the end of a text that may be part of a secret, depending on
+    /// the next piece of the text. At least `least`.
     pub fn undecided_at_end(&self, text: &str, least: usize) -> usize {
         let mut held = least;
         self.search(text, |start, found| {
@@ -173,7 +172,7 @@ impl Secrets {
                 held = held.max(text.len() - start);
             }
         });
-        // A whole one that reaches into what is held must not be torn apart.
+        // A complete secret that overlaps the held bytes must not be split.
         let spans = self.spans(text);
         while let Some(span) =
             spans.iter().find(|span| span.start < text.len() - held && span.end > text.len() - held)
@@ -183,27 +182,29 @@ impl Secrets {
         held
     }
 
-    /// Whether one of them stands somewhere in these bytes.
-    pub fn is_within(&self, bytes: &[u8]) -> bool {
-        self.all.iter().any(|secret| secret.is_within(bytes))
+    /// Whether any secret occurs in these bytes.
+    pub fn occur_in(&self, bytes: &[u8]) -> bool {
+        self.all.iter().any(|secret| secret.occurs_in(bytes))
     }
 
     fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.all.iter().flat_map(|secret| &secret.patterns)
     }
 
-    /// Tells of each place where one of them stands, in whatever form, or begins.
-    fn search(&self, text: &str, mut tell: impl FnMut(usize, PatternMatch)) {
+    /// Calls `visit` with the position of each secret, in any form, that starts in the
+    /// text.
+    fn search(&self, text: &str, mut visit: impl FnMut(usize, PatternMatch)) {
         let bytes = text.as_bytes();
         let mut look = |start: usize| {
-            let found = self.patterns().map(|pattern| pattern.find(bytes, start));
-            found.for_each(|found| tell(start, found));
+            let found = self.patterns().map(|pattern| pattern.match_at(bytes, start));
+            found.for_each(|found| visit(start, found));
         };
-        let Some((last, table)) = bytes.len().checked_sub(1).zip(self.beginnings.as_deref()) else {
+        let Some((last, table)) = bytes.len().checked_sub(1).zip(self.first_bytes.as_deref())
+        else {
             return;
         };
-        // Nearly everything is told apart by two bytes. A plain loop: every text that is
-        // shown or sent goes through it.
+        // Two bytes exclude almost every position. A simple loop, for speed: every text
+        // that is shown or sent is searched.
         let mut at = 0;
         let mut byte = usize::from(bytes[0]);
         while at < last {
@@ -217,7 +218,7 @@ impl Secrets {
         look(last);
     }
 
-    /// Where they stand.
+    /// Positions of all complete secrets.
     fn spans(&self, text: &str) -> Vec<Range<usize>> {
         let mut spans = Vec::new();
         self.search(text, |start, found| {
@@ -228,9 +229,9 @@ impl Secrets {
         spans
     }
 
-    /// The longest beginning of one of them that ends with the text, if it is long
-    /// enough to tell something.
-    fn beginning_at_end(&self, text: &str) -> Option<Range<usize>> {
+    /// Position of the longest start of a secret at the end of the text, if it is long
+    /// enough to reveal something.
+    fn partial_at_end(&self, text: &str) -> Option<Range<usize>> {
         let mut longest: Option<usize> = None;
         self.search(text, |start, found| {
             if let PatternMatch::Beginning { bytes } = found
@@ -243,8 +244,8 @@ impl Secrets {
     }
 }
 
-/// The text with these parts of it masked, each once where they overlap.
-fn covered(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
+/// Masks these parts of a text; overlapping parts are masked once.
+fn mask_spans(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     if spans.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -262,11 +263,10 @@ fn covered(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// The text with the user information of every URL in it masked. A user alone
-/// is a token, but for `ssh`; variables are filled in by whoever reads them.
-/// Where an authority is none (`https://me:a/b@host`), rather too much is
-/// hidden than too little.
-pub(crate) fn without_logins(text: &str) -> Cow<'_, str> {
+/// Masks the user information of every URL in a text. A user name alone is a token,
+/// except for `ssh`; variables such as `${TOKEN}` are not masked. In an invalid
+/// authority (`https://me:a/b@host`) too much rather than too little is masked.
+pub(crate) fn mask_url_logins(text: &str) -> Cow<'_, str> {
     let ends_url = |c: char| c.is_whitespace() || matches!(c, '"' | '<' | '>' | '`');
     let login = |(at, mark): (usize, &str)| {
         let start = at + mark.len();
@@ -285,7 +285,7 @@ pub(crate) fn without_logins(text: &str) -> Cow<'_, str> {
         let is_open = is_ssh || login.is_empty() || login.split(':').all(is_variable);
         (!is_open).then_some(start..start + end)
     };
-    covered(text, text.match_indices("://").filter_map(login).collect())
+    mask_spans(text, text.match_indices("://").filter_map(login).collect())
 }
 
 impl Extend<Secret> for Secrets {
@@ -293,7 +293,7 @@ impl Extend<Secret> for Secrets {
         for secret in secrets {
             if secret.is_worth_masking() && !self.all.contains(&secret) {
                 for pattern in &secret.patterns {
-                    self.note_beginnings(pattern);
+                    self.index_first_bytes(pattern);
                 }
                 self.all.push(secret);
             }
@@ -302,10 +302,11 @@ impl Extend<Secret> for Secrets {
 }
 
 impl Secrets {
-    fn note_beginnings(&mut self, pattern: &Pattern) {
-        let table = self.beginnings.get_or_insert_with(|| Box::new([0; limits::SECRET_TABLE]));
-        for byte in (0..=u8::MAX).filter(|byte| pattern.can_begin(*byte)) {
-            for next in (0..=u8::MAX).filter(|next| pattern.may_begin(byte, *next)) {
+    fn index_first_bytes(&mut self, pattern: &Pattern) {
+        let table =
+            self.first_bytes.get_or_insert_with(|| Box::new([0; limits::SECRET_TABLE_WORDS]));
+        for byte in (0..=u8::MAX).filter(|byte| pattern.can_start_with(*byte)) {
+            for next in (0..=u8::MAX).filter(|next| pattern.can_start_with_pair(byte, *next)) {
                 let row = usize::from(byte) << 2 | usize::from(next >> 6);
                 table[row] |= 1 << (next & 63);
             }
@@ -318,14 +319,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_shows_itself_nowhere() {
+    fn a_secret_is_hidden_in_debug_output() {
         let key = Secret::new("sk-canary").unwrap();
         assert_eq!(format!("{key:?}"), "[secret]");
         assert_eq!(Secret::new(""), None);
     }
 
     #[test]
-    fn what_stands_before_the_host_of_a_url_is_masked() {
+    fn user_information_of_urls_is_masked() {
         for (text, masked) in [
             ("-i https://me:pw@h:9/simple?a=b@c x@y", "-i https://[secret]@h:9/simple?a=b@c x@y"),
             ("x@https://token@h/x.zip", "x@https://[secret]@h/x.zip"),
@@ -341,7 +342,7 @@ mod tests {
             ("https://${USER}:pw@h/", "https://[secret]@h/"),
             ("https://@h/ :// me@h ://", "https://@h/ :// me@h ://"),
         ] {
-            assert_eq!(without_logins(text), masked, "{text}");
+            assert_eq!(mask_url_logins(text), masked, "{text}");
         }
     }
 
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_known_however_it_is_written() {
+    fn a_secret_is_found_in_every_form() {
         let one = secrets(["k\"e\\y/+%=x"]);
         for written in [
             r#"k"e\y/+%=x"#,
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cut_has_left_of_a_secret_is_masked() {
+    fn parts_of_a_secret_at_a_cut_are_masked() {
         let one = secrets(["sk-canary-123"]);
         let table = [
             ("x sk-c", (false, true), "x [secret]"),
@@ -388,14 +389,14 @@ mod tests {
             ("-123 sk-canary-123 sk-c", (true, true), "[secret] [secret] [secret]"),
             ("", (true, true), ""),
         ];
-        for (text, (before, behind), masked) in table {
-            assert_eq!(one.mask_cut(text, CutEdges { before, behind }), masked, "{text}");
+        for (text, (before, after), masked) in table {
+            assert_eq!(one.mask_cut(text, CutEdges { before, after }), masked, "{text}");
         }
         assert_eq!(one.mask_shortened("a sk-can… sk-can b"), "a [secret]… sk-can b");
     }
 
     #[test]
-    fn several_secrets_are_masked_the_longest_first() {
+    fn several_secrets_are_masked_with_the_longest_first() {
         let secrets = secrets(["sk-canary", "sk-canary-2", "short"]);
         assert_eq!(secrets.mask("sk-canary-2 sk-canary short"), "[secret] [secret] short");
         assert_eq!(secrets.undecided_at_end("x sk-canary-", 0), 10);
@@ -403,7 +404,7 @@ mod tests {
         assert_eq!(secrets.undecided_at_end("x sk-canary-2s", 0), 1);
         assert_eq!(secrets.undecided_at_end("x sk-canary-2 ", 0), 0);
         assert_eq!(secrets.mask("sk-canarysk-canary"), "[secret][secret]");
-        assert!(secrets.is_within(b"(sk-canary)") && !secrets.is_within(b"short"));
+        assert!(secrets.occur_in(b"(sk-canary)") && !secrets.occur_in(b"short"));
         assert_eq!(Secrets::default().mask("x"), "x");
     }
 }

@@ -1,58 +1,60 @@
-//! The ways in which programs write a secret: as it is, with escapes, in base64.
+//! Finds a secret in the forms in which programs write it: plain, with escapes, and
+//! in base64.
 //!
-//! A [`Pattern`] is what is written, unit by unit; each unit may be plain, or an escape
-//! of a string (`\u0073`, `\x73`, `\163`, `\"`) or an address (`%73`), so that any mix of
-//! them is known. In base64 a secret looks different at each of three places in a group
-//! of three bytes: of each only the characters are sought that it alone decides.
+//! A [`Pattern`] is a sequence of units. Each unit may be written plainly, as an escape
+//! in a string (`\u0073`, `\x73`, `\163`, `\"`) or in a URL (`%73`), in any mix. In base64
+//! a secret has three forms, one for each offset in a group of three bytes; a pattern
+//! contains only the characters that the secret alone determines.
 
 use crate::limits;
 
-const SIXES: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE64_ALPHABET: &[u8; 64] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// One character of what is sought.
+/// One character of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
-    /// This one.
+    /// This character.
     Char(char),
-    /// The character of base64 whose value begins with these bits, so many of them.
-    Six(u8, u32),
-    /// What fills up the last group of base64.
-    Filling,
+    /// A base64 character: the leading bits of its value, and their number.
+    Base64(u8, u32),
+    /// The padding of base64.
+    Padding,
 }
 
-/// A secret as it is written in one way.
+/// One form of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
     units: Vec<Unit>,
-    /// Units that belong to it where they follow.
-    more: Vec<Unit>,
+    /// Units that belong to the secret if they follow.
+    optional: Vec<Unit>,
 }
 
-/// What stands in a text from one place on.
+/// Result of matching a pattern at one position of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PatternMatch {
-    /// Something else.
+    /// No match.
     Nothing,
-    /// The beginning of the secret, up to the text's end.
+    /// The text ends within the secret.
     Beginning {
-        /// Bytes of the secret that can be told from it.
+        /// Bytes of the secret that the text reveals.
         bytes: usize,
     },
-    /// All of it.
+    /// The complete secret.
     Whole {
-        /// Behind it.
+        /// Position after the secret.
         end: usize,
-        /// The next piece of the text may belong to it.
+        /// Whether the next piece of the text may extend the match.
         is_open: bool,
     },
 }
 
-/// Where one unit may end.
+/// Possible end positions of one unit.
 #[derive(Default)]
 struct UnitEnds {
-    /// Few: only of backslashes there are several.
+    /// More than one only for backslashes.
     at: Vec<usize>,
-    /// The text ends within it.
+    /// Whether the text ends within the unit.
     is_cut: bool,
 }
 
@@ -63,9 +65,9 @@ impl UnitEnds {
         }
     }
 
-    /// Adds where it ends, if it does.
-    fn step(&mut self, step: UnitMatch) {
-        match step {
+    /// Adds the result of matching one form of the unit.
+    fn add_match(&mut self, result: UnitMatch) {
+        match result {
             UnitMatch::To(end) => self.add(end),
             UnitMatch::Cut => self.is_cut = true,
             UnitMatch::No => {}
@@ -73,7 +75,7 @@ impl UnitEnds {
     }
 }
 
-/// What one way to write a unit comes to.
+/// Result of matching one form of a unit.
 #[derive(Clone, Copy)]
 enum UnitMatch {
     To(usize),
@@ -90,70 +92,72 @@ impl UnitMatch {
     }
 }
 
-/// All the ways to write it.
+/// Returns the patterns of all forms of a secret.
 pub(super) fn patterns(value: &str) -> Vec<Pattern> {
-    let plain = Pattern { units: value.chars().map(Unit::Char).collect(), more: Vec::new() };
-    let places = (0..3).map(|place| Pattern::base64(value.as_bytes(), place));
-    std::iter::once(plain).chain(places).collect()
+    let plain = Pattern { units: value.chars().map(Unit::Char).collect(), optional: Vec::new() };
+    let base64 = (0..3).map(|offset| Pattern::base64(value.as_bytes(), offset));
+    std::iter::once(plain).chain(base64).collect()
 }
 
 impl Pattern {
-    /// The characters of base64 that these bytes decide, `place` bytes into a group.
-    fn base64(bytes: &[u8], place: usize) -> Pattern {
+    /// Base64 characters that these bytes determine, at this offset in a group.
+    fn base64(bytes: &[u8], offset: usize) -> Pattern {
         let bits = 8 * bytes.len();
         let bit = |at: usize| bytes[at / 8] >> (7 - at % 8) & 1;
-        let begin = (6 - 8 * place % 6) % 6;
+        let first = (6 - 8 * offset % 6) % 6;
         let six = |at: usize| {
             let known = (bits - at).min(6);
             let value = (at..at + known).fold(0, |six, at| six << 1 | bit(at));
-            Unit::Six(value << (6 - known), u32::try_from(known).unwrap_or(6))
+            Unit::Base64(value << (6 - known), u32::try_from(known).unwrap_or(6))
         };
-        let mut units: Vec<Unit> = (begin..bits).step_by(6).map(six).collect();
-        let mut more =
-            units.split_off(units.len() - usize::from(!(bits - begin).is_multiple_of(6)));
-        more.extend([Unit::Filling, Unit::Filling]);
-        Pattern { units, more }
+        let mut units: Vec<Unit> = (first..bits).step_by(6).map(six).collect();
+        let mut optional =
+            units.split_off(units.len() - usize::from(!(bits - first).is_multiple_of(6)));
+        optional.extend([Unit::Padding, Unit::Padding]);
+        Pattern { units, optional }
     }
 
-    /// Whether it can begin with this byte.
-    pub(super) fn can_begin(&self, byte: u8) -> bool {
-        b"\\%".contains(&byte) || self.units.first().is_some_and(|unit| unit.begins(byte))
+    /// Whether a match can start with this byte.
+    pub(super) fn can_start_with(&self, byte: u8) -> bool {
+        b"\\%".contains(&byte) || self.units.first().is_some_and(|unit| unit.can_start_with(byte))
     }
 
-    /// Whether it can begin with these two bytes.
-    pub(super) fn may_begin(&self, byte: u8, next: u8) -> bool {
+    /// Whether a match can start with these two bytes.
+    pub(super) fn can_start_with_pair(&self, byte: u8, next: u8) -> bool {
         let [unit, rest @ ..] = self.units.as_slice() else {
             return false;
         };
-        let begins = unit.begins(byte);
+        let is_plain = unit.can_start_with(byte);
         match byte {
-            b'\\' | b'%' if begins => true,
+            b'\\' | b'%' if is_plain => true,
             b'%' => next.is_ascii_hexdigit(),
-            b'\\' => b"\\uUx01234567".contains(&next) || unit.has_letter(next),
-            _ if !begins || !byte.is_ascii() => begins,
-            _ => b"\\%\r\n".contains(&next) || rest.first().is_none_or(|unit| unit.begins(next)),
+            b'\\' => b"\\uUx01234567".contains(&next) || unit.has_escape_letter(next),
+            _ if !is_plain || !byte.is_ascii() => is_plain,
+            _ => {
+                b"\\%\r\n".contains(&next)
+                    || rest.first().is_none_or(|unit| unit.can_start_with(next))
+            }
         }
     }
 
-    /// What stands there.
-    pub(super) fn find(&self, text: &[u8], start: usize) -> PatternMatch {
+    /// Matches the pattern at a position.
+    pub(super) fn match_at(&self, text: &[u8], start: usize) -> PatternMatch {
         match text.get(start + 1) {
-            Some(next) if !self.may_begin(text[start], *next) => PatternMatch::Nothing,
+            Some(next) if !self.can_start_with_pair(text[start], *next) => PatternMatch::Nothing,
             _ => self.follow(text, start, 0),
         }
     }
 
-    /// Where the text's first bytes are the rest of it, and enough to tell something:
-    /// the end of the longest. A cut may have left the end of an escape in front.
-    pub(super) fn rest_at_start(&self, text: &[u8]) -> Option<usize> {
-        let is_of_escape =
-            |byte: &u8| byte.is_ascii_hexdigit() || b"\\%uUx{}\r\n \t".contains(byte);
+    /// Finds the longest end of the secret at the start of the text, if it is long enough
+    /// to reveal something, and returns its end. The rest of a cut escape may precede it.
+    pub(super) fn suffix_at_start(&self, text: &[u8]) -> Option<usize> {
+        let is_escape = |byte: &u8| byte.is_ascii_hexdigit() || b"\\%uUx{}\r\n \t".contains(byte);
         let front = text.iter().take(limits::SECRET_ESCAPE_BYTES);
-        let front = front.take_while(|byte| is_of_escape(byte)).count();
-        let rests = 1..self.units.len();
-        let told = rests
+        let front = front.take_while(|byte| is_escape(byte)).count();
+        let suffixes = 1..self.units.len();
+        let revealing = suffixes
             .take_while(|unit| self.bytes(*unit..self.units.len()) >= limits::SECRET_PART_BYTES);
-        let ends = told.flat_map(|unit| {
+        let ends = revealing.flat_map(|unit| {
             (0..=front).filter_map(move |start| match self.follow(text, start, unit) {
                 PatternMatch::Whole { end, .. } => Some(end),
                 _ => None,
@@ -162,24 +166,24 @@ impl Pattern {
         ends.max()
     }
 
-    /// Bytes of the secret that these units tell.
+    /// Bytes of the secret that these units reveal.
     fn bytes(&self, units: std::ops::Range<usize>) -> usize {
         let bits = |unit: &Unit| match unit {
             Unit::Char(c) => 8 * c.len_utf8(),
-            Unit::Six(..) => 6,
-            Unit::Filling => 0,
+            Unit::Base64(..) => 6,
+            Unit::Padding => 0,
         };
         self.units[units].iter().map(bits).sum::<usize>() / 8
     }
 
-    /// Follows it through the text from this unit on.
+    /// Matches the units from `first` on at a position.
     fn follow(&self, text: &[u8], start: usize, first: usize) -> PatternMatch {
         let mut places = vec![start];
         let mut bytes_known = None;
         for (index, unit) in self.units.iter().enumerate().skip(first) {
             let mut ends = UnitEnds::default();
             for place in &places {
-                unit.ends(text, *place, index > first, &mut ends);
+                unit.collect_ends(text, *place, index > first, &mut ends);
             }
             if ends.is_cut {
                 bytes_known = Some(self.bytes(first..index));
@@ -194,14 +198,14 @@ impl Pattern {
         }
         let mut end = places.into_iter().max().unwrap_or(start);
         let mut is_open = false;
-        for unit in &self.more {
+        for unit in &self.optional {
             let mut ends = UnitEnds::default();
-            unit.ends(text, end, true, &mut ends);
+            unit.collect_ends(text, end, true, &mut ends);
             is_open |= ends.is_cut;
             match ends.at.into_iter().max() {
                 Some(next) => end = next,
-                // What fills up follows only the last character.
-                None if *unit != Unit::Filling => {}
+                // Padding follows only the last character.
+                None if *unit != Unit::Padding => {}
                 None => break,
             }
         }
@@ -210,40 +214,40 @@ impl Pattern {
 }
 
 impl Unit {
-    /// Whether its plain form begins with this byte.
-    fn begins(self, byte: u8) -> bool {
+    /// Whether the plain form starts with this byte.
+    fn can_start_with(self, byte: u8) -> bool {
         match self {
             Unit::Char(c) => c.encode_utf8(&mut [0; 4]).as_bytes()[0] == byte,
-            Unit::Six(value, known) => {
-                six(byte).is_some_and(|six| (six ^ value) >> (6 - known) == 0)
+            Unit::Base64(value, known) => {
+                base64_value(byte).is_some_and(|six| (six ^ value) >> (6 - known) == 0)
             }
-            Unit::Filling => byte == b'=',
+            Unit::Padding => byte == b'=',
         }
     }
 
-    /// Whether this may stand for it behind a backslash, and no digits follow.
-    fn has_letter(self, letter: u8) -> bool {
+    /// Whether a backslash and this letter can form an escape of the unit.
+    fn has_escape_letter(self, letter: u8) -> bool {
         match self {
             Unit::Char(c) => c.is_control() || u32::from(c) == u32::from(letter),
-            Unit::Six(..) | Unit::Filling => b"+/=-_".contains(&letter),
+            Unit::Base64(..) | Unit::Padding => b"+/=-_".contains(&letter),
         }
     }
 
-    /// Adds where it ends if it begins at `start`, in whatever way it is written.
-    fn ends(self, text: &[u8], start: usize, is_within: bool, ends: &mut UnitEnds) {
+    /// Adds the end positions of all forms of the unit that start at `start`.
+    fn collect_ends(self, text: &[u8], start: usize, is_within: bool, ends: &mut UnitEnds) {
         match self {
             Unit::Char(c) => char_ends(text, start, c, ends),
-            Unit::Six(value, known) => {
-                let lines = if is_within { behind_line_end(text, start) } else { UnitMatch::No };
+            Unit::Base64(value, known) => {
+                let lines = if is_within { skip_line_end(text, start) } else { UnitMatch::No };
                 ends.is_cut |= matches!(lines, UnitMatch::Cut);
                 for start in [UnitMatch::To(start), lines] {
                     let UnitMatch::To(start) = start else { continue };
                     match text.get(start) {
                         None => ends.is_cut = true,
-                        Some(byte) if self.begins(*byte) => ends.add(start + 1),
+                        Some(byte) if self.can_start_with(*byte) => ends.add(start + 1),
                         Some(b'\\' | b'%') => {
                             let all = (0..64).filter(|six| (six ^ value) >> (6 - known) == 0);
-                            for c in all.flat_map(letters) {
+                            for c in all.flat_map(base64_chars) {
                                 char_ends(text, start, c, ends);
                             }
                         }
@@ -251,13 +255,13 @@ impl Unit {
                     }
                 }
             }
-            Unit::Filling => char_ends(text, start, '=', ends),
+            Unit::Padding => char_ends(text, start, '=', ends),
         }
     }
 }
 
-/// The value of a character of base64, in either alphabet.
-fn six(byte: u8) -> Option<u8> {
+/// Value of a base64 character, in either alphabet.
+fn base64_value(byte: u8) -> Option<u8> {
     Some(match byte {
         b'A'..=b'Z' => byte - b'A',
         b'a'..=b'z' => byte - b'a' + 26,
@@ -268,21 +272,21 @@ fn six(byte: u8) -> Option<u8> {
     })
 }
 
-/// The characters that have this value.
-fn letters(value: u8) -> impl Iterator<Item = char> {
+/// Base64 characters with this value.
+fn base64_chars(value: u8) -> impl Iterator<Item = char> {
     let other = match value {
         62 => Some('-'),
         63 => Some('_'),
         _ => None,
     };
-    [char::from(SIXES[usize::from(value)])].into_iter().chain(other)
+    [char::from(BASE64_ALPHABET[usize::from(value)])].into_iter().chain(other)
 }
 
-/// Behind a line's end within base64, and what the next line is indented by.
-fn behind_line_end(text: &[u8], start: usize) -> UnitMatch {
+/// Skips a line end within base64 and the indentation of the next line.
+fn skip_line_end(text: &[u8], start: usize) -> UnitMatch {
     let mut at = start;
     while let Some(byte) = text.get(at) {
-        let run = backslashes(text, at);
+        let run = count_backslashes(text, at);
         match byte {
             b'\r' | b'\n' => at += 1,
             b' ' | b'\t' if at > start => at += 1,
@@ -304,12 +308,13 @@ fn behind_line_end(text: &[u8], start: usize) -> UnitMatch {
     }
 }
 
-/// Backslashes from there on: strings within strings have more of them.
-fn backslashes(text: &[u8], start: usize) -> usize {
+/// Counts the backslashes at a position: strings within strings have several.
+fn count_backslashes(text: &[u8], start: usize) -> usize {
     let most = text[start..].iter().take(limits::SECRET_BACKSLASHES);
     most.take_while(|byte| **byte == b'\\').count()
 }
 
+/// Adds the end positions of all forms of a character that start at `start`.
 fn char_ends(text: &[u8], start: usize, c: char, ends: &mut UnitEnds) {
     let mut plain = [0; 4];
     let plain = c.encode_utf8(&mut plain).as_bytes();
@@ -323,10 +328,10 @@ fn char_ends(text: &[u8], start: usize, c: char, ends: &mut UnitEnds) {
             let percent = |at, byte: u8| {
                 literal(text, at, b"%").then(|at| digits(text, at, 2, 16, byte.into()))
             };
-            ends.step(coded(&percent));
+            ends.add_match(coded(&percent));
         }
         Some(b'\\') => {
-            let run = backslashes(text, start);
+            let run = count_backslashes(text, start);
             let is_cut = start + run == text.len();
             ends.is_cut |= is_cut;
             if c == '\\' {
@@ -334,31 +339,31 @@ fn char_ends(text: &[u8], start: usize, c: char, ends: &mut UnitEnds) {
                 doubled.for_each(|count| ends.add(start + count));
             }
             if !is_cut {
-                ends.step(one_escape(text, start, c));
+                ends.add_match(single_escape(text, start, c));
                 let escape = |digit: &'static [u8], count, radix| {
                     move |at, byte: u8| {
-                        escaped(text, at, digit)
+                        backslashes_and_letter(text, at, digit)
                             .then(|at| digits(text, at, count, radix, byte.into()))
                     }
                 };
-                ends.step(coded(&escape(b"x", 2, 16)));
-                ends.step(coded(&escape(b"", 3, 8)));
+                ends.add_match(coded(&escape(b"x", 2, 16)));
+                ends.add_match(coded(&escape(b"", 3, 8)));
                 let mut units = [0; 2];
                 let units = c.encode_utf16(&mut units).iter();
-                ends.step(units.fold(UnitMatch::To(start), |step, unit| {
-                    step.then(|at| escaped(text, at, b"u"))
+                ends.add_match(units.fold(UnitMatch::To(start), |step, unit| {
+                    step.then(|at| backslashes_and_letter(text, at, b"u"))
                         .then(|at| digits(text, at, 4, 16, (*unit).into()))
                 }));
             }
         }
         Some(_) => {}
     }
-    // `%` and `\` themselves may be meant.
-    ends.step(literal(text, start, plain));
+    // `%` and `\` may stand for themselves.
+    ends.add_match(literal(text, start, plain));
 }
 
-/// A character as one escape that needs no digits, or as many as it likes.
-fn one_escape(text: &[u8], start: usize, c: char) -> UnitMatch {
+/// Matches a character as one escape: a letter, `\U` with eight digits, or `\u{…}`.
+fn single_escape(text: &[u8], start: usize, c: char) -> UnitMatch {
     let letter = match c {
         '\n' => 'n',
         '\r' => 'r',
@@ -368,28 +373,28 @@ fn one_escape(text: &[u8], start: usize, c: char) -> UnitMatch {
         c => c,
     };
     let code = u32::from(c);
-    let behind = start + backslashes(text, start);
-    match text.get(behind) {
-        Some(b'U') => digits(text, behind + 1, 8, 16, code),
-        Some(b'u') if text.get(behind + 1) == Some(&b'{') => {
-            let hex = text[behind + 2..].iter().take_while(|byte| byte.is_ascii_hexdigit());
+    let after = start + count_backslashes(text, start);
+    match text.get(after) {
+        Some(b'U') => digits(text, after + 1, 8, 16, code),
+        Some(b'u') if text.get(after + 1) == Some(&b'{') => {
+            let hex = text[after + 2..].iter().take_while(|byte| byte.is_ascii_hexdigit());
             let count = hex.take(8).count();
-            digits(text, behind + 2, count, 16, code).then(|at| literal(text, at, b"}"))
+            digits(text, after + 2, count, 16, code).then(|at| literal(text, at, b"}"))
         }
-        // Letters and digits stand for something else behind a backslash.
+        // After a backslash, letters and digits have another meaning.
         Some(byte)
             if u32::from(*byte) == u32::from(letter)
                 && (c != letter || c.is_ascii_punctuation()) =>
         {
-            UnitMatch::To(behind + 1)
+            UnitMatch::To(after + 1)
         }
         _ => UnitMatch::No,
     }
 }
 
-/// Behind the backslashes and this letter.
-fn escaped(text: &[u8], start: usize, letter: &[u8]) -> UnitMatch {
-    match backslashes(text, start) {
+/// Matches backslashes and this letter.
+fn backslashes_and_letter(text: &[u8], start: usize, letter: &[u8]) -> UnitMatch {
+    match count_backslashes(text, start) {
         _ if start == text.len() => UnitMatch::Cut,
         0 => UnitMatch::No,
         run => literal(text, start + run, letter),
@@ -407,7 +412,7 @@ fn literal(text: &[u8], start: usize, bytes: &[u8]) -> UnitMatch {
     }
 }
 
-/// So many digits that have this value.
+/// Matches `count` digits with this value.
 fn digits(text: &[u8], start: usize, count: usize, radix: u32, value: u32) -> UnitMatch {
     let there = &text[start..text.len().min(start + count)];
     let mut number = 0_u32;
@@ -416,7 +421,7 @@ fn digits(text: &[u8], start: usize, count: usize, radix: u32, value: u32) -> Un
             return UnitMatch::No;
         };
         number = number.wrapping_mul(radix).wrapping_add(digit);
-        // Whatever follows, it is another.
+        // No further digits can give this value.
         let left = u32::try_from(count - place - 1).unwrap_or_default();
         if radix.checked_pow(left).is_some_and(|rest| value / rest != number) {
             return UnitMatch::No;

@@ -1,5 +1,5 @@
-//! The lines of a session's file: a header, then one change of the conversation
-//! each. What is written by hand or by a fault is no line, never a panic.
+//! The lines of a session's file: a header, then one change of the conversation per line. A
+//! damaged line is skipped, never a panic.
 
 use std::time::SystemTime;
 
@@ -9,32 +9,32 @@ use crate::conversation::ConversationChange;
 use crate::message::{AssistantMessage, Image, Message, UserMessage};
 use crate::secret::Secrets;
 use crate::tool::{ToolCall, parse_arguments};
-use crate::world::clock::{parse, timestamp};
+use crate::world::clock::{parse_timestamp, timestamp};
 
-/// What the first line begins with, by which a session is known.
-pub(super) const MARK: &str = r#"{"format":"skills-runner session","#;
+/// The start of the first line, which identifies a session.
+pub(super) const HEADER_START: &str = r#"{"format":"skills-runner session","#;
 
 const VERSION: u64 = 1;
 
-/// The first line: whose conversation it is.
+/// The first line of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionHeader {
-    /// The conversation's id, a UUID.
+    /// The id of the conversation, a UUID.
     pub id: String,
-    /// The working folder it was begun in.
+    /// The working folder in which it was started.
     pub folder: String,
-    /// The model it was begun with.
+    /// The model with which it was started.
     pub model: String,
-    /// When it was begun.
+    /// When it was started.
     pub created: SystemTime,
-    /// The name that the program gave it. Under another name it is a person's,
-    /// who has renamed it.
+    /// The name that the program chose. If the session has another name, the user has renamed
+    /// it.
     pub automatic: Option<String>,
 }
 
 impl SessionHeader {
-    /// Its line.
-    pub fn line(&self, secrets: &Secrets) -> String {
+    /// Formats the header as a line.
+    pub fn to_line(&self, secrets: &Secrets) -> String {
         let mut fields = json!({
             "version": VERSION,
             "id": self.id,
@@ -43,16 +43,16 @@ impl SessionHeader {
             "created": timestamp(self.created),
             "automatic": self.automatic,
         });
-        secrets.mask_all(&mut fields);
+        secrets.mask_json(&mut fields);
         // Texts and numbers always have a JSON form.
         let fields = serde_json::to_string(&fields).unwrap_or_default();
-        format!("{MARK}{}\n", fields.trim_start_matches('{'))
+        format!("{HEADER_START}{}\n", fields.trim_start_matches('{'))
     }
 
-    /// The header that a line is, or why it is none.
-    pub fn of(line: &[u8]) -> Result<SessionHeader, &'static str> {
-        if !line.starts_with(MARK.as_bytes()) {
-            return Err("it is no session of skills-runner");
+    /// Parses a header; the error is the cause.
+    pub fn parse(line: &[u8]) -> Result<SessionHeader, &'static str> {
+        if !line.starts_with(HEADER_START.as_bytes()) {
+            return Err("it is not a session of skills-runner");
         }
         let fields: Value =
             serde_json::from_slice(line).map_err(|_| "its first line is damaged")?;
@@ -65,7 +65,7 @@ impl SessionHeader {
                 id: text("id")?,
                 folder: text("folder")?,
                 model: text("model")?,
-                created: parse(fields["created"].as_str()?)?,
+                created: parse_timestamp(fields["created"].as_str()?)?,
                 automatic: text("automatic"),
             })
         };
@@ -73,78 +73,78 @@ impl SessionHeader {
     }
 }
 
-/// A change, as it is read.
+/// A change that was read from a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum SessionEntry {
     /// A message was added.
     Added(Message),
-    /// So many messages are left.
+    /// Only this number of messages stays.
     Cut(usize),
-    /// These stand for all.
+    /// These messages replace all others.
     Replaced(Vec<Message>),
 }
 
-/// The line of a change.
-pub fn line(change: ConversationChange<'_>, now: SystemTime, secrets: &Secrets) -> String {
+/// Formats a change as a line.
+pub fn change_line(change: ConversationChange<'_>, now: SystemTime, secrets: &Secrets) -> String {
     let (name, what) = match change {
-        ConversationChange::Added(message) => ("add", value(message, secrets)),
-        ConversationChange::Cut(length) => ("cut", length.into()),
+        ConversationChange::Added(message) => ("add", message_value(message, secrets)),
+        ConversationChange::Truncated(length) => ("cut", length.into()),
         ConversationChange::Replaced(messages) => {
-            ("replace", messages.iter().map(|said| value(said, secrets)).collect())
+            ("replace", messages.iter().map(|message| message_value(message, secrets)).collect())
         }
     };
     let time = timestamp(now);
     format!("{{\"time\":\"{time}\",\"{name}\":{what}}}\n")
 }
 
-/// The change that a line is; `None` if it is none.
-pub(super) fn entry(line: &[u8]) -> Option<SessionEntry> {
+/// Parses a change; `None` if the line is not a valid one.
+pub(super) fn parse_entry(line: &[u8]) -> Option<SessionEntry> {
     let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else {
         return None;
     };
-    parse(fields.get("time")?.as_str()?)?;
+    parse_timestamp(fields.get("time")?.as_str()?)?;
     if let Some(message) = fields.remove("add") {
-        return Some(SessionEntry::Added(message_of(message)?));
+        return Some(SessionEntry::Added(parse_message(message)?));
     }
     if let Some(length) = fields.get("cut") {
         return Some(SessionEntry::Cut(usize::try_from(length.as_u64()?).ok()?));
     }
     match fields.remove("replace")? {
         Value::Array(all) => {
-            Some(SessionEntry::Replaced(all.into_iter().map(message_of).collect::<Option<_>>()?))
+            Some(SessionEntry::Replaced(all.into_iter().map(parse_message).collect::<Option<_>>()?))
         }
         _ => None,
     }
 }
 
-/// A message as an object, without secrets.
-pub(crate) fn value(message: &Message, secrets: &Secrets) -> Value {
+/// A message as a JSON object with masked secrets.
+pub(crate) fn message_value(message: &Message, secrets: &Secrets) -> Value {
     let mut value = match message {
         Message::System(text) => json!({"role": "system", "text": text}),
-        Message::User(said) => {
-            let mut fields = json!({"role": "user", "text": said.text});
-            if !said.images.is_empty() {
-                let images = said.images.iter().map(|image| image.url.as_str());
+        Message::User(message) => {
+            let mut fields = json!({"role": "user", "text": message.text});
+            if !message.images.is_empty() {
+                let images = message.images.iter().map(|image| image.url.as_str());
                 fields["images"] = images.collect();
             }
-            if said.is_document {
+            if message.is_document {
                 fields["document"] = true.into();
             }
             fields
         }
-        Message::Assistant(said) => {
-            let mut fields = json!({"role": "assistant", "text": said.content});
-            if !said.calls.is_empty() {
-                fields["calls"] = said.calls.iter().map(call_value).collect();
+        Message::Assistant(message) => {
+            let mut fields = json!({"role": "assistant", "text": message.content});
+            if !message.calls.is_empty() {
+                fields["calls"] = message.calls.iter().map(call_value).collect();
             }
-            add_opaque(&mut fields, &said.opaque);
+            add_opaque(&mut fields, &message.opaque);
             fields
         }
         Message::Tool { call_id, name, content, document_bytes, image } => {
             let mut fields = json!({"role": "tool", "id": call_id, "name": name, "text": content});
             let document = document_bytes.and_then(|end| content.split_at_checked(end));
             if let Some((document, rest)) = document {
-                // Where it ends may change with what is masked in it.
+                // Masking may change the length of the document.
                 let document = secrets.mask(document);
                 fields["document_bytes"] = document.len().into();
                 fields["text"] = format!("{document}{}", secrets.mask(rest)).into();
@@ -155,7 +155,7 @@ pub(crate) fn value(message: &Message, secrets: &Secrets) -> Value {
             fields
         }
     };
-    secrets.mask_all(&mut value);
+    secrets.mask_json(&mut value);
     value
 }
 
@@ -171,17 +171,17 @@ fn add_opaque(fields: &mut Value, opaque: &Map<String, Value>) {
     }
 }
 
-fn message_of(value: Value) -> Option<Message> {
+fn parse_message(value: Value) -> Option<Message> {
     let Value::Object(mut fields) = value else {
         return None;
     };
-    let content = text(&mut fields, "text")?;
-    let message = match text(&mut fields, "role")?.as_str() {
+    let content = take_text(&mut fields, "text")?;
+    let message = match take_text(&mut fields, "role")?.as_str() {
         "user" => Message::User(UserMessage {
             text: content,
             images: match fields.remove("images") {
                 Some(Value::Array(images)) => {
-                    let images = images.into_iter().map(image);
+                    let images = images.into_iter().map(parse_image);
                     images.collect::<Option<_>>()?
                 }
                 Some(_) => return None,
@@ -193,17 +193,17 @@ fn message_of(value: Value) -> Option<Message> {
             content,
             calls: match fields.remove("calls") {
                 Some(Value::Array(calls)) => {
-                    let calls = calls.into_iter().map(call);
+                    let calls = calls.into_iter().map(parse_call);
                     calls.collect::<Option<_>>()?
                 }
                 Some(_) => return None,
                 None => Vec::new(),
             },
-            opaque: opaque(&mut fields)?,
+            opaque: take_opaque(&mut fields)?,
         }),
         "tool" => Message::Tool {
-            call_id: text(&mut fields, "id")?,
-            name: text(&mut fields, "name")?,
+            call_id: take_text(&mut fields, "id")?,
+            name: take_text(&mut fields, "name")?,
             document_bytes: match fields.get("document_bytes") {
                 Some(length) => {
                     let length = usize::try_from(length.as_u64()?).ok()?;
@@ -213,7 +213,7 @@ fn message_of(value: Value) -> Option<Message> {
             },
             content,
             image: match fields.remove("image") {
-                Some(url) => Some(image(url)?),
+                Some(url) => Some(parse_image(url)?),
                 None => None,
             },
         },
@@ -222,29 +222,29 @@ fn message_of(value: Value) -> Option<Message> {
     message.is_valid().then_some(message)
 }
 
-fn call(value: Value) -> Option<ToolCall> {
+fn parse_call(value: Value) -> Option<ToolCall> {
     let Value::Object(mut fields) = value else {
         return None;
     };
     let call = ToolCall {
-        id: text(&mut fields, "id")?,
-        name: text(&mut fields, "name")?,
-        arguments: text(&mut fields, "arguments")?,
-        opaque: opaque(&mut fields)?,
+        id: take_text(&mut fields, "id")?,
+        name: take_text(&mut fields, "name")?,
+        arguments: take_text(&mut fields, "arguments")?,
+        opaque: take_opaque(&mut fields)?,
     };
-    // Endpoints refuse every request with others.
+    // Endpoints refuse requests with invalid calls.
     let is_sound = !call.id.is_empty() && parse_arguments(&call.arguments).is_ok();
     (is_sound && !call.name.is_empty()).then_some(call)
 }
 
-fn image(value: Value) -> Option<Image> {
+fn parse_image(value: Value) -> Option<Image> {
     match value {
         Value::String(url) => Some(Image { url }),
         _ => None,
     }
 }
 
-fn opaque(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
+fn take_opaque(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
     match fields.remove("opaque") {
         Some(Value::Object(opaque)) => Some(opaque),
         Some(_) => None,
@@ -252,7 +252,7 @@ fn opaque(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
     }
 }
 
-fn text(fields: &mut Map<String, Value>, name: &str) -> Option<String> {
+fn take_text(fields: &mut Map<String, Value>, name: &str) -> Option<String> {
     match fields.remove(name)? {
         Value::String(text) => Some(text),
         _ => None,
@@ -264,17 +264,17 @@ mod tests {
     use super::*;
     use crate::secret::Secret;
 
-    fn back(message: &Message, secrets: &Secrets) -> Message {
-        let line = line(ConversationChange::Added(message), SystemTime::now(), secrets);
+    fn round_trip(message: &Message, secrets: &Secrets) -> Message {
+        let line = change_line(ConversationChange::Added(message), SystemTime::now(), secrets);
         assert!(line.ends_with("}\n") && line.matches('\n').count() == 1);
-        match entry(line.trim_end().as_bytes()) {
+        match parse_entry(line.trim_end().as_bytes()) {
             Some(SessionEntry::Added(message)) => message,
             other => panic!("{line}: {other:?}"),
         }
     }
 
     #[test]
-    fn what_was_written_is_read_again() {
+    fn messages_are_read_as_they_were_written() {
         let opaque = |text: &str| serde_json::from_str(text).unwrap();
         let call = ToolCall {
             id: "c1".into(),
@@ -305,14 +305,14 @@ mod tests {
         ];
         let none = Secrets::default();
         for message in &messages {
-            assert_eq!(back(message, &none), *message);
+            assert_eq!(round_trip(message, &none), *message);
         }
-        let line = line(ConversationChange::Replaced(&messages), SystemTime::now(), &none);
-        assert_eq!(entry(line.as_bytes()), Some(SessionEntry::Replaced(messages.into())));
+        let line = change_line(ConversationChange::Replaced(&messages), SystemTime::now(), &none);
+        assert_eq!(parse_entry(line.as_bytes()), Some(SessionEntry::Replaced(messages.into())));
     }
 
     #[test]
-    fn nothing_secret_goes_in_and_a_document_ends_where_it_did() {
+    fn secrets_are_masked_and_the_end_of_a_document_is_adjusted() {
         let mut secrets = Secrets::default();
         secrets.extend(Secret::new("sk-\"canary-key"));
         let message = Message::Tool {
@@ -322,7 +322,7 @@ mod tests {
             document_bytes: Some("doc sk-\"canary-key".len()),
             image: None,
         };
-        let Message::Tool { content, document_bytes, .. } = back(&message, &secrets) else {
+        let Message::Tool { content, document_bytes, .. } = round_trip(&message, &secrets) else {
             panic!()
         };
         assert_eq!(content, "doc [secret]|files [secret]");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_no_line() {
+    fn invalid_lines_are_not_read() {
         let time = timestamp(SystemTime::now());
         for rest in [
             r#""add":{"role":"user","text":""}"#,
@@ -349,9 +349,9 @@ mod tests {
             r#""other":1"#,
         ] {
             let line = format!("{{\"time\":\"{time}\",{rest}}}");
-            assert_eq!(entry(line.as_bytes()), None, "{line}");
+            assert_eq!(parse_entry(line.as_bytes()), None, "{line}");
         }
-        assert_eq!(entry(br#"{"cut":1}"#), None);
-        assert_eq!(entry(b"\xff"), None);
+        assert_eq!(parse_entry(br#"{"cut":1}"#), None);
+        assert_eq!(parse_entry(b"\xff"), None);
     }
 }

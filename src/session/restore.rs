@@ -1,138 +1,137 @@
-//! A session's file read again. What cannot be read is named by its line and
-//! left out; what is left is a conversation all the same.
+//! Restores a conversation from a session's file. Lines that cannot be read are reported and
+//! left out; the rest is repaired to a valid conversation.
 
-use crate::conversation::repaired;
+use crate::conversation::repair_messages;
 use crate::limits;
 use crate::message::Message;
-use crate::session::record::{MARK, SessionEntry, SessionHeader, entry};
+use crate::session::record::{HEADER_START, SessionEntry, SessionHeader, parse_entry};
 
-/// What a file holds.
+/// A restored session.
 #[derive(Debug)]
 pub struct RestoredSession {
-    /// Its first line.
+    /// The header.
     pub header: SessionHeader,
-    /// What the conversation was, whole.
+    /// The messages of the conversation.
     pub messages: Vec<Message>,
-    /// The request for the last question failed.
+    /// Whether the request for the last question failed.
     pub has_failed: bool,
-    /// The messages are not quite those that the file tells of.
-    pub is_mended: bool,
-    /// What is wrong with lines, in words; of many only the first.
-    pub faults: Vec<String>,
-    /// How many more there are.
-    pub more_faults: usize,
-    /// How many bytes at the end are the beginning of a line only.
+    /// Whether the messages were repaired and so differ from the file.
+    pub is_repaired: bool,
+    /// Descriptions of the first unreadable lines.
+    pub line_errors: Vec<String>,
+    /// The number of further ones.
+    pub more_line_errors: usize,
+    /// The length of an incomplete last line.
     pub torn_bytes: usize,
 }
 
 impl RestoredSession {
-    /// What is wrong with its lines, in one sentence.
-    pub fn told(&self, name: &str) -> Option<String> {
-        if self.faults.is_empty() {
+    /// A warning about the unreadable lines, if there are any.
+    pub fn damage_warning(&self, name: &str) -> Option<String> {
+        if self.line_errors.is_empty() {
             return None;
         }
-        let more = match self.more_faults {
+        let more = match self.more_line_errors {
             0 => String::new(),
             count => format!(" and {count} more"),
         };
         Some(format!(
-            "the session `{name}` is damaged: {}{more}; the conversation goes on with the rest",
-            self.faults.join(", ")
+            "the session `{name}` is damaged: {}{more}; the conversation continues with the rest",
+            self.line_errors.join(", ")
         ))
     }
 }
 
-/// The conversation that these bytes tell of, or why they are no session.
-/// `None` for a file that was only about to become one.
+/// Restores a session from the bytes of its file; the error is the cause. `None`: the file
+/// has no complete header yet.
 pub fn restore(bytes: &[u8]) -> Result<Option<RestoredSession>, &'static str> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let (lines, torn) = bytes.split_at(whole);
     if lines.is_empty() {
-        let (mark, start) = (MARK.as_bytes(), torn.len().min(MARK.len()));
+        let (mark, start) = (HEADER_START.as_bytes(), torn.len().min(HEADER_START.len()));
         if torn[..start] == mark[..start] {
             return Ok(None);
         }
-        return SessionHeader::of(torn).map(|_| None);
+        return SessionHeader::parse(torn).map(|_| None);
     }
     let mut lines = lines[..whole - 1].split(|byte| *byte == b'\n');
-    let header = SessionHeader::of(lines.next().unwrap_or_default())?;
-    // Of a line that cannot be read it is known only that it was there: most
-    // lines add a message, and where it stood, none is.
-    let mut said: Vec<Option<Message>> = Vec::new();
-    let mut faults = LineProblems::default();
+    let header = SessionHeader::parse(lines.next().unwrap_or_default())?;
+    // An unreadable line counts as a message, because most lines add one.
+    let mut restored: Vec<Option<Message>> = Vec::new();
+    let mut errors = LineErrors::default();
     let mut has_failed = false;
     for (line, number) in lines.zip(2..) {
-        let entry = entry(line);
-        has_failed = matches!(&entry, Some(SessionEntry::Cut(length)) if *length == said.len());
+        let entry = parse_entry(line);
+        has_failed = matches!(&entry, Some(SessionEntry::Cut(length)) if *length == restored.len());
         match entry {
             Some(SessionEntry::Added(message)) => {
-                said.push(Some(message));
+                restored.push(Some(message));
             }
-            Some(SessionEntry::Cut(length)) if length <= said.len() => {
-                said.truncate(length);
+            Some(SessionEntry::Cut(length)) if length <= restored.len() => {
+                restored.truncate(length);
             }
             Some(SessionEntry::Replaced(messages)) => {
-                said = messages.into_iter().map(Some).collect();
+                restored = messages.into_iter().map(Some).collect();
             }
             Some(SessionEntry::Cut(length)) => {
-                faults.tell_unread();
-                faults.tell(format!(
-                    "line {number} leaves {length} messages, and there are {}",
-                    said.len()
+                errors.flush_unreadable();
+                errors.add(format!(
+                    "line {number} keeps {length} messages, but there are {}",
+                    restored.len()
                 ));
             }
             None => {
-                said.push(None);
-                faults.leave_out(number);
+                restored.push(None);
+                errors.add_unreadable(number);
             }
         }
     }
-    faults.tell_unread();
-    let (messages, is_mended) = repaired(said);
+    errors.flush_unreadable();
+    let (messages, is_repaired) = repair_messages(restored);
     Ok(Some(RestoredSession {
         header,
         messages,
         has_failed,
-        is_mended,
-        faults: faults.told,
-        more_faults: faults.more,
+        is_repaired,
+        line_errors: errors.shown,
+        more_line_errors: errors.more,
         torn_bytes: torn.len(),
     }))
 }
 
-/// What is wrong with lines; neighbours that cannot be read are one fault.
+/// Collects line errors; adjacent unreadable lines are one error.
 #[derive(Default)]
-struct LineProblems {
-    told: Vec<String>,
+struct LineErrors {
+    shown: Vec<String>,
     more: usize,
-    /// The first and the last of the lines that are to be told next.
+    /// The first and last line of the current range of unreadable lines.
     unread: Option<(usize, usize)>,
 }
 
-impl LineProblems {
-    fn leave_out(&mut self, line: usize) {
+impl LineErrors {
+    fn add_unreadable(&mut self, line: usize) {
         match &mut self.unread {
             Some((_, last)) if *last + 1 == line => *last = line,
             _ => {
-                self.tell_unread();
+                self.flush_unreadable();
                 self.unread = Some((line, line));
             }
         }
     }
 
-    fn tell_unread(&mut self) {
+    fn flush_unreadable(&mut self) {
         match self.unread.take() {
             Some((first, last)) if first < last => {
-                self.tell(format!("lines {first}-{last} cannot be read"));
+                self.add(format!("lines {first}-{last} cannot be read"));
             }
-            Some((line, _)) => self.tell(format!("line {line} cannot be read")),
+            Some((line, _)) => self.add(format!("line {line} cannot be read")),
             None => {}
         }
     }
 
-    fn tell(&mut self, fault: String) {
-        if self.told.len() < limits::NAMES {
-            self.told.push(fault);
+    fn add(&mut self, description: String) {
+        if self.shown.len() < limits::LISTED_NAMES {
+            self.shown.push(description);
         } else {
             self.more += 1;
         }
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
     use crate::conversation::ConversationChange;
     use crate::secret::Secrets;
-    use crate::session::record::line;
+    use crate::session::record::change_line;
 
     fn header() -> String {
         let header = SessionHeader {
@@ -156,13 +155,13 @@ mod tests {
             created: SystemTime::UNIX_EPOCH,
             automatic: None,
         };
-        let line = header.line(&Secrets::default());
-        assert_eq!(SessionHeader::of(line.trim_end().as_bytes()), Ok(header));
+        let line = header.to_line(&Secrets::default());
+        assert_eq!(SessionHeader::parse(line.trim_end().as_bytes()), Ok(header));
         line
     }
 
     fn add(message: &Message) -> String {
-        line(ConversationChange::Added(message), SystemTime::now(), &Secrets::default())
+        change_line(ConversationChange::Added(message), SystemTime::now(), &Secrets::default())
     }
 
     #[test]
@@ -172,7 +171,7 @@ mod tests {
             add(&Message::user("one")),
             add(&Message::assistant("two")),
             add(&Message::user("three")),
-            line(ConversationChange::Cut(2), SystemTime::now(), &Secrets::default()),
+            change_line(ConversationChange::Truncated(2), SystemTime::now(), &Secrets::default()),
             add(&Message::user("four")),
         ]
         .concat();
@@ -184,7 +183,7 @@ mod tests {
             assert_eq!(restored.is_some(), lines > 0, "{end}");
             if let Some(restored) = restored {
                 assert_eq!(restored.messages.len(), count, "{end}");
-                assert!(restored.faults.is_empty() && !restored.is_mended);
+                assert!(restored.line_errors.is_empty() && !restored.is_repaired);
                 let whole = file[..end].rfind('\n').unwrap() + 1;
                 assert_eq!(restored.torn_bytes, end - whole);
             }
@@ -193,7 +192,8 @@ mod tests {
 
     #[test]
     fn damaged_lines_are_named_and_the_rest_is_a_conversation() {
-        let cut = line(ConversationChange::Cut(2), SystemTime::now(), &Secrets::default());
+        let cut =
+            change_line(ConversationChange::Truncated(2), SystemTime::now(), &Secrets::default());
         let lines = [
             header(),
             add(&Message::user("one")),
@@ -204,19 +204,19 @@ mod tests {
             cut.replace('2', "9").replace("\"cut\":9", "\"cut\":99"),
         ];
         let restored = restore(lines.concat().as_bytes()).unwrap().unwrap();
-        assert_eq!(restored.faults.len(), 2, "{:?}", restored.faults);
-        assert!(restored.faults[0].contains("line 3 cannot be read"));
-        assert!(restored.is_mended);
-        let said: Vec<&Message> = restored.messages.iter().collect();
-        assert_eq!(said[0], &Message::user("one"));
-        assert!(matches!(said[1], Message::Assistant(_)), "{said:?}");
+        assert_eq!(restored.line_errors.len(), 2, "{:?}", restored.line_errors);
+        assert!(restored.line_errors[0].contains("line 3 cannot be read"));
+        assert!(restored.is_repaired);
+        let messages: Vec<&Message> = restored.messages.iter().collect();
+        assert_eq!(messages[0], &Message::user("one"));
+        assert!(matches!(messages[1], Message::Assistant(_)), "{messages:?}");
         // The last line may have been its answer.
-        assert_eq!(said[2], &Message::user("three"));
-        assert!(matches!(said[3..], [Message::Assistant(_)]), "{said:?}");
+        assert_eq!(messages[2], &Message::user("three"));
+        assert!(matches!(messages[3..], [Message::Assistant(_)]), "{messages:?}");
     }
 
     #[test]
-    fn what_is_foreign_is_known() {
+    fn foreign_and_newer_files_are_refused() {
         for bytes in ["hello\n", "hello", "{}\n", "\n", "{\"format\":\"x\"}\n{}\n"] {
             assert!(restore(bytes.as_bytes()).is_err(), "{bytes:?}");
         }

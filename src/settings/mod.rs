@@ -1,9 +1,9 @@
-//! The table of settings, and where each value comes from.
+//! The settings: their table, and the source of each value.
 //!
-//! One row a variable: the parser of the command line, `--help`, the
-//! environment, `.env` and the test that reads `.env.example` and the README
-//! all go by this table. Flags win over the environment, the environment over
-//! `.env`, `.env` over the defaults. What the values mean is `config.rs`.
+//! Each variable is a row of the table. The command line parser, `--help`, the environment,
+//! `.env` and a test of `.env.example` and the README use it. Options take precedence over
+//! the environment, the environment over `.env`, and `.env` over the defaults. The `config`
+//! module interprets the values.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -14,30 +14,29 @@ use crate::dotenv::Dotenv;
 use crate::order;
 use crate::secret::HiddenValues;
 
-mod hiding;
+mod redaction;
 mod table;
 
-pub(crate) use hiding::LIKE_A_KEY;
+pub(crate) use redaction::LOOKS_LIKE_KEY;
 pub use table::*;
 
-/// Where a value was found.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// An option of the command line, as typed there.
+    /// A command line option, as the user typed it.
     Flag(&'static str),
     /// The process environment.
     Environment,
     /// A line of an environment file.
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The line on which the value ends, counted from 1.
+        /// The line on which the value ends, from 1.
         line: usize,
-        /// False for `./.env`, which the folder's owner wrote and not
-        /// necessarily the user.
+        /// False for `./.env`, whose author may not be the user.
         trusted: bool,
-        /// The value holds something of the process environment (`${VAR}`).
-        is_dependent: bool,
+        /// Whether the value refers to the process environment (`${VAR}`).
+        uses_environment: bool,
     },
 }
 
@@ -51,32 +50,31 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Whence a value came: the name under which it was found, and where. It shows
-/// itself as `LLM_API_KEY (environment)`.
+/// The source of a value: its variable and its origin. Displayed as `LLM_API_KEY
+/// (environment)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueSource {
-    /// One of the names of its row.
+    /// The variable; one of the names in its row.
     pub name: &'static str,
-    /// Where.
+    /// Where the value was found.
     pub origin: Origin,
 }
 
 impl ValueSource {
-    /// Whether it stands in a file whose owner may be a stranger.
-    pub fn is_foreign(&self) -> bool {
+    /// Whether the value is from a file whose author may not be the user.
+    pub fn is_untrusted(&self) -> bool {
         matches!(self.origin, Origin::File { trusted: false, .. })
     }
 
-    /// Whether it holds something of the user's environment though it stands
-    /// in a file.
-    pub fn is_dependent(&self) -> bool {
-        matches!(self.origin, Origin::File { is_dependent: true, .. })
+    /// Whether the value is from a file and refers to the user's environment.
+    pub fn uses_environment(&self) -> bool {
+        matches!(self.origin, Origin::File { uses_environment: true, .. })
     }
 
-    /// Whether it is the user's: set by the user, or taken from the user's
+    /// Whether the value belongs to the user: set by the user, or taken from the user's
     /// environment by a reference.
-    pub fn is_own(&self) -> bool {
-        !self.is_foreign() || self.is_dependent()
+    pub fn belongs_to_user(&self) -> bool {
+        !self.is_untrusted() || self.uses_environment()
     }
 }
 
@@ -86,26 +84,27 @@ impl fmt::Display for ValueSource {
     }
 }
 
-/// A row with what is set for it, fit to be shown.
+/// A setting and its value for display.
 #[derive(Debug)]
 pub struct ShownSetting {
-    /// The row.
+    /// The row of the table.
     pub setting: &'static Setting,
-    /// The value, credentials masked, and whence it came; `None`: not set.
+    /// The value with masked secrets, and its source; `None`: not set.
     pub value: Option<(String, ValueSource)>,
 }
 
-/// An environment file that has been read.
+/// The contents of an environment file.
 #[derive(Debug)]
 pub struct EnvFile {
-    /// Its path, as a message shows it.
+    /// The path, as messages show it.
     pub path: PathBuf,
-    /// Whether the user named it or keeps it at home.
+    /// Whether the file belongs to the user: named with an option, or in the configuration
+    /// folder.
     pub trusted: bool,
-    /// What it says.
+    /// The parsed contents.
     pub contents: Dotenv,
-    /// Names whose values hold something of the process environment.
-    pub dependent: Vec<String>,
+    /// Names of the variables whose values refer to the process environment.
+    pub names_using_environment: Vec<String>,
 }
 
 impl EnvFile {
@@ -116,13 +115,16 @@ impl EnvFile {
             path: self.path.clone(),
             line: variable.line,
             trusted: self.trusted,
-            is_dependent: self.dependent.iter().any(|dependent| dependent == name),
+            uses_environment: self
+                .names_using_environment
+                .iter()
+                .any(|dependent| dependent == name),
         };
         Some((OsString::from(value), ValueSource { name, origin }))
     }
 }
 
-/// All values before they mean anything: flags, environment and files.
+/// All values before they are interpreted: options, environment and files.
 #[derive(Default)]
 pub struct Settings {
     flags: Vec<(&'static str, OsString, &'static str)>,
@@ -131,12 +133,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The environment to look things up in, and to hand to scripts.
+    /// Settings from this environment, which scripts also get.
     pub fn new(environment: Vec<(OsString, OsString)>) -> Settings {
         Settings { flags: Vec::new(), environment, files: Vec::new() }
     }
 
-    /// The same of names and values, for a program that reads no environment.
+    /// The same from pairs of names and values, for a program that does not read the
+    /// environment.
     pub fn from_pairs<N: Into<OsString>, V: Into<OsString>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Settings {
@@ -144,17 +147,17 @@ impl Settings {
         Settings::new(pairs.map(|(n, v)| (n.into(), v.into())).collect())
     }
 
-    /// Sets `name` by the option `flag`; the last one wins.
+    /// Sets `name` with the option `flag`; the last call takes precedence.
     pub fn set_flag(&mut self, name: &'static str, value: OsString, flag: &'static str) {
         self.flags.push((name, value, flag));
     }
 
-    /// Adds a file; earlier files win.
+    /// Adds a file; earlier files take precedence.
     pub fn add_file(&mut self, file: EnvFile) {
         self.files.push(file);
     }
 
-    /// The files, in the order in which they win.
+    /// The files, the one with the highest precedence first.
     pub fn files(&self) -> &[EnvFile] {
         &self.files
     }
@@ -164,23 +167,23 @@ impl Settings {
         &self.environment
     }
 
-    /// A variable of the process environment itself, set and not empty.
+    /// A variable of the process environment; `None` if it is unset or empty.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let (_, value) = self.environment.iter().find(|(key, _)| key == name)?;
         (!value.is_empty()).then_some(value)
     }
 
-    /// The value of a setting and its source. Empty counts as unset.
+    /// The value of a setting and its source. An empty value counts as unset.
     pub fn value(&self, name: &'static str) -> Option<(OsString, ValueSource)> {
         self.values(name).into_iter().next()
     }
 
-    /// All values of a setting, in the order in which they win: flags, the
-    /// environment, the files; in each of these, its names in their order. What
-    /// guards the user wins over a stranger's.
+    /// All values of a setting, the one with the highest precedence first: options, the
+    /// environment, the files; within each of these in the order of the setting's names. For
+    /// settings that protect the user, `./.env` comes last.
     pub fn values(&self, name: &'static str) -> Vec<(OsString, ValueSource)> {
         let row = setting(name);
-        debug_assert!(row.is_some(), "{name} is no row of the table");
+        debug_assert!(row.is_some(), "{name} is not in the table");
         let mut found = Vec::new();
         let flags = self.flags.iter().rev().filter(|(key, ..)| *key == name);
         for (_, value, flag) in flags {
@@ -197,17 +200,19 @@ impl Settings {
         for file in &self.files {
             found.extend(names().filter_map(|name| file.value(name)));
         }
-        if row.is_some_and(|row| row.guards) {
-            order::sort_by_key(&mut found, |(_, source)| source.is_foreign());
+        if row.is_some_and(|row| row.protects_user) {
+            order::sort_by_key(&mut found, |(_, source)| source.is_untrusted());
         }
         found
     }
 
-    /// Every row of the table with what is set for it, credentials masked.
-    pub fn shown(&self) -> impl Iterator<Item = ShownSetting> {
+    /// All settings with their values, secrets masked.
+    pub fn display_values(&self) -> impl Iterator<Item = ShownSetting> {
         SETTINGS.iter().map(|setting| ShownSetting {
             setting,
-            value: self.value(setting.name).map(|(value, source)| (setting.shown(&value), source)),
+            value: self
+                .value(setting.name)
+                .map(|(value, source)| (setting.display_value(&value), source)),
         })
     }
 
@@ -216,8 +221,8 @@ impl Settings {
         self.variable("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }
 
-    /// The path that a person wrote: `~` and `~/` expanded, which a shell leaves
-    /// as they are in `--option=~/x`, and relative to the working directory.
+    /// Resolves a path that the user wrote, relative to the working directory. Expands `~`
+    /// and `~/`, because a shell leaves them as they are in `--option=~/x`.
     pub fn path(&self, value: &OsStr, user_folder: &Path) -> PathBuf {
         let bytes = value.as_bytes();
         let below_home = bytes.strip_prefix(b"~/").or((bytes == b"~").then_some(b""));
@@ -227,8 +232,8 @@ impl Settings {
         }
     }
 
-    /// A base folder of the XDG specification: the variable, or its default
-    /// below the home folder. Relative values are to be ignored.
+    /// A base folder of the XDG specification: the variable, or its default below the home
+    /// folder. The specification says to ignore relative values.
     pub fn xdg_folder(&self, variable: &str, default: &str) -> Option<PathBuf> {
         match self.variable(variable).map(Path::new) {
             Some(path) if path.is_absolute() => Some(path.to_path_buf()),
@@ -254,11 +259,11 @@ mod tests {
 
     fn file(text: &str, path: &str, trusted: bool) -> EnvFile {
         let contents = dotenv::parse(text, &|_| None);
-        EnvFile { path: path.into(), trusted, contents, dependent: Vec::new() }
+        EnvFile { path: path.into(), trusted, contents, names_using_environment: Vec::new() }
     }
 
     #[test]
-    fn flags_win_over_the_environment_and_that_over_files_in_their_order() {
+    fn flags_take_precedence_over_the_environment_and_the_environment_over_files() {
         let mut settings = Settings::new(vec![(LLM_MODEL_NAME.into(), "from-environment".into())]);
         settings.add_file(file("LLM_MODEL_NAME=a\nLLM_API_BASE_URL=first\n", ".env", false));
         settings.add_file(file("SCRIPT_PYTHON=p\nLLM_API_BASE_URL=second", "home", true));
@@ -273,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_value_is_no_value() {
+    fn empty_values_are_ignored() {
         let mut settings = Settings::new(vec![(LLM_MODEL_NAME.into(), OsString::new())]);
         settings.add_file(file("LLM_MODEL_NAME=\n", ".env", false));
         settings.add_file(file("\nLLM_MODEL_NAME=m\n", "home", true));
@@ -283,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_wins_over_the_next_whatever_the_name_in_it() {
+    fn a_source_takes_precedence_over_the_next_for_all_names() {
         let mut settings = Settings::new(vec![
             ("https_proxy".into(), OsString::new()),
             ("HTTPS_PROXY".into(), "upper".into()),
@@ -313,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_holds_no_credential() {
+    fn displayed_values_contain_no_credential() {
         let table = [
             (LLM_API_KEY, "sk-1", MASK),
             (LLM_API_KEY, " none ", "none"),
-            (LLM_API_BASE_URL, "sk-abcdef123456", LIKE_A_KEY),
-            (LLM_API_BASE_URL, " 'sk-a.b/c:d'", LIKE_A_KEY),
-            (LLM_API_BASE_URL, "AIzaSy-_0123", LIKE_A_KEY),
-            (LLM_API_BASE_URL, "Bearer eyJh.eyJ.x", LIKE_A_KEY),
+            (LLM_API_BASE_URL, "sk-abcdef123456", LOOKS_LIKE_KEY),
+            (LLM_API_BASE_URL, " 'sk-a.b/c:d'", LOOKS_LIKE_KEY),
+            (LLM_API_BASE_URL, "AIzaSy-_0123", LOOKS_LIKE_KEY),
+            (LLM_API_BASE_URL, "Bearer eyJh.eyJ.x", LOOKS_LIKE_KEY),
             (LLM_API_BASE_URL, "api.example.com", "api.example.com"),
             (LLM_API_BASE_URL, "host:8080", "host:8080"),
             (LLM_API_BASE_URL, "host/v1", "host/v1"),
@@ -337,7 +342,7 @@ mod tests {
         ];
         for (name, value, expected) in table {
             let settings = Settings::new(vec![(name.into(), value.into())]);
-            for row in settings.shown() {
+            for row in settings.display_values() {
                 let expected = (row.setting.name == name).then_some(expected);
                 let value = row.value.as_ref().map(|(value, _)| value.as_str());
                 assert_eq!(value, expected, "{name}={value:?}");

@@ -1,61 +1,60 @@
-//! The rows of the table of settings: every variable, what it is for, and who
-//! may see it.
+//! The table of settings: each variable, its description, and its privacy.
 
 use std::ffi::OsStr;
 
-/// One row of the table.
+/// A setting: one row of the table.
 #[derive(Debug)]
 pub struct Setting {
-    /// The variable's name.
+    /// The name of the variable.
     pub name: &'static str,
-    /// Another spelling of it, which wins over `name` within one source.
-    first: Option<&'static str>,
-    /// What other tools call the same; looked up last, in this order.
+    /// Another spelling, which takes precedence over `name` within one source.
+    preferred_spelling: Option<&'static str>,
+    /// Names of the same setting in other tools; looked up last, in this order.
     aliases: &'static [&'static str],
-    /// The default as the help shows it; empty where there is none.
+    /// The default as the help shows it; empty if there is none.
     pub default: &'static str,
-    /// What it does, in one line.
+    /// A description in one line.
     pub about: &'static str,
-    /// Who may see the value.
+    /// Which part of the value may be displayed.
     pub privacy: Privacy,
-    /// It guards the user: a stranger's file does not win over a file of the user's.
-    pub(super) guards: bool,
+    /// Whether the setting protects the user: `./.env` does not override the user's own file.
+    pub(super) protects_user: bool,
 }
 
-/// Who may see a value.
+/// Which part of a value may be displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privacy {
-    /// Everybody.
+    /// All of it.
     Open,
-    /// Everybody but for the login and the query of the address that it is.
-    /// Scripts get it whole: they need their proxy.
+    /// All except the login and the query of an address. Scripts get the whole value: they
+    /// need their proxy.
     Address,
-    /// Nobody: it holds a credential and is kept from scripts.
+    /// Nothing: the value is a credential, which scripts do not get.
     Secret,
 }
 
 impl Setting {
-    /// The names under which it is looked up, in their order.
+    /// The names of the setting, in the order in which they are looked up.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let aliases = self.aliases.iter().copied();
-        self.first.into_iter().chain([self.name]).chain(aliases)
+        self.preferred_spelling.into_iter().chain([self.name]).chain(aliases)
     }
 }
 
 const fn row(name: &'static str, default: &'static str, about: &'static str) -> Setting {
     Setting {
         name,
-        first: None,
+        preferred_spelling: None,
         aliases: &[],
         default,
         about,
         privacy: Privacy::Open,
-        guards: false,
+        protects_user: false,
     }
 }
 
-const fn guard(name: &'static str, default: &'static str, about: &'static str) -> Setting {
-    Setting { guards: true, ..row(name, default, about) }
+const fn protective_row(name: &'static str, default: &'static str, about: &'static str) -> Setting {
+    Setting { protects_user: true, ..row(name, default, about) }
 }
 
 const fn secret(name: &'static str, about: &'static str) -> Setting {
@@ -63,41 +62,41 @@ const fn secret(name: &'static str, about: &'static str) -> Setting {
 }
 
 const fn proxy(name: &'static str, lower: &'static str, about: &'static str) -> Setting {
-    Setting { first: Some(lower), privacy: Privacy::Address, ..row(name, "", about) }
+    Setting { preferred_spelling: Some(lower), privacy: Privacy::Address, ..row(name, "", about) }
 }
 
-/// The value of `LLM_API_KEY` that sends none.
+/// The value of `LLM_API_KEY` that means: send no key.
 pub(crate) const NO_KEY: &str = "none";
 
-/// The endpoint's credential.
+/// The endpoint's key.
 pub(crate) const LLM_API_KEY: &str = "LLM_API_KEY";
-/// A file with the credential.
+/// The file that contains the key.
 pub(crate) const LLM_API_KEY_FILE: &str = "LLM_API_KEY_FILE";
 /// The endpoint's address.
 pub(crate) const LLM_API_BASE_URL: &str = "LLM_API_BASE_URL";
-/// The model.
+/// The name of the model.
 pub(crate) const LLM_MODEL_NAME: &str = "LLM_MODEL_NAME";
-/// Fields of every request.
+/// Additional fields for every request.
 pub(crate) const LLM_EXTRA_BODY: &str = "LLM_EXTRA_BODY";
-/// Headers of every request.
+/// Additional headers for every request.
 pub(crate) const LLM_EXTRA_HEADERS: &str = "LLM_EXTRA_HEADERS";
-/// Longest silence while reading a reply.
+/// The longest silence while a reply is read.
 pub(crate) const LLM_TIMEOUT_SECONDS: &str = "LLM_TIMEOUT_SECONDS";
-/// Tokens that the model reads at most.
+/// The size of the model's context in tokens.
 pub(crate) const LLM_CONTEXT_WINDOW: &str = "LLM_CONTEXT_WINDOW";
-/// Whether the model sees images.
+/// Whether images are sent to the model.
 pub(crate) const LLM_VISION: &str = "LLM_VISION";
-/// A file of instructions.
+/// The file that replaces the built-in system prompt.
 pub(crate) const SYSTEM_PROMPT_PATH: &str = "SYSTEM_PROMPT_PATH";
-/// The file of facts.
+/// The facts file.
 pub(crate) const MEMORY_PATH: &str = "MEMORY_PATH";
 /// The folder of daily notes.
 pub(crate) const NOTES_FOLDER_PATH: &str = "NOTES_FOLDER_PATH";
-/// The folder of saved conversations.
+/// The folder of sessions.
 pub(crate) const SESSIONS_PATH: &str = "SESSIONS_PATH";
-/// Folders of skills.
+/// The skills folders.
 pub(crate) const SKILLS_FOLDER_PATH: &str = "SKILLS_FOLDER_PATH";
-/// A script's limit.
+/// The time limit of a script.
 pub(crate) const SCRIPT_TIMEOUT_SECONDS: &str = "SCRIPT_TIMEOUT_SECONDS";
 /// The interpreter for skills without a venv.
 pub(crate) const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
@@ -105,94 +104,97 @@ pub(crate) const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
 pub(crate) const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
 /// Whether scripts run in a sandbox.
 pub(crate) const SCRIPT_SANDBOX: &str = "SCRIPT_SANDBOX";
-/// More folders that sandboxed scripts write in.
+/// Additional folders that sandboxed scripts may write in.
 pub(crate) const SCRIPT_SANDBOX_WRITE: &str = "SCRIPT_SANDBOX_WRITE";
-/// More files and folders that sandboxed scripts read.
+/// Additional files and folders that sandboxed scripts may read.
 pub(crate) const SCRIPT_SANDBOX_READ: &str = "SCRIPT_SANDBOX_READ";
 
-/// Certificates to trust.
+/// The file of trusted certificates.
 pub(crate) const SSL_CERT_FILE: &str = "SSL_CERT_FILE";
 /// The proxy for https endpoints.
 pub(crate) const HTTPS_PROXY: &str = "HTTPS_PROXY";
 /// The proxy for http endpoints.
 pub(crate) const HTTP_PROXY: &str = "HTTP_PROXY";
-/// The proxy where neither of these is set.
+/// The proxy if the variable for the endpoint's scheme is not set.
 pub(crate) const ALL_PROXY: &str = "ALL_PROXY";
 /// Hosts that are reached without a proxy.
 pub(crate) const NO_PROXY: &str = "NO_PROXY";
 
-/// Every variable that the program reads.
+/// All settings.
 pub static SETTINGS: &[Setting] = &[
-    secret(LLM_API_KEY, "the endpoint's key; a loopback endpoint needs none; `none` sends none"),
-    row(LLM_API_KEY_FILE, "", "a file that holds the key, where LLM_API_KEY is not set"),
+    secret(LLM_API_KEY, "key of the endpoint; not needed on loopback; `none`: send no key"),
+    row(LLM_API_KEY_FILE, "", "file that contains the key, used if LLM_API_KEY is not set"),
     Setting {
         privacy: Privacy::Address,
-        ..row(LLM_API_BASE_URL, "", "the endpoint's address, such as https://api.openai.com/v1")
+        ..row(LLM_API_BASE_URL, "", "address of the endpoint, such as https://api.openai.com/v1")
     },
-    row(LLM_MODEL_NAME, "", "the model, as the endpoint names it"),
+    row(LLM_MODEL_NAME, "", "name of the model, as the endpoint lists it"),
     row(
         LLM_EXTRA_BODY,
         "",
-        "JSON object of fields for every request, such as {\"temperature\": 0}",
+        "JSON object of additional fields for every request, such as {\"temperature\": 0}",
     ),
-    secret(LLM_EXTRA_HEADERS, "JSON object of headers for every request; the values are secret"),
+    secret(
+        LLM_EXTRA_HEADERS,
+        "JSON object of additional headers for every request; the values are secret",
+    ),
     row(
         LLM_TIMEOUT_SECONDS,
         "120",
-        "longest silence while reading a reply; five times that before its first byte",
+        "longest silence while a reply is read; five times that before its first byte",
     ),
     row(
         LLM_CONTEXT_WINDOW,
         "",
-        "tokens that the model reads; when set, a conversation is summarized at 80 % of it",
+        "size of the model's context in tokens; if set, conversations are summarized at 80 % of it",
     ),
-    row(LLM_VISION, "on", "`off`: the model sees no images, and they are refused with a message"),
+    row(
+        LLM_VISION,
+        "on",
+        "`off`: images are not sent to the model; they are refused with a message",
+    ),
     row(
         SYSTEM_PROMPT_PATH,
         "",
-        "a file of instructions instead of the built-in ones, with placeholders",
+        "file that replaces the built-in system prompt; it may contain placeholders",
     ),
-    row(MEMORY_PATH, "", "the file of facts that the model remembers; unset: no memory"),
-    row(NOTES_FOLDER_PATH, "", "the folder of daily notes, YYYY-MM-DD.md; unset: none"),
-    row(
-        SESSIONS_PATH,
-        "$XDG_STATE_HOME/skills-runner/sessions",
-        "the folder of saved conversations",
-    ),
+    row(MEMORY_PATH, "", "file of facts that the model remembers; unset: no memory"),
+    row(NOTES_FOLDER_PATH, "", "folder of daily notes, YYYY-MM-DD.md; unset: no notes"),
+    row(SESSIONS_PATH, "$XDG_STATE_HOME/skills-runner/sessions", "folder of saved conversations"),
     row(
         SKILLS_FOLDER_PATH,
-        "./skills, then $XDG_DATA_HOME/skills-runner/skills, then those that came with the program",
-        "the skills folder; several are separated as in PATH, the first wins a name",
+        "./skills, then $XDG_DATA_HOME/skills-runner/skills, then those installed with the program",
+        "skills folders, separated as in PATH; of skills with the same name the first is used",
     ),
-    row(SCRIPT_TIMEOUT_SECONDS, "30", "longest run of a script, in seconds"),
+    row(SCRIPT_TIMEOUT_SECONDS, "30", "time limit of a script, in seconds"),
     row(
         SCRIPT_PYTHON,
         "python3 from PATH",
-        "interpreter for skills without a venv; `off`: such skills cannot run scripts",
+        "interpreter for skills without a venv; `off`: they cannot run scripts",
     ),
-    guard(
+    protective_row(
         SCRIPT_LEFTOVERS,
         "kill",
-        "`keep`: processes that a script leaves behind after a normal end live on",
+        "`keep`: processes that a script leaves running after a normal end are not killed",
     ),
-    guard(
+    protective_row(
         SCRIPT_SANDBOX,
         "off",
-        "`on`: scripts write in their skill only, read little else, and have no network",
+        "`on`: scripts write only in their skill's folder, read little else, and have no network",
     ),
-    guard(
+    protective_row(
         SCRIPT_SANDBOX_WRITE,
         "",
-        "more folders for sandboxed scripts to read and write in, separated as in PATH",
+        "folders that sandboxed scripts may also read and write in, separated as in PATH",
     ),
-    guard(
+    protective_row(
         SCRIPT_SANDBOX_READ,
         "",
-        "more files and folders for sandboxed scripts to read, separated as in PATH",
+        "files and folders that sandboxed scripts may also read, separated as in PATH",
     ),
     Setting {
         aliases: &["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"],
-        ..row(SSL_CERT_FILE, "", "certificates (PEM) to trust instead of the built-in ones")
+        ..row(SSL_CERT_FILE, "", "file of certificates (PEM) that replace the built-in ones")
     },
     proxy(
         HTTPS_PROXY,
@@ -200,23 +202,19 @@ pub static SETTINGS: &[Setting] = &[
         "proxy for https endpoints: http://, https://, socks5://, socks5h://",
     ),
     proxy(HTTP_PROXY, "http_proxy", "proxy for http endpoints"),
-    proxy(ALL_PROXY, "all_proxy", "proxy where the one above for the endpoint is not set"),
+    proxy(ALL_PROXY, "all_proxy", "proxy if the variable for the endpoint's scheme is not set"),
     Setting {
-        first: Some("no_proxy"),
-        ..row(
-            NO_PROXY,
-            "",
-            "hosts, domains and networks without a proxy; this machine never has one",
-        )
+        preferred_spelling: Some("no_proxy"),
+        ..row(NO_PROXY, "", "hosts, domains and networks without a proxy; loopback never uses one")
     },
 ];
 
-/// The row with this name.
+/// Returns the setting with this name.
 pub(crate) fn setting(name: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|row| row.name == name)
 }
 
-/// Whether this is a name of a setting that holds a credential.
+/// Whether this is the name of a setting that contains a credential.
 pub fn is_secret(name: &OsStr) -> bool {
     let mut rows = SETTINGS.iter().filter(|row| row.privacy == Privacy::Secret);
     rows.any(|row| row.names().any(|own| name == own))

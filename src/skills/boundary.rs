@@ -1,11 +1,10 @@
-//! The folders that no link among skills may lead to: `/`, the home, and every
-//! folder above the home or above the working folder. Such a link would open to
-//! a model all that lies there, and no skill needs it.
+//! The folders that no link in a skills folder may lead to: `/`, the home folder, and
+//! every folder above the home folder or above the working folder. Such a link would
+//! give a model access to everything there, and no skill needs it.
 //!
-//! What counts is which folder was opened, by device and inode, and not the text
-//! of a path: `/proc/self/root`, chains of links and second names of a folder
-//! lead to the same one. A folder that lies in the skills folder itself is not
-//! judged here: its owner may well work inside it.
+//! Folders are compared by device and inode, not by path: `/proc/self/root`, chains of
+//! links and bind mounts lead to the same folder. A real folder in a skills folder is
+//! not checked: the user may well work inside it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,19 +12,19 @@ use crate::config::ScriptSettings;
 use crate::skills::python::variable;
 use crate::world::confined::{Identity, OpenError, Root, identity};
 
-/// The home and the working folder, as far as they are known.
+/// The folders from which the forbidden folders are computed, if known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Boundary {
     home: Option<PathBuf>,
     working_folder: Option<PathBuf>,
 }
 
-/// Folders that are no skills when a link leads to them, each with what it is.
-pub(super) struct Forbidden(Vec<(Identity, &'static str)>);
+/// Folders that a link must not lead to, each with its description.
+pub(super) struct ForbiddenFolders(Vec<(Identity, &'static str)>);
 
 impl Boundary {
-    /// The boundary of the user for whom scripts run; the home is what `HOME` says.
-    pub(super) fn of(scripts: &ScriptSettings) -> Boundary {
+    /// Creates the boundary from the settings of scripts; the home folder is the value of `HOME`.
+    pub(super) fn new(scripts: &ScriptSettings) -> Boundary {
         let home = variable(scripts, "HOME").filter(|home| !home.is_empty());
         Boundary {
             home: home.map(|home| scripts.user_folder.join(home)),
@@ -33,44 +32,43 @@ impl Boundary {
         }
     }
 
-    /// The forbidden folders, as they are now.
-    pub(super) fn draw(&self) -> Forbidden {
+    /// Returns the forbidden folders that exist now.
+    pub(super) fn forbidden_folders(&self) -> ForbiddenFolders {
         let mut found = Vec::new();
         let mut add = |folder: &Path, what| found.extend(identity(folder).map(|it| (it, what)));
         add(Path::new("/"), "the root folder");
-        for home in names(self.home.as_deref()) {
+        for home in path_variants(self.home.as_deref()) {
             add(&home, "the home folder");
             let above = home.ancestors().skip(1);
             above.for_each(|folder| add(folder, "a folder above the home"));
         }
-        for folder in names(self.working_folder.as_deref()) {
+        for folder in path_variants(self.working_folder.as_deref()) {
             let above = folder.ancestors().skip(1);
             above.for_each(|folder| add(folder, "a folder above the working folder"));
         }
-        Forbidden(found)
+        ForbiddenFolders(found)
     }
 }
 
-impl Forbidden {
-    /// What the folder is, if a link led to it and must not.
-    pub(super) fn meets(&self, folder: &Root) -> Result<Option<&'static str>, OpenError> {
+impl ForbiddenFolders {
+    /// Returns the description of a folder if it was opened through a link and is forbidden.
+    pub(super) fn check_link(&self, folder: &Root) -> Result<Option<&'static str>, OpenError> {
         if !folder.is_linked() {
             return Ok(None);
         }
-        let own = folder.identity()?;
-        Ok(self.names(own))
+        Ok(self.describe(folder.identity()?))
     }
 
-    /// What a forbidden folder is.
-    pub(super) fn names(&self, folder: Identity) -> Option<&'static str> {
+    /// Returns the description of a folder if it is forbidden.
+    pub(super) fn describe(&self, folder: Identity) -> Option<&'static str> {
         let mut found = self.0.iter();
         let (_, what) = found.find(|(identity, _)| *identity == folder)?;
         Some(what)
     }
 }
 
-/// A folder as it is called, and as it is called without links: its parents differ.
-fn names(folder: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+/// Returns a path as given and with its links resolved, because their parents may differ.
+fn path_variants(folder: Option<&Path>) -> impl Iterator<Item = PathBuf> {
     let real = folder.and_then(|folder| folder.canonicalize().ok());
     folder.map(Path::to_path_buf).into_iter().chain(real)
 }

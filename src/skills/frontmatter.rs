@@ -1,10 +1,9 @@
-//! The frontmatter of a skill's document: where it is and what it says.
+//! The frontmatter of a skill's document: its place and its fields.
 //!
-//! Reading never fails. Whatever real documents contain is read, mended if
-//! need be, and everything that is wrong is a [`Diagnostic`] with its line.
-//! Only the fields that a skill cannot be without are judged here; the finer
-//! rules (lengths, characters, the folder's name) belong to the linter. Nothing
-//! here opens a file: [`parse_head`] serves a caller who has only its start.
+//! Reading never fails: invalid frontmatter is repaired if necessary, and every problem
+//! is a [`Diagnostic`] with its line. Only the required fields are checked here; all other
+//! rules (lengths, characters, the folder's name) belong to the linter. No file is opened:
+//! [`parse_head`] is for callers that have read only the start of a document.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,27 +12,27 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::yaml::fence::{
-    begins_with_key, find_fence, find_lost_end, find_opening, in_code_fence, line_number,
-    trim_start,
+    begins_with_key, find_closing_line, find_missing_end, find_opening, inside_code_fence,
+    line_number, trim_start,
 };
 use super::yaml::lines::split_key;
 use super::yaml::{self, ParsedYaml};
 pub(crate) use super::yaml::{Diagnostic, Severity};
 use crate::order;
 
-/// What stands in front of a document.
+/// The frontmatter of a document.
 #[derive(Clone, Debug, Default)]
 pub struct Frontmatter {
-    /// Its fields; empty where there is no frontmatter.
+    /// Its fields; empty if there is no frontmatter.
     pub fields: Map<String, Value>,
-    /// The byte of the document at which the body begins.
+    /// Byte offset of the body in the document.
     pub body_start: usize,
-    /// The bytes of the document that were read as fields, without the lines of
-    /// dashes around them; empty where there is no frontmatter.
+    /// The bytes of the document that were read as fields, without the lines of dashes
+    /// around them; empty if there is no frontmatter.
     pub source: Range<usize>,
-    /// What is wrong with it, in the order of lines.
+    /// Its problems, in the order of lines.
     pub diagnostics: Vec<Diagnostic>,
-    written: BTreeMap<String, String>,
+    source_texts: BTreeMap<String, String>,
 }
 
 /// Reads the frontmatter of a whole document.
@@ -43,28 +42,28 @@ pub fn parse(document: &str) -> Frontmatter {
         return front.into_absent(document);
     };
     let first_line = line_number(document, block.start);
-    let reading = read_block(document, &mut block, &mut front);
-    for mut finding in reading.findings {
-        finding.line += first_line - 1;
-        yaml::note(&mut front.diagnostics, finding);
+    let parsed = read_block(document, &mut block, &mut front);
+    for mut diagnostic in parsed.diagnostics {
+        diagnostic.line += first_line - 1;
+        yaml::add_diagnostic(&mut front.diagnostics, diagnostic);
     }
-    let Value::Object(fields) = reading.value else {
+    let Value::Object(fields) = parsed.value else {
         return front.into_absent(document);
     };
     front.fields = fields;
-    front.written = reading.written;
+    front.source_texts = parsed.source_texts;
     front.body_start = block.body_start;
     front.source = block.start..block.end;
-    front.check(&document[block.start..block.end], first_line);
-    order::sort_by_key(&mut front.diagnostics, |finding| finding.line);
+    front.check_required_fields(&document[block.start..block.end], first_line);
+    order::sort_by_key(&mut front.diagnostics, |diagnostic| diagnostic.line);
     front
 }
 
-/// Reads the frontmatter from the first bytes of a document; `is_whole` says
-/// that there are no more. None: it does not end within them, so read on.
+/// Reads the frontmatter from the first bytes of a document; `is_whole` means that there
+/// are no more. `None`: the frontmatter does not end within them, so more must be read.
 ///
-/// In a document that is not UTF-8 up to the end of its frontmatter the bad
-/// bytes are replaced, that is an error finding, and `body_start` is 0.
+/// Invalid UTF-8 in the frontmatter is replaced and reported as an error, and then
+/// `body_start` is 0.
 pub fn parse_head(prefix: &[u8], is_whole: bool) -> Option<Frontmatter> {
     let (text, is_broken) = match std::str::from_utf8(prefix) {
         Ok(text) => (text, false),
@@ -75,19 +74,21 @@ pub fn parse_head(prefix: &[u8], is_whole: bool) -> Option<Frontmatter> {
         }
     };
     match find_opening(text) {
-        // A few bytes more may complete the line of dashes.
+        // More bytes may complete the line of dashes.
         None if !is_whole && !is_broken && "---".starts_with(trim_start(text).trim_end()) => None,
         None => Some(parse(text)),
-        Some(start) if find_fence(text, start, "---", is_whole).is_some() => Some(parse(text)),
+        Some(start) if find_closing_line(text, start, "---", is_whole).is_some() => {
+            Some(parse(text))
+        }
         Some(_) if is_broken => {
             let lossy = String::from_utf8_lossy(prefix);
             let start = find_opening(&lossy).unwrap_or_default();
-            if !is_whole && find_fence(&lossy, start, "---", false).is_none() {
+            if !is_whole && find_closing_line(&lossy, start, "---", false).is_none() {
                 return None;
             }
             let mut front = parse(&lossy);
             front.body_start = 0;
-            front.find(
+            front.add_diagnostic(
                 line_number(text, text.len()),
                 Severity::Error,
                 "not-utf8",
@@ -99,8 +100,8 @@ pub fn parse_head(prefix: &[u8], is_whole: bool) -> Option<Frontmatter> {
     }
 }
 
-/// The first line of a body that says something: the text of a heading or of a
-/// paragraph, without marks. Rules, code fences and comments say nothing.
+/// The first line of text in a body: that of a heading or paragraph, without its marks.
+/// Rules, code fences and comments are skipped.
 pub fn first_line_of_text(body: &str) -> Option<&str> {
     let mut is_comment = false;
     for line in body.lines() {
@@ -120,17 +121,17 @@ pub fn first_line_of_text(body: &str) -> Option<&str> {
 }
 
 impl Frontmatter {
-    /// A field as text. Numbers and truth values are given as they were
-    /// written; none for lists, maps, null and what is not there.
+    /// A field as text. Numbers and booleans are returned as they were written; `None`
+    /// for lists, maps, null and missing fields.
     pub fn text(&self, key: &str) -> Option<String> {
-        self.shown(key).map(Cow::into_owned)
+        self.text_ref(key).map(Cow::into_owned)
     }
 
-    /// The same, without a copy.
-    fn shown(&self, key: &str) -> Option<Cow<'_, str>> {
+    /// Like [`Frontmatter::text`], without a copy.
+    fn text_ref(&self, key: &str) -> Option<Cow<'_, str>> {
         match self.fields.get(key)? {
             Value::String(text) => Some(text.into()),
-            value @ (Value::Number(_) | Value::Bool(_)) => Some(match self.written.get(key) {
+            value @ (Value::Number(_) | Value::Bool(_)) => Some(match self.source_texts.get(key) {
                 Some(written) => written.into(),
                 None => value.to_string().into(),
             }),
@@ -138,19 +139,19 @@ impl Frontmatter {
         }
     }
 
-    /// A field as text, and in brackets what was written in brackets:
-    /// `argument-hint: [topic]` is no list to its author.
+    /// A field as text, where lists and maps are returned as they were written: to its
+    /// author `argument-hint: [topic]` is not a list.
     pub fn as_written(&self, key: &str) -> Option<String> {
         match self.fields.get(key)? {
-            Value::Array(_) | Value::Object(_) => self.written.get(key).cloned(),
+            Value::Array(_) | Value::Object(_) => self.source_texts.get(key).cloned(),
             _ => self.text(key),
         }
     }
 
-    /// What stands in brackets that enclose mere words on one line. Who writes
-    /// prose so means its commas, and not a list.
+    /// The text in brackets that enclose unquoted words on one line: the author meant
+    /// prose with commas, not a list.
     pub(super) fn bracketed_prose(&self, key: &str) -> Option<&str> {
-        let inner = self.written.get(key)?.strip_prefix('[')?;
+        let inner = self.source_texts.get(key)?.strip_prefix('[')?;
         let inner = inner.strip_suffix(']')?.trim().trim_end_matches(',');
         let is_quoted = |item: &str| item.trim_start().starts_with(['"', '\'']);
         let is_prose =
@@ -158,28 +159,28 @@ impl Frontmatter {
         is_prose.then_some(inner.trim_end())
     }
 
-    /// Whether a field as text is not empty.
-    fn says(&self, key: &str) -> bool {
-        self.shown(key).is_some_and(|text| !text.trim().is_empty())
+    /// Whether a field has text that is not blank.
+    fn has_text(&self, key: &str) -> bool {
+        self.text_ref(key).is_some_and(|text| !text.trim().is_empty())
     }
 
-    /// The skill's name for itself, if it has one.
+    /// The field `name`, if it is not blank.
     pub fn name(&self) -> Option<String> {
-        self.shown("name").and_then(|text| non_empty(&text))
+        self.text_ref("name").and_then(|text| trimmed_non_empty(&text))
     }
 
-    /// What the skill does and when to use it. A list is taken as one text: as it
-    /// was written if it is prose in brackets, else its items joined, with commas
-    /// where they bring no mark of their own.
+    /// The field `description`. A list becomes one text: as it was written if it is prose
+    /// in brackets, or else its items, joined with commas where an item does not end with
+    /// punctuation.
     pub fn description(&self) -> Option<String> {
         let Some(Value::Array(items)) = self.fields.get("description") else {
-            return self.text("description").and_then(|text| non_empty(&text));
+            return self.text("description").and_then(|text| trimmed_non_empty(&text));
         };
         if let Some(prose) = self.bracketed_prose("description") {
-            return non_empty(prose);
+            return trimmed_non_empty(prose);
         }
         let texts = items.iter().filter_map(|item| match item {
-            Value::String(text) => non_empty(text),
+            Value::String(text) => trimmed_non_empty(text),
             Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
             _ => None,
         });
@@ -191,55 +192,61 @@ impl Frontmatter {
             }
             joined.push_str(&text);
         }
-        non_empty(&joined)
+        trimmed_non_empty(&joined)
     }
 
-    fn find(&mut self, line: usize, severity: Severity, rule: &'static str, message: &str) {
-        // Not counted against what the YAML's reader found: these matter most,
-        // and they are few.
+    fn add_diagnostic(
+        &mut self,
+        line: usize,
+        severity: Severity,
+        rule: &'static str,
+        message: &str,
+    ) {
+        // Without the limit for diagnostics of the YAML reader: these matter most, and
+        // they are few.
         self.diagnostics.push(Diagnostic { line, severity, rule, message: message.to_owned() });
     }
 
-    /// The line of the field that counts: of equal keys, the last. Without it,
-    /// that of the opening dashes. `first_line` is that of `source`.
-    pub(super) fn line_of(&self, key: &str, source: &str, first_line: usize) -> usize {
-        let is_it = |line: &str| split_key(line).is_some_and(|(found, _)| found == key);
+    /// The line of a field, of equal keys the last. If the field is missing, the line of
+    /// the opening dashes. `first_line` is the line of `source` in the document.
+    pub(super) fn field_line(&self, key: &str, source: &str, first_line: usize) -> usize {
+        let has_key = |line: &str| split_key(line).is_some_and(|(found, _)| found == key);
         let findings = self.diagnostics.iter();
-        let indented = findings.filter(|finding| finding.rule == "indented-field");
-        let mut indented = indented.map(|finding| finding.line).filter(|line| {
+        let indented = findings.filter(|diagnostic| diagnostic.rule == "indented-field");
+        let mut indented = indented.map(|diagnostic| diagnostic.line).filter(|line| {
             let line = source.lines().nth(line.saturating_sub(first_line));
-            line.is_some_and(|line| is_it(line.trim_start()))
+            line.is_some_and(|line| has_key(line.trim_start()))
         });
         let lines = source.lines().zip(first_line..);
-        let own = lines.filter(|(line, _)| is_it(line)).map(|(_, at)| at);
+        let own = lines.filter(|(line, _)| has_key(line)).map(|(_, at)| at);
         let last = own.last().or_else(|| indented.next_back());
         last.unwrap_or(first_line.saturating_sub(1).max(1))
     }
 
-    /// A document in front of which nothing usable stands: all of it is body.
+    /// The result for a document without usable frontmatter: all of it is body.
     fn into_absent(mut self, document: &str) -> Self {
         self.body_start = document.len() - document.trim_start_matches('\u{feff}').len();
         let message = "no valid frontmatter".to_owned();
         let (line, severity, rule) = (1, Severity::Error, "no-frontmatter");
         self.diagnostics.insert(0, Diagnostic { line, severity, rule, message });
-        order::sort_by_key(&mut self.diagnostics, |finding| finding.line);
+        order::sort_by_key(&mut self.diagnostics, |diagnostic| diagnostic.line);
         self
     }
 
-    /// Judges the fields that every skill needs.
-    fn check(&mut self, source: &str, first_line: usize) {
-        let line_of = |front: &Self, key: &str| front.line_of(key, source, first_line);
-        if !self.says("name") {
-            self.find(
+    /// Checks the required fields and the types of the main fields.
+    fn check_required_fields(&mut self, source: &str, first_line: usize) {
+        let line_of = |front: &Self, key: &str| front.field_line(key, source, first_line);
+        if !self.has_text("name") {
+            self.add_diagnostic(
                 line_of(self, "name"),
                 Severity::Error,
                 "missing-name",
                 "missing field 'name'",
             );
         }
-        if !self.says("description") && self.description().is_none() {
+        if !self.has_text("description") && self.description().is_none() {
             let message = "missing field 'description'";
-            self.find(
+            self.add_diagnostic(
                 line_of(self, "description"),
                 Severity::Error,
                 "missing-description",
@@ -251,22 +258,27 @@ impl Frontmatter {
                 Some(Value::Array(_)) => format!("field '{key}' is a list, not text"),
                 Some(Value::Object(_)) => format!("field '{key}' is a map, not text"),
                 Some(Value::Number(_)) => format!("field '{key}' is a number, not text"),
-                Some(Value::Bool(_)) => format!("field '{key}' is a truth value, not text"),
+                Some(Value::Bool(_)) => format!("field '{key}' is a boolean, not text"),
                 _ => continue,
             };
-            self.find(line_of(self, key), Severity::Warning, "field-type", &message);
+            self.add_diagnostic(line_of(self, key), Severity::Warning, "field-type", &message);
         }
         if !matches!(
             self.fields.get("allowed-tools"),
             None | Some(Value::String(_) | Value::Array(_))
         ) {
-            let message = "field 'allowed-tools' is neither a list nor a text";
-            self.find(line_of(self, "allowed-tools"), Severity::Warning, "field-type", message);
+            let message = "field 'allowed-tools' is neither a list nor text";
+            self.add_diagnostic(
+                line_of(self, "allowed-tools"),
+                Severity::Warning,
+                "field-type",
+                message,
+            );
         }
     }
 }
 
-/// Where the YAML lies in a document, and where the body begins.
+/// Position of the YAML and of the body in a document.
 struct FrontmatterBlock {
     start: usize,
     end: usize,
@@ -278,65 +290,65 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBloc
     let start = find_opening(document)?;
     let line = line_number(document, start) - 1;
     if line > 1 {
-        let (rule, message) = match in_code_fence(trim_start(document)) {
-            Some(_) => ("fenced-frontmatter", "the frontmatter stands in a code fence"),
-            None => ("late-frontmatter", "empty lines in front of the frontmatter"),
+        let (rule, message) = match inside_code_fence(trim_start(document)) {
+            Some(_) => ("fenced-frontmatter", "the frontmatter is in a code fence"),
+            None => ("late-frontmatter", "empty lines before the frontmatter"),
         };
-        front.find(1, Severity::Warning, rule, message);
+        front.add_diagnostic(1, Severity::Warning, rule, message);
     }
-    if let Some((end, body_start)) = find_fence(document, start, "---", true) {
+    if let Some((end, body_start)) = find_closing_line(document, start, "---", true) {
         return Some(FrontmatterBlock { start, end, body_start, is_closed: true });
     }
     if !begins_with_key(&document[start..]) {
         return None;
     }
-    let (end, body_start) = find_fence(document, start, "...", true).unwrap_or_else(|| {
+    let (end, body_start) = find_closing_line(document, start, "...", true).unwrap_or_else(|| {
         let source = &document[start..];
-        let (end, body) = find_lost_end(source, false).unwrap_or((source.len(), source.len()));
+        let (end, body) = find_missing_end(source, false).unwrap_or((source.len(), source.len()));
         (start + end, start + body)
     });
     let message = "the frontmatter is never closed by a line of `---`";
-    front.find(line, Severity::Warning, "unclosed-frontmatter", message);
+    front.add_diagnostic(line, Severity::Warning, "unclosed-frontmatter", message);
     Some(FrontmatterBlock { start, end, body_start, is_closed: false })
 }
 
-/// Reads the block strictly, or else as far as it can be mended.
+/// Reads the block strictly or, if that fails, repairs it.
 fn read_block(document: &str, block: &mut FrontmatterBlock, front: &mut Frontmatter) -> ParsedYaml {
     let strict = |block: &FrontmatterBlock| match yaml::parse(&yaml::normalize(
         &document[block.start..block.end],
     )) {
-        Ok(reading) if reading.value.is_object() => Some(reading),
-        Ok(ParsedYaml { value: Value::Null, written, findings }) => {
-            Some(ParsedYaml { value: Value::Object(Map::new()), written, findings })
+        Ok(parsed) if parsed.value.is_object() => Some(parsed),
+        Ok(ParsedYaml { value: Value::Null, source_texts, diagnostics }) => {
+            Some(ParsedYaml { value: Value::Object(Map::new()), source_texts, diagnostics })
         }
         _ => None,
     };
-    let mut reading = strict(block);
-    if reading.is_none() && block.is_closed {
-        // The line of dashes may be one of the body's.
+    let mut parsed = strict(block);
+    if parsed.is_none() && block.is_closed {
+        // The line of dashes may belong to the body.
         let source = &document[block.start..block.end];
-        if let Some((end, body)) = find_lost_end(source, true) {
+        if let Some((end, body)) = find_missing_end(source, true) {
             let line = line_number(document, block.start + end);
             block.end = block.start + end;
             block.body_start = block.start + body;
             let message = "the frontmatter seems to end here without a line of `---`";
-            front.find(line, Severity::Warning, "unclosed-frontmatter", message);
-            reading = strict(block);
+            front.add_diagnostic(line, Severity::Warning, "unclosed-frontmatter", message);
+            parsed = strict(block);
         }
     }
     let source = yaml::normalize(&document[block.start..block.end]);
-    let mut reading = reading.unwrap_or_else(|| yaml::mend(&source));
+    let mut parsed = parsed.unwrap_or_else(|| yaml::repair(&source));
     if let Some((line, c)) = yaml::find_odd_character(&source) {
         let code = u32::from(c);
         let message =
-            format!("character U+{code:04X}, which other readers refuse or take for a line end");
+            format!("character U+{code:04X}, which other readers refuse or read as a line end");
         let (severity, rule) = (Severity::Warning, "odd-character");
-        reading.findings.push(Diagnostic { line, severity, rule, message });
+        parsed.diagnostics.push(Diagnostic { line, severity, rule, message });
     }
-    reading
+    parsed
 }
 
-fn non_empty(text: &str) -> Option<String> {
+fn trimmed_non_empty(text: &str) -> Option<String> {
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -350,8 +362,8 @@ mod tests {
 
     /// Each finding as `line severity rule`.
     fn findings(front: &Frontmatter) -> Vec<String> {
-        let show = |finding: &Diagnostic| {
-            format!("{} {:?} {}", finding.line, finding.severity, finding.rule)
+        let show = |diagnostic: &Diagnostic| {
+            format!("{} {:?} {}", diagnostic.line, diagnostic.severity, diagnostic.rule)
         };
         front.diagnostics.iter().map(show).collect()
     }
@@ -371,11 +383,10 @@ mod tests {
         }
     }
 
-    /// R-SKILL-2: each problem has its own message.
     #[test]
-    fn names_what_is_missing() {
+    fn missing_fields_have_their_own_messages() {
         let messages = |document: &str| -> Vec<String> {
-            parse(document).diagnostics.into_iter().map(|finding| finding.message).collect()
+            parse(document).diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect()
         };
         let missing = ["missing field 'name'", "missing field 'description'"];
         assert_eq!(messages("---\n---\n"), missing);
@@ -397,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_fields_of_other_types_as_text() {
+    fn reads_fields_of_other_types_as_text() {
         let front = parse(
             "---\nname: 3000\ndescription: [one, two]\nversion: 1.10\nargument-hint: [x] \non: yes\n---\n",
         );
@@ -411,9 +422,9 @@ mod tests {
         assert_eq!(findings(&front), ["2 Warning field-type", "3 Warning field-type"]);
     }
 
-    /// Nothing of what was written in brackets or as a list is lost.
+    /// No text that was written in brackets or as a list is lost.
     #[test]
-    fn takes_lists_as_prose() {
+    fn reads_lists_as_prose() {
         for (list, expected) in [
             (
                 " [Merge PDFs, split PDFs, and rotate. Use when X]",
@@ -436,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn judges_the_type_of_allowed_tools() {
+    fn checks_the_type_of_allowed_tools() {
         for (value, expected) in
             [("[Read, Bash]", 0), ("Read Bash", 0), ("3", 1), ("{a: b}", 1), ("", 1)]
         {
@@ -447,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn mends_and_says_where() {
+    fn repairs_are_reported_with_lines() {
         let front = parse("---\nname: a\ndescription: Use when: x\nlicense: @y\n---\nBody");
         assert_eq!(front.description().as_deref(), Some("Use when: x"));
         assert_eq!(front.text("license").as_deref(), Some("@y"));
@@ -455,7 +466,7 @@ mod tests {
         let lost = parse("---\nname: a\ndescription: b\ntags: ''x'\n stray\n...\n---\n");
         assert_eq!(lost.name().as_deref(), Some("a"));
         let none = parse("---\n{a}\n--\n\tdescription: b\n---\n");
-        assert!(none.diagnostics.is_sorted_by_key(|finding| finding.line), "{none:?}");
+        assert!(none.diagnostics.is_sorted_by_key(|diagnostic| diagnostic.line), "{none:?}");
         let odd = parse("---\nname: a\ndescription: b\u{2028}c\n---\n");
         assert_eq!(findings(&odd), ["3 Warning odd-character"]);
     }
@@ -473,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_an_end_that_was_left_out() {
+    fn finds_a_missing_end() {
         for (document, body) in [
             ("---\nname: a\ndescription: b\n\n# Title\n\nText", "\n# Title\n\nText"),
             ("---\nname: a\ndescription: b\n", ""),
@@ -494,7 +505,7 @@ mod tests {
         }
     }
 
-    /// R-SKILL-1: the start of a file is enough once it holds the frontmatter.
+    /// The start of a file is enough once it holds the frontmatter.
     #[test]
     fn reads_heads() {
         let document = "---\nname: a\ndescription: é\n---\nBody é".as_bytes();
@@ -534,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_documents_are_read_in_time() {
+    fn hostile_documents_are_read_in_linear_time() {
         let size = 1 << 17;
         for piece in [
             "[",

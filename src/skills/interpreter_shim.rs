@@ -1,10 +1,10 @@
-//! The interpreter behind a shim: what answers to `python3` on the search path
-//! may be a version manager's detour, which takes longer than most scripts.
+//! Resolution of shims: the `python3` on the search path may be a version manager's shim,
+//! which takes longer to start an interpreter than most scripts take to run.
 //!
-//! It is asked once in a run whom it starts, for each skill, as version managers
-//! go by the folder. Scripts get the answer in its place only where that is all it
-//! does: whatever else it changes for them (a variable, an option, a limit, a
-//! right) it goes on doing at every script, since it may be there for that.
+//! A shim is queried once per run and skill, as version managers choose by the folder.
+//! Scripts then use the real interpreter directly, but only if the shim does nothing else:
+//! a wrapper that changes anything for them (a variable, an option, a limit, a right) may
+//! exist for that purpose, and is used for every script.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -25,21 +25,22 @@ use crate::world::event_source::EventSource;
 use crate::world::process::{self, Leftovers, ProcessExit, ProcessJob, ProcessOutcome};
 use crate::world::signal::Interrupt;
 
-/// Tells what it was started as: the lengths of its answers, and then these.
+/// Program that reports how it was started: a line with the lengths of the parts, then the
+/// parts.
 const PROGRAM: &str = "import os, sys
-def told(name):
+def read(name):
     try: return os.fsencode(os.readlink('/proc/self/' + name))
     except OSError: pass
     try: return open('/proc/self/' + name, 'rb').read()
     except OSError: return b''
 leads = os.getsid(0) == os.getpid()
 parts = [os.fsencode(sys.executable or ''), str(leads).encode()]
-parts += map(told, ['exe', 'cwd', 'cmdline', 'environ'] + sys.argv[1:])
+parts += map(read, ['exe', 'cwd', 'cmdline', 'environ'] + sys.argv[1:])
 lengths = ' '.join(str(len(part)) for part in parts)
 sys.stdout.buffer.write(lengths.encode() + b'\\n' + b''.join(parts))
 ";
 
-/// What a wrapper that is somebody's sandbox gives its program, below `/proc/self`.
+/// Inherited process state that a sandboxing wrapper would change, below `/proc/self`.
 const INHERITED: [&str; 10] = [
     "limits",
     "status",
@@ -53,8 +54,8 @@ const INHERITED: [&str; 10] = [
     "ns/uts",
 ];
 
-/// What of `status` is of that kind.
-const RIGHTS: [&str; 9] = [
+/// The lines of `status` that are compared.
+const STATUS_FIELDS: [&str; 9] = [
     "Umask:",
     "Uid:",
     "Gid:",
@@ -66,28 +67,27 @@ const RIGHTS: [&str; 9] = [
     "Seccomp",
 ];
 
-/// The line of `limits` that holds the guardian's mark, which is another for each run.
-const MARK: &str = "Max realtime timeout";
+/// The line of `limits` that holds the guardian's mark, which differs for each run.
+const GUARDIAN_MARK_LIMIT: &str = "Max realtime timeout";
 
-/// Variables that shells set for themselves, prompts among them, which one that
-/// nobody types to changes; and the search path, which is handed on.
-const OF_SHELLS: [&str; 8] = ["PATH", "_", "SHLVL", "PWD", "OLDPWD", "PS1", "PS2", "PS4"];
-/// How the names of version managers' own variables begin.
-const OF_MANAGERS: [&str; 8] =
+/// Variables that shells set for themselves (non-interactive ones change the prompts), and
+/// the search path, which is passed on.
+const SHELL_VARIABLES: [&str; 8] = ["PATH", "_", "SHLVL", "PWD", "OLDPWD", "PS1", "PS2", "PS4"];
+/// Prefixes of the variables of version managers.
+const MANAGER_PREFIXES: [&str; 8] =
     ["PYENV_", "_PYENV_", "ASDF_", "MISE_", "__MISE_", "RTX_", "RYE_", "PROTO_"];
 
-/// What shims have answered in this run.
+/// Cache of the interpreters that shims start, for one run.
 #[derive(Debug, Default)]
-pub struct Shims {
-    /// By shim and skill's folder; `None`: it is used as it is.
+pub struct ShimCache {
+    /// By shim and skill's folder; `None`: the program is used as it is.
     answers: RefCell<BTreeMap<(PathBuf, PathBuf), Option<Interpreter>>>,
 }
 
-impl Shims {
-    /// What runs the skill's scripts where the ladder ends at `python`: the
-    /// interpreter behind it, if it is a shim and nothing more, otherwise itself.
-    /// To find out takes no longer than `limit`.
-    pub fn behind(
+impl ShimCache {
+    /// Returns the interpreter that `python` starts, if it is a shim and nothing more, or
+    /// else `python` itself. The query takes no longer than `limit`.
+    pub fn resolve(
         &self,
         python: Interpreter,
         skill: &Skill,
@@ -96,8 +96,8 @@ impl Shims {
         event_source: Option<&dyn EventSource>,
         limit: Duration,
     ) -> Interpreter {
-        // A sandboxed program cannot look at itself in `/proc`, and one without a
-        // sandbox would not tell how it starts in it.
+        // A sandboxed program cannot read its `/proc`, and a query without the sandbox
+        // would not show how the program starts in the sandbox.
         let is_found = scripts.python == PythonChoice::Search && python.venv.is_none();
         if scripts.sandbox.is_some() || !is_found || !is_shim(&python.program) {
             return python;
@@ -105,22 +105,22 @@ impl Shims {
         let key = (python.program.clone(), skill.path.clone());
         let known = self.answers.borrow().get(&key).cloned();
         let answer = known.unwrap_or_else(|| {
-            let limit = cancellation.limited_to(limit.min(limits::PYTHON_SHIM));
+            let limit = cancellation.capped_by_deadline(limit.min(limits::PYTHON_SHIM_TIMEOUT));
             let answer =
-                resolve_shim(&python, skill, scripts, &cancellation.interrupt, event_source, limit);
-            // Who was interrupted has not answered.
-            if cancellation.check().is_ok() && answer != Err(ShimTimeout) {
+                query_shim(&python, skill, scripts, &cancellation.interrupt, event_source, limit);
+            // An interrupted query is no answer.
+            if cancellation.check().is_ok() && answer != Err(ShimQueryCancelled) {
                 let answer = answer.clone().unwrap_or_default();
                 self.answers.borrow_mut().insert(key, answer);
             }
             answer.unwrap_or_default()
         });
-        // It may have been removed meanwhile.
+        // The interpreter may have been removed since.
         answer.filter(|found| is_executable(&found.program)).unwrap_or(python)
     }
 }
 
-/// Whether it may be a detour: a script, or a link to a program of another name.
+/// Whether a program may be a shim: a script, or a link to a program of another name.
 fn is_shim(program: &Path) -> bool {
     let mut start = [0; 2];
     let is_script = File::open(program)
@@ -131,20 +131,20 @@ fn is_shim(program: &Path) -> bool {
     is_script || !name.as_bytes().starts_with(b"python")
 }
 
-/// Nobody wants to know any more.
+/// The event source cancelled the tool call, so the answer is not needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct ShimTimeout;
+struct ShimQueryCancelled;
 
-fn resolve_shim(
+fn query_shim(
     shim: &Interpreter,
     skill: &Skill,
     scripts: &ScriptSettings,
     interrupt: &Interrupt,
     event_source: Option<&dyn EventSource>,
     limit: Duration,
-) -> Result<Option<Interpreter>, ShimTimeout> {
-    let environment = shim.environment(skill, scripts);
-    // That is the scripts' own, but no module of the skill is loaded.
+) -> Result<Option<Interpreter>, ShimQueryCancelled> {
+    let environment = shim.script_environment(skill, scripts);
+    // The environment is that of scripts, but no module of the skill is loaded.
     let mut args = ["-I", "-S", "-c", PROGRAM].map(OsString::from).to_vec();
     args.extend(INHERITED.map(OsString::from));
     let job = ProcessJob {
@@ -155,134 +155,138 @@ fn resolve_shim(
         stdin: b"",
         limit,
         leftovers: Leftovers::Kill,
-        caps: CaptureLimits { head_bytes: limits::PYTHON_SHIM_ANSWER_BYTES, tail_bytes: 0 },
+        output_limits: CaptureLimits {
+            head_bytes: limits::PYTHON_SHIM_ANSWER_BYTES,
+            tail_bytes: 0,
+        },
         interrupt,
         scratch: None,
-        confine: None,
+        restrictions: None,
         event_source,
     };
-    // What it says is no script's output.
-    let Ok(outcome) = process::run_heard(&job, &mut |_, _| {}) else {
+    // Its output is not a script's, so it is not shown.
+    let Ok(outcome) = process::run_with_output(&job, &mut |_, _| {}) else {
         return Ok(None);
     };
-    if outcome.dismissed {
-        return Err(ShimTimeout);
+    if outcome.cancelled {
+        return Err(ShimQueryCancelled);
     }
-    Ok(judge(&outcome, skill, &args, &environment))
+    Ok(interpreter_behind(&outcome, skill, &args, &environment))
 }
 
-/// What it was started as, if that is all that the shim does.
-fn judge(
+/// The interpreter that the shim started, if the shim changed nothing else.
+fn interpreter_behind(
     outcome: &ProcessOutcome,
     skill: &Skill,
     args: &[OsString],
     environment: &ShimEnvironment,
 ) -> Option<Interpreter> {
-    let told = ShimAnswer::of(outcome)?;
-    let real = told.executable.canonicalize().ok()?;
-    let is_detour = told.executable.is_absolute()
-        && real == told.running
-        && told.folder == skill.path.canonicalize().ok()?
-        && told.leads
-        && told.words == args
-        && told.has_inherited()
-        && others(&told.environment) == others(environment);
+    let answer = ShimAnswer::parse(outcome)?;
+    let real = answer.executable.canonicalize().ok()?;
+    let is_detour = answer.executable.is_absolute()
+        && real == answer.running
+        && answer.folder == skill.path.canonicalize().ok()?
+        && answer.is_session_leader
+        && answer.args == args
+        && answer.has_inherited_state()
+        && compared_variables(&answer.environment) == compared_variables(environment);
     is_detour.then(|| Interpreter {
-        program: told.executable,
+        program: answer.executable,
         venv: None,
-        search_path: value(&told.environment, "PATH"),
+        search_path: variable_value(&answer.environment, "PATH"),
     })
 }
 
 type ShimEnvironment = Vec<(OsString, OsString)>;
 
-fn value(environment: &ShimEnvironment, name: &str) -> Option<OsString> {
+fn variable_value(environment: &ShimEnvironment, name: &str) -> Option<OsString> {
     let mut environment = environment.iter();
     let (_, value) = environment.find(|(known, _)| known == name)?;
     Some(value.clone())
 }
 
-/// What must be as it was.
-fn others(environment: &ShimEnvironment) -> BTreeMap<&OsStr, &OsStr> {
+/// The variables that a shim must not change.
+fn compared_variables(environment: &ShimEnvironment) -> BTreeMap<&OsStr, &OsStr> {
     let pairs = environment.iter().map(|(name, value)| (&**name, &**value));
     let is_own = |name: &OsStr| {
         let name = name.as_bytes();
         let is_managers = |prefix: &&str| name.starts_with(prefix.as_bytes());
-        OF_SHELLS.iter().any(|own| own.as_bytes() == name) || OF_MANAGERS.iter().any(is_managers)
+        SHELL_VARIABLES.iter().any(|own| own.as_bytes() == name)
+            || MANAGER_PREFIXES.iter().any(is_managers)
     };
     pairs.filter(|(name, _)| !is_own(name)).collect()
 }
 
-/// What the program told.
+/// The program's parsed answer.
 struct ShimAnswer<'o> {
     executable: PathBuf,
-    /// The program that really runs.
+    /// The program that is running, by `/proc/self/exe`.
     running: PathBuf,
     folder: PathBuf,
-    /// It is the very process that was started: nothing waits for its end.
-    leads: bool,
-    /// Its command line but for its own name.
-    words: Vec<OsString>,
+    /// Whether it is the process that was started, so no wrapper waits for its end.
+    is_session_leader: bool,
+    /// Its command line without the program.
+    args: Vec<OsString>,
     environment: ShimEnvironment,
     inherited: Vec<&'o [u8]>,
 }
 
 impl<'o> ShimAnswer<'o> {
-    /// `None` where it failed, or anything but the answer was said.
-    fn of(outcome: &'o ProcessOutcome) -> Option<ShimAnswer<'o>> {
+    /// `None` if the program failed or printed anything else.
+    fn parse(outcome: &'o ProcessOutcome) -> Option<ShimAnswer<'o>> {
         let is_silent = outcome.stderr.total_bytes() == 0 && outcome.left_behind == 0;
-        if outcome.ending != ProcessExit::Exited(0) || !is_silent {
+        if outcome.exit != ProcessExit::Exited(0) || !is_silent {
             return None;
         }
-        let parts = parts(outcome.stdout.head())?;
+        let parts = split_parts(outcome.stdout.head())?;
         let [executable, leads, exe, cwd, words, variables, inherited @ ..] = parts.as_slice()
         else {
             return None;
         };
         let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
-        let environment = texts(variables).map(|entry| {
+        let environment = nul_terminated_texts(variables).map(|entry| {
             let end = entry.iter().position(|byte| *byte == b'=');
             let (name, value) = entry.split_at(end.unwrap_or(entry.len()));
-            (owned(name), owned(value.get(1..).unwrap_or_default()))
+            (os_string(name), os_string(value.get(1..).unwrap_or_default()))
         });
         Some(ShimAnswer {
             executable: path(executable),
             running: path(exe),
             folder: path(cwd),
-            leads: *leads == b"True",
-            words: texts(words).skip(1).map(owned).collect(),
+            is_session_leader: *leads == b"True",
+            args: nul_terminated_texts(words).skip(1).map(os_string).collect(),
             environment: environment.collect(),
             inherited: inherited.to_vec(),
         })
     }
 
-    /// Whether it has from this process all that it could have from it.
-    fn has_inherited(&self) -> bool {
+    /// Whether its inherited process state is that of this process.
+    fn has_inherited_state(&self) -> bool {
         let own = INHERITED.map(|name| {
             let path = Path::new("/proc/self").join(name);
             let link = fs::read_link(&path).map(|link| link.into_os_string().into_encoded_bytes());
-            let told = link.or_else(|_| fs::read(&path)).unwrap_or_default();
-            inherited(name, &told)
+            let content = link.or_else(|_| fs::read(&path)).unwrap_or_default();
+            comparable_state(name, &content)
         });
         let names = INHERITED.iter().zip(&self.inherited);
-        let theirs = names.map(|(name, told)| inherited(name, told));
+        let theirs = names.map(|(name, content)| comparable_state(name, content));
         self.inherited.len() == own.len() && theirs.eq(own)
     }
 }
 
-/// What of a file of `/proc/self` is no process's own.
-fn inherited(name: &str, told: &[u8]) -> String {
-    let told = String::from_utf8_lossy(told);
+/// The content of a file of `/proc/self` without what differs for each process.
+fn comparable_state(name: &str, content: &[u8]) -> String {
+    let content = String::from_utf8_lossy(content);
     let is_right = |line: &&str| match name {
-        "status" => RIGHTS.iter().any(|name| line.starts_with(name)),
-        "limits" => !line.starts_with(MARK),
+        "status" => STATUS_FIELDS.iter().any(|name| line.starts_with(name)),
+        "limits" => !line.starts_with(GUARDIAN_MARK_LIMIT),
         _ => true,
     };
-    told.lines().filter(is_right).collect()
+    content.lines().filter(is_right).collect()
 }
 
-/// The parts behind the line of their lengths.
-fn parts(answer: &[u8]) -> Option<Vec<&[u8]>> {
+/// Splits an answer into the parts after the line with their lengths.
+fn split_parts(answer: &[u8]) -> Option<Vec<&[u8]>> {
     let end = answer.iter().position(|byte| *byte == b'\n')?;
     let lengths = std::str::from_utf8(&answer[..end]).ok()?;
     let mut rest = &answer[end + 1..];
@@ -295,13 +299,13 @@ fn parts(answer: &[u8]) -> Option<Vec<&[u8]>> {
     rest.is_empty().then_some(parts)
 }
 
-/// Texts that each end with a NUL.
-fn texts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Splits texts that each end with a NUL.
+fn nul_terminated_texts(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let pieces = bytes.split_inclusive(|byte| *byte == 0);
     pieces.map(|text| text.strip_suffix(b"\0").unwrap_or(text))
 }
 
-fn owned(text: &[u8]) -> OsString {
+fn os_string(text: &[u8]) -> OsString {
     OsStr::from_bytes(text).to_owned()
 }
 
@@ -310,9 +314,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_whole_or_none() {
+    fn incomplete_answers_are_rejected() {
         let whole: [&[u8]; 3] = [b"a", b"", b"b\n"];
-        assert_eq!(parts(b"1 0 2\nab\n"), Some(whole.to_vec()));
+        assert_eq!(split_parts(b"1 0 2\nab\n"), Some(whole.to_vec()));
         let broken: [&[u8]; 6] = [
             b"1 0 2\nab",
             b"1 0 2\nabcd",
@@ -322,7 +326,7 @@ mod tests {
             b"",
         ];
         for answer in broken {
-            assert_eq!(parts(answer), None, "{answer:?}");
+            assert_eq!(split_parts(answer), None, "{answer:?}");
         }
     }
 }

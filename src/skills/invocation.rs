@@ -1,17 +1,15 @@
-//! A document with the arguments it is invoked with: its placeholders become
-//! their values, once.
+//! Invocation of a skill: the placeholders in its document are replaced by the arguments.
 //!
 //! | placeholder | value |
 //! |---|---|
-//! | `$ARGUMENTS` | all of the arguments, as typed |
+//! | `$ARGUMENTS` | all arguments, as typed |
 //! | `$ARGUMENTS[N]` | word N, from 0 |
-//! | `$N` | the same, where the frontmatter has `arguments` or `argument-hint`: elsewhere it is a shell's or awk's |
-//! | `$name` | the word at the place of `name` in the frontmatter's `arguments`; empty without one |
+//! | `$N` | the same, only if the frontmatter has `arguments` or `argument-hint` (otherwise it belongs to shell or awk code) |
+//! | `$name` | the word at the index of `name` in the frontmatter's `arguments`; empty if there is none |
 //! | `${CLAUDE_SKILL_DIR}`, `{baseDir}`, `<SKILL_DIR>` | the skill's folder |
 //!
-//! `\$` in front of one of them is a plain `$`. The rules are those that Claude
-//! Code documents, because skills are tried out there, but for `$N`. Nothing
-//! here opens a file.
+//! `\$` before one of them is a plain `$`. The rules are those that Claude Code documents,
+//! because skills are tried out there, except for `$N`. No file is opened here.
 
 use std::collections::BTreeMap;
 
@@ -21,45 +19,45 @@ use crate::limits;
 use crate::skills::SkillError;
 use crate::skills::frontmatter::{self, Frontmatter};
 
-/// What stands for the skill's folder, beside `${CLAUDE_SKILL_DIR}`.
-const FOLDERS: [&str; 2] = ["{baseDir}", "<SKILL_DIR>"];
-/// The same behind its `$`.
+/// Placeholders for the skill's folder, in addition to `${CLAUDE_SKILL_DIR}`.
+const FOLDER_PLACEHOLDERS: [&str; 2] = ["{baseDir}", "<SKILL_DIR>"];
+/// The placeholder `${CLAUDE_SKILL_DIR}` without its `$`.
 const SKILL_DIR: &str = "{CLAUDE_SKILL_DIR}";
 const ARGUMENTS: &str = "ARGUMENTS";
 
-/// The body of a document, without its frontmatter, with its placeholders
-/// replaced. Arguments that none of them took are appended.
+/// Returns the body of a document with its placeholders replaced. The arguments are
+/// appended if no placeholder used them.
 pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, SkillError> {
-    let matter = frontmatter::parse(document);
-    let body = document.get(matter.body_start..).unwrap_or_default();
+    let frontmatter = frontmatter::parse(document);
+    let body = document.get(frontmatter.body_start..).unwrap_or_default();
     let values = PlaceholderValues {
         folder,
-        all: arguments,
-        words: words(arguments, limits::ARGUMENT_WORDS),
-        names: names(&matter),
-        has_numbers: ["arguments", "argument-hint"]
+        arguments,
+        words: split_words(arguments, limits::ARGUMENT_WORDS),
+        names: declared_names(&frontmatter),
+        replaces_numbers: ["arguments", "argument-hint"]
             .iter()
-            .any(|key| matter.fields.contains_key(*key)),
+            .any(|key| frontmatter.fields.contains_key(*key)),
     };
     let mut text = BoundedText(String::with_capacity(body.len()));
-    let is_taken = values.fill(body, &mut text)?;
-    if !is_taken && !arguments.trim().is_empty() {
+    let is_argument_used = values.replace_placeholders(body, &mut text)?;
+    if !is_argument_used && !arguments.trim().is_empty() {
         text.push("\n\nARGUMENTS: ")?;
         text.push(arguments)?;
     }
     Ok(text.0)
 }
 
-/// Whether a person may invoke the skill: not with `user-invocable: false`.
-pub fn is_for_users(matter: &Frontmatter) -> bool {
-    match matter.fields.get("user-invocable") {
+/// Whether the user may invoke the skill: not with `user-invocable: false`.
+pub fn is_for_users(frontmatter: &Frontmatter) -> bool {
+    match frontmatter.fields.get("user-invocable") {
         Some(Value::Bool(is_for_users)) => *is_for_users,
         Some(Value::String(text)) => !text.trim().eq_ignore_ascii_case("false"),
         _ => true,
     }
 }
 
-/// A text that grows to a limit and no further.
+/// A text with a size limit.
 struct BoundedText(String);
 
 impl BoundedText {
@@ -75,123 +73,124 @@ impl BoundedText {
     }
 }
 
-/// What placeholders stand for.
+/// The values of the placeholders.
 struct PlaceholderValues<'v> {
     folder: &'v str,
-    all: &'v str,
+    arguments: &'v str,
     words: Vec<String>,
-    /// Declared names, and which word each one is.
+    /// Declared names, each with the index of its word.
     names: BTreeMap<String, usize>,
     /// Whether `$N` is a placeholder.
-    has_numbers: bool,
+    replaces_numbers: bool,
 }
 
-/// A piece of the body that is not plain text.
+/// A part of the body that is replaced.
 struct BodyPart<'p> {
     bytes: usize,
-    /// What is written in its place.
+    /// The text that replaces it.
     value: &'p str,
     is_argument: bool,
 }
 
 impl<'p> BodyPart<'p> {
-    fn of(bytes: usize, value: &'p str) -> BodyPart<'p> {
+    fn new(bytes: usize, value: &'p str) -> BodyPart<'p> {
         BodyPart { bytes, value, is_argument: false }
     }
 
     fn argument(bytes: usize, value: &'p str) -> BodyPart<'p> {
-        BodyPart { is_argument: true, ..BodyPart::of(bytes, value) }
+        BodyPart { is_argument: true, ..BodyPart::new(bytes, value) }
     }
 }
 
 impl PlaceholderValues<'_> {
-    /// Writes the body with its placeholders replaced, in one pass: values are
-    /// not looked at again. Whether any argument was taken.
-    fn fill(&self, body: &str, text: &mut BoundedText) -> Result<bool, SkillError> {
-        let mut is_taken = false;
+    /// Writes the body with its placeholders replaced, in one pass: values are not
+    /// expanded again. Returns whether any argument was used.
+    fn replace_placeholders(&self, body: &str, text: &mut BoundedText) -> Result<bool, SkillError> {
+        let mut is_argument_used = false;
         let mut rest = body;
-        // The character in front of what is looked at.
+        // The character before `rest`.
         let mut before = None;
         while let Some(at) = rest.find(['\\', '$', '{', '<']) {
             let (plain, here) = rest.split_at(at);
             text.push(plain)?;
             before = plain.chars().next_back().or(before);
             let piece = match here.as_bytes()[0] {
-                b'\\' => Some(self.backslashes(here)),
-                b'$' => self.dollar(here),
-                // `${baseDir}` and `{{baseDir}}` are a program's own.
+                b'\\' => Some(self.parse_backslashes(here)),
+                b'$' => self.parse_dollar(here),
+                // `${baseDir}` and `{{baseDir}}` belong to code or other templates.
                 _ if matches!(before, Some('$' | '{')) => None,
                 _ => {
-                    let name = FOLDERS.iter().find(|name| here.starts_with(**name));
-                    name.map(|name| BodyPart::of(name.len(), self.folder))
+                    let name = FOLDER_PLACEHOLDERS.iter().find(|name| here.starts_with(**name));
+                    name.map(|name| BodyPart::new(name.len(), self.folder))
                 }
             };
-            let piece = piece.unwrap_or(BodyPart::of(1, &here[..1]));
+            let piece = piece.unwrap_or(BodyPart::new(1, &here[..1]));
             text.push(piece.value)?;
-            is_taken |= piece.is_argument;
+            is_argument_used |= piece.is_argument;
             before = here[..piece.bytes].chars().next_back();
             rest = &here[piece.bytes..];
         }
         text.push(rest)?;
-        Ok(is_taken)
+        Ok(is_argument_used)
     }
 
-    /// A backslash takes its meaning from a `$`, and from a number's also where
-    /// that is no placeholder, as in `\$1.00`. Several escape nothing.
-    fn backslashes<'p>(&self, here: &'p str) -> BodyPart<'p> {
+    /// One backslash escapes a placeholder, and also the `$` of a number that is not a
+    /// placeholder, as in `\$1.00`. Several backslashes escape nothing.
+    fn parse_backslashes<'p>(&self, here: &'p str) -> BodyPart<'p> {
         let behind = here.trim_start_matches('\\');
         let count = here.len() - behind.len();
-        let is_price = || behind.starts_with('$') && digits(&behind[1..]) > 0;
-        if count == 1 && (is_price() || self.dollar(behind).is_some()) {
-            return BodyPart::of(2, "$");
+        let is_price = || behind.starts_with('$') && count_digits(&behind[1..]) > 0;
+        if count == 1 && (is_price() || self.parse_dollar(behind).is_some()) {
+            return BodyPart::new(2, "$");
         }
-        BodyPart::of(count, &here[..count])
+        BodyPart::new(count, &here[..count])
     }
 
-    /// The placeholder that begins with this `$`, if it is one.
-    fn dollar<'p>(&'p self, here: &'p str) -> Option<BodyPart<'p>> {
+    /// The placeholder that starts with this `$`, if it is one.
+    fn parse_dollar<'p>(&'p self, here: &'p str) -> Option<BodyPart<'p>> {
         let behind = here.strip_prefix('$')?;
         if behind.starts_with(SKILL_DIR) {
-            return Some(BodyPart::of(1 + SKILL_DIR.len(), self.folder));
+            return Some(BodyPart::new(1 + SKILL_DIR.len(), self.folder));
         }
         if let Some(rest) = behind.strip_prefix(ARGUMENTS) {
             let start = 1 + ARGUMENTS.len();
-            if let Some(index) = index(rest) {
-                return Some(self.word(here, index, start + index.len() + 2));
+            if let Some(index) = bracketed_number(rest) {
+                return Some(self.numbered_word(here, index, start + index.len() + 2));
             }
-            // `$ARGUMENTSX` is another name; `$ARGUMENTS_test.go` is how people
-            // name files, and letters of other scripts need no blank before them.
-            return (!is_word(rest)).then(|| BodyPart::argument(start, self.all));
+            // `$ARGUMENTSX` is another name; `$ARGUMENTS_test.go` is a usual file name, and
+            // letters of other scripts need no space before them.
+            return (!starts_with_alphanumeric(rest))
+                .then(|| BodyPart::argument(start, self.arguments));
         }
-        let digits = digits(behind);
+        let digits = count_digits(behind);
         if digits > 0 {
-            // `$1st` and `$150k` are no words of ours.
-            let is_ours = self.has_numbers && !is_word(&behind[digits..]);
-            return is_ours.then(|| self.word(here, &behind[..digits], 1 + digits));
+            // `$1st` and `$150k` are not placeholders.
+            let is_ours = self.replaces_numbers && !starts_with_alphanumeric(&behind[digits..]);
+            return is_ours.then(|| self.numbered_word(here, &behind[..digits], 1 + digits));
         }
-        let (length, index) = self.name(behind)?;
+        let (length, index) = self.longest_declared_name(behind)?;
         let word = self.words.get(index).map_or("", String::as_str);
         Some(BodyPart::argument(1 + length, word))
     }
 
-    /// The word with this number; where there is none, the placeholder stays,
-    /// all of it: `$ARGUMENTS[9]` holds no `$ARGUMENTS`.
-    fn word<'p>(&'p self, here: &'p str, index: &str, bytes: usize) -> BodyPart<'p> {
+    /// The word with this number. If there is none, the whole placeholder stays:
+    /// `$ARGUMENTS[9]` is not read as `$ARGUMENTS`.
+    fn numbered_word<'p>(&'p self, here: &'p str, index: &str, bytes: usize) -> BodyPart<'p> {
         let index: Option<usize> = index.parse().ok();
         match index.and_then(|index| self.words.get(index)) {
             Some(word) => BodyPart::argument(bytes, word),
-            None => BodyPart::of(bytes, &here[..bytes]),
+            None => BodyPart::new(bytes, &here[..bytes]),
         }
     }
 
-    /// The length of the longest declared name that the text begins with and
-    /// that ends there, and which word it is.
-    fn name(&self, text: &str) -> Option<(usize, usize)> {
+    /// The length of the longest declared name at the start of the text that ends at a
+    /// word boundary, and the index of its word.
+    fn longest_declared_name(&self, text: &str) -> Option<(usize, usize)> {
         if self.names.is_empty() {
             return None;
         }
         let most = text.len().min(limits::ARGUMENT_NAME_BYTES);
-        let length = text.as_bytes()[..most].iter().take_while(|byte| is_of_name(**byte)).count();
+        let length = text.as_bytes()[..most].iter().take_while(|byte| is_name_byte(**byte)).count();
         let ends_at = |end: &usize| {
             let next = text.as_bytes().get(*end);
             !next.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'['))
@@ -201,10 +200,10 @@ impl PlaceholderValues<'_> {
     }
 }
 
-/// The names in the frontmatter's `arguments`, a list or words, with their
-/// places. What cannot stand behind a `$` keeps its place.
-fn names(matter: &Frontmatter) -> BTreeMap<String, usize> {
-    let list: Vec<&str> = match matter.fields.get("arguments") {
+/// The names in the frontmatter's `arguments` (a list, or words), with their indexes.
+/// Items that are not valid after a `$` are left out, but counted.
+fn declared_names(frontmatter: &Frontmatter) -> BTreeMap<String, usize> {
+    let list: Vec<&str> = match frontmatter.fields.get("arguments") {
         Some(Value::Array(items)) => items
             .iter()
             .map(|item| match item {
@@ -223,7 +222,7 @@ fn names(matter: &Frontmatter) -> BTreeMap<String, usize> {
     let is_name = |name: &str| {
         name.len() <= limits::ARGUMENT_NAME_BYTES
             && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.bytes().all(is_of_name)
+            && name.bytes().all(is_name_byte)
             && name != ARGUMENTS
     };
     let mut names = BTreeMap::new();
@@ -235,29 +234,29 @@ fn names(matter: &Frontmatter) -> BTreeMap<String, usize> {
     names
 }
 
-fn is_of_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-fn digits(text: &str) -> usize {
+fn count_digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
 /// The number in `[N]`.
-fn index(text: &str) -> Option<&str> {
+fn bracketed_number(text: &str) -> Option<&str> {
     let text = text.strip_prefix('[')?;
-    let (index, behind) = text.split_at(digits(text));
+    let (index, behind) = text.split_at(count_digits(text));
     (!index.is_empty() && behind.starts_with(']')).then_some(index)
 }
 
-/// Whether a name goes on here.
-fn is_word(text: &str) -> bool {
+/// Whether a name would continue here.
+fn starts_with_alphanumeric(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The words of a line as a shell splits them, at most `most`. A quote that is
-/// never closed is an apostrophe.
-pub fn words(line: &str, most: usize) -> Vec<String> {
+/// The words of a line as a shell splits them, at most `most`. An unclosed quote is an
+/// apostrophe.
+pub fn split_words(line: &str, most: usize) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut rest = line;
@@ -285,7 +284,7 @@ pub fn words(line: &str, most: usize) -> Vec<String> {
                 }
                 None => word.push(c),
             },
-            // It is looked for once: a line of open quotes takes no longer.
+            // Searched once only, so that a line of open quotes takes linear time.
             '"' if is_double_closed => match closing_quote(rest) {
                 Some(end) => {
                     push_unescaped(word, &rest[..end]);
@@ -304,7 +303,7 @@ pub fn words(line: &str, most: usize) -> Vec<String> {
     words
 }
 
-/// Where the double quote is that ends a quoted text.
+/// Offset of the double quote that ends a quoted text.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     text.bytes().position(|byte| {
@@ -314,7 +313,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     })
 }
 
-/// Between double quotes a backslash is one unless it escapes something.
+/// Adds text from double quotes, where a backslash stays unless it escapes something.
 fn push_unescaped(word: &mut String, quoted: &str) {
     let mut rest = quoted.chars().peekable();
     while let Some(c) = rest.next() {
@@ -337,14 +336,14 @@ mod tests {
 
     #[track_caller]
     fn check(front: &str, table: &[(&str, &str, &str)]) {
-        for (body, arguments, due) in table {
+        for (body, arguments, expected) in table {
             let text = render(&format!("{front}{body}"), "/s", arguments).unwrap();
-            assert_eq!(text, *due, "{body:?} with {arguments:?}");
+            assert_eq!(text, *expected, "{body:?} with {arguments:?}");
         }
     }
 
     #[test]
-    fn all_arguments_stand_as_they_were_typed() {
+    fn all_arguments_are_inserted_as_typed() {
         check(
             PLAIN,
             &[
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_counted_from_0_and_missing_ones_stay() {
+    fn words_are_counted_from_0_and_missing_ones_are_kept() {
         check(
             PLAIN,
             &[
@@ -388,7 +387,7 @@ mod tests {
 
     /// Shell and awk would break.
     #[test]
-    fn numbers_are_left_alone_where_none_are_declared() {
+    fn numbers_are_kept_if_no_arguments_are_declared() {
         let awk = "awk '{print $1}' \"$0\" $9.99";
         check(PLAIN, &[(awk, "", awk), (awk, "x y", &format!("{awk}\n\nARGUMENTS: x y"))]);
         for key in ["arguments: [a]", "arguments: file", "argument-hint: '[file]'"] {
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_frontmatter() {
+    fn names_are_declared_in_the_frontmatter() {
         for names in [
             "arguments: [issue, branch-name, issue_id]",
             "arguments: issue branch-name issue_id",
@@ -422,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_escapes_what_would_be_replaced() {
+    fn backslash_escapes_a_placeholder() {
         check(
             HINTED,
             &[
@@ -442,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_has_four_names_and_takes_no_arguments() {
+    fn folder_placeholders_use_no_arguments() {
         check(
             PLAIN,
             &[
@@ -507,16 +506,16 @@ mod tests {
             (r"end\", &[r"end\"]),
             ("ä\u{a0}b 日\u{3000}本", &["ä\u{a0}b", "日\u{3000}本"]),
         ];
-        for (line, due) in table {
-            assert_eq!(words(line, 100), *due, "{line:?}");
+        for (line, expected) in table {
+            assert_eq!(split_words(line, 100), *expected, "{line:?}");
         }
-        assert_eq!(words("a b c", 2), ["a", "b"]);
+        assert_eq!(split_words("a b c", 2), ["a", "b"]);
     }
 
     /// A document as large as may be, of nothing but placeholders, and lines
     /// that a careless reader searches again and again.
     #[test]
-    fn time_is_linear_and_size_is_bounded() {
+    fn time_is_linear_and_size_is_limited() {
         let start = thread_time();
         let fits = |body: &str, arguments: &str| {
             let front = "---\narguments: [a, b-c-d-e-f-g-h-i-j-k-l]\n---\n";
@@ -540,12 +539,12 @@ mod tests {
     }
 
     #[test]
-    fn some_skills_are_for_the_model_only() {
-        for (value, due) in
+    fn user_invocable_false_is_for_the_model_only() {
+        for (value, expected) in
             [("false", false), ("no", false), ("'false'", false), ("true", true), ("", true)]
         {
-            let matter = frontmatter::parse(&format!("---\nuser-invocable: {value}\n---\n"));
-            assert_eq!(is_for_users(&matter), due, "{value:?}");
+            let frontmatter = frontmatter::parse(&format!("---\nuser-invocable: {value}\n---\n"));
+            assert_eq!(is_for_users(&frontmatter), expected, "{value:?}");
         }
         assert!(is_for_users(&frontmatter::parse(PLAIN)));
     }

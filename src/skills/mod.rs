@@ -1,9 +1,8 @@
-//! The skills folders: what is there, and one skill of it.
+//! The skills folders, and access to the skills in them.
 //!
-//! A skill is a direct, non-hidden subfolder (or a link to a folder, but for those
-//! of `boundary.rs`) with a document. What has none is no skill: nothing here opens
-//! it. Nothing is remembered between two calls: a skill changed on disk is seen by
-//! the next one.
+//! A skill is a direct, non-hidden subfolder with a document, or a link to such a folder
+//! (except to the folders of `boundary.rs`). A folder without a document is not a skill
+//! and is never opened. Nothing is cached: each call sees the skills as they are on disk.
 
 use std::ffi::CStr;
 use std::fs;
@@ -39,62 +38,63 @@ mod skill_error;
 pub(crate) mod venv;
 pub(crate) mod yaml;
 
-/// Whether a text keeps the specification's rules for names.
+/// Whether a text is a valid skill name by the specification.
 pub(crate) fn is_valid_name(name: &str) -> bool {
     check::is_name(name)
 }
 
-pub use requirements_text::{decoded, ends_line, is_continued, lines};
+pub use requirements_text::{decode, ends_in_continuation, is_line_end, logical_lines};
 
 pub use catalogue::{Catalogue, SkillSummary};
 pub use problem::{Problem, Severity};
 pub use skill::Skill;
 pub(crate) use skill_error::SkillError;
 
-/// Where skills are installed with the program, below the folder above its own.
-const INSTALLED: [&CStr; 3] = [c"share", c"skills-runner", c"skills"];
+/// Path of the skills that are installed with the program, relative to the parent of the
+/// program's folder.
+const INSTALLED_PATH: [&CStr; 3] = [c"share", c"skills-runner", c"skills"];
 
-/// The folders that skills are looked for in; the first one wins a name.
+/// The skills folders. Where two hold a skill of the same name, the first one wins.
 #[derive(Clone, Debug)]
 pub struct Skills {
     folders: Vec<PathBuf>,
-    /// Where no link among them may lead.
+    /// The folders that no link in a skills folder may lead to.
     boundary: Boundary,
-    /// The folder among them that came with the program, and the one above its
-    /// [`INSTALLED`].
+    /// The skills folder that was installed with the program, and the folder that
+    /// [`INSTALLED_PATH`] is relative to.
     installed: Option<(PathBuf, PathBuf)>,
-    /// Another command finds a skill in them only by its path.
-    by_path: bool,
+    /// Whether other commands need a skill's path, as these folders are not in their settings.
+    is_addressed_by_path: bool,
 }
 
 impl Skills {
-    /// Looks into these folders, which may be missing. Home and working folder are
-    /// unknown: of the folders that no link may lead to, only `/` is refused.
+    /// The skills in these folders, which may be missing. Home and working folder are not
+    /// known, so of the folders that no link may lead to, only `/` is refused.
     pub fn new(folders: Vec<PathBuf>) -> Skills {
-        // Without a slash at the end, behind which a link could not be told.
+        // Without a final slash, as `path/` hides that `path` is a link.
         let folders = folders.into_iter();
         let folders = folders.map(|folder| folder.components().collect());
         Skills {
             folders: folders.collect(),
             boundary: Boundary::default(),
             installed: None,
-            by_path: false,
+            is_addressed_by_path: false,
         }
     }
 
-    /// The skills of a configuration: no link among them leads to the home, or above
-    /// the home or the working folder.
+    /// The skills of a configuration. Links to the home, or to a folder above the home or
+    /// the working folder, are refused.
     pub fn from_config(config: &Config) -> Skills {
         Skills {
-            boundary: Boundary::of(&config.scripts),
+            boundary: Boundary::new(&config.scripts),
             ..Skills::new(config.skills_folders.clone())
         }
     }
 
-    /// The same and the skills that were installed with a program, as the last:
-    /// `program` is its own file. They count only where nobody but root and this user
-    /// may write. Nothing changes where there are none, or where the folder is one of
-    /// these anyway; else those that are missing are left out.
+    /// Adds the skills that were installed with a program, after all others; `program` is
+    /// the program's file. They are used only if no user except root and this one may
+    /// write there. Nothing changes if there are none, or if their folder is listed
+    /// already; otherwise the folders that are missing are removed.
     #[must_use]
     pub fn with_installed(mut self, program: &Path) -> Skills {
         let program = program.canonicalize().unwrap_or_default();
@@ -102,8 +102,8 @@ impl Skills {
             return self;
         };
         let folder = prefix.join("share/skills-runner/skills");
-        let is_it = |known: &PathBuf| identity(known) == identity(&folder);
-        if folder.is_dir() && !self.folders.iter().any(is_it) {
+        let is_same = |known: &PathBuf| identity(known) == identity(&folder);
+        if folder.is_dir() && !self.folders.iter().any(is_same) {
             let is_there = |folder: &PathBuf| folder.is_dir() || folder.is_symlink();
             self.folders.retain(is_there);
             self.folders.push(folder.clone());
@@ -112,41 +112,41 @@ impl Skills {
         self
     }
 
-    /// The skills of other folders, for the same user.
+    /// The skills of other folders, with the same boundary.
     #[must_use]
-    pub fn elsewhere(&self, folders: Vec<PathBuf>) -> Skills {
+    pub fn with_folders(&self, folders: Vec<PathBuf>) -> Skills {
         Skills { boundary: self.boundary.clone(), ..Skills::new(folders) }
     }
 
-    /// The same folders, given for this command only, so that a skill's mere
-    /// name would not be found by the next one.
+    /// The same folders, given for this command only: commands that are suggested to the
+    /// user have to name a skill by its path.
     #[must_use]
-    pub fn named_by_path(self) -> Skills {
-        Skills { by_path: true, ..self }
+    pub fn addressed_by_path(self) -> Skills {
+        Skills { is_addressed_by_path: true, ..self }
     }
 
-    /// The folders, for messages.
+    /// The skills folders, for messages.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// The folders that do not exist or are no folders, each with what is wrong.
-    pub fn missing(&self) -> Vec<Problem> {
-        let fault = |folder: &Path| match fs::metadata(folder) {
+    /// A problem for each skills folder that does not exist or is not a folder.
+    pub fn folder_problems(&self) -> Vec<Problem> {
+        let metadata_error = |folder: &Path| match fs::metadata(folder) {
             Ok(meta) if meta.is_dir() => None,
             Ok(_) => Some(io::ErrorKind::NotADirectory.into()),
             Err(error) => Some(error),
         };
         let folders = self.folders.iter();
         let missing = folders.filter_map(|folder| {
-            let error = fault(folder)?;
-            Some(listing::unreadable(folder, &error))
+            let error = metadata_error(folder)?;
+            Some(listing::unreadable_folder(folder, &error))
         });
         missing.collect()
     }
 
-    /// The folder for a new skill: the first that did not come with the program.
-    pub fn writable(&self) -> Option<&Path> {
+    /// The folder for a new skill: the first that was not installed with the program.
+    pub fn folder_for_new_skills(&self) -> Option<&Path> {
         let mut folders = self.folders.iter();
         let folder = folders.find(|folder| !self.is_installed(folder))?;
         Some(folder)
@@ -160,69 +160,75 @@ impl Skills {
     /// Opens a skills folder.
     fn open_folder(&self, folder: &Path) -> Result<Root, OpenError> {
         match &self.installed {
-            Some((installed, prefix)) if installed == folder => Root::open_own(prefix, INSTALLED),
+            Some((installed, prefix)) if installed == folder => {
+                Root::open_trusted(prefix, INSTALLED_PATH)
+            }
             _ => Root::open(folder),
         }
     }
 
-    /// Reads what there is.
+    /// Reads the list of all skills.
     pub fn catalogue(&self) -> Catalogue {
         discovery::read(self)
     }
 
-    /// Opens a skill by its folder's name, by the name in its frontmatter, or
-    /// by its folder's name as it is shown in one line. Its document can be opened,
-    /// now at least. The error tells a model what to do instead.
-    pub fn find(&self, name: &str) -> Result<Skill, String> {
-        let skill = self.find_any(name)?;
-        skill.document_name()?;
+    /// Opens a skill by its folder's name, by the name in its frontmatter, or by its
+    /// folder's name as it is displayed on one line. Fails if its document cannot be
+    /// opened. The error tells a model what to do instead.
+    pub fn open(&self, name: &str) -> Result<Skill, String> {
+        let skill = self.open_any(name)?;
+        skill.document_file_name()?;
         Ok(skill)
     }
 
-    /// The same, also where a document is there and cannot be opened: for what reads
-    /// the document first, or tells what is wrong with it.
-    pub fn find_any(&self, name: &str) -> Result<Skill, String> {
-        if let Some(skill) = self.open(name)? {
+    /// Like [`Skills::open`], but does not open the document: for callers that read it
+    /// first, or that report its problems.
+    pub fn open_any(&self, name: &str) -> Result<Skill, String> {
+        if let Some(skill) = self.open_by_folder_name(name)? {
             return Ok(skill);
         }
         let catalogue = self.catalogue();
         let is_meant = |skill: &&SkillSummary| {
-            skill.alias.as_deref() == Some(name) || skill.shown_name() == name
+            skill.alias.as_deref() == Some(name) || skill.display_name() == name
         };
         let meant: Vec<&SkillSummary> = catalogue.usable().filter(is_meant).collect();
         if let [first, _, ..] = meant.as_slice() {
             let names: Vec<&str> = meant.iter().map(|skill| skill.name.as_str()).collect();
             return Err(format!(
-                "several skills call themselves `{}`: use one of the names `{}`",
+                "several skills have the name `{}`: use one of the names `{}`",
                 first.alias.as_deref().unwrap_or(name),
-                names[..names.len().min(limits::NAMES)].join("`, `")
+                names[..names.len().min(limits::LISTED_NAMES)].join("`, `")
             ));
         }
         if let Some(skill) =
-            meant.first().map(|skill| self.open(&skill.name)).transpose()?.flatten()
+            meant.first().map(|skill| self.open_by_folder_name(&skill.name)).transpose()?.flatten()
         {
             return Ok(skill);
         }
-        Err(catalogue.not_found(name))
+        Err(catalogue.not_found_message(name))
     }
 
-    /// Whether any skill has an environment of its own, be it a broken one.
-    pub fn any_venv(&self) -> bool {
+    /// Whether any skill has a venv, even a broken one.
+    pub fn has_any_venv(&self) -> bool {
         let catalogue = self.catalogue();
         let mut skills = catalogue.usable();
-        skills.any(|skill| venv::of_skill(&skill.path).is_some())
+        skills.any(|skill| venv::path_in_skill(&skill.path).is_some())
     }
 
-    /// What a command takes for the skill in this folder.
-    pub fn address(&self, name: &str, folder: &Path) -> String {
-        if self.by_path { folder.to_string_lossy().into_owned() } else { name.to_string() }
+    /// The argument by which a command finds the skill in this folder: its name or path.
+    pub fn command_address(&self, name: &str, folder: &Path) -> String {
+        if self.is_addressed_by_path {
+            folder.to_string_lossy().into_owned()
+        } else {
+            name.to_string()
+        }
     }
 
-    fn open(&self, name: &str) -> Result<Option<Skill>, String> {
+    fn open_by_folder_name(&self, name: &str) -> Result<Option<Skill>, String> {
         if !is_skill_name(name) {
             return Ok(None);
         }
-        // What cannot be opened hides nothing in a later folder, nor does what is no skill.
+        // An entry that cannot be opened, or is not a skill, hides nothing in a later folder.
         let mut refused = None;
         for folder in &self.folders {
             match self.open_in(folder, name) {
@@ -230,27 +236,27 @@ impl Skills {
                     let path = folder.join(name);
                     return Ok(Some(Skill {
                         name: name.to_string(),
-                        address: self.address(name, &path),
+                        address: self.command_address(name, &path),
                         path,
                         root,
                     }));
                 }
                 Ok(None)
                 | Err(OpenError::NotFound | OpenError::NotAFolder | OpenError::Foreign) => {}
-                Err(refusal) => refused = refused.or(Some(refusal)),
+                Err(error) => refused = refused.or(Some(error)),
             }
         }
         match refused {
-            Some(refusal) => Err(format!("the skill `{name}` cannot be opened: {refusal}")),
+            Some(error) => Err(format!("the skill `{name}` cannot be opened: {error}")),
             None => Ok(None),
         }
     }
 
-    /// Opens a folder in a skills folder, if it is a skill's: what is decided here is
-    /// decided of the folder that is read later.
+    /// Opens a folder in a skills folder if it is a skill. The checks are made on the
+    /// opened folder, which is the one that is read later.
     fn open_in(&self, folder: &Path, name: &str) -> Result<Option<Root>, OpenError> {
         let root = self.open_folder(folder)?.linked_folder(name)?;
-        if root.is_linked() && self.boundary.draw().meets(&root)?.is_some() {
+        if root.is_linked() && self.boundary.forbidden_folders().check_link(&root)?.is_some() {
             return Ok(None);
         }
         let has_document = !matches!(skill::open_document(&root), Err(OpenError::NotFound));
@@ -258,7 +264,7 @@ impl Skills {
     }
 }
 
-/// Whether a name can be that of a skill's folder.
+/// Whether a skill's folder may have this name.
 fn is_skill_name(name: &str) -> bool {
     let is_part = !name.bytes().any(|byte| matches!(byte, b'/' | 0));
     !name.is_empty() && !name.starts_with('.') && is_part && name.len() <= 255

@@ -1,40 +1,40 @@
-//! Which package brings a module, for modules that are well known.
+//! Table of well-known modules and the packages that provide them.
 //!
-//! Only these are ever named in a command: to install from an index whatever
-//! bears the name of an unknown module is how strangers' code gets in. The rows
-//! are what published skills import most, and what is near to it.
+//! Only these packages are ever named in a command: installing a package because it has
+//! the name of an unknown module may run an attacker's code. The rows are the modules that
+//! published skills import most, and related ones.
 
-/// The package that brings a module: the longest known beginning of its dotted
-/// name counts. None: nobody here knows, and nobody guesses.
+/// The package that provides a module, by the longest known prefix of its dotted name.
+/// `None` if the module is not in the table: a package is never guessed.
 pub fn package_of(module: &str) -> Option<&'static str> {
     row_of(module).map(|(_, package)| package)
 }
 
-/// The part of a dotted name by which a package is known: `google.genai` of
-/// `google.genai.types`; without one, the first word.
-pub fn known_part(module: &str) -> &str {
+/// The part of a dotted name that is in the table: `google.genai` of
+/// `google.genai.types`. If there is none, the first word.
+pub fn known_module(module: &str) -> &str {
     match row_of(module) {
         Some((known, _)) => known,
         None => module.split('.').next().unwrap_or(module),
     }
 }
 
-/// Modules that share their first word with those of other packages.
-pub(crate) fn namespaced() -> impl Iterator<Item = &'static str> {
+/// Modules with a dotted name: other packages provide modules with the same first word.
+pub(crate) fn namespaced_modules() -> impl Iterator<Item = &'static str> {
     let modules = rows().map(|(module, _)| module);
     modules.filter(|module| module.contains('.'))
 }
 
-/// The project's name at the beginning of a requirement, [`normalized`].
-pub fn project(requirement: &str) -> String {
+/// The project's name at the start of a requirement, as [`normalized_name`].
+pub fn project_name(requirement: &str) -> String {
     let requirement = requirement.trim();
     let end = requirement.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c));
-    normalized(&requirement[..end.unwrap_or(requirement.len())])
+    normalized_name(&requirement[..end.unwrap_or(requirement.len())])
 }
 
-/// A name as indexes compare it (PEP 503): in lower case, with one dash for each
+/// A name as package indexes compare it (PEP 503): in lower case, with one dash for each
 /// run of dashes, dots and underscores.
-pub fn normalized(name: &str) -> String {
+pub fn normalized_name(name: &str) -> String {
     let name = name.to_lowercase();
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("-")
@@ -55,8 +55,8 @@ fn row_of(module: &str) -> Option<(&'static str, &'static str)> {
     rows().filter(is_known).max_by_key(|(known, _)| known.len())
 }
 
-/// Modules, sorted, each with its package as it is published, if that bears
-/// another name. One text: a table of references would take four times as much.
+/// Modules, sorted, each followed by its package if that has another name. One string, as
+/// a table of references would be four times as large.
 const PACKAGES: &str = "\
 Bio biopython, Crypto pycryptodome, Cryptodome pycryptodomex, Evtx python-evtx, IPython ipython, Levenshtein,
 MySQLdb mysqlclient, OpenSSL pyOpenSSL, PIL pillow, PyPDF2, PyPDF4, Registry python-registry, accelerate,
@@ -147,16 +147,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_compared_as_indexes_do() {
+    fn names_are_normalized_as_in_indexes() {
         for (requirement, name) in [
             (" Ruamel.YAML >=1", "ruamel-yaml"),
             ("a-_.b[x]; y", "a-b"),
             ("six", "six"),
             ("--pre", "pre"),
         ] {
-            assert_eq!(project(requirement), name, "{requirement}");
+            assert_eq!(project_name(requirement), name, "{requirement}");
         }
-        assert_eq!(normalized("google.cloud_x"), "google-cloud-x");
+        assert_eq!(normalized_name("google.cloud_x"), "google-cloud-x");
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_is_known_by_the_longest_part_of_its_name() {
+    fn longest_known_part_of_a_module_decides() {
         for (module, known, package) in [
             ("PIL", "PIL", Some("pillow")),
             ("PIL.Image", "PIL", Some("pillow")),
@@ -190,7 +190,7 @@ mod tests {
             ("nobody_knows", "nobody_knows", None),
             ("", "", None),
         ] {
-            assert_eq!((known_part(module), package_of(module)), (known, package), "{module}");
+            assert_eq!((known_module(module), package_of(module)), (known, package), "{module}");
         }
     }
 }

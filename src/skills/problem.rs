@@ -1,4 +1,4 @@
-//! What is wrong with a skill, in one shape for everybody who tells it.
+//! A problem of a skill, as all commands report it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,37 +6,37 @@ use std::path::PathBuf;
 use crate::skills::frontmatter::Diagnostic;
 pub use crate::skills::yaml::Severity;
 
-/// One thing that is wrong with a skill.
+/// A problem of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Relative to the skill's folder; empty for the folder itself.
     pub file: PathBuf,
-    /// Counted from 1; `None` where it belongs to no line.
+    /// Counted from 1; `None` if it concerns no single line.
     pub line: Option<usize>,
     /// A stable name for this kind of problem, in kebab case.
     pub rule: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong, for people.
+    /// What is wrong, for the user.
     pub message: String,
-    /// What to do about it, where that can be said in a sentence or a command.
+    /// The remedy, if it fits a sentence or a command.
     pub fix: Option<String>,
 }
 
 impl Problem {
-    /// What was found in the frontmatter of a document.
-    pub fn of_document(file_name: &str, finding: Diagnostic) -> Problem {
+    /// The problem for a diagnostic of a document's frontmatter.
+    pub fn from_diagnostic(file_name: &str, finding: Diagnostic) -> Problem {
         Problem {
             file: PathBuf::from(file_name),
             line: Some(finding.line),
             rule: finding.rule,
             severity: finding.severity,
-            fix: remedy(finding.rule).map(str::to_string),
+            fix: fix_for_rule(finding.rule).map(str::to_string),
             message: finding.message,
         }
     }
 
-    /// In one line, with what to do about it.
+    /// The problem and its remedy on one line.
     pub fn with_fix(&self) -> String {
         match &self.fix {
             Some(fix) => format!("{self}: {fix}"),
@@ -45,31 +45,31 @@ impl Problem {
     }
 }
 
-/// What to do about what the reader of frontmatters has found.
-pub(super) fn remedy(rule: &str) -> Option<&'static str> {
+/// The remedy for a rule of the frontmatter's reader.
+pub(super) fn fix_for_rule(rule: &str) -> Option<&'static str> {
     Some(match rule {
-        "no-frontmatter" => "begin the document with `---`, `name: …`, `description: …`, `---`",
+        "no-frontmatter" => "start the document with `---`, `name: …`, `description: …`, `---`",
         "late-frontmatter" => "remove the empty lines",
         "fenced-frontmatter" => "remove the lines of ``` at the start and at the end",
-        "unclosed-frontmatter" => "put a line of `---` behind the last field",
+        "unclosed-frontmatter" => "add a line of `---` after the last field",
         "unquoted-colon" | "reserved-character" | "ambiguous-value" | "text-after-value"
         | "field-type" => "put the value in double quotes",
         "anchor-alias-tag" => {
-            "write out what an anchor or a tag stands for, or put mere text in double quotes"
+            "write out the value of an anchor or tag, or put text in double quotes"
         }
         "bad-flow" => {
-            "part the items by commas and close every bracket, or put mere text in double quotes"
+            "separate the items by commas and close every bracket, or put text in double quotes"
         }
         "unclosed-quote" => "close the quote",
-        "unclosed-bracket" => "close the bracket, or put mere text in double quotes",
+        "unclosed-bracket" => "close the bracket, or put text in double quotes",
         "bad-escape" => "double the backslash, or use single quotes",
         "tab" => "use spaces",
-        "indented-field" => "take the white space in front of it away",
+        "indented-field" => "remove the white space before it",
         "field-in-text" => {
-            "begin the line at the first column, or put the whole value in double quotes"
+            "start the line at the first column, or put the whole value in double quotes"
         }
         "indentation" => "indent keys that belong together with the same number of spaces",
-        "not-a-field" => "write it as `key: value`, with a space behind the colon",
+        "not-a-field" => "write it as `key: value`, with a space after the colon",
         "duplicate-key" => "keep one of them",
         "missing-name" => "add `name:` with the folder's name",
         "missing-description" => "add `description:` with what the skill does and when to use it",

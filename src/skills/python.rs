@@ -1,11 +1,10 @@
-//! Which interpreter runs a skill's scripts, in which environment, and how an
-//! interpreter is asked something.
+//! Selection of the interpreter that runs a skill's scripts, their environment, and
+//! queries of an interpreter.
 //!
-//! The ladder: the skill's `venv`, then its `.venv`; a broken one, or one that
-//! is not finished, is an error and no reason to look further. Then
-//! `SCRIPT_PYTHON`, then `python3` from the search path. None of them: an error
-//! that names the fix. Whether that `python3` is a detour to another is asked only
-//! for scripts that run (`shim.rs`).
+//! The order: the skill's `venv`, then its `.venv` (a broken or unfinished one is an error,
+//! and the search ends), then `SCRIPT_PYTHON`, then `python3` from the search path. If there
+//! is none, the error names the remedy. Whether that `python3` is a shim is found out only
+//! for scripts that run (`interpreter_shim.rs`).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -17,42 +16,42 @@ use std::time::Duration;
 use crate::config::{PythonChoice, ScriptSettings, find_program};
 use crate::skills::Skill;
 use crate::skills::sandbox_grants::GrantRequest;
-use crate::skills::venv::{self, BEFORE, SETUP_FOLDER};
-use crate::text::quoted;
+use crate::skills::venv::{self, PREVIOUS_VENV, SETUP_FOLDER};
+use crate::text::shell_quoted;
 use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
 use crate::world::process::{self, Leftovers, ProcessJob, ProcessOutcome, Restrictions};
 
-/// What runs a script.
+/// Interpreter for a skill's scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreter {
     /// The program.
     pub program: PathBuf,
-    /// The skill's own environment, if it has one.
+    /// The skill's venv, if it has one.
     pub venv: Option<PathBuf>,
-    /// The search path of its scripts, where it is not the user's.
+    /// The value of `PATH` for its scripts, if not the user's.
     pub search_path: Option<OsString>,
 }
 
 impl Interpreter {
-    /// Climbs the ladder. The error tells a model, and through it the user,
-    /// what to do.
-    pub fn of(skill: &Skill, scripts: &ScriptSettings) -> Result<Interpreter, String> {
+    /// Selects the interpreter for a skill's scripts. The error names the remedy, for a
+    /// model and through it for the user.
+    pub fn for_skill(skill: &Skill, scripts: &ScriptSettings) -> Result<Interpreter, String> {
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        let before = skill.path.join(SETUP_FOLDER).join(BEFORE);
+        let before = skill.path.join(SETUP_FOLDER).join(PREVIOUS_VENV);
         if is_there(&before) && !is_there(&skill.path.join("venv")) {
-            return Err(unfinished(skill));
+            return Err(unfinished_venv(skill));
         }
-        if let Some(venv) = venv::of_skill(&skill.path) {
-            if venv::is_begun(&venv) {
-                return Err(unfinished(skill));
+        if let Some(venv) = venv::path_in_skill(&skill.path) {
+            if venv::is_incomplete(&venv) {
+                return Err(unfinished_venv(skill));
             }
-            return in_venv(skill, venv);
+            return interpreter_in_venv(skill, venv);
         }
         if scripts.python == PythonChoice::Off {
             return Err(format!(
-                "the skill `{}` has no venv, and scripts of such skills are switched off \
-                 (SCRIPT_PYTHON=off); `{}` makes one",
+                "the skill `{}` has no venv, and scripts of skills without a venv are switched off \
+                 (SCRIPT_PYTHON=off); `{}` creates one",
                 skill.name,
                 setup_command(&skill.address, &[])
             ));
@@ -60,14 +59,18 @@ impl Interpreter {
         Interpreter::without_venv(scripts)
     }
 
-    /// What runs the scripts of skills without a venv.
+    /// Selects the interpreter for scripts of skills without a venv.
     pub fn without_venv(scripts: &ScriptSettings) -> Result<Interpreter, String> {
         let program = match &scripts.python {
-            PythonChoice::Off => return Err("SCRIPT_PYTHON=off switches it off".into()),
+            PythonChoice::Off => {
+                return Err(
+                    "scripts of skills without a venv are switched off (SCRIPT_PYTHON=off)".into(),
+                );
+            }
             PythonChoice::Program(program) if is_executable(program) => program.clone(),
             PythonChoice::Program(program) => {
                 return Err(format!(
-                    "SCRIPT_PYTHON names {}, which is no program: set it to a Python interpreter",
+                    "SCRIPT_PYTHON names {}, which is not an executable file: set it to a Python interpreter",
                     program.display()
                 ));
             }
@@ -84,19 +87,21 @@ impl Interpreter {
 }
 
 impl Interpreter {
-    /// What to do when the interpreter cannot be started: a venv's that cannot
-    /// is broken.
-    pub fn explain(&self, skill: &Skill, cause: &str) -> String {
+    /// Error message for an interpreter that cannot be started; that of a venv means that
+    /// the venv is broken.
+    pub fn start_error(&self, skill: &Skill, cause: &str) -> String {
         match &self.venv {
-            Some(venv) if cause.contains("Permission denied") => closed(skill, venv, &self.program),
-            Some(venv) => broken(skill, venv, cause),
+            Some(venv) if cause.contains("Permission denied") => {
+                inaccessible_venv(skill, venv, &self.program)
+            }
+            Some(venv) => broken_venv(skill, venv, cause),
             None => cause.to_string(),
         }
     }
 
-    /// The environment of a skill's scripts: the user's, and what tells them
-    /// where they are.
-    pub fn environment(
+    /// The environment of a skill's scripts: the user's, and the variables with the paths
+    /// of skill and user.
+    pub fn script_environment(
         &self,
         skill: &Skill,
         scripts: &ScriptSettings,
@@ -117,8 +122,8 @@ impl Interpreter {
         ] {
             set(name, value.into());
         }
-        // No folder of a skill stands in it: it goes before the standard library, and
-        // Python runs a `sitecustomize` that it finds there.
+        // Without the skill's folder: entries come before the standard library, and Python
+        // runs a `sitecustomize` that it finds there.
         if variable(scripts, "PYTHONPATH").is_some() {
             let own = skill.path.canonicalize().ok();
             let search = python_path(scripts).into_iter();
@@ -132,16 +137,16 @@ impl Interpreter {
         if let Some(venv) = &self.venv {
             set("VIRTUAL_ENV", venv.clone().into());
             let programs = self.program.parent().unwrap_or(venv);
-            set("PATH", joined(programs, variable(scripts, "PATH")));
+            set("PATH", search_path_with(programs, variable(scripts, "PATH")));
             environment.retain(|(name, _)| name != "PYTHONHOME");
         }
         environment
     }
 
-    /// The sandbox for a program of our own in this interpreter, which belongs to no
-    /// skill; `None` where scripts run without one. The error says why there can be
-    /// none, and then the interpreter must not be started.
-    pub fn confine(
+    /// The sandbox for an `InterpreterQuery`, which belongs to no skill; `None` if
+    /// scripts run without a sandbox. On an error (no sandbox is possible) the interpreter
+    /// must not be started.
+    pub fn query_restrictions(
         &self,
         scripts: &ScriptSettings,
         skills_folders: &[PathBuf],
@@ -159,13 +164,12 @@ impl Interpreter {
             source: None,
             temporary: None,
         };
-        case.confine(limit).map(Some)
+        case.restrictions(limit).map(Some)
     }
 
-    /// The environment of a program of our own in this interpreter: it finds
-    /// the installed modules that scripts find, and no module of a skill takes
-    /// the place of one of the standard library.
-    pub fn own_environment(&self, scripts: &ScriptSettings) -> Vec<(OsString, OsString)> {
+    /// The environment of an `InterpreterQuery`: it finds the installed modules that
+    /// scripts find, and no module of a skill replaces one of the standard library.
+    pub fn query_environment(&self, scripts: &ScriptSettings) -> Vec<(OsString, OsString)> {
         let places = ["PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"];
         let mut environment = scripts.environment.clone();
         environment.retain(|(name, _)| {
@@ -185,9 +189,8 @@ pub(crate) fn variable<'s>(scripts: &'s ScriptSettings, name: &str) -> Option<&'
     Some(value)
 }
 
-/// The folders of the user's `PYTHONPATH` as the user's folder understands them: Python
-/// takes an empty or relative one for one in the folder that the script starts in, which
-/// is the skill's.
+/// The folders of the user's `PYTHONPATH`, resolved in the user's folder: Python would
+/// resolve empty and relative ones in the folder that the script starts in, the skill's.
 pub(crate) fn python_path(scripts: &ScriptSettings) -> Vec<PathBuf> {
     let search = variable(scripts, "PYTHONPATH").unwrap_or_default();
     let entries = search.as_bytes().split(|byte| *byte == b':');
@@ -198,7 +201,7 @@ pub(crate) fn python_path(scripts: &ScriptSettings) -> Vec<PathBuf> {
     entries.take_while(|_| !search.is_empty()).collect()
 }
 
-fn joined(first: &Path, rest: Option<&OsStr>) -> OsString {
+fn search_path_with(first: &Path, rest: Option<&OsStr>) -> OsString {
     let mut list = first.as_os_str().to_owned();
     if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
         list.push(":");
@@ -207,24 +210,24 @@ fn joined(first: &Path, rest: Option<&OsStr>) -> OsString {
     list
 }
 
-/// A program of our own for an interpreter.
+/// A program of skills-runner, to be run by an interpreter.
 pub(crate) struct InterpreterQuery<'a> {
     /// The program's text.
     pub source: &'a str,
-    /// What it reads.
+    /// Its standard input.
     pub stdin: &'a [u8],
     /// Its whole environment.
     pub environment: &'a [(OsString, OsString)],
-    /// How long it may take.
+    /// Its time limit.
     pub limit: Duration,
-    /// How much is kept of what it says.
-    pub caps: CaptureLimits,
-    /// The sandbox that it runs in, if in one.
-    pub confine: Option<Restrictions>,
+    /// How much of its output is kept.
+    pub output_limits: CaptureLimits,
+    /// The sandbox that it runs in, if any.
+    pub restrictions: Option<Restrictions>,
 }
 
 impl InterpreterQuery<'_> {
-    /// Lets an interpreter run it, in a folder that is nobody's.
+    /// Runs it with an interpreter, in the root folder.
     pub(crate) fn run(
         &self,
         program: &Path,
@@ -234,36 +237,36 @@ impl InterpreterQuery<'_> {
         let job = ProcessJob {
             program,
             args: &args,
-            // The user's may be closed to its user, and scripts do not start there.
+            // The user's folder may be inaccessible, and scripts do not start there.
             folder: Path::new("/"),
             environment: self.environment,
             stdin: self.stdin,
-            limit: cancellation.limited_to(self.limit),
+            limit: cancellation.capped_by_deadline(self.limit),
             leftovers: Leftovers::Kill,
-            caps: self.caps,
+            output_limits: self.output_limits,
             interrupt: &cancellation.interrupt,
             scratch: None,
-            confine: self.confine.clone(),
+            restrictions: self.restrictions.clone(),
             event_source: None,
         };
         process::run(&job).map_err(|error| format!("cannot be started: {error}"))
     }
 }
 
-fn in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
+fn interpreter_in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
     let programs = ["bin/python", "bin/python3", "Scripts/python.exe"];
     let programs = programs.map(|program| venv.join(program));
     if let Some(program) = programs.iter().find(|program| is_executable(program)) {
         return Ok(Interpreter { program: program.clone(), venv: Some(venv), search_path: None });
     }
-    if let Some(program) = programs.iter().find(|program| is_closed(program)) {
-        return Err(closed(skill, &venv, program));
+    if let Some(program) = programs.iter().find(|program| is_inaccessible(program)) {
+        return Err(inaccessible_venv(skill, &venv, program));
     }
     let cause = format!("{} is missing or cannot be run", programs[0].display());
-    Err(broken(skill, &venv, &cause))
+    Err(broken_venv(skill, &venv, &cause))
 }
 
-fn unfinished(skill: &Skill) -> String {
+fn unfinished_venv(skill: &Skill) -> String {
     format!(
         "the venv of the skill `{}` is not finished, a setup of it is under way or was \
          interrupted: `{}` waits for that one and finishes it",
@@ -272,11 +275,11 @@ fn unfinished(skill: &Skill) -> String {
     )
 }
 
-/// The venv may be whole: others run it.
-fn closed(skill: &Skill, venv: &Path, program: &Path) -> String {
-    let remedy = match remedy(skill, venv) {
-        Some(command) => format!("{command} makes one of this user's own"),
-        None => "whoever made it has to open its Python to this user".into(),
+/// Error for a venv with an interpreter that only other users may run.
+fn inaccessible_venv(skill: &Skill, venv: &Path, program: &Path) -> String {
+    let remedy = match venv_remedy(skill, venv) {
+        Some(command) => format!("{command} creates one for this user"),
+        None => "its owner has to make it executable for this user".into(),
     };
     format!(
         "the venv of the skill `{}` cannot be used: {} is not executable for this user; {remedy}",
@@ -285,54 +288,54 @@ fn closed(skill: &Skill, venv: &Path, program: &Path) -> String {
     )
 }
 
-/// Whether something is there that this user is kept from.
-fn is_closed(program: &Path) -> bool {
+/// Whether this user has no permission to access the program.
+fn is_inaccessible(program: &Path) -> bool {
     let denied = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
     program.metadata().as_ref().err().is_some_and(denied)
 }
 
-/// The commands that put a venv without a working interpreter right: a setup
-/// leaves alone what people made. `None`: only who made it can.
-pub(crate) fn remedy(skill: &Skill, venv: &Path) -> Option<String> {
+/// The commands that repair a venv without a working interpreter: a setup does not change
+/// a venv that the user created. `None`: only the owner of the venv can repair it.
+pub(crate) fn venv_remedy(skill: &Skill, venv: &Path) -> Option<String> {
     let command = format!("`{}`", setup_command(&skill.address, &[]));
-    // Of another name, it is passed over for the one that a setup makes.
-    let is_replaced = !venv.ends_with("venv") || venv::is_made(venv);
-    if is_replaced || venv::is_begun(venv) {
+    // A `.venv` is ignored once a setup has created `venv`.
+    let is_replaced = !venv.ends_with("venv") || venv::is_made_by_setup(venv);
+    if is_replaced || venv::is_incomplete(venv) {
         return Some(command);
     }
-    if is_closed(&venv.join("bin/python")) {
+    if is_inaccessible(&venv.join("bin/python")) {
         return None;
     }
-    let venv = quoted(venv);
-    Some(format!("`rm -r {venv}`, as no setup made it, and then {command}"))
+    let venv = shell_quoted(venv);
+    Some(format!("`rm -r {venv}` (no setup created it) and then {command}"))
 }
 
-fn broken(skill: &Skill, venv: &Path, cause: &str) -> String {
+fn broken_venv(skill: &Skill, venv: &Path, cause: &str) -> String {
     let name = &skill.name;
-    match remedy(skill, venv) {
+    match venv_remedy(skill, venv) {
         Some(command) if venv.ends_with("venv") => {
-            format!("the venv of the skill `{name}` is broken: {cause}; {command} makes it again")
+            format!("the venv of the skill `{name}` is broken: {cause}; {command} creates it again")
         }
         Some(command) => format!(
-            "the venv of the skill `{name}` is broken: {cause}; {command} makes a `venv`, which \
-             is used in its place"
+            "the venv of the skill `{name}` is broken: {cause}; {command} creates a `venv`, \
+             which is used instead"
         ),
         None => format!("the venv of the skill `{name}` cannot be used: {cause}"),
     }
 }
 
-/// The command that gives the skill with this address its venv, with what it
-/// declares and these packages in it.
+/// The command that creates a skill's venv, with the packages that the skill declares and
+/// these.
 pub(crate) fn setup_command(address: &str, packages: &[&str]) -> String {
     let mut command = "skills-runner skills setup".to_string();
     for word in [address].iter().chain(packages) {
         command.push(' ');
-        command.push_str(&quoted(Path::new(word)));
+        command.push_str(&shell_quoted(Path::new(word)));
     }
     command
 }
 
-/// Whether it is a file that somebody may run.
+/// Whether the path is an executable file.
 pub(crate) fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

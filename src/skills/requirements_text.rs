@@ -1,27 +1,27 @@
-//! The text of a requirements file, as pip reads it: decoded by its byte order
-//! mark, or by a comment in its first two lines; and its lines, joined behind
-//! backslashes and without comments.
+//! The text of a requirements file, as pip reads it: decoded by its byte order mark or by
+//! a comment in its first two lines; and its logical lines, joined at backslashes and
+//! without comments.
 
 use std::borrow::Cow;
 
-/// As bytes of one character are put together.
+/// Order of the bytes in a code unit.
 #[derive(Clone, Copy)]
 enum ByteOrder {
     Little,
     Big,
 }
 
-/// The text, without a mark of UTF-16 and UTF-32; what cannot be decoded is
-/// replaced. A text in UTF-8 stays byte for byte.
-pub fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+/// Decodes the text. Byte order marks of UTF-16 and UTF-32 are removed, and invalid
+/// characters are replaced. A text in UTF-8 stays byte for byte.
+pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     match bytes {
-        // Before UTF-16, whose mark is the beginning of this one.
+        // Before UTF-16, as this mark starts with that of UTF-16.
         [0xff, 0xfe, 0, 0, rest @ ..] => utf_32(rest, ByteOrder::Little).into(),
         [0, 0, 0xfe, 0xff, rest @ ..] => utf_32(rest, ByteOrder::Big).into(),
         [0xff, 0xfe, rest @ ..] => utf_16(rest, ByteOrder::Little).into(),
         [0xfe, 0xff, rest @ ..] => utf_16(rest, ByteOrder::Big).into(),
-        // Every byte is the character of its number.
-        _ if is_latin(bytes) => bytes.iter().copied().map(char::from).collect(),
+        // In Latin-1 every byte is the character with its number.
+        _ if declares_latin_1(bytes) => bytes.iter().copied().map(char::from).collect(),
         _ => String::from_utf8_lossy(bytes),
     }
 }
@@ -30,7 +30,7 @@ fn utf_16(bytes: &[u8], order: ByteOrder) -> String {
     let units = bytes.chunks(2).map(|pair| match (order, pair) {
         (ByteOrder::Little, &[one, two]) => u16::from_le_bytes([one, two]),
         (ByteOrder::Big, &[one, two]) => u16::from_be_bytes([one, two]),
-        // The half of one.
+        // Half a code unit at the end.
         _ => u16::MAX,
     });
     char::decode_utf16(units)
@@ -52,9 +52,9 @@ fn utf_32(bytes: &[u8], order: ByteOrder) -> String {
         .collect()
 }
 
-/// Whether a comment says so: `# -*- coding: latin-1 -*-`. Other encodings of
-/// eight bits agree in ASCII, and the rest is replaced.
-fn is_latin(bytes: &[u8]) -> bool {
+/// Whether a comment declares Latin-1: `# -*- coding: latin-1 -*-`. Other 8-bit encodings
+/// are read as UTF-8: they agree in ASCII, and the rest is replaced.
+fn declares_latin_1(bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n').take(2);
     let comments = lines.filter(|line| line.starts_with(b"#"));
     let mut names = comments.filter_map(|line| {
@@ -70,26 +70,25 @@ fn is_latin(bytes: &[u8]) -> bool {
     })
 }
 
-/// The requirements and options, each with the number of the line on which it
-/// begins, from 1.
-pub fn lines(text: &str) -> Vec<(usize, String)> {
+/// The requirements and options, each with the number of its first line, from 1.
+pub fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
-    let mut begun: Option<(usize, String)> = None;
-    for (number, line) in (1..).zip(physical(text)) {
-        let (_, whole) = begun.get_or_insert_with(|| (number, String::new()));
+    let mut started: Option<(usize, String)> = None;
+    for (number, line) in (1..).zip(physical_lines(text)) {
+        let (_, whole) = started.get_or_insert_with(|| (number, String::new()));
         let is_comment = line.trim_start().starts_with('#');
         if line.ends_with('\\') && !is_comment {
             whole.push_str(line.trim_matches('\\'));
             continue;
         }
         if is_comment {
-            // Also one that ends a requirement.
+            // A comment line also ends a continued requirement.
             whole.push(' ');
         }
         whole.push_str(line);
-        lines.extend(begun.take());
+        lines.extend(started.take());
     }
-    lines.extend(begun);
+    lines.extend(started);
     let meant = |(number, line): (usize, String)| {
         let line = without_comment(&line).trim();
         (!line.is_empty()).then(|| (number, line.to_string()))
@@ -97,28 +96,28 @@ pub fn lines(text: &str) -> Vec<(usize, String)> {
     lines.into_iter().filter_map(meant).collect()
 }
 
-/// Whether what is added would still belong to the last line.
-pub fn is_continued(text: &str) -> bool {
-    let last = physical(text).last();
+/// Whether appended text would still belong to the last line.
+pub fn ends_in_continuation(text: &str) -> bool {
+    let last = physical_lines(text).last();
     last.is_some_and(|line| line.ends_with('\\') && !line.trim_start().starts_with('#'))
 }
 
-/// The lines as Python tells them apart.
-fn physical(text: &str) -> impl Iterator<Item = &str> {
+/// The lines as Python splits them.
+fn physical_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_start_matches('\u{feff}');
     let text = text.strip_suffix('\n').unwrap_or(text);
     text.split('\n').flat_map(|line| {
         let line = line.strip_suffix('\r').unwrap_or(line);
-        line.split(ends_line)
+        line.split(is_line_end)
     })
 }
 
-/// What ends a line in Python, beside a line feed.
-pub fn ends_line(c: char) -> bool {
+/// Whether a character other than a line feed ends a line in Python.
+pub fn is_line_end(c: char) -> bool {
     matches!(c, '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// A comment begins with `#` at the start or behind a blank.
+/// The line without its comment, which starts with `#` at the start or after white space.
 fn without_comment(line: &str) -> &str {
     let mut before = ' ';
     for (at, c) in line.char_indices() {
@@ -135,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_decoded_as_its_beginning_says() {
+    fn text_is_decoded_by_its_byte_order_mark_or_comment() {
         let utf_16: Vec<u16> = "six # \u{1f40d}\n".encode_utf16().collect();
         let little: Vec<u8> = utf_16.iter().flat_map(|unit| unit.to_le_bytes()).collect();
         let big: Vec<u8> = utf_16.iter().flat_map(|unit| unit.to_be_bytes()).collect();
@@ -148,7 +147,7 @@ mod tests {
             (b"\xff\xfe\0\0", wide(u32::to_le_bytes)),
             (b"\0\0\xfe\xff", wide(u32::to_be_bytes)),
         ] {
-            assert_eq!(decoded(&[mark, &text].concat()), "six # \u{1f40d}\n", "{mark:?}");
+            assert_eq!(decode(&[mark, &text].concat()), "six # \u{1f40d}\n", "{mark:?}");
         }
         for (bytes, text) in [
             (&b"\xef\xbb\xbfsix"[..], "\u{feff}six"),
@@ -164,7 +163,7 @@ mod tests {
             (b"\xff\xfe\0\0\0\0\x11\0a", "\u{fffd}\u{fffd}"),
             (b"", ""),
         ] {
-            assert_eq!(decoded(bytes), text, "{bytes:?}");
+            assert_eq!(decode(bytes), text, "{bytes:?}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! A new skill: a document that every client takes, and one script to begin
-//! with.
+//! A new skill: a document that every client accepts, and one example script.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -7,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::yaml::quoting::scalar;
+use crate::skills::yaml::quoting::quote_if_needed;
 
-/// Why a name is none for a skill, by the specification: 1 to 64 lowercase
+/// Why a name is not valid for a skill. The specification requires 1 to 64 lowercase
 /// letters, digits and hyphens, no hyphen at an edge, no two in a row.
 /// Source: <https://agentskills.io/specification>.
-pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
+pub(crate) fn invalid_name_reason(name: &str) -> Option<&'static str> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() {
         Some("it is empty")
@@ -29,15 +28,14 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A valid name that is as near to `name` as can be: with all its letters, as
-/// far as 64 characters reach. None where a letter has no counterpart, or
-/// nothing is left.
-pub(crate) fn valid_name(name: &str) -> Option<String> {
+/// The valid name nearest to `name`: all its letters, up to 64 characters. `None` if a
+/// letter has no ASCII counterpart, or nothing is left.
+pub(crate) fn nearest_valid_name(name: &str) -> Option<String> {
     let mut valid = String::new();
     for c in name.to_lowercase().chars() {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
             valid.push(c);
-        } else if let Some(plain) = plain_letters(c) {
+        } else if let Some(plain) = ascii_letters(c) {
             valid.push_str(plain);
         } else if c.is_alphanumeric() {
             return None;
@@ -50,8 +48,8 @@ pub(crate) fn valid_name(name: &str) -> Option<String> {
     (!valid.is_empty()).then_some(valid)
 }
 
-/// A Latin letter without its accent; nothing for an accent of its own.
-fn plain_letters(c: char) -> Option<&'static str> {
+/// A Latin letter without its accent; empty for a combining accent.
+fn ascii_letters(c: char) -> Option<&'static str> {
     Some(match c {
         '\u{300}'..='\u{36f}' => "",
         'à'..='å' | 'ā' | 'ă' | 'ą' => "a",
@@ -76,22 +74,22 @@ fn plain_letters(c: char) -> Option<&'static str> {
     })
 }
 
-/// Writes the skeleton of the skill `name` into a skills folder, which is made
-/// where it is missing. Gives the skill's folder. What exists is never
-/// touched; what could not be written whole is taken away again.
+/// Writes the skeleton of the skill `name` into a skills folder, which is created if it
+/// is missing. Returns the skill's folder. Existing files are never changed, and a
+/// skeleton that cannot be written completely is removed.
 ///
 /// # Errors
 ///
-/// The folder is none or may not be written in, or there is the skill already.
+/// The folder is not a folder or is not writable, or the skill exists already.
 pub(crate) fn write(folder: &Path, name: &str) -> Result<PathBuf> {
-    fs::create_dir_all(folder).map_err(|error| no_folder(folder, &error))?;
+    fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     let path = folder.join(name);
-    let made = DirBuilder::new().create(&path);
-    made.map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => exists(&path, name),
-        _ => no_folder(folder, &error),
+    let created = DirBuilder::new().create(&path);
+    created.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists_error(&path, name),
+        _ => folder_error(folder, &error),
     })?;
-    if let Err(error) = fill(&path, name) {
+    if let Err(error) = write_files(&path, name) {
         let _ = fs::remove_dir_all(&path);
         let path = path.display();
         let text = format!("failed to write the skill `{name}` in `{path}`: {error}");
@@ -100,41 +98,42 @@ pub(crate) fn write(folder: &Path, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The skills folder is at fault, not the name.
-fn no_folder(folder: &Path, error: &io::Error) -> Error {
+/// The error for a skills folder that cannot be created or written in.
+fn folder_error(folder: &Path, error: &io::Error) -> Error {
     let shown = folder.display();
     let text = match (folder.symlink_metadata(), folder.metadata()) {
         (_, Ok(meta)) if meta.is_dir() => {
             format!("failed to write in the skills folder `{shown}`: {error}")
         }
-        (_, Ok(_)) => format!("failed to write in the skills folder `{shown}`: it is no folder"),
+        (_, Ok(_)) => format!("failed to write in the skills folder `{shown}`: it is not a folder"),
         (Ok(_), Err(_)) => {
-            format!("failed to make the skills folder `{shown}`: it is a link that leads nowhere")
+            format!(
+                "failed to create the skills folder `{shown}`: it is a link whose target cannot be reached"
+            )
         }
-        (Err(_), Err(_)) => format!("failed to make the skills folder `{shown}`: {error}"),
+        (Err(_), Err(_)) => format!("failed to create the skills folder `{shown}`: {error}"),
     };
-    Error::new(ErrorKind::Io, text).with_hint(
-        "--skills DIR or SKILLS_FOLDER_PATH names another folder, one that you may write in",
-    )
+    Error::new(ErrorKind::Io, text)
+        .with_hint("name a folder that you may write in with --skills DIR or SKILLS_FOLDER_PATH")
 }
 
-fn exists(path: &Path, name: &str) -> Error {
+fn exists_error(path: &Path, name: &str) -> Error {
     let shown = path.display();
     let cause = match path.metadata() {
-        Ok(meta) if meta.is_dir() => format!("it exists already, in `{shown}`"),
-        _ => format!("something else is in its place, `{shown}`"),
+        Ok(meta) if meta.is_dir() => format!("it already exists in `{shown}`"),
+        _ => format!("another file has its path, `{shown}`"),
     };
     let text = format!("failed to write the skill `{name}`: {cause}");
     Error::new(ErrorKind::Io, text).with_hint("nothing was changed; choose another name")
 }
 
-fn fill(path: &Path, name: &str) -> io::Result<()> {
+fn write_files(path: &Path, name: &str) -> io::Result<()> {
     fs::create_dir(path.join("scripts"))?;
     let mut title = name.replace('-', " ");
     if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let document = DOCUMENT.replace("NAME", &scalar(name)).replace("TITLE", &title);
+    let document = DOCUMENT.replace("NAME", &quote_if_needed(name)).replace("TITLE", &title);
     for (file, text) in [("SKILL.md", document.as_str()), ("scripts/main.py", SCRIPT)] {
         let mut file = OpenOptions::new().write(true).create_new(true).open(path.join(file))?;
         file.write_all(text.as_bytes())?;
@@ -194,10 +193,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_specification() {
+    fn names_follow_the_specification() {
         for name in ["a", "pdf", "my-skill-2", "3d", &"x".repeat(64)] {
-            assert_eq!(name_fault(name), None, "{name}");
-            assert_eq!(valid_name(name).as_deref(), Some(name));
+            assert_eq!(invalid_name_reason(name), None, "{name}");
+            assert_eq!(nearest_valid_name(name).as_deref(), Some(name));
         }
         let wrong = [
             ("", None),
@@ -217,10 +216,10 @@ mod tests {
             ("..", None),
         ];
         for (name, valid) in wrong {
-            assert!(name_fault(name).is_some(), "{name}");
-            assert_eq!(valid_name(name).as_deref(), valid, "{name}");
+            assert!(invalid_name_reason(name).is_some(), "{name}");
+            assert_eq!(nearest_valid_name(name).as_deref(), valid, "{name}");
         }
-        assert!(name_fault(&"x".repeat(65)).is_some());
-        assert_eq!(valid_name(&"x".repeat(65)), Some("x".repeat(64)));
+        assert!(invalid_name_reason(&"x".repeat(65)).is_some());
+        assert_eq!(nearest_valid_name(&"x".repeat(65)), Some("x".repeat(64)));
     }
 }

@@ -14,12 +14,12 @@ use crate::world::confined::{self, EntryKind, FileTree, OpenError, Root, WalkLim
 pub struct Skill {
     /// The folder's name.
     pub name: String,
-    /// What a command of the person takes for it: the name, or the path where
-    /// the name would not be found.
+    /// The argument by which a command finds it: the name, or the path where the name
+    /// would not be found.
     pub address: String,
     /// The folder, absolute.
     pub path: PathBuf,
-    /// The only door to what is in it.
+    /// The opened folder: all files of the skill are opened through it.
     pub root: Root,
 }
 
@@ -28,12 +28,12 @@ pub struct Skill {
 pub struct Document {
     /// Its file name: `SKILL.md` in any letter case.
     pub file_name: String,
-    /// All of its text.
+    /// Its whole text.
     pub text: String,
 }
 
 impl Skill {
-    /// The skill's files, as far as anybody wants to read a list of them.
+    /// The skill's files, up to a limit.
     pub fn files(&self) -> FileTree {
         let limits = WalkLimits {
             depth: limits::WALK_DEPTH,
@@ -43,89 +43,93 @@ impl Skill {
         self.root.walk(limits).unwrap_or_default()
     }
 
-    /// Why a file of the skill cannot be read or run, for a model: with the
-    /// files that it may have meant. `what` is how the file is called.
-    pub fn explain(&self, what: &str, verb: &str, path: &str, refusal: &OpenError) -> String {
+    /// Error message for a model about a file of the skill that cannot be read or run,
+    /// with the names that it may have meant. `what` is the kind of the file.
+    pub fn file_error(&self, what: &str, verb: &str, path: &str, error: &OpenError) -> String {
         let shown = text::one_line(path, limits::SUMMARY_CHARS);
         let name = &self.name;
-        let message = format!("{what} `{shown}` of the skill `{name}` cannot be {verb}: {refusal}");
-        if !matches!(refusal, OpenError::NotFound) {
+        let failure = format!("{what} `{shown}` of the skill `{name}` cannot be {verb}");
+        let message = format!("{failure}: {error}");
+        if !matches!(error, OpenError::NotFound) {
             return message;
         }
         let tree = self.files();
         let names: Vec<_> = tree.files.iter().map(|path| path.to_string_lossy()).collect();
         let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
-        // The right name in a wrong folder is the usual slip.
+        // The most common mistake is the right name in a wrong folder.
         let same = names.iter().filter(|name| base(name) == base(path)).map(AsRef::as_ref);
-        let mut near: Vec<&str> = same.take(limits::NEAR_NAMES).collect();
+        let mut near: Vec<&str> = same.take(limits::SIMILAR_NAMES).collect();
         if near.is_empty() {
-            near = text::nearest(path, names.iter().map(AsRef::as_ref), limits::NEAR_NAMES);
+            near =
+                text::similar_names(path, names.iter().map(AsRef::as_ref), limits::SIMILAR_NAMES);
         }
         if near.is_empty() {
             let folders: BTreeSet<&str> = names
                 .iter()
                 .flat_map(|name| name.match_indices('/').map(|(end, _)| &name[..end]))
                 .collect();
-            near = text::nearest(path, folders.into_iter(), limits::NEAR_NAMES);
+            near = text::similar_names(path, folders.into_iter(), limits::SIMILAR_NAMES);
         }
         if near.is_empty() {
             return message;
         }
-        format!("{message}; did you mean `{}`?", near.join("` or `"))
+        format!(
+            "{failure}: no such file or folder; did you mean `{}`? Otherwise list the folder",
+            near.join("` or `")
+        )
     }
 
-    /// Reads the whole document. The error tells a model what is wrong.
-    pub fn document(&self) -> Result<Document, SkillError> {
+    /// Reads the whole document. The error is meant for a model.
+    pub fn read_document(&self) -> Result<Document, SkillError> {
         let (file_name, file) = open_document(&self.root)
-            .map_err(|refusal| SkillError::Document(self.document_fault(&refusal)))?;
-        let fault = |what: &str| {
+            .map_err(|error| SkillError::Document(self.document_error(&error)))?;
+        let describe = |what: &str| {
             SkillError::Document(format!("{file_name} of the skill `{}` {what}", self.name))
         };
         let piece = confined::read_whole(&file, limits::DOCUMENT_BYTES)
-            .map_err(|refusal| fault(&format!("cannot be read: {refusal}")))?;
-        if piece.more {
-            return Err(fault("is larger than 1 MiB: read parts of it with read_file_in_skill"));
+            .map_err(|error| describe(&format!("cannot be read: {error}")))?;
+        if piece.has_more {
+            return Err(describe("is larger than 1 MiB: read parts of it with read_file_in_skill"));
         }
         let text = String::from_utf8(piece.bytes)
-            .map_err(|_| fault("is not UTF-8 text: its owner has to save it as UTF-8"))?;
+            .map_err(|_| describe("is not UTF-8 text: its owner has to save it as UTF-8"))?;
         Ok(Document { file_name, text })
     }
 
     /// The document's file name, without reading it.
-    pub fn document_name(&self) -> Result<String, String> {
-        open_document(&self.root)
-            .map(|(name, _)| name)
-            .map_err(|refusal| self.document_fault(&refusal))
+    pub fn document_file_name(&self) -> Result<String, String> {
+        open_document(&self.root).map(|(name, _)| name).map_err(|error| self.document_error(&error))
     }
 
-    fn document_fault(&self, refusal: &OpenError) -> String {
-        match refusal {
+    fn document_error(&self, error: &OpenError) -> String {
+        match error {
             OpenError::NotFound => format!("the skill `{}` has no SKILL.md", self.name),
             other => format!("SKILL.md of the skill `{}` cannot be read: {other}", self.name),
         }
     }
 }
 
-/// The document's usual name.
-pub(super) const DOCUMENT: &str = "SKILL.md";
+/// The document's standard name.
+pub(super) const DOCUMENT_NAME: &str = "SKILL.md";
 
 /// Whether this is a name of the document, in any letter case.
-pub(super) fn is_document(name: &str) -> bool {
-    name.eq_ignore_ascii_case(DOCUMENT)
+pub(super) fn is_document_name(name: &str) -> bool {
+    name.eq_ignore_ascii_case(DOCUMENT_NAME)
 }
 
-/// `SKILL.md` itself first, then any other letter case. A folder of such a
-/// name is passed over, and told where there is no file.
+/// Opens `SKILL.md` itself or else a file of this name in any letter case. A folder of
+/// that name is skipped, and is the reported error if there is no such file.
 pub(super) fn open_document(root: &Root) -> Result<(String, fs::File), OpenError> {
-    let lacking = match root.file(DOCUMENT) {
-        Err(refusal @ (OpenError::NotFound | OpenError::NotAFile("a folder"))) => refusal,
-        other => return other.map(|file| (DOCUMENT.to_string(), file)),
+    let lacking = match root.file(DOCUMENT_NAME) {
+        Err(error @ (OpenError::NotFound | OpenError::NotAFile("a folder"))) => error,
+        other => return other.map(|file| (DOCUMENT_NAME.to_string(), file)),
     };
     let entries = root.entries(limits::SKILLS)?;
-    let files = entries.list.iter();
-    let files = files.filter(|entry| entry.kind != EntryKind::Folder && entry.name != DOCUMENT);
+    let files = entries.entries.iter();
+    let files =
+        files.filter(|entry| entry.kind != EntryKind::Folder && entry.name != DOCUMENT_NAME);
     let mut names = files.filter_map(|entry| entry.name.to_str());
-    let Some(name) = names.find(|name| is_document(name)) else {
+    let Some(name) = names.find(|name| is_document_name(name)) else {
         return Err(lacking);
     };
     let name = name.to_string();

@@ -1,10 +1,9 @@
-//! Why a skill cannot be had: one type for everything between its name and
-//! the text that a model reads.
+//! The error type for loading a skill, from its name to the text that a model reads.
 
 use std::error::Error;
 use std::fmt;
 
-/// Why a skill cannot be had. Each holds a sentence that says what to do instead.
+/// Why a skill cannot be loaded. Each variant holds a sentence that names the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SkillError {
@@ -12,7 +11,7 @@ pub enum SkillError {
     NotFound(String),
     /// Its document is missing, or cannot be read as one.
     Document(String),
-    /// It cannot be invoked so: by this party, with these arguments.
+    /// It cannot be invoked by this caller or with these arguments.
     Invocation(String),
 }
 
@@ -28,7 +27,7 @@ impl fmt::Display for SkillError {
 impl Error for SkillError {}
 
 impl From<SkillError> for String {
-    fn from(fault: SkillError) -> String {
-        fault.to_string()
+    fn from(error: SkillError) -> String {
+        error.to_string()
     }
 }

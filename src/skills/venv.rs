@@ -1,6 +1,6 @@
-//! A skill's venv, as its files tell it: whether a setup is at work on it, what the
-//! last one wrote down (so that the next one knows whether there is anything to do),
-//! and what others have installed in it meanwhile.
+//! State of a skill's venv, read from its files: whether a setup is unfinished, what the
+//! last setup installed (so that the next one can skip work), and which packages were
+//! installed in it since.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,90 +10,91 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::skills::packages::project;
+use crate::skills::packages::project_name;
 use crate::world::files;
 
-/// Where a venv has its [`VenvRecord`].
-const NAME: &str = ".skills-runner.json";
+/// Name of the file in a venv that holds its [`VenvRecord`].
+const RECORD_NAME: &str = ".skills-runner.json";
 
-/// Lies in a venv from the moment it is begun until all is installed in it.
+/// Marker file in a venv while a setup creates it and installs packages.
 pub const INCOMPLETE: &str = ".skills-runner-incomplete";
 
-/// Lies in a skill's folder only while a setup works there.
+/// Working folder of a setup in the skill's folder; exists only while a setup runs.
 pub(crate) const SETUP_FOLDER: &str = ".skills-runner-setup";
 
-/// Where a setup keeps the venv before, below [`SETUP_FOLDER`].
-pub(crate) const BEFORE: &str = "before";
+/// Name of the folder below [`SETUP_FOLDER`] that keeps the previous venv during a setup.
+pub(crate) const PREVIOUS_VENV: &str = "before";
 
-/// What was installed, and by what.
+/// Record of what a setup installed, and with which tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct VenvRecord {
-    /// A setup made the venv, and may make it anew; otherwise it is somebody's
-    /// own, and only ever added to.
-    pub made: bool,
+    /// A setup created the venv and may recreate it; otherwise it is the user's own, and
+    /// packages are only ever added to it.
+    #[serde(rename = "made")]
+    pub is_from_setup: bool,
     /// `uv` or `pip`.
     pub tool: String,
-    /// The interpreter that the venv was made with, or its own.
+    /// The interpreter that the venv was created with, or its own.
     pub python: String,
-    /// What the skill declared: the lines of its files, without logins.
+    /// The requirements that the skill declared: the lines of its files, without logins.
     pub declared: Vec<String>,
-    /// Requirements that it does not declare, found in its imports.
+    /// Requirements that it does not declare, derived from its imports.
     pub undeclared: Vec<String>,
-    /// Modules that were missing all the same: no reason to try again.
+    /// Modules that were still missing afterwards: no reason to try again.
     pub missing: Vec<String>,
-    /// The names of all packages in the venv when the setup was done.
+    /// The names of all packages in the venv when the setup finished.
     pub packages: BTreeSet<String>,
 }
 
 impl VenvRecord {
-    /// The record of a venv. One that cannot be read is none.
-    pub(crate) fn of(venv: &Path) -> Option<VenvRecord> {
-        let bytes = files::read_whole(&venv.join(NAME), limits::SETUP_RECORD_BYTES).ok()?;
+    /// Reads the record of a venv; `None` if it is missing or cannot be read.
+    pub(crate) fn read(venv: &Path) -> Option<VenvRecord> {
+        let bytes = files::read_whole(&venv.join(RECORD_NAME), limits::SETUP_RECORD_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Packages that somebody has installed in the venv since.
-    pub(crate) fn packages_since(&self, venv: &Path) -> BTreeSet<String> {
-        installed(venv).difference(&self.packages).cloned().collect()
+    /// Packages that were installed in the venv since the setup.
+    pub(crate) fn packages_installed_since(&self, venv: &Path) -> BTreeSet<String> {
+        installed_packages(venv).difference(&self.packages).cloned().collect()
     }
 
-    /// Writes it into the venv, whole or not at all.
+    /// Writes the record into the venv, atomically.
     pub(crate) fn write(&self, venv: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
-        let new = venv.join(format!("{NAME}.new"));
+        let new = venv.join(format!("{RECORD_NAME}.new"));
         files::write_new(&new, (text + "\n").as_bytes())?;
-        fs::rename(new, venv.join(NAME))
+        fs::rename(new, venv.join(RECORD_NAME))
     }
 }
 
-/// The venv of the skill in this folder, the first of the names that it may have; a
-/// dangling link is one too, a broken one.
-pub(crate) fn of_skill(skill: &Path) -> Option<PathBuf> {
+/// The path of a skill's venv: `venv`, or else `.venv`. A dangling link counts as a
+/// (broken) venv.
+pub(crate) fn path_in_skill(skill: &Path) -> Option<PathBuf> {
     let places = ["venv", ".venv"].map(|name| skill.join(name));
     let mut places = places.into_iter();
     places.find(|venv| venv.symlink_metadata().is_ok())
 }
 
-/// Whether a setup has begun to fill the venv, and has not finished.
-pub(crate) fn is_begun(venv: &Path) -> bool {
+/// Whether a setup of the venv has started and not finished.
+pub(crate) fn is_incomplete(venv: &Path) -> bool {
     venv.join(INCOMPLETE).symlink_metadata().is_ok()
 }
 
-/// Whether a setup made the venv, and so may make it anew.
-pub(crate) fn is_made(venv: &Path) -> bool {
-    VenvRecord::of(venv).is_some_and(|record| record.made)
+/// Whether a setup created the venv, and so may recreate it.
+pub(crate) fn is_made_by_setup(venv: &Path) -> bool {
+    VenvRecord::read(venv).is_some_and(|record| record.is_from_setup)
 }
 
-/// The names of the packages in a venv, as their folders of metadata tell them.
-pub(crate) fn installed(venv: &Path) -> BTreeSet<String> {
+/// The names of the packages in a venv, read from their `.dist-info` folders.
+pub(crate) fn installed_packages(venv: &Path) -> BTreeSet<String> {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-    let versions = entries(&venv.join("lib")).take(limits::NAMES);
+    let versions = entries(&venv.join("lib")).take(limits::LISTED_NAMES);
     let packages = versions.flat_map(|version| entries(&version.path().join("site-packages")));
     let names = packages.take(limits::ENTRIES_READ).filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let (name, _) = name.strip_suffix(".dist-info")?.split_once('-')?;
-        Some(project(name))
+        Some(project_name(name))
     });
     names.collect()
 }

@@ -1,21 +1,21 @@
-//! Characters that nobody sees: they hide text from people that a model reads, or make a
-//! line look like another.
+//! Invisible characters: they hide text from users that a model reads, or make a line
+//! look like another one.
 //!
-//! For people they are escaped. Only in an answer some are part of the text: what joins
-//! letters and emoji, the tags of a flag, marks of direction.
+//! In output for users they are escaped. In an answer some are part of the text:
+//! joiners of letters and emoji, the tags of a flag, marks of direction.
 
 use std::borrow::Cow;
 
-/// The base of flags that are written with tags.
+/// First character of flags that are written with tags.
 const FLAG: char = '\u{1f3f4}';
 const TAG_END: char = '\u{e007f}';
-/// Tags in a flag: a country and a part of it.
+/// Most tags in a flag: a country and a part of it.
 const TAGS: usize = 12;
-/// Invisible characters in a row that may be text; longer rows are none.
+/// Longest row of invisible characters that may be part of the text.
 const IN_A_ROW: usize = 16;
 
-/// Whether it shows nothing, or changes how others are shown; the one judge of it. Control
-/// characters are not among these.
+/// Whether a character shows nothing or changes how others are shown. Control
+/// characters are not included.
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -24,7 +24,7 @@ pub(crate) fn is_invisible(c: char) -> bool {
         | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// The text without them.
+/// Removes invisible characters.
 pub(crate) fn without_invisible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(is_invisible) {
         return Cow::Borrowed(text);
@@ -32,15 +32,15 @@ pub(crate) fn without_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace(is_invisible, ""))
 }
 
-/// The text with each of them as `\u{200b}`, but for what makes an emoji of a character.
-pub(super) fn escaped(text: &str) -> Cow<'_, str> {
+/// Escapes invisible characters as `\u{200b}`, except variation selectors.
+pub(super) fn escape_invisible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(is_invisible) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     let mut before = None;
     for c in text.chars() {
-        if is_invisible(c) && !selects(before, c) {
+        if is_invisible(c) && !selects_variant(before, c) {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
@@ -50,11 +50,11 @@ pub(super) fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Those of a text that are no part of it: where, and which.
-pub(crate) fn hidden(text: &str) -> Vec<(usize, char)> {
+/// Invisible characters that are not part of the text, with their positions.
+pub(crate) fn find_hidden(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     if !text.is_ascii() {
-        judge(None, text, |at, c, is_text| {
+        classify(None, text, |at, c, is_text| {
             if !is_text {
                 found.push((at, c));
             }
@@ -63,8 +63,8 @@ pub(crate) fn hidden(text: &str) -> Vec<(usize, char)> {
     found
 }
 
-/// An answer for a terminal, in pieces that may end between two characters that belong
-/// together: what is no part of its text is replaced.
+/// Replaces invisible characters that are not part of an answer's text. The answer
+/// comes in pieces, which may split characters that belong together.
 #[derive(Debug, Default)]
 pub(crate) struct TerminalTextFilter {
     before: Option<char>,
@@ -72,30 +72,30 @@ pub(crate) struct TerminalTextFilter {
 }
 
 impl TerminalTextFilter {
-    /// Takes a piece, and gives what can be shown by now.
+    /// Adds a piece, and returns the text that can be shown now.
     pub(crate) fn add(&mut self, piece: &str) -> String {
         let mut text = std::mem::take(&mut self.held) + piece;
         let row = text.chars().rev().take_while(|c| is_invisible(*c));
         let row: usize = row.take(IN_A_ROW + 1).map(char::len_utf8).sum();
-        // What follows decides whether they join anything.
+        // The next character decides whether they join anything.
         if text[text.len() - row..].chars().count() <= IN_A_ROW {
             self.held = text.split_off(text.len() - row);
         }
-        self.judged(&text)
+        self.filter(&text)
     }
 
-    /// Nothing more comes: gives the rest.
+    /// Returns the rest at the end of the answer.
     pub(crate) fn end(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
-        let rest = self.judged(&held);
+        let rest = self.filter(&held);
         self.before = None;
         rest
     }
 
-    fn judged(&mut self, text: &str) -> String {
+    fn filter(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let before = self.before;
-        judge(before, text, |_, c, is_text| {
+        classify(before, text, |_, c, is_text| {
             shown.push(if is_text { c } else { '\u{fffd}' });
         });
         self.before = text.chars().next_back().or(before);
@@ -103,29 +103,30 @@ impl TerminalTextFilter {
     }
 }
 
-/// Tells of each character whether it is part of the text, which follows `before`.
-fn judge(mut before: Option<char>, text: &str, mut tell: impl FnMut(usize, char, bool)) {
+/// Calls `visit` for each character with its position and whether it is part of the
+/// text. `before` is the character before the text.
+fn classify(mut before: Option<char>, text: &str, mut visit: impl FnMut(usize, char, bool)) {
     let mut tags_left = 0;
     for (at, c) in text.char_indices() {
         let rest = &text[at + c.len_utf8()..];
         if before == Some(FLAG) {
-            tags_left = tags(&text[at..]);
+            tags_left = flag_tags_length(&text[at..]);
         }
         let is_text = !is_invisible(c)
             || tags_left > 0
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}')
-            || selects(before, c)
+            || selects_variant(before, c)
             || matches!(c, '\u{200c}' | '\u{200d}')
-                && before.is_some_and(is_joined)
-                && rest.chars().next().is_some_and(is_joined);
+                && before.is_some_and(can_be_joined)
+                && rest.chars().next().is_some_and(can_be_joined);
         tags_left = tags_left.saturating_sub(1);
-        tell(at, c, is_text);
+        visit(at, c, is_text);
         before = Some(c);
     }
 }
 
-/// How many characters the tags of a flag have, the last of which ends them.
-fn tags(text: &str) -> usize {
+/// Number of characters in the tags of a flag, including the end tag.
+fn flag_tags_length(text: &str) -> usize {
     let tags = text.chars().take(TAGS);
     let tags = tags.take_while(|c| matches!(c, '\u{e0020}'..='\u{e007e}')).count();
     match text.chars().nth(tags) {
@@ -134,9 +135,9 @@ fn tags(text: &str) -> usize {
     }
 }
 
-/// Whether it chooses a form of the character before it: emoji or text, or one of several
-/// of Chinese. A second one chooses nothing.
-fn selects(before: Option<char>, c: char) -> bool {
+/// Whether a character selects a variant of the one before it: emoji or text, or a
+/// variant of a Chinese character. A second selector has no effect.
+fn selects_variant(before: Option<char>, c: char) -> bool {
     let Some(before) = before.filter(|before| !is_invisible(*before)) else {
         return false;
     };
@@ -149,8 +150,8 @@ fn selects(before: Option<char>, c: char) -> bool {
     }
 }
 
-/// Whether it is a letter, a mark on one, or an emoji: what others are joined to.
-fn is_joined(c: char) -> bool {
+/// Whether a joiner can join this character: a letter, a mark on one, or an emoji.
+fn can_be_joined(c: char) -> bool {
     let is_emoji_form = matches!(c, '\u{fe0e}' | '\u{fe0f}');
     let is_shown = !c.is_ascii() && !c.is_whitespace() && !c.is_control() && !is_invisible(c);
     c.is_alphabetic() || is_shown || is_emoji_form
@@ -160,7 +161,7 @@ fn is_joined(c: char) -> bool {
 mod tests {
     use super::*;
 
-    /// What is part of an answer, and what is not.
+    /// Answers, and what is shown of them.
     const TEXTS: [(&str, &str); 20] = [
         ("plain\ttext\n", "plain\ttext\n"),
         (
@@ -191,37 +192,37 @@ mod tests {
     ];
 
     #[test]
-    fn an_answer_keeps_what_is_text_wherever_it_is_cut() {
-        for (text, due) in TEXTS {
+    fn an_answer_is_filtered_independently_of_its_pieces() {
+        for (text, expected) in TEXTS {
             let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
             for cut in ends {
                 let mut answer = TerminalTextFilter::default();
                 let (begin, end) = text.split_at(cut);
                 let shown = answer.add(begin) + &answer.add(end) + &answer.end();
-                assert_eq!(shown, due, "{text:?} cut at {cut}");
+                assert_eq!(shown, expected, "{text:?} cut at {cut}");
             }
             let mut answer = TerminalTextFilter::default();
             let mut shown: String = text.chars().map(|c| answer.add(&c.to_string())).collect();
             shown += &answer.end();
-            assert_eq!(shown, due, "{text:?} in single characters");
-            let count = due.matches('\u{fffd}').count();
-            assert_eq!(hidden(text).len(), count, "{text:?}");
+            assert_eq!(shown, expected, "{text:?} in single characters");
+            let count = expected.matches('\u{fffd}').count();
+            assert_eq!(find_hidden(text).len(), count, "{text:?}");
         }
-        // A row that does not end is not kept back.
+        // A long row is not held back.
         let mut answer = TerminalTextFilter::default();
         let shown = answer.add(&"\u{200b}".repeat(1000));
         assert_eq!(shown.chars().count(), 1000);
     }
 
     #[test]
-    fn people_see_all_of_them() {
-        for (text, due) in [
+    fn invisible_characters_are_escaped_for_users() {
+        for (text, expected) in [
             ("a\u{200b}b\u{202e}c", "a\\u{200b}b\\u{202e}c"),
             ("👨\u{200d}👩 ✔\u{fe0f}", "👨\\u{200d}👩 ✔\u{fe0f}"),
             ("x\u{e0041}", "x\\u{e0041}"),
             ("grüße", "grüße"),
         ] {
-            assert_eq!(escaped(text), due);
+            assert_eq!(escape_invisible(text), expected);
         }
         assert_eq!(without_invisible("a\u{200b}\u{e0041}b"), "ab");
     }

@@ -1,5 +1,5 @@
-//! Text made fit to be shown: one line of it, a bounded part of it, without
-//! the characters that command a terminal.
+//! Prepares text for output: folds it into a line, truncates it, and removes
+//! characters that control a terminal.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -8,9 +8,9 @@ use crate::order;
 
 mod invisible;
 
-pub(crate) use invisible::{TerminalTextFilter, hidden, is_invisible, without_invisible};
+pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
 
-/// White space folded into single blanks, cut after `most_bytes` at a
+/// Folds white space into single blanks, and truncates the line to `most_bytes` at a
 /// character's boundary.
 pub(crate) fn one_line(text: &str, most_bytes: usize) -> String {
     let mut line = String::with_capacity(text.len().min(most_bytes));
@@ -28,24 +28,24 @@ pub(crate) fn one_line(text: &str, most_bytes: usize) -> String {
     line
 }
 
-/// At most `most_bytes` of the text, with an ellipsis where it was cut.
-pub(crate) fn cut(text: &str, most_bytes: usize) -> Cow<'_, str> {
+/// Truncates a text to `most_bytes` and adds an ellipsis.
+pub(crate) fn truncate(text: &str, most_bytes: usize) -> Cow<'_, str> {
     if text.len() <= most_bytes {
         return Cow::Borrowed(text);
     }
     Cow::Owned(format!("{}…", text[..text.floor_char_boundary(most_bytes)].trim_end()))
 }
 
-/// The same, cut between two words where there is a blank.
-pub(crate) fn cut_words(text: &str, most_bytes: usize) -> Cow<'_, str> {
+/// Same as [`truncate`], but between two words if possible.
+pub(crate) fn truncate_words(text: &str, most_bytes: usize) -> Cow<'_, str> {
     if text.len() <= most_bytes {
         return Cow::Borrowed(text);
     }
     let end = text.floor_char_boundary(most_bytes);
-    // A word that ends just there is whole.
+    // A word that ends exactly here is complete.
     let is_whole = text[end..].starts_with(char::is_whitespace);
     let end = match text[..end].rfind(char::is_whitespace) {
-        // Writing without blanks, and words that take up most of the room.
+        // Scripts without blanks, and words that fill more than half of the limit.
         Some(at) if !is_whole && at >= end / 2 => at,
         _ => end,
     };
@@ -53,16 +53,16 @@ pub(crate) fn cut_words(text: &str, most_bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}…"))
 }
 
-/// How many there are of what: `1 skill`, `2 skills`.
-pub(crate) fn counted(number: usize, what: &str) -> String {
+/// A number with its noun: `1 skill`, `2 skills`.
+pub(crate) fn counted(number: usize, noun: &str) -> String {
     match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
     }
 }
 
 /// A number with commas: `12,345`.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.char_indices() {
@@ -74,26 +74,25 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A file's name as one line of a list, whatever a stranger called it.
-pub(crate) fn one_name(name: &str) -> String {
-    invisible::escaped(name).replace(char::is_control, "\u{fffd}")
+/// A file's name for one line of a list, whatever characters it contains.
+pub(crate) fn one_line_name(name: &str) -> String {
+    invisible::escape_invisible(name).replace(char::is_control, "\u{fffd}")
 }
 
-/// The text without what a terminal would take as a command, and with what nobody would
-/// see escaped.
+/// Replaces characters that control a terminal, and escapes invisible characters.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    match invisible::escaped(text) {
-        Cow::Borrowed(text) => without_commands(text),
-        Cow::Owned(text) => Cow::Owned(without_commands(&text).into_owned()),
+    match invisible::escape_invisible(text) {
+        Cow::Borrowed(text) => without_controls(text),
+        Cow::Owned(text) => Cow::Owned(without_controls(&text).into_owned()),
     }
 }
 
-/// The text without what a terminal would take as a command: escape
-/// sequences and every control character but tab and line feed. A carriage
-/// return before a line feed goes quietly; alone it would overwrite a line.
-pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
-    let commands_terminal = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.chars().any(commands_terminal) {
+/// Replaces characters that control a terminal: all control characters except tab
+/// and line feed, and so all escape sequences. A carriage return before a line feed
+/// is removed; alone it would overwrite a line.
+pub(crate) fn without_controls(text: &str) -> Cow<'_, str> {
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.chars().any(is_control) {
         return Cow::Borrowed(text);
     }
     let mut clean = String::with_capacity(text.len());
@@ -101,18 +100,18 @@ pub(crate) fn without_commands(text: &str) -> Cow<'_, str> {
     while let Some(c) = rest.next() {
         match c {
             '\r' if rest.peek() == Some(&'\n') => {}
-            c if commands_terminal(c) => clean.push('\u{fffd}'),
+            c if is_control(c) => clean.push('\u{fffd}'),
             c => clean.push(c),
         }
     }
     Cow::Owned(clean)
 }
 
-/// The text as every endpoint takes it: without escape sequences of a terminal
-/// and with a replacement for control characters other than tab, line feed and
-/// carriage return, which some refuse.
+/// Prepares text for every endpoint: removes escape sequences of a terminal, and
+/// replaces control characters other than tab, line feed and carriage return, which
+/// some endpoints refuse.
 pub(crate) fn sendable(text: &str) -> Cow<'_, str> {
-    // Bytes tell: every request looks at all of its history.
+    // Searches bytes, not characters, since each request checks its whole history.
     let is_refused = |byte: u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
     let mut rest = text;
     let mut clean = String::new();
@@ -130,8 +129,8 @@ pub(crate) fn sendable(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean + rest)
 }
 
-/// The length of the escape sequence (ECMA-48) at the beginning of the text;
-/// 0 if there is none that is complete.
+/// Length of the complete escape sequence (ECMA-48) at the start of the text; 0
+/// without one.
 fn escape_sequence(text: &str) -> usize {
     let bytes = text.as_bytes();
     match bytes {
@@ -153,16 +152,16 @@ fn escape_sequence(text: &str) -> usize {
     }
 }
 
-/// The names most like `wanted`, the likeliest first, at most `most`.
-pub(crate) fn nearest<'n>(
+/// Returns up to `most` names similar to `wanted`, the most similar first.
+pub(crate) fn similar_names<'n>(
     wanted: &str,
     names: impl Iterator<Item = &'n str>,
     most: usize,
 ) -> Vec<&'n str> {
-    let wanted = normal(wanted);
+    let wanted = normalize(wanted);
     let mut found: Vec<(usize, &str)> = names
         .filter_map(|name| {
-            let candidate = normal(name);
+            let candidate = normalize(name);
             let distance = if candidate == wanted {
                 0
             } else if !wanted.is_empty()
@@ -172,7 +171,7 @@ pub(crate) fn nearest<'n>(
             } else {
                 edit_distance(&wanted, &candidate)
             };
-            // A third of the letters may differ; more is another word.
+            // A third of the letters may differ.
             (distance <= 1 + wanted.chars().count() / 3).then_some((distance, name))
         })
         .collect();
@@ -180,13 +179,13 @@ pub(crate) fn nearest<'n>(
     found.into_iter().map(|(_, name)| name).take(most).collect()
 }
 
-/// Lower case, letters and digits only: `My_Skill` and `my-skill` are alike.
-fn normal(name: &str) -> String {
-    // What is compared is bounded: the distance below is quadratic.
+/// Keeps letters and digits in lower case: `My_Skill` and `my-skill` are equal.
+fn normalize(name: &str) -> String {
+    // Limited, since the edit distance takes quadratic time.
     name.chars().filter(|c| c.is_alphanumeric()).take(64).flat_map(char::to_lowercase).collect()
 }
 
-/// Levenshtein's distance: letters added, left out or changed.
+/// Levenshtein distance.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -201,8 +200,8 @@ fn edit_distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// A path as a shell takes it.
-pub(crate) fn quoted(path: &Path) -> String {
+/// Quotes a path for a shell, if necessary.
+pub(crate) fn shell_quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+@%:,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -219,26 +218,26 @@ mod tests {
     #[test]
     fn large_numbers_are_grouped() {
         for (number, text) in [(0, "0"), (999, "999"), (4096, "4,096"), (1_000_000, "1,000,000")] {
-            assert_eq!(grouped(number), text);
+            assert_eq!(group_digits(number), text);
         }
     }
 
     #[test]
-    fn a_line_is_folded_and_cut_between_characters() {
+    fn text_is_folded_and_truncated_between_characters() {
         assert_eq!(one_line("  a\n\tb  c ", 100), "a b c");
         assert_eq!(one_line(&"ä".repeat(400), 301), format!("{}…", "ä".repeat(150)));
-        assert_eq!(cut("äää", 3), "ä…");
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut_words("abc", 3), "abc");
-        assert_eq!(cut_words("one two three", 11), "one two…");
-        assert_eq!(cut_words("one two three", 7), "one two…");
-        assert_eq!(cut_words("one, two", 6), "one…");
-        assert_eq!(cut_words("a descriptionwithoutblanks", 16), "a descriptionwit…");
-        assert_eq!(cut_words("äää", 3), "ä…");
+        assert_eq!(truncate("äää", 3), "ä…");
+        assert_eq!(truncate("abc", 3), "abc");
+        assert_eq!(truncate_words("abc", 3), "abc");
+        assert_eq!(truncate_words("one two three", 11), "one two…");
+        assert_eq!(truncate_words("one two three", 7), "one two…");
+        assert_eq!(truncate_words("one, two", 6), "one…");
+        assert_eq!(truncate_words("a descriptionwithoutblanks", 16), "a descriptionwit…");
+        assert_eq!(truncate_words("äää", 3), "ä…");
     }
 
     #[test]
-    fn nothing_in_a_text_commands_a_terminal() {
+    fn printable_text_does_not_control_a_terminal() {
         let table = [
             ("plain\ttext\n", "plain\ttext\n"),
             ("a\x1b[31mred", "a\u{fffd}[31mred"),
@@ -255,9 +254,9 @@ mod tests {
     }
 
     #[test]
-    fn near_names_are_found_and_far_ones_are_not() {
+    fn only_similar_names_are_found() {
         let names = ["calculator", "data-explorer", "text-analyzer"];
-        let near = |wanted| nearest(wanted, names.into_iter(), 3);
+        let near = |wanted| similar_names(wanted, names.into_iter(), 3);
         assert_eq!(near("calcluator"), ["calculator"]);
         assert_eq!(near("Data_Explorer"), ["data-explorer"]);
         assert_eq!(near("calc"), ["calculator"]);
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_holds_no_commands_to_a_terminal() {
+    fn sent_text_does_not_control_a_terminal() {
         let table = [
             ("plain\ttext\r\n", "plain\ttext\r\n"),
             ("\x1b[1;31mred\x1b[0m", "red"),

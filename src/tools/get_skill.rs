@@ -1,17 +1,16 @@
-//! `get_skill`: a skill's document, whole, with what a model needs to act on
-//! it: where the skill lies and which other files it has. With arguments the
-//! document's body, its placeholders replaced. The same when a person invokes
-//! a skill.
+//! `get_skill`: returns a skill's whole document, with its folder and its other files. With
+//! arguments, the placeholders of the document are replaced. The user's invocation of a skill
+//! uses the same text.
 
 use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::{Skill, SkillError, Skills, frontmatter, invocation};
-use crate::text::one_name;
+use crate::text::one_line_name;
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, string_argument};
 
-/// The tool.
+/// The tool `get_skill`.
 pub(super) struct GetSkill;
 
 impl Tool for GetSkill {
@@ -38,17 +37,17 @@ impl Tool for GetSkill {
         })
     }
 
-    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
-        Effects::NONE
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        Effects::READ_ONLY
     }
 
-    fn is_offered(&self, _bench: &ToolContext<'_>, has_skills: bool) -> bool {
+    fn is_offered(&self, _context: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        let name = text_of(arguments, "skill_name");
-        match text_of(arguments, "arguments") {
+        let name = string_argument(arguments, "skill_name");
+        match string_argument(arguments, "arguments") {
             "" => name.to_string(),
             words => format!("{name}: {words}"),
         }
@@ -56,20 +55,20 @@ impl Tool for GetSkill {
 
     fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
         let words = arguments.get("arguments").and_then(Value::as_str);
-        let loaded = find(context.skills, text_of(arguments, "skill_name"))
+        let loaded = find_skill(context.skills, string_argument(arguments, "skill_name"))
             .and_then(|skill| load(&skill, words));
         loaded.unwrap_or_else(ToolResult::failure)
     }
 }
 
-/// What a model reads when a person invokes a skill with these arguments.
+/// Returns the text for the model when the user invokes a skill with these arguments.
 pub(super) fn invoke(
     skills: &Skills,
     name: &str,
     arguments: &str,
 ) -> Result<ToolResult, SkillError> {
-    let skill = find(skills, name)?;
-    let document = skill.document()?;
+    let skill = find_skill(skills, name)?;
+    let document = skill.read_document()?;
     if !invocation::is_for_users(&frontmatter::parse(&document.text)) {
         return Err(SkillError::Invocation(
             "it is for the model only (user-invocable: false): say what you need, and the model reads it"
@@ -79,20 +78,20 @@ pub(super) fn invoke(
     let mut result = load(&skill, Some(arguments))?;
     let introduction = format!(
         "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n",
-        one_name(&skill.name)
+        one_line_name(&skill.name)
     );
     result.content.insert_str(0, &introduction);
     result.document_bytes = None;
     Ok(result)
 }
 
-fn find(skills: &Skills, name: &str) -> Result<Skill, SkillError> {
-    skills.find_any(name).map_err(SkillError::NotFound)
+fn find_skill(skills: &Skills, name: &str) -> Result<Skill, SkillError> {
+    skills.open_any(name).map_err(SkillError::NotFound)
 }
 
-/// The skill's folder, its document, and its other files.
+/// Returns the skill's folder, document and other files.
 fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, SkillError> {
-    let document = skill.document()?;
+    let document = skill.read_document()?;
     let folder = skill.path.display().to_string();
     let text = match arguments {
         Some(arguments) => invocation::render(&document.text, &folder, arguments)?,
@@ -105,7 +104,7 @@ fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, SkillError
     Ok(ToolResult { document_bytes, ..ToolResult::success(content, summary) })
 }
 
-/// The list of the skill's other files, or nothing where there are none.
+/// Lists the skill's other files; empty without any.
 fn other_files(skill: &Skill, document: &str) -> String {
     let tree = skill.files();
     let names = tree.files.iter().map(|path| path.to_string_lossy());
@@ -116,10 +115,10 @@ fn other_files(skill: &Skill, document: &str) -> String {
     let mut text = String::from("\n\nOther files of this skill (read_file_in_skill reads them):\n");
     for name in others.iter().take(limits::DOCUMENT_FILES) {
         text.push_str("- ");
-        text.push_str(&one_name(name));
+        text.push_str(&one_line_name(name));
         text.push('\n');
     }
-    if tree.cut || others.len() > limits::DOCUMENT_FILES {
+    if tree.is_cut || others.len() > limits::DOCUMENT_FILES {
         text.push_str("- … and more; read_file_in_skill with a folder lists it\n");
     }
     text

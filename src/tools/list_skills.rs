@@ -1,4 +1,4 @@
-//! `list_skills`: what there is, for a model to choose from.
+//! `list_skills`: lists the skills from which a model chooses.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::skills::{Catalogue, SkillSummary};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, string_argument};
 
-/// The tool.
+/// The tool `list_skills`.
 pub(super) struct ListSkills;
 
 impl Tool for ListSkills {
@@ -53,45 +53,46 @@ impl Tool for ListSkills {
         }))
     }
 
-    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
-        Effects::NONE
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        Effects::READ_ONLY
     }
 
-    fn is_offered(&self, _bench: &ToolContext<'_>, has_skills: bool) -> bool {
+    fn is_offered(&self, _context: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        text_of(arguments, "query").to_string()
+        string_argument(arguments, "query").to_string()
     }
 
     fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
         let catalogue = context.skills.catalogue();
-        let query = text_of(arguments, "query").to_lowercase();
-        let mut words: Vec<&str> = words_of(&query).map(singular).collect();
+        let query = string_argument(arguments, "query").to_lowercase();
+        let mut words: Vec<&str> = query_words(&query).map(singular).collect();
         words.sort_unstable();
         words.dedup();
         words.truncate(limits::QUERY_WORDS);
-        let mut chosen = matching(&catalogue, |skill| mentions(skill, &words) == words.len());
+        let mut chosen =
+            filter_skills(&catalogue, |skill| count_mentions(skill, &words) == words.len());
         let is_loose = chosen.is_empty() && words.len() > 1;
         if is_loose {
-            // What is so short stands within other words everywhere.
+            // Short words occur in many other words.
             words.retain(|word| word.len() >= limits::QUERY_WORD_BYTES);
-            chosen = matching(&catalogue, |skill| mentions(skill, &words) > 0);
+            chosen = filter_skills(&catalogue, |skill| count_mentions(skill, &words) > 0);
         }
         let found = chosen.len();
         let mut listed = Vec::new();
         let mut bytes = 0;
         for skill in chosen {
-            // Once it is too much, nothing more is listed, only counted.
+            // Beyond the limit, skills are only counted.
             if bytes <= limits::LIST_BYTES {
                 let entry = SkillRow {
                     name: &skill.name,
                     description: describe(skill),
                     invoked_by: (!skill.is_for_model).then_some("the user alone"),
                 };
-                // As it is sent: a control character takes six bytes. A structure
-                // of strings always has a JSON form.
+                // Measured as JSON: a control character takes six bytes. A structure of
+                // strings always has a JSON form.
                 let entry = serde_json::to_string(&entry).unwrap_or_default();
                 bytes += entry.len();
                 if bytes <= limits::LIST_BYTES {
@@ -100,7 +101,7 @@ impl Tool for ListSkills {
             }
         }
         let shown = listed.len();
-        let note = note(shown, found, is_loose, &catalogue);
+        let note = list_note(shown, found, is_loose, &catalogue);
         let mut result = format!(r#"{{"skills":[{}]"#, listed.join(","));
         if let Some(note) = note {
             result.push_str(&format!(r#","note":{}"#, Value::from(note)));
@@ -114,23 +115,26 @@ impl Tool for ListSkills {
     }
 }
 
-/// A skill, in this order of its fields.
+/// A listed skill; the order of the fields is that of the output.
 #[derive(Serialize)]
 struct SkillRow<'l> {
     name: &'l str,
     description: String,
-    /// With `disable-model-invocation`: the model is to wait for the user.
+    /// Present with `disable-model-invocation`: only the user invokes the skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     invoked_by: Option<&'static str>,
 }
 
-fn matching(catalogue: &Catalogue, is_meant: impl Fn(&SkillSummary) -> bool) -> Vec<&SkillSummary> {
+fn filter_skills(
+    catalogue: &Catalogue,
+    is_meant: impl Fn(&SkillSummary) -> bool,
+) -> Vec<&SkillSummary> {
     let skills = catalogue.skills.iter();
     skills.filter(|skill| is_meant(skill)).collect()
 }
 
-/// How many of the words the skill mentions.
-fn mentions(skill: &SkillSummary, words: &[&str]) -> usize {
+/// Counts the words that the skill mentions.
+fn count_mentions(skill: &SkillSummary, words: &[&str]) -> usize {
     if words.is_empty() {
         return 0;
     }
@@ -139,15 +143,15 @@ fn mentions(skill: &SkillSummary, words: &[&str]) -> usize {
     mentioned.count()
 }
 
-/// The words of a query, without what stands around them in a sentence.
-fn words_of(query: &str) -> impl Iterator<Item = &str> {
+/// Returns the words of a query without punctuation.
+fn query_words(query: &str) -> impl Iterator<Item = &str> {
     let is_between = |c: char| !c.is_alphanumeric() && !"-_.+#".contains(c);
     let words = query.split(is_between);
     let words = words.map(|word| word.trim_matches(['-', '_', '.']));
     words.filter(|word| !word.is_empty())
 }
 
-/// The word without the `s` of a plural, so that `forecasts` finds a forecast.
+/// Removes the `s` of a plural, so that `forecasts` finds a forecast.
 fn singular(word: &str) -> &str {
     match word.strip_suffix('s') {
         Some(rest) if rest.len() > 2 && !rest.ends_with('s') => rest,
@@ -155,16 +159,16 @@ fn singular(word: &str) -> &str {
     }
 }
 
-/// The description, or the reason why there is none.
+/// Returns the description, or why the skill is not usable.
 fn describe(skill: &SkillSummary) -> String {
-    match &skill.fault {
-        Some(fault) => format!("(not usable: {fault})"),
+    match &skill.error {
+        Some(error) => format!("(not usable: {error})"),
         None => skill.description.clone(),
     }
 }
 
-/// What a list that is empty or cut has to say.
-fn note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) -> Option<String> {
+/// Returns the note of an empty or shortened list.
+fn list_note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) -> Option<String> {
     let all = catalogue.skills.len();
     let mut notes = Vec::new();
     if is_loose && found > 0 {
@@ -176,12 +180,12 @@ fn note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) -> Op
         notes.push(format!(
             "none of the {all} skills mentions any of these words; leave `query` out to see them"
         ));
-    } else if all == 0 && catalogue.faults.is_empty() {
+    } else if all == 0 && catalogue.folder_errors.is_empty() {
         match catalogue.problems.first() {
             Some(problem) => notes.push(problem.with_fix()),
             None => notes.push("the skills folder is empty".to_string()),
         }
     }
-    notes.extend(catalogue.faults.iter().map(|fault| fault.message.clone()));
+    notes.extend(catalogue.folder_errors.iter().map(|problem| problem.message.clone()));
     (!notes.is_empty()).then(|| notes.join("; "))
 }

@@ -1,9 +1,9 @@
 //! The tools a model may call.
 //!
-//! One table: a new tool is one file and one row. The API, `tool NAME`, the
-//! help and the tests read the same table. A program that uses the crate adds
-//! tools of its own ([`Tools::with`]). A failure is a result that the model can
-//! mend, never an error that ends the run. Nothing here knows which model asks.
+//! A new tool is one file and one row of [`BUILTIN_TOOLS`], which the API, the command
+//! `tool NAME`, the help and the tests read. A program that uses the crate adds its own tools
+//! with [`Tools::with`]. A failure is a result to which the model can react, never an error that
+//! ends the run. Nothing here depends on the model.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::config::{Config, ScriptSettings, Storage};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::interpreter_shim::Shims;
+use crate::skills::interpreter_shim::ShimCache;
 use crate::skills::{Catalogue, SkillError, Skills};
 use crate::text;
 use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult, parse_arguments};
@@ -34,40 +34,40 @@ mod write_daily_note;
 pub(crate) use run_python::Consent;
 
 pub use schema::{
-    advise as advise_names, check as check_arguments, describe as describe_schema,
+    add_skill_names, check as check_arguments, describe as describe_schema,
     validate as validate_schema,
 };
 
 /// The arguments of a call, checked against the tool's schema.
 pub type Arguments = Map<String, Value>;
 
-/// What tools work with.
+/// The context in which tools run.
 #[derive(Clone, Debug)]
 pub struct ToolContext<'w> {
     /// The skills.
     pub skills: &'w Skills,
-    /// How scripts run; `None`: they do not.
+    /// How scripts run; `None`: scripts are disabled.
     pub scripts: Option<&'w ScriptSettings>,
-    /// What a person has allowed; `None`: everything.
+    /// The user's consent to scripts; `None`: consent is not required.
     pub consent: Option<Rc<Consent>>,
-    /// What is behind the `python3` that runs them.
-    pub shims: Rc<Shims>,
-    /// The conversation that calls: its session's name, or else its id.
+    /// Cache of the interpreters that version managers' `python3` shims start.
+    pub shims: Rc<ShimCache>,
+    /// The calling conversation: its session's name, or else its id.
     pub source: &'w str,
-    /// Where facts and notes are kept.
+    /// Files of facts and notes.
     pub storage: &'w Storage,
-    /// What is masked in every result.
+    /// Secrets to mask in every result.
     pub secrets: &'w Secrets,
-    /// Whether the model is shown pictures.
+    /// Whether the model accepts images.
     pub vision: bool,
     /// Signals and the deadline of the run.
     pub cancellation: &'w Cancellation,
-    /// Whoever is served while a script runs.
+    /// Event source served while a script runs.
     pub event_source: Option<&'w dyn EventSource>,
 }
 
 impl<'w> ToolContext<'w> {
-    /// As configured: scripts run, nobody is asked, no conversation is named.
+    /// Creates the context of a configuration: scripts run without consent, no conversation.
     pub fn new(
         config: &'w Config,
         skills: &'w Skills,
@@ -88,54 +88,53 @@ impl<'w> ToolContext<'w> {
     }
 }
 
-/// A tool. What it says of itself stays the same.
+/// A tool. Its name, description and schemas must not change.
 pub trait Tool {
-    /// Matches `^[a-z_][a-z0-9_]*$`.
+    /// The name; matches `^[a-z_][a-z0-9_]*$`.
     fn name(&self) -> &str;
 
-    /// What it does and when to use it, for the model.
+    /// The purpose and use of the tool, for the model.
     fn description(&self) -> &str;
 
-    /// JSON Schema of the arguments: an object. Arguments are checked against
-    /// type, required, enum, items, properties and alternatives before the tool
-    /// runs; what else it says is for the model.
+    /// JSON Schema of the arguments: an object. Arguments are checked against type, required,
+    /// enum, items, properties and alternatives before the tool runs; other keywords are only
+    /// for the model.
     fn parameters(&self) -> Value;
 
-    /// Whether it can work at all on this context, and with skills or without.
+    /// Whether the tool works in this context; `has_skills`: whether there are usable skills.
     fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
         let _ = (context, has_skills);
         true
     }
 
-    /// The arguments in one line, for a person.
+    /// The arguments in one line, for the user.
     fn summary(&self, arguments: &Arguments) -> String {
         // A map of strings and values always has a JSON form.
         serde_json::to_string(arguments).unwrap_or_default()
     }
 
-    /// What it is called where people choose it.
+    /// The title in user interfaces.
     fn title(&self) -> &str {
         self.name()
     }
 
-    /// JSON Schema of what it answers, an object, where that is JSON; a bare
-    /// failure need not comply.
+    /// JSON Schema of the result, an object, if the result is JSON; a failure need not comply.
     fn output(&self) -> Option<Value> {
         None
     }
 
-    /// What calling it may do.
+    /// The possible effects of a call.
     fn effects(&self, context: &ToolContext<'_>) -> Effects {
         let _ = context;
-        Effects::ANY
+        Effects::UNKNOWN
     }
 
-    /// Does what is asked. What takes long asks `context.cancellation` whether to go on.
+    /// Runs the tool. Long operations must check `context.cancellation`.
     fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult;
 }
 
-/// Every tool of our own.
-pub static TABLE: &[&(dyn Tool + Sync)] = &[
+/// The built-in tools.
+pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
     &list_skills::ListSkills,
     &get_skill::GetSkill,
     &read_file::ReadFile,
@@ -144,53 +143,57 @@ pub static TABLE: &[&(dyn Tool + Sync)] = &[
     &write_daily_note::WriteDailyNote,
 ];
 
-/// The tools on a context. What the model is offered stays the same for the
-/// whole conversation: endpoints cache the beginning of a prompt.
+/// The tools in a context. The definitions for the model stay the same for the whole
+/// conversation, because endpoints cache the start of a prompt.
 pub struct Tools<'w> {
     context: ToolContext<'w>,
     definitions: Vec<ToolDefinition>,
     has_skills: bool,
-    /// Those of [`TABLE`] can be called.
-    has_ours: bool,
-    /// Those of the program that uses the crate.
-    own: Vec<Box<dyn Tool + 'w>>,
+    /// Whether the tools of [`BUILTIN_TOOLS`] can be called.
+    has_builtin: bool,
+    /// Tools of the program that uses the crate.
+    custom: Vec<Box<dyn Tool + 'w>>,
 }
 
 impl<'w> Tools<'w> {
-    /// No tool at all, until one is added ([`Tools::with`]).
+    /// Creates an empty set, to which [`Tools::with`] adds tools.
     pub fn new(context: ToolContext<'w>) -> Tools<'w> {
         Tools {
             context,
             definitions: Vec::new(),
             has_skills: false,
-            has_ours: false,
-            own: Vec::new(),
+            has_builtin: false,
+            custom: Vec::new(),
         }
     }
 
-    /// All of ours can be called, and none is offered: for calls by hand.
-    pub fn by_hand(context: ToolContext<'w>) -> Tools<'w> {
-        Tools { has_ours: true, ..Tools::new(context) }
+    /// Creates a set whose built-in tools can all be called, but are not offered to a model.
+    pub fn builtin(context: ToolContext<'w>) -> Tools<'w> {
+        Tools { has_builtin: true, ..Tools::new(context) }
     }
 
-    /// The model is told of the tools that can work here, and of these skills.
-    pub fn offered(context: ToolContext<'w>, catalogue: &Catalogue) -> Tools<'w> {
+    /// Creates the set for a model: it offers the built-in tools that work in this context, with
+    /// the names of these skills.
+    pub fn for_model(context: ToolContext<'w>, catalogue: &Catalogue) -> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
-        let cost = schema::cost(&names);
-        // The choice is made with get_skill; a skill that the user invoked has
-        // been read, and goes on with the other tools.
-        let is_whole = schema::is_whole(catalogue);
-        let is_advised = |tool: &dyn Tool| is_whole || tool.name() == get_skill::GetSkill.name();
-        let mut left = limits::ENUM_BYTES;
-        let mut tools = Tools::by_hand(context);
+        let cost = schema::enum_bytes(&names);
+        // The model chooses skills with get_skill. The other tools also work with skills that only
+        // the user may invoke, so they get the list only if it contains every skill.
+        let is_complete = schema::is_complete(catalogue);
+        let gets_names = |tool: &dyn Tool| is_complete || tool.name() == get_skill::GetSkill.name();
+        let mut bytes_left = limits::ENUM_BYTES;
+        let mut tools = Tools::builtin(context);
         tools.has_skills = catalogue.usable().next().is_some();
-        for tool in TABLE {
+        for tool in BUILTIN_TOOLS {
             if !tool.is_offered(&tools.context, tools.has_skills) {
                 continue;
             }
             let mut parameters = tool.parameters();
-            if cost <= left && is_advised(*tool) && schema::advise(&mut parameters, &names) {
-                left -= cost;
+            if cost <= bytes_left
+                && gets_names(*tool)
+                && schema::add_skill_names(&mut parameters, &names)
+            {
+                bytes_left -= cost;
             }
             tools.offer(*tool, parameters);
         }
@@ -205,7 +208,7 @@ impl<'w> Tools<'w> {
         });
     }
 
-    /// What the model is offered.
+    /// The definitions of the offered tools.
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
     }
@@ -216,29 +219,29 @@ impl<'w> Tools<'w> {
         self.definitions.iter().any(|tool| tool.name == name)
     }
 
-    /// The call in one line, for a person: the tool's arguments.
+    /// The call's arguments in one line, for the user.
     pub fn summary(&self, call: &ToolCall) -> String {
         let line = match (self.find(&call.name), parse_arguments(&call.arguments)) {
             (Some(tool), Ok(arguments)) => tool.summary(&arguments),
             _ => call.arguments.clone(),
         };
-        // Masked first: a cut would leave a part that nobody knows.
+        // Masked before shortening, which could leave an unmasked part of a secret.
         let line = self.context.secrets.mask(&line);
         text::one_line(&line, limits::SUMMARY_CHARS)
     }
 
-    /// Runs a call. Whatever is wrong with it is told in the result.
+    /// Runs a call; problems with it are reported in the result.
     pub fn call(&self, call: &ToolCall) -> ToolResult {
         let result = match self.prepare(call) {
             Ok((tool, arguments)) => tool.run(&arguments, &self.context),
             Err(message) => ToolResult::failure(message),
         };
-        self.masked(result)
+        self.mask_result(result)
     }
 
-    /// The same between the events that tell of it. What nobody can write down,
-    /// or nobody waits for, does not run.
-    pub fn call_told(
+    /// Runs a call, with an event before and after it. After a cancellation, also one by the
+    /// sink, the tool does not run.
+    pub fn call_with_events(
         &self,
         call: &ToolCall,
         sink: &mut EventSink<'_>,
@@ -255,20 +258,20 @@ impl<'w> Tools<'w> {
         Ok(result)
     }
 
-    /// What the model reads when a person invokes a skill: its instructions
-    /// with these arguments, as `get_skill` gives them.
+    /// Returns the text for the model when the user invokes a skill with these arguments, as
+    /// `get_skill` would.
     pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, SkillError> {
         let result = get_skill::invoke(self.context.skills, skill_name, arguments)?;
-        Ok(self.masked(result).content)
+        Ok(self.mask_result(result).content)
     }
 
-    fn masked(&self, result: ToolResult) -> ToolResult {
-        // Names and descriptions have been shortened.
+    fn mask_result(&self, result: ToolResult) -> ToolResult {
+        // Names and descriptions were shortened, so parts of a secret are masked, too.
         let mask = |text: String| match self.context.secrets.mask_shortened(&text) {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };
-        let (document, _) = result.parts();
+        let (document, _) = result.split_document();
         let document = document.map(|text| self.context.secrets.mask_shortened(text));
         ToolResult {
             document_bytes: document.map(|text| text.len()),
@@ -280,22 +283,26 @@ impl<'w> Tools<'w> {
     }
 }
 
-/// The tool of our own with this name.
-pub(crate) fn find(name: &str) -> Option<&'static dyn Tool> {
-    let tool = TABLE.iter().copied().find(|tool| tool.name() == name)?;
+/// Returns the built-in tool with this name.
+pub(crate) fn find_builtin(name: &str) -> Option<&'static dyn Tool> {
+    let tool = BUILTIN_TOOLS.iter().copied().find(|tool| tool.name() == name)?;
     Some(tool)
 }
 
-/// The message for a name that is no tool's.
-pub(crate) fn unknown(name: &str) -> String {
-    not_among(name, TABLE.iter().map(|tool| tool.name()))
+/// Returns the message for an unknown tool name.
+pub(crate) fn unknown_tool(name: &str) -> String {
+    unknown_tool_among(name, BUILTIN_TOOLS.iter().map(|tool| tool.name()))
 }
 
-/// The same where only some can be called.
-pub(crate) fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+/// Returns the message for a name that is not among the available tools.
+pub(crate) fn unknown_tool_among<'n>(
+    name: &str,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> String {
     let shown = text::one_line(name, limits::SUMMARY_CHARS);
     let all = names.clone().collect::<Vec<_>>().join(", ");
-    match text::nearest(name, names, 1).first() {
+    match text::similar_names(name, names, 1).first() {
+        _ if all.is_empty() => format!("there is no tool `{shown}`; no tools are available"),
         Some(near) => {
             format!("there is no tool `{shown}`; did you mean `{near}`? The tools are: {all}")
         }
@@ -303,8 +310,8 @@ pub(crate) fn not_among<'n>(name: &str, names: impl Iterator<Item = &'n str> + C
     }
 }
 
-/// A text argument; empty where it is missing.
-fn text_of<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
+/// Returns a string argument; empty if it is missing.
+fn string_argument<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -312,14 +319,13 @@ fn text_of<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
 mod tests {
     use super::*;
 
-    /// R-REG-1.
     #[test]
     fn every_row_of_the_table_is_well_formed() {
-        let mut names: Vec<&str> = TABLE.iter().map(|tool| tool.name()).collect();
+        let mut names: Vec<&str> = BUILTIN_TOOLS.iter().map(|tool| tool.name()).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), TABLE.len(), "names are unique");
-        for tool in TABLE {
+        assert_eq!(names.len(), BUILTIN_TOOLS.len(), "names are unique");
+        for tool in BUILTIN_TOOLS {
             let starts_well = tool.name().starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
             let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             assert!(starts_well && tool.name().chars().all(is_plain), "{}", tool.name());
@@ -330,15 +336,15 @@ mod tests {
             let properties = schema["properties"].as_object().unwrap();
             assert!(!properties.is_empty(), "some endpoints refuse empty properties");
             let has_skill = properties.contains_key("skill_name");
-            assert_eq!(schema::advise(&mut schema, &["a"]), has_skill);
-            let advised = &schema["properties"]["skill_name"]["enum"];
-            assert!(!has_skill || *advised == serde_json::json!(["a"]));
+            assert_eq!(schema::add_skill_names(&mut schema, &["a"]), has_skill);
+            let offered = &schema["properties"]["skill_name"]["enum"];
+            assert!(!has_skill || *offered == serde_json::json!(["a"]));
         }
     }
 
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {
-        assert!(unknown("get_skills").contains("did you mean `get_skill`?"));
-        assert!(unknown("fly").contains("the tools are: list_skills, get_skill"));
+        assert!(unknown_tool("get_skills").contains("did you mean `get_skill`?"));
+        assert!(unknown_tool("fly").contains("the tools are: list_skills, get_skill"));
     }
 }

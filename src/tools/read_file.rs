@@ -1,8 +1,8 @@
-//! `read_file_in_skill`: any file of a skill, and nothing outside of it.
+//! `read_file_in_skill`: reads any file of a skill, and nothing outside it.
 //!
-//! Text comes as it is, long text in pages, a folder as its listing, a picture
-//! as one where the model is shown pictures, anything else as its type and size.
-//! Nothing is cut without a word.
+//! Returns text unchanged and in pages if it is long, the entries of a folder, an image if the
+//! model accepts images, and only the type and size of any other file. Notes report all that is
+//! omitted.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -11,16 +11,16 @@ use std::io::{self, BufRead, BufReader, Read};
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::media::{self, Picture};
+use crate::media::{self, ImageInfo};
 use crate::secret::CutEdges;
 use crate::skills::Skill;
 use crate::skills::venv::SETUP_FOLDER;
-use crate::text::one_name;
+use crate::text::{counted, one_line_name};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, string_argument};
 use crate::world::confined::{EntryKind, OpenError, PathTarget, Root};
 
-/// The tool.
+/// The tool `read_file_in_skill`.
 pub(super) struct ReadFile;
 
 impl Tool for ReadFile {
@@ -50,51 +50,55 @@ impl Tool for ReadFile {
         })
     }
 
-    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
-        Effects::NONE
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        Effects::READ_ONLY
     }
 
-    fn is_offered(&self, _bench: &ToolContext<'_>, has_skills: bool) -> bool {
+    fn is_offered(&self, _context: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        format!("{}: {}", text_of(arguments, "skill_name"), text_of(arguments, "file_path"))
+        format!(
+            "{}: {}",
+            string_argument(arguments, "skill_name"),
+            string_argument(arguments, "file_path")
+        )
     }
 
     fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
-        let page = match LineRange::of(arguments) {
+        let page = match LineRange::parse(arguments) {
             Ok(page) => page,
             Err(message) => return ToolResult::failure(message),
         };
-        let skill = match context.skills.find(text_of(arguments, "skill_name")) {
+        let skill = match context.skills.open(string_argument(arguments, "skill_name")) {
             Ok(skill) => skill,
             Err(message) => return ToolResult::failure(message),
         };
-        let path = text_of(arguments, "file_path");
+        let path = string_argument(arguments, "file_path");
         match open(&skill, path) {
-            Ok(PathTarget::Folder(folder)) => list(&folder, &page),
-            Ok(PathTarget::File(file)) => read(file.file, file.size, &page, context)
+            Ok(PathTarget::Folder(folder)) => list_folder(&folder, &page),
+            Ok(PathTarget::File(file)) => read_page(file.file, file.size, &page, context)
                 .unwrap_or_else(|error| {
                     ToolResult::failure(format!("`{path}` cannot be read: {error}"))
                 }),
-            Err(refusal) => ToolResult::failure(skill.explain("the file", "read", path, &refusal)),
+            Err(error) => ToolResult::failure(skill.file_error("the file", "read", path, &error)),
         }
     }
 }
 
-/// Which lines are wanted.
+/// The requested lines.
 struct LineRange {
-    /// From 1.
+    /// Number of the first line, from 1.
     first: usize,
     lines: usize,
 }
 
 impl LineRange {
-    fn of(arguments: &Arguments) -> Result<LineRange, String> {
+    fn parse(arguments: &Arguments) -> Result<LineRange, String> {
         let positive = |name: &str, default: usize| match arguments.get(name) {
             None => Ok(default),
-            // The first line is 1; models that count from 0 mean the same.
+            // Models that count from 0 mean the first line, too.
             Some(value) if name == "offset" && value.as_u64() == Some(0) => Ok(1),
             Some(value) => match value.as_u64() {
                 Some(number) if number > 0 => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
@@ -109,27 +113,27 @@ impl LineRange {
 }
 
 fn open(skill: &Skill, path: &str) -> Result<PathTarget, OpenError> {
-    let relative = skill.root.relative(path)?;
-    skill.root.node(&relative)
+    let relative = skill.root.relative_path(path)?;
+    skill.root.open_target(&relative)
 }
 
-/// A folder's entries, in pages as a file's lines.
-fn list(folder: &Root, page: &LineRange) -> ToolResult {
+/// Lists a folder's entries, in pages like the lines of a file.
+fn list_folder(folder: &Root, page: &LineRange) -> ToolResult {
     let before = page.first - 1;
-    let wanted = before.saturating_add(page.lines.min(limits::FOLDER_ENTRIES));
-    let mut entries = match folder.entries(wanted.min(limits::FOLDER_ENTRIES_PAGED)) {
+    let needed = before.saturating_add(page.lines.min(limits::FOLDER_ENTRIES));
+    let mut entries = match folder.entries(needed.min(limits::FOLDER_ENTRIES_PAGED)) {
         Ok(entries) => entries,
-        Err(refusal) => {
-            return ToolResult::failure(format!("the folder cannot be listed: {refusal}"));
+        Err(error) => {
+            return ToolResult::failure(format!("the folder cannot be listed: {error}"));
         }
     };
-    // What a setup has there goes when it is done.
-    entries.list.retain(|entry| entry.name != SETUP_FOLDER);
-    let all = entries.list.len() + entries.left_out;
-    let shown = entries.list.get(before..).unwrap_or_default();
+    // The working folder of a running setup is temporary.
+    entries.entries.retain(|entry| entry.name != SETUP_FOLDER);
+    let all = entries.entries.len() + entries.omitted;
+    let shown = entries.entries.get(before..).unwrap_or_default();
     let mut text = String::new();
     for entry in shown {
-        text.push_str(&one_name(&entry.name.to_string_lossy()));
+        text.push_str(&one_line_name(&entry.name.to_string_lossy()));
         match (entry.kind, entry.size) {
             (EntryKind::Folder, _) => text.push('/'),
             (EntryKind::File, Some(size)) => text.push_str(&format!(" ({size} bytes)")),
@@ -143,27 +147,32 @@ fn list(folder: &Root, page: &LineRange) -> ToolResult {
     if all == 0 {
         text.push_str("(the folder is empty)\n");
     } else if count == 0 {
-        text.push_str(&format!("[the folder has only {all} entries]\n"));
-    } else if entries.left_out > 0 {
+        text.push_str(&format!("[the folder has only {}]\n", counted_entries(all)));
+    } else if entries.omitted > 0 {
         let (first, last) = (page.first, before + count);
         text.push_str(&format!(
             "[entries {first} to {last} of {all}. Go on with offset {}]\n",
             last + 1
         ));
     }
-    ToolResult::success(text, format!("folder, {count} entries"))
+    ToolResult::success(text, format!("folder, {}", counted_entries(count)))
 }
 
-fn read(
+/// A number of entries: `1 entry`, `2 entries`.
+fn counted_entries(count: usize) -> String {
+    if count == 1 { "1 entry".into() } else { format!("{count} entries") }
+}
+
+fn read_page(
     file: File,
     size: u64,
     page: &LineRange,
     context: &ToolContext<'_>,
 ) -> io::Result<ToolResult> {
     let mut reader = BufReader::with_capacity(limits::READ_BYTES, file);
-    let beginning = reader.fill_buf()?;
-    if let Some(kind) = media::binary_kind(beginning) {
-        return show(reader, kind, size, context.vision);
+    let start = reader.fill_buf()?;
+    if let Some(kind) = media::binary_kind(start) {
+        return show_binary(reader, kind, size, context.vision);
     }
     let mut line = Vec::new();
     let mut position = 0;
@@ -174,19 +183,19 @@ fn read(
         }
         line.clear();
         if !read_line(&mut reader, &mut line)? {
-            let lines = number - 1;
-            let message = format!("the file has only {lines} lines; offset must not be larger");
+            let lines = counted(number - 1, "line");
+            let message = format!("the file has only {lines}; offset must not be larger");
             return Ok(ToolResult::failure(message));
         }
         position += line.len() as u64;
     }
-    let is_within = |line: &[u8]| line.last().is_some_and(|byte| *byte != b'\n');
-    let before = is_within(&line);
-    let (bytes, lines, more) = take_lines(&mut reader, page.lines)?;
-    let behind = more && is_within(&bytes);
+    let is_unfinished = |line: &[u8]| line.last().is_some_and(|byte| *byte != b'\n');
+    let starts_in_line = is_unfinished(&line);
+    let (bytes, lines, more) = read_lines(&mut reader, page.lines)?;
+    let ends_in_line = more && is_unfinished(&bytes);
     if lines == 0 && page.first > 1 {
-        let lines = page.first - 1;
-        let message = format!("the file has only {lines} lines; offset must not be larger");
+        let lines = counted(page.first - 1, "line");
+        let message = format!("the file has only {lines}; offset must not be larger");
         return Ok(ToolResult::failure(message));
     }
     if bytes.contains(&0) {
@@ -195,10 +204,11 @@ fn read(
         return Ok(ToolResult::success(text, "binary data"));
     }
     let text = String::from_utf8_lossy(&bytes);
-    let is_replaced = matches!(text, Cow::Owned(_));
-    let mut text = context.secrets.mask_cut(&text, CutEdges { before, behind }).into_owned();
-    if is_replaced {
-        let note = "[some bytes are no UTF-8 and shown as \u{fffd}: a script can read them in their encoding]";
+    let has_replacements = matches!(text, Cow::Owned(_));
+    let edges = CutEdges { before: starts_in_line, after: ends_in_line };
+    let mut text = context.secrets.mask_cut(&text, edges).into_owned();
+    if has_replacements {
+        let note = "[some bytes are not UTF-8 and are shown as \u{fffd}: a script can read them in their encoding]";
         text = format!("{}\n{note}\n", text.trim_end_matches('\n'));
     }
     if more {
@@ -215,31 +225,31 @@ fn read(
     Ok(ToolResult::success(text, format!("{} bytes", bytes.len())))
 }
 
-/// What is no text: a picture, for a model that is shown pictures, or what it is.
-fn show(
+/// Shows a binary file: an image if the model accepts images, otherwise its type and size.
+fn show_binary(
     reader: BufReader<File>,
     kind: &str,
     size: u64,
-    shows_pictures: bool,
+    accepts_images: bool,
 ) -> io::Result<ToolResult> {
-    let most = limits::IMAGE_BYTES as u64;
-    let reason = if !media::begins_as_picture(reader.buffer()) {
+    let limit = limits::IMAGE_BYTES as u64;
+    let reason = if !media::has_image_signature(reader.buffer()) {
         "not text".into()
-    } else if !shows_pictures {
+    } else if !accepts_images {
         "vision is off (LLM_VISION)".into()
     } else {
         let mut bytes = Vec::new();
-        reader.take(most + 1).read_to_end(&mut bytes)?;
-        match Picture::of(&bytes) {
-            Some(picture) if bytes.len() as u64 <= most => {
-                let shown = picture.shown(bytes.len());
+        reader.take(limit + 1).read_to_end(&mut bytes)?;
+        match ImageInfo::from_bytes(&bytes) {
+            Some(image) if bytes.len() as u64 <= limit => {
+                let shown = image.describe(bytes.len());
                 let text = format!("[{shown}: shown to you as an image]");
                 return Ok(ToolResult {
-                    image: Some(picture.image(&bytes)),
+                    image: Some(image.to_image(&bytes)),
                     ..ToolResult::success(text, shown)
                 });
             }
-            Some(_) => format!("more than the {} MiB of an image", most >> 20),
+            Some(_) => format!("larger than the limit of {} MiB for images", limit >> 20),
             None => "it is damaged".into(),
         }
     };
@@ -248,9 +258,8 @@ fn show(
     Ok(ToolResult::success(text, format!("{kind}, {size} bytes")))
 }
 
-/// Adds one line with its end. A line longer than a page ends at a page's
-/// length, behind a whole character: its rest is the next line. False at the
-/// end of the file.
+/// Appends one line with its line break; returns false at the end of the file. A line longer
+/// than a page is split after a whole character: the rest counts as the next line.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     let start = line.len();
     loop {
@@ -267,7 +276,7 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
             break;
         }
     }
-    // The rest of a character that was cut.
+    // Read the remaining bytes of a split character.
     let is_continuation = |byte: &u8| *byte & 0xc0 == 0x80;
     while let Some(byte) = reader.fill_buf()?.first().copied().filter(is_continuation) {
         if line.ends_with(b"\n") || line.len() >= start + limits::PAGE_BYTES + 3 {
@@ -279,12 +288,12 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
     Ok(line.len() > start)
 }
 
-/// As many lines as are wanted and fit into a page, at least one; how many, and
-/// whether there is more.
-fn take_lines(reader: &mut impl BufRead, wanted: usize) -> io::Result<(Vec<u8>, usize, bool)> {
+/// Reads up to `max_lines` lines that fit into a page, at least one. Returns the bytes, the number
+/// of lines, and whether more follow.
+fn read_lines(reader: &mut impl BufRead, max_lines: usize) -> io::Result<(Vec<u8>, usize, bool)> {
     let mut bytes = Vec::new();
     let mut lines = 0;
-    while lines < wanted {
+    while lines < max_lines {
         let before = bytes.len();
         if !read_line(reader, &mut bytes)? {
             return Ok((bytes, lines, false));
@@ -302,12 +311,12 @@ fn take_lines(reader: &mut impl BufRead, wanted: usize) -> io::Result<(Vec<u8>, 
 mod tests {
     use super::*;
 
-    fn pages(text: &str, wanted: usize) -> Vec<String> {
+    fn pages(text: &str, max_lines: usize) -> Vec<String> {
         let mut reader = text.as_bytes();
         let mut pages = Vec::new();
         loop {
             let mut rest = reader;
-            let (bytes, lines, more) = take_lines(&mut rest, wanted).unwrap();
+            let (bytes, lines, more) = read_lines(&mut rest, max_lines).unwrap();
             pages.push(String::from_utf8(bytes).unwrap());
             for _ in 0..lines {
                 assert!(read_line(&mut reader, &mut Vec::new()).unwrap());
@@ -319,15 +328,15 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_whole_lines_and_together_the_whole_file() {
+    fn pages_consist_of_whole_lines_and_contain_the_whole_file() {
         let table: [(&str, usize, &[&str]); 4] = [
             ("a\nb\nc\n", 2, &["a\nb\n", "c\n"]),
             ("a\nb", 1, &["a\n", "b"]),
             ("", 9, &[""]),
             ("\n\n", 9, &["\n\n"]),
         ];
-        for (text, wanted, expected) in table {
-            assert_eq!(pages(text, wanted), expected);
+        for (text, max_lines, expected) in table {
+            assert_eq!(pages(text, max_lines), expected);
         }
         for text in [
             "ä".repeat(limits::PAGE_BYTES),

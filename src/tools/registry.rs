@@ -1,4 +1,4 @@
-//! Tools that a program adds to ours: checked when they are added, and their
+//! Tools that a program adds to the built-in ones. They are validated when added, and their
 //! arguments with every call.
 
 use std::fmt::Write as _;
@@ -9,72 +9,81 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, parse_arguments};
-use crate::tools::{Arguments, Tool, Tools, find, not_among, schema};
+use crate::tools::{Arguments, Tool, Tools, find_builtin, schema, unknown_tool_among};
 
 impl<'w> Tools<'w> {
-    /// Adds a tool and offers it to the model. Refused with [`ErrorKind::Usage`]: a
-    /// name that does not match `^[a-z_][a-z0-9_]*$`, is longer than
-    /// [`limits::TOOL_NAME_CHARS`] or stands for a tool already, an empty
-    /// description, and a schema that is wrong.
+    /// Adds a tool and offers it to the model.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] if the name does not match `^[a-z_][a-z0-9_]*$`, is longer than
+    /// [`limits::TOOL_NAME_CHARS`] or is in use, if the description is empty, or if the schema is
+    /// invalid.
     pub fn with(mut self, tool: Box<dyn Tool + 'w>) -> Result<Tools<'w>> {
         let parameters = tool.parameters();
-        self.examine(&*tool, &parameters).map_err(|cause| {
+        self.validate_tool(&*tool, &parameters).map_err(|cause| {
             let name = text::one_line(tool.name(), limits::SUMMARY_CHARS);
             Error::new(ErrorKind::Usage, format!("failed to add the tool `{name}`: {cause}"))
         })?;
         if tool.is_offered(&self.context, self.has_skills) {
-            self.offer(&*tool, complete(parameters));
+            self.offer(&*tool, with_defaults(parameters));
         }
-        self.own.push(tool);
+        self.custom.push(tool);
         Ok(self)
     }
 
-    fn examine(&self, tool: &dyn Tool, parameters: &Value) -> std::result::Result<(), String> {
+    fn validate_tool(
+        &self,
+        tool: &dyn Tool,
+        parameters: &Value,
+    ) -> std::result::Result<(), String> {
         let name = tool.name();
         let is_first = |c: char| c.is_ascii_lowercase() || c == '_';
         let is_next = |c: char| is_first(c) || c.is_ascii_digit();
         if !name.starts_with(is_first) || !name.chars().all(is_next) {
-            return Err("a name is of a to z, 0 to 9 and _, and does not begin with a digit".into());
+            return Err(
+                "a name consists of a to z, 0 to 9 and _, and does not start with a digit".into()
+            );
         }
         if name.len() > limits::TOOL_NAME_CHARS {
             let most = limits::TOOL_NAME_CHARS;
             return Err(format!("a name has at most {most} characters"));
         }
-        if self.find(name).is_some() || find(name).is_some() {
-            return Err("there is a tool of this name".into());
+        if self.find(name).is_some() || find_builtin(name).is_some() {
+            return Err("a tool of this name exists".into());
         }
         if tool.description().trim().is_empty() {
             return Err("its description is empty".into());
         }
-        schema::validate(parameters).map_err(|fault| format!("its schema is wrong: {fault}"))
+        schema::validate(parameters).map_err(|error| format!("its schema is wrong: {error}"))
     }
 
-    /// The tool with this name.
+    /// Returns the tool with this name.
     pub(super) fn find(&self, name: &str) -> Option<&dyn Tool> {
-        let own = self.own.iter().find(|tool| tool.name() == name);
-        let ours = || find(name).filter(|_| self.has_ours);
+        let own = self.custom.iter().find(|tool| tool.name() == name);
+        let ours = || find_builtin(name).filter(|_| self.has_builtin);
         own.map(|tool| &**tool as &dyn Tool).or_else(ours)
     }
 
-    /// The tool of a call and its arguments, or what is wrong with it.
+    /// Returns the tool of a call and its checked arguments, or a message about the problem.
     pub(super) fn prepare(
         &self,
         call: &ToolCall,
     ) -> std::result::Result<(&dyn Tool, Arguments), String> {
         let tool = self.find(&call.name).ok_or_else(|| {
             let offered = self.definitions.iter().map(|tool| tool.name.as_str());
-            not_among(&call.name, offered)
+            unknown_tool_among(&call.name, offered)
         })?;
         let parameters = tool.parameters();
-        // A number is a skill's name only where there is such a skill.
-        let is_ours = find(tool.name()).is_some();
-        let is_name = |number: &str| !is_ours || self.context.skills.find(number).is_ok();
+        // A number is a skill's name only if there is such a skill.
+        let is_ours = find_builtin(tool.name()).is_some();
+        let is_name = |number: &str| !is_ours || self.context.skills.open(number).is_ok();
         let arguments = parse_arguments(&call.arguments)
             .and_then(|arguments| schema::check_name(arguments, &is_name))
             .and_then(|arguments| schema::check(arguments, &parameters))
-            .map_err(|fault| {
+            .map_err(|error| {
                 format!(
-                    "the arguments of {} are wrong: {fault}; {}",
+                    "the arguments of {} are wrong: {error}; {}",
                     tool.name(),
                     schema::describe(&parameters)
                 )
@@ -82,8 +91,7 @@ impl<'w> Tools<'w> {
         Ok((tool, arguments))
     }
 
-    /// What the model is offered as a Markdown list, for a prompt: each tool with
-    /// its arguments below it.
+    /// Returns the offered tools as a Markdown list for a prompt, each with its arguments.
     pub fn markdown(&self) -> String {
         let line = |text: &str| text::one_line(text, limits::LINE_BYTES);
         let mut list = String::new();
@@ -103,8 +111,8 @@ impl<'w> Tools<'w> {
     }
 }
 
-/// The schema with all that endpoints want to see in it.
-fn complete(mut parameters: Value) -> Value {
+/// Adds the fields that endpoints require in a schema.
+fn with_defaults(mut parameters: Value) -> Value {
     for (name, default) in [("type", "object".into()), ("properties", json!({}))] {
         if let Some(fields) = parameters.as_object_mut() {
             fields.entry(name).or_insert(default);
@@ -126,15 +134,15 @@ mod tests {
     use crate::tools::ToolContext;
     use crate::world::cancellation::Cancellation;
 
-    /// Keeps what it is called with, in what belongs to the program.
-    struct Own<'o> {
+    /// Records the arguments of its calls.
+    struct CustomTool<'o> {
         name: &'static str,
         description: &'static str,
         parameters: Value,
-        told: &'o RefCell<Vec<Value>>,
+        calls: &'o RefCell<Vec<Value>>,
     }
 
-    impl Tool for Own<'_> {
+    impl Tool for CustomTool<'_> {
         fn name(&self) -> &str {
             self.name
         }
@@ -147,8 +155,8 @@ mod tests {
             self.parameters.clone()
         }
 
-        fn run(&self, arguments: &Arguments, _bench: &ToolContext<'_>) -> ToolResult {
-            self.told.borrow_mut().push(arguments.clone().into());
+        fn run(&self, arguments: &Arguments, _context: &ToolContext<'_>) -> ToolResult {
+            self.calls.borrow_mut().push(arguments.clone().into());
             ToolResult::success("done", "done")
         }
     }
@@ -162,15 +170,14 @@ mod tests {
         ToolCall { name: name.into(), arguments: arguments.into(), ..ToolCall::default() }
     }
 
-    /// R-REG-1.
     #[test]
-    fn a_tool_that_is_wrong_is_refused_with_its_name_and_the_reason() {
+    fn an_invalid_tool_is_refused_with_its_name_and_the_reason() {
         let (config, skills) = (config(), Skills::new(Vec::new()));
-        let (cancellation, told) = (Cancellation::never(), RefCell::default());
+        let (cancellation, calls) = (Cancellation::never(), RefCell::default());
         let add = |name, description, parameters| {
             let tool = |name, description, parameters| {
-                let told = &told;
-                Box::new(Own { name, description, parameters, told })
+                let calls = &calls;
+                Box::new(CustomTool { name, description, parameters, calls })
             };
             let good = json!({"type": "object", "properties": {}});
             let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
@@ -181,7 +188,7 @@ mod tests {
         };
         let good = || json!({"type": "object", "properties": {}});
         let long = Box::leak("x".repeat(limits::TOOL_NAME_CHARS + 1).into_boxed_str());
-        let name_rule = "a name is of a to z, 0 to 9 and _, and does not begin with a digit";
+        let name_rule = "a name consists of a to z, 0 to 9 and _, and does not start with a digit";
         let table = [
             ("", "d", good(), name_rule),
             ("Roll", "d", good(), name_rule),
@@ -189,14 +196,14 @@ mod tests {
             ("a-b", "d", good(), name_rule),
             ("würfel", "d", good(), name_rule),
             (long, "d", good(), "a name has at most 64 characters"),
-            ("taken", "d", good(), "there is a tool of this name"),
-            ("get_skill", "d", good(), "there is a tool of this name"),
+            ("taken", "d", good(), "a tool of this name exists"),
+            ("get_skill", "d", good(), "a tool of this name exists"),
             ("roll", " \n", good(), "its description is empty"),
             (
                 "roll",
                 "d",
                 json!({"type": "object", "properties": {"n": {"type": "int"}}}),
-                "its schema is wrong: `properties.n.type` is \"int\", which is none of string, integer, number, boolean, array, object, null",
+                "its schema is wrong: `properties.n.type` is \"int\", not one of string, integer, number, boolean, array, object, null",
             ),
         ];
         for (name, description, parameters, cause) in table {
@@ -208,11 +215,10 @@ mod tests {
         }
     }
 
-    /// R-REG-2 and R-REG-3.
     #[test]
-    fn a_tool_of_ones_own_is_offered_listed_and_called_as_ours_are() {
+    fn an_added_tool_is_offered_listed_and_called_like_the_built_in_ones() {
         let (config, skills) = (config(), Skills::new(Vec::new()));
-        let (cancellation, told) = (Cancellation::never(), RefCell::default());
+        let (cancellation, calls) = (Cancellation::never(), RefCell::default());
         let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
         let parameters = json!({
             "type": "object",
@@ -222,7 +228,8 @@ mod tests {
             },
             "required": ["how"],
         });
-        let own = Own { name: "roll", description: "Rolls a die.", parameters, told: &told };
+        let own =
+            CustomTool { name: "roll", description: "Rolls a die.", parameters, calls: &calls };
         let tools = tools.with(Box::new(own)).unwrap();
         assert_eq!(tools.definitions()[0].name, "roll");
         assert_eq!(
@@ -230,13 +237,13 @@ mod tests {
             "- `roll`: Rolls a die.\n  - `how` (string): Which die.\n  - `sides` (integer or null, optional)\n"
         );
         let wrong = tools.call(&call("roll", r#"{"how": "odd"}"#));
-        assert!(!wrong.ok && told.borrow().is_empty());
+        assert!(!wrong.ok && calls.borrow().is_empty());
         let message = r#"the arguments of roll are wrong: `how` must be one of "fair", "loaded", not "odd"; expected: how (string), sides (integer or null, optional)"#;
         assert_eq!(wrong.content, json!({ "error": message }).to_string());
         let good = call("roll", r#"{"how": "fair", "sides": "6"}"#);
         assert_eq!(tools.summary(&good), r#"{"how":"fair","sides":"6"}"#);
         assert!(tools.call(&good).ok);
-        assert_eq!(*told.borrow(), [json!({"how": "fair", "sides": 6})]);
+        assert_eq!(*calls.borrow(), [json!({"how": "fair", "sides": 6})]);
         let unknown = tools.call(&call("rol", "{}")).content;
         assert!(unknown.contains("did you mean `roll`? The tools are: roll\"}"), "{unknown}");
     }

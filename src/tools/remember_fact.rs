@@ -1,13 +1,13 @@
-//! `remember_fact`: what is worth knowing in later conversations.
+//! `remember_fact`: remembers a fact for later conversations.
 
 use serde_json::{Value, json};
 
 use crate::memory::facts::FactChange;
 use crate::memory::{AddedFact, Memory};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, string_argument};
 
-/// The tool.
+/// The tool `remember_fact`.
 pub(super) struct RememberFact;
 
 impl Tool for RememberFact {
@@ -53,9 +53,9 @@ impl Tool for RememberFact {
         }))
     }
 
-    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
-        // An older version of the fact goes.
-        Effects { reads_only: false, destroys: true, ..Effects::NONE }
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        // It may replace an older fact.
+        Effects { is_read_only: false, is_destructive: true, ..Effects::READ_ONLY }
     }
 
     fn is_offered(&self, context: &ToolContext<'_>, _has_skills: bool) -> bool {
@@ -63,7 +63,7 @@ impl Tool for RememberFact {
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        text_of(arguments, "content").to_string()
+        string_argument(arguments, "content").to_string()
     }
 
     fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
@@ -73,18 +73,18 @@ impl Tool for RememberFact {
             );
         };
         let memory = Memory { path, cancellation: context.cancellation };
-        let text = context.secrets.mask(text_of(arguments, "content"));
+        let text = context.secrets.mask(string_argument(arguments, "content"));
         let important = arguments.get("important").and_then(Value::as_bool);
-        let replaces = context.secrets.mask(text_of(arguments, "replaces"));
+        let replaces = context.secrets.mask(string_argument(arguments, "replaces"));
         let replaces = Some(replaces.trim()).filter(|text| !text.is_empty());
         match memory.add(&text, important.unwrap_or_default(), replaces, context.source) {
-            Ok(added) => told(&added),
+            Ok(added) => result_of_change(&added),
             Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
         }
     }
 }
 
-fn told(added: &AddedFact) -> ToolResult {
+fn result_of_change(added: &AddedFact) -> ToolResult {
     let content = &added.content;
     let (mut result, summary) = match &added.change {
         FactChange::Known => (
@@ -97,8 +97,8 @@ fn told(added: &AddedFact) -> ToolResult {
             format!("in place of: {}", old.content),
         ),
     };
-    if !added.near.is_empty() {
-        result["near"] = json!(added.near);
+    if !added.similar.is_empty() {
+        result["near"] = json!(added.similar);
     }
     ToolResult::success(result.to_string(), summary)
 }

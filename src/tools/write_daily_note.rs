@@ -1,12 +1,12 @@
-//! `write_daily_note`: what was done today, for the person to read.
+//! `write_daily_note`: appends to the user's note of today.
 
 use serde_json::{Value, json};
 
 use crate::memory::notes;
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, string_argument};
 
-/// The tool.
+/// The tool `write_daily_note`.
 pub(super) struct WriteDailyNote;
 
 impl Tool for WriteDailyNote {
@@ -41,8 +41,8 @@ impl Tool for WriteDailyNote {
         }))
     }
 
-    fn effects(&self, _bench: &ToolContext<'_>) -> Effects {
-        Effects { reads_only: false, is_idempotent: false, ..Effects::NONE }
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        Effects { is_read_only: false, is_idempotent: false, ..Effects::READ_ONLY }
     }
 
     fn is_offered(&self, context: &ToolContext<'_>, _has_skills: bool) -> bool {
@@ -50,8 +50,8 @@ impl Tool for WriteDailyNote {
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        match text_of(arguments, "title") {
-            "" => text_of(arguments, "activity").to_string(),
+        match string_argument(arguments, "title") {
+            "" => string_argument(arguments, "activity").to_string(),
             title => title.to_string(),
         }
     }
@@ -62,8 +62,8 @@ impl Tool for WriteDailyNote {
                 "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH",
             );
         };
-        let text = |name| context.secrets.mask(text_of(arguments, name));
-        match notes::write(folder, &text("title"), &text("activity"), context.cancellation) {
+        let text = |name| context.secrets.mask(string_argument(arguments, name));
+        match notes::write_entry(folder, &text("title"), &text("activity"), context.cancellation) {
             Ok(path) => {
                 let shown = path.display().to_string();
                 let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,8 +1,7 @@
-//! Waiting that ends: for a socket, for a pause, with an eye on the signals
-//! and on the deadline of the whole run.
+//! Waits that a signal or the deadline of the run ends early.
 //!
-//! Every place that waits uses this one `poll`, so Ctrl+C, SIGTERM,
-//! `--timeout` and idle limits work the same everywhere.
+//! Every wait (for a socket, for a pause) uses the one `poll` of this file, so Ctrl+C,
+//! SIGTERM, `--timeout` and idle limits work the same everywhere.
 
 use std::fmt;
 use std::io;
@@ -15,43 +14,43 @@ use crate::limits;
 use crate::world::event_source::EventSource;
 use crate::world::signal::Interrupt;
 
-/// How long a run may still go on, and what ends it early.
+/// Deadline of a run and the signals that end it early.
 #[derive(Clone, Debug)]
 pub struct Cancellation {
-    /// Signals that ask to stop.
+    /// Signals that request a stop.
     pub interrupt: Interrupt,
-    /// The end of the whole run (`--timeout`).
+    /// Deadline of the whole run (`--timeout`).
     pub deadline: Option<Instant>,
 }
 
-/// Why waiting ended before what was waited for.
+/// Reason why a wait ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopReason {
-    /// A signal, by its number.
+    /// A signal with this number arrived.
     Interrupted(i32),
-    /// The deadline of the whole run.
+    /// The deadline of the whole run passed.
     Deadline,
-    /// Nothing happened for this long.
+    /// No event or data for this long.
     Silence(Duration),
-    /// Who is served meanwhile does not let it go on.
-    Dismissed,
-    /// Something came all the time, but not all of it within this time.
-    Dripping(Duration),
+    /// The event source ended the wait.
+    Cancelled,
+    /// Data kept arriving, but was not complete within this time.
+    Incomplete(Duration),
 }
 
-/// What a descriptor is waited for.
+/// Condition to wait for on a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It can be read, or is at its end.
+    /// Data, or the end, can be read.
     Read,
-    /// It can be written.
+    /// Data can be written.
     Write,
-    /// Whoever wrote to it has gone. Something may be left to read; a file never
-    /// tells.
-    Abandoned,
+    /// The other side has closed it. Data may still be unread. Never reported for a
+    /// regular file.
+    PeerClosed,
 }
 
-/// Whether this descriptor is ready now; nobody waits.
+/// Whether this descriptor is ready, without waiting.
 pub(crate) fn is_ready(what: (BorrowedFd<'_>, Readiness)) -> bool {
     let [is_ready, _] = poll([Some(what), None], None, Some(Duration::ZERO));
     is_ready
@@ -63,7 +62,7 @@ impl Cancellation {
         Cancellation { interrupt: Interrupt::never(), deadline: None }
     }
 
-    /// Whether the run may go on.
+    /// Returns an error if the run must stop.
     pub fn check(&self) -> Result<(), StopReason> {
         if let Some(signal) = self.interrupt.pending() {
             return Err(StopReason::Interrupted(signal.0));
@@ -74,15 +73,15 @@ impl Cancellation {
         }
     }
 
-    /// What is left of `limit` before the deadline of the run.
-    pub fn limited_to(&self, limit: Duration) -> Duration {
+    /// The smaller of `limit` and the time left before the deadline of the run.
+    pub fn capped_by_deadline(&self, limit: Duration) -> Duration {
         match self.deadline {
             Some(deadline) => limit.min(deadline.saturating_duration_since(Instant::now())),
             None => limit,
         }
     }
 
-    /// Pauses, unless something ends the run before.
+    /// Pauses for this time; an error if the run must stop earlier.
     pub fn pause(&self, duration: Duration) -> Result<(), StopReason> {
         match self.wait(None, Some(duration)) {
             Ok(()) | Err(StopReason::Silence(_)) => Ok(()),
@@ -90,7 +89,7 @@ impl Cancellation {
         }
     }
 
-    /// Waits until `what` is ready, at most `limit`.
+    /// Waits until `what` is ready, for at most `limit`.
     pub fn wait(
         &self,
         what: Option<(BorrowedFd<'_>, Readiness)>,
@@ -107,7 +106,7 @@ impl Cancellation {
                 None => None,
             };
             let left = match (left, self.deadline) {
-                (Some(left), _) => Some(self.limited_to(left)),
+                (Some(left), _) => Some(self.capped_by_deadline(left)),
                 (None, Some(deadline)) => Some(deadline.saturating_duration_since(Instant::now())),
                 (None, None) => None,
             };
@@ -118,9 +117,9 @@ impl Cancellation {
         }
     }
 
-    /// Waits until `what` is ready, as long as that takes, and serves somebody
-    /// else meanwhile.
-    pub fn wait_with(
+    /// Waits until `what` is ready, without a limit, and serves an event source
+    /// during the wait.
+    pub fn wait_serving(
         &self,
         what: (BorrowedFd<'_>, Readiness),
         event_source: Option<&dyn EventSource>,
@@ -130,14 +129,14 @@ impl Cancellation {
         };
         loop {
             self.check()?;
-            let until = self.deadline.into_iter().chain(event_source.due()).min();
+            let until = self.deadline.into_iter().chain(event_source.next_call()).min();
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let theirs = event_source.descriptor().map(|fd| (fd, Readiness::Read));
-            let waited = poll([Some(what), theirs], self.interrupt.as_fd(), left);
+            let events = event_source.descriptor().map(|fd| (fd, Readiness::Read));
+            let waited = poll([Some(what), events], self.interrupt.as_fd(), left);
             match waited {
                 [true, _] => return Ok(()),
-                [false, has_come] if !event_source.serve(has_come) => {
-                    return Err(StopReason::Dismissed);
+                [false, has_event] if !event_source.handle_if_due(has_event) => {
+                    return Err(StopReason::Cancelled);
                 }
                 [false, _] => {}
             }
@@ -145,7 +144,7 @@ impl Cancellation {
     }
 }
 
-/// One `poll`: which of these is ready. Returns early for a signal.
+/// Calls `poll` once and returns which descriptors are ready. A signal ends it early.
 fn poll(
     what: [Option<(BorrowedFd<'_>, Readiness)>; 2],
     interrupt: Option<BorrowedFd<'_>>,
@@ -154,12 +153,12 @@ fn poll(
     let signals = interrupt.map(|fd| (fd, Readiness::Read));
     let [first, second] = what;
     let mut fds = [first, second, signals].map(|what| libc::pollfd {
-        // Negative descriptors are passed over by the kernel.
+        // The kernel ignores negative descriptors.
         fd: what.map_or(-1, |(fd, _)| fd.as_raw_fd()),
         events: match what {
             Some((_, Readiness::Write)) => libc::POLLOUT,
-            // The end of a pipe is told unasked.
-            Some((_, Readiness::Abandoned)) => libc::POLLRDHUP,
+            // Whatever is requested, the end of a pipe is reported, too.
+            Some((_, Readiness::PeerClosed)) => libc::POLLRDHUP,
             _ => libc::POLLIN,
         },
         revents: 0,
@@ -170,7 +169,8 @@ fn poll(
     // SAFETY: `fds` is an array of three entries that outlives the call.
     let ready = unsafe { libc::poll(fds.as_mut_ptr(), 3, milliseconds) };
     if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-        // Where the system cannot wait, whoever asked has to try; not too often.
+        // If `poll` fails, the caller has to try the operation; the pause keeps that
+        // from becoming a busy loop.
         thread::sleep(limits::SWEEP_ROUND);
         return what.map(|what| what.is_some());
     }
@@ -182,11 +182,13 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StopReason::Interrupted(_) => f.write_str("interrupted"),
-            StopReason::Deadline => f.write_str("the time for the whole run (--timeout) is over"),
-            StopReason::Dismissed => f.write_str("cancelled by who asked for it"),
-            StopReason::Silence(limit) => write!(f, "nothing came for {} s", limit.as_secs_f32()),
-            StopReason::Dripping(limit) => {
-                write!(f, "only a part came within {} s", limit.as_secs_f32())
+            StopReason::Deadline => f.write_str("the time limit of the run (--timeout) is reached"),
+            StopReason::Cancelled => f.write_str("cancelled by the client"),
+            StopReason::Silence(limit) => {
+                write!(f, "no data arrived for {} s", limit.as_secs_f32())
+            }
+            StopReason::Incomplete(limit) => {
+                write!(f, "only part of the data arrived within {} s", limit.as_secs_f32())
             }
         }
     }
@@ -194,8 +196,8 @@ impl fmt::Display for StopReason {
 
 impl std::error::Error for StopReason {}
 
-/// So that a stop travels through readers and writers, and out of them again
-/// by [`StopReason::within`].
+/// Carries a stop reason through readers and writers; [`StopReason::from_io_error`] extracts
+/// it.
 impl From<StopReason> for io::Error {
     fn from(stop: StopReason) -> io::Error {
         io::Error::other(stop)
@@ -203,8 +205,8 @@ impl From<StopReason> for io::Error {
 }
 
 impl StopReason {
-    /// The stop that an I/O error carries.
-    pub fn within(error: &io::Error) -> Option<StopReason> {
+    /// The stop reason that an I/O error carries, if any.
+    pub fn from_io_error(error: &io::Error) -> Option<StopReason> {
         error.get_ref()?.downcast_ref::<StopReason>().copied()
     }
 }
@@ -216,7 +218,7 @@ impl From<StopReason> for Error {
             StopReason::Deadline => {
                 Error::new(ErrorKind::Limit, format!("failed to finish: {stop}"))
             }
-            StopReason::Silence(_) | StopReason::Dripping(_) | StopReason::Dismissed => {
+            StopReason::Silence(_) | StopReason::Incomplete(_) | StopReason::Cancelled => {
                 Error::new(ErrorKind::Temporary, format!("failed to wait: {stop}"))
             }
         }
@@ -242,45 +244,46 @@ mod tests {
         cancellation.deadline = Some(Instant::now() + Duration::from_millis(5));
         assert_eq!(cancellation.wait(readable, None), Err(StopReason::Deadline));
         assert_eq!(cancellation.pause(limit), Err(StopReason::Deadline));
-        assert_eq!(cancellation.limited_to(limit), Duration::ZERO);
+        assert_eq!(cancellation.capped_by_deadline(limit), Duration::ZERO);
         cancellation.deadline = None;
-        // Not its end, which comes late while another test's child holds a copy.
+        // A byte, not the end of the pipe, which is delayed while a child of another test has a
+        // copy of the writer.
         writer.write_all(b"x").unwrap();
         assert_eq!(cancellation.wait(readable, Some(limit)), Ok(()));
         assert_eq!(cancellation.pause(Duration::from_micros(100)), Ok(()));
     }
 
-    /// Told something once, and then tired of it.
-    struct Once {
+    /// Allows the wait to continue after its first event and ends it at the second.
+    struct EndsAtSecondEvent {
         pipe: io::PipeReader,
-        told: Cell<bool>,
+        had_event: Cell<bool>,
     }
 
-    impl EventSource for Once {
+    impl EventSource for EndsAtSecondEvent {
         fn descriptor(&self) -> Option<BorrowedFd<'_>> {
             Some(self.pipe.as_fd())
         }
-        fn due(&self) -> Option<Instant> {
+        fn next_call(&self) -> Option<Instant> {
             None
         }
-        fn attend(&self, is_ready: bool) -> bool {
+        fn handle(&self, is_ready: bool) -> bool {
             assert!(is_ready);
-            !self.told.replace(true)
+            !self.had_event.replace(true)
         }
-        fn hear(&self, _stream: ScriptStream, _bytes: &[u8]) {}
+        fn on_output(&self, _stream: ScriptStream, _bytes: &[u8]) {}
     }
 
     #[test]
-    fn who_is_served_meanwhile_may_end_the_waiting() {
+    fn an_event_source_can_end_the_wait() {
         let (silent, mut writer) = io::pipe().unwrap();
-        let (pipe, mut theirs) = io::pipe().unwrap();
-        let once = Once { pipe, told: Cell::new(false) };
-        theirs.write_all(b"x").unwrap();
+        let (pipe, mut events) = io::pipe().unwrap();
+        let source = EndsAtSecondEvent { pipe, had_event: Cell::new(false) };
+        events.write_all(b"x").unwrap();
         let cancellation = Cancellation::never();
         let what = (silent.as_fd(), Readiness::Read);
-        assert_eq!(cancellation.wait_with(what, Some(&once)), Err(StopReason::Dismissed));
+        assert_eq!(cancellation.wait_serving(what, Some(&source)), Err(StopReason::Cancelled));
         writer.write_all(b"x").unwrap();
-        assert_eq!(cancellation.wait_with(what, None), Ok(()));
-        assert_eq!(cancellation.wait_with(what, Some(&once)), Ok(()));
+        assert_eq!(cancellation.wait_serving(what, None), Ok(()));
+        assert_eq!(cancellation.wait_serving(what, Some(&source)), Ok(()));
     }
 }

@@ -1,15 +1,15 @@
-//! What is kept of a stream that may never end: its beginning and its end.
+//! Capture of a stream of any length: keeps its beginning and its end.
 //!
-//! A [`Capture`] takes every byte and keeps the first and the last few; memory
-//! stays flat whatever is printed. Nothing is judged here: bytes become text
-//! only in [`Capture::text`], so that no cut splits a character.
+//! A [`Capture`] receives every byte and keeps the first and the last ones, so memory
+//! use is constant. Bytes are decoded only in [`Capture::text`], so that a cut never
+//! splits a character.
 
 use std::fmt::Write as _;
 
 use crate::secret::{CutEdges, Secrets};
-use crate::text::grouped;
+use crate::text::group_digits;
 
-/// How much of a stream is kept.
+/// Limits on the kept part of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureLimits {
     /// Bytes kept from the beginning.
@@ -28,90 +28,91 @@ impl CaptureLimits {
 /// The beginning and the end of a stream, and its length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    caps: CaptureLimits,
+    limits: CaptureLimits,
     head: Vec<u8>,
-    /// A ring once it is full: `oldest` is where it begins.
+    /// A ring buffer once it is full; it then starts at `tail_start`.
     tail: Vec<u8>,
-    oldest: usize,
+    tail_start: usize,
     total_bytes: u64,
 }
 
 impl Capture {
     /// An empty capture.
-    pub const fn new(caps: CaptureLimits) -> Capture {
-        Capture { caps, head: Vec::new(), tail: Vec::new(), oldest: 0, total_bytes: 0 }
+    pub const fn new(limits: CaptureLimits) -> Capture {
+        Capture { limits, head: Vec::new(), tail: Vec::new(), tail_start: 0, total_bytes: 0 }
     }
 
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total_bytes = self.total_bytes.saturating_add(bytes.len() as u64);
-        let (head, rest) = bytes.split_at(bytes.len().min(self.caps.head_bytes - self.head.len()));
+        let (head, rest) =
+            bytes.split_at(bytes.len().min(self.limits.head_bytes - self.head.len()));
         self.head.extend_from_slice(head);
-        // Only the last of a chunk larger than the ring can stay.
-        let rest = &rest[rest.len().saturating_sub(self.caps.tail_bytes)..];
+        // Only the end of a chunk that is larger than the ring buffer is kept.
+        let rest = &rest[rest.len().saturating_sub(self.limits.tail_bytes)..];
         let (filling, mut rest) =
-            rest.split_at(rest.len().min(self.caps.tail_bytes - self.tail.len()));
+            rest.split_at(rest.len().min(self.limits.tail_bytes - self.tail.len()));
         self.tail.extend_from_slice(filling);
         while !rest.is_empty() {
-            let space = &mut self.tail[self.oldest..];
+            let space = &mut self.tail[self.tail_start..];
             let (now, later) = rest.split_at(rest.len().min(space.len()));
             space[..now.len()].copy_from_slice(now);
-            self.oldest = (self.oldest + now.len()) % self.caps.tail_bytes;
+            self.tail_start = (self.tail_start + now.len()) % self.limits.tail_bytes;
             rest = later;
         }
     }
 
-    /// How much came in all.
+    /// Length of the whole stream.
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
     /// Whether something between the beginning and the end is missing.
-    pub fn truncated(&self) -> bool {
+    pub fn is_truncated(&self) -> bool {
         self.total_bytes > (self.head.len() + self.tail.len()) as u64
     }
 
-    /// The bytes kept of the beginning; all of them up to the cap.
+    /// The bytes kept from the beginning.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// The bytes kept after the beginning: with a truncated stream its end,
-    /// otherwise the rest.
+    /// The bytes kept after the beginning: the end of a truncated stream, otherwise
+    /// all the rest.
     pub fn tail(&self) -> Vec<u8> {
-        let (newer, older) = self.tail.split_at(self.oldest);
+        let (newer, older) = self.tail.split_at(self.tail_start);
         [older, newer].concat()
     }
 
-    /// The stream as text. What is not UTF-8 shows as U+FFFD; where something is
-    /// missing a line of its own says how much.
+    /// The stream as text, with U+FFFD for invalid UTF-8. If bytes are missing, a
+    /// separate line reports how many.
     pub fn text(&self) -> String {
         self.masked(&Secrets::default())
     }
 
-    /// The same with secrets masked, also what is left of one that begins or
-    /// ends in what is missing.
+    /// The same text as [`Capture::text`], with secrets masked, including the rest of a
+    /// secret that is cut by the missing part.
     pub fn masked(&self, secrets: &Secrets) -> String {
         let tail = self.tail();
         let masked = |bytes: Vec<u8>, cut| secrets.mask_cut(&lossy(bytes), cut).into_owned();
-        if !self.truncated() {
+        if !self.is_truncated() {
             return masked([self.head.as_slice(), &tail].concat(), CutEdges::default());
         }
-        let head = &self.head[..whole_characters(&self.head)];
+        let head = &self.head[..complete_length(&self.head)];
         let tail = &tail[tail.iter().take(3).take_while(|byte| is_continuation(**byte)).count()..];
         let missing = self.total_bytes - (head.len() + tail.len()) as u64;
-        let mut text = masked(head.to_vec(), CutEdges::BEHIND);
+        let mut text = masked(head.to_vec(), CutEdges::AFTER);
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "[… {} bytes left out …]", grouped(missing));
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(text, "[… {} bytes left out …]", group_digits(missing));
         text.push_str(&masked(tail.to_vec(), CutEdges::BEFORE));
         text
     }
 }
 
-/// As `String::from_utf8_lossy`, without a copy of what is whole.
+/// Like `String::from_utf8_lossy`, but without copying valid text.
 fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
@@ -121,11 +122,11 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// The length without a character that was cut in two at the end.
-fn whole_characters(bytes: &[u8]) -> usize {
+/// The length of the bytes without an incomplete character at their end.
+fn complete_length(bytes: &[u8]) -> usize {
     match bytes.utf8_chunks().last() {
         Some(last) => match std::str::from_utf8(last.invalid()) {
-            // `error_len` is `None` only where more bytes could complete it.
+            // `error_len` is `None` only if more bytes could complete the character.
             Err(error) if error.error_len().is_none() => bytes.len() - last.invalid().len(),
             _ => bytes.len(),
         },
@@ -146,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn beginning_and_end_are_exact_however_the_bytes_come() {
+    fn beginning_and_end_are_exact_for_any_chunk_size() {
         let all: Vec<u8> = (0..100u8).collect();
         for (head, tail) in [(0, 0), (0, 7), (7, 0), (1, 1), (10, 13), (50, 50), (60, 60)] {
             for size in [1, 2, 3, 7, 13, 14, 50, 99, 100] {
                 let chunks: Vec<&[u8]> = all.chunks(size).collect();
                 let kept = captured(head, tail, &chunks);
                 assert_eq!(kept.total_bytes(), 100);
-                assert_eq!(kept.truncated(), head + tail < 100);
+                assert_eq!(kept.is_truncated(), head + tail < 100);
                 assert_eq!(kept.head(), &all[..head.min(100)]);
                 let rest = 100 - head.min(100);
                 assert_eq!(kept.tail(), &all[100 - tail.min(rest)..], "{head} {tail} {size}");
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn text_says_on_its_own_line_how_much_is_missing() {
+    fn text_reports_missing_bytes_on_a_separate_line() {
         let long = vec![b'x'; 1_234_571];
         let table: &[(&[&[u8]], &str)] = &[
             (&[], ""),

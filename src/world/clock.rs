@@ -1,24 +1,24 @@
-//! What time it is: in UTC for programs, in local time for people.
+//! Current time: in UTC for programs, in local time for users.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// RFC 3339, UTC, with milliseconds.
+/// Formats a time as in RFC 3339, in UTC, with milliseconds.
 pub(crate) fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs();
-    let (year, month, day) = date(seconds / 86_400); // not a bound
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60); // not a bound
+    let (year, month, day) = date_of_day(seconds / 86_400); // not a limit
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60); // not a limit
     let millisecond = since.subsec_millis();
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millisecond:03}Z")
 }
 
-/// Year, month and day of a day that is counted from 1970-01-01.
-fn date(days: u64) -> (u64, u64, u64) {
-    // From 1 March of the year 0 on, so that a leap day is the last of its year,
-    // in cycles of 400 years.
-    let days = days + 719_468; // not a bound
-    let (cycle, day) = (days / 146_097, days % 146_097); // not a bound
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365; // not a bound
+/// Year, month and day of the day with this number, counted from 1970-01-01.
+fn date_of_day(days: u64) -> (u64, u64, u64) {
+    // Counted from 1 March of the year 0, so that a leap day is the last day of its
+    // year, in cycles of 400 years.
+    let days = days + 719_468; // not a limit
+    let (cycle, day) = (days / 146_097, days % 146_097); // not a limit
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365; // not a limit
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let day = day - (153 * month + 2) / 5 + 1;
@@ -27,27 +27,27 @@ fn date(days: u64) -> (u64, u64, u64) {
     (400 * cycle + year + u64::from(is_next_year), month, day)
 }
 
-/// A moment where the user is.
+/// A moment in the user's time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LocalTime {
     /// `YYYY-MM-DD`.
     pub date: String,
     /// `HH:MM`.
     pub time: String,
-    /// RFC 3339 with the distance from UTC, to the second.
+    /// RFC 3339 with the offset from UTC, to the second.
     pub stamp: String,
 }
 
 impl LocalTime {
-    /// By the time zone of the process (`TZ`, else the system's); UTC where there
-    /// is none.
-    pub(crate) fn of(time: SystemTime) -> LocalTime {
+    /// Converts a time to the time zone of the process (`TZ`, otherwise the system's), or
+    /// to UTC if there is none.
+    pub(crate) fn from_system_time(time: SystemTime) -> LocalTime {
         let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = seconds.as_secs().try_into().unwrap_or_default();
-        // SAFETY: a structure of numbers and a pointer, for which zero is a value.
+        // SAFETY: a structure of numbers and a pointer, for which zero is a valid value.
         let mut parts: libc::tm = unsafe { std::mem::zeroed() };
-        // SAFETY: both point to values that live for the call. The environment,
-        // which it may read, is written by no other thread: there is none.
+        // SAFETY: both pointers lead to values that outlive the call. It may read the
+        // environment, which no other thread writes: there is only one thread.
         let done = unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
         if done.is_null() {
             let utc = timestamp(time);
@@ -57,7 +57,7 @@ impl LocalTime {
                 stamp: format!("{}+00:00", &utc[..19]),
             };
         }
-        let year = i64::from(parts.tm_year) + 1900; // not a bound
+        let year = i64::from(parts.tm_year) + 1900; // not a limit
         let date = format!("{year:04}-{:02}-{:02}", parts.tm_mon + 1, parts.tm_mday);
         let time = format!("{:02}:{:02}", parts.tm_hour, parts.tm_min);
         let sign = if parts.tm_gmtoff < 0 { '-' } else { '+' };
@@ -67,36 +67,37 @@ impl LocalTime {
         LocalTime { date, time, stamp }
     }
 
-    /// Now.
+    /// The current time.
     pub(crate) fn now() -> LocalTime {
-        LocalTime::of(SystemTime::now())
+        LocalTime::from_system_time(SystemTime::now())
     }
 }
 
-/// The time that [`timestamp`] has written; `None` for anything else.
-pub(crate) fn parse(text: &str) -> Option<SystemTime> {
+/// Parses the output of [`timestamp`]; `None` for anything else.
+pub(crate) fn parse_timestamp(text: &str) -> Option<SystemTime> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
-    let days = days(number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let days = day_of_date(number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let seconds = (number(11, 13)? * 60 + number(14, 16)?) * 60 + number(17, 19)?;
-    let since = days * 86_400 + seconds; // not a bound
+    let since = days * 86_400 + seconds; // not a limit
     let time = UNIX_EPOCH + Duration::from_secs(since) + Duration::from_millis(number(20, 23)?);
     (bytes.len() == 24 && timestamp(time) == text).then_some(time)
 }
 
-/// The day of this date, counted from 1970-01-01; any number for what is no date.
-fn days(year: u64, month: u64, day: u64) -> u64 {
+/// The number of the day with this date, counted from 1970-01-01. For an invalid date
+/// the result is arbitrary.
+fn day_of_date(year: u64, month: u64, day: u64) -> u64 {
     let month = month.clamp(1, 12);
     let (year, month) = match month {
         3.. => (year, month - 3),
         _ => (year.saturating_sub(1), month + 9),
     };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
-    days.saturating_sub(719_469) // not a bound
+    days.saturating_sub(719_469) // not a limit
 }
 
-/// The processor time that this thread has used, for tests that bound work: other
-/// work on the machine does not count.
+/// Processor time used by this thread, for tests that limit the amount of work: other
+/// load on the machine does not count.
 #[cfg(test)]
 pub(crate) fn thread_time() -> Duration {
     // SAFETY: a structure of plain numbers, filled by the call.
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_the_calendar() {
+    fn timestamps_follow_the_calendar() {
         let table = [
             (0, "1970-01-01T00:00:00.000Z"),
             (68_169_599_999, "1972-02-28T23:59:59.999Z"),
@@ -133,7 +134,7 @@ mod tests {
             let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
             assert_eq!(timestamp(time), expected);
         }
-        let mut days = (0..).map(date);
+        let mut days = (0..).map(date_of_day);
         for year in 1970..2410 {
             let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
             let february = if is_leap { 29 } else { 28 };
@@ -147,10 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_again() {
+    fn a_timestamp_parses_to_the_same_time() {
         for milliseconds in (0..4_200_000_000_000).step_by(86_399_999 * 7) {
             let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
-            assert_eq!(parse(&timestamp(time)), Some(time));
+            assert_eq!(parse_timestamp(&timestamp(time)), Some(time));
         }
         for text in [
             "",
@@ -161,7 +162,7 @@ mod tests {
             "2024-13-01T00:00:00.000Z",
             "0000-00-00T00:00:00.000Z",
         ] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(parse_timestamp(text), None, "{text}");
         }
     }
 }

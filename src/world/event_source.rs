@@ -1,6 +1,7 @@
-//! Whoever has other things to do while something is waited for, in the same
-//! thread: the `poll` that waits for a program, or for a person's answer, waits
-//! for him, too.
+//! Event source that is served while the program waits for something else.
+//!
+//! There is one thread: the `poll` that waits for a script, or for the user's answer,
+//! also waits for the event source, and calls it in between.
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
@@ -15,34 +16,34 @@ pub enum ScriptStream {
     Err,
 }
 
-/// Somebody who is served meanwhile. Until what he is called for returns
-/// nothing else is watched, so he must not wait.
+/// Event source that is served during a wait. Nothing else is watched while one of its
+/// methods runs, so they must not block.
 pub trait EventSource {
-    /// What he waits to read; `None`: there is nothing more to come.
+    /// Descriptor that becomes readable with the next event; `None` if none will come.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// When he wants to be called although nothing has come.
-    fn due(&self) -> Option<Instant>;
+    /// Time of the next call even if no event arrives.
+    fn next_call(&self) -> Option<Instant>;
 
-    /// Something has come (`is_ready`), or it is time. Whether what is waited
-    /// for may go on.
-    fn attend(&self, is_ready: bool) -> bool;
+    /// Handles an event (`is_ready`), or the time of the next call. Returns whether the
+    /// wait may continue.
+    fn handle(&self, is_ready: bool) -> bool;
 
-    /// Hears a program's output as it comes, in pieces that end anywhere.
-    fn hear(&self, stream: ScriptStream, bytes: &[u8]);
+    /// Receives output of the running program as it arrives, in arbitrary pieces.
+    fn on_output(&self, stream: ScriptStream, bytes: &[u8]);
 }
 
 impl dyn EventSource + '_ {
-    /// Serves him, if something has come or it is time; whether what is waited
-    /// for may go on.
-    pub(super) fn serve(&self, is_ready: bool) -> bool {
-        let is_due = || self.due().is_some_and(|due| Instant::now() >= due);
-        !(is_ready || is_due()) || self.attend(is_ready)
+    /// Calls [`EventSource::handle`] if an event arrived or its time has come. Returns
+    /// whether the wait may continue.
+    pub(super) fn handle_if_due(&self, is_ready: bool) -> bool {
+        let is_due = || self.next_call().is_some_and(|time| Instant::now() >= time);
+        !(is_ready || is_due()) || self.handle(is_ready)
     }
 }
 
 impl fmt::Debug for dyn EventSource + '_ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Attendant")
+        f.write_str("EventSource")
     }
 }

@@ -1,8 +1,7 @@
-//! Files that the user names (settings, instructions, certificates, keys), and
-//! small ones of our own.
+//! Files that the user names (settings, prompts, certificates, keys), and small files of
+//! the program's own.
 //!
-//! What lies in a skill, and may have been put there by a stranger, is opened
-//! by `confined/` instead.
+//! Files in a skill, which may be hostile, are opened through `confined/` instead.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,30 +13,28 @@ use crate::error::Error;
 use crate::limits;
 use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 
-/// A regular file, whole, if it is not larger than `most` bytes; otherwise the
-/// reason, in words.
-pub(crate) fn read_whole(path: &Path, most: usize) -> Result<Vec<u8>, String> {
+/// Reads a regular file of at most `max_bytes`. The error is the cause in words.
+pub(crate) fn read_whole(path: &Path, max_bytes: usize) -> Result<Vec<u8>, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     if !file.metadata().map_err(|error| error.to_string())?.is_file() {
         return Err("it is not a regular file".into());
     }
     let mut bytes = Vec::new();
-    file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() > most {
-        return Err(too_large(most));
+    file.take(max_bytes as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() > max_bytes {
+        return Err(too_large(max_bytes));
     }
     Ok(bytes)
 }
 
-/// What the user names on the command line: a regular file, or a pipe, as in
-/// `<(command)`, or `/dev/null`. A pipe is waited for as long as the run may
-/// last, but no silence for longer than [`limits::PIPE_SILENCE`], also that of a
-/// FIFO into which nobody writes. The error of a wait holds its [`StopReason`].
+/// Reads a file that the user names on the command line: a regular file, a pipe as in
+/// `<(command)`, or `/dev/null`. A pipe, also a FIFO without a writer, may stay silent
+/// for [`limits::PIPE_SILENCE`]. The error of a wait carries its [`StopReason`].
 ///
 /// [`StopReason`]: crate::world::cancellation::StopReason
-pub(crate) fn read_given(
+pub(crate) fn read_file_or_pipe(
     path: &Path,
-    most: usize,
+    max_bytes: usize,
     cancellation: &Cancellation,
 ) -> io::Result<Vec<u8>> {
     let mut file = open(path)?;
@@ -48,43 +45,44 @@ pub(crate) fn read_given(
     }
     let mut bytes = Vec::new();
     let mut piece = [0; limits::PIPE_READ_BYTES];
-    while bytes.len() <= most {
+    while bytes.len() <= max_bytes {
         let readable = Some((file.as_fd(), Readiness::Read));
         cancellation.wait(readable, Some(limits::PIPE_SILENCE))?;
         match file.read(&mut piece) {
             Ok(0) => return Ok(bytes),
             Ok(length) => bytes.extend_from_slice(&piece[..length]),
-            // Another reader of the same pipe was faster.
+            // Another reader of the same pipe has read the data.
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other(too_large(most)))
+    Err(io::Error::other(too_large(max_bytes)))
 }
 
-/// What ends the run, or why a file that was named cannot be used.
-pub(crate) fn unread(error: &io::Error, failure: impl Fn(&str) -> Error) -> Error {
-    match StopReason::within(error) {
+/// The error for a file that could not be read: the stop of the run if there was one,
+/// otherwise `failure` with the cause.
+pub(crate) fn read_error(error: &io::Error, failure: impl Fn(&str) -> Error) -> Error {
+    match StopReason::from_io_error(error) {
         Some(stop @ (StopReason::Interrupted(_) | StopReason::Deadline)) => stop.into(),
         _ => failure(&error.to_string()),
     }
 }
 
-/// Opens without waiting for a FIFO's writer.
+/// Opens a file without waiting for the writer of a FIFO.
 fn open(path: &Path) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     File::options().read(true).custom_flags(flags).open(path)
 }
 
-fn too_large(most: usize) -> String {
-    format!("it is larger than {most} bytes")
+fn too_large(max_bytes: usize) -> String {
+    format!("it is larger than {max_bytes} bytes")
 }
 
-/// Whether users who are neither its owner nor of its group can get to a regular
-/// file and read it. That its group may is not asked: it is how a service is
-/// given its key, and a group with one member is nobody else.
-pub(crate) fn is_open_to_others(path: &Path) -> bool {
+/// Whether users other than the owner and the members of its group can reach and read
+/// this regular file. Group access is accepted: services get their keys that way, and a
+/// group often has only one member.
+pub(crate) fn is_world_readable(path: &Path) -> bool {
     let allows = |path: &Path, bits: u32| {
         path.metadata().is_ok_and(|meta| meta.permissions().mode() & bits != 0)
     };
@@ -95,8 +93,8 @@ pub(crate) fn is_open_to_others(path: &Path) -> bool {
     })
 }
 
-/// Writes a new file that is on the disk when this returns. Whatever had its name
-/// is removed first, so that no link is written through.
+/// Writes a new file and waits until it is on the disk. An existing file of this name is
+/// removed first, so that no link is followed.
 pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -107,8 +105,8 @@ pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The number of the user that the process acts for.
-pub(crate) fn user() -> u32 {
-    // SAFETY: it has no conditions, and cannot fail.
+/// The effective user ID of the process.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: no arguments, and it always succeeds.
     unsafe { libc::geteuid() }
 }

@@ -1,5 +1,5 @@
-//! Standard input: what it is, all of it, or line by line, always with an eye
-//! on the signals.
+//! Standard input, read whole or line by line. Every wait ends on a signal or at
+//! the deadline of the run.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -13,43 +13,43 @@ use crate::world::lines::LineBuffer;
 pub(crate) use crate::world::lines::LinePiece;
 use crate::world::terminal;
 
-/// What standard input is, as far as reading it differs.
+/// Kind of standard input: each is read differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StdinKind {
-    /// A person types.
+    /// A terminal: the user types.
     Terminal,
-    /// `/dev/null` and other devices, or nothing at all: not to be read unasked.
+    /// `/dev/null`, another device, or closed: read only on request.
     Nothing,
-    /// A file: all of it is there already.
+    /// A regular file: reading it never waits.
     File,
-    /// A pipe or a socket: it may stay silent for ever.
+    /// A pipe or a socket: data may never arrive.
     Stream,
 }
 
-/// All of standard input, or why not.
+/// Result of reading standard input to its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum WholeInput {
-    /// Everything up to the end.
+    /// All bytes up to the end.
     Bytes(Vec<u8>),
-    /// No byte came in time.
+    /// The first byte did not arrive in time.
     Silent,
-    /// More than the bound.
+    /// Standard input is larger than the limit.
     TooLarge,
 }
 
-/// A line, or why there is none.
+/// Result of reading one line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum InputLine {
-    /// Without its end. What is not UTF-8 is replaced.
+    /// The line without its line break; invalid UTF-8 is replaced.
     Text(String),
-    /// One that is longer than the bound.
+    /// The line is longer than the limit.
     TooLong,
     /// The end of the input.
     End,
 }
 
 impl InputLine {
-    fn of(piece: &LinePiece<'_>) -> InputLine {
+    fn from_piece(piece: &LinePiece<'_>) -> InputLine {
         match piece {
             LinePiece::Whole(bytes) => InputLine::Text(String::from_utf8_lossy(bytes).into_owned()),
             LinePiece::TooLong => InputLine::TooLong,
@@ -57,52 +57,52 @@ impl InputLine {
     }
 }
 
-/// Standard input, unbuffered below us.
+/// Reader of standard input with a buffer of its own.
 #[derive(Debug)]
 pub(crate) struct StdinReader {
     file: File,
-    source: StdinKind,
-    /// Read but not yet given out.
+    kind: StdinKind,
+    /// Bytes that were read and not returned yet.
     lines: LineBuffer,
     at_end: bool,
 }
 
 impl StdinReader {
-    /// Looks at standard input without reading any of it.
+    /// Determines the kind of standard input without reading from it.
     pub(crate) fn open() -> io::Result<StdinReader> {
-        // A second descriptor for the same file: std's own has a buffer that
-        // poll cannot see into.
+        // A second descriptor of the same file, because `poll` does not see what
+        // std's own reader has buffered.
         let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let kind = file.metadata()?.file_type();
-        let source = if io::stdin().is_terminal() {
+        let file_type = file.metadata()?.file_type();
+        let kind = if io::stdin().is_terminal() {
             StdinKind::Terminal
-        } else if kind.is_file() {
+        } else if file_type.is_file() {
             StdinKind::File
-        } else if kind.is_fifo() || kind.is_socket() {
+        } else if file_type.is_fifo() || file_type.is_socket() {
             StdinKind::Stream
         } else {
             StdinKind::Nothing
         };
-        Ok(StdinReader { file, source, lines: LineBuffer::default(), at_end: false })
+        Ok(StdinReader { file, kind, lines: LineBuffer::default(), at_end: false })
     }
 
-    /// What it is.
-    pub(crate) fn source(&self) -> StdinKind {
-        self.source
+    /// The kind of standard input.
+    pub(crate) fn kind(&self) -> StdinKind {
+        self.kind
     }
 
-    /// Reads to the end, at most `most` bytes. With `first` the first byte has
-    /// to come within that time; after it there is no hurry.
+    /// Reads to the end, at most `max_bytes`. With `first_byte_limit` the first
+    /// byte must arrive within that time; later bytes have no limit.
     pub(crate) fn read_to_end(
         &mut self,
-        most: usize,
-        first: Option<Duration>,
+        max_bytes: usize,
+        first_byte_limit: Option<Duration>,
         cancellation: &Cancellation,
     ) -> Result<WholeInput, StdinError> {
-        let mut bytes = self.lines.take();
+        let mut bytes = self.lines.take_rest();
         let mut piece = vec![0u8; limits::READ_BYTES];
         loop {
-            let limit = if bytes.is_empty() { first } else { None };
+            let limit = if bytes.is_empty() { first_byte_limit } else { None };
             match cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), limit) {
                 Ok(()) => {}
                 Err(StopReason::Silence(_)) => return Ok(WholeInput::Silent),
@@ -110,37 +110,36 @@ impl StdinReader {
             }
             match self.file.read(&mut piece) {
                 Ok(0) => return Ok(WholeInput::Bytes(bytes)),
-                Ok(count) if bytes.len() + count > most => return Ok(WholeInput::TooLarge),
+                Ok(count) if bytes.len() + count > max_bytes => return Ok(WholeInput::TooLarge),
                 Ok(count) => bytes.extend_from_slice(&piece[..count]),
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(StdinError::Io(error)),
             }
         }
     }
 
-    /// The next line without its end. Of one that is longer than `most` bytes
-    /// nothing is kept.
+    /// Reads the next line. A line longer than `max_bytes` is discarded.
     pub(crate) fn read_line(
         &mut self,
-        most: usize,
+        max_bytes: usize,
         cancellation: &Cancellation,
     ) -> Result<InputLine, StdinError> {
         loop {
-            if let Some(piece) = self.lines.next(most) {
-                return Ok(InputLine::of(&piece));
+            if let Some(piece) = self.lines.next_line(max_bytes) {
+                return Ok(InputLine::from_piece(&piece));
             }
             if self.at_end {
-                // After Ctrl+D a terminal goes on.
-                self.at_end = self.source != StdinKind::Terminal;
-                let last = self.lines.last(most);
-                return Ok(last.map_or(InputLine::End, |piece| InputLine::of(&piece)));
+                // A terminal can be read again after Ctrl+D.
+                self.at_end = self.kind != StdinKind::Terminal;
+                let last = self.lines.take_last_line(max_bytes);
+                return Ok(last.map_or(InputLine::End, |piece| InputLine::from_piece(&piece)));
             }
             self.wait(cancellation).map_err(StdinError::Stop)?;
             self.fill().map_err(StdinError::Io)?;
         }
     }
 
-    /// Whether something more is there to read, or comes within `limit`.
+    /// Whether more input is available, or arrives within `limit`.
     pub(crate) fn has_more(
         &self,
         limit: Duration,
@@ -156,63 +155,64 @@ impl StdinReader {
         }
     }
 
-    /// Makes what has been typed of a line readable before its end, as far as a
-    /// terminal keeps that to itself: it can be edited no more, and nothing is
-    /// lost of it. Where that does not work nothing happens.
-    pub(crate) fn hand_over_line(&self) {
-        if self.source == StdinKind::Terminal {
-            terminal::push_line(self.file.as_fd());
+    /// Makes the unfinished line that the terminal holds back readable before
+    /// Enter is pressed. The user can no longer edit that part; nothing is lost.
+    /// Without effect where the terminal does not support it.
+    pub(crate) fn release_line(&self) {
+        if self.kind == StdinKind::Terminal {
+            terminal::release_line(self.file.as_fd());
         }
     }
 
-    /// Whether nothing of what was read is left.
-    pub(crate) fn is_drained(&self) -> bool {
+    /// Whether everything that was read has been returned.
+    pub(crate) fn is_buffer_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Takes what somebody else has read of it.
+    /// Appends bytes that other code has read from standard input.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.lines.push(bytes);
     }
 
-    /// Whether Ctrl+C leaves what has been typed of a line; returns whether that
-    /// has changed.
-    pub(crate) fn keep_typing(&self, is_kept: bool) -> bool {
-        self.source == StdinKind::Terminal && terminal::keep_typing(self.file.as_fd(), is_kept)
+    /// Sets whether the terminal keeps an unfinished line on Ctrl+C. Returns
+    /// whether that changed its mode.
+    pub(crate) fn set_typed_text_kept(&self, is_kept: bool) -> bool {
+        self.kind == StdinKind::Terminal
+            && terminal::set_typed_text_kept(self.file.as_fd(), is_kept)
     }
 
-    /// Forgets what has been typed and was not read; whether that was anything.
-    pub(crate) fn forget_typing(&self) -> bool {
-        self.source == StdinKind::Terminal && terminal::forget_typing(self.file.as_fd())
+    /// Discards typed text that was not read yet. Returns whether there was any.
+    pub(crate) fn discard_typed_text(&self) -> bool {
+        self.kind == StdinKind::Terminal && terminal::discard_typed_text(self.file.as_fd())
     }
 
-    /// Forgets a line that has been begun (the terminal has forgotten it too).
+    /// Discards an unfinished line, which the terminal has discarded too.
     pub(crate) fn discard_line(&mut self) {
         self.lines.clear();
     }
 
-    /// Waits until there is something to read, or the end.
+    /// Waits until input or its end can be read.
     pub(crate) fn wait(&self, cancellation: &Cancellation) -> Result<(), StopReason> {
         cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), None)
     }
 
-    /// Reads once, without waiting where something is there; false at the end.
+    /// Reads once, without waiting if input is available. Returns false at the end.
     pub(crate) fn fill(&mut self) -> io::Result<bool> {
         match self.lines.fill(&mut self.file) {
             Ok(0) => self.at_end = true,
             Ok(_) => {}
-            Err(error) if is_passing(&error) => {}
+            Err(error) if is_transient(&error) => {}
             Err(error) => return Err(error),
         }
         Ok(!self.at_end)
     }
 
-    /// The next line that has been read, as it came.
-    pub(crate) fn next_piece(&mut self, most: usize) -> Option<LinePiece<'_>> {
+    /// The next line that was read, as bytes.
+    pub(crate) fn next_piece(&mut self, max_bytes: usize) -> Option<LinePiece<'_>> {
         if self.at_end && !self.lines.has_line() {
-            return self.lines.last(most);
+            return self.lines.take_last_line(max_bytes);
         }
-        self.lines.next(most)
+        self.lines.next_line(max_bytes)
     }
 }
 
@@ -222,16 +222,17 @@ impl AsFd for StdinReader {
     }
 }
 
-/// Somebody else may have made the shared descriptor non-blocking.
-fn is_passing(error: &io::Error) -> bool {
+/// Whether a read can be repeated. `WouldBlock` is possible because another
+/// process may have made the shared descriptor non-blocking.
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }
 
-/// Why reading ended before its end.
+/// Reason why reading stopped early.
 #[derive(Debug)]
 pub(crate) enum StdinError {
-    /// A signal or the deadline.
+    /// A signal arrived or the deadline passed.
     Stop(StopReason),
-    /// The system says no.
+    /// The system reported an error.
     Io(io::Error),
 }

@@ -1,45 +1,44 @@
-//! Lines of a stream of bytes, as they come in, each bounded.
+//! Splits a stream of bytes into lines of limited length.
 //!
-//! Memory stays at the bound and one read, however long a line is and however
-//! many there are: of one that is too long nothing is kept. Nothing here waits,
-//! and no byte is judged.
+//! Memory use is at most the limit and one read, whatever the length and number of the
+//! lines: a line that is too long is discarded. Never waits, and does not decode bytes.
 
 use std::io::{self, Read};
 
 use crate::limits;
 
-/// What has come in and was not given out yet.
+/// Buffer of bytes that were received and not returned yet.
 #[derive(Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line.
     start: usize,
-    /// Up to here there is no end of that line.
+    /// Up to here the line has no line break.
     searched: usize,
-    /// The beginning of that line was too long to be kept.
+    /// The start of the line was too long and has been discarded.
     is_too_long: bool,
 }
 
-/// A line without its end.
+/// A line without its line break.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LinePiece<'l> {
-    /// All of it.
+    /// The whole line.
     Whole(&'l [u8]),
-    /// One that is longer than the bound.
+    /// The line is longer than the limit.
     TooLong,
 }
 
 impl LineBuffer {
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
-        self.forget();
+        self.compact();
         self.make_room(bytes.len());
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Reads once; how many bytes came.
+    /// Reads once. Returns the number of bytes.
     pub fn fill(&mut self, reader: &mut impl Read) -> io::Result<usize> {
-        self.forget();
+        self.compact();
         let length = self.bytes.len();
         self.make_room(limits::READ_BYTES);
         self.bytes.resize(length + limits::READ_BYTES, 0);
@@ -48,60 +47,60 @@ impl LineBuffer {
         read
     }
 
-    /// Whether nothing is left of the stream as far as it came.
+    /// Whether everything received so far has been returned.
     pub fn is_empty(&self) -> bool {
         self.start == self.bytes.len() && !self.is_too_long
     }
 
-    /// Whether a whole line is there.
+    /// Whether the buffer holds a whole line.
     pub fn has_line(&self) -> bool {
         self.bytes[self.searched..].contains(&b'\n')
     }
 
-    /// The next whole line, if it is there; one of more than `most` bytes is too long.
-    pub fn next(&mut self, most: usize) -> Option<LinePiece<'_>> {
+    /// Returns the next whole line, if there is one. `max_bytes` is the limit of its length.
+    pub fn next_line(&mut self, max_bytes: usize) -> Option<LinePiece<'_>> {
         let open = &self.bytes[self.searched..];
         let end = open.iter().position(|&byte| byte == b'\n');
         let length = end.map_or(self.bytes.len(), |end| self.searched + end) - self.start;
-        self.is_too_long |= length > most;
+        self.is_too_long |= length > max_bytes;
         let Some(end) = end else {
             if self.is_too_long {
                 self.start = self.bytes.len();
             }
             self.searched = self.bytes.len();
-            self.forget();
+            self.compact();
             return None;
         };
         let end = self.searched + end;
         let begin = std::mem::replace(&mut self.start, end + 1);
         self.searched = self.start;
-        Some(self.piece(begin, end))
+        Some(self.line_piece(begin, end))
     }
 
-    /// What stands behind the last end of a line, if anything: the stream is over.
-    pub fn last(&mut self, most: usize) -> Option<LinePiece<'_>> {
+    /// Returns the text after the last line break, if any. Call it at the end of the stream.
+    pub fn take_last_line(&mut self, max_bytes: usize) -> Option<LinePiece<'_>> {
         if self.is_empty() {
             return None;
         }
         let end = self.bytes.len();
-        self.is_too_long |= end - self.start > most;
+        self.is_too_long |= end - self.start > max_bytes;
         let begin = std::mem::replace(&mut self.start, end);
         self.searched = end;
-        Some(self.piece(begin, end))
+        Some(self.line_piece(begin, end))
     }
 
-    /// Forgets a line that has been begun.
+    /// Discards everything, including an unfinished line.
     pub fn clear(&mut self) {
         *self = LineBuffer::default();
     }
 
-    /// All that is left, whatever it is.
-    pub fn take(&mut self) -> Vec<u8> {
-        self.forget();
+    /// Removes and returns all remaining bytes.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        self.compact();
         std::mem::take(self).bytes
     }
 
-    fn piece(&mut self, begin: usize, end: usize) -> LinePiece<'_> {
+    fn line_piece(&mut self, begin: usize, end: usize) -> LinePiece<'_> {
         if std::mem::take(&mut self.is_too_long) {
             return LinePiece::TooLong;
         }
@@ -109,8 +108,8 @@ impl LineBuffer {
         LinePiece::Whole(line.strip_suffix(b"\r").unwrap_or(line))
     }
 
-    /// Makes room for the next bytes. By itself a `Vec` would double, and twice a
-    /// large line is a lot.
+    /// Reserves room for the next bytes. A `Vec` by itself would double its capacity, which
+    /// is too much for a large line.
     fn make_room(&mut self, bytes: usize) {
         let length = self.bytes.len();
         if self.bytes.capacity() - length < bytes {
@@ -118,8 +117,8 @@ impl LineBuffer {
         }
     }
 
-    /// Gives back room: what was given out goes, and the memory of a line that was large.
-    fn forget(&mut self) {
+    /// Removes bytes that were returned, and frees the memory of a large line.
+    fn compact(&mut self) {
         if self.start > 0 {
             self.bytes.drain(..self.start);
             self.searched -= self.start;
@@ -135,7 +134,7 @@ impl LineBuffer {
 mod tests {
     use super::*;
 
-    /// The lines of `text` as it comes in pieces of `size` bytes; `None`: too long.
+    /// The lines of `text`, pushed in pieces of `size` bytes; `None` for one that is too long.
     fn lines(text: &[u8], size: usize, most: usize) -> Vec<Option<Vec<u8>>> {
         let mut lines = LineBuffer::default();
         let mut found = Vec::new();
@@ -145,18 +144,18 @@ mod tests {
         };
         for bytes in text.chunks(size) {
             lines.push(bytes);
-            while let Some(piece) = lines.next(most) {
+            while let Some(piece) = lines.next_line(most) {
                 found.push(kept(piece));
             }
             assert!(lines.bytes.len() <= most + size);
         }
-        found.extend(lines.last(most).map(kept));
-        assert!(lines.is_empty() && lines.last(most).is_none());
+        found.extend(lines.take_last_line(most).map(kept));
+        assert!(lines.is_empty() && lines.take_last_line(most).is_none());
         found
     }
 
     #[test]
-    fn lines_come_whole_however_the_bytes_do() {
+    fn lines_are_whole_for_any_chunk_size() {
         let text = b"one\n\ntwo\r\n123456\n1234567\nlast";
         let line = |text: &str| Some(text.as_bytes().to_vec());
         let expected = [line("one"), line(""), line("two"), line("123456"), None, line("last")];
@@ -169,17 +168,17 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_a_large_line_goes_with_it() {
+    fn the_memory_of_a_large_line_is_freed() {
         let mut lines = LineBuffer::default();
         lines.push(&vec![b'x'; 1 << 20]);
         lines.push(b"\n");
-        assert!(matches!(lines.next(1 << 20), Some(LinePiece::Whole(_))));
+        assert!(matches!(lines.next_line(1 << 20), Some(LinePiece::Whole(_))));
         lines.push(b"a\n");
         assert!(lines.bytes.capacity() <= limits::READ_BYTES);
     }
 
     #[test]
-    fn a_large_line_takes_little_more_than_its_length() {
+    fn a_large_line_needs_little_more_memory_than_its_length() {
         let length = (17 << 20) + 1;
         let mut lines = LineBuffer::default();
         let mut reader = io::repeat(b'x').take(length);

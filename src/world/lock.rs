@@ -1,7 +1,8 @@
-//! A lock on a folder, without a file that would be left in it.
+//! Locks on folders and files.
 //!
-//! It is the kernel's (`flock`), so it ends with its holders, however they end.
-//! Who waits does so with an eye on the signals and on the deadline.
+//! They are kernel locks (`flock`, `fcntl`): no lock file is left behind, and a
+//! lock ends with the processes that hold it, however they end. Waiting for a lock
+//! ends on a signal or at the deadline of the run.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -14,52 +15,54 @@ use crate::limits;
 use crate::world::cancellation::Cancellation;
 use crate::world::process::Restrictions;
 
-/// A folder that nobody else has locked, until this is dropped.
+/// Exclusive lock on a folder, released when dropped.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
     folder: Arc<File>,
-    held: bool,
+    is_locked: bool,
 }
 
 impl FolderLock {
-    /// Waits until the folder is free; `wait_begins` is called once if it is not.
-    pub(crate) fn take(
+    /// Waits until the folder is unlocked; calls `on_wait` once if it has to wait.
+    pub(crate) fn acquire(
         path: &Path,
         cancellation: &Cancellation,
-        wait_begins: &mut dyn FnMut(),
+        on_wait: &mut dyn FnMut(),
     ) -> io::Result<FolderLock> {
         let folder = Arc::new(File::open(path)?);
-        let mut waits = false;
+        let mut is_waiting = false;
         loop {
             match folder.try_lock() {
                 Err(TryLockError::WouldBlock) => {
-                    if !waits {
-                        wait_begins();
-                        waits = true;
+                    if !is_waiting {
+                        on_wait();
+                        is_waiting = true;
                     }
                     cancellation.check()?;
-                    cancellation.pause(limits::LOCK_ROUND)?;
+                    cancellation.pause(limits::LOCK_POLL)?;
                 }
                 result => {
                     let held = result.is_ok();
-                    return Ok(FolderLock { folder, held });
+                    return Ok(FolderLock { folder, is_locked: held });
                 }
             }
         }
     }
 
-    /// Whether it keeps anybody out: some network file systems lock no folders.
+    /// Whether the folder is really locked: some network file systems cannot lock
+    /// folders.
     pub(crate) fn is_held(&self) -> bool {
-        self.held
+        self.is_locked
     }
 
-    /// For a [`ProcessJob`](crate::world::process::ProcessJob): the program holds the lock too.
-    /// So the folder is free only when a program that outlives a killed runner,
-    /// if only for a moment, is gone.
-    pub(crate) fn share(&self) -> Restrictions {
+    /// Restrictions for a [`ProcessJob`](crate::world::process::ProcessJob) whose program
+    /// holds the lock too. If the runner is killed, the folder stays locked until
+    /// the program, which may outlive the runner by a moment, has ended.
+    pub(crate) fn share_with_program(&self) -> Restrictions {
         let folder = Arc::clone(&self.folder);
         let enter = Arc::new(move || {
-            // SAFETY: an open descriptor and plain numbers; safe after a fork.
+            // SAFETY: the descriptor is open and the arguments are plain numbers; the
+            // call is async-signal-safe.
             let done = unsafe { libc::fcntl(folder.as_raw_fd(), libc::F_SETFD, 0) };
             if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
         });
@@ -68,44 +71,47 @@ impl FolderLock {
 }
 
 impl Drop for FolderLock {
-    /// Not left to the descriptor's end: a process that another thread has just
-    /// forked holds a copy of it.
+    /// Unlocks explicitly. Closing the descriptor is not enough: a process that
+    /// another thread has just forked holds a copy of it.
     fn drop(&mut self) {
-        if self.held {
+        if self.is_locked {
             let _ = self.folder.unlock();
         }
     }
 }
 
-/// Locks a file, if its file system can, which the result tells, and waits for
-/// whoever has it locked, but no longer than `most`. The lock ends with the file.
-pub(crate) fn take_file(
+/// Locks a file; waits up to `max_wait` while another process holds the lock.
+/// Returns false where the file system cannot lock. The lock ends when the file
+/// is closed.
+pub(crate) fn lock_file(
     file: &File,
-    most: Duration,
+    max_wait: Duration,
     cancellation: &Cancellation,
 ) -> io::Result<bool> {
-    let until = Instant::now() + most;
+    let until = Instant::now() + max_wait;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(true),
             Err(TryLockError::Error(_)) => return Ok(false),
             Err(TryLockError::WouldBlock) if Instant::now() > until => {
-                let text = "somebody else keeps it locked";
+                let text = "another process keeps it locked";
                 return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
             }
             Err(TryLockError::WouldBlock) => {
                 cancellation.check()?;
-                cancellation.pause(limits::LOCK_ROUND_SHORT)?;
+                cancellation.pause(limits::LOCK_POLL_SHORT)?;
             }
         }
     }
 }
 
-/// Locks a file, which must be open for writing, for this process: until it ends
-/// or closes any descriptor of the file, so it has to be opened once. Children do
-/// not hold the lock. `Err` with the holder's number, 0 where that is of another
-/// world (a container, another machine), if somebody else has it.
-pub(crate) fn hold(file: &File) -> io::Result<Result<(), i32>> {
+/// Locks a file, which must be open for writing, for this process, without waiting.
+///
+/// The lock ends when the process ends or closes any descriptor of the file, so the
+/// process must open the file only once. Children do not inherit the lock. If another
+/// process holds it, the inner `Err` is that process's number, or 0 where the number
+/// is not visible here (another container or machine).
+pub(crate) fn try_lock_for_process(file: &File) -> io::Result<Result<(), i32>> {
     let mut lock = whole_file();
     // SAFETY: an open descriptor, and a structure that outlives the call.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw mut lock) } == 0 {
@@ -118,7 +124,7 @@ pub(crate) fn hold(file: &File) -> io::Result<Result<(), i32>> {
     }
 }
 
-/// The number of the process that has locked this file.
+/// The number of the process that holds the lock on this file.
 pub(crate) fn holder(file: &File) -> io::Result<Option<i32>> {
     let mut lock = whole_file();
     // SAFETY: as above.
@@ -130,7 +136,8 @@ pub(crate) fn holder(file: &File) -> io::Result<Option<i32>> {
 }
 
 fn whole_file() -> libc::flock {
-    // SAFETY: numbers only; zero is the file's beginning, and its end whatever it is.
+    // SAFETY: a structure of plain numbers. Zeros mean from the start of the file to
+    // its end, wherever that is.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
     lock.l_type = libc::c_short::try_from(libc::F_WRLCK).unwrap_or(1);
     lock
@@ -146,27 +153,32 @@ mod tests {
     use crate::world::signal::Interrupt;
 
     #[test]
-    fn a_locked_folder_is_waited_for_until_the_deadline() {
+    fn acquiring_a_locked_folder_waits_until_the_deadline() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let path = scratch.path();
         let mut waits = 0;
-        let first = FolderLock::take(path, &Cancellation::never(), &mut || waits += 1).unwrap();
+        let first = FolderLock::acquire(path, &Cancellation::never(), &mut || waits += 1).unwrap();
         assert!(first.is_held());
         let mut cancellation = Cancellation::never();
         cancellation.deadline = Some(Instant::now() + Duration::from_millis(30));
-        let error = FolderLock::take(path, &cancellation, &mut || waits += 1).unwrap_err();
-        assert_eq!(StopReason::within(&error), Some(StopReason::Deadline));
+        let error = FolderLock::acquire(path, &cancellation, &mut || waits += 1).unwrap_err();
+        assert_eq!(StopReason::from_io_error(&error), Some(StopReason::Deadline));
         drop(first);
-        assert!(FolderLock::take(path, &Cancellation::never(), &mut || waits += 1).unwrap().held);
+        assert!(
+            FolderLock::acquire(path, &Cancellation::never(), &mut || waits += 1)
+                .unwrap()
+                .is_locked
+        );
         assert_eq!(waits, 1);
     }
 
-    /// A process that another thread has just forked, before it closes what it copied.
+    /// The copy is that of a process that another thread has just forked and that has
+    /// not closed its descriptors yet.
     #[test]
     fn a_lock_ends_while_a_forked_process_has_a_copy_of_it() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        let lock = FolderLock::take(scratch.path(), &Cancellation::never(), &mut || {}).unwrap();
-        // SAFETY: the child makes system calls only, and never returns.
+        let lock = FolderLock::acquire(scratch.path(), &Cancellation::never(), &mut || {}).unwrap();
+        // SAFETY: the child only makes system calls, and never returns.
         let child = unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -181,8 +193,8 @@ mod tests {
         let mut waits = 0;
         let mut cancellation = Cancellation::never();
         cancellation.deadline = Some(Instant::now() + Duration::from_millis(30));
-        let again = FolderLock::take(scratch.path(), &cancellation, &mut || waits += 1);
-        // SAFETY: ends and reaps the child, which nobody else waits for.
+        let again = FolderLock::acquire(scratch.path(), &cancellation, &mut || waits += 1);
+        // SAFETY: kills and reaps the child, which no other code waits for.
         unsafe {
             libc::kill(child, libc::SIGKILL);
             libc::waitpid(child, std::ptr::null_mut(), 0);
@@ -193,8 +205,8 @@ mod tests {
     #[test]
     fn a_program_holds_the_lock_too() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        let lock = FolderLock::take(scratch.path(), &Cancellation::never(), &mut || {}).unwrap();
-        for (confine, is_shared) in [(None, false), (Some(lock.share()), true)] {
+        let lock = FolderLock::acquire(scratch.path(), &Cancellation::never(), &mut || {}).unwrap();
+        for (confine, is_shared) in [(None, false), (Some(lock.share_with_program()), true)] {
             let job = ProcessJob {
                 program: Path::new("/bin/sh"),
                 args: &["-c".into(), "readlink /proc/$$/fd/*".into()],
@@ -203,10 +215,10 @@ mod tests {
                 stdin: b"",
                 limit: Duration::from_secs(20),
                 leftovers: Leftovers::Kill,
-                caps: CaptureLimits::halves(limits::OUTPUT_BYTES),
+                output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
                 interrupt: &Interrupt::never(),
                 scratch: None,
-                confine,
+                restrictions: confine,
                 event_source: None,
             };
             let held = run(&job).unwrap().stdout.text();

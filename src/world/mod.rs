@@ -1,5 +1,6 @@
-//! The world outside: processes, files, network, signals, terminals. The only
-//! layer with `unsafe`, each with its reason.
+//! Access to the operating system: processes, files, network, signals, terminals.
+//!
+//! The only layer that contains `unsafe`; every use states why it is sound.
 
 pub(crate) mod cancellation;
 pub(crate) mod capture;

@@ -1,8 +1,8 @@
-//! Connections that never block longer than they may.
+//! Network connections whose waits end on a signal, at the deadline, or at a limit.
 //!
-//! `ureq` repeats reads that a signal interrupts and looks names up in a
-//! thread; this is what it is given instead: name lookup, connecting, reading
-//! and writing on [`Cancellation`]. What is sent over a connection is not known here.
+//! `ureq` by itself repeats reads that a signal interrupts, and resolves names in a
+//! thread. It uses this module instead: name lookup, connecting, reading and writing, all
+//! under a [`Cancellation`]. Knows nothing of the protocols above TCP.
 
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
@@ -15,8 +15,8 @@ use crate::limits;
 use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 use crate::world::guardian::set_attribute;
 
-/// The addresses of a host; never empty. Literal addresses and `localhost`
-/// are answered without asking anybody: an empty `chroot` has no `/etc/hosts`.
+/// Returns the addresses of a host, at least one. Literal addresses and `localhost` need
+/// no resolver: an empty `chroot` has no `/etc/hosts`.
 pub(crate) fn resolve(
     host: &str,
     port: u16,
@@ -31,42 +31,42 @@ pub(crate) fn resolve(
         let addresses = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
         return Ok(addresses.map(|address| SocketAddr::new(address, port)).to_vec());
     }
-    look_up(bare, port, limit, cancellation)
+    look_up_in_child(bare, port, limit, cancellation)
 }
 
-/// Asks the system's resolver in a child process of our own: `getaddrinfo`
-/// cannot be interrupted, a process can be ended.
-fn look_up(
+/// Calls the system's resolver in a child process: `getaddrinfo` cannot be interrupted,
+/// but a process can be killed.
+fn look_up_in_child(
     host: &str,
     port: u16,
     limit: Duration,
     cancellation: &Cancellation,
 ) -> io::Result<Vec<SocketAddr>> {
     let (mut reader, mut writer) = io::pipe()?;
-    // SAFETY: always succeeds.
+    // SAFETY: no arguments, and it always succeeds.
     let parent = unsafe { libc::getpid() };
-    // SAFETY: the program has one thread, so the child may run any code; in a
-    // host program with several threads the lookup at worst hangs until `limit`.
+    // SAFETY: the program has one thread, so the child may run any code. In a host
+    // program with several threads the lookup hangs until `limit` at worst.
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            // A killed program takes it along: it holds copies of all that was open.
+            // The child must die with this program: it has copies of all its descriptors.
             set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // SAFETY: plain calls; it may have been killed before.
+            // SAFETY: calls with plain numbers. The parent may already have been killed.
             unsafe {
                 if libc::getppid() != parent {
                     libc::_exit(1);
                 }
             }
-            let _ = writer.write_all(look_up_now(host, port).as_bytes());
-            // SAFETY: ends the child at once, without the parent's exit handlers.
+            let _ = writer.write_all(look_up(host, port).as_bytes());
+            // SAFETY: ends the child immediately, without running the parent's exit handlers.
             unsafe { libc::_exit(0) }
         }
         _ => {
             drop(writer);
             let answer = read_answer(&mut reader, limit, cancellation);
-            // SAFETY: plain calls on the child made above, which nobody else reaps.
+            // SAFETY: kills and reaps the child forked above, which no other code reaps.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
                 while libc::waitpid(pid, std::ptr::null_mut(), 0) < 0
@@ -79,18 +79,12 @@ fn look_up(
     }
 }
 
-/// In the child: one address a line, or `!` and the reason.
-fn look_up_now(host: &str, port: u16) -> String {
+/// Runs in the child. Returns one address a line, or `!` and the error.
+fn look_up(host: &str, port: u16) -> String {
     match (host, port).to_socket_addrs() {
         Ok(addresses) => {
             let addresses = addresses.take(limits::HOST_ADDRESSES);
-            addresses
-                .map(|address| {
-                    address.to_string()
-                        + "
-"
-                })
-                .collect()
+            addresses.map(|address| address.to_string() + "\n").collect()
         }
         Err(error) => format!("!{error}"),
     }
@@ -142,8 +136,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects to the first address that answers, all within `limit`. The
-    /// error begins with the address that failed.
+    /// Connects to the first address that accepts, within `limit` for all addresses. The
+    /// error starts with the address that failed.
     pub(crate) fn open(
         addresses: &[SocketAddr],
         limit: Duration,
@@ -152,20 +146,20 @@ impl Connection {
         let start = Instant::now();
         let mut failure: Option<io::Error> = None;
         for (index, address) in addresses.iter().enumerate() {
-            // Each address may take half of what is left, the last one all of it.
+            // Each address may take half of the time left, the last one all of it.
             let left = limit.saturating_sub(start.elapsed());
             let share = if index + 1 == addresses.len() { left } else { left / 2 };
             match connect(*address, share, cancellation) {
                 Ok(stream) => return Ok(Connection { stream }),
                 Err(error)
                     if matches!(
-                        StopReason::within(&error),
+                        StopReason::from_io_error(&error),
                         Some(StopReason::Interrupted(_) | StopReason::Deadline)
                     ) =>
                 {
                     return Err(error);
                 }
-                // What the other side did tells more than what this machine lacks.
+                // An error of the peer is more useful than a network this machine lacks.
                 Err(error) if failure.is_some() && is_unreachable(&error) => {}
                 Err(error) => {
                     let text = format!("{address}: {error}");
@@ -177,7 +171,7 @@ impl Connection {
             .unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the host has no address")))
     }
 
-    /// Reads some bytes; 0 at the end. Waits at most `limit` for the first one.
+    /// Reads some bytes; 0 at the end. Waits up to `limit` for the first byte.
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
@@ -185,7 +179,7 @@ impl Connection {
         cancellation: &Cancellation,
     ) -> io::Result<usize> {
         loop {
-            // Where more comes all the time nothing else would look.
+            // While data keeps arriving there is no wait that would check this.
             cancellation.check()?;
             match self.stream.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -197,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// Writes everything; waits at most `limit` for the other side to take some of it.
+    /// Writes all bytes. Waits up to `limit` each time the peer does not accept more.
     pub(crate) fn write_all(
         &mut self,
         mut bytes: &[u8],
@@ -219,14 +213,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a connection that nothing is expected from is still open.
+    /// Whether a connection on which no data is expected is still open.
     pub(crate) fn is_idle(&mut self) -> bool {
         let mut byte = [0u8; 1];
         matches!(self.stream.read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 }
 
-/// Whether this machine has no way to that kind of address, such as IPv6.
+/// Whether this machine has no network for this kind of address, such as IPv6.
 fn is_unreachable(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -234,13 +228,13 @@ fn is_unreachable(error: &io::Error) -> bool {
     )
 }
 
-/// A connection during a handshake: whatever comes, and however slowly, it
-/// ends at one moment with [`StopReason::Silence`].
+/// Connection during a handshake: at the deadline it fails with [`StopReason::Silence`],
+/// even if data keeps arriving.
 #[derive(Debug)]
 pub(crate) struct Handshake<'c> {
-    /// Whom it is made with.
+    /// The connection to the peer.
     pub connection: &'c mut Connection,
-    /// Its end.
+    /// Deadline of the handshake.
     pub deadline: Instant,
     /// Signals and the deadline of the run.
     pub cancellation: &'c Cancellation,
@@ -248,14 +242,14 @@ pub(crate) struct Handshake<'c> {
 
 impl Read for Handshake<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = left_until(self.deadline)?;
+        let left = time_left(self.deadline)?;
         self.connection.read(buffer, left, self.cancellation)
     }
 }
 
 impl Write for Handshake<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let left = left_until(self.deadline)?;
+        let left = time_left(self.deadline)?;
         self.connection.write_all(bytes, left, self.cancellation)?;
         Ok(bytes.len())
     }
@@ -265,17 +259,17 @@ impl Write for Handshake<'_> {
     }
 }
 
-/// The time left, as long as there is some.
-pub(crate) fn left_until(deadline: Instant) -> Result<Duration, StopReason> {
+/// The time left until the deadline; an error if it has passed.
+pub(crate) fn time_left(deadline: Instant) -> Result<Duration, StopReason> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(StopReason::Silence(limits::CONNECT));
+        return Err(StopReason::Silence(limits::CONNECT_TIMEOUT));
     }
     Ok(left)
 }
 
-/// The file of root certificates that this system keeps, in the places of the
-/// usual distributions.
+/// The system's file of root certificates, looked up where the usual distributions have
+/// it.
 pub(crate) fn system_certificates() -> Option<&'static str> {
     const PLACES: [&str; 5] = [
         "/etc/ssl/certs/ca-certificates.crt",
@@ -287,24 +281,24 @@ pub(crate) fn system_certificates() -> Option<&'static str> {
     PLACES.into_iter().find(|place| Path::new(place).is_file())
 }
 
-/// `connect(2)` on a socket that does not block; std has no such thing.
+/// Calls `connect(2)` on a non-blocking socket, which std does not offer.
 fn connect(
     address: SocketAddr,
     limit: Duration,
     cancellation: &Cancellation,
 ) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: makes a socket, owned right after.
+    // SAFETY: creates a socket, which gets its owner below.
     let fd = unsafe {
         libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
     };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: `fd` was just made and has no other owner.
+    // SAFETY: `fd` was just created and has no other owner.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let (storage, length) = socket_address(address);
-    // SAFETY: `storage` holds `length` initialized bytes of the right family.
+    // SAFETY: `storage` holds `length` initialized bytes of an address of this family.
     let result = unsafe { libc::connect(socket.as_raw_fd(), storage.as_ptr().cast(), length) };
     let stream = TcpStream::from(socket);
     if result != 0 {
@@ -328,7 +322,7 @@ fn connect(
     Ok(stream)
 }
 
-/// The address in the kernel's form.
+/// Converts the address to the kernel's format.
 #[allow(clippy::cast_possible_truncation, reason = "small numbers in the kernel's narrow types")]
 fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, libc::socklen_t) {
     let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
@@ -340,7 +334,7 @@ fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, 
                 sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
                 sin_zero: [0; 8],
             };
-            // SAFETY: the storage is larger than and aligned for every address form.
+            // SAFETY: the storage is large enough and aligned for every kind of address.
             unsafe { storage.as_mut_ptr().cast::<libc::sockaddr_in>().write(form) };
             size_of::<libc::sockaddr_in>()
         }
@@ -367,9 +361,9 @@ mod tests {
     use super::*;
     use std::net::{Shutdown, TcpListener};
 
-    /// An address that refuses connections while the streams are there: the near end
-    /// of a connection. A listener that was closed may still listen in a process that
-    /// another test has just forked, and its port may be given to another.
+    /// An address that refuses connections while the streams are open: the near end of a
+    /// connection. A closed listener would not do: it may still listen in a process that
+    /// another test has just forked, and its port may be reused.
     fn refusing() -> (SocketAddr, [TcpStream; 2]) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -380,46 +374,49 @@ mod tests {
     #[test]
     fn literal_addresses_and_localhost_need_no_resolver() {
         let cancellation = Cancellation::never();
-        let resolve = |host| resolve(host, 80, limits::CONNECT, &cancellation).unwrap();
+        let resolve = |host| resolve(host, 80, limits::CONNECT_TIMEOUT, &cancellation).unwrap();
         assert_eq!(resolve("192.0.2.1"), ["192.0.2.1:80".parse().unwrap()]);
         assert_eq!(resolve("[2001:db8::1]"), ["[2001:db8::1]:80".parse().unwrap()]);
         assert_eq!(resolve("localhost").len(), 2);
     }
 
     #[test]
-    fn a_name_without_address_says_so() {
-        let error = resolve("no-such-host.invalid", 80, limits::CONNECT, &Cancellation::never())
-            .unwrap_err();
+    fn a_name_without_address_is_an_error() {
+        let error =
+            resolve("no-such-host.invalid", 80, limits::CONNECT_TIMEOUT, &Cancellation::never())
+                .unwrap_err();
         assert!(!error.to_string().is_empty());
     }
 
     #[test]
-    fn the_second_address_serves_when_the_first_refuses() {
+    fn the_second_address_is_used_when_the_first_refuses() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (closed, _streams) = refusing();
         let addresses = [closed, listener.local_addr().unwrap()];
         let cancellation = Cancellation::never();
-        let mut connection = Connection::open(&addresses, limits::CONNECT, &cancellation).unwrap();
+        let mut connection =
+            Connection::open(&addresses, limits::CONNECT_TIMEOUT, &cancellation).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         assert!(connection.is_idle());
-        connection.write_all(b"ping", limits::CONNECT, &cancellation).unwrap();
+        connection.write_all(b"ping", limits::CONNECT_TIMEOUT, &cancellation).unwrap();
         let mut got = [0; 4];
         other.read_exact(&mut got).unwrap();
         assert_eq!(&got, b"ping");
         let limit = Duration::from_millis(10);
         let error = connection.read(&mut got, limit, &cancellation).unwrap_err();
-        assert_eq!(StopReason::within(&error), Some(StopReason::Silence(limit)));
+        assert_eq!(StopReason::from_io_error(&error), Some(StopReason::Silence(limit)));
         other.shutdown(Shutdown::Both).unwrap();
         assert_eq!(connection.read(&mut got, limit, &cancellation).unwrap(), 0);
     }
 
-    /// A byte now and then does not lengthen a handshake.
+    /// Single bytes that keep arriving do not extend a handshake.
     #[test]
-    fn a_handshake_ends_at_its_moment_whatever_comes() {
+    fn a_handshake_ends_at_its_deadline() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let cancellation = Cancellation::never();
         let addresses = [listener.local_addr().unwrap()];
-        let mut connection = Connection::open(&addresses, limits::CONNECT, &cancellation).unwrap();
+        let mut connection =
+            Connection::open(&addresses, limits::CONNECT_TIMEOUT, &cancellation).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         let dripping = std::thread::spawn(move || {
             while other.write_all(b".").is_ok() {
@@ -433,16 +430,16 @@ mod tests {
             cancellation: &cancellation,
         };
         let error = handshake.read_exact(&mut [0; 4096]).unwrap_err();
-        assert!(matches!(StopReason::within(&error), Some(StopReason::Silence(_))));
+        assert!(matches!(StopReason::from_io_error(&error), Some(StopReason::Silence(_))));
         assert!(start.elapsed() < Duration::from_secs(5));
         drop(connection);
         dripping.join().unwrap();
     }
 
     #[test]
-    fn an_address_that_fails_is_named() {
+    fn the_error_names_the_address_that_failed() {
         let (address, _streams) = refusing();
-        // The second is no address to connect to, which says less.
+        // The second is not a valid address to connect to, which is the less useful error.
         let addresses = [address, "255.255.255.255:9".parse().unwrap()];
         let limit = Duration::from_millis(50);
         let error = Connection::open(&addresses[..1], limit, &Cancellation::never()).unwrap_err();

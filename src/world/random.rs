@@ -1,8 +1,8 @@
-//! What nobody can guess.
+//! Random names and UUIDs that cannot be guessed.
 
 use std::io;
 
-/// Random bytes of the kernel.
+/// Returns random bytes from the kernel.
 fn bytes() -> io::Result<[u8; 16]> {
     let mut bytes = [0u8; 16];
     // Not /dev/urandom: an empty chroot has none.
@@ -15,13 +15,13 @@ fn bytes() -> io::Result<[u8; 16]> {
     }
 }
 
-/// Sixteen letters, for a name that must be nobody else's.
+/// Returns sixteen random letters, for a unique name.
 pub(crate) fn name() -> io::Result<String> {
     let letter = |byte| char::from(b'a' + byte % 26);
     Ok(bytes()?.into_iter().map(letter).collect())
 }
 
-/// A random UUID (RFC 9562, version 4).
+/// Returns a random UUID (RFC 9562, version 4).
 pub(crate) fn uuid() -> io::Result<String> {
     let mut bytes = bytes()?;
     bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_has_its_form_and_is_another_each_time() {
+    fn a_uuid_is_well_formed_and_new_each_time() {
         let (one, other) = (uuid().unwrap(), uuid().unwrap());
         assert_ne!(one, other);
         for uuid in [one, other] {

@@ -1,11 +1,10 @@
-//! Signals as something a `poll` can wait for.
+//! Signals as a descriptor that `poll` can wait for.
 //!
-//! The binary installs handlers once ([`Interrupt::install`]); each writes the
-//! signal's number into a pipe, and whoever waits (for a socket, for a script,
-//! for the next line) waits for that pipe too, and for a person's lines, where
-//! they are collected meanwhile. A library user who wants no
-//! handlers takes [`Interrupt::never`]. Nothing here decides what an interrupt
-//! means: that is for the front ends.
+//! The binary installs handlers once ([`Interrupt::install`]). Each handler notes the
+//! signal's number and writes a byte into a pipe; every wait (for a socket, a script,
+//! the next line) includes that pipe. The same descriptor reports lines that the user
+//! types, while they are collected. A library user that does not want handlers uses
+//! [`Interrupt::never`]. What an interrupt means is decided by the front ends.
 
 use std::fs::File;
 use std::io;
@@ -14,44 +13,45 @@ use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::world::typing::{TypedInput, Typing};
+use crate::world::typing::{TypeAhead, TypedInput};
 
-/// A signal that asks the program to stop: its number, as in `signal(7)`.
+/// Number of a signal that requests a stop, as in `signal(7)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal(pub i32);
 
 impl Signal {
     /// Ctrl+C.
     pub const INT: Signal = Signal(libc::SIGINT);
-    /// A polite end, as from `kill` or a service manager.
+    /// Request to terminate, as from `kill` or a service manager.
     pub const TERM: Signal = Signal(libc::SIGTERM);
-    /// The terminal went away.
+    /// The terminal was closed.
     pub const HUP: Signal = Signal(libc::SIGHUP);
-    /// Standard output cannot be written any more. It never comes from outside:
-    /// the program does not let the kernel send it.
+    /// Standard output can no longer be written. The program raises it itself; the
+    /// kernel's SIGPIPE is ignored.
     pub const PIPE: Signal = Signal(libc::SIGPIPE);
 }
 
-/// The pipe's write end, for the handler; -1 until installed.
+/// Write end of the pipe, for the handler; -1 until the handlers are installed.
 static WRITE_END: AtomicI32 = AtomicI32::new(-1);
-/// The first signal that has not been taken yet; 0 for none.
+/// First signal that is still pending; 0 for none.
 static PENDING: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn on_signal(number: libc::c_int) {
-    // Only async-signal-safe calls here, and errno as it was.
-    // SAFETY: `__errno_location` gives this thread's errno, nothing else writes it here.
+    // Only async-signal-safe calls are allowed here, and errno must be restored.
+    // SAFETY: `__errno_location` returns the address of this thread's errno, which
+    // nothing else writes while the handler runs.
     unsafe {
         let errno = libc::__errno_location();
         let saved = *errno;
         let set = |old| PENDING.compare_exchange(old, number, Ordering::Relaxed, Ordering::Relaxed);
-        // Ctrl+C ends the readers of a pipeline too: the signal is what counts.
+        // Ctrl+C also ends the reader of our output: the signal takes precedence.
         let _ = set(0).or_else(|_| set(libc::SIGPIPE));
         wake();
         *errno = saved;
     }
 }
 
-/// Makes the pipe readable; a full pipe is readable already.
+/// Makes the pipe readable. A full pipe already is.
 fn wake() {
     let byte = [0u8];
     // SAFETY: `write` is async-signal-safe and the byte outlives the call.
@@ -60,96 +60,96 @@ fn wake() {
     }
 }
 
-/// Whether a signal has asked to stop, in a form that `poll` can wait for.
+/// Pending signal that requests a stop, with a descriptor for `poll`.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     source: Option<Arc<InterruptSource>>,
 }
 
-/// Where an interrupt comes from.
+/// Descriptors that report an interrupt or typed lines.
 #[derive(Debug)]
 struct InterruptSource {
-    /// Readable once a signal has come.
+    /// Read end of the pipe; readable once a signal has arrived.
     pipe: OwnedFd,
-    /// Readable once that is, or one of those below has something to say.
-    all: OnceLock<OwnedFd>,
-    reader: OnceLock<PipeReader>,
-    typing: Mutex<Option<Typing>>,
+    /// An epoll instance with `pipe` and the descriptors of the two fields below.
+    epoll: OnceLock<OwnedFd>,
+    reader: OnceLock<ReaderMonitor>,
+    type_ahead: Mutex<Option<TypeAhead>>,
 }
 
 impl InterruptSource {
-    /// Adds a descriptor to those that are waited for.
+    /// Adds a descriptor to the epoll instance.
     fn add(&self, fd: BorrowedFd<'_>, events: libc::c_int) -> io::Result<()> {
-        if self.all.get().is_none() {
-            // SAFETY: the new descriptor is owned at once.
-            let all = unsafe {
+        if self.epoll.get().is_none() {
+            // SAFETY: the new descriptor gets its owner in the same expression.
+            let epoll = unsafe {
                 match libc::epoll_create1(libc::EPOLL_CLOEXEC) {
                     -1 => return Err(io::Error::last_os_error()),
                     fd => OwnedFd::from_raw_fd(fd),
                 }
             };
-            control(&all, libc::EPOLL_CTL_ADD, self.pipe.as_fd(), libc::EPOLLIN)?;
-            let _ = self.all.set(all);
+            epoll_control(&epoll, libc::EPOLL_CTL_ADD, self.pipe.as_fd(), libc::EPOLLIN)?;
+            let _ = self.epoll.set(epoll);
         }
-        match self.all.get() {
-            Some(all) => control(all, libc::EPOLL_CTL_ADD, fd, events),
+        match self.epoll.get() {
+            Some(epoll) => epoll_control(epoll, libc::EPOLL_CTL_ADD, fd, events),
             None => Ok(()),
         }
     }
 
     fn remove(&self, fd: BorrowedFd<'_>) {
-        if let Some(all) = self.all.get() {
-            let _ = control(all, libc::EPOLL_CTL_DEL, fd, 0);
+        if let Some(epoll) = self.epoll.get() {
+            let _ = epoll_control(epoll, libc::EPOLL_CTL_DEL, fd, 0);
         }
     }
 
-    /// Reads what has been typed.
+    /// Reads lines that were typed.
     fn collect(&self) {
-        if let Ok(mut typing) = self.typing.try_lock()
-            && let Some(typing) = &mut *typing
-            && typing.is_watched
-            && !typing.collect(|| PENDING.load(Ordering::Relaxed) != 0)
+        if let Ok(mut type_ahead) = self.type_ahead.try_lock()
+            && let Some(type_ahead) = &mut *type_ahead
+            && type_ahead.is_watched
+            && !type_ahead.collect(|| PENDING.load(Ordering::Relaxed) != 0)
         {
-            typing.is_watched = false;
-            self.remove(typing.terminal.as_fd());
+            type_ahead.is_watched = false;
+            self.remove(type_ahead.terminal.as_fd());
         }
     }
 }
 
-fn control(
-    all: &OwnedFd,
+fn epoll_control(
+    epoll: &OwnedFd,
     action: libc::c_int,
     fd: BorrowedFd<'_>,
     events: libc::c_int,
 ) -> io::Result<()> {
     let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: 0 };
-    // SAFETY: both descriptors are open, the event outlives the call.
-    match unsafe { libc::epoll_ctl(all.as_raw_fd(), action, fd.as_raw_fd(), &raw mut event) } {
+    // SAFETY: both descriptors are open, and the event outlives the call.
+    match unsafe { libc::epoll_ctl(epoll.as_raw_fd(), action, fd.as_raw_fd(), &raw mut event) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The reader of a pipe that the program writes to.
+/// Write end of a pipe, watched for the moment when its reader closes it.
 #[derive(Debug)]
-struct PipeReader {
+struct ReaderMonitor {
     ours: File,
 }
 
-impl PipeReader {
-    /// `None` for what has no reader that can go, a file or a terminal.
-    fn new(ours: BorrowedFd<'_>, source: &InterruptSource) -> io::Result<Option<PipeReader>> {
+impl ReaderMonitor {
+    /// Starts watching; `None` for a file or a terminal, which have no reader.
+    fn new(ours: BorrowedFd<'_>, source: &InterruptSource) -> io::Result<Option<ReaderMonitor>> {
         let ours = File::from(ours.try_clone_to_owned()?);
         let kind = ours.metadata()?.file_type();
         if !kind.is_fifo() && !kind.is_socket() {
             return Ok(None);
         }
-        // Without any event asked for, only errors and the end are told.
+        // Without requested events epoll reports only errors and the end.
         source.add(ours.as_fd(), 0)?;
-        Ok(Some(PipeReader { ours }))
+        Ok(Some(ReaderMonitor { ours }))
     }
 
-    fn has_gone(&self) -> bool {
+    fn is_closed(&self) -> bool {
         let mut fd = libc::pollfd { fd: self.ours.as_raw_fd(), events: 0, revents: 0 };
         // SAFETY: one entry that outlives the call.
         unsafe { libc::poll(&raw mut fd, 1, 0) > 0 }
@@ -157,25 +157,24 @@ impl PipeReader {
 }
 
 impl Interrupt {
-    /// No signal ever interrupts: for library users and tests.
+    /// An interrupt that never happens: for library users and tests.
     pub const fn never() -> Interrupt {
         Interrupt { source: None }
     }
 
-    /// Handles SIGINT, SIGTERM, SIGHUP and SIGQUIT for the whole process from now on.
-    /// A signal that was ignored when the program started stays so: `nohup`, or
-    /// a job that a shell script put into the background. One that was blocked
-    /// does not: nobody asks for that, it is what starting a program from a
-    /// thread leaves behind.
+    /// Installs handlers for SIGINT, SIGTERM, SIGHUP and SIGQUIT for the whole process.
+    /// A signal that was ignored when the program started stays ignored: `nohup` and
+    /// background jobs of shell scripts rely on that. A blocked signal is unblocked: it
+    /// is blocked by accident, when a thread with blocked signals starts the program.
     pub fn install() -> io::Result<Interrupt> {
         let mut ends: [RawFd; 2] = [-1; 2];
-        // SAFETY: `ends` has room for the two descriptors; both are owned below.
+        // SAFETY: `ends` has room for both descriptors; both get an owner below.
         unsafe {
             if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) != 0 {
                 return Err(io::Error::last_os_error());
             }
         }
-        // The write end lives as long as the process: the handler may run at any moment.
+        // The write end is never closed: the handler may run at any moment.
         WRITE_END.store(ends[1], Ordering::Relaxed);
         for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
             // SAFETY: plain sigaction calls with zeroed, then filled, structures.
@@ -188,68 +187,70 @@ impl Interrupt {
                 let mut new: libc::sigaction = std::mem::zeroed();
                 new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
                 libc::sigemptyset(&raw mut new.sa_mask);
-                // No SA_RESTART: a blocking read of the terminal has to return.
+                // No SA_RESTART: a signal must end a blocking read from the terminal.
                 libc::sigaction(number, &raw const new, std::ptr::null_mut());
                 libc::sigaddset(&raw mut new.sa_mask, number);
                 libc::sigprocmask(libc::SIG_UNBLOCK, &raw const new.sa_mask, std::ptr::null_mut());
             }
         }
-        // SAFETY: the descriptor was just made and nobody else owns it.
+        // SAFETY: the descriptor was just created and has no other owner.
         let pipe = unsafe { OwnedFd::from_raw_fd(ends[0]) };
         Ok(Interrupt {
             source: Some(Arc::new(InterruptSource {
                 pipe,
-                all: OnceLock::new(),
+                epoll: OnceLock::new(),
                 reader: OnceLock::new(),
-                typing: Mutex::new(None),
+                type_ahead: Mutex::new(None),
             })),
         })
     }
 
-    /// From now on [`Signal::PIPE`] comes as soon as nobody reads this pipe any
-    /// more, also while nothing is written to it. Where that cannot be watched,
-    /// the next write tells.
-    pub fn watch(&self, pipe: BorrowedFd<'_>) {
+    /// Watches the reader of this pipe: [`Signal::PIPE`] becomes pending as soon as the
+    /// reader closes it, even while nothing is written. Where that cannot be watched,
+    /// the next write reports it.
+    pub fn watch_reader(&self, pipe: BorrowedFd<'_>) {
         if let Some(source) = &self.source
-            && let Ok(Some(reader)) = PipeReader::new(pipe, source)
+            && let Ok(Some(reader)) = ReaderMonitor::new(pipe, source)
         {
             let _ = source.reader.set(reader);
         }
     }
 
-    /// What to add to a `poll`: readable once a signal has come. `None` where
-    /// no signal can come.
+    /// Descriptor for a `poll`, readable once a signal has arrived. `None` where no
+    /// signal can arrive.
     pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         let source = self.source.as_ref()?;
-        Some(source.all.get().unwrap_or(&source.pipe).as_fd())
+        Some(source.epoll.get().unwrap_or(&source.pipe).as_fd())
     }
 
-    /// From now on lines that are typed at this terminal are read as they come,
-    /// whatever is waited for. Where that cannot be, the next prompt finds them.
-    pub fn collect_from(&self, terminal: BorrowedFd<'_>) {
+    /// Starts collecting lines that the user types at this terminal while the program
+    /// waits for something else. Where that fails, the next prompt reads them.
+    pub fn collect_typing_from(&self, terminal: BorrowedFd<'_>) {
         if let Some(source) = &self.source
             && let Ok(terminal) = terminal.try_clone_to_owned()
-            && let Ok(mut typing) = source.typing.lock()
+            && let Ok(mut type_ahead) = source.type_ahead.lock()
         {
-            *typing = Some(Typing::new(terminal.into()));
-            drop(typing);
-            self.collect(true);
+            *type_ahead = Some(TypeAhead::new(terminal.into()));
+            drop(type_ahead);
+            self.set_collecting(true);
         }
     }
 
-    /// Whether lines are collected from now on; returns whether they were.
-    pub fn collect(&self, is_wanted: bool) -> bool {
+    /// Starts or stops collecting lines. Returns whether they were collected before.
+    pub fn set_collecting(&self, is_wanted: bool) -> bool {
         if let Some(source) = &self.source
-            && let Ok(mut typing) = source.typing.lock()
-            && let Some(typing) = &mut *typing
+            && let Ok(mut type_ahead) = source.type_ahead.lock()
+            && let Some(type_ahead) = &mut *type_ahead
         {
-            let was_watched = typing.is_watched;
-            let terminal = typing.terminal.as_fd();
+            let was_watched = type_ahead.is_watched;
+            let terminal = type_ahead.terminal.as_fd();
             match (was_watched, is_wanted) {
-                (false, true) => typing.is_watched = source.add(terminal, libc::EPOLLIN).is_ok(),
+                (false, true) => {
+                    type_ahead.is_watched = source.add(terminal, libc::EPOLLIN).is_ok();
+                }
                 (true, false) => {
                     source.remove(terminal);
-                    typing.is_watched = false;
+                    type_ahead.is_watched = false;
                 }
                 _ => {}
             }
@@ -258,29 +259,29 @@ impl Interrupt {
         false
     }
 
-    /// The next message that was collected.
-    pub fn typed(&self) -> Option<TypedInput> {
-        self.source.as_ref()?.typing.lock().ok()?.as_mut()?.next()
+    /// Removes and returns the next collected message.
+    pub fn next_typed(&self) -> Option<TypedInput> {
+        self.source.as_ref()?.type_ahead.lock().ok()?.as_mut()?.next()
     }
 
-    /// Forgets what was collected.
-    pub fn forget_typed(&self) {
-        while self.typed().is_some() {}
+    /// Discards all collected messages.
+    pub fn discard_typed(&self) {
+        while self.next_typed().is_some() {}
     }
 
-    /// The signal that asked to stop, if one did. It stays pending.
+    /// The signal that requested a stop, if one arrived. It stays pending.
     pub fn pending(&self) -> Option<Signal> {
         let source = self.source.as_ref()?;
         source.collect();
         match PENDING.load(Ordering::Relaxed) {
-            0 if source.reader.get().is_some_and(PipeReader::has_gone) => Some(Signal::PIPE),
+            0 if source.reader.get().is_some_and(ReaderMonitor::is_closed) => Some(Signal::PIPE),
             0 => None,
             number => Some(Signal(number)),
         }
     }
 
-    /// Asks to stop as if this signal had come, unless one is pending already.
-    /// Where no signal can come, this one does not either.
+    /// Requests a stop as if this signal had arrived, unless one is already pending.
+    /// Without effect where no signal can arrive.
     pub fn raise(&self, signal: Signal) {
         if self.source.is_some() {
             let _ = PENDING.compare_exchange(0, signal.0, Ordering::Relaxed, Ordering::Relaxed);
@@ -288,29 +289,29 @@ impl Interrupt {
         }
     }
 
-    /// Takes the pending signal, so that the program can go on after it.
-    pub fn take(&self) -> Option<Signal> {
+    /// Clears and returns the pending signal, so that the program can continue.
+    pub fn take_pending(&self) -> Option<Signal> {
         let source = self.source.as_ref()?;
-        let taken = PENDING.swap(0, Ordering::Relaxed);
+        let pending = PENDING.swap(0, Ordering::Relaxed);
         let mut sink = [0u8; 64];
-        // SAFETY: reads into `sink`, at most its length, from an owned descriptor.
+        // SAFETY: reads from an owned descriptor into `sink`, at most its length.
         while unsafe { libc::read(source.pipe.as_raw_fd(), sink.as_mut_ptr().cast(), sink.len()) }
             > 0
         {}
         if PENDING.load(Ordering::Relaxed) != 0 {
-            // Another one came meanwhile, and its byte may have gone with the others.
+            // Another signal arrived meanwhile, and its byte may have been read as well.
             wake();
         }
-        match taken {
+        match pending {
             0 => None,
             number => Some(Signal(number)),
         }
     }
 }
 
-/// A file that may grow no further is a write that fails, and no reason to die.
-/// A handler and not `SIG_IGN`, which scripts would inherit.
-pub fn survive_file_limit() {
+/// Turns exceeding the limit on file sizes (SIGXFSZ) from a deadly signal into a failed
+/// write. Installs an empty handler and not `SIG_IGN`, which scripts would inherit.
+pub fn handle_file_size_limit() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: a plain sigaction call with a zeroed, then filled, structure.
     unsafe {
@@ -321,8 +322,8 @@ pub fn survive_file_limit() {
 }
 
 /// Ends the process by the signal itself, so that a shell's loop stops too.
-/// Call it last, after everything has been written and cleaned up.
-pub fn end_by(signal: Signal) -> ! {
+/// Must be called last, after all output and cleanup.
+pub fn exit_by_signal(signal: Signal) -> ! {
     // SAFETY: restores the default action, unblocks the signal and raises it.
     unsafe {
         libc::signal(signal.0, libc::SIG_DFL);

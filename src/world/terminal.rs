@@ -1,5 +1,5 @@
-//! The terminal that controls us, whatever standard input and output are: there
-//! a person is asked what no pipe may answer.
+//! The controlling terminal, independent of standard input and output. It is used for
+//! questions that the user must answer: a pipe on standard input cannot answer them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,16 +10,16 @@ use crate::limits;
 use crate::world::cancellation::{Cancellation, Readiness};
 use crate::world::event_source::EventSource;
 
-/// An open terminal. Neither writing nor reading holds up a signal's end: the
-/// error then carries a [`StopReason`](crate::world::cancellation::StopReason).
+/// Open terminal. A signal or the deadline ends reading and writing; the error then
+/// carries a [`StopReason`](crate::world::cancellation::StopReason).
 #[derive(Debug)]
 pub(crate) struct Terminal {
     file: File,
 }
 
 impl Terminal {
-    /// Opens it, once we are in its foreground: until then the kernel stops us, as
-    /// everybody who reads there. There is none in a service, or behind `setsid`.
+    /// Opens the terminal. The kernel stops a process in the background here until it is in
+    /// the foreground. Services and programs started by `setsid` have no terminal.
     pub(crate) fn open() -> io::Result<Terminal> {
         let file = OpenOptions::new()
             .read(true)
@@ -27,67 +27,67 @@ impl Terminal {
             .custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK)
             .open("/dev/tty")?;
         let terminal = Terminal { file };
-        terminal.forget_typing()?;
+        terminal.discard_input()?;
         Ok(terminal)
     }
 
-    /// Lines and columns.
+    /// Returns the number of lines and columns.
     pub(crate) fn size(&self) -> (usize, usize) {
-        // SAFETY: plain numbers, for which zero is a valid value.
+        // SAFETY: a structure of plain numbers, for which zero is a valid value.
         let mut size: libc::winsize = unsafe { std::mem::zeroed() };
         // SAFETY: the structure outlives the call, the descriptor is open.
         unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
-        // Some do not know.
-        let or = |number, usual| if number == 0 { usual } else { number };
+        // Some terminals report 0.
+        let or = |number, default| if number == 0 { default } else { number };
         (or(size.ws_row, 24).into(), or(size.ws_col, 80).into())
     }
 
-    /// Writes all of it. What it holds must be fit for a terminal.
-    pub(crate) fn say(&mut self, text: &str, cancellation: &Cancellation) -> io::Result<()> {
+    /// Writes all of the text, which must be safe for a terminal.
+    pub(crate) fn write(&mut self, text: &str, cancellation: &Cancellation) -> io::Result<()> {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
             cancellation.wait(Some((self.file.as_fd(), Readiness::Write)), None)?;
             match self.file.write(rest) {
                 Ok(count) => rest = &rest[count..],
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// The line that is typed after the question; `None` at the end of typing.
-    /// While it is thought about somebody else is served.
+    /// Asks the question and returns the line that the user types; `None` at the end of
+    /// input. Serves the event source while waiting.
     pub(crate) fn read_reply(
         &mut self,
         question: &str,
         cancellation: &Cancellation,
         event_source: Option<&dyn EventSource>,
     ) -> io::Result<Option<String>> {
-        // The answer is for this question alone.
-        let was_collected = cancellation.interrupt.collect(false);
-        let line = self.answer(question, cancellation, event_source);
-        cancellation.interrupt.collect(was_collected);
+        // The answer must not be collected as the user's next message.
+        let was_collected = cancellation.interrupt.set_collecting(false);
+        let line = self.prompt(question, cancellation, event_source);
+        cancellation.interrupt.set_collecting(was_collected);
         if !matches!(line, Ok(Some(_))) {
-            // Nobody pressed Enter.
+            // The user has not pressed Enter, so the line is not ended yet.
             let _ = self.file.write(b"\n");
         }
         line
     }
 
-    fn answer(
+    fn prompt(
         &mut self,
         question: &str,
         cancellation: &Cancellation,
         event_source: Option<&dyn EventSource>,
     ) -> io::Result<Option<String>> {
-        self.forget_typing()?;
-        self.say(question, cancellation)?;
-        self.line(cancellation, event_source)
+        self.discard_input()?;
+        self.write(question, cancellation)?;
+        self.read_line(cancellation, event_source)
     }
 
-    /// What was typed before a question is no answer to it.
-    fn forget_typing(&self) -> io::Result<()> {
+    /// Discards typed text: what was typed before a question is not an answer to it.
+    fn discard_input(&self) -> io::Result<()> {
         // SAFETY: an open descriptor and a plain number.
         match unsafe { libc::tcflush(self.file.as_raw_fd(), libc::TCIFLUSH) } {
             0 => Ok(()),
@@ -95,19 +95,19 @@ impl Terminal {
         }
     }
 
-    fn line(
+    fn read_line(
         &mut self,
         cancellation: &Cancellation,
         event_source: Option<&dyn EventSource>,
     ) -> io::Result<Option<String>> {
         let mut line = Vec::new();
         while line.len() <= limits::TERMINAL_LINE_BYTES {
-            cancellation.wait_with((self.file.as_fd(), Readiness::Read), event_source)?;
+            cancellation.wait_serving((self.file.as_fd(), Readiness::Read), event_source)?;
             let mut piece = [0; limits::PIPE_READ_BYTES];
             match self.file.read(&mut piece) {
                 Ok(0) => return Ok(None),
                 Ok(count) => line.extend_from_slice(&piece[..count]),
-                Err(error) if is_passing(&error) => {}
+                Err(error) if is_transient(&error) => {}
                 Err(error) => return Err(error),
             }
             if let Some(end) = line.iter().position(|byte| b"\r\n".contains(byte)) {
@@ -118,19 +118,18 @@ impl Terminal {
     }
 }
 
-/// Makes a terminal hand out the line that is being edited in it. The kernel does
-/// so when it is told to edit lines while there are characters: it is told not
-/// to, and at once to do so again. Nothing else changes, and of everybody in the
-/// background, whom this would stop, nothing is changed.
-pub(crate) fn push_line(terminal: BorrowedFd<'_>) {
-    unedited(terminal, || {});
+/// Makes the unfinished line of a terminal readable. The kernel does that when line editing
+/// is switched on while characters are waiting, so it is switched off and on again. Does
+/// nothing for a process in the background, which the change of modes would stop.
+pub(crate) fn release_line(terminal: BorrowedFd<'_>) {
+    without_line_editing(terminal, || {});
 }
 
-/// Forgets what has been typed and was not read; whether that was anything. Only
-/// behind [`keep_typing`] it is still there after Ctrl+C.
-pub(crate) fn forget_typing(terminal: BorrowedFd<'_>) -> bool {
+/// Discards typed text that was not read. Returns whether there was any. After Ctrl+C there
+/// is some only if [`set_typed_text_kept`] has been called.
+pub(crate) fn discard_typed_text(terminal: BorrowedFd<'_>) -> bool {
     let mut count: libc::c_int = 0;
-    unedited(terminal, || {
+    without_line_editing(terminal, || {
         // SAFETY: an open descriptor, and a number that outlives the calls.
         unsafe {
             libc::ioctl(terminal.as_raw_fd(), libc::FIONREAD, &raw mut count);
@@ -140,10 +139,10 @@ pub(crate) fn forget_typing(terminal: BorrowedFd<'_>) -> bool {
     count > 0
 }
 
-/// Whether Ctrl+C leaves what has been typed of a line; returns whether that has
-/// changed.
-pub(crate) fn keep_typing(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
-    let Some(mut modes) = edited(terminal) else {
+/// Sets whether the terminal keeps an unfinished line on Ctrl+C. Returns whether that
+/// changed its mode.
+pub(crate) fn set_typed_text_kept(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
+    let Some(mut modes) = line_editing_modes(terminal) else {
         return false;
     };
     let old = modes.c_lflag;
@@ -152,40 +151,41 @@ pub(crate) fn keep_typing(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
         modes.c_lflag |= libc::NOFLSH;
     }
     if modes.c_lflag != old {
-        set(terminal, &modes);
+        set_modes(terminal, &modes);
     }
     modes.c_lflag != old
 }
 
 /// Whether the program is in the foreground of a terminal.
-pub(crate) fn is_ours(terminal: BorrowedFd<'_>) -> bool {
+pub(crate) fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
     // SAFETY: an open descriptor.
     unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
 }
 
-/// Does something while a terminal edits no lines.
-fn unedited(terminal: BorrowedFd<'_>, act: impl FnOnce()) {
-    let Some(modes) = edited(terminal) else {
+/// Calls `act` while line editing of the terminal is off.
+fn without_line_editing(terminal: BorrowedFd<'_>, act: impl FnOnce()) {
+    let Some(modes) = line_editing_modes(terminal) else {
         return;
     };
-    let mut unedited = modes;
-    unedited.c_lflag &= !libc::ICANON;
-    set(terminal, &unedited);
+    let mut unbuffered = modes;
+    unbuffered.c_lflag &= !libc::ICANON;
+    set_modes(terminal, &unbuffered);
     act();
-    set(terminal, &modes);
+    set_modes(terminal, &modes);
 }
 
-/// The modes of a terminal that is ours and edits lines.
-fn edited(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
-    // SAFETY: plain numbers, for which zero is a valid value.
+/// The modes of a terminal with line editing on; `None` if editing is off, or this process
+/// is not in the foreground.
+fn line_editing_modes(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
+    // SAFETY: a structure of plain numbers, for which zero is a valid value.
     let mut modes: libc::termios = unsafe { std::mem::zeroed() };
     // SAFETY: the structure outlives the call, the descriptor is open.
-    let is_known = unsafe { libc::tcgetattr(terminal.as_raw_fd(), &raw mut modes) == 0 };
-    (is_known && is_ours(terminal) && modes.c_lflag & libc::ICANON != 0).then_some(modes)
+    let has_modes = unsafe { libc::tcgetattr(terminal.as_raw_fd(), &raw mut modes) == 0 };
+    (has_modes && is_in_foreground(terminal) && modes.c_lflag & libc::ICANON != 0).then_some(modes)
 }
 
-/// Sets modes; a signal meanwhile does not keep it from that.
-fn set(terminal: BorrowedFd<'_>, modes: &libc::termios) {
+/// Sets the modes; retries when a signal interrupts the call.
+fn set_modes(terminal: BorrowedFd<'_>, modes: &libc::termios) {
     // SAFETY: the structure outlives the call, the descriptor is open.
     while unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, modes) } != 0 {
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
@@ -194,6 +194,6 @@ fn set(terminal: BorrowedFd<'_>, modes: &libc::termios) {
     }
 }
 
-fn is_passing(error: &io::Error) -> bool {
+fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

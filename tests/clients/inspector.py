@@ -1,4 +1,4 @@
-"""The server through the MCP Inspector's command line, in all eras."""
+"""Checks the server with the MCP Inspector's command line, in both eras."""
 
 import json
 
@@ -27,7 +27,7 @@ def inspector(bench):
 
 
 def inspect(bench, era, method, *options, server=None):
-    """What the Inspector writes on standard output, once it is content."""
+    """The output of the Inspector, which must succeed."""
     command = [
         *bench.environments.command("@modelcontextprotocol/inspector"), "--cli",
         "--protocol-era", era, "--method", method, *options, "--",
@@ -88,7 +88,7 @@ def directory_read(bench):
 
 
 def list_many(bench, method):
-    """What stands on later pages is asked for by the Inspector itself."""
+    """The Inspector requests the later pages itself."""
     result = ask(bench, "modern", method, server=bench.server_of_many)
     listed = result[method.partition("/")[0]]
     if len(listed) < MANY:

@@ -1,4 +1,4 @@
-"""The server's tools in the hands of a LangChain agent, through the package
+"""Checks the server's tools with a LangChain agent and the package
 langchain-mcp-adapters. The model is LangChain's own fake with scripted answers; the
 agent, the adapter, the tools and the scripts are real. With the argument
 `skills-as-tools` the server offers each skill as a tool, and the agent calls that."""
@@ -21,8 +21,8 @@ AS_TOOLS = sys.argv[1:] == ["skills-as-tools"]
 
 
 class ScriptedModel(GenericFakeChatModel):
-    """The fake, made so that an agent can use it: it takes tools, and it keeps what
-    it was asked, to see what a real model would have seen."""
+    """LangChain's fake model, extended for use in an agent: it accepts tools and records
+    its prompts, to check what a real model would get."""
 
     asked: list = []
     tools: list = []
@@ -51,15 +51,15 @@ def asks_for(name, **arguments):
 
 
 def text_of(message):
-    """Of a message whose content is a text or a list of blocks."""
+    """The text of a message whose content is a text or a list of blocks."""
     if isinstance(message.content, str):
         return message.content
     return "".join(block["text"] for block in message.content)
 
 
 async def ask(session, answers):
-    """Lets an agent work with a model that answers so; gives the model back, and the
-    results of the tools as the model was shown them."""
+    """Runs an agent with a model that gives these answers; returns the model and the tool
+    results that it got."""
     tools = await load_mcp_tools(session)
     model = ScriptedModel(messages=iter([*answers, AIMessage(content="done")]), asked=[], tools=[])
     agent = create_agent(model, tools)
@@ -70,7 +70,7 @@ async def ask(session, answers):
 
 
 async def tools():
-    """As most programs load them: each call starts a server of its own."""
+    """Loads the tools as most programs do: each call starts its own server."""
     loaded = await MultiServerMCPClient({"skills": connection()}).get_tools()
     names = {tool.name for tool in loaded}
     wanted = {"list_skills", "get_skill", "read_file_in_skill", "run_python_script"}
@@ -112,14 +112,14 @@ async def agent():
 
 
 async def failing_script():
-    """The model is told what went wrong, and the agent goes on."""
+    """The model gets the error, and the agent continues."""
     wrong = asks_for("run_python_script", skill_name="calculator", script="1 / 0")
     async with server() as session:
         _, results = await ask(session, [wrong, asks_for("list_skills")])
     assert results[0].status == "error", results
     assert "ZeroDivisionError" in text_of(results[0]), results
     assert results[1].status == "success", results
-    return "told as an error, the agent goes on"
+    return "reported as an error, the agent continues"
 
 
 async def resources_and_prompts():

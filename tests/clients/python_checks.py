@@ -1,5 +1,5 @@
-"""What is asked of the server through each of the two Python clients: the same
-questions, put through `Peer`, which their two programs fill in."""
+"""The checks that run with each of the two Python clients. Both programs implement
+`Peer`, through which the checks use the client."""
 
 import base64
 import dataclasses
@@ -30,7 +30,7 @@ class Result:
 
 
 class Failure(Exception):
-    """An answer that is an error, or none in time; `code` as the client has it."""
+    """An error answer or a timeout; `code` is the client's."""
 
     def __init__(self, code, message):
         super().__init__(f"{code}: {message}")
@@ -38,21 +38,21 @@ class Failure(Exception):
 
 
 class Peer:
-    """A client with its server. Whatever the client checks by itself (the shape of
-    each answer, structured results against their schema) fails a check, too."""
+    """A client connected to its server. Errors that the client itself detects (in the form
+    of an answer, or in structured results against their schema) fail a check too."""
 
-    # What an address that is nobody's is answered with.
+    # The error code for an unknown address.
     no_resource = None
 
     async def about(self):
-        """Version of the protocol, name of the server, instructions, what it offers."""
+        """Protocol version, server name, instructions, capabilities."""
         raise NotImplementedError
 
     async def tools(self):
         raise NotImplementedError
 
     async def call(self, name, arguments, seconds=None, progress=None):
-        """A `Failure` after so many seconds; the call is cancelled then."""
+        """After `seconds` the call is cancelled and raises `Failure`."""
         raise NotImplementedError
 
     async def resources(self):
@@ -73,7 +73,7 @@ class Peer:
 
 
 def bytes_of(contents, uri):
-    """Of what was read, which must be one thing under the address asked for."""
+    """The bytes of a read resource, which must have one entry with this address."""
     (content,) = contents
     assert str(content.uri) == uri, content
     if hasattr(content, "text"):
@@ -82,14 +82,14 @@ def bytes_of(contents, uri):
 
 
 def server(which="SERVER_COMMAND"):
-    """Command, arguments and environment of a server, as the runner gives them."""
+    """Command, arguments and environment of a server, as set by clients.py."""
     command, *arguments = json.loads(os.environ[which])
     environment = json.loads(os.environ["SERVER_ENVIRONMENT"])
     return command, arguments, environment
 
 
 SKILLS = pathlib.Path(os.environ.get("SKILLS", ""))
-# The folder of a server that has more skills than stand on a page, each a tool.
+# The folder of a server with several pages of skills, each of them a tool.
 MANY_SKILLS = pathlib.Path(os.environ.get("MANY_SKILLS", ""))
 MANY = "MANY_COMMAND"
 
@@ -197,16 +197,16 @@ async def each_prompt(peer):
 
 
 async def progress(peer):
-    told = []
+    values = []
     arguments = {"skill_name": "calculator", "script": SLEEP.format(3.5)}
-    result = await peer.call("run_python_script", arguments, progress=told.append)
+    result = await peer.call("run_python_script", arguments, progress=values.append)
     assert not result.is_error, result
-    assert told and told == sorted(set(told)), f"progress: {told}"
-    return f"told {len(told)} times in 3.5 s"
+    assert values and values == sorted(set(values)), f"progress: {values}"
+    return f"{len(values)} notifications in 3.5 s"
 
 
 async def cancel(peer):
-    """The script ends when it is cancelled, and the next one runs at once."""
+    """A cancelled script ends, and the next one runs immediately."""
     mark = SKILLS.parent / f"lives-{random.randrange(10**9)}"
     source = f"import os; open({str(mark)!r}, 'w').write(str(os.getpid())); " + SLEEP.format(60)
     arguments = {"skill_name": "calculator", "script": source}
@@ -229,7 +229,7 @@ async def cancel(peer):
 
 
 async def many_skills(peer):
-    """Nothing is lost between pages."""
+    """No entry is lost between pages."""
     names = [folder.name for folder in sorted(MANY_SKILLS.iterdir())]
     tools = [tool.name for tool in await peer.tools()]
     assert len(set(tools)) == len(tools), "a tool twice"
@@ -241,7 +241,7 @@ async def many_skills(peer):
 
 
 def checks(connect, version):
-    """All of them; `connect` gives a `Peer` to a server for a while."""
+    """All checks; `connect` is a context manager that returns a `Peer`."""
 
     def on_a_server(check, *more, which="SERVER_COMMAND"):
         async def checked():

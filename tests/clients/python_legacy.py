@@ -1,4 +1,4 @@
-"""The server through the Python package mcp 1.x: `initialize` and its versions."""
+"""Checks the server with the Python package mcp 1.x: `initialize` and its versions."""
 
 import contextlib
 import datetime
@@ -42,17 +42,17 @@ class Legacy(Peer):
         ]
 
     async def call(self, name, arguments, seconds=None, progress=None):
-        async def told(amount, total, message):
+        async def report(amount, total, message):
             progress(amount)
 
-        number = self.session._request_id  # The client tells it nowhere else.
+        number = self.session._request_id  # The client has no public API for it.
         try:
             with failures():
                 result = await self.session.call_tool(
                     name,
                     arguments,
                     read_timeout_seconds=seconds and datetime.timedelta(seconds=seconds),
-                    progress_callback=progress and told,
+                    progress_callback=progress and report,
                 )
         except Failure:
             if seconds is not None:
@@ -62,7 +62,7 @@ class Legacy(Peer):
         return Result(result.isError, result.structuredContent, text)
 
     async def give_up(self, number):
-        """This client does not tell the server by itself."""
+        """Cancels the call; this client does not notify the server itself."""
         params = types.CancelledNotificationParams(requestId=number, reason="time is up")
         cancelled = types.CancelledNotification(params=params)
         await self.session.send_notification(types.ClientNotification(cancelled))

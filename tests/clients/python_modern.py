@@ -1,5 +1,5 @@
-"""The server through the Python package mcp 2.x: `server/discover` and requests
-that depend on no other; with the argument `legacy`, by `initialize`."""
+"""Checks the server with the Python package mcp 2.x: `server/discover` and independent
+requests; with the argument `legacy`, sessions by `initialize`."""
 
 import contextlib
 import sys
@@ -45,12 +45,12 @@ class Modern(Peer):
         ]
 
     async def call(self, name, arguments, seconds=None, progress=None):
-        async def told(amount, total, message):
+        async def report(amount, total, message):
             progress(amount)
 
         with failures():
             result = await self.client.call_tool(
-                name, arguments, read_timeout_seconds=seconds, progress_callback=progress and told
+                name, arguments, read_timeout_seconds=seconds, progress_callback=progress and report
             )
         text = "".join(block.text for block in result.content)
         return Result(result.is_error, result.structured_content, text)

@@ -1,12 +1,11 @@
-//! One question, one answer: streams, statuses, wrong usage.
+//! One question, one answer: streams, exit statuses, wrong usage.
 
 use serde_json::json;
 
 use crate::harness::{CANARY, Reply, Server, Test, event, last_event, seconds};
 
-/// R-CLI-1: standard output carries the answer and nothing else.
 #[test]
-fn the_answer_alone_is_on_stdout() {
+fn stdout_has_only_the_answer() {
     let server = Server::start([Reply::text("The answer is 4.")]);
     let run = Test::new().endpoint(&server).args(["what", "is", "2 + 2?"]).run();
     run.success().stdout("The answer is 4.\n").stderr_has("the model gets no tools");
@@ -14,34 +13,31 @@ fn the_answer_alone_is_on_stdout() {
     assert_eq!(requests[0].path, "/v1/chat/completions");
     assert_eq!(requests[0].last_message()["content"], "what is 2 + 2?");
     assert!(requests[0].json.get("tools").is_none(), "without skills no tool is offered");
-    assert!(requests[0].wants_stream());
+    assert!(requests[0].requests_stream());
 }
 
 #[test]
-fn whole_answers_on_request() {
+fn no_stream_option_requests_unstreamed_answer() {
     let server = Server::start([Reply::text("four")]);
     let run = Test::new().endpoint(&server).args(["--no-stream", "2 + 2?"]).run();
     run.success().stdout("four\n");
-    assert!(!server.finish()[0].wants_stream());
+    assert!(!server.finish()[0].requests_stream());
 }
 
-/// R-API-4 and the wire: the key goes where it belongs, in the endpoint's form.
+/// The key is sent in the `Authorization` header.
 #[test]
-fn the_key_goes_into_its_header() {
+fn key_is_sent_in_its_header() {
     let server = Server::start([Reply::text("ok")]);
     Test::new().endpoint(&server).args(["hi"]).run().success();
     let requests = server.finish();
-    assert_eq!(
-        requests[0].header("authorization").unwrap(),
-        format!("Bearer {}", crate::harness::CANARY)
-    );
+    assert_eq!(requests[0].header("authorization").unwrap(), format!("Bearer {CANARY}"));
     assert_eq!(requests[0].header("content-type").unwrap(), "application/json");
 }
 
-/// Between tool calls a model talks; a pipe gets the final answer only, a
-/// terminal sees everything as it comes.
+/// A model writes text between tool calls: a terminal shows it immediately, a pipe gets only the
+/// final answer.
 #[test]
-fn a_pipe_gets_the_final_answer_and_a_terminal_all_of_it() {
+fn pipe_gets_the_final_answer_and_terminal_all_text() {
     let skill = "---\nname: s\ndescription: d\n---\nbody\n";
     let script =
         || [Reply::calls([("list_skills", "{}")]).with_text("Let me look."), Reply::text("Done.")];
@@ -51,20 +47,21 @@ fn a_pipe_gets_the_final_answer_and_a_terminal_all_of_it() {
     server.finish();
 
     let server = Server::start(script());
-    let mut terminal = Test::new().skill("s", skill).endpoint(&server).args(["go"]).terminal();
+    let mut terminal =
+        Test::new().skill("s", skill).endpoint(&server).args(["go"]).spawn_on_terminal();
     terminal.expect("Let me look.\n").expect("→ list_skills").expect("Done.\n");
     terminal.wait_exit().success();
     server.finish();
 }
 
 #[test]
-fn control_characters_never_reach_a_terminal() {
+fn control_characters_do_not_reach_a_terminal() {
     let server = Server::start([Reply::text("a\u{1b}]0;title\u{7}b\r\nc")]);
-    let mut terminal = Test::new().endpoint(&server).args(["go"]).terminal();
+    let mut terminal = Test::new().endpoint(&server).args(["go"]).spawn_on_terminal();
     terminal.expect("b\nc");
     assert!(!terminal.output().contains('\u{1b}'), "{:?}", terminal.output());
     terminal.wait_exit().success();
-    // A pipe gets the answer as it is.
+    // A pipe gets the answer unchanged.
     let server2 = Server::start([Reply::text("a\u{1b}[1mb")]);
     Test::new().endpoint(&server2).args(["go"]).run().success().stdout("a\u{1b}[1mb\n");
     server.finish();
@@ -72,7 +69,7 @@ fn control_characters_never_reach_a_terminal() {
 }
 
 #[test]
-fn quiet_says_nothing_and_verbose_says_more() {
+fn quiet_prints_nothing_and_verbose_prints_more() {
     let skill = "---\nname: s\ndescription: d\n---\n";
     let script = || [Reply::calls([("list_skills", "{}")]), Reply::text("Done.").with_usage(12, 3)];
     let server = Server::start(script());
@@ -84,9 +81,9 @@ fn quiet_says_nothing_and_verbose_says_more() {
     server.finish();
 }
 
-/// Thoughts are no answer.
+/// Reasoning is not part of the answer.
 #[test]
-fn thoughts_stay_off_stdout() {
+fn reasoning_is_not_on_stdout() {
     for reply in [
         Reply::text("<think>hm, 2 and 2</think>\n\n4"),
         Reply::text("4").with_reasoning("hm, 2 and 2"),
@@ -98,9 +95,9 @@ fn thoughts_stay_off_stdout() {
     }
 }
 
-/// A reader that goes away is normal; a full disk is not.
+/// Closing the pipe is normal for a reader; a full disk is an error.
 #[test]
-fn a_closed_stdout_is_a_quiet_end_and_a_full_one_is_told() {
+fn closed_stdout_ends_quietly_and_full_disk_is_reported() {
     let server = Server::start([Reply::text("x".repeat(300_000).as_str())]);
     Test::new()
         .endpoint(&server)
@@ -117,13 +114,13 @@ fn a_closed_stdout_is_a_quiet_end_and_a_full_one_is_told() {
 }
 
 #[test]
-fn instructions_of_ones_own() {
+fn system_option_replaces_the_system_prompt() {
     let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
     let test = Test::new()
         .file("latin.txt", "Speak Latin.\n")
         .skill("s", "---\ndescription: Sums.\n---\n");
     let test = test.endpoint(&server);
-    test.again().endpoint(&server).args(["-s", "Be brief.", "hi"]).run().success();
+    test.next_run().endpoint(&server).args(["-s", "Be brief.", "hi"]).run().success();
     test.args(["--system", "@latin.txt", "hi"]).run().success();
     let requests = server.finish();
     assert!(requests[0].system().starts_with("Be brief."));
@@ -131,19 +128,19 @@ fn instructions_of_ones_own() {
     assert!(requests[1].system().contains("- s: Sums."));
 }
 
-/// Wrong usage is 2, with what is right, and without a request.
+/// Wrong usage exits with 2 and a remedy, without a request.
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let table: [(&[&str], &str); 10] = [
         (&["--modle", "x", "hi"], "did you mean --model?"),
-        (&["-Z", "hi"], "there is no option `-Z`"),
+        (&["-Z", "hi"], "unknown option `-Z`"),
         (&["--max-steps", "none", "hi"], "whole number from 1"),
-        (&["--timeout", "0", "hi"], "more than 0"),
+        (&["--timeout", "0", "hi"], "greater than 0"),
         (&["--model"], "missing argument"),
         (&["demo", "the", "product"], "skills-runner -- demo"),
         (&["tool"], "the tools are: list_skills"),
         (&["tool", "get_skills"], "did you mean `get_skill`?"),
-        (&["tool", "get_skill", "{"], "broken"),
+        (&["tool", "get_skill", "{"], "invalid JSON for get_skill"),
         (&["-s", "@missing.txt", "hi"], "missing.txt"),
     ];
     for (args, expected) in table {
@@ -169,13 +166,13 @@ fn no_prompt_is_wrong_usage() {
     server.finish();
 }
 
-/// Help and version leave before anything can fail.
+/// Help and version are printed before anything can fail.
 #[test]
-fn help_and_version_need_nothing() {
+fn help_and_version_need_no_configuration() {
     for args in [["--help"], ["-h"]] {
         let run = Test::new().args(args).run().success().stderr("");
         for word in ["LLM_API_KEY", "--max-steps", "demo", "75 temporary"] {
-            run.demand(run.stdout.contains(word), format!("the help names {word}"));
+            run.check(run.stdout.contains(word), format!("the help names {word}"));
         }
     }
     Test::new().dotenv("\0").args(["-V"]).run().success().stdout(concat!(
@@ -185,9 +182,9 @@ fn help_and_version_need_nothing() {
     ));
 }
 
-/// Words after `--` are the prompt, whatever they look like.
+/// All words after `--` are the prompt.
 #[test]
-fn after_the_dashes_everything_is_prompt() {
+fn words_after_double_dash_are_the_prompt() {
     let server = Server::start([Reply::text("ok")]);
     Test::new()
         .endpoint(&server)
@@ -198,9 +195,9 @@ fn after_the_dashes_everything_is_prompt() {
     assert_eq!(server.finish()[0].last_message()["content"], "demo --help");
 }
 
-/// `--max-steps` and `--timeout` end a run with 3.
+/// `--max-steps` and `--timeout` end a run with status 3.
 #[test]
-fn limits_end_a_run() {
+fn limits_end_a_run_with_status_3() {
     let skill = "---\nname: s\ndescription: d\n---\n";
     let server = Server::always(|_| Reply::calls([("list_skills", "{}")]));
     let run =
@@ -214,9 +211,9 @@ fn limits_end_a_run() {
     server.finish();
 }
 
-/// A skill whose document has faults is used all the same, and they are told.
+/// A skill whose document has problems is used, and the problems are reported.
 #[test]
-fn faults_of_a_frontmatter_are_told_with_their_line() {
+fn frontmatter_problems_are_reported_with_their_line() {
     let server = Server::start([Reply::text("ok")]);
     let run = Test::new()
         .skill("plain", "Just text.\n")
@@ -236,24 +233,24 @@ fn faults_of_a_frontmatter_are_told_with_their_line() {
     );
 }
 
-/// A key that comes in pieces does not show on a terminal either.
+/// A key that arrives in pieces is masked on a terminal as well.
 #[test]
-fn a_key_in_pieces_is_masked_on_a_terminal() {
-    let (one, two) = crate::harness::CANARY.split_at(9);
+fn key_in_pieces_is_masked_on_a_terminal() {
+    let (one, two) = CANARY.split_at(9);
     let events = [json!({"content": one}), json!({"content": two}), json!({"content": " end"})];
     let mut stream: Vec<String> = events.iter().map(event).collect();
     stream.push(last_event("stop"));
     let server = Server::start([Reply::sse(stream)]);
-    let mut terminal = Test::new().endpoint(&server).args(["hi"]).terminal();
+    let mut terminal = Test::new().endpoint(&server).args(["hi"]).spawn_on_terminal();
     terminal.expect("[secret] end");
     terminal.wait_exit().success();
     server.finish();
 }
 
-/// `--dry-run` shows the request in the order in which it would go, and sends
-/// none; no credential is in it.
+/// `--dry-run` prints the request, with fields in the order of sending and without credentials,
+/// and sends nothing.
 #[test]
-fn a_dry_run_shows_the_request_and_sends_none() {
+fn dry_run_prints_the_request_and_sends_none() {
     let server = Server::start([]);
     let run = Test::new()
         .endpoint(&server)

@@ -1,5 +1,5 @@
-//! Which certificates of `SSL_CERT_FILE` may sign others, and which are trusted
-//! for themselves alone. What is trusted here, curl and OpenSSL trust as well.
+//! Which certificates in `SSL_CERT_FILE` may sign others, and which are trusted only as themselves.
+//! curl and OpenSSL trust the same certificates.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use crate::harness::{Outcome, Proxy, Reply, Server, Test, TlsServer, tls_file};
 
 const UNKNOWN: &str = "is not trusted: it is self-signed, or its authority is unknown";
 
-/// Asks `https://{host}`, where this certificate is shown, and trusts those of
-/// the files `roots`.
+/// Sends a question to `https://{host}`, which presents this certificate. The certificates in the
+/// files `roots` are trusted.
 fn ask(server: &Server, roots: &[&str], certificate: &str, host: &str) -> Outcome {
     let tls = TlsServer::start(certificate, server.port());
     let proxy = Proxy::start(tls.port());
@@ -29,20 +29,20 @@ fn trusting(server: &Server, roots: &[&str]) -> Test {
     test.env("SSL_CERT_FILE", path)
 }
 
-/// R-SEC: a certificate that is no authority's signs one for another name.
+/// The attack: a certificate that is not an authority's signs one for another name.
 #[test]
-fn only_an_authority_may_sign_others() {
+fn only_an_authority_can_sign_certificates() {
     let server = Server::start([]);
     let table = [
         ("other-name", "by-other-name"),
         ("v1-leaf", "by-v1-leaf"),
         ("ca-unsigning", "by-ca-unsigning"),
         ("ca-mail", "by-ca-mail"),
-        // The same key and subject, and self-signed as well.
+        // The same key and subject, and also self-signed.
         ("self-leaf", "self-leaf-again"),
     ];
     for (roots, certificate) in table {
-        // An authority beside it does not make it one.
+        // A trusted authority in the same file does not make it one.
         for roots in [&[roots][..], &["ca", roots]] {
             ask(&server, roots, certificate, "llm.test")
                 .status(1)
@@ -54,7 +54,7 @@ fn only_an_authority_may_sign_others() {
 }
 
 #[test]
-fn authorities_may_sign_others_beside_any_certificate() {
+fn authority_next_to_other_certificates_can_sign() {
     let table: [(&[&str], &str); 5] = [
         (&["ca"], "server"),
         (&["v1"], "by-v1"),
@@ -70,21 +70,21 @@ fn authorities_may_sign_others_beside_any_certificate() {
 }
 
 #[test]
-fn any_other_certificate_is_trusted_as_itself() {
+fn other_certificates_are_trusted_as_themselves() {
     let server = Server::start(["1", "2", "3"].map(Reply::text));
     for certificate in ["server", "self-leaf", "self-signed"] {
         ask(&server, &[certificate], certificate, "llm.test").success();
-        // Not for a name that it does not have.
+        // Not for a name that is not in the certificate.
         ask(&server, &[certificate], certificate, "other.test")
             .status(1)
-            .stderr_has("is not for other.test, but for localhost, llm.test, 127.0.0.1");
+            .stderr_has("is for localhost, llm.test, 127.0.0.1, not for other.test");
     }
     for (certificate, words) in [("expired", "expired"), ("future", "is not valid yet")] {
         ask(&server, &[certificate], certificate, "llm.test")
             .status(1)
             .stderr_has(&format!("the certificate of llm.test:443 {words}"));
     }
-    // Its issuer is not trusted with it.
+    // Its issuer is not trusted.
     ask(&server, &["server"], "other-name", "other.test")
         .status(1)
         .stderr_has(&format!("the certificate of other.test:443 {UNKNOWN}"))
@@ -94,7 +94,7 @@ fn any_other_certificate_is_trusted_as_itself() {
 
 /// A proxy that speaks TLS is verified by the same rules.
 #[test]
-fn a_proxy_is_trusted_as_itself_too() {
+fn proxy_certificate_is_trusted_as_itself() {
     let server = Server::start([Reply::text("4")]);
     let inner = TlsServer::start("server", server.port());
     let proxy = Proxy::start(inner.port());
@@ -109,6 +109,6 @@ fn a_proxy_is_trusted_as_itself_too() {
     run("self-leaf", "self-leaf").success().stdout("4\n");
     let refused = run("by-other-name", "other-name").status(1);
     refused.stderr_has("the certificate of the proxy localhost:").stderr_has(UNKNOWN);
-    assert_eq!(proxy.asked(), ["CONNECT llm.test:443"]);
+    assert_eq!(proxy.requests(), ["CONNECT llm.test:443"]);
     server.finish();
 }

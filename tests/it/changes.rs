@@ -1,15 +1,15 @@
-//! What a script changes of what later runs, or is read as instructions, is reported to
-//! the person: in its own skill and in all others.
+//! Changes that a script makes to files that are later run or read as instructions are reported to
+//! the user, in its own skill and in others.
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Test, interpreter, skipped};
+use crate::harness::{Outcome, Test, interpreter, report_skipped};
 use crate::paths::as_an_ordinary_user;
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 
 /// Two skills; the script runs in `s`.
-fn bench() -> Test {
+fn test_with_two_skills() -> Test {
     Test::new()
         .env("SCRIPT_PYTHON", interpreter())
         .skill("s", DOCUMENT)
@@ -24,19 +24,19 @@ fn bench() -> Test {
         .venv("t")
 }
 
-/// Runs this in `s`, and gives its result and all that was written.
+/// Runs a script in `s`. Returns its result and the outcome.
 #[track_caller]
 fn run(test: &Test, script: &str) -> (Value, Outcome) {
     let script = format!("import os, shutil\nT = '../t/'\n{script}\n");
     let call = json!({"skill_name": "s", "script": script}).to_string();
     let run = test.clone().args(["-q", "tool", "run_python_script", &call]).run();
     let result = run.stdout_json();
-    run.demand(result["returncode"] == 0, &script);
+    run.check(result["returncode"] == 0, &script);
     (result, run)
 }
 
 #[test]
-fn what_later_runs_or_is_read_is_reported() {
+fn changed_code_and_instructions_are_reported() {
     let table = [
         ("open('scripts/a.py', 'a').write('#')", "scripts/a.py of the skill"),
         ("open('new.py', 'w')", "new.py of the skill"),
@@ -63,24 +63,24 @@ fn what_later_runs_or_is_read_is_reported() {
         ("open('../skills-runner.lock', 'w')", "/skills-runner.lock changed"),
         ("os.remove(T + 'scripts/run.sh')", "/t/scripts/run.sh changed"),
         ("os.rename(T + 'SKILL.md', T + 'old')", "/t/SKILL.md changed"),
-        // A folder that was made ready before has files that are old.
+        // A folder that is moved into the skill may contain files with old times.
         ("os.rename('../../elsewhere', T + 'lib')", "/t/lib/b.py"),
     ];
-    let test = bench();
-    for (script, told) in table {
+    let test = test_with_two_skills();
+    for (script, reported) in table {
         let (result, run) = run(&test, script);
         let hint = result["hint"].as_str().unwrap_or_default();
-        run.demand(hint.contains(told), format_args!("{told}: {hint}"));
-        run.stderr_has(told);
+        run.check(hint.contains(reported), format_args!("{reported}: {hint}"));
+        run.stderr_has(reported);
     }
 }
 
-/// A folder that a script has closed against being listed may hold anything.
+/// A folder that a script has made unreadable may contain anything.
 #[test]
-fn a_folder_that_was_closed_is_reported() {
-    let test = bench().env("SCRIPT_PYTHON", "/usr/bin/python3");
+fn folder_made_unreadable_is_reported() {
+    let test = test_with_two_skills().env("SCRIPT_PYTHON", "/usr/bin/python3");
     if !std::path::Path::new("/usr/bin/python3").exists() {
-        return skipped("no Python that every user may run");
+        return report_skipped("no Python that every user may run");
     }
     let shell = as_an_ordinary_user(&test);
     for path in ["skills/s", "skills/s/scripts", "skills/t", "skills/t/scripts"] {
@@ -95,11 +95,11 @@ fn a_folder_that_was_closed_is_reported() {
     }
 }
 
-/// Times can be set back, but for that of the last change.
+/// Modification times can be set back, but not the time of the last status change.
 #[test]
-fn times_that_were_set_back_hide_nothing() {
-    let test = bench();
-    for (path, told) in
+fn files_with_reset_times_are_reported() {
+    let test = test_with_two_skills();
+    for (path, reported) in
         [("scripts/a.py", "scripts/a.py of the skill"), ("../t/scripts/a.py", "/t/scripts/a.py")]
     {
         let script = format!(
@@ -107,13 +107,13 @@ fn times_that_were_set_back_hide_nothing() {
              os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))\n\
              assert os.stat(path).st_mtime_ns == old.st_mtime_ns and os.stat(path).st_size == old.st_size"
         );
-        run(&test, &script).1.stderr_has(told);
+        run(&test, &script).1.stderr_has(reported);
     }
 }
 
 #[test]
-fn nothing_else_is_reported() {
-    let test = bench();
+fn other_changes_are_not_reported() {
+    let test = test_with_two_skills();
     for script in [
         "import scripts.a",
         "open('scripts/a.py').read(); os.listdir(T)",
@@ -123,22 +123,22 @@ fn nothing_else_is_reported() {
         "open('../../mine.py', 'w').write('x')",
     ] {
         let (result, run) = run(&test, script);
-        run.demand(result["hint"].is_null(), script);
+        run.check(result["hint"].is_null(), script);
         run.stderr_is_empty();
     }
 }
 
-/// With `-q` and through a model, too; and it is said where not everything was seen.
+/// Also with `-q` and through a model. An incomplete search is reported.
 #[test]
-fn many_files_are_bounded_and_that_is_said() {
-    let test = bench();
+fn long_list_of_changes_is_cut_and_says_so() {
+    let test = test_with_two_skills();
     let (result, run) = run(&test, "for i in range(15): open(f'{T}m{i}.py', 'w')");
     let hint = result["hint"].as_str().unwrap_or_default();
-    run.demand(hint.contains("and 5 more changed"), hint);
+    run.check(hint.contains("and 5 more changed"), hint);
     let many = "os.mkdir(T + 'many')\nfor i in range(20_100): os.close(os.open(f'{T}many/{i}', os.O_CREAT))\n";
     let (_, run) = self::run(&test, many);
-    run.stderr_has("not all were looked at for changes");
-    // The skill's own come first, whatever lies in others.
+    run.stderr_has("not all were checked for changes");
+    // The skill's own files are listed first.
     let (_, run) = self::run(&test, "open('late.py', 'w')");
-    run.stderr_has("late.py of the skill").stderr_has("not all were looked at");
+    run.stderr_has("late.py of the skill").stderr_has("not all were checked for changes");
 }

@@ -1,11 +1,11 @@
-//! The conversation: on a terminal and from a pipe.
+//! Conversations on a terminal and from a pipe.
 
 use crate::harness::{Reply, Server, Test, seconds};
 
 const SKILL: &str = "---\nname: s\ndescription: d\n---\n";
 
 #[test]
-fn each_line_of_a_pipe_is_a_turn() {
+fn each_line_from_a_pipe_is_a_turn() {
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let run = Test::new().endpoint(&server).args(["chat"]).stdin("first\n\nsecond\n").run();
     run.success().stdout("one\ntwo\n");
@@ -16,7 +16,7 @@ fn each_line_of_a_pipe_is_a_turn() {
 }
 
 #[test]
-fn a_prompt_on_the_command_line_is_the_first_turn() {
+fn prompt_argument_is_the_first_turn() {
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let run = Test::new().endpoint(&server).args(["chat", "first", "words"]).stdin("second").run();
     run.success().stdout("one\ntwo\n");
@@ -24,9 +24,9 @@ fn a_prompt_on_the_command_line_is_the_first_turn() {
 }
 
 #[test]
-fn without_arguments_on_a_terminal_a_conversation_begins() {
+fn terminal_without_arguments_starts_a_conversation() {
     let server = Server::start([Reply::text("Hello."), Reply::text("Bye.")]);
-    let mut terminal = Test::new().endpoint(&server).terminal();
+    let mut terminal = Test::new().endpoint(&server).spawn_on_terminal();
     terminal.expect("test-model").expect("> ").type_line("hi").expect("Hello.").expect("> ");
     terminal
         .type_line("/help")
@@ -40,19 +40,18 @@ fn without_arguments_on_a_terminal_a_conversation_begins() {
     server.finish();
 }
 
-/// R-LIFE-3.
 #[test]
-fn control_d_leaves_and_so_do_two_control_c() {
+fn control_d_or_two_control_c_end_the_conversation() {
     let server = Server::start([]);
-    let mut terminal = Test::new().endpoint(&server).terminal();
+    let mut terminal = Test::new().endpoint(&server).spawn_on_terminal();
     terminal.expect("> ").ctrl('d');
     terminal.wait_exit().success();
-    let mut terminal = Test::new().endpoint(&server).terminal();
+    let mut terminal = Test::new().endpoint(&server).spawn_on_terminal();
     terminal
         .expect("> ")
         .type_text("half a line")
         .ctrl('c')
-        .expect("what was begun is forgotten")
+        .expect("the incomplete message is discarded")
         .expect("> ")
         .ctrl('c')
         .expect("press Ctrl+C again")
@@ -62,11 +61,11 @@ fn control_d_leaves_and_so_do_two_control_c() {
     server.finish();
 }
 
-/// Ctrl+C during a request cancels it; the conversation goes on whole.
+/// Ctrl+C cancels a request, and the conversation continues.
 #[test]
-fn control_c_cancels_a_request_and_the_conversation_goes_on() {
-    let server = Server::start([Reply::text("one"), Reply::nothing().hang(), Reply::text("three")]);
-    let mut terminal = Test::new().endpoint(&server).terminal();
+fn control_c_cancels_a_request_and_the_conversation_continues() {
+    let server = Server::start([Reply::text("one"), Reply::empty().hang(), Reply::text("three")]);
+    let mut terminal = Test::new().endpoint(&server).spawn_on_terminal();
     terminal.expect("> ").type_line("first").expect("one").expect("> ").type_line("second");
     server.wait_for_requests(2);
     terminal
@@ -81,9 +80,9 @@ fn control_c_cancels_a_request_and_the_conversation_goes_on() {
     server.finish();
 }
 
-/// Ctrl+C during a script kills it; its call is answered, the turn closed.
+/// Ctrl+C kills a script. Its call gets a result and the turn ends.
 #[test]
-fn control_c_kills_a_script_and_the_conversation_goes_on() {
+fn control_c_kills_a_script_and_the_conversation_continues() {
     let server = Server::start([
         Reply::calls([
             (
@@ -95,7 +94,7 @@ fn control_c_kills_a_script_and_the_conversation_goes_on() {
         Reply::text("fine"),
     ]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.terminal();
+    let mut terminal = test.spawn_on_terminal();
     terminal.expect("> ").type_line("run it").expect("→ run_python_script");
     std::thread::sleep(seconds(0.7));
     terminal
@@ -116,20 +115,20 @@ fn control_c_kills_a_script_and_the_conversation_goes_on() {
     assert!(test.processes().is_empty());
 }
 
-/// A failed request is told, and `/retry` sends it again.
+/// A failed request is reported, and `/retry` sends it again.
 #[test]
-fn a_failed_request_can_be_sent_again() {
+fn retry_sends_a_failed_request_again() {
     let server = Server::start([
         Reply::error(400, "no"),
         Reply::text("yes"),
         Reply::error(400, "no"),
         Reply::text("new"),
     ]);
-    let mut terminal = Test::new().endpoint(&server).terminal();
+    let mut terminal = Test::new().endpoint(&server).spawn_on_terminal();
     terminal.expect("> ").type_line("first").expect("no").expect("/retry").expect("> ");
     terminal.type_line("/retry").expect("yes").expect("> ");
-    terminal.type_line("/retry").expect("nothing to send again").expect("> ");
-    // A new prompt replaces the one that failed.
+    terminal.type_line("/retry").expect("nothing to repeat").expect("> ");
+    // A new prompt replaces the failed one.
     terminal
         .type_line("second")
         .expect("no")
@@ -151,7 +150,7 @@ fn a_failed_request_can_be_sent_again() {
 }
 
 #[test]
-fn clear_forgets() {
+fn clear_empties_the_conversation() {
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     Test::new()
         .endpoint(&server)
@@ -164,18 +163,18 @@ fn clear_forgets() {
 }
 
 #[test]
-fn unknown_commands_are_told_and_paths_are_questions() {
+fn unknown_commands_are_reported_and_paths_are_questions() {
     let server = Server::start([Reply::text("a file")]);
     let run =
         Test::new().endpoint(&server).args(["chat"]).stdin("/hlep\n/etc/hosts is what?\n").run();
-    run.status(1).stderr_has("there is no command /hlep").stdout("a file\n");
+    run.status(1).stderr_has("there is no command or skill /hlep").stdout("a file\n");
     server.finish();
 }
 
-/// A piped conversation whose last turn failed does not end with 0; SIGTERM
-/// ends it by the signal.
+/// A piped conversation with a failed last turn does not exit with 0. SIGTERM ends it by the
+/// signal.
 #[test]
-fn the_exit_status_of_a_piped_conversation() {
+fn piped_conversation_exits_with_the_status_of_its_last_turn() {
     let server = Server::start([Reply::error(401, "no")]);
     Test::new().endpoint(&server).args(["chat"]).stdin("hi\n").run().status(77);
     server.finish();

@@ -1,4 +1,4 @@
-//! The linter's rules about Python, told by the machine's real Python.
+//! `skills check`: the rules of the linter, with the machine's real Python, and `--fix`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,20 +25,20 @@ fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
     }
 }
 
-/// What is wrong with the Python of these skills.
+/// The Python problems of these skills.
 fn problems(test: &Test, python: PythonChoice, names: &[&str]) -> Vec<Vec<Problem>> {
     let skills = Skills::new(vec![test.path("skills")]);
     let open = |name: &&str| {
         fs::write(test.path(format!("skills/{name}/SKILL.md")), "Do it.").unwrap();
-        skills.find(name).expect("the test wrote it")
+        skills.open(name).expect("the test wrote it")
     };
     let skills: Vec<Skill> = names.iter().map(open).collect();
     let skills: Vec<&Skill> = skills.iter().collect();
     let scripts = scripts(test, python);
-    check::python(&skills, &scripts, &[], &Cancellation::never()).expect("nobody interrupts")
+    check::check_python(&skills, &scripts, &[], &Cancellation::never()).expect("nobody interrupts")
 }
 
-/// Each as `file:line rule`.
+/// The problems as `file:line rule`.
 fn shown(problems: &[Problem]) -> Vec<String> {
     let show = |problem: &Problem| {
         let line = problem.line.map_or("-".into(), |line| line.to_string());
@@ -52,7 +52,7 @@ fn real() -> PythonChoice {
 }
 
 #[test]
-fn every_rule_about_python_is_found() {
+fn every_python_rule_is_reported() {
     let wide = "# /// script\n# requires-python = \">=9\"\n# ///\n";
     let test = Test::new()
         .file("skills/none/SKILL.md", "no Python")
@@ -136,9 +136,9 @@ fn every_rule_about_python_is_found() {
     }
 }
 
-/// What lies in a folder without a document is not the linter's business.
+/// The linter does not examine files in a folder without a document.
 #[test]
-fn folders_without_a_document_are_told_once() {
+fn folder_without_a_document_is_reported_once() {
     let test = Test::new()
         .file("usr/bin/a.py", "x = (\n")
         .file("usr/bin/x.zip", b"PK\x03\x04")
@@ -150,37 +150,37 @@ fn folders_without_a_document_are_told_once() {
     assert_eq!(
         problems,
         [
-            "usr: error[no-skills]: this is no folder of skills: none of its 2 folders has a SKILL.md",
+            "usr: error[no-skills]: this is not a skills folder: none of its 2 folders has a SKILL.md",
             "usr/bin: error[no-document]: it has no SKILL.md",
             "usr/lib: error[no-document]: it has no SKILL.md",
         ]
     );
 }
 
-/// What cannot be looked into is not said to be empty.
+/// A folder that cannot be read is not reported as empty.
 #[test]
-fn a_folder_that_denies_access_is_told_as_such() {
+fn inaccessible_folder_is_reported_as_such() {
     let test = Test::new()
         .file("skills/closed/x", "")
         .mode("skills/closed", 0o311)
         .skill("blind", "---\nname: blind\ndescription: d\n---\nDo.\n")
         .mode("skills/blind", 0o311);
     let shell = as_an_ordinary_user(&test);
-    let run = test.again().shell(shell).args(["skills", "check"]).run();
-    let due = "error[unreadable-file]: it cannot be opened: permission denied";
+    let run = test.next_run().shell(shell).args(["skills", "check"]).run();
+    let expected = "error[unreadable-file]: it cannot be opened: permission denied";
     let run = run.status(1).stdout_lacks("no SKILL.md");
-    let told: Vec<&str> = run.stdout.lines().collect();
+    let reported: Vec<&str> = run.stdout.lines().collect();
     let is_fix = |line: &&str| line.starts_with("  fix: make it readable");
-    let (fixes, told): (Vec<&str>, Vec<&str>) = told.into_iter().partition(is_fix);
-    assert_eq!((told.len(), fixes.len()), (2, 2), "{told:?}");
-    for (line, skill) in told.iter().zip(["blind", "closed"]) {
-        assert!(line.starts_with(&format!("skills/{skill}: {due}")), "{line}");
+    let (fixes, reported): (Vec<&str>, Vec<&str>) = reported.into_iter().partition(is_fix);
+    assert_eq!((reported.len(), fixes.len()), (2, 2), "{reported:?}");
+    for (line, skill) in reported.iter().zip(["blind", "closed"]) {
+        assert!(line.starts_with(&format!("skills/{skill}: {expected}")), "{line}");
     }
 }
 
-/// Packages are named only where they are known, and commands can be run.
+/// The remedy names packages only if they are known, and its commands work.
 #[test]
-fn a_missing_import_names_its_remedy() {
+fn missing_import_names_its_remedy() {
     let test = Test::new()
         .file("skills/my skill/a.py", "import docxtpl\nimport nobody_a\n")
         .file("skills/my skill/b.py", "import docxtpl\n")
@@ -200,65 +200,69 @@ fn a_missing_import_names_its_remedy() {
         .file("skills/told/a.py", "import docxtpl\n")
         .file("skills/told/requirements.txt", "docxtpl\n");
     let found = problems(&test, real(), &["my skill", "told", "extra", "own", "done"]);
-    let told = |problem: &Problem| {
+    let reported = |problem: &Problem| {
         let fix = problem.fix.clone().unwrap_or_default();
         format!("{} | {fix}", problem.message)
     };
-    let mine: Vec<_> = found[0].iter().skip(1).map(told).collect();
+    let mine: Vec<_> = found[0].iter().skip(1).map(reported).collect();
     assert_eq!(
         mine,
         [
-            "`docxtpl` is missing, as in one more file: its package `docxtpl` is neither installed \
+            "`docxtpl` is missing, also in one more file: its package `docxtpl` is neither installed \
              nor declared | `skills-runner skills setup 'my skill'`",
-            "`nobody_a` is missing: which package brings it is not known here | \
-             `skills-runner skills setup 'my skill' PACKAGE`, with the package that brings it",
+            "`nobody_a` is missing: the package that provides it is not known | \
+             `skills-runner skills setup 'my skill' PACKAGE`, where PACKAGE provides it",
         ]
     );
     assert_eq!(
-        told(&found[1][1]),
-        "`docxtpl` is missing: the skill declares it, and it is not installed | \
+        reported(&found[1][1]),
+        "`docxtpl` is missing: the skill declares it, but it is not installed | \
          `skills-runner skills setup told`"
     );
-    // A setup installs no more than is needed, unless it is asked to.
-    let extra: Vec<_> = found[2].iter().map(told).collect();
+    // A setup installs only the packages needed, unless asked for more.
+    let extra: Vec<_> = found[2].iter().map(reported).collect();
     assert_eq!(
         extra,
         [
-            "`docxtpl` is missing, and can be done without: its package `docxtpl` is neither \
-             installed nor declared | `skills-runner skills setup extra docxtpl`, if that is wanted",
-            "`nobody_a` is missing, and can be done without: which package brings it is not known \
-             here | ",
-            "`lxml_of_nobody` is missing, and only examples, templates or tests need it: which \
-             package brings it is not known here | ",
+            "`docxtpl` is missing; the script can run without it: its package `docxtpl` is neither \
+             installed nor declared | `skills-runner skills setup extra docxtpl`, if you need it",
+            "`nobody_a` is missing; the script can run without it: the package that provides it is not \
+             known | ",
+            "`lxml_of_nobody` is missing; only examples, templates or tests need it: the \
+             package that provides it is not known | ",
         ]
     );
-    // A setup would find nothing to do.
+    // A setup would have nothing to do.
     assert_eq!(
-        told(&found[4][0]),
-        "`nobody_a` is missing: which package brings it is not known here | \
-         `skills-runner skills setup done PACKAGE`, with the package that brings it"
+        reported(&found[4][0]),
+        "`nobody_a` is missing: the package that provides it is not known | \
+         `skills-runner skills setup done PACKAGE`, where PACKAGE provides it"
     );
-    // One command declares all.
-    let all = "`skills-runner skills setup own EbookLib PyYAML docxtpl` writes that into requirements.txt";
-    let undeclared: Vec<_> =
-        found[3].iter().filter(|problem| problem.rule == "undeclared-import").map(told).collect();
-    let message = "`docxtpl` and `yaml` are installed here, and the skill declares their packages \
-                   nowhere: others have to guess what to install";
+    // One command declares all packages.
+    let all =
+        "`skills-runner skills setup own EbookLib PyYAML docxtpl` writes this to requirements.txt";
+    let undeclared: Vec<_> = found[3]
+        .iter()
+        .filter(|problem| problem.rule == "undeclared-import")
+        .map(reported)
+        .collect();
+    let message = "`docxtpl` and `yaml` are installed here, but the skill does not declare their \
+                   packages: other users have to guess what to install";
     assert_eq!(undeclared, [format!("{message} | {all}")]);
-    // Without a venv, by what is installed for all.
+    // Without a venv, packages are looked up in the system's Python.
     let python = PythonChoice::Program(test.path("skills/own/venv/bin/python"));
     let found = problems(&test, python, &["my skill"]);
-    let fix = "`skills-runner skills setup 'my skill' docxtpl` makes a venv, and writes that into \
+    let fix = "`skills-runner skills setup 'my skill' docxtpl` creates a venv, and writes this to \
                requirements.txt";
     let undeclared = found[0].iter().filter(|it| it.rule == "undeclared-import");
     let fixes: Vec<_> = undeclared.filter_map(|it| it.fix.as_deref()).collect();
     assert_eq!(fixes, [fix]);
 }
 
-/// A venv that does not hold, or no longer, what the skill needs names a command
-/// that helps, whether or not the skill has Python files.
+/// For a venv without the packages that the skill needs, the linter names a command, whether or
+/// not the skill has Python files.
 #[test]
-fn a_venv_that_does_not_do_names_its_remedy() {
+fn insufficient_venv_names_its_remedy() {
     let document = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo it.\n");
     let record = "{\"made\": true, \"declared\": [\"docxtpl==1\", \"lxml\"]}";
     let mut test = Test::new();
@@ -283,7 +287,7 @@ fn a_venv_that_does_not_do_names_its_remedy() {
     let run = test.args(["skills", "check", "--json"]).run().status(1);
     let report = run.stdout_json();
     let problems = report["problems"].as_array().unwrap();
-    let told: Vec<String> = problems
+    let reported: Vec<String> = problems
         .iter()
         .map(|it| {
             let text = |key: &str| it[key].as_str().unwrap_or_default();
@@ -293,7 +297,7 @@ fn a_venv_that_does_not_do_names_its_remedy() {
     let command = "skills-runner skills setup";
     let broken = |name: &str| {
         let begin = format!("{name} broken-venv: `rm -r ");
-        let end = format!("/skills/{name}/venv`, as no setup made it, and then `{command} {name}`");
+        let end = format!("/skills/{name}/venv` (no setup created it) and then `{command} {name}`");
         (begin, end)
     };
     let stale = |name: &str| {
@@ -301,7 +305,7 @@ fn a_venv_that_does_not_do_names_its_remedy() {
         (format!("{name} stale-venv: "), end)
     };
     let unknown = |rule: &str| {
-        let begin = format!("unknown {rule}: `{command} unknown PACKAGE`, with the package");
+        let begin = format!("unknown {rule}: `{command} unknown PACKAGE`, where PACKAGE provides");
         (begin, String::new())
     };
     let expected = [
@@ -313,22 +317,23 @@ fn a_venv_that_does_not_do_names_its_remedy() {
         unknown("missing-venv"),
         unknown("missing-import"),
     ];
-    assert_eq!(told.len(), expected.len(), "{told:#?}");
-    for (told, (begin, end)) in told.iter().zip(&expected) {
-        assert!(told.starts_with(begin) && told.ends_with(end), "{told}");
+    assert_eq!(reported.len(), expected.len(), "{reported:#?}");
+    for (reported, (begin, end)) in reported.iter().zip(&expected) {
+        assert!(reported.starts_with(begin) && reported.ends_with(end), "{reported}");
     }
 }
 
-/// A command that names a skill finds it, wherever it was found.
+/// A remedy refers to a skill found by its path by that path.
 #[test]
-fn a_skill_found_by_its_path_is_named_by_it() {
+fn skill_found_by_path_is_named_by_path() {
     let test =
         Test::new().skill("my skill", "# Mine\n").file("skills/my skill/a.py", "import nobody_a\n");
-    let skills = Skills::new(vec![test.path("skills")]).named_by_path();
-    let skill = skills.find("my skill").expect("it is there");
+    let skills = Skills::new(vec![test.path("skills")]).addressed_by_path();
+    let skill = skills.open("my skill").expect("it is there");
     let path = test.path("skills/my skill").display().to_string();
     assert_eq!((skill.name.as_str(), &skill.address), ("my skill", &path));
-    let found = check::python(&[&skill], &scripts(&test, real()), &[], &Cancellation::never());
+    let found =
+        check::check_python(&[&skill], &scripts(&test, real()), &[], &Cancellation::never());
     let found = found.expect("it is looked at").remove(0);
     let fix = format!("`skills-runner skills setup '{path}'");
     assert!(found.iter().any(|problem| problem.rule == "missing-import"));
@@ -337,9 +342,9 @@ fn a_skill_found_by_its_path_is_named_by_it() {
     }
 }
 
-/// What a setup keeps in the skill while it works is nobody's business.
+/// The linter ignores the temporary files of a running setup.
 #[test]
-fn a_setup_under_way_is_not_looked_at() {
+fn running_setup_is_ignored() {
     let work = "skills/s/.skills-runner-setup";
     let test = Test::new()
         .file("skills/s/SKILL.md", "---\nname: s\ndescription: d\n---\nText.\n")
@@ -347,15 +352,15 @@ fn a_setup_under_way_is_not_looked_at() {
         .file(&format!("{work}/before/lib/x.so"), "\x7fELF")
         .file(&format!("{work}/SKILL.md"), "x")
         .link(&format!("{work}/before/lib64"), "/nowhere");
-    let check = test.again().args(["skills", "check", "s"]).run().success();
+    let check = test.next_run().args(["skills", "check", "s"]).run().success();
     check.stderr_has("0 errors, 0 warnings").stdout_lacks(":");
     let argument = "{\"skill_name\":\"s\",\"file_path\":\".\"}";
     let list = ["tool", "read_file_in_skill", argument];
-    let listing = test.again().args(list).run().success();
+    let listing = test.next_run().args(list).run().success();
     listing.stdout_has("SKILL.md").stdout_lacks("setup");
 }
 
-/// Two skills, one of them with a fault of each sort.
+/// Two skills, one of them with a problem of each kind.
 fn some_skills() -> Test {
     let broken = "\u{feff}---\r\nname: Table Maker\r\ndescription: Use when: now\r\n\
                   allowed-tools: Read, Bash(git:*)\r\n---\r\nRead [it](references/x.md).\r\n";
@@ -364,12 +369,12 @@ fn some_skills() -> Test {
         .skill("good", "---\nname: good\ndescription: Is good.\n---\nDo it.\n")
 }
 
-const MENDED: &str = "---\r\nname: table-maker\r\ndescription: \"Use when: now\"\r\n\
+const FIXED: &str = "---\r\nname: table-maker\r\ndescription: \"Use when: now\"\r\n\
                       allowed-tools: Read Bash(git:*)\r\n---\r\nRead [it](references/x.md).\r\n";
 
-/// A line a problem, as compilers write them, and a status for CI.
+/// One line per problem in the format of compilers, and an exit status for CI.
 #[test]
-fn problems_are_told_by_place_and_errors_fail() {
+fn problems_are_reported_with_place_and_errors_fail() {
     let test = some_skills();
     let run = test.clone().args(["skills", "check"]).run();
     let run = run.status(1);
@@ -399,7 +404,7 @@ fn problems_are_told_by_place_and_errors_fail() {
 }
 
 #[test]
-fn programs_get_every_problem() {
+fn json_report_has_every_problem() {
     let test = some_skills().args(["skills", "check", "--json", "table-maker"]);
     let run = test.run();
     let run = run.status(1);
@@ -412,18 +417,18 @@ fn programs_get_every_problem() {
     assert_eq!(problem["file"], "Skill.md");
 }
 
-/// A field without its space, or a line without its indentation, is never made
-/// part of the value above it.
+/// A field without its space, or a line without its indentation, is never joined to the value above
+/// it.
 #[test]
-fn a_line_that_is_no_field_is_left_to_its_author() {
+fn line_that_is_not_a_field_is_not_fixed() {
     for (stray, fix) in [
-        ("author:me\nversion:1.2", "with a space behind the colon\n"),
-        ("TODO rewrite this", "if it goes on with the value above\n"),
+        ("author:me\nversion:1.2", "with a space after the colon\n"),
+        ("TODO rewrite this", "if it continues the value above\n"),
     ] {
         let document = format!("---\nname: c\ndescription: does x\n{stray}\n---\nDo it.\n");
         let test = Test::new().skill("c", &document);
         for args in [&["skills", "check"][..], &["skills", "check", "--fix"]] {
-            let run = test.again().args(args).run().status(1);
+            let run = test.next_run().args(args).run().status(1);
             let line = "skills/c/SKILL.md:4: error[not-a-field]: ";
             run.stdout_has(line).stdout_has(fix);
         }
@@ -432,50 +437,50 @@ fn a_line_that_is_no_field_is_left_to_its_author() {
     }
 }
 
-/// Prose in brackets keeps its commas, for the model as in the document.
+/// Prose in brackets keeps its commas, for the model and in the document.
 #[test]
-fn a_description_in_brackets_loses_nothing() {
+fn description_in_brackets_is_kept_whole() {
     let prose = "Merge PDFs, split PDFs, and rotate. Use when X";
     let document = format!("---\nname: c\ndescription: [{prose}]\n---\nDo it.\n");
     let test = Test::new().skill("c", &document);
-    let list = |test: &Test| test.again().args(["skills", "list"]).run().success();
+    let list = |test: &Test| test.next_run().args(["skills", "list"]).run().success();
     list(&test).stdout_has(prose);
-    let check = test.again().args(["skills", "check"]).run().status(1);
-    check.stdout_has("take the brackets away, and put the text in double quotes (`");
+    let check = test.next_run().args(["skills", "check"]).run().status(1);
+    check.stdout_has("remove the brackets, and put the text in double quotes (`");
     let fix = ["skills", "check", "--fix"];
-    test.again().args(fix).run().success().stdout("");
+    test.next_run().args(fix).run().success().stdout("");
     list(&test).stdout_has(prose);
-    let mended = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
-    assert_eq!(mended, document.replace(['[', ']'], ""));
+    let fixed = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
+    assert_eq!(fixed, document.replace(['[', ']'], ""));
 }
 
-/// PyYAML stops at any tab; readers that do not keep one that parts words.
+/// PyYAML fails at any tab. Readers that accept tabs keep one that separates words.
 #[test]
-fn a_tab_between_words_stays_a_tab() {
+fn tab_between_words_is_kept() {
     let document = "---\nname: c\ndescription: a\tb\nversion:\t2\n---\nDo it.\n";
     let test = Test::new().skill("c", document);
     let fields = |test: &Test| {
         let show = ["skills", "show", "--json", "c"];
-        test.again().args(show).run().stdout_json()["frontmatter"].clone()
+        test.next_run().args(show).run().stdout_json()["frontmatter"].clone()
     };
     let before = fields(&test);
     assert_eq!(before["description"], "a\tb");
-    let check = test.again().args(["skills", "check"]).run().status(1);
+    let check = test.next_run().args(["skills", "check"]).run().status(1);
     check
-        .stdout_has(":3: error[tab]: a tab outside quotes, at which some readers stop\n")
+        .stdout_has(":3: error[tab]: a tab outside quotes, which some readers refuse\n")
         .stdout_has("put text that has a tab in double quotes (`");
     let fix = ["skills", "check", "--fix"];
-    test.again().args(fix).run().success().stdout("");
+    test.next_run().args(fix).run().success().stdout("");
     assert_eq!(fields(&test), before);
-    let mended = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
+    let fixed = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
     let expected = "---\nname: c\ndescription: \"a\\tb\"\nversion: 2\n---\nDo it.\n";
-    assert_eq!(mended, expected);
+    assert_eq!(fixed, expected);
 }
 
-/// What was safe to mend is mended, the rest stays reported, and a second run
+/// `--fix` repairs the problems that are safe to repair and reports the others. A second run
 /// changes nothing.
 #[test]
-fn fix_mends_what_is_safe() {
+fn fix_repairs_only_safe_problems() {
     let test = some_skills();
     let run = test.clone().args(["skills", "check", "--fix"]).run();
     let run = run.status(1);
@@ -487,7 +492,7 @@ fn fix_mends_what_is_safe() {
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].starts_with("skills/table-maker/SKILL.md:6: error[dangling-link]: "));
     let document = test.path("skills/table-maker/SKILL.md");
-    assert_eq!(fs::read_to_string(&document).unwrap(), MENDED);
+    assert_eq!(fs::read_to_string(&document).unwrap(), FIXED);
     let written = document.metadata().unwrap().modified().unwrap();
     assert_eq!(fs::read_dir(document.parent().unwrap()).unwrap().count(), 1);
 
@@ -497,10 +502,10 @@ fn fix_mends_what_is_safe() {
     assert_eq!(document.metadata().unwrap().modified().unwrap(), written);
 }
 
-/// What one blank too many has hidden is found, read, and put right; what only
-/// looks like a field is left to who wrote it.
+/// A field with extra indentation is read and repaired; a line that only looks like a field is
+/// reported.
 #[test]
-fn an_indented_field_is_told_and_mended() {
+fn indented_field_is_reported_and_repaired() {
     let test = Test::new()
         .file(
             "skills/slip/SKILL.md",
@@ -532,9 +537,9 @@ fn an_indented_field_is_told_and_mended() {
     assert_eq!(test.read("skills/note/SKILL.md"), note);
 }
 
-/// What may not be written is a finding, in every form, and stops no other.
+/// A document that cannot be written is reported in every format, and others are still repaired.
 #[test]
-fn fix_tells_what_it_could_not_write() {
+fn fix_reports_unwritable_documents() {
     let test = some_skills().link("skills/linked/SKILL.md", "real.md");
     let broken = "---\nname: linked\ndescription: Use when: now\n---\nDo it.\n";
     let test = test.file("skills/linked/real.md", broken);
@@ -551,16 +556,16 @@ fn fix_tells_what_it_could_not_write() {
     assert_eq!(test.read("skills/linked/real.md"), broken);
 }
 
-/// Every mended value is what the skill said before, also to other commands.
+/// Every repaired value is the one that the program read before.
 #[test]
-fn fix_changes_nothing_that_a_model_reads() {
+fn fix_keeps_the_text_that_models_read() {
     let show = |test: &Test| {
         let run = test.clone().args(["skills", "list", "--json"]).run();
         let list = run.success().stdout_json();
         let skills = list["skills"].as_array().unwrap().clone();
-        let told =
+        let reported =
             |skill: &serde_json::Value| format!("{} {}", skill["name"], skill["description"]);
-        skills.iter().map(told).collect::<Vec<_>>()
+        skills.iter().map(reported).collect::<Vec<_>>()
     };
     let test = some_skills();
     let before = show(&test);
@@ -568,25 +573,25 @@ fn fix_changes_nothing_that_a_model_reads() {
     assert_eq!(show(&test), before);
 }
 
-/// A linter that could not look is not green, in any form.
+/// The linter fails in every format if it cannot read a folder.
 #[test]
-fn a_folder_that_cannot_be_read_is_an_error() {
+fn unreadable_folder_is_an_error() {
     let good = "---\nname: good\ndescription: Is good.\n---\nDo it.\n";
     let test = Test::new().skill("good", good).file("plain", "x");
-    for (folder, words) in [("./nowhere", "does not exist"), ("plain", "is no folder")] {
+    for (folder, words) in [("./nowhere", "does not exist"), ("plain", "is not a folder")] {
         let both = ["skills", "check", "--skills", "skills", "--skills", folder];
         for args in [&both[..], &["skills", "check", "--skills", folder]] {
             let run = test.clone().args(args).run().status(78);
             run.stdout_is_empty().stderr_has(words).stderr_has("hint: ");
         }
         let test = test.clone().env("SKILLS_FOLDER_PATH", format!("skills:{folder}"));
-        let run = test.again().args(["skills", "check"]).run().status(1);
+        let run = test.next_run().args(["skills", "check"]).run().status(1);
         let name = folder.trim_start_matches("./");
         run.stdout_has(&format!("{name}: error[unreadable-folder]: the skills folder "))
             .stdout_has(words)
             .stdout_has("  fix: ")
             .stderr_has("1 error, 0 warnings");
-        let run = test.again().args(["skills", "check", "--json"]).run();
+        let run = test.next_run().args(["skills", "check", "--json"]).run();
         let report = run.status(1).stdout_json();
         let problem = &report["problems"][0];
         assert_eq!(problem["rule"], "unreadable-folder");
@@ -602,9 +607,9 @@ fn a_folder_that_cannot_be_read_is_an_error() {
     assert_eq!(problem["rule"], "unreadable-folder");
 }
 
-/// CI passes the files that were changed, an editor the folder it is in.
+/// CI passes changed files, an editor its current folder.
 #[test]
-fn a_skill_is_found_by_its_document_and_from_within() {
+fn skill_is_found_by_its_document_and_from_its_folder() {
     let test = some_skills();
     let document = "skills/table-maker/Skill.md";
     let args = ["skills", "check", document, document];
@@ -620,7 +625,7 @@ fn a_skill_is_found_by_its_document_and_from_within() {
             .stdout_has("Skill.md:3: error[unquoted-colon]")
             .stdout_lacks("maker/Skill.md");
     }
-    // The folder itself, and a way to it by a link.
+    // The folder itself, and a link to it.
     let deep = "d/".repeat(40);
     let test = test.file(&format!("skills/good/{deep}x"), "x").link("way", "skills/good");
     for folder in ["skills/good", "way"] {

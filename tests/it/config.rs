@@ -1,11 +1,11 @@
-//! Settings: where they come from, and every problem told at once.
+//! Settings: their sources, and their problems.
 
 use crate::harness::{CANARY, Reply, Server, Test, seconds};
 
-/// R-CFG-3: all problems at once, each with the variable, its origin and the
-/// fix, before any request.
+/// All problems are reported together before any request, each with the variable, its source and
+/// the remedy.
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_together() {
     let run = Test::new().args(["hi"]).run();
     run.status(78)
         .stdout_is_empty()
@@ -28,20 +28,20 @@ fn all_problems_are_told_at_once() {
         .stderr_lacks("LLM_MODEL_NAME");
 }
 
-/// R-CFG-1: flags win over the environment, that over `./.env`, that over the
-/// file in the configuration folder; an empty value counts as unset.
+/// Options override the environment, which overrides `./.env`, which overrides the file in the
+/// configuration folder. An empty value counts as unset.
 #[test]
-fn flags_win_over_environment_over_files() {
+fn options_override_environment_and_files() {
     let server =
         Server::start([Reply::text("ok"), Reply::text("ok"), Reply::text("ok"), Reply::text("ok")]);
     let home =
         format!("LLM_MODEL_NAME=home\nLLM_API_BASE_URL={}\nLLM_API_KEY={CANARY}\n", server.url());
     let test = Test::new().file("home/.config/skills-runner/.env", home);
-    test.again().args(["1"]).run().success();
+    test.next_run().args(["1"]).run().success();
     let test = test.dotenv("LLM_MODEL_NAME='dot env' # comment\n");
-    test.again().args(["2"]).run().success();
+    test.next_run().args(["2"]).run().success();
     let test = test.env("LLM_MODEL_NAME", "environment");
-    test.again().args(["3"]).run().success();
+    test.next_run().args(["3"]).run().success();
     test.env("LLM_MODEL_NAME", "").args(["4", "-m", "flag"]).run().success();
     let models: Vec<String> = server
         .finish()
@@ -52,30 +52,30 @@ fn flags_win_over_environment_over_files() {
 }
 
 #[test]
-fn another_env_file_or_none() {
+fn env_file_option_replaces_or_disables_the_file() {
     let server = Server::start([Reply::text("ok")]);
     let text = format!("LLM_MODEL_NAME=other\nLLM_API_BASE_URL={}\n", server.url());
     let test = Test::new().dotenv("LLM_MODEL_NAME=usual\n").file("other.env", text);
-    test.again().args(["--env-file", "other.env", "hi"]).run().success();
+    test.next_run().args(["--env-file", "other.env", "hi"]).run().success();
     assert_eq!(server.finish()[0].json["model"], "other");
-    test.again()
+    test.next_run()
         .args(["--no-env-file", "hi"])
         .run()
         .status(78)
         .stderr_has("LLM_MODEL_NAME is not set");
-    test.again().args(["--env-file", "none.env", "hi"]).run().status(78).stderr_has("none.env");
+    test.next_run().args(["--env-file", "none.env", "hi"]).run().status(78).stderr_has("none.env");
 }
 
-/// A broken line is told with its number and skipped.
+/// An invalid line is reported with its number and skipped.
 #[test]
-fn a_broken_line_of_the_file_is_told_and_skipped() {
+fn invalid_line_is_reported_and_skipped() {
     let server = Server::start([Reply::text("ok")]);
     let text =
         format!("LLM_API_KEY='{CANARY}\nLLM_MODEL_NAME=m\nLLM_API_BASE_URL={}\n", server.url());
     let run = Test::new().dotenv(&text).args(["hi"]).run();
     run.success().stderr_has(".env line 1");
     server.finish();
-    // Also where something else is wrong.
+    // Also if there is another problem.
     let run =
         Test::new().dotenv("LLM_MODEL_NAME=\"a b\nthis = fine\nthis is not\n").args(["hi"]).run();
     run.status(78)
@@ -87,71 +87,70 @@ fn a_broken_line_of_the_file_is_told_and_skipped() {
         .args(["hi"])
         .run()
         .status(78)
-        .stderr_has("line 2: a NUL byte");
+        .stderr_has("line 2: the text contains a NUL byte");
 }
 
-/// A FIFO or a huge file in the place of `.env` holds nobody up.
+/// A FIFO, a folder or a huge file named `.env` does not block the program.
 #[test]
-fn an_env_file_that_is_none_is_refused() {
+fn invalid_env_file_is_refused() {
     let fifo = Test::new().shell("mkfifo .env && exec skills-runner hi").run();
     fifo.status(78).stderr_has("not a regular file");
     let large = Test::new().file(".env", vec![b'#'; 2 << 20]).args(["hi"]).run();
     large.status(78).stderr_has("larger than");
-    // A folder of that name is somebody's venv.
+    // A folder of that name is usually a venv.
     Test::new().folder(".env").args(["hi"]).run().status(78).stderr_has("LLM_API_KEY is not set");
 }
 
-/// What is named on the command line may be a pipe, so that no key need ever
-/// stand in a file; and `/dev/null`, which is none at all.
+/// The file named by the option may be a pipe, so that the key is never in a file, or `/dev/null`.
 #[test]
-fn a_named_env_file_may_be_a_pipe() {
+fn env_file_option_accepts_a_pipe() {
     let server = Server::start([Reply::text("1"), Reply::text("2"), Reply::text("3")]);
     let lines =
         format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\nLLM_API_KEY={CANARY}\n", server.url());
     let test = Test::new()
         .skill("s", "---\nname: s\ndescription: S.\n---\n")
         .dotenv("LLM_API_KEY=another-one\n");
-    // In two pieces, the second of which one has to wait for.
+    // In two pieces with a pause between them.
     let line =
         "bash -c 'exec skills-runner --env-file <(head -c 9 in; sleep 0.3; tail -c +10 in) hi'";
-    let piped = test.again().file("in", &lines);
+    let piped = test.next_run().file("in", &lines);
     piped.shell(line).run().success().stdout("1\n");
     let line = "mkfifo pipe; cat in >pipe & exec skills-runner --env-file pipe hi";
-    test.again().shell(line).run().success().stdout("2\n");
-    let null = test.again().endpoint(&server);
+    test.next_run().shell(line).run().success().stdout("2\n");
+    let null = test.next_run().endpoint(&server);
     let run = null.args(["--env-file", "/dev/null", "hi"]).run();
     run.success().stdout("3\n").stderr_is_empty();
     for request in server.finish() {
         assert_eq!(request.header("authorization"), Some(format!("Bearer {CANARY}").as_str()));
     }
     let line = "exec skills-runner -s @/dev/stdin --dry-run --env-file in hi";
-    let run = test.again().shell(&format!("echo Be brief. | {line}")).run();
+    let run = test.next_run().shell(&format!("echo Be brief. | {line}")).run();
     run.success().stdout_has("Be brief.");
 }
 
-/// A pipe into which nobody writes, or somebody without an end, holds nobody up.
+/// Pipes without a writer, or with endless content, are limited in time and size.
 #[test]
-fn a_pipe_in_a_files_place_is_bounded() {
+fn pipe_as_env_file_is_limited() {
     let test = Test::new();
     let run =
-        test.again().shell("mkfifo pipe && exec skills-runner --timeout 0.3 --env-file pipe hi");
+        test.next_run().shell("mkfifo pipe && exec skills-runner --timeout 0.3 --env-file pipe hi");
     let run = run.run().took_at_most(seconds(2.0));
     run.status(3).stderr_has("--timeout");
-    let waiting = test.again().args(["--env-file", "pipe", "hi"]).spawn();
+    let waiting = test.next_run().args(["--env-file", "pipe", "hi"]).spawn();
     std::thread::sleep(seconds(0.5));
     waiting.signal(libc::SIGINT);
     waiting.wait().status(-libc::SIGINT);
-    let endless = test.again().shell("bash -c 'exec skills-runner --env-file <(yes A=1) hi'");
+    let endless = test.next_run().shell("bash -c 'exec skills-runner --env-file <(yes A=1) hi'");
     endless.run().status(78).stderr_has("it is larger than 1048576 bytes");
     for device in ["/dev/zero", "/dev/full", "/dev/ptmx"] {
-        let run = test.again().args(["--env-file", device, "hi"]).run();
+        let run = test.next_run().args(["--env-file", device, "hi"]).run();
         run.status(78).stderr_has("it is neither a file nor a pipe");
     }
 }
 
-/// Whoever can log in on the machine should not have the key.
+/// Other users of the machine must not be able to read the key.
 #[test]
-fn a_file_with_the_key_that_others_may_read_is_told() {
+fn key_file_readable_by_others_is_reported() {
     let server = Server::always(|request| match request.path.as_str() {
         "/v1/chat/completions" => Reply::text("ok"),
         _ => Reply::status(404),
@@ -170,61 +169,61 @@ fn a_file_with_the_key_that_others_may_read_is_told() {
         (&key, 0o604, &key_told),
         (headers, 0o444, &warning("LLM_EXTRA_HEADERS")),
         (&key, 0o600, ""),
-        // A service gets its key so.
+        // Service managers pass keys in this way.
         (&key, 0o640, ""),
-        // No secret: a setting, a word, what stands elsewhere.
+        // Not secrets: a setting, a word, a value stored elsewhere.
         ("SCRIPT_TIMEOUT_SECONDS=3", 0o644, ""),
         ("LLM_API_KEY=ollama", 0o644, ""),
         ("LLM_API_KEY=${SECOND_KEY}", 0o644, ""),
     ];
-    for (text, mode, told) in table {
-        let test = endpoint.again().dotenv(text).mode(".env", mode);
-        test.args(["-q", "hi"]).run().success().stderr(told);
+    for (text, mode, reported) in table {
+        let test = endpoint.next_run().dotenv(text).mode(".env", mode);
+        test.args(["-q", "hi"]).run().success().stderr(reported);
     }
-    let test = endpoint.again().dotenv(&key).mode(".env", 0o644);
-    let run = test.again().args(["doctor"]).run();
+    let test = endpoint.next_run().dotenv(&key).mode(".env", 0o644);
+    let run = test.next_run().args(["doctor"]).run();
     run.stdout_has("warning  configuration: others may read `.env`, which holds LLM_API_KEY\n         fix: chmod 600 .env\n");
-    // Also where nobody is asked: scripts run beside it.
-    let run = test.again().args(["tool", "list_skills", "{}"]).run();
+    // Also without a request, since scripts run next to the file.
+    let run = test.next_run().args(["tool", "list_skills", "{}"]).run();
     run.success().stderr_has("others may read `.env`");
-    // A folder above keeps others out.
+    // A parent folder denies access to others.
     test.mode("", 0o700).args(["hi"]).run().stderr_lacks("chmod");
-    // Another name, odd as it is, and a name that is no path for a shell.
-    let test = endpoint.again().mode("", 0o755).file("home/my 'own'.env", &key);
+    // An odd name, and a name that a shell would not read as a path.
+    let test = endpoint.next_run().mode("", 0o755).file("home/my 'own'.env", &key);
     let test = test.mode("home/my 'own'.env", 0o644);
-    let run = test.again().args(["--env-file", "home/my 'own'.env", "hi"]).run();
+    let run = test.next_run().args(["--env-file", "home/my 'own'.env", "hi"]).run();
     run.stderr_has("chmod 600 'home/my '\\''own'\\''.env'\n");
-    let run = test.again().args(["--env-file=~/my 'own'.env", "hi"]).run();
+    let run = test.next_run().args(["--env-file=~/my 'own'.env", "hi"]).run();
     let path = test.path("home/my").display().to_string();
     run.stderr_has(&format!("chmod 600 '{path} '\\''own'\\''.env'\n"));
-    // Also where it is not the one that wins.
+    // Also if another file overrides it.
     let test = endpoint.env("LLM_API_KEY", CANARY).dotenv(&key).mode(".env", 0o644);
     test.args(["hi"]).run().stderr(&key_told);
 }
 
-/// A foreign folder must not be able to catch the user's key.
+/// The `.env` of an untrusted folder must not redirect the user's key.
 #[test]
-fn a_key_never_goes_to_an_address_that_only_the_folder_names() {
+fn key_is_not_sent_to_an_address_from_the_folder_alone() {
     let run = Test::new()
         .env("LLM_API_KEY", CANARY)
         .dotenv("LLM_API_BASE_URL=https://collector.example/v1\nLLM_MODEL_NAME=m\n")
         .args(["hi"])
         .run();
     run.status(78).stderr_has("is not sent to collector.example").stderr_has("--env-file");
-    // On this machine too: anybody may listen here. Whoever trusts the file says so.
+    // Also for a local address, where any user may listen. An option declares the file trusted.
     let server = Server::start([Reply::text("ok")]);
     let text = format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\n", server.url());
     let test = Test::new().env("LLM_API_KEY", CANARY).dotenv(&text);
-    let run = test.again().args(["hi"]).run();
+    let run = test.next_run().args(["hi"]).run();
     run.status(78).stderr_has("is not sent to 127.0.0.1");
     let args = ["--env-file", ".env", "hi"];
     test.args(args).run().success();
     server.finish();
 }
 
-/// Nor to put the user's variables into what is sent to an address of its own.
+/// The `.env` of an untrusted folder cannot send the user's variables to its own address.
 #[test]
-fn a_foreign_file_cannot_send_the_environment_anywhere() {
+fn untrusted_env_file_cannot_send_the_environment() {
     let foreign =
         "LLM_API_KEY=own\nLLM_MODEL_NAME=m\nLLM_API_BASE_URL=https://collector.example/v1\n";
     let table = [
@@ -247,7 +246,7 @@ fn a_foreign_file_cannot_send_the_environment_anywhere() {
 
 /// Loopback endpoints need no key, and none is sent.
 #[test]
-fn a_local_endpoint_needs_no_key() {
+fn local_endpoint_needs_no_key() {
     let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
     for key in ["", "none"] {
         Test::new().endpoint(&server).env("LLM_API_KEY", key).args(["hi"]).run().success();
@@ -258,7 +257,7 @@ fn a_local_endpoint_needs_no_key() {
 }
 
 #[test]
-fn addresses_are_tidied() {
+fn addresses_are_normalized() {
     let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
     for tail in ["/", "/chat/completions"] {
         let address = format!(" \"{}{tail}\" ", server.url());
@@ -270,7 +269,7 @@ fn addresses_are_tidied() {
 }
 
 #[test]
-fn a_key_with_a_line_break_is_refused_before_any_request() {
+fn key_with_a_line_break_is_refused_before_any_request() {
     let server = Server::start([]);
     let run = Test::new().endpoint(&server).env("LLM_API_KEY", "sk-a\nb").args(["hi"]).run();
     run.status(78).stderr_has("LLM_API_KEY (environment) holds a line break").stderr_lacks("sk-a");

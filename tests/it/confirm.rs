@@ -1,4 +1,4 @@
-//! `--confirm`: no script runs that a person has not allowed on the terminal.
+//! `--confirm`: a script runs only after the user has allowed it on the terminal.
 
 use std::thread::sleep;
 
@@ -20,20 +20,24 @@ fn leaving(name: &str) -> Value {
     json!({"skill_name": "sums", "script": format!("open('{name}', 'w')\nprint('ok')")})
 }
 
-/// The tool by hand: its call comes through a pipe, its result goes into one.
-fn by_hand(test: &Test) -> Terminal {
-    test.again().args(["--confirm", "tool", RUN, "-"]).stdin_open().stderr_to_pty_only().terminal()
+/// Starts `tool` on a terminal, with the call on a pipe and the result in a file.
+fn start_tool(test: &Test) -> Terminal {
+    test.next_run()
+        .args(["--confirm", "tool", RUN, "-"])
+        .stdin_open()
+        .stderr_to_pty_only()
+        .spawn_on_terminal()
 }
 
-fn give(terminal: &mut Terminal, call: &Value) {
+fn write_call(terminal: &mut Terminal, call: &Value) {
     terminal.running().write_stdin(call.to_string());
     terminal.running().close_stdin();
 }
 
-/// The terminal is asked although standard input is a pipe and the output a
-/// file; the time a person takes is not the script's.
+/// The question appears on the terminal although stdin is a pipe and stdout a file. The user's
+/// time to answer does not count as the script's.
 #[test]
-fn a_script_runs_once_it_was_allowed() {
+fn script_runs_after_it_was_allowed() {
     let server = Server::start([
         Reply::call(
             RUN,
@@ -44,11 +48,11 @@ fn a_script_runs_once_it_was_allowed() {
     ]);
     let test = sums().endpoint(&server);
     let mut terminal = test
-        .again()
+        .next_run()
         .args(["--confirm", "-q", "add"])
         .stdin("some text")
         .stderr_to_pty_only()
-        .terminal();
+        .spawn_on_terminal();
     terminal.expect(QUESTION);
     let python = test.path("skills/sums/venv/bin/python");
     assert_eq!(
@@ -71,25 +75,25 @@ fn a_script_runs_once_it_was_allowed() {
     assert!(result["duration_ms"].as_u64().unwrap() < 1400, "{result}");
 }
 
-/// The model is told, and the run goes on.
+/// The model gets the refusal as a result, and the run continues.
 #[test]
-fn a_refusal_is_the_models_to_know() {
+fn refusal_is_reported_to_the_model() {
     let server = Server::start([Reply::call(RUN, &leaving("ran")), Reply::text("then not")]);
     let test = sums().endpoint(&server);
-    let mut terminal = test.again().args(["--confirm", "go"]).terminal();
+    let mut terminal = test.next_run().args(["--confirm", "go"]).spawn_on_terminal();
     terminal.expect(QUESTION).type_line("n");
     terminal.expect("← error: the user refused to run this script").expect("then not");
     terminal.wait_exit().success();
     let requests = server.finish();
-    let told = requests[1].last_message()["content"].as_str().unwrap();
-    assert!(told.starts_with("{\"error\":\"the user refused to run this script: do not try"));
+    let reported = requests[1].last_message()["content"].as_str().unwrap();
+    assert!(reported.starts_with("{\"error\":\"the user refused to run this script: do not try"));
     assert_eq!(requests[0].tools(), requests[1].tools());
     assert!(!test.exists("skills/sums/ran"));
 }
 
-/// Only a clear yes is one.
+/// Only an explicit yes counts.
 #[test]
-fn anything_but_a_clear_yes_is_a_no() {
+fn script_runs_only_after_an_explicit_yes() {
     let test = sums();
     for (typed, runs) in [
         ("y\n", true),
@@ -99,14 +103,14 @@ fn anything_but_a_clear_yes_is_a_no() {
         ("n\n", false),
         ("NO\n", false),
         ("\x04", false),
-        // What is none of the words is asked again, and never a yes.
+        // After any other word the question is repeated.
         ("\nn\n", false),
         ("yn\nyes please\n\x1b[Ay\n\x04", false),
         ("ja\ny\n", true),
         ("1\n2\ns\n3\n4\n5\n", false),
     ] {
-        let mut terminal = by_hand(&test);
-        give(&mut terminal, &leaving("ran"));
+        let mut terminal = start_tool(&test);
+        write_call(&mut terminal, &leaving("ran"));
         for line in typed.split_inclusive('\n') {
             terminal.expect(QUESTION).type_text(line);
         }
@@ -117,24 +121,24 @@ fn anything_but_a_clear_yes_is_a_no() {
     }
 }
 
-/// What was typed before the question is no answer to it.
+/// Input typed before the question does not answer it.
 #[test]
-fn what_was_typed_before_the_question_allows_nothing() {
+fn input_before_the_question_is_not_an_answer() {
     let test = sums();
-    let mut terminal = by_hand(&test);
+    let mut terminal = start_tool(&test);
     terminal.type_text("y\ny\ny\ny").expect("y\ny\ny\ny");
-    give(&mut terminal, &leaving("ran"));
+    write_call(&mut terminal, &leaving("ran"));
     terminal.expect(QUESTION);
     sleep(seconds(0.5));
-    assert!(terminal.running().is_running(), "it was taken for an answer");
+    assert!(terminal.running().is_running(), "earlier input was used as the answer");
     terminal.type_line("n");
     terminal.wait_exit().status(1).stdout_has("refused");
     assert!(!test.exists("skills/sums/ran"));
 }
 
-/// `a` holds for the run; `y` for one script.
+/// `a` allows all scripts of the run, `y` one script.
 #[test]
-fn a_yes_to_all_is_asked_for_once() {
+fn yes_to_all_is_asked_once() {
     for (answers, questions) in [(["a", ""], 1), (["y", "y"], 2)] {
         let server = Server::start([
             Reply::call(RUN, &leaving("one")),
@@ -142,7 +146,7 @@ fn a_yes_to_all_is_asked_for_once() {
             Reply::text("done"),
         ]);
         let test = sums().endpoint(&server);
-        let mut terminal = test.again().args(["--confirm", "go"]).terminal();
+        let mut terminal = test.next_run().args(["--confirm", "go"]).spawn_on_terminal();
         for answer in answers.iter().filter(|answer| !answer.is_empty()) {
             terminal.expect(QUESTION).type_line(answer);
         }
@@ -154,16 +158,16 @@ fn a_yes_to_all_is_asked_for_once() {
     }
 }
 
-/// A screenful first, all of it when asked: a file's text, and the input.
+/// One screen is shown first, everything on request: the file's text and the input.
 #[test]
-fn all_of_it_is_shown_when_asked() {
+fn whole_script_is_shown_on_request() {
     let numbered =
         |what: &str| (1..=60).map(|n| what.replace('N', &n.to_string())).collect::<String>();
     let long = numbered("print(N)\n");
     let test = sums().file("skills/sums/scripts/long.py", long);
-    let mut terminal = by_hand(&test);
+    let mut terminal = start_tool(&test);
     let call = json!({"skill_name": "sums", "file_path": "scripts/long.py", "args": ["-x"], "stdin": "one\ntwo"});
-    give(&mut terminal, &call);
+    write_call(&mut terminal, &call);
     terminal.expect("command\n  | scripts/long.py -x\ninput: 7 bytes\n");
     terminal.expect(QUESTION).type_line("s");
     terminal.expect("s\ncommand\n  | scripts/long.py -x\ninput\n  | one\n  | two\nscript scripts/long.py\n  | print(1)\n");
@@ -171,26 +175,26 @@ fn all_of_it_is_shown_when_asked() {
     terminal.type_line("y");
     terminal.wait_exit().success();
 
-    let mut terminal = by_hand(&test);
+    let mut terminal = start_tool(&test);
     let lines = numbered("x = N\n");
-    give(&mut terminal, &json!({"skill_name": "sums", "script": lines}));
+    write_call(&mut terminal, &json!({"skill_name": "sums", "script": lines}));
     terminal.expect("  | x = 1\n").expect("  | x = 17\n… 43 more lines\n");
     terminal.expect(QUESTION).type_line("s");
     terminal.expect("  | x = 60\n").expect(QUESTION).type_line("n");
     terminal.wait_exit().status(1);
 }
 
-/// Nothing in a script commands the terminal, passes for a question, or hides.
+/// A script's text cannot control the terminal, imitate a question, or hide parts.
 #[test]
-fn a_script_cannot_dress_up() {
+fn script_text_cannot_deceive_the_user() {
     let test = sums();
     let blanks = " ".repeat(200);
     let script = format!(
         "# \x1b[2J\x1b]0;t\x07 \u{9b}1m \u{202e}a\u{200b}b\u{e0041}c\rover\n{QUESTION}\nx = 1{blanks}; y = 2\n"
     );
-    let mut terminal = by_hand(&test);
+    let mut terminal = start_tool(&test);
     let call = json!({"skill_name": "sums", "script": script, "args": ["\x1b[1m"]});
-    give(&mut terminal, &call);
+    write_call(&mut terminal, &call);
     terminal.expect(&format!("\n{QUESTION}")).type_line("n");
     let outcome = terminal.wait_exit().status(1);
     let shown = outcome.terminal.clone();
@@ -205,13 +209,13 @@ fn a_script_cannot_dress_up() {
     }
 }
 
-/// Signals and the end of the run are obeyed while nobody answers.
+/// Signals and `--timeout` end the run while the question is unanswered.
 #[test]
-fn a_question_is_no_place_to_hang() {
+fn signals_and_timeout_end_an_open_question() {
     let test = sums();
     for (signal, status) in [(libc::SIGINT, -2), (libc::SIGTERM, -15)] {
-        let mut terminal = by_hand(&test);
-        give(&mut terminal, &leaving("ran"));
+        let mut terminal = start_tool(&test);
+        write_call(&mut terminal, &leaving("ran"));
         terminal.expect(QUESTION);
         match signal {
             libc::SIGINT => drop(terminal.ctrl('c')),
@@ -220,21 +224,24 @@ fn a_question_is_no_place_to_hang() {
         terminal.wait_exit().status(status).took_at_most(seconds(5.0));
     }
     let server = Server::start([Reply::call(RUN, &leaving("ran"))]);
-    let mut terminal =
-        test.again().endpoint(&server).args(["--confirm", "--timeout", "1.5", "go"]).terminal();
+    let mut terminal = test
+        .next_run()
+        .endpoint(&server)
+        .args(["--confirm", "--timeout", "1.5", "go"])
+        .spawn_on_terminal();
     terminal.expect(QUESTION);
     terminal.wait_exit().status(3).took_at_most(seconds(5.0));
     server.finish();
-    let mut terminal = by_hand(&test);
-    give(&mut terminal, &leaving("ran"));
+    let mut terminal = start_tool(&test);
+    write_call(&mut terminal, &leaving("ran"));
     terminal.expect(QUESTION).hang_up();
     assert!(!terminal.wait_exit().status_is(0));
     assert!(!test.exists("skills/sums/ran"));
 }
 
-/// In a conversation the line reader owns the same terminal.
+/// In a conversation the line reader uses the same terminal.
 #[test]
-fn a_conversation_goes_on_after_a_question() {
+fn conversation_continues_after_a_question() {
     let server = Server::start([
         Reply::call(RUN, &leaving("one")),
         Reply::call(RUN, &leaving("two")),
@@ -242,10 +249,10 @@ fn a_conversation_goes_on_after_a_question() {
         Reply::text("third"),
     ]);
     let test = sums().endpoint(&server);
-    let mut terminal = test.again().args(["--confirm"]).terminal();
+    let mut terminal = test.next_run().args(["--confirm"]).spawn_on_terminal();
     terminal.expect("> ").type_line("go");
     terminal.expect(QUESTION).ctrl('c');
-    terminal.expect("interrupted; the conversation goes on").expect("> ");
+    terminal.expect("interrupted; the conversation continues").expect("> ");
     terminal.type_line("again");
     terminal.expect(QUESTION).type_line("y");
     terminal.expect("second").expect("> ").type_line("more");
@@ -255,39 +262,39 @@ fn a_conversation_goes_on_after_a_question() {
     server.finish();
 }
 
-/// Without a terminal nothing runs and nothing waits; all else works.
+/// Without a terminal scripts are refused without waiting; everything else works.
 #[test]
-fn without_a_terminal_scripts_are_refused() {
+fn scripts_are_refused_without_a_terminal() {
     let server = Server::start([Reply::call(RUN, &leaving("ran")), Reply::text("so be it")]);
     let test = sums().endpoint(&server);
     let alone = "exec setsid -w skills-runner --confirm \"$@\"";
-    test.again()
+    test.next_run()
         .shell(alone)
         .args(["go"])
         .run()
         .success()
         .stdout("so be it\n")
-        .stderr_has("← error: scripts run only when the user allows it on a terminal (--confirm), and there is none")
+        .stderr_has("← error: scripts run only when the user allows it on a terminal (--confirm), but there is no terminal")
         .took_at_most(seconds(5.0));
     let requests = server.finish();
-    assert!(requests[0].tool_names().contains(&RUN), "it is offered all the same");
-    test.again()
+    assert!(requests[0].tool_names().contains(&RUN), "the tool is still offered");
+    test.next_run()
         .shell(alone)
         .args(["tool", RUN, &leaving("ran").to_string()])
         .run()
         .status(1)
-        .stdout_has("there is none: the script was not run");
-    test.again().shell(alone).args(["tool", "list_skills"]).run().success();
+        .stdout_has("there is no terminal: the script was not run");
+    test.next_run().shell(alone).args(["tool", "list_skills"]).run().success();
     assert!(!test.exists("skills/sums/ran"));
 }
 
-/// The demo's three scripts, one of its own and two of files.
+/// The demo runs three scripts: one inline and two files.
 #[test]
-fn the_demo_asks_too() {
+fn demo_asks_as_well() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
     let mut terminal = Test::new()
         .args(["--skills", skills, "--confirm", "--log", "audit.jsonl", "demo"])
-        .terminal();
+        .spawn_on_terminal();
     terminal.expect("  | print((Fraction").expect(QUESTION).type_line("y");
     terminal
         .expect("command\n  | scripts/explore.py group assets/orders.csv --by region")
@@ -296,27 +303,27 @@ fn the_demo_asks_too() {
     terminal.wait_exit().success();
 }
 
-/// A job in the background is stopped, as whatever reads the terminal there,
-/// and asks once it is in the foreground.
+/// A background job is stopped when it reads the terminal, and asks once it is in the foreground.
 #[test]
-fn a_job_in_the_background_asks_when_it_is_fetched() {
+fn background_job_asks_once_in_the_foreground() {
     let test = sums();
     let line = "set -m; skills-runner --confirm tool \"$@\" & sleep 1; echo waited; fg";
-    let mut terminal = test.again().shell(line).args([RUN, &leaving("ran").to_string()]).terminal();
+    let mut terminal =
+        test.next_run().shell(line).args([RUN, &leaving("ran").to_string()]).spawn_on_terminal();
     terminal.expect("waited").expect("a script wants to run");
     terminal.expect(QUESTION).type_line("y");
     terminal.expect("\"ok\\n\"");
     let outcome = terminal.wait_exit().success();
     let questions = outcome.terminal.matches("a script wants to run").count();
-    assert_eq!(questions, 1, "not before it could be answered");
+    assert_eq!(questions, 1, "asked only in the foreground");
     assert!(test.exists("skills/sums/ran"));
 }
 
 #[test]
-fn a_sandbox_is_told() {
+fn question_mentions_the_sandbox() {
     let test = sums().env("SCRIPT_SANDBOX", "on");
-    let mut terminal = by_hand(&test);
-    give(&mut terminal, &leaving("ran"));
+    let mut terminal = start_tool(&test);
+    write_call(&mut terminal, &leaving("ran"));
     terminal.expect("python, in a sandbox\nscript\n").expect(QUESTION);
     terminal.type_line("n");
     terminal.wait_exit().status(1);

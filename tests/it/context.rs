@@ -1,4 +1,4 @@
-//! A conversation that outgrows the model's context window: issue 6.
+//! Conversations that exceed the model's context window.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::harness::{Outcome, Reply, Request, Server, Test, seconds};
 
-/// What the strict servers take.
+/// The context window of the strict servers, in tokens.
 const WINDOW: u64 = 8000;
 
 const DOCUMENT: &str = "---\nname: words\ndescription: Counts words\n---\n";
 
-/// What the server counted, and whether it refused that, request by request.
+/// Tokens counted by the server and whether it refused, per request.
 type Counts = Arc<Mutex<Vec<(u64, bool)>>>;
 
-/// How endpoints say that a request of so many tokens is too long.
+/// A refusal of a request with this many tokens.
 type Phrasing = fn(u64) -> Reply;
 
 const PHRASINGS: [Phrasing; 4] = [
@@ -44,7 +44,7 @@ const PHRASINGS: [Phrasing; 4] = [
     },
 ];
 
-/// Tokens as the scripted server counts them: its own way, not ours.
+/// Counts tokens differently from the program.
 fn count(request: &Request) -> u64 {
     let messages = request.json["messages"].to_string().len();
     let tools = request.json.get("tools").map_or(0, |tools| tools.to_string().len());
@@ -60,7 +60,7 @@ fn is_summary(request: &Request) -> bool {
     content.starts_with("Summarize") && request.messages().len() == 1
 }
 
-/// Answers one request: in each turn one tool, then a text.
+/// Answers one request: in each turn one tool call, then a text.
 fn answer(request: &Request) -> (Reply, usize) {
     if is_summary(request) {
         assert!(request.json.get("tools").is_none(), "a summary needs no tools");
@@ -90,7 +90,7 @@ fn answer(request: &Request) -> (Reply, usize) {
     (call, 100)
 }
 
-/// A server that refuses what is too long, counts the rest and keeps the counts.
+/// Starts a server that refuses requests beyond the window and records the token counts.
 fn strict(phrasing: Phrasing, tells_usage: bool) -> (Server, Counts) {
     let counts = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&counts);
@@ -130,7 +130,7 @@ fn questions(count: usize) -> String {
     questions.join("\n")
 }
 
-/// The estimates that `-v` shows, in order.
+/// The estimates printed by `-v`, in order.
 fn estimates(stderr: &str) -> Vec<u64> {
     let lines = stderr.lines().filter_map(|line| line.strip_prefix("· about "));
     lines.map(|line| line.split(' ').next().unwrap().replace(',', "").parse().unwrap()).collect()
@@ -141,10 +141,10 @@ fn times(request: &Request, text: &str) -> usize {
     contents.map(|content| content.matches(text).count()).sum()
 }
 
-/// By how many thousandths each estimate is wrong, in order.
-fn errors(counts: &[(u64, bool)], told: &[u64]) -> Vec<u64> {
-    let pairs = counts.iter().zip(told);
-    pairs.map(|((count, _), told)| told.abs_diff(*count) * 1000 / count).collect()
+/// The error of each estimate in thousandths, in order.
+fn errors(counts: &[(u64, bool)], reported: &[u64]) -> Vec<u64> {
+    let pairs = counts.iter().zip(reported);
+    pairs.map(|((count, _), reported)| reported.abs_diff(*count) * 1000 / count).collect()
 }
 
 fn of_type(records: &[Value], name: &str) -> Vec<Value> {
@@ -152,7 +152,7 @@ fn of_type(records: &[Value], name: &str) -> Vec<Value> {
     meant.cloned().collect()
 }
 
-/// Holds a conversation of so many turns, none of which may fail.
+/// Runs a conversation of this many turns, none of which may fail.
 fn hold(test: Test, turns: usize) -> Outcome {
     let run = test
         .args(["chat", "-v", "--output", "jsonl"])
@@ -164,7 +164,7 @@ fn hold(test: Test, turns: usize) -> Outcome {
     assert_eq!(results.len(), turns);
     for result in &results {
         assert_eq!(result["status"], "ok");
-        // What a summary says is nobody's answer.
+        // The text of a summary is not an answer.
         assert!(result["answer"].as_str().unwrap().starts_with("Here it is."));
     }
     run
@@ -176,25 +176,24 @@ fn last_of(server: Server) -> Request {
     requests.pop().unwrap()
 }
 
-/// Must show: 60 turns with tools in a window of 8,000 tokens.
 #[test]
-fn sixty_turns_fit_a_window_of_8000_tokens() {
+fn sixty_turns_with_tools_fit_8000_tokens() {
     let (server, counts) = strict(PHRASINGS[0], true);
     let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
     let run = hold(test, 60);
     let contexts = of_type(&run.stdout_json_lines(), "context");
     assert!(contexts.len() >= 4, "{contexts:?}");
-    let (counts, told) = (counts.lock().unwrap().clone(), estimates(&run.stderr));
+    let (counts, reported) = (counts.lock().unwrap().clone(), estimates(&run.stderr));
     for context in &contexts {
         assert!(context["summarized"].as_u64() > Some(2), "{context}");
         let (before, after) = (&context["before"], context["after"].as_u64().unwrap());
         assert!(before.as_u64() > Some(6400) && after < 5600, "{context}");
-        // It is what the next request has, and what the server counts.
-        assert!(told.contains(&after), "{context}");
+        // The number is the estimate of the next request, which the server counts.
+        assert!(reported.contains(&after), "{context}");
     }
-    assert_eq!(counts.len(), told.len());
+    assert_eq!(counts.len(), reported.len());
     assert!(counts.iter().all(|(_, refused)| !refused));
-    let errors = errors(&counts, &told);
+    let errors = errors(&counts, &reported);
     let largest = errors[1..].iter().max().unwrap();
     println!(
         "{} requests, {} summaries; errors in thousandths: first {}, mean {}, largest {largest}",
@@ -211,10 +210,9 @@ fn sixty_turns_fit_a_window_of_8000_tokens() {
     run.stderr_has("the conversation was summarized: ");
 }
 
-/// Without a set window the first refusal tells the window, whatever its
-/// words, and there are few of them.
+/// Without a configured window, the program learns it from the first refusal, whatever its wording.
 #[test]
-fn a_refusal_in_any_words_leads_to_a_summary() {
+fn refusal_in_any_wording_leads_to_a_summary() {
     for phrasing in PHRASINGS {
         let (server, counts) = strict(phrasing, true);
         let run = hold(skills().endpoint(&server), 30);
@@ -227,10 +225,9 @@ fn a_refusal_in_any_words_leads_to_a_summary() {
     }
 }
 
-/// Endpoints that count nothing, only what is not in their cache, or everything
-/// they were ever sent.
+/// Endpoints that report no usage, only uncached tokens, or a running total.
 #[test]
-fn reports_that_are_missing_or_wrong_end_no_conversation() {
+fn missing_or_wrong_usage_does_not_end_a_conversation() {
     let reports: [fn(u64) -> Option<u64>; 4] =
         [|_| None, |count| Some(count % 97), |count| Some(count % 1000), |count| Some(count * 40)];
     for (index, report) in reports.into_iter().enumerate() {
@@ -241,7 +238,7 @@ fn reports_that_are_missing_or_wrong_end_no_conversation() {
             }
             let (reply, bytes) = answer(request);
             match report(count) {
-                Some(told) => reply.with_usage(told, tokens(bytes)),
+                Some(reported) => reply.with_usage(reported, tokens(bytes)),
                 None => reply,
             }
         });
@@ -253,24 +250,24 @@ fn reports_that_are_missing_or_wrong_end_no_conversation() {
     }
 }
 
-/// Whatever becomes of the request for a summary, the conversation goes on.
+/// The conversation continues if the request for a summary fails.
 #[test]
-fn without_a_summary_the_beginnings_are_kept() {
+fn failed_summary_keeps_the_start_of_each_message() {
     type Case = (fn() -> Reply, &'static str);
     let replies: [Case; 4] = [
         (|| Reply::text(" "), "wrote no summary"),
         (|| Reply::call("list_skills", &json!({})), "wrote no summary"),
         (|| PHRASINGS[0](9000), "wrote no summary"),
-        (|| Reply::error(400, "no such thing"), "goes on as it is"),
+        (|| Reply::error(400, "no such thing"), "so it stays unchanged"),
     ];
-    for (reply, said) in replies {
+    for (reply, warning) in replies {
         let server = Server::always(move |request| match (is_summary(request), count(request)) {
             (true, _) => reply(),
             (false, count) if count > WINDOW => PHRASINGS[0](count),
             (false, count) => answer(request).0.with_usage(count, 0),
         });
         let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
-        hold(test, 24).stderr_has(said).stderr_has("wrote no summary");
+        hold(test, 24).stderr_has(warning).stderr_has("wrote no summary");
         let last = last_of(server);
         assert_eq!(times(&last, &document()), 1);
         let contents = last.messages()[1]["content"].as_str().unwrap();
@@ -278,19 +275,18 @@ fn without_a_summary_the_beginnings_are_kept() {
     }
 }
 
-/// Ctrl+C while the summary is written leaves everything as it was.
 #[test]
-fn control_c_during_a_summary_leaves_the_conversation_as_it_was() {
+fn control_c_during_a_summary_leaves_the_conversation_unchanged() {
     let long = "Lorem ipsum dolor. ".repeat(160);
     let server = Server::start([
         Reply::text("the first answer").with_usage(2000, 5),
         Reply::text("the second answer").with_usage(4000, 5),
-        Reply::nothing().hang(),
+        Reply::empty().hang(),
         Reply::text("What was said."),
         Reply::text("the fourth answer").with_usage(3000, 5),
     ]);
     let test = Test::new().endpoint(&server).env("LLM_CONTEXT_WINDOW", "5000");
-    let mut terminal = test.terminal();
+    let mut terminal = test.spawn_on_terminal();
     let prompt = "> ";
     terminal.expect(prompt).type_line(&format!("one {long}"));
     terminal.expect("the first answer").expect(prompt);
@@ -310,9 +306,9 @@ fn control_c_during_a_summary_leaves_the_conversation_as_it_was() {
     assert_eq!(requests[4].last_message()["content"], "four");
 }
 
-/// One message that is too large is told, with what to do, and not looped on.
+/// One message that is too large is reported with a remedy, and not retried endlessly.
 #[test]
-fn a_question_too_large_for_the_window_is_told() {
+fn question_too_large_for_the_window_is_reported() {
     let large = "A sentence of a long letter. ".repeat(2000);
     for window in [None, Some("8000")] {
         let (server, counts) = strict(PHRASINGS[0], true);
@@ -322,9 +318,9 @@ fn a_question_too_large_for_the_window_is_told() {
         }
         let stdin = format!("Question 4, a small one\n{large}\nQuestion 3, small as well\n");
         let run = test.args(["chat"]).stdin(stdin).run().status(1);
-        run.stderr_has("context")
-            .stderr_has("hint: the question has about 16,")
-            .stderr_has("tokens by itself, and the model reads some 8,000: ask in several parts");
+        run.stderr_has("context").stderr_has("hint: the question has about 16,").stderr_has(
+            "tokens, and the model's context window has about 8,000: ask in several parts",
+        );
         let counts = counts.lock().unwrap();
         let refused = counts.iter().filter(|(_, refused)| *refused).count();
         assert!(refused <= 2, "{counts:?}");
@@ -336,10 +332,9 @@ fn a_question_too_large_for_the_window_is_told() {
     }
 }
 
-/// A result that does not fit is shortened, before anything is sent where the
-/// window is set.
+/// A result that does not fit is shortened; if the window is configured, before the first request.
 #[test]
-fn a_result_too_large_for_the_window_is_shortened() {
+fn result_too_large_for_the_window_is_shortened() {
     for (window, refusals) in [(None, 1), (Some("8000"), 0)] {
         let (server, counts) = strict(PHRASINGS[0], true);
         let large = "A line of a long file, with words.\n".repeat(1500);
@@ -349,16 +344,16 @@ fn a_result_too_large_for_the_window_is_shortened() {
         }
         let stdin = "Question 4\nQuestion 2\nQuestion 3\n";
         let run = test.args(["chat"]).stdin(stdin).run().success();
-        run.stderr_has("results of tools were shortened (1)");
+        run.stderr_has("tool results were shortened (1)");
         let counts = counts.lock().unwrap();
         let refused = counts.iter().filter(|(_, refused)| *refused).count();
         assert_eq!(refused, refusals, "{counts:?}");
     }
 }
 
-/// R-CONV-3: a skill that a person invoked stays word for word.
+/// The document of a skill that the user invoked is kept verbatim.
 #[test]
-fn a_skill_that_was_invoked_by_hand_stays() {
+fn skill_invoked_by_the_user_is_kept() {
     let (server, _) = strict(PHRASINGS[0], true);
     let questions = questions(24).replace("Question 1 ", "Question 4 ");
     let stdin = format!("/words now\n{questions}\n");
@@ -374,9 +369,9 @@ fn a_skill_that_was_invoked_by_hand_stays() {
     assert_eq!(times(&last, "[Summary of the conversation"), 1);
 }
 
-/// Of two versions of a document the newest stays.
+/// Of two versions of a document only the newest is kept.
 #[test]
-fn only_the_newest_version_of_a_document_stays() {
+fn only_the_newest_version_of_a_document_is_kept() {
     let (server, _) = strict(PHRASINGS[0], true);
     let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
     let path = test.path("skills/words/SKILL.md");
@@ -393,7 +388,7 @@ fn only_the_newest_version_of_a_document_stays() {
     assert_eq!(times(&last, "[Summary of the conversation"), 1);
 }
 
-/// Documents that alone exceed the window are shortened at last, and told.
+/// Documents that alone exceed the window are shortened as a last resort, which is reported.
 #[test]
 fn documents_that_exceed_the_window_are_shortened() {
     let rules = "- A rule that nobody needs, but it is there.\n".repeat(350);
@@ -422,13 +417,13 @@ fn documents_that_exceed_the_window_are_shortened() {
     });
     let test = test.endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
     let run = test.args(["load them"]).run().success();
-    run.stdout("done\n").stderr_has("documents of skills were shortened (");
+    run.stdout("done\n").stderr_has("skill documents were shortened (");
     assert!(server.finish().len() < 9);
 }
 
 /// `/compact` and `/tokens`.
 #[test]
-fn a_conversation_is_summarized_when_its_person_wants_it() {
+fn compact_command_summarizes_the_conversation() {
     let (server, _) = strict(PHRASINGS[0], true);
     let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
     let stdin = "/tokens\n/compact\nQuestion 1\nQuestion 2\nQuestion 3\n/compact\n/compact\n/tokens\nQuestion 1\n";
@@ -445,10 +440,10 @@ fn a_conversation_is_summarized_when_its_person_wants_it() {
     assert_eq!(times(&last, "Question 2"), 0);
 }
 
-/// One question that takes many steps: the steps before the last ones are
-/// summarized, the question and the skill stay.
+/// In a turn with many steps, all but the last steps are summarized; the question and the skill are
+/// kept.
 #[test]
-fn one_long_turn_is_summarized_between_its_steps() {
+fn long_turn_is_summarized_between_its_steps() {
     const QUESTION: &str = "Work through the whole file, please.";
     for window in [None, Some("8000")] {
         let step = AtomicUsize::new(0);
@@ -483,10 +478,10 @@ fn one_long_turn_is_summarized_between_its_steps() {
     }
 }
 
-/// Refusals that are none of the window's, in words with numbers that cannot be
-/// and in words without any: what is learnt from them does not last.
+/// Refusals for other reasons, with impossible numbers or none: the limit learned from them is
+/// dropped later.
 #[test]
-fn a_server_that_is_well_again_is_sent_everything_again() {
+fn whole_conversation_is_sent_after_the_server_recovers() {
     for (words, window) in [
         (
             "This model's maximum context length is 8192 tokens. However, your messages resulted in 99999 tokens.",
@@ -510,7 +505,7 @@ fn a_server_that_is_well_again_is_sent_everything_again() {
     }
 }
 
-/// A request with pictures as a server counts it that takes so many for each.
+/// Counts a request with this many tokens per image.
 fn count_seen(request: &Request, picture: u64) -> u64 {
     let mut plain = request.json["messages"].clone();
     let mut pictures = 0;
@@ -526,7 +521,7 @@ fn count_seen(request: &Request, picture: u64) -> u64 {
 }
 
 #[test]
-fn a_picture_that_is_summarized_leaves_the_estimate_right() {
+fn estimate_is_right_after_an_image_was_summarized() {
     for picture in [85, 1200] {
         let counts = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&counts);
@@ -556,8 +551,8 @@ fn a_picture_that_is_summarized_leaves_the_estimate_right() {
     }
 }
 
-/// Results of the running turn that exceed the window are shortened first, and
-/// what is told is what is sent.
+/// Results of the current turn that exceed the window are shortened first, and the reported size is
+/// the size sent.
 #[test]
 fn results_that_exceed_the_window_are_shortened_before_a_summary() {
     for (lines, summaries) in [(1, 0), (540, 1)] {
@@ -583,14 +578,14 @@ fn results_that_exceed_the_window_are_shortened_before_a_summary() {
             .stdin(format!("{long}\nrun them\n"))
             .run()
             .success();
-        let run = run.stderr_has("results of tools were shortened (3)");
+        let run = run.stderr_has("tool results were shortened (3)");
         let contexts = of_type(&run.stdout_json_lines(), "context");
         assert_eq!(contexts.len(), summaries, "{contexts:?}");
-        let told = estimates(&run.stderr);
+        let reported = estimates(&run.stderr);
         for context in contexts {
             let (before, after) = (&context["before"], context["after"].as_u64().unwrap());
             assert!(before.as_u64() > Some(WINDOW), "{context}");
-            assert!(after < 6400 && told.last() == Some(&after), "{context}");
+            assert!(after < 6400 && reported.last() == Some(&after), "{context}");
         }
         let requests = server.finish();
         let sent = requests.iter().filter(|request| !is_summary(request));
@@ -598,37 +593,36 @@ fn results_that_exceed_the_window_are_shortened_before_a_summary() {
     }
 }
 
-/// What is large is named, and the setting that the window comes from.
+/// The message names the large part and the setting of the window.
 #[test]
-fn instructions_too_large_for_the_set_window_are_told() {
+fn system_prompt_too_large_for_the_window_is_reported() {
     let server = Server::start([]);
     let test = skills().endpoint(&server).env("LLM_CONTEXT_WINDOW", "100");
     let run = test.args(["hello"]).run().status(1);
-    run.stderr_has("hint: the instructions, with the skills and the tools, have about ")
-        .stderr_has("the model reads some 100: offer fewer skills")
-        .stderr_has("or set LLM_CONTEXT_WINDOW higher if the model reads more");
+    run.stderr_has("hint: the system prompt, with the skills and the tools, has about ")
+        .stderr_has("the model's context window has about 100: offer fewer skills")
+        .stderr_has("or set LLM_CONTEXT_WINDOW higher if the model's context is larger");
     server.finish();
 }
 
 #[test]
-fn why_nothing_is_summarized_is_told() {
+fn missing_summary_is_explained() {
     let server = Server::start([Reply::text("a"), Reply::text("b"), Reply::text("c")]);
     let test = Test::new().endpoint(&server);
     let stdin = "/compact\n1\n/compact\n2\n3\n/compact\n";
     let run = test.args(["chat"]).stdin(stdin).run().success();
-    let said = run.stderr.matches("there is nothing to summarize\n");
-    assert_eq!(said.count(), 2, "{}", run.stderr);
-    run.stderr_has("nothing was summarized: a summary would be no shorter\n");
+    let notes = run.stderr.matches("there is nothing to summarize\n");
+    assert_eq!(notes.count(), 2, "{}", run.stderr);
+    run.stderr_has("nothing was summarized: a summary would not be shorter\n");
     server.finish();
 }
 
-/// A wish for a summary that comes to nothing: what is sent next is what would
-/// have been sent without it.
+/// If a requested summary fails, the next request is the same as without it.
 #[test]
-fn without_a_summary_from_the_model_a_wish_changes_nothing() {
+fn failed_compact_command_changes_nothing() {
     let long = "A line of a long answer. ".repeat(200);
     for (summary, why) in [
-        (Reply::text(" \n"), "the conversation is as it was"),
+        (Reply::text(" \n"), "the conversation is unchanged"),
         (Reply::call("list_skills", &json!({})), "the model wrote no summary"),
         (Reply::text("The person said that").finish_reason("length"), "the model wrote no summary"),
     ] {
@@ -639,18 +633,18 @@ fn without_a_summary_from_the_model_a_wish_changes_nothing() {
         run.stderr_has(&format!("nothing was summarized: {why}\n"))
             .stderr_lacks("was summarized: 2");
         let requests = server.finish();
-        let asked = requests[2].last_message()["content"].as_str().unwrap();
-        assert!(asked.contains("every rule that the person has set"), "{asked}");
-        assert!(asked.contains("User: Never say maybe.\n"), "{asked}");
+        let prompt = requests[2].last_message()["content"].as_str().unwrap();
+        assert!(prompt.contains("every rule that the user has set"), "{prompt}");
+        assert!(prompt.contains("User: Never say maybe.\n"), "{prompt}");
         let sent = requests[3].messages();
         assert_eq!(sent.len(), 6, "{sent:?}");
         assert_eq!(sent[2]["content"].as_str(), Some(long.as_str()));
     }
 }
 
-/// A picture with too many bytes is no conversation with too many tokens.
+/// A refused image with too many bytes does not mean too many tokens.
 #[test]
-fn a_picture_that_is_too_large_leads_to_no_summary() {
+fn image_too_large_leads_to_no_summary() {
     for body in ["", "Request Entity Too Large", "<html><title>413</title></html>"] {
         let long = "A line of a letter. ".repeat(100);
         let server =
@@ -668,9 +662,9 @@ fn a_picture_that_is_too_large_leads_to_no_summary() {
     }
 }
 
-/// A document that was cut is not loaded whole again in the same turn.
+/// A shortened document is not loaded whole again in the same turn.
 #[test]
-fn a_document_that_was_cut_stays_cut_within_its_turn() {
+fn shortened_document_stays_shortened_within_its_turn() {
     let rules = "- A rule that nobody needs, but it is there.\n".repeat(500);
     let mut test = Test::new();
     for name in ["a", "b"] {
@@ -692,7 +686,7 @@ fn a_document_that_was_cut_stays_cut_within_its_turn() {
     });
     let test = test.endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
     let run = test.args(["load them"]).run().success();
-    let cut = run.stderr.matches("documents of skills were shortened (");
+    let cut = run.stderr.matches("skill documents were shortened (");
     assert_eq!(cut.count(), 1, "{}", run.stderr);
     let last = last_of(server);
     assert_eq!(times(&last, "bytes left out: the context is full]"), 5);

@@ -1,4 +1,4 @@
-//! The main job, end to end: the model lists, learns, reads and runs.
+//! The main workflow, end to end: the model lists skills, loads them, reads files, runs scripts.
 
 use serde_json::json;
 
@@ -21,9 +21,9 @@ fn skills() -> Test {
         .venv("files")
 }
 
-/// R-TOOL-3: six requests; every call answered once, in order, byte for byte.
+/// Six requests; every call gets one result, in order, with the exact bytes.
 #[test]
-fn the_model_lists_learns_reads_and_runs_three_skills() {
+fn model_lists_loads_reads_and_runs_three_skills() {
     let write = "open('out.txt', 'w').write('written')\nprint('ok')";
     let server = Server::start([
         Reply::calls([("list_skills", "{}")]),
@@ -49,7 +49,7 @@ fn the_model_lists_learns_reads_and_runs_three_skills() {
         Reply::text("42, 3, and a file."),
     ]);
     let test = skills().endpoint(&server);
-    let run = test.again().args(["do it all"]).run();
+    let run = test.next_run().args(["do it all"]).run();
     run.success()
         .stdout("42, 3, and a file.\n")
         .stderr_has("→ run_python_script sums: scripts/add.py 40 2")
@@ -102,15 +102,15 @@ fn the_model_lists_learns_reads_and_runs_three_skills() {
     );
     assert_eq!((&run(5)["stdout"], &run(5)["stderr"]), (&json!("3\n"), &json!("err\n")));
     assert_eq!((&run(6)["stdout"], &run(6)["timed_out"]), (&json!("ok\n"), &json!(false)));
-    assert_eq!(run(6).get("interpreter"), None, "a venv needs no mention");
+    assert_eq!(run(6).get("interpreter"), None, "a venv is not mentioned");
     let connections: std::collections::BTreeSet<_> =
         requests.iter().map(|request| request.connection).collect();
     assert_eq!(connections.len(), 1, "one connection serves the whole run");
 }
 
-/// R-TOOL-2: what the model does wrong is told to the model, and the run goes on.
+/// Mistakes of the model are reported to it, and the run continues.
 #[test]
-fn mistakes_of_the_model_are_told_to_it() {
+fn mistakes_of_the_model_are_reported_to_it() {
     let table = [
         ("get_skils", "{}", "did you mean `get_skill`?"),
         (
@@ -159,7 +159,7 @@ fn mistakes_of_the_model_are_told_to_it() {
         let error = error["error"].as_str().unwrap();
         assert!(error.contains(expected), "{name} {arguments}: {error}");
     }
-    // Broken arguments must not poison the history.
+    // Invalid arguments must not make the history invalid.
     for message in requests[1].messages() {
         for call in message["tool_calls"].as_array().into_iter().flatten() {
             let arguments = call["function"]["arguments"].as_str().unwrap();
@@ -168,9 +168,9 @@ fn mistakes_of_the_model_are_told_to_it() {
     }
 }
 
-/// Arguments wrapped as small models wrap them.
+/// Arguments in the forms that small models produce.
 #[test]
-fn forgiving_shapes_of_arguments() {
+fn malformed_arguments_of_small_models_are_accepted() {
     let wrapped = serde_json::to_string(
         r#"{"skill_name":"sums","file_path":"scripts/add.py","args":"[\"1\",2]"}"#,
     )
@@ -185,9 +185,9 @@ fn forgiving_shapes_of_arguments() {
     assert!(result["content"].as_str().unwrap().contains(r#""stdout":"3\n""#), "{result}");
 }
 
-/// `--no-scripts`: not offered, and not run when called all the same.
+/// With `--no-scripts` the tool is not offered, and a call of it is refused.
 #[test]
-fn scripts_can_be_switched_off() {
+fn no_scripts_option_disables_scripts() {
     let server = Server::start([
         Reply::calls([(
             "run_python_script",
@@ -196,14 +196,14 @@ fn scripts_can_be_switched_off() {
         Reply::text("ok"),
     ]);
     let test = skills().endpoint(&server);
-    test.again().args(["--no-scripts", "go"]).run().success();
+    test.next_run().args(["--no-scripts", "go"]).run().success();
     let requests = server.finish();
     assert!(!requests[0].tool_names().contains(&"run_python_script"));
     assert!(requests[1].last_message()["content"].as_str().unwrap().contains("switched off"));
     assert!(!test.exists("skills/sums/ran"));
 }
 
-/// Row 52: a full context is made room in once, and the same is never sent again.
+/// Results are shortened once for a full context; the same request is never sent again.
 #[test]
 fn long_results_are_shortened_when_the_context_is_full() {
     let full = || Reply::error(400, "This model's maximum context length is 4096 tokens");
@@ -212,19 +212,19 @@ fn long_results_are_shortened_when_the_context_is_full() {
     };
     let test = skills().file("skills/words/long.txt", "a line of text\n".repeat(1000));
     let server = Server::start([call(), full(), Reply::text("done")]);
-    let run = test.again().endpoint(&server).args(["read"]).run();
-    run.success().stdout("done\n").stderr_has("results of tools were shortened (1)");
+    let run = test.next_run().endpoint(&server).args(["read"]).run();
+    run.success().stdout("done\n").stderr_has("tool results were shortened (1)");
     let requests = server.finish();
     let content = requests[2].messages()[3]["content"].as_str().unwrap();
     assert!(content.contains("bytes left out: the context is full]"));
     assert!(content.len() < 3000, "{}", content.len());
 
-    // It did not help: once is enough.
+    // No second attempt if that was not enough.
     let server = Server::start([call(), full(), full()]);
-    let run = test.again().endpoint(&server).args(["read"]).run();
+    let run = test.next_run().endpoint(&server).args(["read"]).run();
     run.status(1).stderr_has("context window");
     server.finish();
-    // Nothing to shorten: no second request.
+    // No second request if there is nothing to shorten.
     let server = Server::start([full()]);
     let run = test.endpoint(&server).args(["read"]).run();
     run.status(1).stderr_has("context window");

@@ -1,16 +1,16 @@
-//! The first command of the README.
+//! `demo`, the first command in the README.
 
 use crate::harness::Test;
 use crate::installed::copy_program;
 
-/// R-CLI-1: the whole loop over the example skills, without an account.
+/// The demo runs the whole loop with the example skills, without an account.
 #[test]
-fn the_demo_answers_through_three_skills() {
+fn demo_answers_with_three_skills() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
     let run = Test::new().args(["--skills", skills, "demo"]).run().success();
     let answer = "(scripted reply) (1/3 + 1/7)^5 is exactly 100000/4084101.";
-    run.demand(run.stdout.starts_with(answer), "the exact value comes first");
-    run.demand(run.stdout.lines().count() == 1, "the answer alone is on stdout");
+    run.check(run.stdout.starts_with(answer), "the exact value comes first");
+    run.check(run.stdout.lines().count() == 1, "the answer alone is on stdout");
     for line in [
         "scripted",
         "→ list_skills",
@@ -19,24 +19,24 @@ fn the_demo_answers_through_three_skills() {
         "→ run_python_script text-analyzer",
         "← exit 0",
     ] {
-        run.demand(run.stderr.contains(line), format!("standard error shows `{line}`"));
+        run.check(run.stderr.contains(line), format!("standard error shows `{line}`"));
     }
-    run.demand(!run.stdout.contains("failed"), "no script failed");
+    run.check(!run.stdout.contains("failed"), "no script failed");
 }
 
-/// The demo's folder of skills that was named lacks them.
+/// The skills folder named lacks the demo's skills.
 #[test]
-fn the_demo_without_its_skills_says_what_to_do() {
+fn demo_without_its_skills_names_the_remedy() {
     let run = Test::new().args(["--skills", "skills", "demo"]).run();
     run.status(78)
         .stdout_is_empty()
         .stderr_has("example skill `calculator`")
-        .stderr_has("hint: leave --skills out");
+        .stderr_has("hint: leave out --skills");
 }
 
-/// The binary alone, in an empty folder, with an empty environment; nothing is left.
+/// The binary alone works in an empty folder with an empty environment, and leaves no files.
 #[test]
-fn the_demo_needs_nothing_but_the_binary() {
+fn demo_needs_only_the_binary() {
     let test = Test::new().folder("empty").folder("tmp");
     let program = test.path("skills-runner");
     copy_program(&program);
@@ -48,14 +48,14 @@ fn the_demo_needs_nothing_but_the_binary() {
         }
         let output = demo.output().unwrap();
         let answer = String::from_utf8_lossy(&output.stdout);
-        let told = String::from_utf8_lossy(&output.stderr);
-        if !is_bare && told.contains("there can be no sandbox: ") {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        if !is_bare && stderr.contains("no sandbox is possible: ") {
             continue;
         }
-        let due = "is exactly 100000/4084101.";
-        assert!(output.status.success() && answer.contains(due), "{output:?}");
-        assert!(told.contains("→ run_python_script data-explorer"), "{told}");
-        assert!(!told.contains("cannot be used"), "{told}");
+        let expected = "is exactly 100000/4084101.";
+        assert!(output.status.success() && answer.contains(expected), "{output:?}");
+        assert!(stderr.contains("→ run_python_script data-explorer"), "{stderr}");
+        assert!(!stderr.contains("cannot be used"), "{stderr}");
     }
     for folder in ["empty", "tmp", "home"] {
         let left = std::fs::read_dir(test.path(folder)).unwrap().count();
@@ -63,9 +63,9 @@ fn the_demo_needs_nothing_but_the_binary() {
     }
 }
 
-/// What does not work is no proof of an installation.
+/// The demo checks an installation, so it must not succeed without Python.
 #[test]
-fn a_demo_without_python_fails() {
+fn demo_without_python_fails() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
     let run = Test::new().env("PATH", "/nonexistent").args(["--skills", skills, "demo"]).run();
     run.status(1)
@@ -74,7 +74,7 @@ fn a_demo_without_python_fails() {
         .stderr_lacks("next:");
 }
 
-/// The example skills are as good as we ask others' to be.
+/// The example skills meet the rules of the linter.
 #[test]
 fn every_example_skill_is_listed_with_its_description() {
     let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");

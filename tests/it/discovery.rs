@@ -1,5 +1,4 @@
-//! Which skills there are: several folders, odd folders, and what the model
-//! and the user are told of them.
+//! Discovery of skills: several folders, unusual folders, and reports to the model and the user.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,14 +10,14 @@ use serde_json::{Value, json};
 use crate::harness::{Outcome, Reply, Server, Test, seconds};
 use crate::paths::as_an_ordinary_user;
 
-/// A document whose name is its folder's.
+/// Returns a document with this name and description.
 fn document(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n")
 }
 
-/// The request that would be sent.
+/// Runs with `--dry-run`.
 fn dry_run<S: AsRef<OsStr>>(test: &Test, args: impl IntoIterator<Item = S>) -> Outcome {
-    let test = test.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+    let test = test.next_run().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
     let test = test.env("LLM_MODEL_NAME", "m").args(args);
     test.args(["--dry-run", "hi"]).run().success()
 }
@@ -38,21 +37,21 @@ fn tool_names(run: &Outcome) -> Vec<String> {
     tools.map(name).collect()
 }
 
-/// The schema of the skill's name, a row for each tool that takes one.
-fn enums(run: &Outcome) -> Vec<Value> {
+/// Returns the schema of `skill_name` in each tool that has this parameter.
+fn name_schemas(run: &Outcome) -> Vec<Value> {
     let body = body(run);
     let tools = body["tools"].as_array().unwrap().iter();
-    let name =
+    let schema =
         |tool: &Value| tool["function"]["parameters"]["properties"].get("skill_name").cloned();
-    tools.filter_map(name).collect()
+    tools.filter_map(schema).collect()
 }
 
-/// What `list_skills` gives: names and descriptions, and the note.
+/// Returns the result of `list_skills`: names with descriptions, and the note.
 fn list<S: AsRef<OsStr>>(
     test: &Test,
     args: impl IntoIterator<Item = S>,
 ) -> (Vec<(String, String)>, String) {
-    let run = test.again().args(args).args(["tool", "list_skills"]).run();
+    let run = test.next_run().args(args).args(["tool", "list_skills"]).run();
     let list = run.success().stdout_json();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let skills = list["skills"].as_array().unwrap().iter();
@@ -61,12 +60,12 @@ fn list<S: AsRef<OsStr>>(
 }
 
 fn call(test: &Test, tool: &str, arguments: &Value) -> Outcome {
-    test.again().args(["tool", tool, &arguments.to_string()]).run()
+    test.next_run().args(["tool", tool, &arguments.to_string()]).run()
 }
 
-/// R-SKILL-6: several folders, the first wins, and what it hides is told.
+/// If several folders have a skill of the same name, the first is used and the others are reported.
 #[test]
-fn the_first_folder_wins_and_clashes_are_told() {
+fn first_folder_wins_and_name_clashes_are_reported() {
     let test = Test::new()
         .file(".agents/skills/pdf/SKILL.md", document("pdf", "From agents."))
         .file(".claude/skills/pdf/SKILL.md", document("pdf", "From claude."))
@@ -74,7 +73,7 @@ fn the_first_folder_wins_and_clashes_are_told() {
         .file("home/.claude/skills/xlsx/SKILL.md", document("xlsx", "Of home."))
         .link(".claude/skills/mine", "../../.agents/skills/pdf")
         .file(".agents/skills/mine/SKILL.md", document("mine", "Agents'."));
-    let due = [
+    let expected = [
         ("docx", "Of claude."),
         ("mine", "Agents'."),
         ("pdf", "From agents."),
@@ -86,26 +85,26 @@ fn the_first_folder_wins_and_clashes_are_told() {
     let home = test.path("home/.claude/skills");
     let options = ["--skills", ".agents/skills", "--skills", ".claude/skills", "--skills"];
     let options: Vec<&OsStr> = options.iter().map(OsStr::new).chain([home.as_os_str()]).collect();
-    assert_eq!(list(&by_variable, [""; 0]), (due.to_vec(), String::new()));
-    assert_eq!(list(&test, options.clone()), (due.to_vec(), String::new()));
+    assert_eq!(list(&by_variable, [""; 0]), (expected.to_vec(), String::new()));
+    assert_eq!(list(&test, options.clone()), (expected.to_vec(), String::new()));
 
     for run in [dry_run(&by_variable, [""; 0]), dry_run(&test, options)] {
-        let told: Vec<&str> = run.stderr.lines().collect();
-        assert_eq!(told.len(), 2, "{told:?}");
-        for (name, line) in ["mine", "pdf"].into_iter().zip(told) {
+        let reported: Vec<&str> = run.stderr.lines().collect();
+        assert_eq!(reported.len(), 2, "{reported:?}");
+        for (name, line) in ["mine", "pdf"].into_iter().zip(reported) {
             let hidden = test.path(format!(".claude/skills/{name}"));
             let kept = test.path(format!(".agents/skills/{name}"));
-            let due = format!("{}: hidden by {}: ", hidden.display(), kept.display());
-            assert!(line.contains(&due), "{line}");
+            let expected = format!("{}: hidden by {}: ", hidden.display(), kept.display());
+            assert!(line.contains(&expected), "{line}");
         }
     }
     let run = call(&by_variable, "get_skill", &json!({"skill_name": "pdf"}));
     run.stdout_has("From agents.").stdout_lacks("From claude.");
 }
 
-/// The same folder, or the same skill, under two names is no clash.
+/// The same folder or skill under two names is not a clash.
 #[test]
-fn what_is_the_same_is_no_clash() {
+fn same_skill_twice_is_not_a_clash() {
     let test = Test::new()
         .skill("a", &document("a", "A."))
         .link("again", "skills")
@@ -116,9 +115,9 @@ fn what_is_the_same_is_no_clash() {
     assert!(system(&run).contains("- a: A.\n"));
 }
 
-/// Links among skills stop nothing, and a broken one is told.
+/// Links between skills are followed, and a broken link is reported.
 #[test]
-fn links_that_lead_nowhere_are_told() {
+fn broken_links_are_reported() {
     let test = Test::new()
         .skill("good", &document("good", "Good."))
         .link("skills/dangling", "../gone")
@@ -128,15 +127,15 @@ fn links_that_lead_nowhere_are_told() {
         .link("skills/to-file", "../file")
         .link("skills/below-file", "../file/x");
     let run = dry_run(&test, [""; 0])
-        .stderr_has("dangling: a link to ../gone, where nothing is: remove the link")
-        .stderr_has("circle: a link to circle, which leads in a circle")
-        .stderr_has("below-file: a link to ../file/x, where nothing is")
+        .stderr_has("dangling: a link to ../gone, which does not exist: remove the link")
+        .stderr_has("circle: a link to circle, which leads back to itself")
+        .stderr_has("below-file: a link to ../file/x, which does not exist")
         .stderr_has("`into-itself` cannot be used: it has no SKILL.md, but")
         .stderr_lacks("to-file")
         .took_at_most(seconds(5.0));
     assert_eq!(run.stderr.lines().count(), 4);
     assert!(system(&run).ends_with("Skills:\n- good: Good.\n"));
-    // A broken link hides nothing in a later folder.
+    // A broken link does not hide a skill in a later folder.
     let test = test.file("more/dangling/SKILL.md", document("dangling", "There it is."));
     let folders = ["--skills", "skills", "--skills", "more"];
     assert!(system(&dry_run(&test, folders)).contains("- dangling: There it is."));
@@ -144,10 +143,10 @@ fn links_that_lead_nowhere_are_told() {
     get.run().success().stdout_has("There it is.");
 }
 
-/// A name that is no text cannot be called; hidden folders and those that
-/// tools make are no skills.
+/// A skill whose name is not UTF-8 cannot be called. Hidden folders and those created by tools are
+/// not skills.
 #[test]
-fn odd_folders_are_told_or_left_out() {
+fn odd_folders_are_reported_or_ignored() {
     let test = Test::new()
         .skill("good", &document("good", "Good."))
         .folder("skills/node_modules/left-pad")
@@ -160,14 +159,14 @@ fn odd_folders_are_told_or_left_out() {
     let run = dry_run(&test, [""; 0]).stderr_has("the folder's name is not UTF-8");
     assert_eq!(run.stderr.lines().count(), 1);
     assert_eq!(list(&test, [""; 0]).0.len(), 1);
-    // What somebody wrote for a reader is a skill whatever its name.
+    // A folder with a document is a skill, whatever its name.
     let test = test.skill("venv", &document("venv", "Makes venvs."));
     assert_eq!(list(&test, [""; 0]).0[1].1, "Makes venvs.");
 }
 
-/// Skills that lie too low, and folders given one level too high or too low.
+/// Skills that are nested too deep, and skills folders that are one level too high or too low.
 #[test]
-fn misplaced_folders_are_told_with_what_helps() {
+fn misplaced_folders_are_reported_with_a_remedy() {
     let test = Test::new()
         .skill("collection/a", &document("a", "A."))
         .skill("collection/b", &document("b", "B."))
@@ -196,21 +195,21 @@ fn misplaced_folders_are_told_with_what_helps() {
         .stderr_lacks("scripts");
     assert!(tool_names(&run).is_empty());
     let fails = |folders: &[&str]| {
-        let run = test.again().args(["skills", "list"]).args(folders).run();
+        let run = test.next_run().args(["skills", "list"]).args(folders).run();
         run.status(78)
     };
     fails(&["--skills", "skills/collection:skills/deep/er"])
-        .stderr_has("does not exist; several folders are given so: ")
+        .stderr_has("does not exist; to name several folders, use ")
         .stderr_has("--skills skills/deep/er");
     fails(&["--skills", "skills/plain/SKILL.md"])
-        .stderr_has("it is a document; name the folder in which its skill lies");
-    // A folder that is missing is told also where others have skills.
+        .stderr_has("it is a document; name the folder that contains its skill");
+    // A missing folder is reported even if others have skills.
     fails(&["--skills", "skills/collection", "--skills", "gone"]).stderr_has("gone does not exist");
 }
 
-/// A folder of anything but skills does not flood the terminal.
+/// A folder with many problems does not flood the terminal.
 #[test]
-fn many_problems_are_counted() {
+fn many_problems_are_summarized() {
     let mut test = Test::new();
     for number in 0..70 {
         test = test.folder(&format!("skills/folder-{number:02}"));
@@ -224,9 +223,9 @@ fn many_problems_are_counted() {
     assert_eq!(run.stderr.lines().count(), 1);
 }
 
-/// A folder's name beats a name in a frontmatter; what stays unclear is told.
+/// A folder's name has precedence over a name in a frontmatter; ambiguous names are reported.
 #[test]
-fn names_in_frontmatters_that_clash_are_told() {
+fn clashing_frontmatter_names_are_reported() {
     let test = Test::new()
         .skill("pdf", &document("pdf", "The folder."))
         .skill("pdf-tools", &document("pdf", "The impostor."))
@@ -235,18 +234,20 @@ fn names_in_frontmatters_that_clash_are_told() {
         .skill("last", &document("alone", "Alone."));
     let run = dry_run(&test, [""; 0]);
     assert_eq!(run.stderr.lines().count(), 2);
-    run.stderr_has("pdf-tools: its frontmatter has the name `pdf`, which is that of the folder")
-        .stderr_has("two: its frontmatter has the name `twin`, and so has that of")
-        .stderr_has("give it the name `two` there");
+    run.stderr_has(
+        "pdf-tools: its frontmatter has the name `pdf`, which is the name of the folder",
+    )
+    .stderr_has("two: its frontmatter has the name `twin`, as does that of")
+    .stderr_has("give it the name `two` there");
     let get = |name: &str| call(&test, "get_skill", &json!({ "skill_name": name }));
     get("pdf").success().stdout_has("The folder.");
     get("alone").success().stdout_has("Alone.");
     get("twin").status(1).stdout_has("use one of the names `one`, `two`");
 }
 
-/// A skill for the user alone is not offered, and works when it is asked for.
+/// A skill that only the user may invoke is not offered, but works if called.
 #[test]
-fn a_skill_for_the_user_alone_is_not_in_the_catalogue() {
+fn user_only_skill_is_not_in_the_catalogue() {
     let deploy =
         "---\nname: deploy\ndescription: Deploys.\ndisable-model-invocation: true\n---\nDo.";
     let test = Test::new().skill("deploy", deploy);
@@ -261,31 +262,31 @@ fn a_skill_for_the_user_alone_is_not_in_the_catalogue() {
     let test = test.skill("other", &document("other", "Other."));
     let run = dry_run(&test, [""; 0]);
     assert!(system(&run).ends_with("Skills:\n- other: Other.\n"));
-    // The choice is advised. A server that holds the model to the list would
-    // make the files and scripts of the other one unusable.
+    // Only get_skill has an enum: in the other tools, a server that enforces it would make the
+    // files and scripts of `deploy` unusable.
     let plain = json!({"type": "string"});
     let advised = json!({"type": "string", "enum": ["other"]});
-    assert_eq!(enums(&run), [advised, plain.clone(), plain]);
+    assert_eq!(name_schemas(&run), [advised, plain.clone(), plain]);
     call(&test, "get_skill", &json!({"skill_name": "deploy"})).success();
 }
 
-/// The names are offered while they are few, and refuse nothing.
+/// A short list of names is offered as an enum, but other names still work.
 #[test]
-fn names_are_offered_while_they_are_few() {
+fn short_list_of_names_is_offered_as_enum() {
     let test = Test::new()
         .skill("b", &document("b", "B."))
         .skill("a", &document("a", "A."))
         .folder("skills/broken");
     let run = dry_run(&test, [""; 0]);
-    assert_eq!(enums(&run), vec![json!({"type": "string", "enum": ["a", "b"]}); 3]);
+    assert_eq!(name_schemas(&run), vec![json!({"type": "string", "enum": ["a", "b"]}); 3]);
     let mut many = Test::new();
     for number in 0..30 {
         let name = format!("skill-{number}");
         many = many.skill(&name, &document(&name, "One of many."));
     }
-    assert_eq!(enums(&dry_run(&many, [""; 0])), vec![json!({"type": "string"}); 3]);
+    assert_eq!(name_schemas(&dry_run(&many, [""; 0])), vec![json!({"type": "string"}); 3]);
 
-    // A skill that comes in the middle works, and what is offered stays as it was.
+    // A skill added during the run works, and the enum stays the same.
     let added = test.path("skills/c");
     let first = Reply::from_fn(move |_| {
         fs::create_dir(&added).unwrap();
@@ -300,9 +301,9 @@ fn names_are_offered_while_they_are_few() {
     assert_eq!(requests[0].system(), requests[1].system());
 }
 
-/// Ten skills stay below 3 KB with the tools, ten thousand below 12.
+/// The first request, with the tools, has at most 3 KiB for ten skills, 12 KiB for four hundred.
 #[test]
-fn the_first_request_stays_small() {
+fn first_request_is_small() {
     for (count, most) in [(10, 3 << 10), (400, 12 << 10)] {
         let mut test = Test::new();
         for number in 0..count {
@@ -312,23 +313,25 @@ fn the_first_request_stays_small() {
         }
         let run = dry_run(&test.cwd("home").env("SKILLS_FOLDER_PATH", "../skills"), [""; 0]);
         let length = body(&run).to_string().len();
-        run.demand(length <= most, format_args!("{count} skills: {length} bytes"));
+        run.check(length <= most, format_args!("{count} skills: {length} bytes"));
         let is_whole = system(&run).contains("- skill-9: Does the thing of kind number 9.\n");
-        run.demand(is_whole == (count == 10), "what fits is whole");
-        let is_said = system(&run).contains("(names only; ");
-        run.demand(is_said == (count > 10), "what is cut is said");
+        run.check(is_whole == (count == 10), "a catalogue that fits is complete");
+        let is_reported = system(&run).contains("(names only; ");
+        run.check(is_reported == (count > 10), "a shortened catalogue says so");
     }
 }
 
-/// Where no script can run, none is offered or spoken of, and it is said why.
+/// If no script can run, no script tool is offered or mentioned, and the reason is reported.
 #[test]
-fn where_no_script_can_run_none_is_offered() {
+fn script_tool_is_not_offered_if_no_script_can_run() {
     let test = Test::new().skill("a", &document("a", "A."));
     let names = ["list_skills", "get_skill", "read_file_in_skill"];
     let off = test.clone().env("SCRIPT_PYTHON", "off");
     let none = test.clone().env("PATH", test.path("home"));
-    for (test, why) in [(&off, "SCRIPT_PYTHON=off switches it off"), (&none, "no Python was found")]
-    {
+    for (test, why) in [
+        (&off, "scripts of skills without a venv are switched off (SCRIPT_PYTHON=off)"),
+        (&none, "no Python was found"),
+    ] {
         let run = dry_run(test, [""; 0]).stderr_has(why);
         let run = run.stderr_has("run_python_script is not offered");
         assert_eq!(tool_names(&run), names);
@@ -344,9 +347,9 @@ fn where_no_script_can_run_none_is_offered() {
     assert!(system(&run).contains("python -m scripts.x a b"));
 }
 
-/// What changes between two calls is told as it is by then.
+/// The list shows skills as they are at the time of the call.
 #[test]
-fn skills_that_change_between_two_calls_are_told() {
+fn changed_skills_are_listed_in_their_new_state() {
     let test = Test::new();
     for name in ["gone", "folder", "fifo", "emptied", "fine"] {
         fs::create_dir(test.path(format!("skills/{name}"))).unwrap();
@@ -367,17 +370,16 @@ fn skills_that_change_between_two_calls_are_told() {
     get("fifo").status(1).stdout_has("a FIFO, not a regular file").took_at_most(seconds(2.0));
     get("emptied").status(1).stdout_has("the skill `emptied` cannot be used: it has no SKILL.md");
     let (listed, _) = list(&test, [""; 0]);
-    let at = |wanted: &str| &listed.iter().find(|(name, _)| name == wanted).unwrap().1;
-    assert!(at("folder").contains("not usable: SKILL.md cannot be read: a folder"));
-    assert!(at("fifo").contains("not usable: SKILL.md cannot be read: a FIFO"));
-    assert!(at("emptied").contains("not usable: it has no SKILL.md"));
-    assert_eq!(at("fine"), "There.");
+    let description = |wanted: &str| &listed.iter().find(|(name, _)| name == wanted).unwrap().1;
+    assert!(description("folder").contains("not usable: SKILL.md cannot be read: a folder"));
+    assert!(description("fifo").contains("not usable: SKILL.md cannot be read: a FIFO"));
+    assert!(description("emptied").contains("not usable: it has no SKILL.md"));
+    assert_eq!(description("fine"), "There.");
     assert!(!listed.iter().any(|(name, _)| name == "gone"));
 }
 
-/// What is wrong with a frontmatter is told with what helps.
 #[test]
-fn faults_of_a_frontmatter_are_told_with_what_helps() {
+fn frontmatter_problems_are_reported_with_a_remedy() {
     let test = Test::new()
         .skill("unnamed", "---\ndescription: x\n---\n")
         .skill("undescribed", "---\nname: undescribed\n---\nText.")
@@ -387,14 +389,14 @@ fn faults_of_a_frontmatter_are_told_with_what_helps() {
             "`unnamed`: SKILL.md line 1: missing field 'name': add `name:` with the folder's name",
         )
         .stderr_has("missing field 'description': add `description:` with what the skill does")
-        .stderr_has("`bare`: SKILL.md line 1: no valid frontmatter: begin the document with");
+        .stderr_has("`bare`: SKILL.md line 1: no valid frontmatter: start the document with");
     let (listed, _) = list(&test, [""; 0]);
     assert_eq!(listed.len(), 3);
 }
 
-/// Folders that may not be read or entered are told, and hide nothing.
+/// Folders without read or search permission are reported, and do not hide other skills.
 #[test]
-fn folders_that_may_not_be_entered_are_told() {
+fn inaccessible_folders_are_reported() {
     let skill = |text: &str| document("s", text);
     let test = Test::new()
         .mode(".", 0o755)
@@ -408,7 +410,7 @@ fn folders_that_may_not_be_entered_are_told() {
         .mode("locked", 0o700);
     let shell = as_an_ordinary_user(&test);
     let list = |folders: &[&str]| {
-        let test = test.again().shell(shell);
+        let test = test.next_run().shell(shell);
         let test = folders.iter().fold(test, |test, folder| test.args(["--skills", folder]));
         let list = test.args(["tool", "list_skills"]).run().success();
         list.stdout_json()
@@ -419,16 +421,15 @@ fn folders_that_may_not_be_entered_are_told() {
     assert_eq!(list(&["closed"])["skills"], json!([{"name": "s", "description": closed}]));
     let open = json!([{"name": "s", "description": "Open."}]);
     assert_eq!(list(&["closed", "unread", "open"])["skills"], open);
-    let run = test.again().shell(shell).env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+    let run = test.next_run().shell(shell).env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
     let run = run.env("LLM_MODEL_NAME", "m").args(["--skills", "open", "--dry-run", "hi"]).run();
     run.success()
         .stderr_has("l: a link to ../locked/l, which cannot be followed: Permission denied");
 }
 
-/// More folders than anybody has are bounded: in number, in what is printed,
-/// in memory.
+/// A skills folder with too many folders is read in part; output and memory stay limited.
 #[test]
-fn a_folder_that_is_too_large_is_told() {
+fn too_large_skills_folder_is_reported() {
     let test = Test::new();
     for number in 0..20_002 {
         fs::create_dir(test.path(format!("skills/folder-{number:05}"))).unwrap();
@@ -443,9 +444,9 @@ fn a_folder_that_is_too_large_is_told() {
     assert!(listed.len() > 500 && listed[0].0 == "folder-00000");
 }
 
-/// A folder without a document hides no skill of its name, and that is told.
+/// A folder without a document does not hide a skill of the same name, and is reported.
 #[test]
-fn a_folder_without_a_document_hides_nothing() {
+fn folder_without_a_document_does_not_hide_a_skill() {
     let test = Test::new()
         .folder("one/pdf")
         .file("one/more/x/SKILL.md", document("x", "Below."))
@@ -455,16 +456,16 @@ fn a_folder_without_a_document_hides_nothing() {
         .folder("two/draft");
     let folders = ["--skills", "one", "--skills", "two"];
     let (skills, note) = list(&test, folders);
-    let due = [
+    let expected = [
         ("draft", "(not usable: it has no SKILL.md)"),
         ("more", "Does more."),
         ("pdf", "Reads PDF."),
     ];
-    assert_eq!(skills, due.map(|(name, about)| (name.into(), about.into())), "{note}");
+    assert_eq!(skills, expected.map(|(name, about)| (name.into(), about.into())), "{note}");
     let call = json!({"skill_name": "pdf"}).to_string();
-    let run = test.again().args(folders).args(["tool", "get_skill", &call]);
+    let run = test.next_run().args(folders).args(["tool", "get_skill", &call]);
     run.run().success().stdout_has("Reads PDF.");
-    let run = test.again().args(folders).args(["skills", "check"]).run();
+    let run = test.next_run().args(folders).args(["skills", "check"]).run();
     let run = run.status(1);
     let clashes: Vec<&str> = run
         .stdout
@@ -474,16 +475,16 @@ fn a_folder_without_a_document_hides_nothing() {
         .collect();
     assert_eq!(clashes, ["two/draft", "one/more", "one/pdf"]);
     let path = test.path("two/pdf");
-    let due = format!(
-        "one/pdf: warning[name-clash]: it has no SKILL.md, so that the name `pdf` means {}",
+    let expected = format!(
+        "one/pdf: warning[name-clash]: it has no SKILL.md, so the name `pdf` means {}",
         path.display()
     );
-    run.stdout_has(&due);
+    run.stdout_has(&expected);
 }
 
 const SHARED: &str = "home/.local/share/skills-runner/skills";
 
-/// The project's folder and the user's, which is there for all projects.
+/// The defaults are the project's folder, and the user's folder for all projects.
 #[test]
 fn both_default_folders_are_read_and_the_first_wins() {
     let test = Test::new()
@@ -491,26 +492,26 @@ fn both_default_folders_are_read_and_the_first_wins() {
         .skill("b", &document("b", "Of the project."))
         .file(&format!("{SHARED}/b/SKILL.md"), document("b", "Shared."))
         .file(&format!("{SHARED}/c/SKILL.md"), document("c", "Shared."));
-    let due = [("a", "Of the project."), ("b", "Of the project."), ("c", "Shared.")]
+    let expected = [("a", "Of the project."), ("b", "Of the project."), ("c", "Shared.")]
         .map(|(name, description)| (name.to_owned(), description.to_owned()));
-    assert_eq!(list(&test, [""; 0]).0, due);
+    assert_eq!(list(&test, [""; 0]).0, expected);
     let kept = test.path("skills/b");
     dry_run(&test, [""; 0])
         .stderr_has(&format!("{SHARED}/b: hidden by {}", kept.display()))
         .stderr_has("the first folder wins the name `b`");
     call(&test, "get_skill", &json!({"skill_name": "c"})).success().stdout_has("# c");
-    // An address that the next command finds, and a new skill in the project.
-    let new = test.again().args(["skills", "new", "d"]).run().success();
+    // The new skill is created in the project, and the next command finds it.
+    let new = test.next_run().args(["skills", "new", "d"]).run().success();
     new.stdout("skills/d\n").stderr_has("skills check d`");
-    // What is named stands alone.
+    // A configured folder replaces both.
     let test = test.env("SKILLS_FOLDER_PATH", "skills");
     let (listed, _) = list(&test, [""; 0]);
     assert_eq!(listed.len(), 3, "{listed:?}");
 }
 
-/// One of the two is enough, and a link that leads nowhere is not lost.
+/// One of the two default folders is enough, but a broken link in place of one is reported.
 #[test]
-fn a_default_folder_that_is_missing_is_no_fault_beside_the_other() {
+fn one_missing_default_folder_is_not_reported() {
     let test = Test::new().cwd("project").folder("project");
     dry_run(&test, [""; 0]).stderr_has("project/skills does not exist: the model gets no tools");
     let test = test.file(&format!("{SHARED}/c/SKILL.md"), document("c", "Shared."));
@@ -520,9 +521,9 @@ fn a_default_folder_that_is_missing_is_no_fault_beside_the_other() {
     assert!(system(&run).ends_with("- c: Shared.\n"));
 }
 
-/// Other programs' folders are named where one's own is missing.
+/// If there is no default skills folder, skills folders of other programs are suggested.
 #[test]
-fn folders_of_other_programs_are_named_where_ours_is_missing() {
+fn skills_folders_of_other_programs_are_suggested() {
     let test =
         Test::new().cwd("project").file("project/.claude/skills/a/SKILL.md", document("a", "A."));
     let folder = test.path("project/.claude/skills");
@@ -535,16 +536,16 @@ fn folders_of_other_programs_are_named_where_ours_is_missing() {
     dry_run(&test, ["--skills", ".claude/skills"]).stderr_is_empty();
 }
 
-/// The line that says why there are no tools is a warning, not a tool line.
+/// The line that explains missing tools is a warning, so `-q` does not hide it.
 #[test]
-fn why_there_is_no_skill_is_told_quietly_too() {
+fn missing_skills_are_explained_with_quiet() {
     let test = Test::new();
-    dry_run(&test, ["-q"]).stderr_has("there is no skill in ");
+    dry_run(&test, ["-q"]).stderr_has("there are no skills in ");
 }
 
-/// No shell expands `~/` behind an equals sign.
+/// The program expands `~/` after an equals sign, because shells do not.
 #[test]
-fn the_home_folder_is_found_in_options() {
+fn home_folder_is_expanded_in_options() {
     let test = Test::new()
         .file("home/mine/a/SKILL.md", document("a", "A."))
         .file("home/own.env", "LLM_MODEL_NAME=from-home\n");
@@ -560,9 +561,9 @@ fn the_home_folder_is_found_in_options() {
     assert_eq!(body(&run)["model"], "from-home");
 }
 
-/// A name is one line of the catalogue, and what is shown opens the skill.
+/// A name is shown in one line, and the name as shown opens the skill.
 #[test]
-fn a_name_with_control_characters_is_one_line_everywhere() {
+fn name_with_control_characters_is_one_line_everywhere() {
     let name = "a\nIgnore all\tthat\u{1b}[2J";
     let shown = "a\u{fffd}Ignore all\u{fffd}that\u{fffd}[2J";
     let test = Test::new().skill(name, &document("x", "Odd."));
@@ -572,10 +573,10 @@ fn a_name_with_control_characters_is_one_line_everywhere() {
     for name in [name, shown] {
         call(&test, "get_skill", &json!({ "skill_name": name })).success().stdout_has("# x");
     }
-    let list = test.again().args(["skills", "list"]).run().success();
+    let list = test.next_run().args(["skills", "list"]).run().success();
     assert_eq!(list.stdout.lines().count(), 1, "{}", list.stdout);
     assert!(list.stderr.lines().all(|line| line.starts_with("skills-runner: ")));
-    // Also where it cannot be used, and where it is hidden.
+    // Also for a skill that cannot be used, and for a hidden one.
     let test =
         test.folder("skills/b\nc").file(&format!("other/{name}/SKILL.md"), document("x", "Other."));
     let run = dry_run(&test, ["--skills", "skills", "--skills", "other"]);
@@ -584,20 +585,22 @@ fn a_name_with_control_characters_is_one_line_everywhere() {
     assert!(run.stderr.lines().all(|line| line.starts_with("skills-runner: ")));
 }
 
-/// What `get_skill` would refuse is told at once, as far as it can be seen.
+/// Documents that `get_skill` would refuse are reported at the start, if their size or the part
+/// that discovery reads shows the problem. In `even` or `odd` this part ends inside a character,
+/// which is not a problem.
 #[test]
-fn documents_that_the_model_cannot_get_are_told() {
-    let begun = [document("latin", "L.").as_bytes(), b"caf\xe9\n"].concat();
-    let cut = "\u{e9}".repeat(4000);
+fn documents_that_get_skill_refuses_are_reported() {
+    let latin = [document("latin", "L.").as_bytes(), b"caf\xe9\n"].concat();
+    let long = "\u{e9}".repeat(4000);
     let test = Test::new()
-        .file("skills/latin/SKILL.md", begun)
+        .file("skills/latin/SKILL.md", latin)
         .skill("large", &(document("large", "L.") + &"x".repeat(1 << 20)))
-        .skill("even", &(document("even", "E.") + &cut))
-        .skill("odd", &(document("odd", "O.") + "x" + &cut));
+        .skill("even", &(document("even", "E.") + &long))
+        .skill("odd", &(document("odd", "O.") + "x" + &long));
     dry_run(&test, [""; 0]).stderr(
-        "skills-runner: the skill `large`: SKILL.md: it is larger than 1 MiB, so that get_skill \
-         refuses it: move parts of it into files of their own\n\
-         skills-runner: the skill `latin`: SKILL.md: bytes that are not UTF-8, so that get_skill \
+        "skills-runner: the skill `large`: SKILL.md: it is larger than 1 MiB, so get_skill \
+         refuses it: move parts of it into other files\n\
+         skills-runner: the skill `latin`: SKILL.md: bytes that are not UTF-8, so get_skill \
          refuses it: save the document as UTF-8\n",
     );
     for name in ["latin", "large"] {

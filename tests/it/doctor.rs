@@ -1,4 +1,4 @@
-//! `doctor`: what works, what does not, and what to do about it.
+//! `doctor`: its checks, their results and remedies.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::harness::{
 
 const DOCUMENT: &str = "---\nname: s\ndescription: A skill for tests.\n---\nDo it.\n";
 
-/// The names of the checks, in their order.
+/// The names of the checks, in order.
 const NAMES: [&str; 11] = [
     "configuration",
     "address",
@@ -24,8 +24,8 @@ const NAMES: [&str; 11] = [
     "skills",
 ];
 
-/// A model that calls `add` as it is told to, and tells what comes of it.
-fn able(request: &Request) -> Reply {
+/// A model that calls `add` as requested and reports the result.
+fn working_model(request: &Request) -> Reply {
     let last = request.last_message();
     if last["role"] == "tool" {
         let id = last["tool_call_id"].as_str().unwrap();
@@ -38,8 +38,8 @@ fn able(request: &Request) -> Reply {
     Reply::text("one two three four five six seven eight nine ten")
 }
 
-/// An endpoint whose GETs are answered by path, and whose model is `model`.
-/// What no path is given for does not exist there.
+/// An endpoint that answers GET requests by path (404 for other paths), and whose model is
+/// `model`.
 fn endpoint(
     paths: &'static [(&'static str, &'static str)],
     model: impl Fn(&Request) -> Reply + Send + Sync + 'static,
@@ -64,8 +64,8 @@ fn test(server: &Server) -> Test {
     Test::new().endpoint(server).skill("s", DOCUMENT)
 }
 
-/// Every check of `doctor --json` by its place in [`NAMES`]; what holds for
-/// every report is checked here.
+/// Returns the checks of `doctor --json`, in the order of [`NAMES`]. Asserts the rules for every
+/// report.
 #[track_caller]
 fn checks(run: &Outcome) -> Vec<Value> {
     let report = run.stdout_json();
@@ -92,30 +92,29 @@ fn checks(run: &Outcome) -> Vec<Value> {
     checks
 }
 
-/// What a run says, as JSON and as text: the check's status, words of its
-/// message, words of its fix.
+/// Asserts a check's status and parts of its message and fix, as JSON and as text.
 #[track_caller]
-fn says(test: &Test, exit: i32, name: &str, status: &str, words: &str, fix: &str) {
-    let run = test.again().args(["doctor", "--json"]).run().status(exit);
+fn assert_check(test: &Test, exit: i32, name: &str, status: &str, words: &str, fix: &str) {
+    let run = test.next_run().args(["doctor", "--json"]).run().status(exit);
     let index = NAMES.iter().position(|known| *known == name).unwrap();
     let check = checks(&run).swap_remove(index);
     assert_eq!(check["status"], status, "{check}");
     assert!(check["message"].as_str().unwrap().contains(words), "{check}");
     assert!(check["fix"].as_str().unwrap_or_default().contains(fix), "{check}");
-    let run = test.again().args(["doctor"]).run().status(exit);
+    let run = test.next_run().args(["doctor"]).run().status(exit);
     let run = run.stdout_has(words).stdout_has(status);
     if !fix.is_empty() {
         run.stdout_has(&format!("         fix: {}", check["fix"].as_str().unwrap()));
     }
 }
 
-/// R-DOC-1: all is well; every line is there, and the key nowhere.
+/// A working configuration: every line is printed, and the key is not.
 #[test]
-fn what_works_is_told_line_by_line() {
-    let server = endpoint(LISTED, able);
-    // No shim: on a busy machine its start may be slow enough for a warning.
+fn working_checks_are_listed_line_by_line() {
+    let server = endpoint(LISTED, working_model);
+    // Not a shim, whose start may be slow enough for a warning on a busy machine.
     let test = test(&server).env("SCRIPT_PYTHON", interpreter());
-    let run = test.again().args(["-v", "doctor"]).run().success();
+    let run = test.next_run().args(["-v", "doctor"]).run().success();
     let url = server.url();
     let address = format!("ok       address: {url}/chat/completions, direct\n");
     for line in [
@@ -128,41 +127,41 @@ fn what_works_is_told_line_by_line() {
         "ok       model: `test-model` is listed, one of 2\n",
         "ok       tool call: called, and its result was used: 2 requests, ",
         ", 220 tokens read, 29 written\n",
-        "ok       streaming: came in ",
+        "ok       streaming: received ",
         "ok       context: 131,072 tokens\n",
         "ok       python: ",
         ", Python 3.",
         "ok       skills: 1 skill in ",
-        "all is well",
+        "everything works",
     ] {
-        run.demand(run.stdout.contains(line), format!("stdout lacks {line:?}"));
+        run.check(run.stdout.contains(line), format!("stdout lacks {line:?}"));
     }
-    run.demand(!run.stdout.contains('\x1b'), "there is no colour but on a terminal");
+    run.check(!run.stdout.contains('\x1b'), "colours are only used on a terminal");
     let run = run
         .stderr_has(&format!("· GET {url}/models"))
         .stderr_has(&format!("· POST {url}/chat/completions"));
     run.stdout_lacks("warning").stdout_lacks("failure");
-    let run = test.again().args(["doctor", "--json"]).run().success();
+    let run = test.next_run().args(["doctor", "--json"]).run().success();
     let checks = checks(&run.stderr_is_empty());
     assert!(checks.iter().all(|check| check["status"] == "ok"), "{checks:?}");
     assert_eq!(checks[0]["details"]["settings"][0]["value"], "[secret]");
     assert_eq!(checks[7]["details"]["tokens"], 131_072);
     for word in ["json", "jsonl"] {
-        let run = test.again().args(["doctor", "-o", word]).run().success();
+        let run = test.next_run().args(["doctor", "-o", word]).run().success();
         assert_eq!(run.stdout_json()["type"], "doctor");
     }
-    // A whole trial each time, its requests those of a conversation.
+    // Each run makes a complete trial, with the requests of a conversation.
     let trials = server.finish();
     let trials = trials.iter().filter(|request| request.tool_names() == ["add"]);
     assert_eq!(trials.count(), 8);
 }
 
-/// Without any setting: all problems, each with its fix, and what needs none
-/// of them is looked at all the same.
+/// Without any setting, all problems and their fixes are reported, and checks that need no setting
+/// still run.
 #[test]
-fn a_missing_configuration_is_told_with_its_fixes() {
+fn missing_configuration_is_reported_with_fixes() {
     let test = Test::new().skill("s", DOCUMENT).env("SCRIPT_PYTHON", interpreter());
-    let run = test.again().args(["doctor"]).run().status(78);
+    let run = test.next_run().args(["doctor"]).run().status(78);
     let run = run
         .stdout_has("failure  configuration: LLM_API_BASE_URL is not set\n         fix: set it in")
         .stdout_has("failure  configuration: LLM_MODEL_NAME is not set\n         fix: set it in")
@@ -172,20 +171,20 @@ fn a_missing_configuration_is_told_with_its_fixes() {
         )
         .stdout_has("ok       python: ")
         .stdout_has("ok       skills: 1 skill in ")
-        .stdout_has("3 failures, no warnings: mend the first failure")
+        .stdout_has("3 failures, no warnings: fix the first failure")
         .stdout_has("`skills-runner demo`");
     run.stderr_is_empty();
-    let run = test.again().args(["doctor", "--json"]).run().status(78);
+    let run = test.next_run().args(["doctor", "--json"]).run().status(78);
     let checks = checks(&run);
     assert_eq!(checks[0]["details"]["findings"].as_array().unwrap().len(), 3);
     assert_eq!(checks[1]["status"], "skipped");
     assert_eq!(checks[10]["status"], "ok");
 }
 
-/// Also an unreadable or broken `.env` is something that is found.
+/// An unreadable or invalid `.env` is reported as a check.
 #[test]
-fn a_broken_environment_file_is_told() {
-    let server = endpoint(LISTED, able);
+fn invalid_env_file_is_reported() {
+    let server = endpoint(LISTED, working_model);
     let lines = "LLM_MODEL_NAME=test-model\nthis is no setting\nSCRIPT_LEFTOVERS=maybe\n";
     let run = test(&server).dotenv(lines).args(["doctor"]).run().status(78);
     run.stdout_has("SCRIPT_LEFTOVERS=maybe (.env line 3) is not kill or keep\n         fix: ")
@@ -193,84 +192,83 @@ fn a_broken_environment_file_is_told() {
         .stdout_has("skipped  address, ")
         .stderr_is_empty();
     let run = test(&server).args(["doctor", "--env-file", "none.env"]).run();
-    run.status(78).stdout_has("failure  configuration: failed to read none.env");
+    run.status(78).stdout_has("failure  configuration: failed to read `none.env`");
     assert!(server.finish().is_empty());
 }
 
-/// A key in the place of the address is shown nowhere.
 #[test]
-fn a_key_in_the_place_of_the_address_is_not_shown() {
+fn key_set_as_address_is_not_shown() {
     let test = Test::new()
         .env("LLM_API_BASE_URL", "sk-abcdef123456")
         .env("LLM_API_KEY", "none")
         .env("LLM_MODEL_NAME", "m");
     for args in [&["doctor"][..], &["doctor", "--json"], &["hi"], &["chat"]] {
-        let run = test.again().args(args).run().status(78);
+        let run = test.next_run().args(args).run().status(78);
         run.stdout_lacks("abcdef").stderr_lacks("abcdef");
     }
-    let run = test.again().args(["doctor"]).run().status(78);
+    let run = test.next_run().args(["doctor"]).run().status(78);
     run.stdout_has("  LLM_API_BASE_URL=[secret], which looks like a key (environment)\n")
         .stdout_has("  LLM_API_KEY=none (environment)\n")
-        .stdout_has("LLM_API_BASE_URL (environment) is no usable address: ")
-        .stdout_has("fix: what is set there looks like a key: set LLM_API_BASE_URL to ");
+        .stdout_has("LLM_API_BASE_URL (environment) is not a valid address: ")
+        .stdout_has("fix: the current value looks like a key: set LLM_API_BASE_URL to ");
 }
 
-/// A misspelt name would be silent.
+/// A misspelt setting would otherwise be ignored silently.
 #[test]
-fn misspelt_settings_are_told() {
-    let server = endpoint(LISTED, able);
+fn misspelt_settings_are_reported() {
+    let server = endpoint(LISTED, working_model);
     let test = test(&server)
         .env("SCRIPT_PYTHON", interpreter())
         .env("SCRIPT_TIMEOUT", "9")
         .env("LLM_MODEL", "another program's")
         .env("SKILLS_FOLDERS_PATH", "")
         .dotenv("\n\nLLM_MODEL_NAM=x\n");
-    let run = test.again().args(["doctor"]).run().success();
+    let run = test.next_run().args(["doctor"]).run().success();
     run.stdout_has(
-        "warning  configuration: LLM_MODEL_NAM (.env line 3) is no setting; did you mean LLM_MODEL_NAME?\n         fix: ",
+        "warning  configuration: LLM_MODEL_NAM (.env line 3) is not a setting; did you mean LLM_MODEL_NAME?\n         fix: ",
     )
     .stdout_has(
-        "SCRIPT_TIMEOUT (environment) is no setting; did you mean SCRIPT_TIMEOUT_SECONDS?",
+        "SCRIPT_TIMEOUT (environment) is not a setting; did you mean SCRIPT_TIMEOUT_SECONDS?",
     )
     .stdout_lacks("LLM_MODEL (")
     .stdout_lacks("SKILLS_FOLDERS_PATH")
-    .stdout_has("no failures, 2 warnings: it works");
+    .stdout_has("no failures, 2 warnings: skills-runner works");
     let run = test.args(["-v", "hi"]).run().success();
     run.stderr_lacks("did you mean");
     server.finish();
 }
 
-/// The trial decides: some list their models to anybody, others refuse the
-/// list to a key that is good for everything else.
+/// The trial request decides: some endpoints list models without a valid key, others
+/// refuse the list to a valid key.
 #[test]
-fn refused_credentials_are_77() {
+fn refused_credentials_exit_77() {
     let refusal = || Reply::error(401, "Incorrect API key provided");
     let server = Server::always(move |_| refusal());
     let fix = "check LLM_API_KEY";
-    says(&test(&server), 77, "credentials", "failure", "status 401", fix);
+    assert_check(&test(&server), 77, "credentials", "failure", "status 401", fix);
     server.finish();
     let server = endpoint(LISTED, move |_| refusal());
-    says(&test(&server), 77, "credentials", "failure", "Incorrect API key", fix);
-    let words = "the credentials come first";
-    says(&test(&server), 77, "tool_call", "skipped", words, "");
+    assert_check(&test(&server), 77, "credentials", "failure", "Incorrect API key", fix);
+    let words = "not checked until the credentials are accepted";
+    assert_check(&test(&server), 77, "tool_call", "skipped", words, "");
     server.finish();
     let server = Server::always(move |request| match request.method.as_str() {
         "GET" => Reply::error(403, "missing scope: model.read"),
-        _ => able(request),
+        _ => working_model(request),
     });
-    says(&test(&server), 0, "credentials", "ok", "accepted", "");
-    says(&test(&server), 0, "model", "skipped", "is refused", "");
+    assert_check(&test(&server), 0, "credentials", "ok", "accepted", "");
+    assert_check(&test(&server), 0, "model", "skipped", "cannot list the models", "");
     server.finish();
 }
 
-/// A quoting server does not give the key away, in any format.
+/// If the server quotes the key, it is masked in every format.
 #[test]
-fn the_key_shows_nowhere() {
+fn quoted_key_is_masked() {
     let server = Server::always(|request| {
         let quoted = request.header("authorization").unwrap_or_default();
         Reply::error(401, quoted)
     });
-    // Every run is checked for the key by the harness.
+    // The harness checks every run for the key.
     for args in [&["doctor", "-v"][..], &["doctor", "--json", "-v"]] {
         let run = test(&server).args(args).run().status(77);
         run.stdout_has("[secret]").stdout_lacks(CANARY);
@@ -279,25 +277,34 @@ fn the_key_shows_nowhere() {
 }
 
 #[test]
-fn a_model_that_is_not_listed_is_told_with_its_neighbours() {
-    let server =
-        endpoint(&[("/v1/models", r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#)], able);
-    let words = "`test-model` is not among the 2 models listed; near names: `test-model-2`";
+fn unlisted_model_is_reported_with_similar_names() {
+    let server = endpoint(
+        &[("/v1/models", r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#)],
+        working_model,
+    );
+    let words = "`test-model` is not among the 2 models listed; similar names: `test-model-2`";
     let fix = "set LLM_MODEL_NAME to `test-model-2`";
-    says(&test(&server), 0, "model", "warning", words, fix);
+    assert_check(&test(&server), 0, "model", "warning", words, fix);
     server.finish();
-    // The refusal of the request itself then points to that line.
+    // If the trial is refused, its fix refers to the warning about the model.
     let server = endpoint(&[("/v1/models", r#"{"data":[{"id":"zeta"}]}"#)], |_| {
         Reply::error(404, "The model `test-model` does not exist")
     });
-    says(&test(&server), 1, "model", "warning", "there are `zeta`", "the list");
-    says(&test(&server), 1, "tool_call", "failure", "does not exist", "correct LLM_MODEL_NAME");
+    assert_check(&test(&server), 1, "model", "warning", "the endpoint lists `zeta`", "the list");
+    assert_check(
+        &test(&server),
+        1,
+        "tool_call",
+        "failure",
+        "does not exist",
+        "correct LLM_MODEL_NAME",
+    );
     server.finish();
 }
 
-/// Servers word the refusal of an unknown model in many ways.
+/// Servers refuse an unknown model with many different messages.
 #[test]
-fn a_refusal_of_a_model_that_is_not_listed_is_told_with_the_near_name() {
+fn refused_unlisted_model_is_reported_with_a_similar_name() {
     let list = &[("/v1/models", r#"{"data":[{"id":"test-model-2"},{"id":"zeta"}]}"#)];
     let table: [(fn() -> Reply, i32); 4] = [
         (|| Reply::error(400, "invalid model ID"), 1),
@@ -312,28 +319,28 @@ fn a_refusal_of_a_model_that_is_not_listed_is_told_with_the_near_name() {
             .stdout_has("\n         fix: set LLM_MODEL_NAME to `test-model-2`\nskipped  ");
         server.finish();
     }
-    // What is known better stays; so does the refusal of a model that is listed.
+    // A more specific cause is kept, as is the refusal of a listed model.
     let server = endpoint(list, |_| Reply::error(400, "does not support tools"));
     let words = "does not support tools";
-    says(&test(&server), 1, "tool_call", "failure", words, "cannot call tools");
+    assert_check(&test(&server), 1, "tool_call", "failure", words, "cannot call tools");
     server.finish();
     let server = endpoint(LISTED, |_| Reply::error(400, "no such thing"));
-    let fix = "endpoint's documentation";
-    says(&test(&server), 1, "tool_call", "failure", "no such thing", fix);
+    let fix = "documentation of the endpoint";
+    assert_check(&test(&server), 1, "tool_call", "failure", "no such thing", fix);
     server.finish();
 }
 
-/// What is wrong with the address is told there, and not of a tool.
+/// A wrong address is reported by the address check, not by the tool check.
 #[test]
-fn a_wrong_address_is_told_as_such() {
+fn wrong_address_is_reported_by_the_address_check() {
     type Row = (fn() -> Reply, &'static str, &'static str);
     let table: [Row; 5] = [
-        (|| Reply::status(404), "status 404", "the path in it is not"),
-        (|| Reply::status(405), "status 405", "the path in it is not"),
+        (|| Reply::status(404), "status 404", "its path is not that of an endpoint"),
+        (|| Reply::status(405), "status 405", "its path is not that of an endpoint"),
         (
             || Reply::status(200).body("<html><title>Welcome</title></html>"),
             "“Welcome”",
-            "that is no API",
+            "no API is at this address",
         ),
         (
             || Reply::status(301).header("location", "https://llm.test/v1/chat/completions"),
@@ -349,46 +356,46 @@ fn a_wrong_address_is_told_as_such() {
     for (reply, words, fix) in table {
         let server = Server::always(move |_| reply());
         let test = test(&server);
-        says(&test, 1, "address", "failure", words, fix);
-        let first = "the address comes first";
-        says(&test, 1, "connection", "ok", "answered after", "");
-        says(&test, 1, "tool_call", "skipped", first, "");
-        let run = test.again().args(["doctor"]).run().status(1);
+        assert_check(&test, 1, "address", "failure", words, fix);
+        let reason = "not checked until the address works";
+        assert_check(&test, 1, "connection", "ok", "answered after", "");
+        assert_check(&test, 1, "tool_call", "skipped", reason, "");
+        let run = test.next_run().args(["doctor"]).run().status(1);
         run.stdout_has("/v1/chat/completions, direct\nok       connection: ")
             .stdout_has("failure  address: failed to get an answer from ")
-            .stdout_has("skipped  credentials, model, tool call, streaming, context: the address");
+            .stdout_has("skipped  credentials, model, tool call, streaming, context: not checked");
         server.finish();
     }
-    // The address is good where it lists the model.
+    // An address that lists the model is right.
     let server = endpoint(LISTED, |_| Reply::status(404));
-    says(&test(&server), 1, "address", "ok", "direct", "");
-    says(&test(&server), 1, "tool_call", "failure", "status 404", "LLM_API_BASE_URL");
+    assert_check(&test(&server), 1, "address", "ok", "direct", "");
+    assert_check(&test(&server), 1, "tool_call", "failure", "status 404", "LLM_API_BASE_URL");
     server.finish();
 }
 
-/// A proxy that refuses belongs to the way, and not to the credentials.
+/// A refusal by the proxy belongs to the connection check, not to the credentials.
 #[test]
-fn a_proxy_that_refuses_is_told_of_the_connection() {
+fn proxy_refusal_is_reported_by_the_connection_check() {
     let server = Server::always(|_| Reply::status(403).header("server", "squid/6"));
     let test = test(&server)
         .env("LLM_API_BASE_URL", "http://llm.test/v1")
         .env("HTTP_PROXY", format!("http://127.0.0.1:{}", server.port()));
-    let fix = "the proxy said so";
-    says(&test, 77, "connection", "failure", "status 403", fix);
-    let first = "the connection comes first";
-    says(&test, 77, "credentials", "skipped", first, "");
+    let fix = "the proxy answered this";
+    assert_check(&test, 77, "connection", "failure", "status 403", fix);
+    let reason = "not checked until the connection works";
+    assert_check(&test, 77, "credentials", "skipped", reason, "");
     server.finish();
 }
 
-/// Whoever set a proxy wants to know why it is not used.
+/// If a configured proxy is not used, the report says why.
 #[test]
-fn a_proxy_that_is_not_used_is_told_with_the_reason() {
-    let server = endpoint(LISTED, able);
+fn unused_proxy_is_reported_with_the_reason() {
+    let server = endpoint(LISTED, working_model);
     let local = test(&server);
-    let set = local.clone().env("HTTPS_PROXY", "http://127.0.0.1:9");
-    says(&set, 0, "address", "ok", "/chat/completions, direct (loopback)", "");
+    let with_proxy = local.clone().env("HTTPS_PROXY", "http://127.0.0.1:9");
+    assert_check(&with_proxy, 0, "address", "ok", "/chat/completions, direct (loopback)", "");
     server.finish();
-    let far =
+    let remote =
         local.env("LLM_API_BASE_URL", "https://no-such-host.invalid/v1").env("LLM_API_KEY", "none");
     let table = [
         (("HTTPS_PROXY", "http://127.0.0.1:9"), "direct (NO_PROXY)"),
@@ -396,32 +403,32 @@ fn a_proxy_that_is_not_used_is_told_with_the_reason() {
         (("HTTP_PROXY", "http://127.0.0.1:9"), "direct (no proxy for https is set)"),
     ];
     for ((name, proxy), words) in table {
-        let test = far.clone().env(name, proxy).env("NO_PROXY", ".invalid");
-        says(&test, 75, "address", "ok", words, "");
+        let test = remote.clone().env(name, proxy).env("NO_PROXY", ".invalid");
+        assert_check(&test, 75, "address", "ok", words, "");
     }
-    let run = far.env("NO_PROXY", "*").args(["doctor"]).run().status(75);
+    let run = remote.env("NO_PROXY", "*").args(["doctor"]).run().status(75);
     run.stdout_has("/v1/chat/completions, direct\n");
 }
 
 #[test]
-fn an_endpoint_without_a_list_is_fine() {
+fn endpoint_without_model_list_passes() {
     for status in [404, 405] {
         let server = Server::always(move |request| match request.method.as_str() {
             "GET" => Reply::status(status),
-            _ => able(request),
+            _ => working_model(request),
         });
-        let words = "no list of models";
-        says(&test(&server), 0, "model", "skipped", words, "");
-        says(&test(&server), 0, "context", "skipped", "not told", "");
+        let words = "list of models";
+        assert_check(&test(&server), 0, "model", "skipped", words, "");
+        assert_check(&test(&server), 0, "context", "skipped", "unknown", "");
         server.finish();
     }
-    let server = endpoint(&[("/v1/models", "<html>welcome</html>")], able);
-    says(&test(&server), 0, "model", "skipped", "something else", "");
+    let server = endpoint(&[("/v1/models", "<html>welcome</html>")], working_model);
+    assert_check(&test(&server), 0, "model", "skipped", "is not a list of models", "");
     server.finish();
 }
 
 #[test]
-fn a_model_that_cannot_call_tools_is_told() {
+fn model_without_tool_calling_is_reported() {
     type Row = (fn(&Request) -> Reply, i32, &'static str, &'static str, &'static str);
     let table: [Row; 6] = [
         (
@@ -429,16 +436,16 @@ fn a_model_that_cannot_call_tools_is_told() {
             0,
             "warning",
             "answered without calling the tool",
-            "made for tool calls",
+            "trained for tool calls",
         ),
         (
             |request| match request.tool_names().is_empty() {
                 false => Reply::text("<tool_call>{\"name\": \"add\"}</tool_call>"),
-                true => able(request),
+                true => working_model(request),
             },
             1,
             "failure",
-            "handed the call on as text",
+            "returned the call as text",
             "--tool-call-parser",
         ),
         (
@@ -451,11 +458,11 @@ fn a_model_that_cannot_call_tools_is_told() {
         (
             |request| match request.last_message()["role"] == "tool" {
                 true => Reply::text("I do not know."),
-                false => able(request),
+                false => working_model(request),
             },
             0,
             "warning",
-            "does not tell its result",
+            "did not report its result",
             "LLM_MODEL_NAME",
         ),
         (
@@ -471,37 +478,37 @@ fn a_model_that_cannot_call_tools_is_told() {
         (
             |request| match request.tool_names().is_empty() {
                 false => Reply::call("add", &json!({"a": 317, "b": 588})),
-                true => able(request),
+                true => working_model(request),
             },
             0,
             "warning",
-            "again and again",
+            "keeps calling the tool",
             "LLM_MODEL_NAME",
         ),
     ];
     for (model, exit, status, words, fix) in table {
         let server = endpoint(LISTED, model);
-        says(&test(&server), exit, "tool_call", status, words, fix);
+        assert_check(&test(&server), exit, "tool_call", status, words, fix);
         server.finish();
     }
 }
 
 #[test]
-fn an_endpoint_without_streams_is_told() {
-    let server = endpoint(LISTED, |request| match request.wants_stream() {
+fn endpoint_without_streams_is_reported() {
+    let server = endpoint(LISTED, |request| match request.requests_stream() {
         true => Reply::error(400, "streaming is not supported"),
-        false => able(request),
+        false => working_model(request),
     });
     let words = "the endpoint does not stream";
-    says(&test(&server), 0, "streaming", "warning", words, "--no-stream");
+    assert_check(&test(&server), 0, "streaming", "warning", words, "--no-stream");
     server.finish();
-    let server = endpoint(LISTED, |request| able(request).whole());
-    says(&test(&server), 0, "streaming", "ok", "came whole", "");
+    let server = endpoint(LISTED, |request| working_model(request).not_streamed());
+    assert_check(&test(&server), 0, "streaming", "ok", "received in one piece", "");
     server.finish();
-    let server = endpoint(LISTED, able);
+    let server = endpoint(LISTED, working_model);
     let run = test(&server).args(["doctor", "--no-stream"]).run().success();
     run.stdout_has("skipped  streaming: --no-stream");
-    assert!(server.finish().iter().all(|request| !request.wants_stream()));
+    assert!(server.finish().iter().all(|request| !request.requests_stream()));
 }
 
 const OLLAMA: &[(&str, &str)] = &[
@@ -514,46 +521,47 @@ const OLLAMA: &[(&str, &str)] = &[
     ("/api/show", r#"{"parameters":"temperature 1","model_info":{"qwen3.context_length":40960}}"#),
 ];
 
-/// The same while no model is loaded.
+/// Ollama while no model is loaded.
 const UNLOADED: &[(&str, &str)] = &[OLLAMA[0], OLLAMA[3]];
 
 #[test]
-fn ollamas_small_context_and_missing_models_are_told() {
-    let server = endpoint(OLLAMA, able);
+fn small_ollama_context_and_missing_models_are_reported() {
+    let server = endpoint(OLLAMA, working_model);
     let fix = "OLLAMA_CONTEXT_LENGTH=32768";
-    says(&test(&server), 0, "context", "warning", "4,096 tokens", fix);
-    says(&test(&server), 0, "model", "ok", "`test-model:latest`", "");
+    assert_check(&test(&server), 0, "context", "warning", "4,096 tokens", fix);
+    assert_check(&test(&server), 0, "model", "ok", "`test-model:latest`", "");
     let absent = test(&server).env("LLM_MODEL_NAME", "test-modle");
-    let words = "Ollama does not have `test-modle`; near names: `test-model`";
-    says(&absent, 1, "model", "failure", words, "`ollama pull test-modle`");
-    let asked = server.finish();
-    let pulled = asked.iter().filter(|request| request.json["model"] == "test-modle");
-    assert_eq!(pulled.count(), 0, "a model that is not there is not asked");
-    // Not loaded, and nothing set in the model's file.
+    let words = "Ollama does not have `test-modle`; similar names: `test-model`";
+    assert_check(&absent, 1, "model", "failure", words, "`ollama pull test-modle`");
+    let requests = server.finish();
+    let to_missing = requests.iter().filter(|request| request.json["model"] == "test-modle");
+    assert_eq!(to_missing.count(), 0, "no request to a missing model");
+    // Ollama has no model at all.
     let server = endpoint(
         &[("/v1/models", r#"{"object":"list","data":null}"#), ("/", "Ollama is running")],
-        able,
+        working_model,
     );
-    says(&test(&server), 1, "model", "failure", "does not have", "ollama pull");
+    assert_check(&test(&server), 1, "model", "failure", "does not have", "ollama pull");
     server.finish();
-    let server = endpoint(UNLOADED, able);
-    says(&test(&server), 0, "context", "warning", "as little as 4,096", fix);
+    // The model is not loaded and its file sets no context size.
+    let server = endpoint(UNLOADED, working_model);
+    assert_check(&test(&server), 0, "context", "warning", "as little as 4,096", fix);
     server.finish();
     let set = r#"{"parameters":"num_ctx     65536\ntemperature 1"}"#;
     let server = Server::always(move |request| match request.path.as_str() {
         "/api/show" => Reply::status(200).body(set),
         "/v1/models" => Reply::status(200).body(OLLAMA[0].1),
-        "/v1/chat/completions" => able(request),
+        "/v1/chat/completions" => working_model(request),
         _ => Reply::status(404),
     });
-    says(&test(&server), 0, "context", "ok", "65,536 tokens", "");
+    assert_check(&test(&server), 0, "context", "ok", "65,536 tokens", "");
     let shown = server.finish();
     let shown = shown.iter().find(|request| request.path == "/api/show");
     assert_eq!(shown.unwrap().json["model"], MODEL);
 }
 
 #[test]
-fn llama_cpps_context_is_told_by_its_properties() {
+fn llama_cpp_context_is_read_from_its_properties() {
     let server = endpoint(
         &[
             (
@@ -562,31 +570,31 @@ fn llama_cpps_context_is_told_by_its_properties() {
             ),
             ("/props", r#"{"default_generation_settings":{"n_ctx":8192}}"#),
         ],
-        able,
+        working_model,
     );
-    says(&test(&server), 0, "context", "warning", "8,192 tokens", "-c 32768");
+    assert_check(&test(&server), 0, "context", "warning", "8,192 tokens", "-c 32768");
     server.finish();
     let server = endpoint(
         &[(
             "/v1/models",
             r#"{"data":[{"id":"test-model","owned_by":"llamacpp","meta":{"n_ctx_train":131072}}]}"#,
         )],
-        able,
+        working_model,
     );
-    let words = "not told; the model was made for 131,072 tokens";
-    says(&test(&server), 0, "context", "skipped", words, "");
+    let words = "unknown; the model was trained for 131,072 tokens";
+    assert_check(&test(&server), 0, "context", "skipped", words, "");
     server.finish();
 }
 
-/// R-API-6: no list exhausts memory.
+/// An endless list does not exhaust memory.
 #[test]
-fn an_endless_list_is_bounded() {
+fn endless_model_list_is_limited() {
     let entries = r#"{"id":"some-model"},"#.repeat(400_000);
     let list = format!("{{\"data\":[{entries}{{\"id\":\"test-model\"}}]}}");
     let server = Server::always(move |request| match request.method.as_str() {
         "GET" if request.path == "/v1/models" => Reply::status(200).body(list.as_str()),
         "GET" => Reply::status(404),
-        _ => able(request),
+        _ => working_model(request),
     });
     let run = test(&server).args(["doctor"]).run().success();
     run.stdout_has("skipped  model: `test-model`; the list is too long").memory_at_most(32 << 10);
@@ -594,29 +602,29 @@ fn an_endless_list_is_bounded() {
 }
 
 #[test]
-fn nobody_there_is_75_and_the_rest_is_looked_at() {
-    let server = Server::refused();
+fn unreachable_endpoint_exits_75_and_other_checks_run() {
+    let server = Server::refusing_connections();
     let test = test(&server);
-    let fix = "is the server running";
-    says(&test, 75, "connection", "failure", "Connection refused", fix);
-    let run = test.again().args(["doctor"]).run().status(75);
+    let fix = "start the server, or correct LLM_API_BASE_URL";
+    assert_check(&test, 75, "connection", "failure", "Connection refused", fix);
+    let run = test.next_run().args(["doctor"]).run().status(75);
     run.stdout_has(
         "skipped  credentials, model, tool call, streaming, context: there is no connection",
     )
     .stdout_has("ok       skills: 1 skill");
 }
 
-/// The way to the endpoint is that of questions: proxy, certificates.
+/// `doctor` connects as a question does: with the configured proxy and certificates.
 #[test]
-fn the_way_is_told_and_a_certificate_that_is_not_trusted() {
-    let server = endpoint(LISTED, able);
+fn connection_and_untrusted_certificate_are_reported() {
+    let server = endpoint(LISTED, working_model);
     let tls = TlsServer::start("server", server.port());
     let proxy = Proxy::start(tls.port());
     let test = test(&server)
         .env("LLM_API_BASE_URL", "https://llm.test:8080/v1")
         .env("HTTPS_PROXY", proxy.url("http", "user:horse-staple@"))
         .env("SSL_CERT_FILE", tls_file("ca.pem"));
-    let run = test.again().args(["doctor", "-v"]).run().success();
+    let run = test.next_run().args(["doctor", "-v"]).run().success();
     run.stdout_has(
         "https://llm.test:8080/v1/chat/completions, through the proxy http://127.0.0.1:",
     )
@@ -624,30 +632,30 @@ fn the_way_is_told_and_a_certificate_that_is_not_trusted() {
     .stdout_lacks("horse-staple")
     .stderr_lacks("horse-staple");
     let distrusting = test.clone().env("SSL_CERT_FILE", tls_file("self-signed.pem"));
-    says(&distrusting, 1, "connection", "failure", "the certificate of llm.test", "");
+    assert_check(&distrusting, 1, "connection", "failure", "the certificate of llm.test", "");
     drop(tls);
     server.finish();
 }
 
-/// Each skill that is faulty, with what to do.
+/// Each skill with problems is listed with a remedy.
 #[test]
-fn faulty_skills_are_told() {
-    let server = endpoint(LISTED, able);
+fn skills_with_problems_are_reported() {
+    let server = endpoint(LISTED, working_model);
     let test = test(&server)
         .folder("skills/empty")
         .skill("odd", "---\ndescription: [unclosed\n---\ntext\n")
         .skill("broken", DOCUMENT)
         .link("skills/broken/venv", "nowhere");
-    let run = test.again().args(["doctor"]).run().success();
+    let run = test.next_run().args(["doctor"]).run().success();
     run.stdout_has("ok       skills: 3 of 4 skills in ")
         .stdout_has(
-            "warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: write ",
+            "warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: add a SKILL.md",
         )
         .stdout_has("warning  skills: `odd`: SKILL.md line ")
-        .stdout_has("`skills-runner skills setup broken` makes ")
+        .stdout_has("`skills-runner skills setup broken` creates ")
         .stdout_has("warning  skills: `broken`: the venv of the skill `broken` is broken: ")
         .stdout_has("         fix: `rm -r /");
-    let run = test.again().args(["doctor", "--json"]).run().success();
+    let run = test.next_run().args(["doctor", "--json"]).run().success();
     let skills = checks(&run).swap_remove(10);
     let venvs: Vec<&Value> = skills["details"]["skills"]
         .as_array()
@@ -657,90 +665,90 @@ fn faulty_skills_are_told() {
         .collect();
     assert_eq!(venvs, [&json!(false), &Value::Null, &Value::Null, &Value::Null]);
     for folders in [&["--skills", "none"][..], &["--skills", "skills", "--skills", "none"]] {
-        let run = test.again().args(["doctor"]).args(folders).run();
+        let run = test.next_run().args(["doctor"]).args(folders).run();
         run.status(78)
             .stdout_has("failure  skills: failed to read the configuration: ")
             .stdout_has(
-                "none does not exist\n         fix: make the folder, or name another one with ",
+                "none does not exist\n         fix: create the folder, or name another one with ",
             );
     }
     let test = test.env("SKILLS_FOLDER_PATH", "skills:none");
-    let run = test.again().args(["doctor"]).run().success();
+    let run = test.next_run().args(["doctor"]).run().success();
     run.stdout_has(
-        "none does not exist\n         fix: make the folder, or name another one in SKILLS_FOLDER_PATH\n",
+        "none does not exist\n         fix: create the folder, or name another one in SKILLS_FOLDER_PATH\n",
     );
     server.finish();
 }
 
-/// What makes a skill usable is what the linter says of it.
+/// An unusable skill is reported with the remedy that `skills check` gives.
 #[test]
-fn an_unusable_skill_has_the_remedy_of_its_cause() {
-    let server = endpoint(LISTED, able);
+fn unusable_skill_has_the_remedy_of_its_cause() {
+    let server = endpoint(LISTED, working_model);
     let test = test(&server)
         .file("skills/more/inner/SKILL.md", DOCUMENT)
         .file("elsewhere.md", DOCUMENT)
         .folder("skills/led-out")
         .link("skills/led-out/SKILL.md", "../../elsewhere.md");
-    let run = test.again().args(["doctor"]).run().success();
+    let run = test.next_run().args(["doctor"]).run().success();
     let option = format!("--skills {}", test.path("skills/more").display());
     run.stdout_has("ok       skills: 1 of 3 skills in ")
         .stdout_has(&format!("fix: name it as a skills folder: {option}\n"))
         .stdout_has("warning  skills: `led-out`: cannot be used: ")
-        .stdout_has("fix: put a copy in its place")
-        .stdout_lacks("fix: write");
+        .stdout_has("fix: replace it with a copy")
+        .stdout_lacks("fix: add a SKILL.md");
     server.finish();
 }
 
-/// A skill without a venv needs a Python; where every skill has one of its
-/// own, none is missed.
+/// A skill without a venv needs a Python. If every skill has a venv, a missing Python is not
+/// reported.
 #[test]
-fn a_missing_python_is_told() {
-    let server = endpoint(LISTED, able);
+fn missing_python_is_reported() {
+    let server = endpoint(LISTED, working_model);
     let test = test(&server);
-    let bare = test.clone().env("PATH", "/nowhere");
-    says(&bare, 1, "python", "failure", "no Python was found", "install python3");
+    let without_python = test.clone().env("PATH", "/nowhere");
+    assert_check(&without_python, 1, "python", "failure", "no Python was found", "install python3");
     let wrong = test.clone().env("SCRIPT_PYTHON", "/bin/false");
-    says(&wrong, 1, "python", "failure", "is no working Python", "SCRIPT_PYTHON");
+    assert_check(&wrong, 1, "python", "failure", "is not a working Python", "SCRIPT_PYTHON");
     let off = test.clone().env("SCRIPT_PYTHON", "off");
-    says(&off, 0, "python", "ok", "only skills with a venv", "");
-    let run = test.again().args(["doctor", "--no-scripts"]).run().success();
+    assert_check(&off, 0, "python", "ok", "only skills with a venv", "");
+    let run = test.next_run().args(["doctor", "--no-scripts"]).run().success();
     run.stdout_has("skipped  python: --no-scripts");
-    let equipped = bare.venv("s");
-    says(&equipped, 0, "python", "warning", "no Python was found", "install python3");
+    let with_venv = without_python.venv("s");
+    assert_check(&with_venv, 0, "python", "warning", "no Python was found", "install python3");
     server.finish();
 }
 
-/// Scripts do not start in the user's folder, which may be closed to its user.
+/// The interpreter is not started in the working folder, which it may be unable to access.
 #[test]
-fn python_is_not_started_in_the_users_folder() {
+fn python_does_not_start_in_the_working_folder() {
     let python = interpreter().display();
     let test = Test::new().skill("s", DOCUMENT);
-    let told = test.path("told").display().to_string();
-    let shim = format!("#!/bin/sh\npwd > {told}\nexec {python} \"$@\"\n");
+    let output = test.path("folder").display().to_string();
+    let shim = format!("#!/bin/sh\npwd > {output}\nexec {python} \"$@\"\n");
     let test = test.executable("shim", &shim);
-    let run = test.again().env("SCRIPT_PYTHON", "./shim");
+    let run = test.next_run().env("SCRIPT_PYTHON", "./shim");
     run.args(["doctor"]).run().status(78);
-    assert_eq!(test.read("told"), "/\n");
+    assert_eq!(test.read("folder"), "/\n");
 }
 
-/// A slow shim is told with the interpreter behind it.
+/// A slow shim is reported, and the fix names the interpreter that it starts.
 #[test]
-fn a_slow_start_is_told_with_its_detour() {
-    let server = endpoint(LISTED, able);
+fn slow_shim_is_reported() {
+    let server = endpoint(LISTED, working_model);
     let python = interpreter();
     let shim = format!("#!/bin/sh\nsleep 0.35\nexec {} \"$@\"\n", python.display());
     let test = test(&server).executable("shim", &shim);
     let test = test.env("SCRIPT_PYTHON", "./shim");
-    says(&test, 0, "python", "warning", "which scripts wait for", "SCRIPT_PYTHON=/");
+    assert_check(&test, 0, "python", "warning", "which delays every script", "SCRIPT_PYTHON=/");
     server.finish();
 }
 
-/// The limit of the whole run ends every phase, and the report is complete.
+/// `--timeout` ends every phase, and the report is complete.
 #[test]
-fn the_time_limit_ends_a_silent_server() {
+fn timeout_ends_a_silent_server() {
     for silent in ["GET", "POST"] {
         let server = Server::always(move |request| match request.method == silent {
-            true => Reply::nothing().hang(),
+            true => Reply::empty().hang(),
             false => Reply::status(404),
         });
         let run = test(&server).args(["doctor", "--json", "--timeout", "1"]).run();
@@ -755,29 +763,28 @@ fn the_time_limit_ends_a_silent_server() {
     }
 }
 
-/// A server that does not tell of itself is asked for its real work all the same.
+/// If the server does not answer the model list, the trial request is still made.
 #[test]
-fn a_list_that_never_comes_is_no_failure() {
+fn unanswered_model_list_is_not_a_failure() {
     let server = Server::always(|request| match request.method.as_str() {
-        "GET" if request.path == "/v1/models" => Reply::nothing().hang(),
+        "GET" if request.path == "/v1/models" => Reply::empty().hang(),
         "GET" => Reply::status(404),
-        _ => able(request),
+        _ => working_model(request),
     });
     let test = test(&server).env("LLM_TIMEOUT_SECONDS", "1");
     let run = test.args(["doctor"]).run().success();
-    run.stdout_has("warning  connection: connected, but nothing came for 5 s")
+    run.stdout_has("warning  connection: connected, but no data arrived for 5 s")
         .stdout_has("ok       tool call");
     server.finish();
 }
 
-/// Ctrl+C ends each phase at once, by the signal itself, and what was found
-/// until then is told.
+/// Ctrl+C ends each phase immediately, by the signal, and the results so far are printed.
 #[test]
-fn a_signal_ends_every_phase_at_once() {
-    for (silent, requests, made) in [("GET", 1, 2), ("POST", 3, 3)] {
+fn signal_ends_every_phase() {
+    for (silent, requests, finished) in [("GET", 1, 2), ("POST", 3, 3)] {
         for (signal, name) in [(libc::SIGINT, "interrupted"), (libc::SIGTERM, "terminated")] {
             let server = Server::always(move |request| match request.method == silent {
-                true => Reply::nothing().hang(),
+                true => Reply::empty().hang(),
                 false => Reply::status(404),
             });
             let stop = |args: &[&str], requests| {
@@ -786,20 +793,20 @@ fn a_signal_ends_every_phase_at_once() {
                 let start = Stopwatch::start();
                 running.signal(signal);
                 let run = running.wait().status(-signal);
-                let took = start.elapsed_within(seconds(0.5));
+                let took = start.elapsed_for_limit(seconds(0.5));
                 assert!(took <= seconds(0.5), "{took:?}");
                 run.stderr_is_empty()
             };
-            let left = NAMES.len() - made;
+            let left = NAMES.len() - finished;
             stop(&["doctor"], requests)
                 .stdout_has("ok       address: ")
-                .stdout_has(&format!("\n{name}: {left} of 11 checks were not made\n"))
+                .stdout_has(&format!("\n{name}: {left} of 11 checks were skipped\n"))
                 .stdout_lacks("skipped  ");
             let checks = checks(&stop(&["doctor", "--json"], 2 * requests));
             for (index, check) in checks.iter().enumerate() {
-                let status = if index < made { "ok" } else { "skipped" };
+                let status = if index < finished { "ok" } else { "skipped" };
                 assert_eq!(check["status"], status, "{check}");
-                assert!(index < made || check["message"] == name, "{check}");
+                assert!(index < finished || check["message"] == name, "{check}");
             }
             server.finish();
         }
@@ -807,12 +814,12 @@ fn a_signal_ends_every_phase_at_once() {
 }
 
 #[test]
-fn a_signal_ends_the_start_of_python_at_once() {
+fn signal_ends_the_start_of_python() {
     let test = Test::new().skill("s", DOCUMENT);
     let started = test.path("started").display().to_string();
     let slow = format!("#!/bin/sh\n: > {started}\nexec sleep 60\n");
     let test = test.executable("slow", &slow);
-    let running = test.again().env("SCRIPT_PYTHON", "./slow").args(["doctor", "--json"]).spawn();
+    let running = test.next_run().env("SCRIPT_PYTHON", "./slow").args(["doctor", "--json"]).spawn();
     let has_started = wait_until(seconds(5.0), || test.exists("started"));
     assert!(has_started);
     running.signal(libc::SIGTERM);
@@ -824,29 +831,31 @@ fn a_signal_ends_the_start_of_python_at_once() {
 }
 
 #[test]
-fn standard_input_is_left_alone_and_words_are_refused() {
-    let server = endpoint(LISTED, able);
+fn stdin_is_not_read_and_arguments_are_refused() {
+    let server = endpoint(LISTED, working_model);
     let running = test(&server).args(["doctor"]).stdin_open().spawn();
     running.wait().success().took_at_most(seconds(10.0));
     server.finish();
     let test = Test::new();
-    let run = test.again().args(["doctor", "who?"]).run().status(2);
-    run.stdout_is_empty().stderr_has("doctor takes no words").stderr_has("skills-runner -- doctor");
+    let run = test.next_run().args(["doctor", "who?"]).run().status(2);
+    run.stdout_is_empty()
+        .stderr_has("doctor takes no arguments")
+        .stderr_has("skills-runner -- doctor");
 }
 
-/// On a terminal marks have colours, and every line fits.
+/// On a terminal the status words are coloured, and no line is longer than 80 columns.
 #[test]
-fn a_terminal_shows_it_folded() {
-    let server = endpoint(OLLAMA, able);
+fn terminal_output_is_wrapped() {
+    let server = endpoint(OLLAMA, working_model);
     let test = test(&server).env("TERM", "xterm").env("SCRIPT_PYTHON", interpreter());
-    let run = test.args(["doctor"]).terminal().wait_exit().success();
+    let run = test.args(["doctor"]).spawn_on_terminal().wait_exit().success();
     for words in [
         "\u{1b}[32mok       \u{1b}[0mconfiguration: ",
         "\u{1b}[33mwarning  \u{1b}[0mcontext: 4,096 tokens",
-        "skills-runner: asking `test-model` to call a tool",
-        "no failures, 1 warning: it works",
+        "skills-runner: requesting a tool call from `test-model`",
+        "no failures, 1 warning: skills-runner works",
     ] {
-        run.demand(run.terminal.contains(words), format!("{words:?} is not there"));
+        run.check(run.terminal.contains(words), format!("{words:?} is not there"));
     }
     for line in run.terminal.lines() {
         let shown = line.replace("\u{1b}[0m", "").replace("\u{1b}[2m", "");
@@ -858,10 +867,9 @@ fn a_terminal_shows_it_folded() {
     server.finish();
 }
 
-/// A skill whose document `get_skill` refuses is no good skill, wherever the
-/// cause stands in it.
+/// A skill whose document `get_skill` refuses is reported, wherever the cause is in the document.
 #[test]
-fn documents_that_the_model_cannot_get_are_told() {
+fn documents_that_get_skill_refuses_are_reported() {
     let document = |rest: &[u8]| [DOCUMENT.as_bytes(), rest].concat();
     let late = document(&[&b"x\n".repeat(4000)[..], b"\xe9\n"].concat());
     let test = Test::new()
@@ -869,7 +877,7 @@ fn documents_that_the_model_cannot_get_are_told() {
         .file("skills/late/SKILL.md", late)
         .file("skills/large/SKILL.md", document(&b"x".repeat(1 << 20)))
         .file("skills/fine/SKILL.md", document(b"Text.\n"));
-    let run = test.again().args(["doctor", "--json"]).run();
+    let run = test.next_run().args(["doctor", "--json"]).run();
     let report = run.stdout_json();
     let checks = report["checks"].as_array().unwrap();
     let skills = checks.iter().find(|check| check["name"] == "skills");
@@ -883,17 +891,17 @@ fn documents_that_the_model_cannot_get_are_told() {
     ] {
         let rows = skills["details"]["skills"].as_array().unwrap();
         let row = rows.iter().find(|row| row["name"] == skill).unwrap();
-        let told: Vec<&str> = row["problems"]
+        let reported: Vec<&str> = row["problems"]
             .as_array()
             .unwrap()
             .iter()
             .filter_map(Value::as_str)
-            .filter(|told| told.contains("get_skill refuses"))
+            .filter(|reported| reported.contains("get_skill refuses"))
             .collect();
-        assert_eq!(told.len(), 1, "{row}");
-        let due = format!("get_skill refuses its document: {cause}");
-        assert!(told[0].starts_with(&due), "{told:?}");
-        let fix = format!("`skills-runner skills check {skill}` tells what to do");
+        assert_eq!(reported.len(), 1, "{row}");
+        let expected = format!("get_skill refuses its document: {cause}");
+        assert!(reported[0].starts_with(&expected), "{reported:?}");
+        let fix = format!("`skills-runner skills check {skill}` shows the remedy");
         assert!(skills["fix"].as_str().unwrap().contains(&fix), "{skills}");
     }
 }

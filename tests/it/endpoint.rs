@@ -1,5 +1,5 @@
-//! Endpoints that fail, refuse, stall or talk nonsense: one clear line, the
-//! right status, nothing lost.
+//! Endpoints that fail, refuse, stall or send invalid replies: a clear error, the right exit
+//! status, and no received text lost.
 
 use crate::harness::{Reply, Server, Stopwatch, Test, seconds};
 
@@ -9,9 +9,9 @@ fn ask(replies: impl IntoIterator<Item = Reply>) -> (Server, crate::harness::Out
     (server, outcome)
 }
 
-/// R-API-4: credentials are told apart from network faults.
+/// Credential errors are distinguished from network errors.
 #[test]
-fn refused_credentials_are_77_and_name_the_variable() {
+fn refused_credentials_exit_77_and_name_the_variable() {
     for status in [401, 403] {
         let (server, run) = ask([Reply::error(status, "Incorrect API key provided")]);
         run.status(77)
@@ -23,13 +23,13 @@ fn refused_credentials_are_77_and_name_the_variable() {
 }
 
 #[test]
-fn nobody_there_is_75() {
-    let server = Server::refused();
+fn unreachable_endpoint_exits_75() {
+    let server = Server::refusing_connections();
     let run = Test::new().endpoint(&server).args(["-v", "hi"]).run();
     run.status(75)
         .stderr_has("try 3 of 3")
         .stderr_has("Connection refused")
-        .stderr_has("is the server running");
+        .stderr_has("start the server, or correct LLM_API_BASE_URL");
     let run = Test::new()
         .endpoint(&server)
         .env("LLM_API_BASE_URL", "https://no-such-host.invalid/v1")
@@ -38,9 +38,9 @@ fn nobody_there_is_75() {
     run.status(75).stderr_has("no-such-host.invalid").stderr_has("check the host name");
 }
 
-/// R-API-5: temporary failures are tried three times.
+/// Requests with temporary failures are sent three times.
 #[test]
-fn temporary_failures_are_tried_again() {
+fn temporary_failures_are_retried() {
     let (server, run) =
         ask([Reply::error(503, "busy"), Reply::error(429, "slow down"), Reply::text("4")]);
     run.success().stdout("4\n");
@@ -52,7 +52,7 @@ fn temporary_failures_are_tried_again() {
 }
 
 #[test]
-fn retry_after_is_honoured_and_bounded() {
+fn retry_after_is_honoured_up_to_a_limit() {
     let (server, run) =
         ask([Reply::error(429, "slow down").header("Retry-After", "1"), Reply::text("4")]);
     run.success().took_at_least(seconds(1.0)).took_at_most(seconds(2.0));
@@ -62,9 +62,8 @@ fn retry_after_is_honoured_and_bounded() {
     server.finish();
 }
 
-/// What another try will not change is not tried again.
 #[test]
-fn lasting_failures_are_tried_once() {
+fn permanent_failures_are_not_retried() {
     let quota =
         r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
     let table = [
@@ -85,10 +84,9 @@ fn lasting_failures_are_tried_once() {
     }
 }
 
-/// Row 22: where nothing listens, a whole answer is asked for once, in case it
-/// was the stream that is not there.
+/// If the path does not exist, one unstreamed request is made, in case only streaming is missing.
 #[test]
-fn an_address_that_is_none_is_guessed() {
+fn wrong_address_gets_a_suggestion() {
     let page = || Reply::status(404).body("<html><title>nginx</title>");
     let (server, run) = ask([page(), page()]);
     run.status(1)
@@ -99,9 +97,9 @@ fn an_address_that_is_none_is_guessed() {
     assert_eq!(streams, [true, false]);
 }
 
-/// A reply that is none: said with address and the server's own words.
+/// An invalid reply is reported with the address and the server's text.
 #[test]
-fn nonsense_is_told() {
+fn invalid_reply_is_reported() {
     let table = [
         (
             Reply::raw(
@@ -113,7 +111,7 @@ fn nonsense_is_told() {
         (
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{\"a\":"),
             1,
-            "no chat completion",
+            "not a chat completion",
         ),
         (
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{\"a\": 1}"),
@@ -127,7 +125,7 @@ fn nonsense_is_told() {
             1,
             "model not found",
         ),
-        (Reply::raw("SSH-2.0-OpenSSH_9.2\r\n"), 1, "no HTTP"),
+        (Reply::raw("SSH-2.0-OpenSSH_9.2\r\n"), 1, "the reply is not HTTP"),
         (Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nupstream ok"), 1, "upstream o"),
         (Reply::text(""), 1, "the answer is empty"),
         (Reply::sse(["data: {\"error\":{\"message\":\"exploded\"}}"]), 1, "exploded"),
@@ -139,34 +137,36 @@ fn nonsense_is_told() {
     }
 }
 
-/// A stream that ends without its end: cut off after text, else tried again.
+/// A stream without its end marker: cut off after text, otherwise retried.
 #[test]
-fn a_cut_stream_is_no_success() {
+fn incomplete_stream_is_not_a_success() {
     let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"The answer is\"}}]}\n\n";
     let (server, run) = ask([Reply::chunks([(seconds(0.0), piece)])]);
-    run.status(4).stdout("The answer is\n").stderr_has("the connection ended before the reply did");
+    run.status(4)
+        .stdout("The answer is\n")
+        .stderr_has("the connection closed before the end of the reply");
     server.finish();
-    let (server, run) = ask([Reply::text("The answer is 4, and there is more of it.").cut()]);
+    let (server, run) = ask([Reply::text("The answer is 4, and there is more of it.").cut_off()]);
     run.status(4);
     server.finish();
     let (server, run) = ask([
-        Reply::nothing().then_close(),
-        Reply::nothing().then_close(),
-        Reply::nothing().then_close(),
+        Reply::empty().then_close(),
+        Reply::empty().then_close(),
+        Reply::empty().then_close(),
     ]);
     run.status(75).stdout_is_empty();
     assert_eq!(server.finish().len(), 3);
-    let (server, run) = ask([Reply::nothing().then_close(), Reply::text("4")]);
+    let (server, run) = ask([Reply::empty().then_close(), Reply::text("4")]);
     run.success().stdout("4\n");
     server.finish();
 }
 
-/// Nonsense or an error in the middle: what came is there, and the cause told.
+/// Invalid data or an error in the middle: received text is printed and the cause reported.
 #[test]
-fn a_stream_that_breaks_after_text_is_cut_off() {
+fn stream_broken_after_text_is_cut_off() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"The answer\"}}]}";
     for (event, words) in [
-        ("data: {broken", "no chat completion"),
+        ("data: {broken", "not a chat completion"),
         ("data: {\"error\":{\"message\":\"exploded\"}}", "exploded"),
     ] {
         let (server, run) = ask([Reply::sse([text, event])]);
@@ -175,9 +175,9 @@ fn a_stream_that_breaks_after_text_is_cut_off() {
     }
 }
 
-/// A server that quotes what it was sent does not give the key away.
+/// The key is masked if the server quotes it.
 #[test]
-fn the_key_is_masked_wherever_it_turns_up() {
+fn quoted_key_is_masked() {
     let quoting =
         || Reply::from_fn(|request| Reply::error(401, request.header("authorization").unwrap()));
     let (server, run) = ask([quoting()]);
@@ -189,32 +189,32 @@ fn the_key_is_masked_wherever_it_turns_up() {
 }
 
 #[test]
-fn an_answer_at_the_token_limit_is_cut_off() {
+fn answer_at_the_token_limit_is_cut_off() {
     let (server, run) = ask([Reply::text("The first half").finish_reason("length")]);
-    run.status(4).stdout("The first half\n").stderr_has("limit of tokens");
+    run.status(4).stdout("The first half\n").stderr_has("token limit");
     server.finish();
 }
 
-/// R-API-3: silence ends at its limit, and is not asked for twice.
+/// Silence is limited, and a silent request is not retried.
 #[test]
-fn silence_ends_at_its_limit() {
-    let server = Server::start([Reply::nothing().hang()]);
+fn silent_server_ends_at_the_limit() {
+    let server = Server::start([Reply::empty().hang()]);
     let run = Test::new().endpoint(&server).env("LLM_TIMEOUT_SECONDS", "1").args(["hi"]).run();
     // Before the first byte the limit is five times as long.
     run.status(75)
-        .stderr_has("nothing came for 5 s")
+        .stderr_has("no data arrived for 5 s")
         .took_at_least(seconds(5.0))
         .took_at_most(seconds(6.0));
     assert_eq!(server.finish().len(), 1);
     let server = Server::start([Reply::text("The first half and the second").hang()]);
     let run = Test::new().endpoint(&server).env("LLM_TIMEOUT_SECONDS", "1").args(["hi"]).run();
-    run.status(4).stderr_has("nothing came for 1 s").took_at_most(seconds(2.5));
+    run.status(4).stderr_has("no data arrived for 1 s").took_at_most(seconds(2.5));
     server.finish();
 }
 
-/// R-API-6: no reply exhausts memory.
+/// No reply exhausts memory.
 #[test]
-fn endless_replies_are_bounded() {
+fn endless_replies_are_limited() {
     let long_line = format!("data: {}", "x".repeat(3 << 20));
     let (server, run) = ask([Reply::raw(format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{long_line}"
@@ -230,25 +230,24 @@ fn endless_replies_are_bounded() {
     server.finish();
 }
 
-/// Signals end a waiting request at once, by the signal itself.
 #[test]
-fn signals_end_a_waiting_request_at_once() {
+fn signals_end_a_waiting_request() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-        let server = Server::start([Reply::nothing().hang()]);
+        let server = Server::start([Reply::empty().hang()]);
         let running = Test::new().endpoint(&server).args(["hi"]).spawn();
         server.wait_for_requests(1);
         let start = Stopwatch::start();
         running.signal(signal);
         running.wait().status(-signal).stdout_is_empty();
-        let took = start.elapsed_within(seconds(0.5));
+        let took = start.elapsed_for_limit(seconds(0.5));
         assert!(took <= seconds(0.5), "{took:?}");
         server.finish();
     }
 }
 
-/// A refused `stream_options` is left out from then on.
+/// A refused `stream_options` is omitted from then on.
 #[test]
-fn stream_options_are_dropped_where_they_are_refused() {
+fn refused_stream_options_are_omitted() {
     let (server, run) = ask([Reply::error(400, "Unknown field: stream_options"), Reply::text("4")]);
     run.success().stdout("4\n");
     let requests = server.finish();
@@ -256,37 +255,37 @@ fn stream_options_are_dropped_where_they_are_refused() {
     assert!(requests[1].json.get("stream_options").is_none());
 }
 
-/// Servers that stream although they were not asked to, and the reverse.
+/// Servers that stream without a request for it, and the reverse.
 #[test]
-fn the_form_of_the_reply_is_seen_from_its_first_byte() {
-    let server = Server::start([Reply::text("a").whole(), Reply::text("b").streamed()]);
+fn reply_format_is_detected_from_the_first_byte() {
+    let server = Server::start([Reply::text("a").not_streamed(), Reply::text("b").streamed()]);
     let test = Test::new().endpoint(&server);
-    test.again().args(["hi"]).run().success().stdout("a\n");
-    test.again().args(["--no-stream", "hi"]).run().success().stdout("b\n");
+    test.next_run().args(["hi"]).run().success().stdout("a\n");
+    test.next_run().args(["--no-stream", "hi"]).run().success().stdout("b\n");
     server.finish();
 }
 
-/// A kept connection that the server closes in the moment of its use is no
-/// failed try: the request goes over another one at once.
+/// If the server closes a kept connection as it is used, that does not count as an attempt: the
+/// request is sent on a new one.
 #[test]
-fn a_kept_connection_that_is_gone_costs_no_try() {
-    let gone = || Reply::nothing().then_close();
+fn closed_kept_connection_costs_no_attempt() {
+    let gone = || Reply::empty().then_close();
     let call = || Reply::calls([("list_skills", "{}")]);
     let server = Server::start([call(), gone(), call(), gone(), Reply::text("4")]);
     let run = Test::new().endpoint(&server).skill("a", "# A").args(["-v", "hi"]).run();
     run.success().stdout("4\n").stderr_lacks("try ").took_at_most(seconds(1.0));
     server.finish();
-    // Gone again at once is a failure like any other.
+    // A new connection that is closed counts as a failed attempt.
     let server = Server::start([call(), gone(), gone(), gone(), Reply::text("4")]);
     let run = Test::new().endpoint(&server).skill("a", "# A").args(["-v", "hi"]).run();
     run.success().stderr_has("try 2 of 3");
     server.finish();
 }
 
-/// Calls of a second choice belong to a reply that says that it calls and does
-/// not: some gateways part text and calls so.
+/// Some gateways put text and calls in two choices: calls in the second choice are read if the
+/// finish reason of the first announces calls.
 #[test]
-fn calls_in_another_choice_are_found() {
+fn calls_in_another_choice_are_read() {
     let call = r#"{"id":"a","type":"function","function":{"name":"list_skills","arguments":"{}"}}"#;
     let whole = format!(
         r#"{{"choices":[{{"index":0,"finish_reason":"tool_calls","message":{{"content":"I look."}}}},{{"index":1,"finish_reason":"tool_calls","message":{{"tool_calls":[{call}]}}}}]}}"#
@@ -305,9 +304,9 @@ fn calls_in_another_choice_are_found() {
     }
 }
 
-/// A field of the user's is not left out without a word, nor for a wrong value.
+/// A user's field is not omitted silently, nor because of a wrong value.
 #[test]
-fn a_refused_field_of_the_users_is_told() {
+fn refused_user_field_is_reported() {
     let unknown = r#"{"error":{"message":"Unsupported parameter: 'seed'","param":"seed"}}"#;
     let value = r#"{"error":{"message":"Invalid 'seed': above maximum value","param":"seed"}}"#;
     let server = Server::start([
@@ -316,7 +315,7 @@ fn a_refused_field_of_the_users_is_told() {
         Reply::status(400).body(value),
     ]);
     let test = Test::new().endpoint(&server).env("LLM_EXTRA_BODY", r#"{"seed": 1}"#);
-    let run = test.again().args(["hi"]).run();
+    let run = test.next_run().args(["hi"]).run();
     run.success().stderr_has("the endpoint refuses a field of LLM_EXTRA_BODY: `seed` is left out");
     test.args(["hi"]).run().status(1).stderr_has("above maximum value");
     server.finish();

@@ -1,7 +1,7 @@
-//! The environments that a program is started in: by a person, a shell's loop,
-//! cron, a service manager, a container. In each one every kind of use is
-//! tried: an answer, a script, a session, facts, a log. What an environment
-//! lacks costs what depends on it, and nothing else.
+//! Environments in which the program is started: by a user, a shell loop, cron, a service
+//! manager, a container. Each test tries an answer, a script, a session, facts and a log. If an
+//! environment
+//! lacks something, only the features that depend on it fail.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,21 +11,21 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Outcome, Reply, Request, Server, Test, family_of, interpreter, seconds, skipped, wait_until,
-    works,
+    Outcome, Reply, Request, Server, Test, interpreter, process_tree, report_skipped, seconds,
+    shell_line_works, wait_until,
 };
 use crate::paths::as_an_ordinary_user;
 
 const DOCUMENT: &str = "---\nname: calc\ndescription: Calculates.\n---\nUse Python.\n";
 const SCRIPT: &str = r#"{"skill_name": "calc", "script": "print(6 * 7)"}"#;
 const FACT: &str = "the sea is blue";
-/// Everything at once, in a session, with a log.
+/// All features in one run, in a session, with a log.
 const ALL: [&str; 5] = ["--session", "one", "--log", "log", "all"];
 
-/// A model that does what it is told: `all` is a script and a fact.
+/// A model that follows the prompt: `all` is a script and a fact.
 fn model(request: &Request) -> Reply {
     let message = request.last_message();
-    let said = message["content"].as_str().unwrap_or_default();
+    let prompt = message["content"].as_str().unwrap_or_default();
     let fact = json!({"content": FACT}).to_string();
     match message["role"].as_str() {
         Some("tool") => {
@@ -35,15 +35,15 @@ fn model(request: &Request) -> Reply {
             results.reverse();
             Reply::text(&format!("done: {}", results.join(" ")))
         }
-        _ if said.starts_with("all") => {
+        _ if prompt.starts_with("all") => {
             Reply::calls([("run_python_script", SCRIPT), ("remember_fact", &fact)])
         }
-        _ => Reply::text(&format!("answer to {said}")),
+        _ => Reply::text(&format!("answer to {prompt}")),
     }
 }
 
-/// A skill, a memory, sessions, all by whole paths: a working directory may be missing.
-fn bench() -> (Server, Test) {
+/// A skill, a memory and sessions, with absolute paths, since the working directory may be missing.
+fn test_with_all_features() -> (Server, Test) {
     let server = Server::always(model);
     let test = Test::new().skill("calc", DOCUMENT).endpoint(&server);
     let test = test.folder("tmp").mode("tmp", 0o777);
@@ -54,14 +54,14 @@ fn bench() -> (Server, Test) {
     (server, test.env("SCRIPT_PYTHON", interpreter()))
 }
 
-/// What a shell says before and behind the program.
+/// The parts of a shell line before and after the program.
 #[derive(Clone, Copy)]
 struct Line(&'static str, &'static str);
 
 impl Line {
     fn run(self, test: &Test, args: &[&str]) -> Outcome {
         let line = format!("{} skills-runner \"$@\" {}", self.0, self.1);
-        test.again().shell(&line).args(args).run()
+        test.next_run().shell(&line).args(args).run()
     }
 
     /// Whether the program has a standard output, and a standard error.
@@ -71,21 +71,21 @@ impl Line {
     }
 }
 
-/// Every kind of use works, and nothing is anywhere but where it belongs.
+/// Asserts that every feature works and that output goes only where it belongs.
 #[track_caller]
-fn all_work(name: &str, line: Line) {
-    let (_server, test) = bench();
-    all_work_in(name, &test, line);
+fn assert_all_work(name: &str, line: Line) {
+    let (_server, test) = test_with_all_features();
+    assert_all_work_in(name, &test, line);
 }
 
 #[track_caller]
-fn all_work_in(name: &str, test: &Test, line: Line) {
+fn assert_all_work_in(name: &str, test: &Test, line: Line) {
     println!("{name}");
     let (has_out, has_err) = line.has();
-    let said = |text: &str| {
+    let spoken = |text: &str| {
         if has_out { text.to_owned() } else { String::new() }
     };
-    line.run(test, &["hi"]).success().stdout(&said("answer to hi\n")).stderr_is_empty();
+    line.run(test, &["hi"]).success().stdout(&spoken("answer to hi\n")).stderr_is_empty();
 
     let log = test.path("log");
     let mut args = ALL;
@@ -93,7 +93,7 @@ fn all_work_in(name: &str, test: &Test, line: Line) {
     let run = line.run(test, &args).success();
     if has_out {
         let run = run.stdout_has(r#"\"stdout\":\"42\\n\""#);
-        run.stdout_has("remembered").demand(true, "");
+        run.stdout_has("remembered").check(true, "");
     } else {
         run.stdout_is_empty();
     }
@@ -108,16 +108,16 @@ fn all_work_in(name: &str, test: &Test, line: Line) {
         facts.contains(&format!("] {FACT} <!-- ")) && facts.contains(", source: one -->\n"),
         "{name}: {facts}"
     );
-    let session = whole_lines(&test.read("sessions/one.jsonl"));
+    let session = read_records(&test.read("sessions/one.jsonl"));
     assert_eq!(session.last().unwrap()["add"]["role"], "assistant", "{name}: {session:?}");
-    let records = whole_lines(&test.read("log"));
+    let records = read_records(&test.read("log"));
     assert_eq!(records.last().unwrap()["type"], "result", "{name}: {records:?}");
-    nothing_is_left(name, test);
+    assert_nothing_left(name, test);
 }
 
-/// A file of records holds them and nothing else.
+/// Reads a file of records and asserts that it contains nothing else.
 #[track_caller]
-fn whole_lines(text: &str) -> Vec<Value> {
+fn read_records(text: &str) -> Vec<Value> {
     assert!(text.ends_with('\n'), "{text:?}");
     let lines = text.lines().map(|line| {
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line:?} in {text:?}"))
@@ -125,18 +125,18 @@ fn whole_lines(text: &str) -> Vec<Value> {
     lines.collect()
 }
 
-/// No temporary folder, no process.
+/// Asserts that no temporary folder and no process is left.
 #[track_caller]
-fn nothing_is_left(name: &str, test: &Test) {
+fn assert_nothing_left(name: &str, test: &Test) {
     let count = fs::read_dir(test.path("tmp")).unwrap().count();
     assert_eq!(count, 0, "{name}: temporary folders");
     assert!(wait_until(seconds(10.0), || test.processes().is_empty()), "{name}: processes");
 }
 
-/// A program may be started without one of its streams. What it opens then must
-/// not become its standard output: a session, a log would hold the answer.
+/// A program may be started without one of its streams. A file that it opens must not become its
+/// standard output: a session or a log would get the answer.
 #[test]
-fn without_standard_streams() {
+fn runs_without_standard_streams() {
     let lines = [
         ("no stdin", "<&-"),
         ("no stdout", ">&-"),
@@ -147,27 +147,27 @@ fn without_standard_streams() {
         ("full stderr", "2>/dev/full"),
     ];
     for (name, behind) in lines {
-        all_work(name, Line("exec", behind));
+        assert_all_work(name, Line("exec", behind));
     }
 }
 
-/// An answer that cannot be written has not been given.
+/// An answer that cannot be written is a failure.
 #[test]
-fn a_full_standard_output_is_a_failure() {
-    let (_server, test) = bench();
+fn full_stdout_is_a_failure() {
+    let (_server, test) = test_with_all_features();
     for behind in [">/dev/full", "<&- >/dev/full 2>&1", ">/dev/full 2>&-"] {
         let args = ["--session", "one", "hi"];
         Line("exec", behind).run(&test, &args).status(1);
-        let session = whole_lines(&test.read("sessions/one.jsonl"));
+        let session = read_records(&test.read("sessions/one.jsonl"));
         assert_eq!(session.last().unwrap()["add"]["text"], "answer to hi");
     }
     let run = Line("exec", ">/dev/full").run(&test, &["-o", "json", "hi"]).status(1);
     run.stderr_has("failed to write the answer: No space left on device");
 }
 
-/// As cron, a service manager, or `env -i` starts it.
+/// As started by cron, a service manager, or `env -i`.
 #[test]
-fn with_hardly_any_variable() {
+fn runs_with_few_variables() {
     for line in [
         Line("unset HOME; exec", ""),
         Line("HOME= exec", ""),
@@ -178,48 +178,48 @@ fn with_hardly_any_variable() {
         Line("TZ=Nowhere/Bogus LANG=C LC_ALL=C exec", ""),
         Line("TZ= LANG=xx_XX.bogus exec", ""),
     ] {
-        all_work(line.0, line);
+        assert_all_work(line.0, line);
     }
-    let (_server, test) = bench();
+    let (_server, test) = test_with_all_features();
     let name = OsStr::from_bytes(b"/tmp/\xff\xfe");
     let test = test.env("HOME", name).env("LANG", name).env("ODD", name);
-    all_work_in("values that are no text", &test, Line("exec", ""));
-    let (_server, test) = bench();
-    all_work_in("a relative TMPDIR", &test.env("TMPDIR", "tmp"), Line("exec", ""));
-    let (_server, test) = bench();
+    assert_all_work_in("values that are no text", &test, Line("exec", ""));
+    let (_server, test) = test_with_all_features();
+    assert_all_work_in("a relative TMPDIR", &test.env("TMPDIR", "tmp"), Line("exec", ""));
+    let (_server, test) = test_with_all_features();
     let long: Vec<_> = (0..6000).map(|number| format!("/nowhere/{number}")).collect();
     let long = format!("{}:/usr/bin:/bin", long.join(":"));
-    all_work_in("a long PATH", &test.env("PATH", long), Line("exec", ""));
+    assert_all_work_in("a long PATH", &test.env("PATH", long), Line("exec", ""));
 }
 
-/// With no variable at all but the settings: programs are found where a shell
-/// finds them, and what needs a home says so.
+/// With only the settings as variables: programs are found as by a shell, and features that need a
+/// home say so.
 #[test]
-fn with_no_other_variable_than_the_settings() {
-    let (_server, test) = bench();
+fn runs_with_only_the_settings_as_variables() {
+    let (_server, test) = test_with_all_features();
     let bare = r#"exec env -i LLM_API_BASE_URL="$LLM_API_BASE_URL" LLM_MODEL_NAME=m LLM_API_KEY="$LLM_API_KEY" "$(command -v skills-runner)" "$@""#;
-    let run = |args: &[&str]| test.again().shell(bare).args(args).run();
+    let run = |args: &[&str]| test.next_run().shell(bare).args(args).run();
     run(&["hi"]).success().stdout("answer to hi\n");
     run(&["skills", "list"]).success().stdout_has("calc");
     let run = run(&["--session", "one", "hi"]).status(78);
-    run.stderr_has("no home to keep them in").stderr_has("hint: SESSIONS_PATH");
+    run.stderr_has("there is no home folder").stderr_has("hint: set SESSIONS_PATH");
     if !Path::new("/usr/bin/python3").exists() && !Path::new("/usr/local/bin/python3").exists() {
-        skipped("no Python where shells look for it");
+        report_skipped("no Python where shells look for it");
         return;
     }
-    let ran = test.again().shell(bare).args(["tool", "run_python_script", SCRIPT]).run();
+    let ran = test.next_run().shell(bare).args(["tool", "run_python_script", SCRIPT]).run();
     ran.success().stdout_has(r#""stdout":"42\n""#);
-    // Also in a venv, what a script starts is found.
-    let (_server, test) = bench();
+    // Programs that a script starts are found in a venv as well.
+    let (_server, test) = test_with_all_features();
     let test = test.venv("calc");
     let call = json!({"skill_name": "calc", "script": "import os; print(os.environ['PATH'])"});
-    let ran = test.again().shell(bare).args(["tool", "run_python_script", &call.to_string()]);
+    let ran = test.next_run().shell(bare).args(["tool", "run_python_script", &call.to_string()]);
     ran.run().success().stdout_has("/calc/venv/bin:/usr/local/bin:/usr/bin:/bin\\n");
 }
 
-/// What daemons and supervisors leave to those whom they start.
+/// Signal settings that programs inherit from daemons and supervisors.
 #[test]
-fn whatever_the_parent_did_with_signals() {
+fn runs_with_signals_ignored_or_blocked() {
     let python = interpreter().to_str().unwrap();
     for line in [
         Line("trap '' CHLD; exec", ""),
@@ -227,32 +227,32 @@ fn whatever_the_parent_did_with_signals() {
         Line("trap '' INT TERM HUP QUIT USR1 USR2 ALRM; exec", ""),
         Line("exec setsid -w", ""),
     ] {
-        all_work(line.0, line);
+        assert_all_work(line.0, line);
     }
-    let (_server, test) = bench();
+    let (_server, test) = test_with_all_features();
     let block = format!(
         "#!{python}\nimport os, signal, sys\nall = signal.valid_signals()\n\
         signal.pthread_sigmask(signal.SIG_BLOCK, all)\nos.execvp(sys.argv[1], sys.argv[1:])\n"
     );
     let test = test.executable("block", &block);
-    all_work_in("all signals blocked", &test, Line("exec ./block", ""));
-    // One that is blocked ends the program all the same.
+    assert_all_work_in("all signals blocked", &test, Line("exec ./block", ""));
+    // A blocked signal still ends the program.
     let call =
         json!({"skill_name": "calc", "script": "open('ready', 'w'); import time; time.sleep(60)"});
-    let run = test.again().shell("exec ./block skills-runner \"$@\"");
+    let run = test.next_run().shell("exec ./block skills-runner \"$@\"");
     let run = run.args(["tool", "run_python_script", &call.to_string()]).spawn();
     assert!(wait_until(seconds(15.0), || test.exists("skills/calc/ready")));
     run.signal(libc::SIGTERM);
     run.wait().status(-libc::SIGTERM).took_at_most(seconds(15.0));
-    nothing_is_left("terminated", &test);
+    assert_nothing_left("terminated", &test);
 }
 
-/// A program's own name, its permissions' mask, its working directory.
+/// Program name, umask, working directory.
 #[test]
-fn whatever_else_the_parent_did() {
+fn runs_with_odd_name_umask_or_directory() {
     for line in [Line("umask 077; exec", ""), Line("umask 000; exec", "")] {
-        let (_server, test) = bench();
-        all_work_in(line.0, &test, line);
+        let (_server, test) = test_with_all_features();
+        assert_all_work_in(line.0, &test, line);
         for private in ["facts.md", "log", "sessions/one.jsonl"] {
             use std::os::unix::fs::PermissionsExt;
             let mode = fs::metadata(test.path(private)).unwrap().permissions().mode();
@@ -260,17 +260,17 @@ fn whatever_else_the_parent_did() {
         }
     }
     let gone = Line("mkdir gone; cd gone; rmdir ../gone; exec", "");
-    all_work("a working directory that is gone", gone);
-    if works("bash -c 'exec -a \"\" true'") {
+    assert_all_work("a working directory that is gone", gone);
+    if shell_line_works("bash -c 'exec -a \"\" true'") {
         let line = Line("exec bash -c 'exec -a \"\" \"$@\"' bash", "");
-        all_work("without a name", line);
+        assert_all_work("without a name", line);
     }
 }
 
-/// Where a folder with a relative path would lie, there is none any more.
+/// Files with relative paths cannot be created in a deleted working directory.
 #[test]
-fn a_deleted_working_directory_has_no_files() {
-    let (_server, test) = bench();
+fn deleted_working_directory_gets_no_files() {
+    let (_server, test) = test_with_all_features();
     let line = Line("mkdir gone; cd gone; rmdir ../gone; exec", "");
     let test = test.env_unset("SKILLS_FOLDER_PATH").env("MEMORY_PATH", "facts.md");
     line.run(&test, &["hi"])
@@ -282,9 +282,9 @@ fn a_deleted_working_directory_has_no_files() {
     assert!(!test.exists("log") && !test.exists("facts.md"));
 }
 
-/// Limits of the system: what they leave works, the rest says what it lacks.
+/// Resource limits: features within them work, others report what is missing.
 #[test]
-fn under_limits() {
+fn runs_under_resource_limits() {
     for line in [
         Line("ulimit -n 32; exec", ""),
         Line("ulimit -v 400000; exec", ""),
@@ -292,10 +292,10 @@ fn under_limits() {
         Line("ulimit -s 256; exec", ""),
         Line("ulimit -c 0; ulimit -t 20; exec", ""),
     ] {
-        all_work(line.0, line);
+        assert_all_work(line.0, line);
     }
-    // No file may grow: nothing is kept, and no signal ends the program.
-    let (_server, test) = bench();
+    // No file may grow: nothing is saved, and no signal ends the program.
+    let (_server, test) = test_with_all_features();
     let line = Line("ulimit -f 0; exec", "");
     line.run(&test, &["hi"]).success().stdout("answer to hi\n");
     line.run(&test, &["--session", "one", "hi"])
@@ -309,41 +309,44 @@ fn under_limits() {
         .status(1)
         .stderr_has("failed to write the log")
         .stdout_is_empty();
-    nothing_is_left(line.0, &test);
-    line_of_memory(&test);
+    assert_nothing_left(line.0, &test);
+    assert_runs_with_little_memory(&test);
 }
 
-/// Little memory is enough for an answer, and a script that cannot start is told.
+/// Little memory is enough for an answer, and a script that cannot start is reported.
 #[track_caller]
-fn line_of_memory(test: &Test) {
+fn assert_runs_with_little_memory(test: &Test) {
     let line = Line("ulimit -v 24576; exec", "");
     line.run(test, &["hi"]).success().stdout("answer to hi\n");
     line.run(test, &["all"]).success().stdout_has("done: ");
 }
 
-/// However few descriptors there are: an answer, or an error that says why.
+/// With few descriptors there is an answer, or an error with the reason.
 #[test]
-fn with_few_descriptors() {
+fn few_descriptors_give_an_answer_or_an_error() {
     for count in [4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20] {
-        let (_server, test) = bench();
+        let (_server, test) = test_with_all_features();
         let before = format!("ulimit -n {count}; exec skills-runner \"$@\"");
-        let run = |args: &[&str]| test.again().shell(&before).args(args).run();
+        let run = |args: &[&str]| test.next_run().shell(&before).args(args).run();
         for args in [&["hi"][..], &ALL, &["tool", "run_python_script", SCRIPT]] {
             let run = run(args);
             let is_told = run.stderr.contains("file descriptors")
                 || run.stderr.contains("open files")
                 || run.stdout.contains("open files");
-            run.demand(run.status == 0 || is_told, format_args!("{count} descriptors: not told"));
+            run.check(
+                run.status == 0 || is_told,
+                format_args!("{count} descriptors: not reported"),
+            );
         }
         run(&["--version"]).success();
         if count >= 12 {
             run(&["hi"]).success().stdout("answer to hi\n");
         }
-        nothing_is_left(&before, &test);
+        assert_nothing_left(&before, &test);
     }
 }
 
-/// Mounts of one's own, then the program.
+/// Shell line that changes mounts in a new namespace, then starts the program.
 fn mounted(mounts: &str) -> String {
     format!(
         "exec unshare -m sh -c 'set -e; {mounts}; cd \"$PWD\"; exec skills-runner \"$@\"' sh \"$@\""
@@ -352,15 +355,16 @@ fn mounted(mounts: &str) -> String {
 
 const READ_ONLY: &str = "mount -o remount,ro,bind / 2>/dev/null || true; for place in /tmp \"$PWD\"; do mount --bind $place $place; mount -o remount,ro,bind $place; done";
 
-/// On a file system that cannot be written scripts take what is in memory
-/// (`/dev/shm`), and what would be kept is told not to be.
+/// On a read-only file system scripts use `/dev/shm`, and files that cannot be saved are reported.
 #[test]
-fn on_a_read_only_file_system() {
-    if !works("unshare -m sh -c 'mount --bind / /mnt && mount -o remount,ro,bind /mnt'") {
+fn runs_on_a_read_only_file_system() {
+    if !shell_line_works("unshare -m sh -c 'mount --bind / /mnt && mount -o remount,ro,bind /mnt'")
+    {
         return;
     }
-    let (_server, test) = bench();
-    let run = |mounts: &str, args: &[&str]| test.again().shell(&mounted(mounts)).args(args).run();
+    let (_server, test) = test_with_all_features();
+    let run =
+        |mounts: &str, args: &[&str]| test.next_run().shell(&mounted(mounts)).args(args).run();
     run(READ_ONLY, &["hi"]).success().stdout("answer to hi\n").stderr_is_empty();
     run(READ_ONLY, &["tool", "run_python_script", SCRIPT])
         .success()
@@ -381,21 +385,21 @@ fn on_a_read_only_file_system() {
 
 const WITHOUT_PROC: &str = "umount -l /proc";
 
-/// Whether this machine can have a sandbox.
-fn confines(test: &Test) -> bool {
-    let test = test.again().env_unset("LLM_API_BASE_URL");
+/// Whether the sandbox works on this machine.
+fn sandbox_works(test: &Test) -> bool {
+    let test = test.next_run().env_unset("LLM_API_BASE_URL");
     let run = test.args(["doctor"]).run();
     let can = run.stdout.contains("SCRIPT_SANDBOX=on is possible here");
     if !can {
-        skipped("no sandbox on this machine");
+        report_skipped("no sandbox on this machine");
     }
     can
 }
 
-/// A folder of the system that is not there costs what depends on it.
+/// If a system folder is missing, only features that depend on it fail.
 #[test]
-fn without_what_a_system_has() {
-    if !works("unshare -m mount -t tmpfs none /mnt") {
+fn runs_without_system_folders() {
+    if !shell_line_works("unshare -m mount -t tmpfs none /mnt") {
         return;
     }
     for mounts in [
@@ -405,50 +409,50 @@ fn without_what_a_system_has() {
         "mount -t tmpfs none /run; mount -t tmpfs none /sys; mount -t tmpfs none /var",
         "mount -t tmpfs none /dev; umount -l /proc; mount -t tmpfs none /etc",
     ] {
-        let (server, test) = bench();
+        let (server, test) = test_with_all_features();
         let test = test.env("LLM_API_BASE_URL", format!("http://localhost:{}/v1", server.port()));
         let run = |args: &[&str], streams: &str| {
             let line = format!("{} {streams}", mounted(mounts));
-            test.again().shell(&line).args(args).run()
+            test.next_run().shell(&line).args(args).run()
         };
         println!("{mounts}");
         run(&["hi"], "").success().stdout("answer to hi\n").stderr_is_empty();
         run(&ALL, "").success().stdout_has("42").stdout_has("remembered");
-        whole_lines(&test.read("sessions/one.jsonl"));
-        if mounts == WITHOUT_PROC && confines(&test) {
+        read_records(&test.read("sessions/one.jsonl"));
+        if mounts == WITHOUT_PROC && sandbox_works(&test) {
             run(&["--sandbox", "all"], "").success().stdout_has("42");
-            let doctor = test.again().env_unset("LLM_API_BASE_URL");
+            let doctor = test.next_run().env_unset("LLM_API_BASE_URL");
             let doctor = doctor.shell(&mounted(mounts));
             let doctor = doctor.args(["--sandbox", "doctor"]).run();
             doctor.stdout_has("sandbox: on: Landlock").stdout_has("; Python starts in it");
         }
-        nothing_is_left(mounts, &test);
-        // What std would abort for where there is no /dev/null.
+        assert_nothing_left(mounts, &test);
+        // std would abort without /dev/null.
         run(&["hi"], "<&-").success().stdout("answer to hi\n");
         for streams in [">&-", "<&- >&-", "<&- >&- 2>&-"] {
             run(&ALL, streams).success().stdout_is_empty();
         }
         run(&["hi"], "2>&-").success().stdout("answer to hi\n");
-        whole_lines(&test.read("sessions/one.jsonl"));
-        whole_lines(&test.read("log"));
-        nothing_is_left(mounts, &test);
+        read_records(&test.read("sessions/one.jsonl"));
+        read_records(&test.read("log"));
+        assert_nothing_left(mounts, &test);
     }
 }
 
-/// As the first process of a container: it ends when it is told to, and whatever
-/// a script started goes.
+/// As the first process of a container it ends by a signal, and processes started by a script are
+/// killed.
 #[test]
-fn as_the_first_process() {
-    if !works("unshare --pid --fork --mount-proc true") {
+fn runs_as_the_first_process() {
+    if !shell_line_works("unshare --pid --fork --mount-proc true") {
         return;
     }
     let line = Line("exec unshare --pid --fork --mount-proc", "");
-    all_work("as the first process", line);
-    let (_server, test) = bench();
+    assert_all_work("as the first process", line);
+    let (_server, test) = test_with_all_features();
     let run = |script: &str| {
         let call = json!({"skill_name": "calc", "script": script}).to_string();
         let test =
-            test.again().shell("exec unshare --pid --fork --mount-proc skills-runner \"$@\"");
+            test.next_run().shell("exec unshare --pid --fork --mount-proc skills-runner \"$@\"");
         test.args(["tool", "run_python_script", &call]).spawn()
     };
     let daemon = "import os, subprocess, time\nif os.fork() == 0:\n    os.setsid()\n    subprocess.Popen(['sleep', '60'])\n    os._exit(0)\n";
@@ -457,37 +461,37 @@ fn as_the_first_process() {
         .wait()
         .success()
         .stdout_has("1 process that the script left behind was ended")
-        .demand(true, "");
+        .check(true, "");
     let running = run(&format!("{daemon}open('ready', 'w')\ntime.sleep(60)"));
     assert!(wait_until(seconds(15.0), || test.exists("skills/calc/ready")));
-    let first = family_of(running.pid())[1];
-    // SAFETY: the child of a process that is ours and lives.
+    let first = process_tree(running.pid())[1];
+    // SAFETY: a child of a running process that is ours.
     unsafe { libc::kill(first, libc::SIGTERM) };
-    // The kernel lets no signal end the first process: it does so itself.
+    // The kernel does not let a signal end the first process, so the program exits itself.
     running.wait().status(128 + libc::SIGTERM).took_at_most(seconds(15.0));
-    nothing_is_left("terminated", &test);
+    assert_nothing_left("terminated", &test);
 }
 
-/// A home that is somebody else's, and folders that may only be read.
+/// A home of another user, and read-only folders.
 #[test]
-fn where_nothing_may_be_written() {
-    let (_server, test) = bench();
+fn runs_without_writable_folders() {
+    let (_server, test) = test_with_all_features();
     let line = as_an_ordinary_user(&test);
     let test = test.env("SCRIPT_PYTHON", "/usr/bin/python3").env_unset("SESSIONS_PATH");
-    if test.again().shell(&line.replace("\"$@\"", "--version")).run().status != 0 {
-        skipped("no other user can be taken");
+    if test.next_run().shell(&line.replace("\"$@\"", "--version")).run().status != 0 {
+        report_skipped("no other user can be taken");
         return;
     }
     let test = test.mode("home", 0o555).mode("", 0o555).mode("skills/calc", 0o555);
-    let run = |args: &[&str]| test.again().shell(line).args(args).run();
+    let run = |args: &[&str]| test.next_run().shell(line).args(args).run();
     run(&["hi"]).success().stdout("answer to hi\n").stderr_is_empty();
     let saved = run(&["--session", "one", "hi"]).success().stdout("answer to hi\n");
     saved.stderr_has("Permission denied (os error 13); the conversation is not saved");
     run(&["--log", "log", "hi"]).status(2).stderr_has("Permission denied");
-    run(&["facts", "add", FACT]).status(1).stderr_has("it may not be written");
+    run(&["facts", "add", FACT]).status(1).stderr_has("it is not writable");
     run(&["skills", "new", "new"]).status(1).stderr_has("Permission denied");
     if Path::new("/usr/bin/python3").exists() {
         run(&["all"]).success().stdout_has("42").stdout_has("failed to change the facts");
     }
-    nothing_is_left("read only", &test);
+    assert_nothing_left("read only", &test);
 }

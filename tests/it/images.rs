@@ -1,5 +1,5 @@
-//! Pictures and other attachments: from `--attach`, `/attach` and a skill's
-//! files to the server, and endpoints that refuse them.
+//! Images and other attachments, from `--attach`, `/attach` and a skill's files to the server, and
+//! endpoints that refuse them.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -9,8 +9,7 @@ use crate::harness::{Reply, Request, Server, Test, seconds};
 
 const SKILL: &str = "---\nname: art\ndescription: Pictures.\n---\nLook at them.\n";
 
-/// A picture of this size with `filler` bytes behind its header, all values
-/// among them.
+/// An image of this size with `filler` bytes of all values after its header.
 fn png(width: u32, height: u32, filler: usize) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
@@ -23,7 +22,7 @@ const JPEG: &[u8] = b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x05\0\x06\x03
 const GIF: &[u8] = b"GIF89a\x03\0\x02\0\x80\0\0";
 const WEBP: &[u8] = b"RIFF\x20\0\0\0WEBPVP8L\x14\0\0\0\x2f\x01\xc1\0\0\0\0";
 
-/// Type and bytes of a part that is a picture in itself.
+/// Type and bytes of an inline image.
 #[track_caller]
 fn decoded(part: &Value) -> (String, Vec<u8>) {
     assert_eq!(part["type"], "image_url", "{part}");
@@ -47,18 +46,18 @@ fn reads(paths: &[&str]) -> Reply {
     Reply::calls(calls.iter().map(|(name, json)| (*name, json.as_str())))
 }
 
-/// Whether anything of a picture is in the request.
+/// Whether the request contains a part of an image.
 fn shows(request: &Request) -> bool {
     String::from_utf8_lossy(&request.body).contains("image_url")
 }
 
-/// R-API-7. A file is what its bytes are, whatever its name.
+/// The type of a file is detected from its bytes, not from its name.
 #[test]
 fn attached_images_reach_the_server_byte_for_byte() {
     let large = png(640, 480, 300_000);
     for stream in [true, false] {
         let reply = Reply::text("seen");
-        let server = Server::start([if stream { reply.streamed() } else { reply.whole() }]);
+        let server = Server::start([if stream { reply.streamed() } else { reply.not_streamed() }]);
         let run = Test::new()
             .file("a.png", &large)
             .file("sub dir/b.png", JPEG)
@@ -83,7 +82,7 @@ fn attached_images_reach_the_server_byte_for_byte() {
 }
 
 #[test]
-fn an_address_is_passed_on_as_it_is() {
+fn image_address_is_sent_unchanged() {
     let server = Server::start([Reply::text("seen")]);
     let url = "HTTPS://user:pass@example.test/a.png?token=abc#x";
     let test = Test::new().endpoint(&server).args(["look", "-a", url]);
@@ -98,14 +97,14 @@ fn an_address_is_passed_on_as_it_is() {
 }
 
 #[test]
-fn text_files_go_behind_the_prompt() {
+fn text_files_follow_the_prompt() {
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let test = Test::new()
         .file("notes.md", "a\nb")
         .file("<odd> & \"quoted\"\nname", "grüße\n")
         .endpoint(&server);
     let line = "skills-runner -a notes.md -a '<odd> & \"quoted\"\nname' sum up";
-    let piped = test.again().endpoint(&server);
+    let piped = test.next_run().endpoint(&server);
     test.shell(line).stdin_null().run().success();
     piped.args(["-a", "notes.md", "sum up"]).stdin("from stdin").run().success();
     let requests = server.finish();
@@ -120,9 +119,9 @@ fn text_files_go_behind_the_prompt() {
     );
 }
 
-/// A pipe is a file, too.
+/// A pipe can be attached like a file.
 #[test]
-fn what_a_command_prints_can_be_attached() {
+fn command_output_can_be_attached() {
     let server = Server::start([Reply::text("one")]);
     Test::new()
         .endpoint(&server)
@@ -135,9 +134,9 @@ fn what_a_command_prints_can_be_attached() {
     assert_eq!(*content, "sum up\n\n<file name=\"p\">\nhello\n</file>");
 }
 
-/// Wrong usage, before anything is sent, with the reason.
+/// Wrong usage with the reason, before any request.
 #[test]
-fn what_cannot_be_attached_is_refused() {
+fn invalid_attachments_are_refused() {
     let test = Test::new()
         .file("a.pdf", b"%PDF-1.7\n1 0 obj\n")
         .file("utf16.txt", b"\xff\xfeh\0i\0")
@@ -163,9 +162,9 @@ fn what_cannot_be_attached_is_refused() {
         ("utf16.txt", "it is UTF-16 text"),
         ("empty.txt", "it is empty"),
         ("/dev/null", "it is empty"),
-        ("fake.PNG", "no image in spite of its name, but text: <!DOCTYPE html> <p>"),
-        ("broken.png", "it begins as a PNG image, but is damaged"),
-        ("huge.png", "the image is larger than 5 MiB: make it smaller, or give an address of it"),
+        ("fake.PNG", "its name is that of an image, but it contains text: <!DOCTYPE html> <p>"),
+        ("broken.png", "it starts like a PNG image, but is damaged"),
+        ("huge.png", "the image is larger than 5 MiB: make it smaller, or attach an address of it"),
         ("latin1.txt", "its line 2 is not UTF-8"),
         ("late.txt", "it is a binary file"),
         ("huge.txt", "larger than 16777216 bytes"),
@@ -173,35 +172,35 @@ fn what_cannot_be_attached_is_refused() {
         ("/dev/zero", "neither a file nor a pipe"),
         ("missing.png", "No such file"),
         (elf, ""),
-        ("ftp://h.test/a.png", "of addresses only"),
-        ("data:image/png;base64,AAAA", "of addresses only"),
-        ("file:///etc/passwd", "of addresses only"),
-        ("http://h.test/a b.png", "holds no blanks"),
-        ("http://", "of addresses only"),
+        ("ftp://h.test/a.png", "only images can be attached by their address"),
+        ("data:image/png;base64,AAAA", "only images can be attached by their address"),
+        ("file:///etc/passwd", "only images can be attached by their address"),
+        ("http://h.test/a b.png", "cannot contain spaces"),
+        ("http://", "only images can be attached by their address"),
         ("", "the name is empty"),
     ];
     let server = Server::start([]);
     for (name, reason) in table {
-        let test = test.again().endpoint(&server);
+        let test = test.next_run().endpoint(&server);
         let run = test.args(["hi", "-a", name]).stdin_null().run();
         run.status(2).stdout_is_empty().stderr_has(reason);
     }
-    // Everything at once.
-    let run = test.again().endpoint(&server).args(["hi", "-aa.pdf", "-a", "missing.png"]).run();
+    // Several problems together.
+    let run = test.next_run().endpoint(&server).args(["hi", "-aa.pdf", "-a", "missing.png"]).run();
     run.status(2).stderr_has("PDF document").stderr_has("No such file");
-    let run = test.again().endpoint(&server).args(["hi", "-ahalf.txt", "-aother.txt"]);
-    run.run().status(2).stderr_has("more than 16 MiB would be attached");
-    // Root reads everything.
+    let run = test.next_run().endpoint(&server).args(["hi", "-ahalf.txt", "-aother.txt"]);
+    run.run().status(2).stderr_has("the attachments would be larger than 16 MiB");
+    // Root can read every file.
     if std::fs::read(test.path("secret.txt")).is_err() {
-        let run = test.again().endpoint(&server).args(["hi", "-asecret.txt"]).run();
+        let run = test.next_run().endpoint(&server).args(["hi", "-asecret.txt"]).run();
         run.status(2).stderr_has("Permission denied");
     }
     server.finish();
 }
 
-/// A FIFO that nobody writes into ends with the run's own limit.
+/// The run timeout ends the wait for a FIFO without a writer.
 #[test]
-fn a_pipe_that_stays_silent_is_not_waited_for_longer_than_the_run() {
+fn silent_pipe_ends_at_the_run_timeout() {
     let server = Server::start([]);
     let run = Test::new()
         .endpoint(&server)
@@ -213,16 +212,16 @@ fn a_pipe_that_stays_silent_is_not_waited_for_longer_than_the_run() {
 }
 
 #[test]
-fn an_attachment_alone_asks_nothing() {
+fn attachment_without_a_prompt_is_wrong_usage() {
     let server = Server::start([Reply::text("fine")]);
     let test = Test::new().file("a.txt", "x").endpoint(&server);
     for args in [&["-aa.txt"][..], &["-aa.txt", "-n"], &["chat", "-n", "-aa.txt"]] {
-        let run = test.again().endpoint(&server).args(args).stdin_null().run();
+        let run = test.next_run().endpoint(&server).args(args).stdin_null().run();
         run.status(2).stderr_has("there is no prompt");
     }
     for command in [&["demo"][..], &["doctor"], &["skills", "list"], &["tool", "x"]] {
-        let run = test.again().args(command).args(["-a", "a.txt"]).run();
-        run.status(2).stderr_has("--attach goes with a question");
+        let run = test.next_run().args(command).args(["-a", "a.txt"]).run();
+        run.status(2).stderr_has("--attach works only with a question");
     }
     let run = test.args(["-a", "a.txt"]).stdin("from a pipe").run();
     run.success().stdout("fine\n");
@@ -232,7 +231,7 @@ fn an_attachment_alone_asks_nothing() {
 }
 
 #[test]
-fn a_dry_run_shows_the_request_with_its_images() {
+fn dry_run_shows_the_request_with_images() {
     let run = Test::new()
         .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1")
         .env("LLM_MODEL_NAME", "m")
@@ -244,14 +243,14 @@ fn a_dry_run_shows_the_request_with_its_images() {
     assert_eq!(decoded(&parts[1]), ("image/gif".into(), GIF.to_vec()));
 }
 
-/// Several pictures of one step, with other calls between them, follow all
-/// results in one message, and stay there.
+/// Several images of one step, with other calls between them, follow all results in one message,
+/// and stay in the conversation.
 #[test]
 fn images_of_a_skill_are_shown_to_the_model() {
     let logo = png(20, 10, 5000);
     for stream in [true, false] {
         let form = |reply: Reply| {
-            if stream { reply.streamed() } else { reply.whole() }
+            if stream { reply.streamed() } else { reply.not_streamed() }
         };
         let server = Server::start([
             form(reads(&["logo.png", "SKILL.md", "sub/photo", "table.csv"])),
@@ -300,7 +299,7 @@ fn images_of_a_skill_are_shown_to_the_model() {
             assert_eq!(parts[2], json!({"type": "text", "text": label("sub/photo")}));
             assert_eq!(decoded(&parts[3]), ("image/jpeg".into(), JPEG.to_vec()));
         }
-        // Records tell of a picture, and do not hold it.
+        // Records mention an image without its content.
         let log = test.read("log.jsonl");
         let records: Vec<String> = run.stdout_json_lines().iter().map(Value::to_string).collect();
         for text in [log, records.join("\n")] {
@@ -311,7 +310,7 @@ fn images_of_a_skill_are_shown_to_the_model() {
 }
 
 #[test]
-fn an_image_that_the_model_has_is_not_shown_again() {
+fn image_in_the_conversation_is_not_shown_again() {
     let server = Server::start([
         reads(&["a.gif", "a.gif"]),
         reads(&["a.gif", "b.gif"]),
@@ -337,12 +336,12 @@ fn an_image_that_the_model_has_is_not_shown_again() {
     assert_eq!(decoded(&parts(&messages[11])[1]).1, other);
 }
 
-/// What is no picture, or too large a one, is told as before.
+/// A file that is not an image, or too large, is reported as before.
 #[test]
-fn a_skills_file_that_cannot_be_shown_is_told() {
+fn file_that_cannot_be_shown_is_reported() {
     let huge = png(9, 9, (5 << 20) + 100);
     let huge_told = format!(
-        "PNG image, {} bytes: more than the 5 MiB of an image, so it is not shown; a script can work with it",
+        "PNG image, {} bytes: larger than the limit of 5 MiB for images, so it is not shown; a script can work with it",
         huge.len()
     );
     let test = Test::new()
@@ -365,9 +364,9 @@ fn a_skills_file_that_cannot_be_shown_is_told() {
         ("text.png", "just text"),
         ("a.gif", "[image/gif, 13 bytes, 3x2: shown to you as an image]"),
     ];
-    for (path, told) in table {
-        let run = test.again().args(["tool", "read_file_in_skill", &read(path).1]).run();
-        run.success().stdout(&format!("{told}\n"));
+    for (path, reported) in table {
+        let run = test.next_run().args(["tool", "read_file_in_skill", &read(path).1]).run();
+        run.success().stdout(&format!("{reported}\n"));
     }
 }
 
@@ -381,24 +380,24 @@ fn without_vision_images_are_refused_and_text_is_not() {
         .file("a.txt", "text")
         .env("LLM_VISION", "off");
     for image in ["a.gif", "https://h.test/a.gif"] {
-        let run = test.again().endpoint(&server).args(["hi", "-a", image]).run();
+        let run = test.next_run().endpoint(&server).args(["hi", "-a", image]).run();
         run.status(2)
-            .stderr_has("it is an image, and vision is off (LLM_VISION=on lets it through)");
+            .stderr_has("it is an image, and vision is off (set LLM_VISION=on to send images)");
     }
-    let run = test.again().endpoint(&server).args(["hi", "-a", "a.txt"]).run();
+    let run = test.next_run().endpoint(&server).args(["hi", "-a", "a.txt"]).run();
     run.success().stdout("seen\n");
     let run = test.endpoint(&server).args(["chat"]).stdin("/attach a.gif\nquestion\n").run();
     run.status(1).stdout("two\n").stderr_has("vision is off");
     let requests = server.finish();
-    let told = requests[1].last_message()["content"].as_str().unwrap();
+    let reported = requests[1].last_message()["content"].as_str().unwrap();
     assert_eq!(
-        told,
+        reported,
         "GIF image, 13 bytes: vision is off (LLM_VISION), so it is not shown; a script can work with it"
     );
     assert!(!requests.iter().any(shows));
 }
 
-/// How endpoints in the wild refuse pictures: status and body.
+/// Refusals of images by real endpoints: status and body.
 const REFUSALS: [(u16, &str); 17] = [
     (
         400,
@@ -452,9 +451,9 @@ const REFUSALS: [(u16, &str); 17] = [
     (200, r#"{"error":{"message":"image inputs are not supported by this model","code":400}}"#),
 ];
 
-/// What tools show is left out for an endpoint that refuses it, once learnt.
+/// Images from tools are omitted once an endpoint has refused one.
 #[test]
-fn a_refused_image_of_a_tool_is_left_out() {
+fn refused_image_of_a_tool_is_omitted() {
     for (status, words) in REFUSALS {
         let server = Server::always(move |request| match request.messages().len() {
             _ if shows(request) => Reply::status(status).body(words),
@@ -470,24 +469,24 @@ fn a_refused_image_of_a_tool_is_left_out() {
             .run();
         run.success()
             .stdout("done\ndone\n")
-            .stderr_has("refuses images: they are left out from here on");
+            .stderr_has("refuses images: they are left out from now on");
         let requests = server.finish();
         let refused = requests.iter().filter(|request| shows(request)).count();
-        // An empty content may be what is meant by some: that is tried first.
+        // The message may also refer to an empty content, which is changed first.
         assert!(refused == 1 || refused == 2 && words.contains("string"), "{words}");
         assert_eq!(requests.len(), 3 + refused, "{words}");
         let last = requests.last().unwrap();
-        let told = last.tool_result("call_1");
+        let reported = last.tool_result("call_1");
         assert!(
-            told.ends_with("as an image]\n[image left out: the model is shown none]"),
-            "{words}: {told}"
+            reported.ends_with("as an image]\n[image left out: the model is shown none]"),
+            "{words}: {reported}"
         );
     }
 }
 
-/// What the person has attached is not left out in silence.
+/// An image attached by the user is not omitted silently.
 #[test]
-fn a_refused_image_of_the_question_is_an_error_with_its_remedy() {
+fn refused_image_of_the_question_is_an_error_with_a_remedy() {
     for (status, words) in REFUSALS {
         let server = Server::start([Reply::status(status).body(words)]);
         let run = Test::new()
@@ -498,15 +497,15 @@ fn a_refused_image_of_the_question_is_an_error_with_its_remedy() {
         let run = run
             .status(1)
             .stderr_has("the endpoint or the model refuses images: ")
-            .stderr_has("hint: use a model that sees (vision), or set LLM_VISION=off");
+            .stderr_has("hint: use a model with vision, or set LLM_VISION=off");
         assert_eq!(run.stdout_json()["error"]["kind"], "endpoint", "{words}");
         server.finish();
     }
 }
 
-/// What is no refusal of pictures stays what it is.
+/// Other refusals are not classified as refusals of an image.
 #[test]
-fn other_refusals_are_not_taken_for_that_of_an_image() {
+fn other_refusals_are_not_image_refusals() {
     for (status, words, kind) in [
         (400, "Invalid image data: could not decode", "endpoint"),
         (
@@ -529,15 +528,15 @@ fn other_refusals_are_not_taken_for_that_of_an_image() {
     }
 }
 
-/// The question stays until another takes its place; `/retry` sends it again.
-/// An older question's pictures do not lock the conversation.
+/// The question is kept until another replaces it; `/retry` sends it again. Images of an older
+/// question do not block the conversation.
 #[test]
-fn a_conversation_goes_on_after_a_refused_image() {
+fn conversation_continues_after_a_refused_image() {
     let refusal = || Reply::error(400, "this model does not support image input");
     let server = Server::start([refusal(), refusal(), Reply::text("plain")]);
     let test = Test::new().file("a.gif", GIF);
     let lines = "/attach a.gif\nlook\n/retry\nwithout\n";
-    let run = test.again().endpoint(&server).args(["chat"]).stdin(lines);
+    let run = test.next_run().endpoint(&server).args(["chat"]).stdin(lines);
     run.run().status(1).stdout("plain\n");
     let requests = server.finish();
     assert_eq!(requests[1].json["messages"], requests[0].json["messages"]);
@@ -549,7 +548,7 @@ fn a_conversation_goes_on_after_a_refused_image() {
         refusal(),
         Reply::text("blind"),
         Reply::text("still"),
-        // Of another model nothing is known yet.
+        // Another model may accept images.
         Reply::text("seeing"),
     ]);
     let run = test.endpoint(&server).args(["chat", "-aa.gif", "look"]);
@@ -565,7 +564,7 @@ fn a_conversation_goes_on_after_a_refused_image() {
 }
 
 #[test]
-fn attachments_of_a_conversation_go_with_the_next_question() {
+fn attachments_go_with_the_next_question() {
     let server = Server::start(["one", "two", "three", "four"].map(Reply::text));
     let test = Test::new()
         .skill("art", SKILL)
@@ -578,12 +577,12 @@ fn attachments_of_a_conversation_go_with_the_next_question() {
     let lines = "/attach\nfirst\n/attach\n/attach 'b b.png'\n/clear\n/attach b\\ b.png\n/attach ~/c.txt\n/attach missing\n\
                  /attach\nsecond\n/attach a.gif\n/clear\nthird\n/attach a.gif\n/art now\n";
     let run = test.env("HOME", home).stdin(lines).run();
-    // A line that was refused is told by the status, as of every conversation in a pipe.
+    // A refused line sets the exit status, as in every piped conversation.
     run.status(1)
         .stdout("one\ntwo\nthree\nfour\n")
         .stderr_has("attached: a.gif (image/gif, 13 bytes, 3x2)")
         .stderr_has("nothing is attached")
-        .stderr_has("attached, for the next question: b b.png (image/png, 34 bytes, 4x5)")
+        .stderr_has("attached to the next question: b b.png (image/png, 34 bytes, 4x5)")
         .stderr_has("attached: ~/c.txt (text, 4 bytes)")
         .stderr_has("skills-runner: failed to attach `missing`: No such file");
     let requests = server.finish();
@@ -600,20 +599,20 @@ fn attachments_of_a_conversation_go_with_the_next_question() {
     assert_eq!(decoded(&fourth[1]).1, GIF);
 }
 
-/// Without words the attachments wait for the first question that is typed; a
-/// refused line on a terminal is typed anew.
+/// Without a prompt, attachments go with the first typed question. A refused line on a terminal can
+/// be typed again.
 #[test]
-fn attachments_on_a_terminal() {
+fn attachments_work_on_a_terminal() {
     let server = Server::start([Reply::text("Seen.")]);
     let test = Test::new().file("a.gif", GIF).endpoint(&server);
-    let mut terminal = test.args(["-a", "a.gif"]).terminal();
+    let mut terminal = test.args(["-a", "a.gif"]).spawn_on_terminal();
     terminal
         .expect("> ")
         .type_line("/attach nowhere.png")
         .expect("No such file")
         .expect("> ")
         .type_line("/attach a.gif")
-        .expect("for the next question")
+        .expect("to the next question")
         .expect("> ")
         .type_line("look")
         .expect("Seen.")
@@ -624,9 +623,9 @@ fn attachments_on_a_terminal() {
     assert_eq!(parts(requests[0].last_message()).len(), 2);
 }
 
-/// All pictures are sent with every request: tools stop adding to them.
+/// All images are sent with every request, so images from tools are limited in number.
 #[test]
-fn a_conversation_has_room_for_so_many_images_of_tools() {
+fn images_from_tools_are_limited_per_conversation() {
     let server = Server::start([reads(&["1", "2", "3", "tiny"]), Reply::text("done")]);
     let mut test = Test::new().skill("art", SKILL).file("skills/art/tiny", GIF);
     for number in 1..=3 {
@@ -640,11 +639,11 @@ fn a_conversation_has_room_for_so_many_images_of_tools() {
     assert!(content.ends_with("no room for more images]"), "{content}");
 }
 
-/// The largest picture is held twice in base64, and no more.
+/// The largest image is in memory at most twice in base64.
 #[test]
-fn the_largest_image_takes_little_memory() {
+fn largest_image_needs_little_memory() {
     let largest = png(9, 9, (5 << 20) - 24);
-    // Few tokens for so many bytes are nothing to be warned of.
+    // Few tokens for many bytes do not cause a warning.
     let reply = Reply::text("done").with_usage(900, 5);
     let server = Server::start([reads(&["a.png"]), reply]);
     let run = Test::new()
@@ -659,14 +658,14 @@ fn the_largest_image_takes_little_memory() {
     assert_eq!(decoded(&last[1]).1, largest);
 }
 
-/// One file or address is attached once, and told once.
+/// A file or address attached twice is sent and reported once.
 #[test]
-fn what_is_attached_twice_goes_once() {
+fn duplicate_attachment_is_sent_once() {
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let url = "https://h.test/a.png";
     let test = Test::new().file("a.txt", "text");
     let lines = format!("/attach a.txt\n/attach {url}\n/attach\nfirst\n");
-    let test_chat = test.again().endpoint(&server);
+    let test_chat = test.next_run().endpoint(&server);
     let run = test_chat.args(["chat", "-a", "a.txt"]).stdin(lines).run().success();
     run.stderr_has(&format!("attached: {url} (the endpoint fetches it)\n"));
     let asks = test.endpoint(&server).args(["-a", "a.txt", "-aa.txt", "hi"]);
@@ -679,10 +678,10 @@ fn what_is_attached_twice_goes_once() {
     assert_eq!(requests[1].last_message()["content"], text);
 }
 
-/// What went with a question that failed goes with the one in its place, and is
-/// told; so is what `/undo` and `/clear` drop.
+/// Attachments of a failed question go with the question that replaces it, which is reported.
+/// Attachments dropped by `/undo` and `/clear` are reported as well.
 #[test]
-fn attachments_of_a_failed_question_are_not_lost() {
+fn attachments_of_a_failed_question_are_kept() {
     let full = "maximum context length is 4096 tokens";
     let server = Server::start([
         Reply::error(503, "no").header("Retry-After", "3600"),
@@ -695,35 +694,35 @@ fn attachments_of_a_failed_question_are_not_lost() {
         .file("a.gif", GIF)
         .endpoint(&server)
         .args(["chat"]);
-    let mut terminal = test.terminal();
+    let mut terminal = test.spawn_on_terminal();
     terminal.expect("> ").type_line("/attach notes.txt");
     terminal.expect("> ").type_line("/attach a.gif");
     terminal.expect("> ").type_line("first");
     terminal.expect("/retry sends it again").expect("> ");
     terminal
         .type_line("better")
-        .expect("attached again, as the question before failed: notes.txt, image/gif")
+        .expect("attached again, because the previous question failed: notes.txt, image/gif")
         .expect("one")
         .expect("> ");
     terminal
         .type_line("/undo")
-        .expect("taken back, with its answer: better\n")
-        .expect("with it goes what was attached: notes.txt, image/gif")
+        .expect("removed question and answer: better\n")
+        .expect("removed attachments: notes.txt, image/gif")
         .expect("> ");
     terminal.type_line("/attach notes.txt").expect("> ");
     terminal.type_line("large").expect(full).expect("> ");
-    // A question that is too large would be so again.
+    // Except if the question was too large.
     let offers = terminal.output().matches("/retry sends").count();
     assert_eq!(offers, 1);
     terminal
         .type_line("small")
-        .expect("dropped with the failed question: notes.txt")
+        .expect("removed with the failed question: notes.txt")
         .expect("two")
         .expect("> ");
     terminal.type_line("/attach notes.txt").expect("> ");
     terminal
         .type_line("/clear")
-        .expect("the conversation is forgotten, and what was attached: notes.txt (text, 9 bytes)")
+        .expect("the conversation is cleared; removed attachments: notes.txt (text, 9 bytes)")
         .expect("> ");
     terminal.ctrl('d');
     terminal.wait_exit().success();

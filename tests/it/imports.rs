@@ -1,5 +1,4 @@
-//! What a script imports: the standard library is Python's own, whatever lies in the
-//! skill; then come the modules of the skill, then all others.
+//! Imports of scripts: Python's standard library first, then the skill's modules, then all others.
 
 use serde_json::{Value, json};
 
@@ -7,7 +6,7 @@ use crate::harness::{Test, interpreter};
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 
-/// Modules that would run with every script, or with most.
+/// Names of modules that Python would import in every script, or in most.
 const HIDDEN: [&str; 8] = [
     "sitecustomize",
     "usercustomize",
@@ -19,8 +18,8 @@ const HIDDEN: [&str; 8] = [
     "typing",
 ];
 
-/// A skill with such modules beside SKILL.md and beside its scripts.
-fn bench() -> Test {
+/// A skill with such modules next to SKILL.md and next to its scripts.
+fn test_with_modules() -> Test {
     let test = Test::new()
         .env("SCRIPT_PYTHON", interpreter())
         .skill("s", DOCUMENT)
@@ -37,19 +36,19 @@ fn bench() -> Test {
 fn run(test: &Test, call: &Value) -> Value {
     let mut call = call.clone();
     call["skill_name"] = "s".into();
-    let run = test.again().args(["tool", "run_python_script", &call.to_string()]);
+    let run = test.next_run().args(["tool", "run_python_script", &call.to_string()]);
     let result = run.run().stdout_json();
     assert_eq!(result["stderr"], "", "{result}");
     assert_eq!(result["returncode"], 0, "{result}");
     result
 }
 
-/// The attack: a module of the skill that no one is shown runs with each script.
+/// The attack: a hidden module of the skill would run with each script.
 #[test]
-fn no_module_of_a_skill_takes_the_place_of_one_of_pythons_own() {
+fn skill_module_does_not_replace_a_standard_module() {
     let uses = "import json, re, struct, typing, runpy, multiprocessing, beside\n\
                 print(beside.NAME, json.dumps(1), re.escape('a'))\n";
-    let test = bench()
+    let test = test_with_modules()
         .file("skills/s/scripts/main.py", format!("import near\n{uses}"))
         .file("skills/s/scripts/module.py", format!("from . import near\n{uses}"));
     let calls = [
@@ -57,17 +56,17 @@ fn no_module_of_a_skill_takes_the_place_of_one_of_pythons_own() {
         json!({"file_path": "scripts/main.py"}),
         json!({"file_path": "scripts/module.py"}),
     ];
-    // An entry that is empty or relative means the folder that the script starts in.
+    // An empty or relative entry means the script's working folder.
     let own = test.path("skills/s").display().to_string();
     for search in ["", ":", ".", "scripts:/nowhere", &own] {
-        let test = test.again().env("PYTHONPATH", search);
+        let test = test.next_run().env("PYTHONPATH", search);
         for call in &calls {
             assert_eq!(run(&test, call)["stdout"], "beside 1 a\n", "{search:?}");
         }
     }
 }
 
-/// So do the processes of `multiprocessing`, as far as Python can be asked for it.
+/// Processes of `multiprocessing` import like their script, in versions of Python that allow it.
 #[test]
 fn children_of_multiprocessing_import_as_their_script_does() {
     let pool = "import beside, multiprocessing, sys\n\
@@ -75,33 +74,33 @@ fn children_of_multiprocessing_import_as_their_script_does() {
                 if __name__ == '__main__':\n    if sys.version_info < (3, 11): sys.exit(print('old'))\n    \
                 for method in ('fork', 'spawn', 'forkserver'):\n        \
                 with multiprocessing.get_context(method).Pool(1) as pool: print(pool.map(f, [1]))\n";
-    let test = bench().file("skills/s/scripts/main.py", pool);
+    let test = test_with_modules().file("skills/s/scripts/main.py", pool);
     for call in [json!({"script": pool}), json!({"file_path": "scripts/main.py"})] {
         let stdout = run(&test, &call)["stdout"].clone();
-        let due = "[('1', 'beside')]\n".repeat(3);
-        assert!(stdout == due || stdout == "old\n", "{stdout}");
+        let expected = "[('1', 'beside')]\n".repeat(3);
+        assert!(stdout == expected || stdout == "old\n", "{stdout}");
     }
 }
 
-/// A Python that a script starts finds what the user's would find, and no skill.
+/// A Python started by a script finds the user's modules, but not the skill's.
 #[test]
-fn children_inherit_no_folder_of_the_skill() {
-    let test = bench().folder("modules").file("modules/of_user.py", "");
+fn child_python_does_not_search_the_skill() {
+    let test = test_with_modules().folder("modules").file("modules/of_user.py", "");
     let modules = test.path("modules");
     let child = "import os, subprocess, sys\n\
                  tell = 'import of_user, os, sys; print(os.environ[\"PYTHONPATH\"], \"PYTHONSAFEPATH\" in os.environ, [p for p in sys.path if \"/skills/\" in p])'\n\
                  print(subprocess.run([sys.executable, '-c', tell], cwd='/', stdout=subprocess.PIPE).stdout.decode())\n";
-    let due = format!("{} False []\n\n", modules.display());
+    let expected = format!("{} False []\n\n", modules.display());
     for search in [modules.as_os_str(), "modules".as_ref()] {
-        let test = test.again().env("PYTHONPATH", search);
-        assert_eq!(run(&test, &json!({"script": child}))["stdout"], due);
+        let test = test.next_run().env("PYTHONPATH", search);
+        assert_eq!(run(&test, &json!({"script": child}))["stdout"], expected);
     }
 }
 
-/// Between Python's own and what is installed, the nearest first.
+/// The skill's modules come between the standard and the installed ones, the nearest folder first.
 #[test]
-fn modules_of_a_skill_come_before_what_is_installed() {
-    let test = bench().venv("s");
+fn skill_modules_precede_installed_ones() {
+    let test = test_with_modules().venv("s");
     let test = ["near", "beside", "of_user", "installed"]
         .iter()
         .fold(test, |test, name| {
@@ -119,14 +118,14 @@ fn modules_of_a_skill_come_before_what_is_installed() {
         );
     let modules = test.path("modules");
     let result = run(&test.env("PYTHONPATH", modules), &json!({"file_path": "scripts/main.py"}));
-    let due = "['near', 'beside', 'of user', 'installed'] 1\n";
-    assert_eq!(result["stdout"], due);
+    let expected = "['near', 'beside', 'of user', 'installed'] 1\n";
+    assert_eq!(result["stdout"], expected);
 }
 
-/// What runs without its source finds the same.
+/// Scripts without source code find the same modules.
 #[test]
 fn archives_and_compiled_scripts_import_modules_of_the_skill() {
-    let test = bench()
+    let test = test_with_modules()
         .file(
             "skills/s/source/__main__.py",
             "import json, packed, beside\nprint(packed.NAME, beside.NAME, __name__)\n",
@@ -141,9 +140,9 @@ fn archives_and_compiled_scripts_import_modules_of_the_skill() {
         .current_dir(test.path("skills/s"))
         .status();
     assert!(made.unwrap().success());
-    for (path, due) in
+    for (path, expected) in
         [("tool.pyz", "packed beside __main__\n"), ("tool.pyc", "plain beside __main__\n")]
     {
-        assert_eq!(run(&test, &json!({"file_path": path}))["stdout"], due);
+        assert_eq!(run(&test, &json!({"file_path": path}))["stdout"], expected);
     }
 }

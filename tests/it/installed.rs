@@ -1,15 +1,15 @@
-//! The skills that are installed with the program: found from its own place, after
-//! all others, and only where nobody else may have put them.
+//! Skills installed with the program: found relative to the binary, after all others, and only if
+//! no other user can have written them.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Outcome, Test, skipped};
+use crate::harness::{Outcome, Test, report_skipped};
 
 const SKILLS: &str = "prefix/share/skills-runner/skills";
-/// What runs a program as an ordinary user.
+/// Command that runs a program as an ordinary user.
 const USER: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups";
 const PROGRAM: &str = "exec ../prefix/bin/skills-runner \"$@\"";
 
@@ -17,8 +17,8 @@ fn document(name: &str, says: &str) -> String {
     format!("---\nname: {name}\ndescription: {says}\n---\n\n# {name}\n")
 }
 
-/// The program in `prefix/bin`, two skills beside it, and an empty working folder.
-fn bench() -> Test {
+/// The program in `prefix/bin`, two installed skills, and an empty working folder.
+fn test_with_installation() -> Test {
     let test = Test::new()
         .folder("work")
         .folder("prefix/bin")
@@ -26,15 +26,15 @@ fn bench() -> Test {
         .file(&format!("{SKILLS}/b/SKILL.md"), document("b", "Installed."));
     let program = test.path("prefix/bin/skills-runner");
     copy_program(&program);
-    // Whatever the umask is.
+    // With any umask.
     [".", "work", "prefix", "prefix/share", "prefix/share/skills-runner", SKILLS]
         .into_iter()
         .fold(test, |test, folder| test.mode(folder, 0o755))
         .cwd("work")
 }
 
-/// By a process of its own: a child of another test would else hold the open file, and
-/// what is written cannot be run.
+/// Copies in a separate process. Otherwise a child of another test could inherit the open file,
+/// which then could not be executed.
 pub(super) fn copy_program(to: &Path) {
     let from = env!("CARGO_BIN_EXE_skills-runner");
     let copied = Command::new("cp").arg(from).arg(to).status();
@@ -42,7 +42,7 @@ pub(super) fn copy_program(to: &Path) {
 }
 
 fn list(test: &Test) -> Outcome {
-    test.again().shell(PROGRAM).args(["skills", "list"]).run()
+    test.next_run().shell(PROGRAM).args(["skills", "list"]).run()
 }
 
 fn is_root() -> bool {
@@ -50,13 +50,13 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn they_are_found_from_the_programs_own_place_as_the_last() {
-    let test = bench();
+fn installed_skills_are_found_last_relative_to_the_binary() {
+    let test = test_with_installation();
     let all = "a\tInstalled.\nb\tInstalled.\n";
     list(&test).success().stdout(all).stderr_is_empty();
-    // The program's own place, wherever a link to it lies.
+    // The place of the binary itself, also if it is started through a link.
     symlink("../prefix/bin/skills-runner", test.path("home/again")).unwrap();
-    let linked = test.again().shell("exec ../home/again \"$@\"");
+    let linked = test.next_run().shell("exec ../home/again \"$@\"");
     linked.args(["skills", "list"]).run().success().stdout(all);
 
     let test = test
@@ -65,38 +65,38 @@ fn they_are_found_from_the_programs_own_place_as_the_last() {
     let run = list(&test).success();
     run.stdout("a\tOf the project.\nb\tInstalled.\nc\tThe user's.\n");
     for named in [
-        test.again().env("SKILLS_FOLDER_PATH", "skills"),
-        test.again().args(["--skills", "skills"]),
+        test.next_run().env("SKILLS_FOLDER_PATH", "skills"),
+        test.next_run().args(["--skills", "skills"]),
     ] {
         let run = named.shell(PROGRAM).args(["skills", "list"]).run();
         run.success().stdout("a\tOf the project.\n");
     }
     let call = r#"{"skill_name":"b"}"#;
-    let run = test.again().shell(PROGRAM).args(["tool", "get_skill", call]);
+    let run = test.next_run().shell(PROGRAM).args(["tool", "get_skill", call]);
     run.run().success().stdout_has("description: Installed.");
 }
 
-/// The user's own folder may be the very same: then it is the user's.
+/// If the installed folder is the user's own folder, it counts as the user's.
 #[test]
-fn a_prefix_below_the_home_is_the_users_own_folder() {
-    let test = bench().mode(SKILLS, 0o775);
+fn prefix_in_the_home_is_the_users_folder() {
+    let test = test_with_installation().mode(SKILLS, 0o775);
     let data = test.path("prefix/share");
-    let run = list(&test.again().env("XDG_DATA_HOME", data)).success();
+    let run = list(&test.next_run().env("XDG_DATA_HOME", data)).success();
     run.stdout("a\tInstalled.\nb\tInstalled.\n").stderr_is_empty();
 }
 
-/// A new skill is the user's, not the program's.
+/// A new skill is created in the user's folder, not in the installed one.
 #[test]
-fn a_new_skill_goes_to_the_working_folder() {
-    let test = bench();
-    let run = test.again().shell(PROGRAM).args(["skills", "new", "x"]).run();
+fn new_skill_is_created_in_the_working_folder() {
+    let test = test_with_installation();
+    let run = test.next_run().shell(PROGRAM).args(["skills", "new", "x"]).run();
     run.success().stdout("skills/x\n");
     assert!(test.exists("work/skills/x/SKILL.md"));
 }
 
-/// Where others may write, or a link leads, anybody may have put them there.
+/// Folders that others can write, or that a link leads to, are not trusted.
 #[test]
-fn they_do_not_count_where_others_may_write() {
+fn skills_in_a_folder_writable_by_others_are_ignored() {
     for (folder, mode) in [
         (SKILLS, 0o775),
         (SKILLS, 0o757),
@@ -104,24 +104,24 @@ fn they_do_not_count_where_others_may_write() {
         ("prefix/share/skills-runner", 0o775),
         ("prefix/share/skills-runner", 0o757),
     ] {
-        let test = bench().mode(folder, mode);
+        let test = test_with_installation().mode(folder, mode);
         let run = list(&test).success().stdout("");
         run.stderr_has("is not used: it belongs to another user, others may write in it, or");
         for tool in ["get_skill", "read_file_in_skill"] {
             let call = r#"{"skill_name":"a","file_path":"SKILL.md"}"#;
-            let run = test.again().shell(PROGRAM).args(["tool", tool, call]).run();
+            let run = test.next_run().shell(PROGRAM).args(["tool", tool, call]).run();
             run.status(1).stdout_lacks("Installed");
         }
     }
-    // As in Debian's /usr/local, where a group may write: nothing below is the group's.
-    let test = bench().mode("prefix/share", 0o2775);
+    // As in Debian's /usr/local: a group can write there, but nothing below is the group's.
+    let test = test_with_installation().mode("prefix/share", 0o2775);
     list(&test).success().stdout_has("a\tInstalled.");
 }
 
 #[test]
-fn they_do_not_count_behind_a_link() {
+fn skills_reached_by_a_link_are_ignored() {
     for folder in ["prefix/share", "prefix/share/skills-runner", SKILLS] {
-        let test = bench();
+        let test = test_with_installation();
         let (place, moved) = (test.path(folder), test.path("moved"));
         fs::rename(&place, &moved).unwrap();
         symlink(moved, place).unwrap();
@@ -130,9 +130,9 @@ fn they_do_not_count_behind_a_link() {
     }
 }
 
-/// Root's and the user's own, and nobody else's.
+/// Only folders owned by root or the user count.
 #[test]
-fn they_count_by_their_owner() {
+fn skills_of_other_owners_are_ignored() {
     if !is_root() {
         return;
     }
@@ -145,24 +145,24 @@ fn they_count_by_their_owner() {
         ("prefix/share/skills-runner", 65534, true, false),
         ("prefix/share", 65533, false, false),
     ] {
-        let test = bench();
+        let test = test_with_installation();
         own(&test.path(folder), owner);
         for (before, counts) in [(format!("exec {USER} "), of_user), ("exec ".into(), of_root)] {
             let shell = PROGRAM.replace("exec ", &before);
-            let run = test.again().shell(&shell).args(["skills", "list"]).run();
+            let run = test.next_run().shell(&shell).args(["skills", "list"]).run();
             let run = run.success();
             let is_listed = run.stdout.contains("a\tInstalled.");
-            run.demand(is_listed == counts, format_args!("{folder} of {owner}: {shell}"));
+            run.check(is_listed == counts, format_args!("{folder} of {owner}: {shell}"));
         }
     }
 }
 
-/// `make install` and `make uninstall`, with what a user has put beside.
+/// `make install` and `make uninstall` keep a user's files in the same folder.
 #[test]
-fn make_installs_and_removes_them() {
+fn make_installs_and_removes_skills() {
     let repository = env!("CARGO_MANIFEST_DIR");
     if Command::new("make").arg("--version").output().is_err() {
-        return skipped("no make");
+        return report_skipped("no make");
     }
     let test = Test::new().folder("work").cwd("work");
     let prefix = test.path("prefix");

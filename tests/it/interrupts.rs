@@ -1,17 +1,16 @@
-//! Ctrl+C, SIGTERM and `--timeout` end a request at once, whatever it waits
-//! for: the name's lookup, the connection, the handshake, the first byte, the
-//! rest of a stream, or the pause before another try.
+//! Ctrl+C, SIGTERM and `--timeout` end a request immediately in every phase: name lookup,
+//! connection, handshake, first byte, rest of a stream, and delay before a retry.
 
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 
 use crate::harness::{CANARY, MODEL, Reply, Running, Server, Stopwatch, Test, seconds, wait_until};
 
-/// How fast a waiting program ends.
-const AT_ONCE: Duration = Duration::from_millis(200);
+/// The time within which a waiting program must end.
+const END_LIMIT: Duration = Duration::from_millis(200);
 
-/// A test whose program waits in some phase of a request, and how to know that
-/// it has come there.
+/// A test whose program waits in a phase of a request, and how to detect that it has reached the
+/// phase.
 struct Phase {
     name: &'static str,
     test: Test,
@@ -26,8 +25,8 @@ fn to(url: &str) -> Test {
     Test::new().env("LLM_API_BASE_URL", url).env("LLM_MODEL_NAME", MODEL).env("LLM_API_KEY", CANARY)
 }
 
-/// Waits for somebody to connect, and keeps the connection.
-fn taker(listener: TcpListener) -> impl Fn(&mut Running) {
+/// Accepts a connection and keeps it open.
+fn accept_and_keep(listener: TcpListener) -> impl Fn(&mut Running) {
     move |_| {
         let (stream, _) = listener.accept().expect("the program connects");
         std::mem::forget(stream);
@@ -36,10 +35,10 @@ fn taker(listener: TcpListener) -> impl Fn(&mut Running) {
 }
 
 fn phases() -> Vec<Phase> {
-    let full = Server::full();
+    let full = Server::with_full_backlog();
     let silent = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let deaf = silent.local_addr().expect("it is bound");
-    let never = Server::start([Reply::nothing().hang()]);
+    let never = Server::start([Reply::empty().hang()]);
     let begun = Server::start([Reply::text("The beginning").hang()]);
     let busy = Server::start([Reply::error(503, "busy").header("Retry-After", "30")]);
     vec![
@@ -47,7 +46,7 @@ fn phases() -> Vec<Phase> {
             let _ = &full;
             std::thread::sleep(seconds(0.3));
         }),
-        at("handshake", to(&format!("https://{deaf}/v1")), taker(silent)),
+        at("handshake", to(&format!("https://{deaf}/v1")), accept_and_keep(silent)),
         at("first byte", Test::new().endpoint(&never), move |_| {
             never.wait_for_requests(1);
         }),
@@ -62,14 +61,14 @@ fn phases() -> Vec<Phase> {
     ]
 }
 
-/// The program's end after a signal, and how long it took.
+/// Sends a signal and returns how long the program took to end.
 fn interrupt(phase: &Phase, signal: i32) -> Duration {
     let mut running = phase.test.spawn();
     (phase.reached)(&mut running);
     let start = Stopwatch::start();
     running.signal(signal);
     let outcome = running.wait().status(-signal);
-    let elapsed = start.elapsed_within(AT_ONCE);
+    let elapsed = start.elapsed_for_limit(END_LIMIT);
     let records = outcome.stdout_json_lines();
     let last = records.last().expect("a result is always last");
     assert_eq!(
@@ -82,9 +81,9 @@ fn interrupt(phase: &Phase, signal: i32) -> Duration {
     elapsed
 }
 
-/// Tests beside this one may have all processors for a moment: what is promised
-/// must be kept once in three times, and what is broken never is.
-fn at_last(mut late: impl FnMut() -> Vec<String>) {
+/// Makes up to three attempts, since parallel tests may occupy all processors for a moment. A real
+/// error fails every time.
+fn assert_in_three_attempts(mut late: impl FnMut() -> Vec<String>) {
     let mut found = late();
     for _ in 0..2 {
         if found.is_empty() {
@@ -96,11 +95,11 @@ fn at_last(mut late: impl FnMut() -> Vec<String>) {
 }
 
 #[test]
-fn signals_end_every_phase_of_a_request_at_once() {
+fn signals_end_every_phase_of_a_request() {
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        at_last(|| {
+        assert_in_three_attempts(|| {
             let took = phases().into_iter().map(|phase| (interrupt(&phase, signal), phase.name));
-            took.filter(|(elapsed, _)| *elapsed >= AT_ONCE)
+            took.filter(|(elapsed, _)| *elapsed >= END_LIMIT)
                 .map(|(elapsed, name)| format!("{name}: {elapsed:?}"))
                 .collect()
         });
@@ -108,40 +107,40 @@ fn signals_end_every_phase_of_a_request_at_once() {
 }
 
 #[test]
-fn the_deadline_ends_every_phase_of_a_request() {
+fn timeout_ends_every_phase_of_a_request() {
     let limit = seconds(0.6);
-    at_last(|| {
+    assert_in_three_attempts(|| {
         let took = phases().into_iter().map(|phase| (outlast(&phase, limit), phase.name));
-        took.filter(|(elapsed, _)| *elapsed >= limit + AT_ONCE * 2)
+        took.filter(|(elapsed, _)| *elapsed >= limit + END_LIMIT * 2)
             .map(|(elapsed, name)| format!("{name}: {elapsed:?}"))
             .collect()
     });
 }
 
-/// How long the program runs until the deadline has ended it.
+/// Returns how long the program runs until the timeout ends it.
 fn outlast(phase: &Phase, limit: Duration) -> Duration {
-    let test = phase.test.again();
+    let test = phase.test.next_run();
     let test = test.args(["-n", "-v", "-o", "jsonl", "--timeout", "0.6", "hi"]);
     let start = Stopwatch::start();
     let mut running = test.spawn();
     if phase.name == "retry pause" {
-        // A pause that the deadline would end is not begun.
+        // A delay that would exceed the deadline is not started.
         running.wait().status(75).stderr_has("retry after 30 s");
-        return start.elapsed_within(limit);
+        return start.elapsed_for_limit(limit);
     }
     (phase.reached)(&mut running);
     let outcome = running.wait().status(3);
     let elapsed = start.elapsed();
-    outcome.stderr_has("failed to finish: the time for the whole run (--timeout) is over");
+    outcome.stderr_has("failed to finish: the time limit of the run (--timeout) is reached");
     assert!(elapsed >= limit, "{}: {elapsed:?}", phase.name);
-    start.within(elapsed, limit + AT_ONCE * 2)
+    start.adjusted_for_limit(elapsed, limit + END_LIMIT * 2)
 }
 
-/// The lookup needs a name server that never answers: one of our own, in a
-/// file system view of our own.
+/// The lookup needs a name server that never answers: one in a separate mount namespace.
 #[test]
-fn a_lookup_that_gets_no_answer_is_ended_too() {
-    // One a signal: what the first lookup still asks must not be taken for the second.
+fn unanswered_lookup_is_ended() {
+    // One name server per signal, so that late packets of the first lookup are not
+    // attributed to the second.
     for (host, signal) in
         [("127.0.0.77", libc::SIGINT), ("127.0.0.78", libc::SIGTERM), ("127.0.0.79", libc::SIGKILL)]
     {
@@ -156,7 +155,7 @@ fn a_lookup_that_gets_no_answer_is_ended_too() {
         let view = "mount --bind resolv.conf /etc/resolv.conf && \
                     { [ ! -e /etc/nsswitch.conf ] || mount --bind nsswitch.conf /etc/nsswitch.conf; }";
         let probe = format!("unshare -m sh -c '{view}'");
-        if !test.again().shell(&probe).run().status_is(0) {
+        if !test.next_run().shell(&probe).run().status_is(0) {
             eprintln!("skipped: no file system view of one's own on this machine");
             return;
         }
@@ -175,10 +174,10 @@ fn a_lookup_that_gets_no_answer_is_ended_too() {
             running.kill9();
             running.wait().status(-signal);
             let is_gone = || phase.test.processes().is_empty();
-            assert!(wait_until(seconds(10.0), is_gone), "the lookup goes on");
+            assert!(wait_until(seconds(10.0), is_gone), "the lookup continues");
             continue;
         }
         let elapsed = interrupt(&phase, signal);
-        assert!(elapsed < AT_ONCE, "{elapsed:?}");
+        assert!(elapsed < END_LIMIT, "{elapsed:?}");
     }
 }

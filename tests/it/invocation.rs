@@ -1,4 +1,4 @@
-//! Skills with arguments, invoked by the model and by hand.
+//! Skills with arguments, invoked by the model and by the user.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const FRONT: &str = "---\nname: fix\ndescription: Fixes things.\nargument-hint: 
 const BODY: &str = "Fix $ARGUMENTS: first $0, in ${CLAUDE_SKILL_DIR}/x, not \\$0.\n";
 const FILES: &str = "\n\nOther files of this skill (read_file_in_skill reads them):\n";
 
-/// The skill `fix`, with one more file, and a plain one.
+/// The skill `fix` with an additional file, and a plain skill.
 fn skills() -> Test {
     Test::new()
         .skill("fix", &format!("{FRONT}{BODY}"))
@@ -30,19 +30,19 @@ fn fixed(test: &Test) -> String {
 #[track_caller]
 fn get(test: &Test, arguments: &serde_json::Value) -> Outcome {
     let json = arguments.to_string();
-    test.again().args(["tool", "get_skill", &json]).run()
+    test.next_run().args(["tool", "get_skill", &json]).run()
 }
 
-/// What users said in a request.
+/// The user messages of a request.
 fn questions(request: &Request) -> Vec<&str> {
     let users = request.messages().iter().filter(|m| m["role"] == "user");
     users.map(|m| m["content"].as_str().unwrap()).collect()
 }
 
-/// R-SKILL-3: without arguments as it is; with them, also without any words,
-/// the body and its values.
+/// Without arguments the document is returned unchanged; with arguments, even empty ones, the body
+/// with its values.
 #[test]
-fn arguments_fill_the_placeholders_of_the_body() {
+fn arguments_replace_the_placeholders_of_the_body() {
     let test = skills();
     let (base, fixed) = (base(&test, "fix"), fixed(&test));
     let whole = format!("{base}{FRONT}{BODY}{FILES}- notes.md\n");
@@ -50,40 +50,39 @@ fn arguments_fill_the_placeholders_of_the_body() {
     let arguments = json!({"skill_name": "fix", "arguments": null});
     get(&test, &arguments).stdout(&whole);
     let arguments = json!({"skill_name": "fix", "arguments": "a 'b c'"});
-    let due = format!("{base}{fixed}{FILES}- notes.md\n");
-    get(&test, &arguments).success().stdout(&due);
+    let expected = format!("{base}{fixed}{FILES}- notes.md\n");
+    get(&test, &arguments).success().stdout(&expected);
     let arguments = json!({"skill_name": "fix", "arguments": ""});
     get(&test, &arguments).stdout_has("Fix : first $0, in /");
 }
 
 #[test]
-fn arguments_that_no_placeholder_takes_are_appended() {
+fn arguments_without_a_placeholder_are_appended() {
     let test = skills();
     let base = base(&test, "pdf");
-    for (arguments, due) in [("", ""), ("a.pdf  'b'", "\n\nARGUMENTS: a.pdf  'b'")] {
-        // By its alias, as well.
+    for (arguments, expected) in [("", ""), ("a.pdf  'b'", "\n\nARGUMENTS: a.pdf  'b'")] {
+        // By the tool's alias as well.
         let call = json!({"skill_name": "acrobat", "arguments": arguments});
-        let due = format!("{base}# PDF\n{due}");
-        get(&test, &call).success().stdout(&format!("{}\n", due.trim_end_matches('\n')));
+        let expected = format!("{base}# PDF\n{expected}");
+        get(&test, &call).success().stdout(&format!("{}\n", expected.trim_end_matches('\n')));
     }
 }
 
-/// A document as large as may be, in which every placeholder would be filled
-/// with a megabyte: a clear error, soon.
+/// A document of maximal size, with a megabyte for each placeholder, gives a clear error quickly.
 #[test]
-fn what_would_grow_without_bound_is_refused() {
+fn too_large_expansion_is_refused() {
     let test = skills().skill("many", &"$ARGUMENTS".repeat(100_000));
     let call = json!({"skill_name": "many", "arguments": "x".repeat(1 << 20)}).to_string();
-    let run = test.again().args(["tool", "get_skill", "-"]).stdin(call);
+    let run = test.next_run().args(["tool", "get_skill", "-"]).stdin(call);
     let run = run.run().status(1).took_at_most(seconds(10.0));
     run.stdout_has("larger than 2 MiB with these arguments");
     let call = json!({"skill_name": "many", "arguments": "xx"});
     get(&test, &call).success().stdout_has("xxxxxx");
 }
 
-/// An unchanged document is told once; the list of files as often as it changes.
+/// An unchanged document is sent once; the list of files whenever it has changed.
 #[test]
-fn an_unchanged_document_is_told_once() {
+fn unchanged_document_is_sent_once() {
     let test = skills();
     let added = test.path("skills/fix/new.md");
     let fix = ("get_skill", r#"{"skill_name":"fix"}"#);
@@ -97,7 +96,7 @@ fn an_unchanged_document_is_told_once() {
         Reply::calls([("get_skill", r#"{"skill_name":"pdf"}"#)]),
         Reply::text("done"),
     ]);
-    let run = test.again().endpoint(&server).args(["go"]).run();
+    let run = test.next_run().endpoint(&server).args(["go"]).run();
     run.success().stderr_has("← unchanged, already read");
     let requests = server.finish();
     let result = |number: u32| requests[4].tool_result(&format!("call_{number}"));
@@ -111,9 +110,9 @@ fn an_unchanged_document_is_told_once() {
     assert!(result(5).ends_with("# PDF\n"), "another skill");
 }
 
-/// Changed on disk, or forgotten: whole again.
+/// A document that was changed on disk, or is no longer in the conversation, is sent whole.
 #[test]
-fn a_document_is_told_again_when_it_changed_or_was_forgotten() {
+fn changed_or_dropped_document_is_sent_again() {
     let test = skills();
     let path = test.path("skills/pdf/SKILL.md");
     let pdf = || Reply::calls([("get_skill", r#"{"skill_name":"pdf"}"#)]);
@@ -130,7 +129,7 @@ fn a_document_is_told_again_when_it_changed_or_was_forgotten() {
         Reply::text("three"),
     ]);
     let stdin = "first\nsecond\n/clear\nthird\n";
-    let run = test.again().endpoint(&server).args(["chat"]).stdin(stdin);
+    let run = test.next_run().endpoint(&server).args(["chat"]).stdin(stdin);
     run.run().success().stdout("one\ntwo\nthree\n");
     let requests = server.finish();
     assert!(requests[1].tool_result("call_1").ends_with("# PDF\n"));
@@ -139,7 +138,6 @@ fn a_document_is_told_again_when_it_changed_or_was_forgotten() {
     assert!(requests[6].tool_result("call_4").ends_with("# PDF 2\n"));
 }
 
-/// R-CONV-3: a document is the last to be cut.
 #[test]
 fn documents_are_cut_last_when_the_context_is_full() {
     let full = || Reply::error(400, "This model's maximum context length is 4096 tokens");
@@ -152,67 +150,67 @@ fn documents_are_cut_last_when_the_context_is_full() {
         Reply::calls([get, ("read_file_in_skill", &read)])
     };
     let server = Server::start([calls(), full(), Reply::text("done")]);
-    let run = test.again().endpoint(&server).args(["go"]).run();
-    run.success().stderr_has("results of tools were shortened (1)");
+    let run = test.next_run().endpoint(&server).args(["go"]).run();
+    run.success().stderr_has("tool results were shortened (1)");
     let requests = server.finish();
     assert!(requests[2].tool_result("call_1").contains(&document));
     assert!(requests[2].tool_result("call_2").len() < 3000);
-    // Nothing else helps.
+    // Nothing else is left to shorten.
     let server = Server::start([calls(), full(), full(), Reply::text("done")]);
-    let run = test.again().endpoint(&server).args(["go"]).run();
-    run.success().stderr_has("documents of skills were shortened (1)");
+    let run = test.next_run().endpoint(&server).args(["go"]).run();
+    run.success().stderr_has("skill documents were shortened (1)");
     assert!(server.finish()[3].tool_result("call_1").len() < 3000);
 }
 
-/// `/SKILL arguments`: what the model reads is the skill with its values, and
-/// that a person asked for it.
+/// For `/SKILL arguments` the model gets the skill with its values, and a note that the user
+/// invoked it.
 #[test]
-fn a_skill_is_invoked_by_hand() {
+fn user_invokes_a_skill() {
     let test = skills();
     let server = Server::start([Reply::text("one"), Reply::text("two"), Reply::text("three")]);
     let stdin = "/fix   a 'b c' \n/acrobat\n/etc/hosts is what?\n";
-    let run = test.again().endpoint(&server).args(["chat"]).stdin(stdin);
+    let run = test.next_run().endpoint(&server).args(["chat"]).stdin(stdin);
     let run = run.run().success().stdout("one\ntwo\nthree\n");
-    run.stderr_has("the skill `fix`, ");
+    run.stderr_has("using skill `fix`, ");
     let requests = server.finish();
-    let asked = questions(&requests[2]);
+    let sent = questions(&requests[2]);
     let (base_fix, fixed) = (base(&test, "fix"), fixed(&test));
-    let due = format!(
+    let expected = format!(
         "I invoke the skill `fix`. Follow its instructions below; they are whole, get_skill is not needed.\n\n\
          {base_fix}{fixed}{FILES}- notes.md\n"
     );
-    assert_eq!(asked[0], due);
-    assert!(asked[1].starts_with("I invoke the skill `pdf`. "), "{}", asked[1]);
-    assert!(asked[1].ends_with("# PDF\n"), "no frontmatter, no arguments: {}", asked[1]);
-    assert_eq!(asked[2], "/etc/hosts is what?");
+    assert_eq!(sent[0], expected);
+    assert!(sent[1].starts_with("I invoke the skill `pdf`. "), "{}", sent[1]);
+    assert!(sent[1].ends_with("# PDF\n"), "no frontmatter, no arguments: {}", sent[1]);
+    assert_eq!(sent[2], "/etc/hosts is what?");
 }
 
-/// The words of `chat` are its first line, also where only the request is shown;
-/// what an arrow key sends is no line.
+/// The words after `chat` are its first line, also with `--dry-run`. The bytes of an arrow key
+/// are not a line.
 #[test]
-fn the_first_turn_invokes_as_any_other() {
+fn first_turn_can_invoke_a_skill() {
     let test = skills();
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
-    let run = test.again().endpoint(&server);
+    let run = test.next_run().endpoint(&server);
     let run = run.args(["chat", "/fix", "a b"]).stdin("\x1b[A\n \x1b[B\nmore\n");
-    run.run().success().stdout("one\ntwo\n").stderr_has("the skill `fix`, ");
+    run.run().success().stdout("one\ntwo\n").stderr_has("using skill `fix`, ");
     let requests = server.finish();
     assert!(questions(&requests[0])[0].starts_with("I invoke the skill `fix`."));
     assert_eq!(questions(&requests[1])[1], "more");
     let endpoint = ["--no-env-file", "-m", "x", "--dry-run"];
     let preview = |words: &[&str]| {
-        let test = test.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        let test = test.next_run().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
         test.args(endpoint).args(words).run()
     };
     let request = preview(&["chat", "/fix a"]).success().stdout_json();
-    let asked = &request["body"]["messages"][1]["content"];
-    assert!(asked.as_str().unwrap().starts_with("I invoke the skill `fix`."));
+    let sent = &request["body"]["messages"][1]["content"];
+    assert!(sent.as_str().unwrap().starts_with("I invoke the skill `fix`."));
     preview(&["chat", "/fixx"]).status(1).stdout("").stderr_has("did you mean /fix?");
 }
 
-/// What was invoked by hand is in the conversation as well.
+/// A skill invoked by the user counts as loaded.
 #[test]
-fn what_was_invoked_by_hand_is_not_told_again() {
+fn skill_invoked_by_the_user_is_not_sent_again() {
     let same = json!({"skill_name": "fix", "arguments": "a 'b c'"}).to_string();
     let server = Server::start([
         Reply::calls([
@@ -229,31 +227,31 @@ fn what_was_invoked_by_hand_is_not_told_again() {
     assert!(requests[1].tool_result("call_2").contains("Fix a: first a"));
 }
 
-/// On a terminal as from a pipe; after a failure it can be sent again.
+/// Works on a terminal as from a pipe; a failed invocation can be sent again.
 #[test]
-fn a_terminal_lists_skills_and_invokes_them() {
+fn terminal_lists_and_invokes_skills() {
     let server = Server::start([Reply::error(400, "no"), Reply::text("Fixed.")]);
-    let mut terminal = skills().endpoint(&server).terminal();
+    let mut terminal = skills().endpoint(&server).spawn_on_terminal();
     terminal.expect("> ").type_line("/skills");
     terminal.expect("/fix: Fixes things.").expect("/pdf: Reads PDF.");
     terminal.expect("> ").type_line("/help").expect("/SKILL [arguments]").expect("> ");
     terminal
         .type_line("/fx it")
         .expect("did you mean /fix it?")
-        .expect("hint: with a blank in front the line is sent as a question")
+        .expect("hint: start the line with a space to send it as a question")
         .expect("> ");
     terminal.type_line(" /fx it").expect("no").expect("> ");
-    terminal.type_line("/fix it").expect("the skill `fix`").expect("Fixed.");
+    terminal.type_line("/fix it").expect("using skill `fix`").expect("Fixed.");
     terminal.expect("> ").ctrl('d');
     terminal.wait_exit().success();
     let requests = server.finish();
-    assert_eq!(questions(&requests[0]), ["/fx it"], "a blank in front: a question");
-    let asked = questions(&requests[1]);
-    assert!(asked.len() == 1 && asked[0].contains("Fix it: first it"), "{asked:?}");
+    assert_eq!(questions(&requests[0]), ["/fx it"], "a line with a leading blank is a question");
+    let sent = questions(&requests[1]);
+    assert!(sent.len() == 1 && sent[0].contains("Fix it: first it"), "{sent:?}");
 }
 
 #[test]
-fn the_list_of_skills_is_bounded() {
+fn list_of_skills_is_limited() {
     let mut test = Test::new();
     for number in 0..103 {
         test = test.skill(&format!("s{number:03}"), &"A long description. ".repeat(20));
@@ -267,9 +265,9 @@ fn the_list_of_skills_is_bounded() {
     server.finish();
 }
 
-/// Nothing is sent for what is no skill, cannot be read, or is a command.
+/// Nothing is sent for an unknown skill, an unreadable skill, or a command.
 #[test]
-fn lines_that_invoke_nothing_are_told() {
+fn invalid_invocations_are_reported() {
     let server = Server::start([]);
     let test = skills()
         .skill("clear", "# A skill\n")
@@ -277,13 +275,13 @@ fn lines_that_invoke_nothing_are_told() {
         .folder("skills/empty")
         .skill("lore", "---\ndescription: d\nuser-invocable: false\n---\nLore.\n");
     let test = test.endpoint(&server);
-    for (line, due, status) in [
-        ("/fixx", "there is no command /fixx, and no such skill; did you mean /fix?", 1),
+    for (line, expected, status) in [
+        ("/fixx", "there is no command or skill /fixx; did you mean /fix?", 1),
         ("/skils", "did you mean /skills?", 1),
-        ("/weather", "no such skill; /help lists the commands, /skills the skills", 1),
-        ("/", "there is no command /,", 1),
-        ("/clear", "the conversation is forgotten", 0),
-        ("/clear all", "/clear stands alone on its line", 1),
+        ("/weather", "or skill /weather; /help lists the commands, /skills the skills", 1),
+        ("/", "there is no command or skill /;", 1),
+        ("/clear", "the conversation is cleared", 0),
+        ("/clear all", "/clear takes no argument", 1),
         ("/fixx  a 'b c'", "did you mean /fix a 'b c'?", 1),
         ("/FIX a", "did you mean /fix a?", 1),
         ("/Acrobt a", "did you mean /acrobat a?", 1),
@@ -303,27 +301,27 @@ fn lines_that_invoke_nothing_are_told() {
             1,
         ),
     ] {
-        let run = test.again().args(["chat"]).stdin(line).run();
-        run.status(status).stderr_has(due);
+        let run = test.next_run().args(["chat"]).stdin(line).run();
+        run.status(status).stderr_has(expected);
     }
     server.finish();
-    // A name that is far, a path, and whatever begins with a blank.
+    // A dissimilar name, a path, and a line with a leading blank are questions.
     let lines = ["/weather in Rome", "/etc/fix it", " /fixx it", "\t/exit now"];
     for line in lines {
         let server = Server::start([Reply::text("yes")]);
-        let test = test.again().endpoint(&server).args(["chat"]);
+        let test = test.next_run().endpoint(&server).args(["chat"]);
         test.stdin(format!("{line}\n \n")).run().success().stdout("yes\n");
         assert_eq!(questions(&server.finish()[0]), [line.trim()]);
     }
     let server = Server::start([Reply::text("yes")]);
-    let run = test.again().endpoint(&server).args(["chat"]).stdin("/latin\ngo on\n");
+    let run = test.next_run().endpoint(&server).args(["chat"]).stdin("/latin\ngo on\n");
     run.run().status(1).stdout("yes\n");
     assert_eq!(questions(&server.finish()[0]), ["go on"]);
 }
 
-/// Every line that fails is a turn to programs, sent or not.
+/// Programs get a result for every failed line, sent or not.
 #[test]
-fn programs_get_a_result_for_what_was_not_sent() {
+fn jsonl_has_a_result_for_lines_not_sent() {
     let server = Server::start([Reply::text("yes")]);
     let test = skills().folder("skills/empty").endpoint(&server);
     let test = test.args(["chat", "-o", "jsonl"]);
@@ -331,21 +329,21 @@ fn programs_get_a_result_for_what_was_not_sent() {
     let records: Vec<serde_json::Value> =
         run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let results: Vec<_> = records.iter().filter(|r| r["type"] == "result").collect();
-    let told: Vec<_> =
+    let reported: Vec<_> =
         results.iter().map(|r| (r["status"].as_str().unwrap(), r["exit_code"].as_u64())).collect();
-    assert_eq!(told, [("error", Some(1)), ("error", Some(1)), ("ok", Some(0))]);
+    assert_eq!(reported, [("error", Some(1)), ("error", Some(1)), ("ok", Some(0))]);
     assert_eq!(
         results[0]["error"]["message"],
         "failed to invoke skill `empty`: it has no SKILL.md"
     );
     let message = results[1]["error"]["message"].as_str().unwrap();
-    assert!(message.starts_with("there is no command /nope"));
+    assert!(message.starts_with("there is no command or skill /nope"));
     assert_eq!(server.finish().len(), 1);
 }
 
-/// What cannot be invoked by hand is counted, not listed.
+/// Skills that the user cannot invoke are counted, not listed.
 #[test]
-fn skills_are_listed_as_far_as_they_can_be_invoked() {
+fn only_invocable_skills_are_listed() {
     let server = Server::start([]);
     let test = skills()
         .folder("skills/empty")
@@ -354,48 +352,47 @@ fn skills_are_listed_as_far_as_they_can_be_invoked() {
         .skill("sp ace", "---\ndescription: Blank.\n---\nBlank.\n")
         .endpoint(&server);
     let run = test.args(["chat"]).stdin("/skills\n").run().success();
-    let told: Vec<&str> = run.stderr.lines().collect();
+    let reported: Vec<&str> = run.stderr.lines().collect();
     assert!(
-        told.ends_with(&[
+        reported.ends_with(&[
             "skills-runner: /fix: Fixes things.",
             "skills-runner: /pdf: Reads PDF.",
-            "skills-runner: the skill `help` cannot be called by a slash, because /help is a \
+            "skills-runner: the skill `help` cannot be used as /help, because that is a \
              command: ask the model to use it",
-            "skills-runner: the skill `sp ace` cannot be called by a slash, because its name is \
-             more than one word: ask the model to use it",
+            "skills-runner: the skill `sp ace` cannot be used as /sp ace, because its name is \
+             not a single word: ask the model to use it",
             "skills-runner: 1 more skill is for the model only",
-            "skills-runner: 1 more skill is unusable: `skills-runner skills list` tells why",
+            "skills-runner: 1 more skill is unusable: `skills-runner skills list` shows why",
         ]),
-        "{told:#?}"
+        "{reported:#?}"
     );
     server.finish();
 }
 
-/// A person reads what would help, not the model alone.
+/// The remedy is shown to the user, not only to the model.
 #[test]
-fn a_missing_module_is_told_with_its_command() {
+fn missing_module_is_reported_with_a_command() {
     let script = json!({"skill_name": "fix", "script": "import surely_missing"}).to_string();
     let call = ("run_python_script", script.as_str());
     let server = Server::start([Reply::calls([call]), Reply::text("no")]);
     let run = skills().endpoint(&server).args(["go"]).run().success();
-    let due = "; hint: `surely_missing` is not installed: `skills-runner skills setup fix PACKAGE` \
+    let expected = "; hint: `surely_missing` is not installed: `skills-runner skills setup fix PACKAGE` \
                installs it";
-    let told = run.stderr.lines().find(|line| line.starts_with("← exit 1, "));
-    assert!(told.is_some_and(|line| line.contains(due)), "{}", run.stderr);
+    let reported = run.stderr.lines().find(|line| line.starts_with("← exit 1, "));
+    assert!(reported.is_some_and(|line| line.contains(expected)), "{}", run.stderr);
     server.finish();
 }
 
-/// A prompt on the command line is a prompt.
 #[test]
-fn a_single_question_invokes_nothing() {
+fn unknown_name_on_the_command_line_is_a_question() {
     let server = Server::start([Reply::text("ok")]);
     skills().endpoint(&server).args(["/fix it"]).run().success();
     assert_eq!(questions(&server.finish()[0]), ["/fix it"]);
 }
 
-/// The key is masked in a document that holds it, however it comes.
+/// The key is masked in a document that contains it, however it is loaded.
 #[test]
-fn the_key_is_masked_in_what_is_invoked() {
+fn key_is_masked_in_invoked_documents() {
     let key = "sk-canary-4f9a1b7c";
     let document = format!("# Key\nUse {key} for $ARGUMENTS.\n");
     let server = Server::start([

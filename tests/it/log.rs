@@ -1,4 +1,4 @@
-//! `--log FILE`: what happened is written down, or it does not happen.
+//! `--log FILE`: every action is logged before it happens, or does not happen.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -11,7 +11,7 @@ use crate::harness::{CANARY, Reply, Server, Test};
 
 const RUN: &str = "run_python_script";
 
-/// What the start says in a log only.
+/// Fields of the `start` record that only a log has.
 const OWN: [&str; 8] =
     ["folder", "version", "user", "pid", "sandbox", "confirm", "endpoint", "skills_folders"];
 
@@ -26,7 +26,7 @@ fn records(test: &Test) -> Vec<Value> {
     records.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error} in {text}"))
 }
 
-/// The types in their order; text comes in as many pieces as it likes.
+/// The types in order; consecutive pieces of text count as one.
 fn types(records: &[Value]) -> Vec<&str> {
     let types = records.iter().map(|record| record["type"].as_str());
     let mut types: Vec<&str> = types.map(Option::unwrap).collect();
@@ -44,9 +44,9 @@ fn by_hand(script: &str) -> [String; 5] {
     ["--log", "audit.jsonl", "tool", RUN, &call.to_string()].map(str::to_owned)
 }
 
-/// Whatever is printed: the records of jsonl, with time and run, and in full.
+/// In every output format the log has the records of `jsonl`, with time and run id, and in full.
 #[test]
-fn the_whole_run_is_in_the_log_whatever_the_format() {
+fn log_has_the_whole_run_in_every_output_format() {
     let script = format!(
         "# {}\nprint('x' * 30000)\nprint('{}' + '{}')\n",
         "long ".repeat(1000),
@@ -60,13 +60,17 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
             Reply::text("done"),
         ]);
         let test = sums().endpoint(&server);
-        let run =
-            test.again().args(["--log", "audit.jsonl", "add them up"]).args(format).run().success();
+        let run = test
+            .next_run()
+            .args(["--log", "audit.jsonl", "add them up"])
+            .args(format)
+            .run()
+            .success();
         server.finish();
         let log = records(&test);
         assert_eq!(types(&log), ["start", "tool_call", "tool_result", "text", "result"]);
         let call = &log[1]["arguments"]["script"];
-        assert_eq!(call.as_str(), Some(script.as_str()), "the whole script");
+        assert_eq!(call.as_str(), Some(script.as_str()), "the script is logged in full");
         let result = log[2]["content"].as_str().unwrap();
         let result: Value = serde_json::from_str(result).unwrap();
         let printed = format!("{}\n[secret]\n", "x".repeat(30_000));
@@ -86,8 +90,8 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
         assert_eq!(mode(&test, "audit.jsonl"), 0o600);
         if format.contains(&"jsonl") {
             let mut log = log;
-            let mut told = run.stdout_json_lines();
-            for record in log.iter_mut().chain(&mut told) {
+            let mut reported = run.stdout_json_lines();
+            for record in log.iter_mut().chain(&mut reported) {
                 let fields = record.as_object_mut().unwrap();
                 for own in ["time", "run", "prompt"].iter().chain(&OWN) {
                     fields.remove(*own);
@@ -97,22 +101,22 @@ fn the_whole_run_is_in_the_log_whatever_the_format() {
                 }
             }
             let is_piece = |record: &&mut Value| record["type"] == "text";
-            let mut pieces = told.iter_mut().filter(is_piece);
+            let mut pieces = reported.iter_mut().filter(is_piece);
             pieces.next().unwrap()["delta"] = "done".into();
             let mut is_first = true;
-            told.retain(|record| {
+            reported.retain(|record| {
                 record["type"] != "text" || std::mem::replace(&mut is_first, false)
             });
-            assert_eq!(log, told, "the same records, each message as a whole");
+            assert_eq!(log, reported, "the same records, with each message in one piece");
         }
     }
 }
 
 #[test]
-fn a_tool_by_hand_is_in_the_log_too() {
+fn tool_command_is_logged() {
     let test = sums();
-    test.again().args(by_hand("print(4)")).run().success();
-    test.again().args(by_hand("raise SystemExit(3)")).run().status(1);
+    test.next_run().args(by_hand("print(4)")).run().success();
+    test.next_run().args(by_hand("raise SystemExit(3)")).run().status(1);
     let log = records(&test);
     let (first, second) = log.split_at(4);
     for records in [first, second] {
@@ -127,22 +131,23 @@ fn a_tool_by_hand_is_in_the_log_too() {
     assert_eq!(ends(second), (json!("error"), json!(1)));
 }
 
-/// The start says who runs it, where and how, and what is asked: also of a run
-/// that is killed before it has an answer.
+/// The `start` record has the user, the folder, the options and the prompt, even if the run is
+/// killed before an answer.
 #[test]
-fn the_start_says_who_and_how_and_what_is_asked() {
-    let server = Server::start([Reply::nothing().hang()]);
+fn start_record_has_user_options_and_prompt() {
+    let server = Server::start([Reply::empty().hang()]);
     let test = sums().endpoint(&server);
-    let running = test.again().args(["--log", "audit.jsonl", "--confirm", "what is it?"]).spawn();
+    let running =
+        test.next_run().args(["--log", "audit.jsonl", "--confirm", "what is it?"]).spawn();
     server.wait_for_requests(1);
     let pid = running.pid();
     running.kill9();
     let log = records(&test);
     assert_eq!(types(&log), ["start"]);
     let folder = test.path(".").canonicalize().unwrap();
-    // SAFETY: it has no conditions.
+    // SAFETY: the call has no preconditions.
     let user = unsafe { libc::geteuid() };
-    let due = [
+    let expected = [
         json!(folder.to_str()),
         json!(env!("CARGO_PKG_VERSION")),
         json!(user),
@@ -152,16 +157,16 @@ fn the_start_says_who_and_how_and_what_is_asked() {
         json!(server.url()),
         json!([folder.join("skills").to_str()]),
     ];
-    for (field, due) in OWN.iter().zip(due) {
-        assert_eq!(log[0][field], due, "{field}");
+    for (field, expected) in OWN.iter().zip(expected) {
+        assert_eq!(log[0][field], expected, "{field}");
     }
     assert_eq!(log[0]["prompt"], "what is it?");
     server.finish();
 
     let test = sums();
-    let nobody = Server::refused();
+    let nobody = Server::refusing_connections();
     let question = format!("what is {CANARY}?");
-    test.again()
+    test.next_run()
         .endpoint(&nobody)
         .env("LLM_API_BASE_URL", format!("{}/{CANARY}?key=of", nobody.url()))
         .args(["--log", "audit.jsonl", "--timeout", "0.2", &question])
@@ -174,25 +179,28 @@ fn the_start_says_who_and_how_and_what_is_asked() {
     }
 
     let test = sums();
-    test.again().args(["--log", "audit.jsonl", "--sandbox", "tool", "list_skills"]).run().success();
+    test.next_run()
+        .args(["--log", "audit.jsonl", "--sandbox", "tool", "list_skills"])
+        .run()
+        .success();
     let start = &records(&test)[0];
     assert_eq!((&start["sandbox"], &start["confirm"]), (&json!(true), &json!(false)));
     assert!(start.get("endpoint").or(start.get("prompt")).is_none());
 }
 
-/// A call names a skill's own script by its path: the log has what ran, also
-/// when it is another one by then. Nobody else is told.
+/// A call names a script by its path. The log has the text that ran, even if the file has changed
+/// since. Other outputs do not have it.
 #[test]
-fn a_skills_own_script_is_in_the_log_as_it_ran() {
+fn script_file_is_logged_as_it_ran() {
     let script = format!("# {CANARY} \u{e4}\nopen('add.py', 'w').write('')\nprint(4)\n");
     let call = json!({"skill_name": "sums", "file_path": "add.py"});
     let server = Server::start([Reply::call(RUN, &call), Reply::text("done")]);
     let test = sums().endpoint(&server).file("skills/sums/add.py", script.as_bytes());
     let mut terminal = test
-        .again()
+        .next_run()
         .args(["--log", "audit.jsonl", "--confirm", "-o", "jsonl", "go"])
         .stderr_to_pty_only()
-        .terminal();
+        .spawn_on_terminal();
     terminal.expect("run it?").type_line("y");
     let run = terminal.wait_exit().success();
     assert_eq!(test.read("skills/sums/add.py"), "", "it has changed itself");
@@ -201,76 +209,76 @@ fn a_skills_own_script_is_in_the_log_as_it_ran() {
     let masked = script.replace(CANARY, "[secret]");
     assert_eq!(log[2]["script"].as_str(), Some(masked.as_str()));
     assert_eq!(log[2]["allowed"], "once");
-    let told = run.stdout_json_lines();
-    assert_eq!(types(&told), types(&log));
-    for told in told {
-        assert!(told.get("script").or(told.get("allowed")).is_none());
+    let reported = run.stdout_json_lines();
+    assert_eq!(types(&reported), types(&log));
+    for reported in reported {
+        assert!(reported.get("script").or(reported.get("allowed")).is_none());
     }
     let sent = server.finish()[1].last_message().to_string();
     assert!(sent.contains("stdout") && !sent.contains("open("), "{sent}");
 
-    // Not what did not run, nor what the call itself holds.
+    // The text is omitted if the script did not run, or is in the call itself.
     let test = sums().file("skills/sums/add.py", "print(4)");
     for arguments in [
         json!({"skill_name": "sums", "file_path": "add.py", "timeout_seconds": 0}),
         json!({"skill_name": "sums", "script": "print(4)"}),
     ] {
-        test.again().args(["--log", "audit.jsonl", "tool", RUN, &arguments.to_string()]).run();
+        test.next_run().args(["--log", "audit.jsonl", "tool", RUN, &arguments.to_string()]).run();
     }
     for record in records(&test) {
         assert!(record.get("script").or(record.get("allowed")).is_none());
     }
 }
 
-/// Every turn of a conversation, and a run whose reader goes away.
+/// Every turn of a conversation is logged, and a run whose stdout is closed.
 #[test]
-fn conversations_and_runs_without_a_reader_are_in_the_log() {
+fn conversations_and_runs_with_closed_stdout_are_logged() {
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
     let test = sums().endpoint(&server);
-    test.again().args(["--log", "audit.jsonl", "chat"]).stdin("first\nsecond\n").run().success();
+    test.next_run().args(["--log", "audit.jsonl", "chat"]).stdin("first\nsecond\n").run().success();
     server.finish();
     let log = records(&test);
     assert_eq!(types(&log), ["start", "text", "result", "text", "result"]);
-    for (field, told) in [("answer", ["one", "two"]), ("prompt", ["first", "second"])] {
+    for (field, reported) in [("answer", ["one", "two"]), ("prompt", ["first", "second"])] {
         let fields: Vec<&str> = log.iter().filter_map(|r| r[field].as_str()).collect();
-        assert_eq!(fields, told);
+        assert_eq!(fields, reported);
     }
 
     let server = Server::start([Reply::text("one")]);
     let test = sums().endpoint(&server);
-    test.again().args(["--log", "audit.jsonl", "first"]).stdout_closed().run().success();
+    test.next_run().args(["--log", "audit.jsonl", "first"]).stdout_closed().run().success();
     server.finish();
     assert_eq!(types(&records(&test)), ["start", "text", "result"]);
 }
 
-/// However many pieces it comes in, a message is one record, also of what came
-/// of one that was interrupted; a program that reads along gets the pieces.
+/// A message in many pieces is one record, also if it was interrupted. `jsonl` output has the
+/// pieces.
 #[test]
-fn a_message_is_one_record() {
-    let said = "a few words, and some more of them";
+fn message_is_one_record() {
+    let text = "a few words, and some more of them";
     let server = Server::start([
-        Reply::text(said).with_reasoning("one thought, and another"),
+        Reply::text(text).with_reasoning("one thought, and another"),
         Reply::text("The beginning").hang(),
     ]);
     let test = Test::new().endpoint(&server);
-    let run = test.again().args(["--log", "audit.jsonl", "-o", "jsonl", "go"]).run().success();
+    let run = test.next_run().args(["--log", "audit.jsonl", "-o", "jsonl", "go"]).run().success();
     let pieces = run.stdout_json_lines();
     let pieces = pieces.iter().filter(|record| record["type"] == "text");
     assert!(pieces.count() > 1, "{}", run.stdout);
-    let mut running = test.again().args(["--log", "audit.jsonl", "-o", "jsonl", "go"]).spawn();
+    let mut running = test.next_run().args(["--log", "audit.jsonl", "-o", "jsonl", "go"]).spawn();
     running.read_stdout_until("The b");
     running.signal(libc::SIGINT);
     running.wait().status(-libc::SIGINT);
     server.finish();
     let log = records(&test);
     let deltas: Vec<&str> = log.iter().filter_map(|record| record["delta"].as_str()).collect();
-    assert_eq!(deltas[..2], ["one thought, and another", said]);
+    assert_eq!(deltas[..2], ["one thought, and another", text]);
     assert!(deltas.len() == 3 && deltas[2].starts_with("The b"), "{deltas:?}");
 }
 
-/// What is no file of one's own is refused before anything is asked.
+/// A log that is not the user's own regular file is refused before any request.
 #[test]
-fn a_log_that_cannot_be_one_is_refused_at_once() {
+fn invalid_log_file_is_refused_before_any_request() {
     let test = Test::new()
         .file("target.jsonl", "kept")
         .file("theirs.jsonl", "kept")
@@ -281,18 +289,18 @@ fn a_log_that_cannot_be_one_is_refused_at_once() {
     // SAFETY: a name that outlives the call.
     assert_eq!(unsafe { libc::mkfifo(fifo.as_ptr(), 0o600) }, 0);
     std::fs::hard_link(test.path("target.jsonl"), test.path("twice.jsonl")).unwrap();
-    // Only a superuser can give a file away.
+    // Only root can change the owner of a file.
     let is_given = std::os::unix::fs::chown(test.path("theirs.jsonl"), Some(65534), None).is_ok();
     let server = Server::start([]);
     let table = [
         ("link.jsonl", "it is a link"),
         ("dangling.jsonl", "it is a link"),
-        ("folder", "it is no regular file"),
-        ("fifo", "it is no regular file"),
-        ("/dev/full", "it is no regular file"),
+        ("folder", "it is not a regular file"),
+        ("fifo", "it is not a regular file"),
+        ("/dev/full", "it is not a regular file"),
         ("missing/audit.jsonl", "No such file or directory"),
         ("", "the name is empty"),
-        ("twice.jsonl", "it has another name too, a hard link"),
+        ("twice.jsonl", "it has more than one hard link"),
         ("theirs.jsonl", "it belongs to another user"),
     ];
     for (path, cause) in table {
@@ -300,7 +308,7 @@ fn a_log_that_cannot_be_one_is_refused_at_once() {
             continue;
         }
         for command in [vec!["hi"], vec!["tool", "list_skills"], vec!["demo"]] {
-            test.again()
+            test.next_run()
                 .endpoint(&server)
                 .args(["--log", path])
                 .args(command)
@@ -318,46 +326,46 @@ fn a_log_that_cannot_be_one_is_refused_at_once() {
 }
 
 #[test]
-fn what_runs_nothing_has_no_log() {
+fn commands_that_run_nothing_do_not_log() {
     let server = Server::start([]);
     let test = sums().endpoint(&server);
     for command in [["doctor"].as_slice(), &["skills", "list"]] {
-        test.again()
+        test.next_run()
             .args(["--log", "audit.jsonl"])
             .args(command)
             .run()
             .status(2)
-            .stderr_has("--log belongs to what runs tools");
+            .stderr_has("--log works only where tools can run");
     }
     for command in [["hi"].as_slice(), &["chat", "hi"]] {
-        test.again().args(["--dry-run", "--log", "audit.jsonl"]).args(command).run().success();
+        test.next_run().args(["--dry-run", "--log", "audit.jsonl"]).args(command).run().success();
     }
     assert!(!test.exists("audit.jsonl"), "nothing was done");
     server.finish();
 }
 
-/// Others lose their access, and what a crash left stays a line of its own.
+/// Other users lose access to an existing log, and an incomplete last line stays a separate line.
 #[test]
-fn an_old_log_is_made_private_and_goes_on_with_a_whole_line() {
+fn existing_log_is_made_private_and_continued_on_a_new_line() {
     let torn = "{\"type\":\"start\"}\n{\"type\":\"tool_c";
     let test = sums().file("audit.jsonl", torn).mode("audit.jsonl", 0o664);
-    test.again().args(by_hand("print(4)")).run().success().stderr_is_empty();
+    test.next_run().args(by_hand("print(4)")).run().success().stderr_is_empty();
     assert_eq!(mode(&test, "audit.jsonl"), 0o600);
     let text = test.read("audit.jsonl");
     let rest = text.strip_prefix(&format!("{torn}\n{{\"time\":"));
     assert_eq!(rest.map(|rest| rest.lines().count()), Some(4), "{text}: no line is lost");
 }
 
-/// Many runners append to one log: every line is whole.
+/// Many runners append to one log, and every line is complete.
 #[test]
-fn runners_side_by_side_share_a_log() {
+fn parallel_runs_share_a_log() {
     let test = sums();
     let script = "print('y' * 50000)";
     let mut left = 12;
     let mut running = Vec::new();
     while left > 0 || !running.is_empty() {
         while left > 0 && running.len() < 6 {
-            running.push(test.again().args(by_hand(script)).spawn());
+            running.push(test.next_run().args(by_hand(script)).spawn());
             left -= 1;
         }
         running.remove(0).wait().success();
@@ -375,19 +383,19 @@ fn runners_side_by_side_share_a_log() {
     }
 }
 
-/// Nothing runs that cannot be written down.
+/// A script that cannot be logged does not run.
 #[test]
-fn a_full_log_ends_the_run_before_the_script() {
+fn full_log_ends_the_run_before_the_script() {
     let script = format!("open('ran', 'w')\n#{}", "x".repeat(3000));
     let before = "{}\n".repeat(1000);
     let arguments = json!({"skill_name": "sums", "script": script});
     let test = sums().file("audit.jsonl", &before);
-    // 4096 bytes: the start is written, the script is not.
+    // 4096 bytes: enough for the `start` record, but not for the script.
     let limited = "ulimit -f 8; exec skills-runner --log audit.jsonl \"$@\"";
 
     let server = Server::start([Reply::call(RUN, &arguments)]);
     let run = test
-        .again()
+        .next_run()
         .endpoint(&server)
         .shell(limited)
         .args(["-o", "jsonl", "go"])
@@ -395,15 +403,15 @@ fn a_full_log_ends_the_run_before_the_script() {
         .status(1)
         .stderr_has("skills-runner: failed to write the log `")
         .stderr_has("File too large")
-        .stderr_has("hint: what cannot be written down is not run");
+        .stderr_has("hint: nothing runs that cannot be logged");
     server.finish();
-    let told = run.stdout_json_lines();
-    assert_eq!(types(&told), ["start", "tool_call", "error", "result"]);
-    let result = &told[3];
+    let reported = run.stdout_json_lines();
+    assert_eq!(types(&reported), ["start", "tool_call", "error", "result"]);
+    let result = &reported[3];
     assert_eq!((&result["error"]["kind"], &result["exit_code"]), (&json!("io"), &json!(1)));
 
     let arguments = arguments.to_string();
-    test.again()
+    test.next_run()
         .shell(limited)
         .args(["tool", RUN, &arguments])
         .run()
@@ -413,7 +421,7 @@ fn a_full_log_ends_the_run_before_the_script() {
 
     let server =
         Server::start([Reply::call(RUN, &json!({"skill_name": "sums", "script": script}))]);
-    test.again()
+    test.next_run()
         .endpoint(&server)
         .shell(limited)
         .args(["chat"])
@@ -429,17 +437,17 @@ fn a_full_log_ends_the_run_before_the_script() {
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].to_string())
         .collect();
-    assert_eq!(types, ["\"start\"", "\"start\"", "\"start\""], "no part of a record");
+    assert_eq!(types, ["\"start\"", "\"start\"", "\"start\""], "the log has no incomplete record");
 }
 
-/// A script that ran is not shown as if it were written down when it is not.
+/// If the log becomes full after a script has run, that is reported.
 #[test]
-fn a_log_that_fills_up_later_is_told_too() {
+fn log_full_after_a_script_is_reported() {
     let before = "{}\n".repeat(1000);
     let test = sums().file("audit.jsonl", before);
     let script = "print('z' * 5000)";
     let arguments = json!({"skill_name": "sums", "script": script}).to_string();
-    test.again()
+    test.next_run()
         .shell("ulimit -f 8; exec skills-runner --log audit.jsonl \"$@\"")
         .args(["tool", RUN, &arguments])
         .run()
@@ -452,5 +460,5 @@ fn a_log_that_fills_up_later_is_told_too() {
 fn scripts_do_not_inherit_the_log() {
     let test = sums();
     let script = "import os\nfor n in os.listdir('/proc/self/fd'):\n    try: print(os.readlink('/proc/self/fd/' + n))\n    except OSError: pass\n";
-    test.again().args(by_hand(script)).run().success().stdout_has("pipe:").stdout_lacks("audit");
+    test.next_run().args(by_hand(script)).run().success().stdout_has("pipe:").stdout_lacks("audit");
 }

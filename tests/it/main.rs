@@ -1,7 +1,5 @@
-//! The real program against a scripted endpoint on loopback.
-//!
-//! Each module is one part of what users rely on. `R-…` in a test's comment
-//! names the requirement it proves.
+//! Integration tests: they run the real program against a scripted endpoint on loopback. Each
+//! module tests one feature.
 
 #![allow(
     clippy::too_many_lines,
@@ -9,25 +7,24 @@
     clippy::match_bool,
     clippy::cast_possible_truncation,
     clippy::large_stack_arrays,
-    reason = "tests are long tables, told in order"
+    reason = "tests are long tables and sequences"
 )]
 
 mod ask;
-mod canary;
 mod certificates;
 mod changes;
 mod chat;
 mod check;
 mod config;
+mod confinement;
 mod confirm;
 mod context;
 mod conversation;
+mod damaged_documents;
 mod demo;
 mod dialects;
 mod discovery;
 mod doctor;
-mod documents;
-mod doors;
 mod endpoint;
 mod environments;
 mod faults;
@@ -37,8 +34,9 @@ mod images;
 mod imports;
 mod installed;
 mod interrupts;
-mod invisible;
+mod invisible_characters;
 mod invocation;
+mod key_leaks;
 mod log;
 mod many;
 mod masking;

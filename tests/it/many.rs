@@ -1,6 +1,6 @@
-//! Many runs at once, started by the engines that people have for that: on one
-//! skills folder, one facts file, one notes folder, one sessions folder, one
-//! log. Nothing is lost, nothing is mixed, nothing is left.
+//! Many concurrent runs, started by xargs and GNU parallel, that share one skills folder, facts
+//! file, notes folder, sessions folder and log: no data is lost or mixed up, and nothing is left
+//! behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,18 +10,18 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Outcome, Reply, Request, Server, Test, interpreter, seconds, wait_until, works,
+    Outcome, Reply, Request, Server, Test, interpreter, seconds, shell_line_works, wait_until,
 };
 
-/// How many runs.
+/// Number of runs.
 const RUNS: usize = 200;
-/// How many of them have to be under way at one moment.
+/// Number of runs that must be active at the same time.
 const ALIVE: usize = 50;
-/// Ends a test in which they never are. Nothing else depends on it.
+/// Time limit for reaching that number. It only ends a test that would fail anyway.
 const LIMIT: Duration = Duration::from_secs(60);
 const DOCUMENT: &str = "---\nname: calc\ndescription: Calculates.\n---\nUse Python.\n";
 
-/// Lets everybody pass once so many wait.
+/// Blocks its callers until the given number of them wait, then lets all pass.
 #[derive(Default)]
 struct Gate {
     state: Mutex<State>,
@@ -32,7 +32,7 @@ struct Gate {
 struct State {
     waiting: usize,
     is_open: bool,
-    /// So many never came: nobody waits any more, and the test fails.
+    /// The number was not reached in time: the callers stop waiting, and the test fails.
     is_broken: bool,
 }
 
@@ -52,19 +52,20 @@ impl Gate {
     #[track_caller]
     fn was_open(&self) {
         let is_open = self.state.lock().unwrap().is_open;
-        assert!(is_open, "{ALIVE} runs were never under way at once");
+        assert!(is_open, "{ALIVE} runs were never active at the same time");
     }
 }
 
-/// The number in `job N`, the last that the user said.
+/// The number in `job N`, the last user message.
 fn job(request: &Request) -> usize {
     let messages = request.messages().iter().rev();
-    let mut asked = messages.filter(|message| message["role"] == "user");
-    let text = asked.next().unwrap()["content"].as_str().unwrap();
+    let mut questions = messages.filter(|message| message["role"] == "user");
+    let text = questions.next().unwrap()["content"].as_str().unwrap();
     text.strip_prefix("job ").unwrap().trim().parse().unwrap()
 }
 
-/// The model: a script, a fact and a note for each job, then what the script found.
+/// The scripted model: for each job it calls a script and saves a fact and a note, then replies
+/// with the script's result.
 fn model(request: &Request, gate: &Gate) -> Reply {
     let number = job(request);
     let messages = request.messages().iter().rev();
@@ -89,13 +90,13 @@ fn model(request: &Request, gate: &Gate) -> Reply {
     ])
 }
 
-struct Bench {
+struct SharedTest {
     test: Test,
     gate: Arc<Gate>,
     server: Server,
 }
 
-fn bench() -> Bench {
+fn shared_test() -> SharedTest {
     let gate = Arc::new(Gate::default());
     let passed = Arc::clone(&gate);
     let server = Server::always(move |request| model(request, &passed));
@@ -103,38 +104,38 @@ fn bench() -> Bench {
     let test = test.folder("tmp").env("TMPDIR", "tmp").env("SESSIONS_PATH", "sessions");
     let test = test.env("MEMORY_PATH", "facts.md").env("NOTES_FOLDER_PATH", "notes");
     let test = test.env("SCRIPT_PYTHON", interpreter()).timeout(seconds(120.0));
-    Bench { test, gate, server }
+    SharedTest { test, gate, server }
 }
 
-impl Bench {
+impl SharedTest {
     fn run(&self, line: &str) -> Outcome {
-        self.test.again().shell(line).run()
+        self.test.next_run().shell(line).run()
     }
 
-    /// Each question has its own answer, and everything was kept.
+    /// Asserts that each question has its own answer and that all data was saved.
     #[track_caller]
-    fn nothing_is_lost(&self, run: &Outcome, runs: usize) {
+    fn assert_nothing_is_lost(&self, run: &Outcome, runs: usize) {
         let mut answers: Vec<_> = run.stdout.lines().map(str::to_owned).collect();
         let mut expected: Vec<_> = (1..=runs).map(|n| format!("job {n}: {}", n * n)).collect();
         answers.sort();
         expected.sort();
-        run.demand(answers == expected, "the answers are not those to the questions");
+        run.check(answers == expected, "the answers do not match the questions");
         self.facts_and_notes(runs);
         self.sessions(runs);
         self.log(runs);
         let left = fs::read_dir(self.test.path("tmp")).unwrap().count();
-        assert_eq!(left, 0, "temporary folders");
+        assert_eq!(left, 0, "temporary folders are left");
         assert!(wait_until(seconds(5.0), || self.test.processes().is_empty()), "processes");
     }
 
     #[track_caller]
     fn facts_and_notes(&self, runs: usize) {
-        let listed = self.test.again().args(["facts", "list", "--json"]).run().success();
+        let listed = self.test.next_run().args(["facts", "list", "--json"]).run().success();
         let listed = listed.stdout_json();
         let facts: Vec<_> = listed["facts"].as_array().unwrap().iter().collect();
         assert_eq!(facts.len(), runs);
         let notes: Vec<_> = fs::read_dir(self.test.path("notes")).unwrap().flatten().collect();
-        // Two if a day began meanwhile.
+        // Two if the date changed during the test.
         assert!((1..=2).contains(&notes.len()), "{notes:?}");
         let notes: String =
             notes.iter().map(|note| fs::read_to_string(note.path()).unwrap()).collect();
@@ -151,7 +152,7 @@ impl Bench {
 
     #[track_caller]
     fn sessions(&self, runs: usize) {
-        let listed = self.test.again().args(["sessions", "list", "--json"]).run().success();
+        let listed = self.test.next_run().args(["sessions", "list", "--json"]).run().success();
         let listed = listed.stderr_is_empty().stdout_json();
         assert_eq!(listed["sessions"].as_array().unwrap().len(), runs, "{listed}");
         for number in 1..=runs {
@@ -162,7 +163,8 @@ impl Bench {
         }
     }
 
-    /// Every record is a line of JSON, and every run has its own from `start` to `result`.
+    /// Asserts that each line of the log is JSON and each run has its records from `start` to
+    /// `result`.
     #[track_caller]
     fn log(&self, runs: usize) {
         let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -183,57 +185,57 @@ impl Bench {
 }
 
 #[test]
-fn by_xargs() {
-    let bench = bench();
+fn parallel_runs_by_xargs() {
+    let shared_test = shared_test();
     let line =
         format!("seq {RUNS} | xargs -P 64 -I N skills-runner -q --session job-N --log log 'job N'");
-    let run = bench.run(&line).success().stderr_is_empty();
-    bench.nothing_is_lost(&run, RUNS);
-    bench.gate.was_open();
-    bench.server.finish();
+    let run = shared_test.run(&line).success().stderr_is_empty();
+    shared_test.assert_nothing_is_lost(&run, RUNS);
+    shared_test.gate.was_open();
+    shared_test.server.finish();
 }
 
-/// GNU parallel keeps the order, tells each status, and tries again what failed.
+/// GNU parallel keeps the order, records each status, and retries failed jobs.
 #[test]
-fn by_gnu_parallel() {
-    if !works("parallel --version") {
+fn order_status_and_retries_by_gnu_parallel() {
+    if !shell_line_works("parallel --version") {
         return;
     }
-    let bench = bench();
+    let shared_test = shared_test();
     let line = format!(
         "seq {RUNS} | parallel --will-cite -k -j 64 --joblog jobs --retries 3 skills-runner -q --session job-{{}} --log log 'job {{}}'"
     );
-    let run = bench.run(&line).success();
-    bench.nothing_is_lost(&run, RUNS);
-    bench.gate.was_open();
+    let run = shared_test.run(&line).success();
+    shared_test.assert_nothing_is_lost(&run, RUNS);
+    shared_test.gate.was_open();
     let first: Vec<_> = run.stdout.lines().take(3).collect();
     assert_eq!(first, ["job 1: 1", "job 2: 4", "job 3: 9"], "in order");
-    let jobs = bench.test.read("jobs");
+    let jobs = shared_test.test.read("jobs");
     let statuses = jobs.lines().skip(1).map(|line| line.split('\t').nth(6).unwrap());
     assert!(statuses.into_iter().all(|status| status == "0"), "{jobs}");
 }
 
-/// Of two runs of one session one is asked to come again later, and then goes on.
+/// The second of two runs of a session exits with a temporary error and can be retried.
 #[test]
-fn one_session_is_written_by_one_run_at_a_time() {
-    let bench = bench();
+fn second_run_of_a_session_exits_temporarily_then_continues() {
+    let shared_test = shared_test();
     let start = || {
         let args = ["-q", "--session", "job-1", "--log", "log", "job 1"];
-        bench.test.again().args(args).spawn()
+        shared_test.test.next_run().args(args).spawn()
     };
-    // The gate is shut: the first one waits for its model.
+    // The gate is closed, so the first run waits for its model.
     let first = start();
-    bench.server.wait_for_requests(1);
+    shared_test.server.wait_for_requests(1);
     let second = start().wait().status(75);
     second.stdout_is_empty().stderr_has("failed to open the session `job-1`: process");
     for _ in 1..ALIVE {
-        let gate = Arc::clone(&bench.gate);
+        let gate = Arc::clone(&shared_test.gate);
         std::thread::spawn(move || gate.pass(ALIVE));
     }
     first.wait().success().stdout("job 1: 1\n");
-    // Who named it need not be told: cron would send a mail each time.
+    // A run with a named session prints no notice of it: cron would send a mail each time.
     let third = start().wait().success().stdout("job 1: 1\n");
     third.stderr_is_empty();
-    let session = bench.test.read("sessions/job-1.jsonl");
+    let session = shared_test.test.read("sessions/job-1.jsonl");
     assert_eq!(session.matches("\"text\":\"job 1\"").count(), 2, "{session}");
 }

@@ -1,5 +1,5 @@
-//! No part of a secret shows, wherever a text is cut, and however a server or
-//! a script writes it. That the whole key never shows, every test checks.
+//! No part of a secret is shown, wherever a text is shortened and however a server or a script
+//! encodes it. (The harness checks in every test that the whole key is never shown.)
 
 use serde_json::json;
 
@@ -7,40 +7,40 @@ use crate::harness::{CANARY, Outcome, Reply, Server, Test, event, last_event, se
 
 const SKILL: &str = "# A skill";
 
-/// Where the program cuts a server's words.
+/// Limit of a quoted server message, in characters.
 const QUOTED: usize = 300;
-/// Where it cuts the line of a call or a result.
+/// Limit of the line of a tool call or result.
 const SUMMARY: usize = 200;
-/// Where it cuts each end of a script's stream.
+/// Bytes kept of each end of a script's output stream.
 const HALF: usize = 32 << 10;
-/// Where it cuts a page.
+/// Size limit of a page.
 const PAGE: usize = 64 << 10;
 
-/// Python that has the key without quoting it.
+/// Python code that produces the key without containing it.
 fn key_in_python() -> String {
     let backwards: String = CANARY.chars().rev().collect();
     format!("k = '{backwards}'[::-1]; ")
 }
 
-/// Neither the beginning of the key nor its end shows, of four bytes or more.
+/// Asserts that no start or end of the key of four or more bytes is shown.
 #[track_caller]
 fn shows_no_part(run: Outcome, what: &str) -> Outcome {
     for part in [&CANARY[..4], &CANARY[CANARY.len() - 4..]] {
         for stream in [&run.stdout, &run.stderr] {
-            run.demand(!stream.contains(part), format_args!("{part} shows: {what}"));
+            run.check(!stream.contains(part), format_args!("{part} shows: {what}"));
         }
     }
     run
 }
 
-fn hi(server: &Server) -> Test {
+fn question_test(server: &Server) -> Test {
     let test = Test::new().skill("s", SKILL).endpoint(server);
     test.args(["-n", "-v", "-o", "jsonl", "hi"])
 }
 
-/// A server quotes the key just where its words are cut.
+/// The server quotes the key exactly where the error text is shortened.
 #[test]
-fn a_servers_words_are_masked_before_they_are_cut() {
+fn error_text_is_masked_before_it_is_shortened() {
     type Form = fn(&str) -> Reply;
     let forms: [(&str, Form); 6] = [
         ("an error", |text| Reply::error(400, text)),
@@ -60,26 +60,26 @@ fn a_servers_words_are_masked_before_they_are_cut() {
         for before in [QUOTED - 45, QUOTED - 35, QUOTED - 25, QUOTED - 15, QUOTED - 5] {
             let text = format!("{} {CANARY} and more", "x".repeat(before - 1));
             let server = Server::always(move |_| form(&text));
-            let run = shows_no_part(hi(&server).run(), what);
-            run.demand(run.stderr.contains("xxx"), "the server is quoted");
+            let run = shows_no_part(question_test(&server).run(), what);
+            run.check(run.stderr.contains("xxx"), "the server is not quoted");
         }
     }
 }
 
 #[test]
-fn where_a_redirect_leads_and_a_requests_id_are_masked() {
+fn redirect_target_and_request_id_are_masked() {
     let target = format!("https://h.test/{}/{CANARY}/x/y", "x".repeat(QUOTED - 35));
     let server = Server::always(move |_| {
         let reply = Reply::status(307).header("location", &target);
         reply.header("x-request-id", CANARY)
     });
-    let run = shows_no_part(hi(&server).run(), "location");
+    let run = shows_no_part(question_test(&server).run(), "location");
     run.stderr_has("https://h.test/xxx").stderr_has("(request [secret])");
 }
 
-/// What has come of a body that is no reply decides; the key has come in half.
+/// The received part of a body decides whether it is an error; it contains only half the key.
 #[test]
-fn a_body_that_comes_in_pieces_shows_no_half_of_the_key() {
+fn partial_body_shows_no_part_of_the_key() {
     for (body, quoted) in [("no, ", "no, "), ("<p>no, ", "no, ")] {
         for status in ["200 OK", "400 Bad Request"] {
             let head = format!("HTTP/1.1 {status}\r\nContent-Length: 999\r\n\r\n");
@@ -88,27 +88,26 @@ fn a_body_that_comes_in_pieces_shows_no_half_of_the_key() {
                 let rest = (seconds(0.3), CANARY[9..].to_owned());
                 Reply::raw_pieces([(seconds(0.0), first.clone()), rest]).then_close()
             });
-            let run = hi(&server).run();
-            run.demand(!run.stderr.contains(&CANARY[..9]), "a half shows");
+            let run = question_test(&server).run();
+            run.check(!run.stderr.contains(&CANARY[..9]), "half of the key is shown");
             run.stderr_has(quoted);
         }
     }
-    // It breaks off there.
+    // The body ends there.
     let half = format!("no, {}", &CANARY[..9]);
     let server = Server::always(move |_| Reply::status(400).body(half.clone()));
-    shows_no_part(hi(&server).run(), "half a body").stderr_has("no, [secret]");
+    shows_no_part(question_test(&server).run(), "half a body").stderr_has("no, [secret]");
 }
 
-/// The lines of calls and results are cut behind what is masked.
 #[test]
-fn the_lines_of_calls_and_results_show_no_part() {
+fn call_and_result_lines_are_shortened_after_masking() {
     let key = key_in_python();
     for before in [SUMMARY - 40, SUMMARY - 30, SUMMARY - 20, SUMMARY - 10] {
         let x = "x".repeat(before);
         let of = |script: &str| json!({"skill_name": "s", "script": script});
         let name = format!("{x}{CANARY}{x}");
-        // The model writes the key into a call; the history has it, so that
-        // the run ends here. Names that are nobody's are quoted in the result.
+        // The model writes the key into a call; since the history then contains it, the run ends
+        // here. The result quotes unknown names.
         for (tool, arguments) in [
             ("run_python_script", of(&format!("#{x} {CANARY} and more"))),
             ("get_skill", json!({"skill_name": name})),
@@ -127,17 +126,17 @@ fn the_lines_of_calls_and_results_show_no_part() {
             let script = format!("{key}text = '{x} ' + k + ' and more' * 20; {end}");
             let call = Reply::call("run_python_script", &of(&script));
             let server = Server::start([call, Reply::text("4")]);
-            let run = hi(&server).run().success();
+            let run = question_test(&server).run().success();
             shows_no_part(run, end).stderr_has("← exit ");
             server.finish();
         }
     }
 }
 
-/// Of a stream that is too long the beginning and the end are kept: a key that
-/// reaches into what is left out shows no part of itself, to nobody.
+/// Only the start and end of a long output are kept. A key that overlaps the omitted part is masked
+/// completely, for the user and the model.
 #[test]
-fn a_stream_that_is_cut_shows_no_part_of_a_key() {
+fn truncated_script_output_shows_no_part_of_a_key() {
     let key = key_in_python();
     for place in [4, CANARY.len() / 2, CANARY.len() - 4] {
         for stream in ["stdout", "stderr"] {
@@ -148,27 +147,27 @@ fn a_stream_that_is_cut_shows_no_part_of_a_key() {
             );
             let call = json!({"skill_name": "s", "script": script});
             let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
-            let run = hi(&server).run().success();
+            let run = question_test(&server).run().success();
             let run = shows_no_part(run, stream);
-            run.demand(run.stdout.contains("xx[secret]\\\\n[… "), "the head's end");
-            run.demand(run.stdout.contains("…]\\\\n[secret]zz"), "the tail's start");
+            run.check(run.stdout.contains("xx[secret]\\\\n[… "), "wrong end of the head");
+            run.check(run.stdout.contains("…]\\\\n[secret]zz"), "wrong start of the tail");
             let content = server.finish()[1].last_message()["content"].to_string();
-            assert!(!content.contains(&CANARY[..4]), "the model sees it");
+            assert!(!content.contains(&CANARY[..4]), "the model got a part of the key");
         }
     }
-    // What is no part of a key, or too short for one, stays.
+    // Text that is not part of a key, or is too short to be one, stays.
     let script = format!("print('x' * {} + 'sk-' + 'y' * 99999)", HALF - 3);
     let call = json!({"skill_name": "s", "script": script});
     let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
-    hi(&server).run().success().stdout_has("xxsk-\\\\n[… ");
+    question_test(&server).run().success().stdout_has("xxsk-\\\\n[… ");
 }
 
-/// A line that is longer than a page is cut inside; so is a description.
+/// A line longer than a page is split within the line; so is a long description.
 #[test]
 fn pages_and_descriptions_show_no_part_of_a_key() {
     for place in [4, CANARY.len() / 2, CANARY.len() - 4] {
         let text = format!("{}{CANARY}{}\n", "x".repeat(PAGE - place), "y".repeat(PAGE));
-        // A description is cut between words, so here is none.
+        // A description is shortened between words, so this one has a single word.
         let description = format!("{}{CANARY}{}", "d".repeat(4096 - place), "d".repeat(99));
         let test = Test::new()
             .env("LLM_API_KEY", CANARY)
@@ -183,53 +182,53 @@ fn pages_and_descriptions_show_no_part_of_a_key() {
                 "list_skills" => "{}".to_owned(),
                 _ => format!(r#"{{"skill_name":"s"{more}}}"#),
             };
-            let run = test.again().args(["tool", tool, &arguments]).run().success();
+            let run = test.next_run().args(["tool", tool, &arguments]).run().success();
             shows_no_part(run, more).stdout_has(rest);
         }
     }
-    // Lines that are whole begin and end with what they hold.
+    // Complete lines start and end with their own text.
     let test = Test::new()
         .env("LLM_API_KEY", CANARY)
         .skill("s", SKILL)
         .file("skills/s/f.txt", format!("1 {0}\n{1}\n3\n", &CANARY[..9], &CANARY[9..]));
     for (lines, line) in [(r#""limit":1"#, &CANARY[..9]), (r#""offset":2"#, &CANARY[9..])] {
         let arguments = format!(r#"{{"skill_name":"s","file_path":"f.txt",{lines}}}"#);
-        let run = test.again().args(["tool", "read_file_in_skill", &arguments]).run();
+        let run = test.next_run().args(["tool", "read_file_in_skill", &arguments]).run();
         run.success().stdout_has(line);
     }
 }
 
-/// A server and a script write secrets as they like.
+/// A server and a script write secrets in different spellings.
 #[test]
-fn a_secret_is_masked_however_it_is_written() {
-    let odd = r#"k"e\y/+%&=odd-canary"#;
+fn secrets_are_masked_in_every_spelling() {
+    let odd_key = r#"k"e\y/+%&=odd-canary"#;
     let headers = json!({
         "x-gateway": "Token canary-TOKEN-22",
         "authorization": "Bearer canary-BEARER-3",
         "x-title": "My Canaries",
     });
     let table = [
-        ("LLM_API_KEY", odd, r#"k\"e\\y\/+%&=odd-canary"#),
-        ("LLM_API_KEY", odd, "k%22e%5Cy%2F%2B%25%26%3Dodd-canary"),
-        ("LLM_API_KEY", odd, "k%22e%5cy%2f%2b%25%26%3dodd-canary"),
+        ("LLM_API_KEY", odd_key, r#"k\"e\\y\/+%&=odd-canary"#),
+        ("LLM_API_KEY", odd_key, "k%22e%5Cy%2F%2B%25%26%3Dodd-canary"),
+        ("LLM_API_KEY", odd_key, "k%22e%5cy%2f%2b%25%26%3dodd-canary"),
         ("LLM_EXTRA_HEADERS", &headers.to_string(), "canary-TOKEN-22"),
         ("LLM_EXTRA_HEADERS", &headers.to_string(), "canary-BEARER-3"),
     ];
     for (name, value, written) in table {
         let text = format!("You sent <{written}>.");
-        // No JSON: the words are quoted as they are written.
+        // Not JSON: the text is quoted as it is.
         let server = Server::always(move |_| Reply::status(400).body(text.clone()));
-        let run = hi(&server).env(name, value).run();
+        let run = question_test(&server).env(name, value).run();
         run.stderr_has("You sent <[secret]>.").stdout_has("You sent <[secret]>.");
     }
     let server = Server::always(|_| Reply::error(400, "My Canaries"));
-    let run = hi(&server).env("LLM_EXTRA_HEADERS", headers.to_string()).run();
+    let run = question_test(&server).env("LLM_EXTRA_HEADERS", headers.to_string()).run();
     run.stderr_has("My Canaries");
 }
 
-/// A script that finds the key writes it in every way that others read.
+/// A script finds the key and prints it in several common encodings.
 #[test]
-fn a_key_in_base64_or_with_escapes_is_masked() {
+fn key_in_base64_or_with_escapes_is_masked() {
     let ways = [
         "base64.b64encode(k.encode()).decode()",
         "base64.b64encode(b'a:' + k.encode() + b'@h').decode()",
@@ -259,17 +258,17 @@ fn a_key_in_base64_or_with_escapes_is_masked() {
                 .run()
                 .success();
             let stdout = run.stdout_json()["stdout"].as_str().unwrap().to_owned();
-            run.demand(padding > 0 || stdout.contains("[secret]"), way);
+            run.check(padding > 0 || stdout.contains("[secret]"), way);
             let text = stdout.replace('\n', "").replace("\\n", "");
-            // The middle of the key, at each place in a group of base64.
+            // The middle of the key, at each offset within a group of base64.
             let middle = &CANARY[3..CANARY.len() - 3];
             for place in 0..3 {
                 let written = base64(&[&b"..."[..place], middle.as_bytes()].concat());
                 let sure = &written[2 + place..written.len() - 4];
-                run.demand(!text.contains(sure), way);
+                run.check(!text.contains(sure), way);
             }
             for escaped in ["\\u00", "\\x", "%6"] {
-                run.demand(!text.contains(escaped), way);
+                run.check(!text.contains(escaped), way);
             }
         }
     }
@@ -286,9 +285,9 @@ fn base64(bytes: &[u8]) -> String {
     groups.collect()
 }
 
-/// A model's answer comes in pieces, the key in base64 among them.
+/// The answer is streamed in pieces and contains the key in base64.
 #[test]
-fn a_streamed_answer_shows_no_key_in_base64() {
+fn streamed_answer_shows_no_key_in_base64() {
     let text = format!("It is <{}> or {}.", base64(format!("me:{CANARY}").as_bytes()), "so");
     let pieces = text.as_bytes().chunks(3);
     let mut events: Vec<String> =
@@ -312,22 +311,22 @@ fn a_streamed_answer_shows_no_key_in_base64() {
     assert!(!shown.contains(&sure) && !shown.contains(&within[4..12]), "{shown}");
 }
 
-/// The address's query may hold a key; a server says that it has no such page.
+/// The query of the address may contain a key, and the server quotes it in its 404.
 #[test]
-fn values_of_the_query_are_masked_where_a_server_quotes_them() {
+fn query_values_quoted_by_a_server_are_masked() {
     let server =
         Server::always(|request| Reply::error(404, &format!("nothing at {}", request.path)));
     let query = "api-version=2024-10-21&key=query%2Fcanary-1&short=abc";
-    let run = hi(&server).env("LLM_API_BASE_URL", format!("{}?{query}", server.url())).run();
+    let run =
+        question_test(&server).env("LLM_API_BASE_URL", format!("{}?{query}", server.url())).run();
     run.stderr_has("?api-version=2024-10-21&key=[secret]&short=abc")
         .stderr_lacks("canary-1")
         .stdout_lacks("canary-1");
 }
 
-/// A proxy quotes the login that it was sent, in base64. Scripts have their
-/// proxy all the same.
+/// A proxy quotes the login that it received, in base64. Scripts still get their proxy setting.
 #[test]
-fn a_proxys_login_is_masked_as_it_is_sent() {
+fn proxy_login_is_masked_in_base64() {
     let call =
         json!({"skill_name": "s", "script": "import os; print(len(os.environ['HTTP_PROXY']))"});
     for (login, sent) in [
@@ -342,7 +341,7 @@ fn a_proxys_login_is_masked_as_it_is_sent() {
             None => Reply::error(403, "no login"),
         });
         let proxy = format!("http://{login}@127.0.0.1:{}", server.port());
-        let run = hi(&server)
+        let run = question_test(&server)
             .env("LLM_API_BASE_URL", "http://llm.test:8080/v1")
             .env("HTTP_PROXY", &proxy)
             .run();

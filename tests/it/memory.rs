@@ -1,4 +1,4 @@
-//! Facts and daily notes: kept between conversations, in files of a person's.
+//! Facts and daily notes: saved between conversations, in files that belong to the user.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{MODEL, Outcome, Reply, Server, Test, seconds};
 
-/// Another secret than the key, which the scripted endpoint looks for.
+/// A second secret in addition to the key; the scripted endpoint checks for it.
 const SECRET: &str = "gateway-0123456789abcdef";
 const HEADERS: &str = r#"{"x-gateway": "gateway-0123456789abcdef"}"#;
 
@@ -19,7 +19,7 @@ fn memory() -> Test {
 }
 
 fn facts(test: &Test, words: &[&str]) -> Outcome {
-    test.again().args(["facts"]).args(words).run()
+    test.next_run().args(["facts"]).args(words).run()
 }
 
 fn listed(test: &Test) -> Vec<Value> {
@@ -27,14 +27,14 @@ fn listed(test: &Test) -> Vec<Value> {
     run.stdout_json()["facts"].as_array().unwrap().clone()
 }
 
-/// The local date, as the system tells it.
+/// The local date according to `date`.
 fn today(zone: &str) -> String {
     let mut date = std::process::Command::new("date");
-    let told = date.arg("+%F").env("TZ", zone).output().unwrap().stdout;
-    String::from_utf8(told).unwrap().trim().to_owned()
+    let reported = date.arg("+%F").env("TZ", zone).output().unwrap().stdout;
+    String::from_utf8(reported).unwrap().trim().to_owned()
 }
 
-/// A point in time without the time of day, which has this shape.
+/// Removes the time of day from a timestamp; asserts the format.
 #[track_caller]
 fn without_clock(time: &str) -> &str {
     let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };
@@ -43,7 +43,7 @@ fn without_clock(time: &str) -> &str {
     &time[..10]
 }
 
-/// A file of facts without the times of day that a program wrote just now.
+/// Removes the times of day from a facts file.
 fn without_clocks(text: &str) -> String {
     let mut rest = text.to_string();
     while let Some(at) = rest.find('T').filter(|at| rest[at + 1..].starts_with(['0', '1', '2'])) {
@@ -55,16 +55,16 @@ fn without_clocks(text: &str) -> String {
     rest
 }
 
-/// R-FACT-1, R-FACT-2.
 #[test]
 fn facts_are_added_listed_and_removed() {
     let test = memory();
-    facts(&test, &[]).success().stdout_is_empty().stderr_has("there is no fact in");
-    assert!(!test.exists("kept"), "looking writes nothing");
+    facts(&test, &[]).success().stdout_is_empty().stderr_has("there are no facts in");
+    assert!(!test.exists("kept"), "listing writes nothing");
     facts(&test, &["add", "likes", "green tea #drinks"])
         .success()
         .stdout("remembered: likes green tea #drinks\n");
-    let run = test.again().args(["facts", "add", "-"]).stdin("no nuts\nat all #important\n").run();
+    let run =
+        test.next_run().args(["facts", "add", "-"]).stdin("no nuts\nat all #important\n").run();
     run.success().stdout("remembered: no nuts at all #important\n");
     let date = today("");
     facts(&test, &["list"]).success().stdout(&format!(
@@ -80,7 +80,7 @@ fn facts_are_added_listed_and_removed() {
     assert_eq!(all[1], expected);
     facts(&test, &["add", "likes green tea #drinks"])
         .success()
-        .stdout("known already: likes green tea #drinks\n");
+        .stdout("already known: likes green tea #drinks\n");
     facts(&test, &["add", "likes the green tea #drinks", "--json"]).success().stdout(
         "{\"known\":false,\"near\":[],\"remembered\":\"likes the green tea #drinks\",\"replaced\":\"likes green tea #drinks\"}\n",
     );
@@ -94,19 +94,19 @@ fn facts_are_added_listed_and_removed() {
     assert_eq!(meta.mode() & 0o777, 0o600);
     assert_eq!(fs::metadata(test.path("kept")).unwrap().mode() & 0o777, 0o700);
     let names = fs::read_dir(test.path("kept")).unwrap().count();
-    assert_eq!(names, 1, "nothing else is left there");
+    assert_eq!(names, 1, "no other file is left there");
 }
 
 #[test]
-fn wrong_words_and_a_missing_setting_are_told() {
+fn wrong_arguments_and_missing_setting_are_reported() {
     let table: [(&[&str], &str); 7] = [
-        (&["add"], "facts add needs the fact"),
+        (&["add"], "facts add needs a fact"),
         (&["add", " \n "], "failed to store the fact: it is empty"),
         (&["remove"], "takes the number of one fact"),
         (&["remove", "0"], "takes the number of one fact, not `0`"),
         (&["remove", "1", "2"], "takes the number of one fact"),
-        (&["list", "all"], "facts list takes no words"),
-        (&["forget"], "`facts forget` is no command"),
+        (&["list", "all"], "facts list takes no arguments"),
+        (&["forget"], "unknown command `facts forget`"),
     ];
     let test = memory();
     for (words, message) in table {
@@ -115,26 +115,26 @@ fn wrong_words_and_a_missing_setting_are_told() {
     facts(&test, &["add", &"long ".repeat(1000)]).status(2).stderr_has("a fact at most 2048");
     assert!(!test.exists("kept/facts.md"));
     let unset = Test::new();
-    facts(&unset, &["add", "x"]).status(78).stderr_has("hint: MEMORY_PATH names a Markdown file");
+    facts(&unset, &["add", "x"]).status(78).stderr_has("hint: set MEMORY_PATH to a Markdown file");
     let run = facts(&unset, &["list", "--json"]).status(78);
     assert_eq!(run.stdout_json()["error"]["kind"], "config");
 }
 
-/// Files that are not to be written, or are not what they should be: nothing is lost.
+/// Files that must not be written, or have an unexpected type or content, keep their content.
 #[test]
-fn a_file_that_is_not_fit_is_left_as_it_is() {
+fn unsuitable_file_is_not_changed() {
     let large = format!("{FRONT}{}", "word ".repeat(1_400_000));
     let table: [(&str, &[u8], u32, &str); 8] = [
         ("foreign", b"# Shopping\n\n- milk\n", 0o600, "no frontmatter with `type: memory`"),
-        ("read-only", FRONT.as_bytes(), 0o444, "it may not be written"),
+        ("read-only", FRONT.as_bytes(), 0o444, "it is not writable"),
         ("large", large.as_bytes(), 0o600, "it is larger than"),
-        ("large", large.as_bytes(), 0o600, "hint: take out what is no use"),
-        ("picture", b"\x89PNG\r\n\x1a\n\0\0", 0o600, "hint: it is no text: set MEMORY_PATH to"),
+        ("large", large.as_bytes(), 0o600, "hint: remove facts that are not needed"),
+        ("picture", b"\x89PNG\r\n\x1a\n\0\0", 0o600, "hint: it is not text: set MEMORY_PATH to"),
         (
             "indented",
             b"---\ntype: memory\n---\n  ```\n- no fact\n",
             0o600,
-            "close what begins in line 4 by a line",
+            "close the block of line 4 with a line",
         ),
         ("damaged", b"---\ntype: memory\n\xff\xfe", 0o600, "no frontmatter with"),
         ("binary", b"\0\0\0\0", 0o600, "no frontmatter with"),
@@ -151,18 +151,18 @@ fn a_file_that_is_not_fit_is_left_as_it_is() {
     }
     assert_eq!(test.read("other.md"), FRONT);
     let test = memory().folder("kept/facts.md");
-    facts(&test, &["add", "a fact"]).status(1).stderr_has("it is no regular file");
+    facts(&test, &["add", "a fact"]).status(1).stderr_has("it is not a regular file");
     let test = memory().file("kept/facts.md", FRONT);
     fs::hard_link(test.path("kept/facts.md"), test.path("other")).unwrap();
     facts(&test, &["add", "a fact"]).status(1).stderr_has("a hard link");
     assert_eq!(test.read("other"), FRONT);
     let test = memory().file("kept", "a file");
-    facts(&test, &["add", "a fact"]).status(1).stderr_has("failed to make the folder");
+    facts(&test, &["add", "a fact"]).status(1).stderr_has("failed to create the folder");
 }
 
-/// What a killed writer left is cleared, and mode and other lines stay.
+/// Temporary files of a killed writer are deleted; the file's mode and other lines stay.
 #[test]
-fn a_change_keeps_the_mode_and_clears_what_was_left() {
+fn change_keeps_the_file_mode_and_removes_stale_temporary_files() {
     let test = memory()
         .file("kept/facts.md", format!("{FRONT}## Recent\r\nmine\r\n"))
         .mode("kept/facts.md", 0o640)
@@ -181,40 +181,39 @@ fn a_change_keeps_the_mode_and_clears_what_was_left() {
     assert!(!test.exists("kept/.facts.md.new"));
 }
 
-/// A full disk: the old file stays whole.
 #[test]
-fn without_room_nothing_is_lost() {
+fn full_disk_keeps_the_old_file() {
     let old = format!("{FRONT}{}", "a line of a person's\n".repeat(500));
     let test = memory().file("kept/facts.md", &old);
     let line = "ulimit -f 8; exec skills-runner facts add 'one more fact'";
-    test.again().shell(line).run().status(1).stderr_has("failed to change the facts");
+    test.next_run().shell(line).run().status(1).stderr_has("failed to change the facts");
     assert_eq!(test.read("kept/facts.md"), old);
     assert!(!test.exists("kept/.facts.md.new"));
     let date = today("");
     let note = format!("notes/{date}.md");
     let test = Test::new().env("NOTES_FOLDER_PATH", "notes").file(&note, &old);
     let line = r#"ulimit -f 22; exec skills-runner tool write_daily_note "$(printf '{"activity":"%02000d"}' 7)""#;
-    test.again().shell(line).run().status(1).stdout_has("failed to write the daily note");
+    test.next_run().shell(line).run().status(1).stdout_has("failed to write the daily note");
     assert!(test.read(&note) == old);
-    // What there was no room for leaves nothing at all.
+    // A failed write of a new file leaves no file.
     let test = Test::new().env("NOTES_FOLDER_PATH", "my/notes");
     let line =
         r#"ulimit -f 0; exec skills-runner tool write_daily_note '{"activity":"x"}' 2>&1 | cat"#;
-    test.again().shell(line).run().stdout_has("failed to write the daily note");
+    test.next_run().shell(line).run().stdout_has("failed to write the daily note");
     assert!(!test.exists("my"));
     let test = memory();
     let line = "ulimit -f 0; exec skills-runner facts add x 2>&1 | cat";
-    test.again().shell(line).run().stdout_has("failed to change the facts");
+    test.next_run().shell(line).run().stdout_has("failed to change the facts");
     assert!(!test.exists("kept"));
 }
 
-/// What is indented stays the person's, and what is inside HTML.
+/// Indented lines and lines within HTML belong to the user.
 #[test]
-fn an_added_fact_swallows_no_line() {
+fn added_fact_keeps_indented_lines_and_html() {
     let body = "\n  ## Recent\n\n- [2026-01-01] mine one\n- [2026-01-02] wrapped\n  around\n<div>\n## Important\n</div>\n";
     let test = memory().file("kept/facts.md", format!("{FRONT}{body}"));
     facts(&test, &["add", "giraffe neck #important"]).success();
-    let told: Vec<(String, bool)> = listed(&test)
+    let reported: Vec<(String, bool)> = listed(&test)
         .iter()
         .map(|fact| {
             let text = fact["content"].as_str().unwrap();
@@ -223,7 +222,7 @@ fn an_added_fact_swallows_no_line() {
         .collect();
     let fact = |text: &str, important| (text.to_owned(), important);
     assert_eq!(
-        told,
+        reported,
         [
             fact("giraffe neck #important", true),
             fact("mine one", false),
@@ -238,14 +237,14 @@ fn an_added_fact_swallows_no_line() {
     assert!(test.read("kept/facts.md").contains(&left));
 }
 
-/// R-FACT-3: the day on which it became known stays, also that of another year.
+/// A replaced fact keeps the date on which it was first saved, also from another year.
 #[test]
-fn a_newer_version_keeps_the_day_of_the_old_one() {
+fn replacing_a_fact_keeps_its_first_date() {
     let old = "- [2020-02-03] the user likes tea with milk <!-- source: old -->";
     let test = memory().file("kept/facts.md", format!("{FRONT}## Recent\n{old}\n"));
-    facts(&test, &["add", "the user likes green tea with milk"])
-        .success()
-        .stdout("remembered: the user likes green tea with milk\nin place of: the user likes tea with milk\n");
+    facts(&test, &["add", "the user likes green tea with milk"]).success().stdout(
+        "remembered: the user likes green tea with milk\nreplaced: the user likes tea with milk\n",
+    );
     let all = listed(&test);
     assert_eq!(all.len(), 1);
     assert_eq!(all[0]["created"], "2020-02-03");
@@ -256,19 +255,18 @@ fn a_newer_version_keeps_the_day_of_the_old_one() {
 
 fn remember(test: &Test, content: &str, replaces: &str) -> Outcome {
     let arguments = json!({"content": content, "replaces": replaces}).to_string();
-    test.again().args(["tool", "remember_fact", &arguments]).run()
+    test.next_run().args(["tool", "remember_fact", &arguments]).run()
 }
 
-fn told(test: &Test) -> Vec<String> {
+fn contents(test: &Test) -> Vec<String> {
     let all = listed(test);
     let text = |fact: &Value| fact["content"].as_str().unwrap().to_owned();
     all.iter().map(text).collect()
 }
 
-/// Another fact takes the place of the one that is named; what is near and stays
-/// is told, also without `replaces`.
+/// A fact replaces the named one. Similar facts that stay are reported, also without `replaces`.
 #[test]
-fn a_fact_takes_the_place_of_the_one_that_is_named() {
+fn fact_replaces_the_named_one_and_near_facts_are_reported() {
     const OLD: &str = "\
 ## Important
 - the key is in room 4 #important <!-- 2020-01-01, source: old -->
@@ -279,27 +277,27 @@ fn a_fact_takes_the_place_of_the_one_that_is_named() {
 - [ ] water the old plants
 ";
     let test = memory().file("kept/facts.md", format!("{FRONT}{OLD}"));
-    // Blanks and case aside, with the date in front as the prompt has it.
+    // Whitespace and case do not matter; the date at the start is as in the prompt.
     let run = remember(&test, "user moved to Berlin", "- [2020-02-03]  user LIVES in\nParis");
     let expected = json!({"remembered": "user moved to Berlin", "replaced": "User lives in Paris"});
     assert_eq!(run.success().stdout_json(), expected);
     let fact = &listed(&test)[1];
     assert_eq!(fact["content"], "user moved to Berlin");
-    // It is another fact, and as old as it is.
+    // It is a different fact and keeps its own date.
     assert_eq!(without_clock(fact["created"].as_str().unwrap()), today(""));
-    // A version of it names a fact, too, and what was important stays so.
+    // A variant of the text also names a fact, and the tag `#important` stays.
     let run = remember(&test, "the safe is open", "The key is in the room 4.");
     let run = run.success().stdout_json();
     assert_eq!(run["replaced"], "the key is in room 4 #important");
-    assert_eq!(told(&test)[0], "the safe is open #important");
-    // Both stay, and the near ones are named.
+    assert_eq!(contents(&test)[0], "the safe is open #important");
+    // Both stay, and the similar ones are reported.
     let run = remember(&test, "server C is in the cellar", "").success();
     let near = json!(["server B is in the cellar", "server A is in the cellar"]);
     assert_eq!(run.stdout_json()["near"], near);
     facts(&test, &["add", "server D is in the cellar"])
         .success()
-        .stdout_has("\nnear it, and still there: server C is in the cellar\n");
-    // What is known already may still take the place of another.
+        .stdout_has("\nsimilar, and kept: server C is in the cellar\n");
+    // A fact that already exists can still replace another one.
     let run = remember(&test, "server D is in the cellar", "server C is in the cellar");
     assert_eq!(run.success().stdout_json()["replaced"], "server C is in the cellar");
     let left = [
@@ -310,13 +308,14 @@ fn a_fact_takes_the_place_of_the_one_that_is_named() {
         "[ ] water the old plants",
         "server D is in the cellar",
     ];
-    assert_eq!(told(&test), left);
+    assert_eq!(contents(&test), left);
 
-    // Nothing is written where no fact, several, or a person's own form is named.
+    // Nothing is written if the name matches no fact, several facts, or a line in the user's own
+    // format.
     let before = test.read("kept/facts.md");
     let table = [
         ("server E is in the cellar", "there is no such fact", "`server D is in the cellar`, `"),
-        ("the moon is made of cheese", "there is no such fact", "leave `replaces` out"),
+        ("the moon is made of cheese", "there is no such fact", "omit `replaces`"),
         ("[ ] water the old plants", "a form of their own, in line", "ask the user"),
     ];
     for (replaces, cause, hint) in table {
@@ -331,18 +330,19 @@ fn a_fact_takes_the_place_of_the_one_that_is_named() {
     let test = memory().file("kept/facts.md", text);
     let run = remember(&test, "no cat at all", "the cat sleeps on the roof").status(1);
     let error = run.stdout_json()["error"].as_str().unwrap().to_owned();
-    assert!(error.contains("several facts are near it"), "{error}");
+    assert!(error.contains("several facts are similar to it"), "{error}");
     assert!(error.contains("warm roof`") && error.contains("cold roof`"), "{error}");
 }
 
-/// R-FACT-2: the time, where the user is. Old files have only the date.
+/// Times are local to the user. Old files have only the date.
 #[test]
-fn each_fact_has_its_time() {
+fn facts_have_local_time_and_old_ones_a_date() {
     let old = "- [2020-02-03] the user likes tea with milk <!-- source: old -->\n";
     let front = FRONT.replace("modified: 2026-01-01", "modified: 2026-01-01 10:20:30 # mine");
     let test = memory().file("kept/facts.md", format!("{front}## Recent\n{old}"));
     for (zone, offset) in [("XXX-5:30", "+05:30"), ("YYY3", "-03:00")] {
-        let run = test.again().env("TZ", zone).args(["facts", "add", &format!("a fact of {zone}")]);
+        let run =
+            test.next_run().env("TZ", zone).args(["facts", "add", &format!("a fact of {zone}")]);
         run.run().success();
         let all = listed(&test);
         let created = all.last().unwrap()["created"].as_str().unwrap();
@@ -353,7 +353,7 @@ fn each_fact_has_its_time() {
     }
     let all = listed(&test);
     assert_eq!(all[0]["created"], "2020-02-03");
-    // A date that a person changes counts, with the time of day.
+    // A date changed by the user is used, with the time of day.
     let text =
         test.read("kept/facts.md").replace(&format!("- [{}]", today("YYY3")), "- [2021-12-31]");
     let test = memory().file("kept/facts.md", text);
@@ -364,14 +364,14 @@ fn each_fact_has_its_time() {
     assert!(system.contains("newest first"), "{system}");
 }
 
-/// However it is written, the tag is shown once.
+/// The tag is shown once, however it is written.
 #[test]
-fn the_tag_of_important_facts_is_shown_once() {
+fn important_tag_is_shown_once() {
     let table = ["no nuts #Important", "no milk #important.", "no #important eggs #important"];
     let test = memory();
     for text in table {
         let arguments = json!({"content": text, "important": true}).to_string();
-        test.again().args(["tool", "remember_fact", &arguments]).run().success();
+        test.next_run().args(["tool", "remember_fact", &arguments]).run().success();
     }
     let run = facts(&test, &["list"]).success();
     let lines: Vec<&str> = run.stdout.lines().collect();
@@ -382,9 +382,9 @@ fn the_tag_of_important_facts_is_shown_once() {
     }
 }
 
-/// The superuser would take the file from its owner.
+/// If root replaced the file, the owner would lose it.
 #[test]
-fn another_users_file_is_not_written() {
+fn file_of_another_user_is_not_written() {
     let date = today("");
     let note = format!("notes/{date}.md");
     let text = format!("{FRONT}## Recent\n- a fact\n");
@@ -393,7 +393,7 @@ fn another_users_file_is_not_written() {
         .file("kept/facts.md", &text)
         .file(&note, "mine\n");
     for file in ["kept/facts.md", &note] {
-        // Only the superuser can give files away.
+        // Only root can change the owner of a file.
         if std::os::unix::fs::chown(test.path(file), Some(65534), None).is_err() {
             return;
         }
@@ -404,15 +404,15 @@ fn another_users_file_is_not_written() {
         );
     }
     remember(&test, "one more", "").status(1).stdout_has("it belongs to another user");
-    let run = test.again().args(["tool", "write_daily_note", r#"{"activity":"x"}"#]).run();
+    let run = test.next_run().args(["tool", "write_daily_note", r#"{"activity":"x"}"#]).run();
     run.status(1).stdout_has("it belongs to another user");
     assert_eq!((test.read("kept/facts.md"), test.read(&note)), (text, "mine\n".into()));
-    assert_eq!(listed(&test).len(), 1, "it can be read");
+    assert_eq!(listed(&test).len(), 1, "the file can still be read");
 }
 
-/// A person appends with no lock, as `echo >>` does, while two others write.
+/// The user appends without a lock, as `echo >>` does, while two other processes write.
 #[test]
-fn what_is_appended_meanwhile_stays() {
+fn concurrent_appends_without_lock_are_kept() {
     let test =
         memory().timeout(seconds(120.0)).file("kept/facts.md", format!("{FRONT}## Recent\n"));
     let adds = "for n in $(seq 60); do skills-runner facts add \"writer $w has number $n of $w-$n\" >/dev/null || exit 1; done";
@@ -421,7 +421,7 @@ fn what_is_appended_meanwhile_stays() {
          until [ -e done1 ] && [ -e done2 ]; do n=$((n+1)); \
          echo \"- by hand $n of hand-$n\" >> kept/facts.md; sleep 0.01; done; echo $n"
     );
-    let run = test.again().shell(&line).run().success();
+    let run = test.next_run().shell(&line).run().success();
     let count: usize = run.stdout.trim().parse().unwrap();
     assert!(!test.exists("failed"));
     let text = test.read("kept/facts.md");
@@ -431,36 +431,36 @@ fn what_is_appended_meanwhile_stays() {
     assert_eq!(listed(&test).len(), count + 120);
 }
 
-/// A file in place of the folder of notes is told at once, and stops nothing.
+/// A file in place of the notes folder is reported at the start and does not stop the run.
 #[test]
-fn a_file_in_place_of_the_folder_of_notes_is_told() {
+fn file_in_place_of_the_notes_folder_is_reported() {
     let server = Server::start([
         Reply::call("write_daily_note", &json!({"activity": "x"})),
         Reply::text("fine"),
     ]);
     let test = Test::new().file("kept", "a file").endpoint(&server);
     let test = test.env("NOTES_FOLDER_PATH", "kept");
-    let run = test.again().args(["chat"]).stdin("hi\n").run().success();
-    let told = run.stdout("fine\n").stderr;
-    let (_, told) = told.split_once("NOTES_FOLDER_PATH (").expect(&told);
-    assert!(told.contains("/kept) is a file, not a folder\nhint: "), "{told}");
+    let run = test.next_run().args(["chat"]).stdin("hi\n").run().success();
+    let reported = run.stdout("fine\n").stderr;
+    let (_, reported) = reported.split_once("NOTES_FOLDER_PATH (").expect(&reported);
+    assert!(reported.contains("/kept) is a file, not a folder\nhint: "), "{reported}");
     let result = server.finish()[1].last_message()["content"].clone();
     let result = result.as_str().unwrap();
     assert!(result.contains("/kept) is a file, not a folder"), "{result}");
-    // Before anything is asked.
-    let run = test.again().args(["chat"]).stdin("").run();
+    // It is reported before any request.
+    let run = test.next_run().args(["chat"]).stdin("").run();
     run.stderr_has("is a file, not a folder");
     let test = test.env("NOTES_FOLDER_PATH", "kept/in/it");
-    test.again()
+    test.next_run()
         .args(["tool", "write_daily_note", r#"{"activity":"x"}"#])
         .run()
         .status(1)
         .stdout_has("/kept`, which is a file");
 }
 
-/// What an entry leaves open is closed behind it.
+/// Blocks that an entry opens are closed at its end.
 #[test]
-fn an_entry_leaves_no_block_open() {
+fn note_entry_closes_open_blocks() {
     let test = Test::new().env("NOTES_FOLDER_PATH", "n");
     let table = [
         ("Ran:\n~~~~sh\nls", "\n~~~~"),
@@ -472,7 +472,7 @@ fn an_entry_leaves_no_block_open() {
     let mut expected = String::new();
     for (activity, closing) in table {
         let arguments = json!({ "activity": activity }).to_string();
-        let run = test.again().args(["tool", "write_daily_note", &arguments]);
+        let run = test.next_run().args(["tool", "write_daily_note", &arguments]);
         run.run().success();
         expected.push_str(&format!("## \n\n{activity}{closing}\n\n"));
     }
@@ -485,9 +485,9 @@ fn an_entry_leaves_no_block_open() {
     assert_eq!(lines.join("\n"), expected.trim_end());
 }
 
-/// R-FACT-3, and the conversation's name as the source.
+/// The model replaces a fact; the source is the name of the session.
 #[test]
-fn a_model_remembers_and_is_told_what_it_replaced() {
+fn model_replaces_a_fact_and_gets_the_old_one() {
     let remember = |content: &str| {
         Reply::call("remember_fact", &json!({"content": content, "important": true}))
     };
@@ -499,7 +499,7 @@ fn a_model_remembers_and_is_told_what_it_replaced() {
         Reply::text("done"),
     ]);
     let test = memory().endpoint(&server).env("LLM_EXTRA_HEADERS", HEADERS);
-    test.again()
+    test.next_run()
         .args(["remember"])
         .run()
         .success()
@@ -525,31 +525,29 @@ fn a_model_remembers_and_is_told_what_it_replaced() {
     let all = listed(&test);
     assert_eq!(all[0]["source"].as_str().unwrap().len(), 36, "{all:?}");
 
-    // R-FACT-4: the next conversation knows.
+    // The next conversation has the fact in its system prompt.
     let server = Server::start([Reply::text("yes")]);
-    test.again().endpoint(&server).args(["do you know?"]).run().success();
+    test.next_run().endpoint(&server).args(["do you know?"]).run().success();
     let system = server.finish()[0].messages()[0]["content"].as_str().unwrap().to_owned();
     assert!(system.contains("the user likes strong green tea #important"), "{system}");
 }
 
-/// R-LIFE-1: a conversation goes on without what cannot be read.
 #[test]
-fn facts_that_cannot_be_read_stop_nothing() {
+fn unreadable_facts_do_not_stop_a_conversation() {
     let server = Server::start([
         Reply::call("remember_fact", &json!({"content": "x y"})),
         Reply::text("fine"),
     ]);
     let test = memory().file("kept/facts.md", "# Shopping\n").endpoint(&server);
-    let run = test.again().args(["hi"]).run().success();
-    run.stdout("fine\n").stderr_has("failed to read the facts").stderr_has("no file of facts");
+    let run = test.next_run().args(["hi"]).run().success();
+    run.stdout("fine\n").stderr_has("failed to read the facts").stderr_has("not a facts file");
     let last = server.finish()[1].last_message()["content"].clone();
     assert!(last.as_str().unwrap().contains("set MEMORY_PATH to a file of its own"), "{last}");
     assert_eq!(test.read("kept/facts.md"), "# Shopping\n");
 }
 
-/// `/facts` works on the same file.
 #[test]
-fn facts_are_kept_in_a_conversation_by_hand() {
+fn facts_command_of_a_conversation_edits_the_same_file() {
     let server = Server::start([]);
     let run = memory()
         .endpoint(&server)
@@ -562,19 +560,19 @@ fn facts_are_kept_in_a_conversation_by_hand() {
         .stderr_has(" the sky is blue\n")
         .stderr_has("removed: the sky is blue")
         .stderr_has("there is no such number")
-        .stderr_has("/facts stands alone, or with add TEXT, or with remove N");
+        .stderr_has("usage: /facts, /facts add TEXT, or /facts remove N");
     server.finish();
 }
 
-/// Several writers at once: no fact is lost. Each is a process of its own.
+/// The writers are separate processes.
 #[test]
-fn sixteen_writers_lose_nothing() {
+fn sixteen_concurrent_writers_lose_no_fact() {
     let test = memory().timeout(seconds(120.0));
     let adds = "for n in $(seq 12); do skills-runner facts add \"writer $w has number $n of $w-$n\" >/dev/null || exit 1; done";
     let line = format!(
         "for w in $(seq 16); do ({adds}) & pids=\"$pids $!\"; done; for p in $pids; do wait $p || exit 1; done"
     );
-    test.again().shell(&line).timeout(seconds(120.0)).run().success().stderr_is_empty();
+    test.next_run().shell(&line).timeout(seconds(120.0)).run().success().stderr_is_empty();
     let all = listed(&test);
     assert_eq!(all.len(), 16 * 12);
     for writer in 1..=16 {
@@ -585,14 +583,14 @@ fn sixteen_writers_lose_nothing() {
     }
 }
 
-/// Whoever is killed leaves a whole file, with all that was acknowledged.
+/// A killed writer leaves a complete file with all acknowledged facts.
 #[test]
-fn a_killed_writer_leaves_a_whole_file() {
+fn killed_writer_leaves_a_complete_file() {
     let test = memory();
     let mut acknowledged = Vec::new();
     for round in 0..30_u64 {
         let content = format!("number {round} is here");
-        let running = test.again().args(["facts", "add", &content]).spawn();
+        let running = test.next_run().args(["facts", "add", &content]).spawn();
         std::thread::sleep(Duration::from_micros(500 + 700 * round));
         running.kill9();
         if running.wait().status_is(0) {
@@ -607,16 +605,16 @@ fn a_killed_writer_leaves_a_whole_file() {
     assert_eq!(fs::read_dir(test.path("kept")).unwrap().count(), 1);
 }
 
-/// R-NOTE-1: today's note by the local date; what a person wrote stays.
+/// Today's note is named by the local date; text written by the user stays.
 #[test]
-fn a_daily_note_is_appended_to() {
+fn daily_note_is_appended_to() {
     let test = Test::new().env("NOTES_FOLDER_PATH", "vault/daily");
     let write = |test: &Test, arguments: &Value| {
         let arguments = arguments.to_string();
-        test.again().args(["tool", "write_daily_note", &arguments]).run()
+        test.next_run().args(["tool", "write_daily_note", &arguments]).run()
     };
     for zone in ["UTC", "Etc/GMT-14", "Etc/GMT+12"] {
-        let test = test.again().env("TZ", zone);
+        let test = test.next_run().env("TZ", zone);
         let path = format!("vault/daily/{}.md", today(zone));
         let test = test.file(&path, "# My day\r\n\r\n- [ ] a task");
         write(&test, &json!({"activity": "Did **x**.\n\n- y", "title": "Work\n# on x"}))
@@ -648,13 +646,12 @@ fn a_daily_note_is_appended_to() {
     write(&unset, &json!({"activity": "y"})).status(1).stdout_has("NOTES_FOLDER_PATH");
 }
 
-/// Sixteen notes at once: each is whole.
 #[test]
-fn several_writers_of_a_note_lose_nothing() {
+fn sixteen_concurrent_writers_lose_no_note() {
     let test = Test::new().env("NOTES_FOLDER_PATH", "n");
     let add = "skills-runner tool write_daily_note \"{\\\"activity\\\":\\\"entry $w of all\\\"}\" >/dev/null";
     let line = format!("for w in $(seq 16); do {add} & done; wait");
-    test.again().shell(&line).run().success();
+    test.next_run().shell(&line).run().success();
     let text = test.read(&format!("n/{}.md", today("")));
     for writer in 1..=16 {
         assert!(text.contains(&format!("\n\nentry {writer} of all\n")), "{text}");
@@ -662,9 +659,9 @@ fn several_writers_of_a_note_lose_nothing() {
     assert_eq!(text.matches("## ").count(), 16);
 }
 
-/// A conversation leaves its log, however it ends; a question alone does not.
+/// A conversation is logged however it ends; a single question is not.
 #[test]
-fn a_finished_conversation_is_logged_in_the_note() {
+fn finished_conversation_is_logged_in_the_note() {
     let server = Server::start([
         Reply::call("write_daily_note", &json!({"activity": "noted"})),
         Reply::text("# One\n\nlong text"),
@@ -676,7 +673,11 @@ fn a_finished_conversation_is_logged_in_the_note() {
         .env("NOTES_FOLDER_PATH", "n")
         .env("LLM_EXTRA_HEADERS", HEADERS)
         .endpoint(&server);
-    test.again().args(["chat"]).stdin(format!("first {SECRET}\nsecond\n/retry\n")).run().status(1);
+    test.next_run()
+        .args(["chat"])
+        .stdin(format!("first {SECRET}\nsecond\n/retry\n"))
+        .run()
+        .status(1);
     let path = format!("n/{}.md", today(""));
     let text = test.read(&path);
     let (_, log) = text.split_once(" conversation ").expect(&text);
@@ -686,13 +687,13 @@ fn a_finished_conversation_is_logged_in_the_note() {
         log.contains("\n**first [secret]**\n\n> # One\n>\n> long text\n\n**second**\n\n> two\n"),
         "{text}"
     );
-    test.again().args(["question"]).run().success();
+    test.next_run().args(["question"]).run().success();
     assert_eq!(test.read(&path), text);
-    test.again().args(["chat"]).stdin("/help\n").run().success();
+    test.next_run().args(["chat"]).stdin("/help\n").run().success();
     assert_eq!(test.read(&path), text);
     server.finish();
-    let server = Server::start([Reply::nothing().hang()]);
-    let running = test.again().endpoint(&server).args(["chat", "wait"]).spawn();
+    let server = Server::start([Reply::empty().hang()]);
+    let running = test.next_run().endpoint(&server).args(["chat", "wait"]).spawn();
     server.wait_for_requests(1);
     running.signal(libc::SIGTERM);
     running.wait().status(-libc::SIGTERM);

@@ -1,9 +1,9 @@
-//! What is no skill, at every door: folders and links without a document, and links
-//! to `/`, the home, or a folder above the home or the working folder, also where a
-//! document lies in these.
+//! Folders and links that are not skills, at every entry point: folders and links without a
+//! document, and links to `/`, the home folder, or a parent of the home or working folder, even if
+//! these contain a document.
 //!
-//! The user's home is `user`, the working folder is `user/work/here`. A canary lies
-//! in everything outside of the one good skill.
+//! The user's home folder is `user`, the working folder is `user/work/here`. Every folder outside
+//! the one valid skill contains a canary.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 
 use serde_json::{Value, json};
 
-use crate::harness::{OPENAT2, Reply, Server, Test, interpreter, without_in};
+use crate::harness::{OPENAT2, Reply, Server, Test, interpreter, shell_line_refusing_syscalls};
 use crate::mcp::Client;
 use crate::paths::{
     CANARY, FRUGAL, GET, INSIDE, OUTSIDE, PLAIN, READ, RUN, as_an_ordinary_user, call, error_of,
@@ -24,8 +24,8 @@ fn document(name: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}.\n---\n\n# {name}\n")
 }
 
-/// One good skill, and a secret in every folder around it.
-fn bench() -> Test {
+/// One valid skill, and a secret in every folder around it.
+fn test_with_skill() -> Test {
     let mut test = Test::new().mode(".", 0o755);
     for folder in ["outside", "user", "user/work", HERE, "user/near"] {
         test = test.file(&format!("{folder}/secret"), OUTSIDE);
@@ -38,9 +38,9 @@ fn bench() -> Test {
     test.env("HOME", home).env("SCRIPT_PYTHON", interpreter()).cwd(here)
 }
 
-/// With documents in the folders that no link may lead to.
-fn documented() -> Test {
-    let mut test = bench();
+/// Adds documents to the folders that links must not point to.
+fn test_with_documents() -> Test {
+    let mut test = test_with_skill();
     for folder in [".", "user", "user/work", HERE] {
         test = test.file(&format!("{folder}/SKILL.md"), document("above"));
     }
@@ -51,7 +51,7 @@ fn link(test: &Test, name: &str, target: impl AsRef<std::path::Path>) {
     symlink(target, test.path(HERE).join("skills").join(name)).unwrap();
 }
 
-/// Links and folders without a document, and where they lead.
+/// Links and folders without a document, and their targets.
 fn without_documents(test: &Test) -> Vec<String> {
     let outside = test.path("outside").display().to_string();
     let targets = [
@@ -81,8 +81,8 @@ fn without_documents(test: &Test) -> Vec<String> {
     names.chain(["collection".into(), "bare".into()]).collect()
 }
 
-/// Links to folders that have a document, and are no skills all the same.
-fn above(test: &Test) -> Vec<String> {
+/// Links to folders that have a document but are not skills.
+fn links_to_parents(test: &Test) -> Vec<String> {
     let path = |path: &str| test.path(path).display().to_string();
     let targets = [
         ("home", path("user")),
@@ -101,7 +101,7 @@ fn above(test: &Test) -> Vec<String> {
     targets.map(|(name, _)| name.to_owned()).into()
 }
 
-/// The ways to call a skill `name` that some reader could take for it.
+/// Spellings of the skill `name` that a parser could accept.
 fn spellings(name: &str) -> Vec<String> {
     let upper = name.to_uppercase();
     ["{}", "./{}", "{}/", "{}/.", "skills/{}", "../skills/{}", "good/../{}", " {}", "{}\0"]
@@ -111,8 +111,8 @@ fn spellings(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// By each way to open files, as this user and as an ordinary one, with and without
-/// scripts: nothing of what lies there is told.
+/// Asserts that nothing outside is shown: for each way to open files, as this user and an ordinary
+/// one, with and without scripts.
 fn assert_closed(test: &Test, names: &[String]) {
     let mut calls: Vec<(&str, Value)> = Vec::new();
     let script = "import os; print(open('secret').read(), os.listdir())";
@@ -129,23 +129,23 @@ fn assert_closed(test: &Test, names: &[String]) {
     }
     let ordinary = as_an_ordinary_user(test).replace("./program", "../../../program");
     let sandboxed = PLAIN.replace("skills-runner", "skills-runner --sandbox");
-    let walking = without_in(test, PLAIN, &[OPENAT2]);
+    let walking = shell_line_refusing_syscalls(test, PLAIN, &[OPENAT2]);
     let shells = [PLAIN.to_owned(), sandboxed, ordinary].into_iter();
     for shell in shells.chain(walking) {
         let contents = results(test, &shell, &calls);
-        let told = calls.iter().zip(&contents).filter(|(_, content)| {
+        let reported = calls.iter().zip(&contents).filter(|(_, content)| {
             error_of(content).is_none() || content.contains(CANARY) || content.contains("root:x:")
         });
-        let told: Vec<_> = told.collect();
-        assert!(told.is_empty(), "{shell}: {told:#?}");
+        let reported: Vec<_> = reported.collect();
+        assert!(reported.is_empty(), "{shell}: {reported:#?}");
     }
     let call = call(test, READ, of("good", "secret"));
     call.success().stdout(INSIDE);
 }
 
 #[test]
-fn folders_without_a_document_are_closed_to_every_tool() {
-    let test = bench();
+fn folders_without_a_document_are_refused_by_every_tool() {
+    let test = test_with_skill();
     let names = without_documents(&test);
     assert_closed(&test, &names);
     for name in names {
@@ -155,9 +155,9 @@ fn folders_without_a_document_are_closed_to_every_tool() {
 }
 
 #[test]
-fn links_above_are_closed_to_every_tool() {
-    let test = documented();
-    let names = above(&test);
+fn links_to_parent_folders_are_refused_by_every_tool() {
+    let test = test_with_documents();
+    let names = links_to_parents(&test);
     assert_closed(&test, &names);
     for name in names {
         let get = call(&test, GET, json!({"skill_name": name})).status(1);
@@ -167,22 +167,22 @@ fn links_above_are_closed_to_every_tool() {
 
 /// The attack as it was reported.
 #[test]
-fn a_link_to_the_root_folder_reads_nothing() {
-    let test = bench();
+fn link_to_the_root_folder_reads_nothing() {
+    let test = test_with_skill();
     without_documents(&test);
     let words = ["--sandbox", "--no-scripts", "tool", READ];
     for (name, path) in [("root", "etc/shadow"), ("root", "etc/passwd"), ("etc", "passwd")] {
         let arguments = of(name, path).to_string();
-        let run = test.again().args(words).args([arguments]).run();
+        let run = test.next_run().args(words).args([arguments]).run();
         run.status(1).stdout_lacks("root:").stdout_has("has no SKILL.md");
     }
 }
 
-/// A link to a folder that is a skill stays one, also where that is the working
-/// folder, or lies beside it.
+/// A link to a folder that is a skill is a skill, also if that is the working folder or is next to
+/// it.
 #[test]
-fn links_to_skills_stay_skills() {
-    let test = documented();
+fn links_to_skills_are_skills() {
+    let test = test_with_documents();
     link(&test, "here", "..");
     link(&test, "here-by-proc", "/proc/self/cwd");
     link(&test, "near", test.path("user/near"));
@@ -192,35 +192,35 @@ fn links_to_skills_stay_skills() {
         let get = call(&test, GET, json!({"skill_name": name})).success();
         get.stdout_has("description: Does ");
         let arguments = of(name, "SKILL.md").to_string();
-        let read = test.again().args(["tool", READ, &arguments]).run();
+        let read = test.next_run().args(["tool", READ, &arguments]).run();
         read.success().stdout_has("description: Does ");
     }
     let list = test.args(["skills", "list"]).run().success();
     for name in names {
-        list.demand(list.stdout.contains(&format!("{name}\tDoes ")), name);
+        list.check(list.stdout.contains(&format!("{name}\tDoes ")), name);
     }
 }
 
-/// People get the reason, and the model is offered the one skill.
+/// The user gets the reason; the model is offered only the valid skill.
 #[test]
-fn lists_and_checks_give_the_reason_and_prompts_leave_it_out() {
-    let test = documented();
-    let mut names = above(&test);
+fn lists_and_checks_give_the_reason_and_prompts_omit_it() {
+    let test = test_with_documents();
+    let mut names = links_to_parents(&test);
     link(&test, "etc", "/etc");
     link(&test, "root", "/");
-    let list = test.again().args(["skills", "list"]).run().success();
-    let check = test.again().args(["skills", "check"]).run().status(1);
+    let list = test.next_run().args(["skills", "list"]).run().success();
+    let check = test.next_run().args(["skills", "check"]).run().status(1);
     for (name, why, rule) in [
-        ("home", "a link to the home folder is no skill", "link-above"),
-        ("above-home", "a link to a folder above the home is no skill", "link-above"),
-        ("above-here", "a link to a folder above the working folder is no skill", "link-above"),
+        ("home", "a link to the home folder is not a skill", "link-above"),
+        ("above-home", "a link to a folder above the home is not a skill", "link-above"),
+        ("above-here", "a link to a folder above the working folder is not a skill", "link-above"),
         ("etc", "it has no SKILL.md", "no-document"),
-        ("root", "it has no SKILL.md, and a link to the root folder is no skill", "no-document"),
+        ("root", "it has no SKILL.md, and a link to the root folder is not a skill", "no-document"),
     ] {
         let line = format!("{name}\t(cannot be used: {why})\n");
-        list.demand(list.stdout.contains(&line), &line);
+        list.check(list.stdout.contains(&line), &line);
         let line = format!("skills/{name}: error[{rule}]: {why}\n");
-        check.demand(check.stdout.contains(&line), &line);
+        check.check(check.stdout.contains(&line), &line);
     }
     names.extend(["etc".into(), "root".into()]);
     for name in &names {
@@ -231,49 +231,48 @@ fn lists_and_checks_give_the_reason_and_prompts_leave_it_out() {
             &["skills", "setup", name],
             &["skills", "setup", &path, "rich"],
         ] {
-            let run = test.again().args(words).run().status(1);
+            let run = test.next_run().args(words).run().status(1);
             let run = run.stdout_is_empty().stderr_has("skill");
             run.stderr_lacks("passwd").stderr_lacks("secret");
         }
-        let run = test.again().args(["skills", "check", name]).run();
+        let run = test.next_run().args(["skills", "check", name]).run();
         run.status(1).stdout_lacks("secret").stdout_lacks("passwd");
     }
     assert!(!test.exists("user/venv") && !test.exists("user/work/venv"));
     let server = Server::start([Reply::text("done")]);
-    let run = test.again().endpoint(&server).args(["go"]).run().success();
-    run.stderr_has("the skill `home` cannot be used: a link to the home folder is no skill");
+    let run = test.next_run().endpoint(&server).args(["go"]).run().success();
+    run.stderr_has("the skill `home` cannot be used: a link to the home folder is not a skill");
     let requests = server.finish();
     let system = requests[0].messages()[0]["content"].as_str().unwrap();
     assert!(system.ends_with("Skills:\n- good: Does good.\n"), "{system}");
 }
 
-/// A conversation's `/NAME`.
 #[test]
-fn a_conversation_invokes_none_of_them() {
-    let test = documented();
-    let names = above(&test);
+fn conversation_refuses_to_invoke_them() {
+    let test = test_with_documents();
+    let names = links_to_parents(&test);
     link(&test, "etc", "/etc");
     let server = Server::start([]);
     let lines = names.iter().map(|name| format!("/{name} now\n"));
     let lines: String = lines.chain(["/etc now\n".into()]).collect();
-    let run = test.again().endpoint(&server).args(["chat"]).stdin(lines).run();
-    run.demand(run.stdout.is_empty(), "nothing is asked");
+    let run = test.next_run().endpoint(&server).args(["chat"]).stdin(lines).run();
+    run.check(run.stdout.is_empty(), "an answer was printed");
     for name in names.iter().map(String::as_str).chain(["etc"]) {
         let line = format!("failed to invoke skill `{name}`: ");
-        run.demand(run.stderr.contains(&line), &line);
+        run.check(run.stderr.contains(&line), &line);
     }
     server.finish();
 }
 
-/// Resources, prompts and tools of MCP.
+/// Covers resources, prompts and tools of MCP.
 #[test]
-fn mcp_serves_none_of_them() {
-    let test = documented();
-    // Else the working folder would be one.
+fn mcp_omits_them() {
+    let test = test_with_documents();
+    // Otherwise the working folder would be a skills folder too.
     fs::remove_file(test.path(HERE).join("SKILL.md")).unwrap();
-    let mut names = above(&test);
+    let mut names = links_to_parents(&test);
     names.extend(without_documents(&test));
-    // Each call that misses looks at all, and `/etc` is large.
+    // Each call with an unknown name searches all of them, and `/etc` is large.
     for name in ["etc", "proc-etc"] {
         fs::remove_file(test.path(HERE).join("skills").join(name)).unwrap();
     }
@@ -286,7 +285,7 @@ fn mcp_serves_none_of_them() {
             ("skills/list", "skills"),
             ("tools/list", "tools"),
         ] {
-            let listed = client.ask(method, json!({})).to_string();
+            let listed = client.result_of(method, json!({})).to_string();
             assert!(listed.contains(field), "{listed}");
             for name in &names {
                 let shown = format!("skill://{name}/");
@@ -298,26 +297,29 @@ fn mcp_serves_none_of_them() {
             for path in ["secret", "SKILL.md", ""] {
                 let uri = format!("skill://{name}/{path}");
                 for method in ["resources/read", "resources/directory/read", "skills/get"] {
-                    let told = client.ask_in_vain(method, json!({ "uri": uri })).to_string();
-                    assert!(!told.contains(CANARY) && !told.contains("root:x"), "{told}");
+                    let reported = client.error_of(method, json!({ "uri": uri })).to_string();
+                    assert!(
+                        !reported.contains(CANARY) && !reported.contains("root:x"),
+                        "{reported}"
+                    );
                 }
             }
-            client.ask_in_vain("prompts/get", json!({ "name": name }));
-            let told = client.call(READ, of(name, "secret"));
-            assert_eq!(told["isError"], true, "{told}");
-            assert!(!told.to_string().contains(CANARY), "{told}");
+            client.error_of("prompts/get", json!({ "name": name }));
+            let reported = client.call(READ, of(name, "secret"));
+            assert_eq!(reported["isError"], true, "{reported}");
+            assert!(!reported.to_string().contains(CANARY), "{reported}");
         }
         client.close().success();
     }
 }
 
-/// A skills folder that is a link is a link on the way to what lies in it.
+/// If the skills folder is a link, links to its parents are refused too.
 #[test]
-fn a_linked_skills_folder_leads_not_above_either() {
-    let test = documented();
+fn linked_skills_folder_gives_no_access_to_parents() {
+    let test = test_with_documents();
     let skills = test.path(HERE).join("skills");
     fs::remove_dir_all(&skills).unwrap();
-    // In there `here` is the working folder itself, and `work` lies above it.
+    // In it, `here` is the working folder itself, and `work` is its parent.
     for (target, name) in [("..", None), ("../..", Some("work")), ("../../..", Some("user"))] {
         symlink(target, &skills).unwrap();
         if let Some(name) = name {
@@ -327,39 +329,39 @@ fn a_linked_skills_folder_leads_not_above_either() {
             call(&test, READ, of(name, "./secret")).status(1);
         }
         let near = call(&test, GET, json!({"skill_name": "near"}));
-        near.demand(near.status_is(i32::from(target != "../..")), target);
+        near.check(near.status_is(i32::from(target != "../..")), target);
         fs::remove_file(&skills).unwrap();
     }
-    // What lies in a named folder, without a link, is judged by its document alone.
+    // A folder named by path, without a link, needs only a document.
     let within = test.path("user/near");
     let test = test.cwd(within).args(["--skills", "..", "tool", GET]);
-    let get = test.again().args(["--skills", "..", "tool", GET, r#"{"skill_name":"near"}"#]);
+    let get = test.next_run().args(["--skills", "..", "tool", GET, r#"{"skill_name":"near"}"#]);
     get.run().success().stdout_has("Does near.");
 }
 
-/// Who works inside a skill uses it: only links are judged by where they lead.
+/// A skill that contains the working folder can be used; only links are checked for their target.
 #[test]
-fn a_skill_above_the_working_folder_is_one_where_no_link_led() {
-    let test = bench().folder(&format!("{HERE}/skills/good/scripts"));
+fn skill_that_contains_the_working_folder_is_allowed_without_links() {
+    let test = test_with_skill().folder(&format!("{HERE}/skills/good/scripts"));
     let inside = test.path(HERE).join("skills/good/scripts");
     let test = test.cwd(inside);
     let arguments = of("good", "secret").to_string();
-    let read = test.again().args(["--skills", "../..", "tool", READ, &arguments]);
+    let read = test.next_run().args(["--skills", "../..", "tool", READ, &arguments]);
     read.run().success().stdout(INSIDE);
     test.args(["skills", "show", ".."]).run().success();
 }
 
-/// What `HOME` says, whatever it is.
+/// `HOME` is used whatever its value is.
 #[test]
-fn the_home_is_what_home_says() {
-    let test = documented();
+fn home_folder_is_the_value_of_home() {
+    let test = test_with_documents();
     link(&test, "home", test.path("user"));
     symlink("user", test.path("other-name")).unwrap();
-    let elsewhere = test.path("outside");
+    let outside = test.path("outside");
     let skills = test.path(HERE).join("skills").display().to_string();
     let get = |home: &str, name: &str| {
         let arguments = json!({"skill_name": name}).to_string();
-        let run = test.again().cwd(&elsewhere).env("HOME", home);
+        let run = test.next_run().cwd(&outside).env("HOME", home);
         run.args(["--skills", &skills, "tool", GET, &arguments]).run()
     };
     let path = |path: &str| test.path(path).display().to_string();
@@ -377,7 +379,7 @@ fn the_home_is_what_home_says() {
     for home in ["/", "", "/nonexistent", "outside"] {
         get(home, "home").success();
     }
-    let unset = test.again().cwd(&elsewhere).env_unset("HOME");
+    let unset = test.next_run().cwd(&outside).env_unset("HOME");
     let arguments = r#"{"skill_name":"home"}"#;
     let run = unset.args(["--skills", &skills, "tool", GET, arguments]).run();
     run.success();
@@ -385,11 +387,11 @@ fn the_home_is_what_home_says() {
     get("/", "root").status(1).stdout_has("has no SKILL.md");
 }
 
-/// Documents that are there and cannot be read make no skill for the model; the
-/// linter still tells what is wrong.
+/// A skill with an unreadable document is not offered to the model; the linter still reports the
+/// reason.
 #[test]
-fn documents_that_cannot_be_opened_close_the_skill() {
-    let test = bench();
+fn unreadable_document_makes_a_skill_unusable() {
+    let test = test_with_skill();
     let skills = test.path(HERE).join("skills");
     let kinds = ["out", "folder", "fifo", "socket", "dangling"];
     for kind in kinds {
@@ -403,15 +405,15 @@ fn documents_that_cannot_be_opened_close_the_skill() {
     drop(UnixListener::bind(skills.join("socket/Skill.md")).unwrap());
     assert_closed(&test, &kinds.map(str::to_owned));
     for kind in kinds {
-        let check = test.again().args(["skills", "check", kind]).run();
+        let check = test.next_run().args(["skills", "check", kind]).run();
         check.status(1).stdout_lacks(CANARY);
     }
 }
 
-/// The folder that was judged is the one that is read, however often a link changes.
+/// The folder that was checked is the one that is read, however often the link changes.
 #[test]
-fn links_that_are_swapped_lead_nowhere_else() {
-    let test = documented();
+fn swapped_links_cannot_redirect_an_opened_skill() {
+    let test = test_with_documents();
     let skills = test.path(HERE).join("skills");
     let targets = ["good".into(), test.path("user"), test.path("outside")];
     for (number, target) in targets.iter().enumerate() {
@@ -432,25 +434,25 @@ fn links_that_are_swapped_lead_nowhere_else() {
         let calls = vec![(READ, of("moving", "secret")); 600];
         for shell in [PLAIN, FRUGAL] {
             let contents = results(&test, shell, &calls);
-            let told = contents.iter().filter(|content| content.contains(CANARY));
-            assert_eq!(told.count(), 0);
+            let reported = contents.iter().filter(|content| content.contains(CANARY));
+            assert_eq!(reported.count(), 0);
             assert!(contents.iter().any(|content| content == INSIDE));
         }
     });
 }
 
-/// A link above is no other skill, whose files a sandbox would keep from scripts:
-/// what the user grants in there is granted.
+/// A link to a parent is not another skill whose files the sandbox hides, so access that the user
+/// grants there is granted.
 #[test]
-fn the_sandbox_takes_a_link_above_for_no_skill() {
-    let test = documented().file("granted/data", INSIDE);
-    above(&test);
+fn sandbox_does_not_hide_folders_behind_refused_links() {
+    let test = test_with_documents().file("granted/data", INSIDE);
+    links_to_parents(&test);
     let file = test.path("granted/data");
     let script = format!("print(open({:?}).read())", file.display());
     let script = json!({"skill_name": "good", "script": script}).to_string();
     let test = test.env("SCRIPT_SANDBOX_READ", file);
     let run = test.args(["--sandbox", "tool", RUN, &script]).run();
-    if run.stdout.contains("there can be no sandbox: ") && run.stdout.contains("Landlock") {
+    if run.stdout.contains("no sandbox is possible: ") && run.stdout.contains("Landlock") {
         return;
     }
     run.success().stdout_has("inside");

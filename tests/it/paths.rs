@@ -1,8 +1,7 @@
-//! What can be reached in a skill, and what cannot, through the tools.
+//! Which files of a skill the tools can reach, and which they cannot.
 //!
-//! A canary lies in everything outside: in files, in a file's name, in the
-//! environment. It must not show in any output, whatever a model asks for and
-//! whatever a stranger's skill holds.
+//! A canary is in everything outside: in files, in a file's name, in the environment. No output may
+//! contain it, whatever a model requests and whatever an untrusted skill contains.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -16,14 +15,15 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    OPENAT2, Outcome, Reply, Server, Test, seconds, skipped, wait_until, without,
+    OPENAT2, Outcome, Reply, Server, Test, program_refusing_syscalls, report_skipped, seconds,
+    wait_until,
 };
 use crate::installed::copy_program;
 
-/// What lies outside. It is text and Python, so that reading and running show it.
+/// Content of files outside the skill. It is text and Python, so that reading and running show it.
 pub(super) const OUTSIDE: &str = "print('canary-41b7e6 is outside')\n";
 pub(super) const CANARY: &str = "canary-41b7e6";
-/// What lies inside, the same way.
+/// Content of files inside the skill, also text and Python.
 pub(super) const INSIDE: &str = "print('inside')\n";
 
 const LIST: &str = "list_skills";
@@ -31,21 +31,21 @@ pub(super) const GET: &str = "get_skill";
 pub(super) const READ: &str = "read_file_in_skill";
 pub(super) const RUN: &str = "run_python_script";
 
-/// The program as it is.
+/// Starts the program unchanged.
 pub(super) const PLAIN: &str = "exec skills-runner \"$@\"";
-/// The program with 24 MB of address space, all that it may hold and more.
+/// Starts the program with 24 MB of address space, more than it may use.
 pub(super) const FRUGAL: &str = "ulimit -v 24576; exec skills-runner \"$@\"";
-/// An argument of a program may have 128 KiB; what is longer comes on stdin.
+/// Longer arguments are sent on stdin, because a program's argument is limited to 128 KiB.
 const ARGUMENT_BYTES: usize = 100_000;
-/// Calls in one message of a scripted model.
+/// Number of calls in one message of a scripted model.
 const BATCH: usize = 100;
 
-// How refusals begin, in the words for a model.
+// The starts of refusals, as the model gets them.
 const PARENT: &str = "a path must not contain `..`; use a path relative to the folder";
 const ABSOLUTE: &str = "an absolute path that is not in the folder; use a path relative";
 const LEADS_OUT: &str = "a link leads out of the folder";
 const LINK: &str = "a link, and this system cannot follow links safely; use the path of what";
-const MISSING: &str = "no such file or folder; list the folder";
+const MISSING: &str = "no such file or folder; ";
 const NO_FOLDER: &str = "a file where the path needs a folder; end the path at the file";
 const TOO_LONG: &str = "the path, or a name in it, is too long";
 const CIRCLE: &str = "too many links, or links that lead in a circle";
@@ -55,7 +55,7 @@ const SOCKET: &str = "a socket, not a regular file";
 const DEVICE: &str = "a device, not a regular file";
 const NO_SKILL: &str = "there is no skill `";
 
-/// Paths that are refused by their text or by what they lead to, on every system.
+/// Paths that are refused on every system, for their text or their target.
 const BY_TEXT: &[(&str, &str)] = &[
     ("..", PARENT),
     ("../", PARENT),
@@ -145,7 +145,7 @@ const BY_TEXT: &[(&str, &str)] = &[
     ("docs\0/../b.md", NUL),
 ];
 
-/// Paths that links are in the way of. Without `openat2` no link is followed.
+/// Paths through links. Without `openat2` no link is followed.
 const BY_LINK: &[(&str, &str)] = &[
     ("link-out", LEADS_OUT),
     ("link-out/", LEADS_OUT),
@@ -187,7 +187,7 @@ const BY_LINK: &[(&str, &str)] = &[
     ("folder-in/fifo", FIFO),
 ];
 
-/// The links of the hostile skill, and where they lead.
+/// The links of the hostile skill and their targets.
 const LINKS: &[(&str, &str)] = &[
     ("link-in", "a.md"),
     ("folder-in", "docs"),
@@ -221,7 +221,7 @@ const LINKS: &[(&str, &str)] = &[
     ("step-0", "a.md"),
 ];
 
-/// A skill with everything hostile in it, and the canary all around.
+/// A skill with hostile links and special files, surrounded by canaries.
 pub(super) fn hostile() -> Test {
     let mut test = Test::new()
         .env("CANARY", CANARY)
@@ -264,13 +264,13 @@ pub(super) fn hostile() -> Test {
     test
 }
 
-/// A FIFO (`p`) or a device; whether it could be made.
+/// Creates a FIFO (`p`) or a device; returns whether that succeeded.
 pub(super) fn make_node(path: &Path, kind: &[&str]) -> bool {
     let made = Command::new("mknod").arg(path).args(kind).output();
-    made.expect("there is a program mknod").status.success()
+    made.expect("mknod is installed").status.success()
 }
 
-/// Every hostile path, and the beginning of what is answered.
+/// Every hostile path and the start of its refusal.
 fn hostile_paths(test: &Test, follows_links: bool) -> Vec<(String, &'static str)> {
     let mut rows: Vec<(String, &str)> = Vec::new();
     rows.extend(BY_TEXT.iter().map(|&(path, why)| (path.to_owned(), why)));
@@ -303,7 +303,7 @@ fn hostile_paths(test: &Test, follows_links: bool) -> Vec<(String, &'static str)
     if device.exists() || make_node(&device, &["c", "1", "5"]) {
         rows.push(("device".to_owned(), DEVICE));
     } else {
-        skipped("the device: only root makes one");
+        report_skipped("the device: only root can create one");
     }
     rows
 }
@@ -317,12 +317,13 @@ pub(super) fn of(skill: &str, path: &str) -> Value {
     json!({"skill_name": skill, "file_path": path})
 }
 
-/// `tool NAME JSON`: within a second, in little memory, without the canary.
+/// Runs `tool NAME JSON` and asserts that it takes at most a second and little memory and shows no
+/// canary.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "a call reads better without an ampersand")]
 pub(super) fn call(test: &Test, tool: &str, arguments: impl ToString) -> Outcome {
     let arguments = arguments.to_string();
-    let run = test.again().shell(FRUGAL).args(["tool", tool]);
+    let run = test.next_run().shell(FRUGAL).args(["tool", tool]);
     let run = if arguments.len() > ARGUMENT_BYTES {
         run.args(["-"]).stdin(arguments)
     } else {
@@ -335,22 +336,22 @@ pub(super) fn call(test: &Test, tool: &str, arguments: impl ToString) -> Outcome
         .stdout_lacks("root:")
 }
 
-/// The message of a call that must fail: all there is is `{"error": …}`.
+/// The message of a call that must fail with nothing but `{"error": …}`.
 #[track_caller]
 fn refusal(test: &Test, tool: &str, arguments: impl ToString) -> String {
     let run = call(test, tool, arguments).status(1);
     error_of(&run.stdout).unwrap_or_else(|| panic!("{tool}: {}", run.stdout))
 }
 
-/// The message in `{"error": …}`, when nothing else is there.
+/// The message of `{"error": …}` if there is no other field.
 pub(super) fn error_of(content: &str) -> Option<String> {
     let value: Value = serde_json::from_str(content).ok()?;
     let fields = value.as_object().filter(|fields| fields.len() == 1)?;
     Some(fields.get("error")?.as_str()?.to_owned())
 }
 
-/// The results of many calls in one conversation, as the model gets them.
-/// `shell` is the line that starts the program.
+/// The results of many calls in one conversation, as the model gets them. `shell` is the line that
+/// starts the program.
 #[track_caller]
 pub(super) fn results(test: &Test, shell: &str, calls: &[(&str, Value)]) -> Vec<String> {
     let calls: Vec<(&str, String)> =
@@ -360,7 +361,7 @@ pub(super) fn results(test: &Test, shell: &str, calls: &[(&str, Value)]) -> Vec<
         Reply::calls(words)
     });
     let server = Server::start(batches.chain([Reply::text("done")]));
-    let run = test.again().endpoint(&server).shell(shell).args(["go"]);
+    let run = test.next_run().endpoint(&server).shell(shell).args(["go"]);
     run.run().success().stdout("done\n").stderr_lacks(CANARY).memory_at_most(32 * 1024);
     let requests = server.finish();
     let messages = requests.last().unwrap().messages().iter();
@@ -383,7 +384,7 @@ fn described(list: &Value) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Does one thing over and over until the other is done.
+/// Repeats one function until the other returns.
 pub(super) fn meanwhile<T>(over_and_over: impl Fn() + Sync, until: impl FnOnce() -> T) -> T {
     struct Stop<'s>(&'s AtomicBool);
     impl Drop for Stop<'_> {
@@ -393,7 +394,7 @@ pub(super) fn meanwhile<T>(over_and_over: impl Fn() + Sync, until: impl FnOnce()
     }
     let stopped = AtomicBool::new(false);
     thread::scope(|scope| {
-        // Also when the test fails.
+        // Stops also if the test panics.
         let _stop = Stop(&stopped);
         scope.spawn(|| {
             while !stopped.load(Ordering::Relaxed) {
@@ -408,14 +409,14 @@ pub(super) fn start_of(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// The line that starts the program without `openat2`, where that can be done.
+/// The line that starts the program without `openat2`, if this machine can do that.
 fn without_openat2(test: &Test) -> Option<String> {
-    without(test, &[OPENAT2])
+    program_refusing_syscalls(test, &[OPENAT2])
 }
 
-/// R-READ-2: both doors that take a path, each with over 130 hostile ones.
+/// Both tools that accept a path, each with over 130 hostile paths.
 #[test]
-fn nothing_outside_a_skill_is_read_or_run() {
+fn files_outside_a_skill_are_not_read_or_run() {
     let test = hostile();
     let rows = hostile_paths(&test, true);
     assert!(rows.len() > 130, "{}", rows.len());
@@ -423,8 +424,8 @@ fn nothing_outside_a_skill_is_read_or_run() {
     for (path, why) in &rows {
         for (tool, verb) in [(READ, "read"), (RUN, "run")] {
             let message = refusal(&test, tool, of("hostile", path));
-            let due = format!("of the skill `hostile` cannot be {verb}: {why}");
-            if !message.contains(&due) {
+            let expected = format!("of the skill `hostile` cannot be {verb}: {why}");
+            if !message.contains(&expected) {
                 wrong.push(format!("{tool} {:?}: {message}", start_of(path)));
             }
         }
@@ -432,9 +433,9 @@ fn nothing_outside_a_skill_is_read_or_run() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// R-READ-2: the same where the kernel lacks `openat2`, or a container forbids it.
+/// The same if the kernel lacks `openat2` or a container forbids it.
 #[test]
-fn the_same_holds_without_openat2() {
+fn files_outside_a_skill_are_refused_without_openat2() {
     let test = hostile();
     let Some(shell) = without_openat2(&test) else {
         return;
@@ -442,7 +443,7 @@ fn the_same_holds_without_openat2() {
     let rows = hostile_paths(&test, false);
     let mut wrong = Vec::new();
     for tool in [READ, RUN] {
-        // What is no link is reached as ever.
+        // Paths without links work as before.
         let paths = rows.iter().map(|(path, _)| path.as_str());
         let paths = paths.chain(["docs/deep/c.md"]);
         let calls: Vec<_> = paths.map(|path| (tool, of("hostile", path))).collect();
@@ -459,10 +460,10 @@ fn the_same_holds_without_openat2() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// R-READ-2: races. What is inside changes places with links to the outside
-/// while it is read, with and without `openat2`.
+/// Races: files inside are swapped with links to the outside while they are read, with and without
+/// `openat2`.
 #[test]
-fn nothing_leaks_while_links_are_swapped() {
+fn swapped_links_leak_nothing() {
     let mut test = hostile();
     let pairs = [
         ("swapped", "../../secret"),
@@ -495,7 +496,7 @@ fn nothing_leaks_while_links_are_swapped() {
     for content in &contents {
         assert!(!content.contains(CANARY), "{content}");
     }
-    assert!(swaps.into_inner() > 1000, "hardly anything was swapped");
+    assert!(swaps.into_inner() > 1000, "too few swaps");
     assert!(contents.iter().any(|content| content == INSIDE));
     assert!(contents.iter().any(|content| error_of(content).is_some()));
 }
@@ -504,7 +505,7 @@ fn in_c(path: &Path) -> CString {
     CString::new(path.as_os_str().as_encoded_bytes()).unwrap()
 }
 
-/// Both names change places, at once; whether they did.
+/// Swaps both names atomically; returns whether that succeeded.
 fn exchange(one: &CStr, other: &CStr) -> bool {
     // SAFETY: both names end with NUL and outlive the call.
     let answer = unsafe {
@@ -520,7 +521,7 @@ fn exchange(one: &CStr, other: &CStr) -> bool {
     answer == 0
 }
 
-/// Names that are no skill's, one a word.
+/// Strings that are not names of skills, separated by spaces.
 const NO_NAMES: &str = ". .. ... / // ../ ../.. ../outside ../skills/hostile outside ./hostile \
     hostile/ hostile/. hostile// hostile/docs hostile/docs/hostile hostile/outside \
     hostile/folder-out hostile/../../outside hostile-evil/../../outside .hidden .hidden/ ~ $HOME \
@@ -528,9 +529,9 @@ const NO_NAMES: &str = ". .. ... / // ../ ../.. ../outside ../skills/hostile out
     ..\\outside hostile\\..\\..\\outside HOSTILE hоstile hostile\u{200b} hostile-evi file:///etc \
     /etc /proc/self /proc/self/cwd \0 hostile\0 ..\0/outside ../outside\0";
 
-/// A skill's name is the name of one folder, and no path.
+/// A skill's name is the name of one folder and not a path.
 #[test]
-fn no_name_of_a_skill_leads_outside() {
+fn skill_names_are_not_paths() {
     let test = hostile().link("skills/hostile/docs/hostile", "../../../outside");
     let mut names: Vec<String> = NO_NAMES.split(' ').map(str::to_owned).collect();
     names.extend(["", " ", " hostile", "hostile ", "hostile\n"].map(str::to_owned));
@@ -540,10 +541,10 @@ fn no_name_of_a_skill_leads_outside() {
     let mut rows: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), NO_SKILL)).collect();
     rows.push(("loop", CIRCLE));
     assert!(rows.len() > 55);
-    for (name, due) in rows {
+    for (name, expected) in rows {
         for tool in [GET, READ, RUN] {
             let message = refusal(&test, tool, of(name, "secret"));
-            assert!(message.contains(due), "{tool} {:?}: {message}", start_of(name));
+            assert!(message.contains(expected), "{tool} {:?}: {message}", start_of(name));
         }
     }
     for (name, remedy) in [
@@ -555,13 +556,13 @@ fn no_name_of_a_skill_leads_outside() {
     }
 }
 
-/// Arguments that are no paths at all; of two the last counts.
+/// Arguments that are not valid paths; of a repeated argument the last counts.
 #[test]
-fn what_is_no_path_is_told_so() {
+fn invalid_path_arguments_are_reported() {
     let test = hostile();
     let wrong = |name: &str, kind: &str| format!("`{name}` must be a string, not {kind}");
     let missing = "`file_path` is missing".to_owned();
-    for (fields, due) in [
+    for (fields, expected) in [
         ("", missing.clone()),
         (r#","file_path":null"#, missing),
         (r#","file_path":["../secret"]"#, wrong("file_path", "an array")),
@@ -579,20 +580,20 @@ fn what_is_no_path_is_told_so() {
         let wrapped = serde_json::to_string(&arguments).unwrap();
         for arguments in [arguments, wrapped] {
             let message = refusal(&test, READ, &arguments);
-            assert!(message.contains(&due), "{arguments}: {message}");
+            assert!(message.contains(&expected), "{arguments}: {message}");
         }
     }
     let broken: [(&[u8], &str); 4] = [
         (b"[\"hostile\",\"../secret\"]", "must be a JSON object"),
         (b"3", "must be a JSON object"),
         (b"{\"file_path\":\"\xc0\xae\xc0\xae/secret\"}", "is not UTF-8"),
-        (b"{\"file_path\":\"\\ud800../secret\"}", "is broken"),
+        (b"{\"file_path\":\"\\ud800../secret\"}", "invalid JSON for"),
     ];
-    for (stdin, due) in broken {
-        let run = test.again().args(["tool", READ, "-"]).stdin(stdin).run();
-        run.status(2).stdout_is_empty().stderr_has(due);
+    for (stdin, expected) in broken {
+        let run = test.next_run().args(["tool", READ, "-"]).stdin(stdin).run();
+        run.status(2).stdout_is_empty().stderr_has(expected);
     }
-    // A folder is read, but not run.
+    // A folder can be read but not run.
     let skill = absolute(&test, "skills/hostile");
     for path in [".", "./", "docs", "docs/", "docs/.", &skill] {
         call(&test, READ, of("hostile", path)).success();
@@ -604,16 +605,16 @@ fn what_is_no_path_is_told_so() {
     assert!(message.contains("give `script`"), "{message}");
 }
 
-/// Names that only look dangerous, one a word.
+/// Names that only look dangerous, separated by spaces.
 const ODD_NAMES: &str = "... .... ..hidden .hidden ..; ．．/x ‥ ․․/x ..\\secret C:\\secret \
     %2e%2e/secret %00 $HOME ~ ~root * ? [a] {a,b} `id` $(id) 'one\"two new\nline tab\t \u{1b}[31m \
     \u{202e}txt.exe - -c --help -d/- @file # Ünï/cödé 日本語.py 😀 e\u{301} \u{7f} NUL aux.py a.md;b \
     & | \u{feff}bom";
 
-/// What only looks dangerous is read and run like anything else, and links
-/// are followed that stay inside.
+/// Files with names that only look dangerous are read and run, and links that stay inside are
+/// followed.
 #[test]
-fn odd_names_are_ordinary() {
+fn unusual_file_names_work() {
     const ODD: &str = "-odd skill…";
     let long = "n".repeat(255);
     let mut names: Vec<&str> = ODD_NAMES.split(' ').collect();
@@ -639,26 +640,25 @@ fn odd_names_are_ordinary() {
             assert_eq!(content, INSIDE, "{path} by {shell}");
         }
     }
-    // A skills folder that is a link: both of its names are the skill's.
+    // The skills folder is a link: both its names are valid for the skill.
     for folder in ["by-link", "skills"] {
         let path = absolute(&test, &format!("{folder}/hostile/a.md"));
-        let run = test.again().args(["--skills", "by-link", "tool", READ]);
+        let run = test.next_run().args(["--skills", "by-link", "tool", READ]);
         run.args([of("hostile", &path).to_string()]).run().success().stdout(INSIDE);
     }
-    // No name is an option of the interpreter.
+    // No file name is parsed as an option of the interpreter.
     let scripts = ["...", "-", "-c", "--help", "-d/-", "~", "new\nline", "．．/x", &long];
     let scripts = scripts.into_iter().map(|name| of(ODD, name));
     let dash = absolute(&test, &format!("skills/{ODD}/-c"));
     for arguments in scripts.chain([of(ODD, &dash), of("hostile", "link-in")]) {
-        let run = test.again().args(["tool", RUN, &arguments.to_string()]).run();
+        let run = test.next_run().args(["tool", RUN, &arguments.to_string()]).run();
         run.success().stdout_has(r#""returncode":0,"stdout":"inside\n""#);
     }
 }
 
-/// R-GET-1, R-READ-2: documents that are none. Each is refused with its own
-/// reason, and none keeps the others from being listed.
+/// Unusable documents: each is refused with its own reason, and the other skills are still listed.
 #[test]
-fn documents_that_are_none_are_refused() {
+fn unusable_documents_are_refused_with_their_reason() {
     let not_text = "is not UTF-8 text: its owner has to save it as UTF-8";
     let large = "is larger than 1 MiB: read parts of it with read_file_in_skill";
     let links = [
@@ -680,7 +680,7 @@ fn documents_that_are_none_are_refused() {
         ("a-fifo", FIFO),
         ("a-socket", SOCKET),
     ];
-    // These are listed all the same, with what can be read of them.
+    // These are listed with the part that can be read.
     let texts = [
         ("latin", not_text),
         ("utf16", not_text),
@@ -735,9 +735,9 @@ pub(super) fn appending(path: &Path) -> File {
     File::options().append(true).open(path).unwrap()
 }
 
-/// What another user has locked: each door says so, and the rest is usable.
+/// Files without read permission: each tool reports them, and the other files can be used.
 #[test]
-fn what_the_user_may_not_read_is_told_so() {
+fn missing_permission_is_reported() {
     let test = Test::new()
         .mode(".", 0o755)
         .mode("skills", 0o755)
@@ -754,7 +754,7 @@ fn what_the_user_may_not_read_is_told_so() {
         .mode("skills/folder", 0);
     let shell = as_an_ordinary_user(&test);
     let ask = |tool: &str, arguments: &Value| {
-        let run = test.again().shell(shell).args(["tool", tool]);
+        let run = test.next_run().shell(shell).args(["tool", tool]);
         let run = run.args([arguments.to_string()]).run();
         run.took_at_most(seconds(1.0)).stdout_lacks(CANARY).stderr_is_empty()
     };
@@ -771,8 +771,8 @@ fn what_the_user_may_not_read_is_told_so() {
     ] {
         let run = ask(tool, &arguments).status(1);
         let message = error_of(&run.stdout).unwrap_or_default();
-        let due = "permission denied; the user has to allow it";
-        run.demand(message.contains(due), due);
+        let expected = "permission denied; the user has to allow it";
+        run.check(message.contains(expected), expected);
     }
     ask(READ, &of("open", "blind/a.md")).success().stdout(INSIDE);
     ask(GET, &of("open", "")).success().stdout_has("# Open\n");
@@ -781,8 +781,8 @@ fn what_the_user_may_not_read_is_told_so() {
     assert_eq!(described(&list), [("document", denied), ("folder", denied), ("open", "Open")]);
 }
 
-/// The line that starts the program as somebody whom permissions bind. The
-/// program is copied to where everybody gets.
+/// The line that starts the program as an ordinary user. The program is copied to a place that all
+/// users can read.
 pub(super) fn as_an_ordinary_user(test: &Test) -> &'static str {
     let user = Command::new("id").arg("-u").output().unwrap().stdout;
     if user != b"0\n" {
@@ -792,10 +792,10 @@ pub(super) fn as_an_ordinary_user(test: &Test) -> &'static str {
     "exec setpriv --reuid 65534 --regid 65534 --clear-groups ./program \"$@\""
 }
 
-/// A skill may be a link, and so may the folder of skills: the user has put it
-/// there. What it leads to confines as any skill does.
+/// A skill may be a link, and so may the skills folder, because the user created them. The target
+/// is confined as any other skill.
 #[test]
-fn skills_may_be_links() {
+fn linked_skills_and_skills_folders_work() {
     let test = Test::new()
         .file("elsewhere/linked/SKILL.md", "---\ndescription: From elsewhere.\n---\n")
         .file("elsewhere/linked/a.md", INSIDE)
@@ -809,7 +809,7 @@ fn skills_may_be_links() {
         .link("two", "skills");
     for folder in ["skills", "one"] {
         let ask = |tool: &str, arguments: Value| {
-            let run = test.again().args(["--skills", folder, "tool", tool]);
+            let run = test.next_run().args(["--skills", folder, "tool", tool]);
             run.args([arguments.to_string()]).run().stdout_lacks(CANARY)
         };
         let list = ask(LIST, json!({})).success().stdout_json();
@@ -830,9 +830,9 @@ fn skills_may_be_links() {
     }
 }
 
-/// R-READ-1: text as it is, byte for byte.
+/// Text is returned byte for byte.
 #[test]
-fn text_comes_as_it_is() {
+fn text_is_returned_unchanged() {
     let page_of_lines = "0123456789abcde\n".repeat(2000);
     let page_of_bytes = "x".repeat(65_535) + "\n";
     let one_line = "x".repeat(65_536);
@@ -862,12 +862,12 @@ fn text_comes_as_it_is() {
         calls.push((READ, of("s", &number.to_string())));
     }
     for (text, content) in texts.iter().zip(results(&test, PLAIN, &calls)) {
-        let came = start_of(&content);
-        assert!(content == *text, "{:?} came as {came:?}", start_of(text));
+        let received = start_of(&content);
+        assert!(content == *text, "{:?} came as {received:?}", start_of(text));
     }
 }
 
-/// Row 57: what commands a terminal makes some endpoints refuse the request.
+/// Some endpoints refuse requests that contain terminal control characters.
 #[test]
 fn control_characters_are_not_sent() {
     let test = Test::new()
@@ -877,10 +877,9 @@ fn control_characters_are_not_sent() {
     assert_eq!(contents, ["red\u{fffd}\u{fffd}\tend\r\n"]);
 }
 
-/// R-READ-1: what is no text is told by type and size, and never shown (of
-/// pictures `images.rs` tells).
+/// Binary files are described by type and size and never shown (`images.rs` tests images).
 #[test]
-fn binary_files_are_told_by_type_and_size() {
+fn binary_files_are_described_by_type_and_size() {
     let noise = (0..5000_u32).map(|number| number.wrapping_mul(2_654_435_761).to_be_bytes()[1]);
     let noise: Vec<u8> = noise.collect();
     let zeros = vec![0; 70_000];
@@ -898,10 +897,10 @@ fn binary_files_are_told_by_type_and_size() {
     for (bytes, kind) in table {
         let test = Test::new().skill("s", "x\n").file("skills/s/file", bytes);
         let size = bytes.len();
-        let due = format!(
+        let expected = format!(
             "{kind}, {size} bytes: not text, so it is not shown; a script can work with it\n"
         );
-        call(&test, READ, of("s", "file")).success().stdout(&due);
+        call(&test, READ, of("s", "file")).success().stdout(&expected);
     }
     let test = Test::new().skill("s", "x\n").file("skills/s/sparse", "");
     appending(&test.path("skills/s/sparse")).set_len(1 << 40).unwrap();
@@ -909,9 +908,8 @@ fn binary_files_are_told_by_type_and_size() {
     run.stdout_has("binary file, 1099511627776 bytes");
 }
 
-/// R-READ-1: a folder gives its listing, which follows no link.
 #[test]
-fn folders_are_listed() {
+fn folders_are_listed_without_following_links() {
     let mut test = hostile()
         .skill("s", "x\n")
         .file("skills/s/b/x", "")
@@ -925,13 +923,13 @@ fn folders_are_listed() {
     let all = ".env (0 bytes)\nSKILL.md (2 bytes)\nZ (4 bytes)\na\u{fffd}b (0 bytes)\nb/\nempty/\n\
                fifo (special file)\nloop (link)\nout (link)\n";
     let b = absolute(&test, "skills/s/b");
-    for (paths, due) in [
+    for (paths, expected) in [
         (["", ".", "./", ".//."], all),
         (["b", "b/", "./b/.", &b], "x (0 bytes)\n"),
         (["empty"; 4], "(the folder is empty)\n"),
     ] {
         for path in paths {
-            call(&test, READ, of("s", path)).success().stdout(due);
+            call(&test, READ, of("s", path)).success().stdout(expected);
         }
     }
     for number in 0..1003 {
@@ -956,7 +954,7 @@ fn part(path: &str, offset: &Value, limit: &Value) -> Value {
     json!({"skill_name": "s", "file_path": path, "offset": offset, "limit": limit})
 }
 
-/// A page without its notes, and the offset that the last one names.
+/// The page without its notes, and the offset that the last note names.
 fn page_of(text: &str) -> (&str, Option<usize>) {
     let body = text.strip_suffix('\n').unwrap_or(text);
     let start = body.rfind('\n').map_or(0, |end| end + 1);
@@ -969,7 +967,7 @@ fn page_of(text: &str) -> (&str, Option<usize>) {
     (is_cut.map_or(page, |(page, _)| page), Some(offset.parse().unwrap()))
 }
 
-/// The pages of a file, one after the other, as the notes tell.
+/// All pages of a file, each read with the offset of the note before.
 #[track_caller]
 fn pages_of(test: &Test, path: &str, limit: Option<usize>) -> Vec<String> {
     let mut pages = Vec::new();
@@ -977,8 +975,8 @@ fn pages_of(test: &Test, path: &str, limit: Option<usize>) -> Vec<String> {
     while let Some(line) = offset {
         let run = call(test, READ, part(path, &json!(line), &json!(limit))).success();
         let (page, next) = page_of(&run.stdout);
-        run.demand(page.len() <= (64 << 10) + 3, "the page is too large");
-        run.demand(next.is_none_or(|next| next > line), "the note leads nowhere");
+        run.check(page.len() <= (64 << 10) + 3, "the page is too large");
+        run.check(next.is_none_or(|next| next > line), "the note names no later line");
         pages.push(page.to_owned());
         offset = next;
     }
@@ -987,9 +985,9 @@ fn pages_of(test: &Test, path: &str, limit: Option<usize>) -> Vec<String> {
 
 const SEVEN: &str = "1\n2\n3\n4\n5\n6\n7\n";
 
-/// R-READ-1: whoever follows the notes has read every line, and each once.
+/// Following the notes returns every line exactly once.
 #[test]
-fn pages_give_every_line_back() {
+fn pages_return_every_line_once() {
     let mut large = String::new();
     for number in 0_usize.. {
         let word = ["x", "€", "😀", "ä\t"][number % 4];
@@ -1016,15 +1014,15 @@ fn pages_give_every_line_back() {
     let note = |lines, next| {
         format!("[lines {lines}; the file is 14 bytes long. Go on with offset {next}]\n")
     };
-    for (offset, limit, due) in [
+    for (offset, limit, expected) in [
         (json!(null), json!(2), "1\n2\n".to_owned() + &note("1 to 2", 3)),
         (json!(4), json!(1), "4\n".to_owned() + &note("4 to 4", 5)),
         (json!("6"), json!(2.0), "6\n7\n".into()),
         (json!(0), json!(1_000_000), SEVEN.into()),
     ] {
-        call(&test, READ, part("seven", &offset, &limit)).success().stdout(&due);
+        call(&test, READ, part("seven", &offset, &limit)).success().stdout(&expected);
     }
-    for (offset, limit, due) in [
+    for (offset, limit, expected) in [
         (json!(9), json!(1), "the file has only 7 lines; offset must not be larger"),
         (json!(i64::MAX), json!(i64::MAX), "the file has only 7 lines"),
         (json!(-1), json!(1), "`offset` must be 1 or more, not -1"),
@@ -1033,14 +1031,14 @@ fn pages_give_every_line_back() {
         (json!(1), json!(1.5), "`limit` must be an integer, not a number"),
     ] {
         let message = refusal(&test, READ, part("seven", &offset, &limit));
-        assert!(message.contains(due), "{offset} {limit}: {message}");
+        assert!(message.contains(expected), "{offset} {limit}: {message}");
     }
 }
 
-/// R-READ-1: a line larger than a page comes in pages too, each of whole
-/// characters, and it is said that it goes on.
+/// A line larger than a page is returned in pages of whole characters, with a note that it
+/// continues.
 #[test]
-fn a_line_larger_than_a_page_comes_whole() {
+fn line_larger_than_a_page_is_returned_in_pages() {
     let long = "€".repeat(1_000_000);
     let files = [
         ("single", long.clone()),
@@ -1052,16 +1050,15 @@ fn a_line_larger_than_a_page_comes_whole() {
         let test = test.file(&format!("skills/s/{name}"), &text);
         let pages = pages_of(&test, name, None);
         assert!(pages.len() > 45, "{name}: {} pages", pages.len());
-        // `tool` ends its output with a line end where there is none.
+        // `tool` adds a final line end if there is none.
         let all = pages.concat();
         assert!(all.trim_end() == text.trim_end(), "{name} differs");
-        assert!(!all.contains('\u{fffd}'), "{name}: a character is cut");
+        assert!(!all.contains('\u{fffd}'), "{name}: a character is split");
     }
 }
 
-/// A last line without a line end is a line.
 #[test]
-fn a_last_line_without_an_end_is_counted() {
+fn last_line_without_line_end_is_counted() {
     let test = Test::new().skill("s", "x\n").file("skills/s/two", "a\nb");
     let read = |offset: usize| part("two", &json!(offset), &json!(1));
     call(&test, READ, read(2)).success().stdout("b\n");
@@ -1071,47 +1068,47 @@ fn a_last_line_without_an_end_is_counted() {
     }
 }
 
-/// R-READ-1: never cut silently, also behind what is read of a file at most.
+/// Truncation is always reported, also at the limit of what is read of a file.
 #[test]
-fn a_file_larger_than_can_be_read_is_not_cut_silently() {
+fn truncation_of_a_large_file_is_reported() {
     let test = Test::new().skill("s", "x\n").file("skills/s/large", "first lines\n".repeat(6000));
     let mut large = appending(&test.path("skills/s/large"));
     large.set_len((256 << 20) - 10).unwrap();
     large.write_all(b"\nthe next part\nthe end\n").unwrap();
     let read = |offset: usize| {
         let arguments = part("large", &json!(offset), &json!(null));
-        test.again().args(["tool", READ, &arguments.to_string()]).run()
+        test.next_run().args(["tool", READ, &arguments.to_string()]).run()
     };
     let run = read(6002);
     let is_whole = run.stdout == "the next part\nthe end\n";
-    let is_told = run.status == 1 || run.stdout.ends_with("]\n");
-    run.demand(is_whole || is_told, "the page is cut silently");
+    let is_reported = run.status == 1 || run.stdout.ends_with("]\n");
+    run.check(is_whole || is_reported, "the page is truncated without a note");
     read(6003).stdout_lacks("has only 6001 lines");
 }
 
-/// The name of a stranger's file stays one line, in whichever list it stands.
+/// The name of a file in an untrusted skill stays on one line in every list.
 #[test]
-fn a_name_with_a_line_break_is_one_line_of_a_list() {
+fn name_with_a_line_break_is_listed_on_one_line() {
     let test = Test::new().skill("s", "x\n").file("skills/s/a\n\n# New rules", "");
     for (tool, path) in [(READ, "."), (GET, "")] {
         let run = call(&test, tool, of("s", path)).success();
         let forged = run.stdout.lines().any(|line| line.starts_with("# New rules"));
-        run.demand(!forged, "a name is more than a line");
+        run.check(!forged, "a name takes more than one line");
     }
 }
 
-/// No offset leads back to the beginning.
+/// No offset leads back to the start of the file.
 #[test]
-fn an_offset_behind_everything_is_not_the_beginning() {
+fn offset_beyond_the_end_does_not_wrap_around() {
     let test = Test::new().skill("s", "x\n").file("skills/s/seven", SEVEN);
     for offset in [1 << 63, u64::MAX] {
         refusal(&test, READ, part("seven", &json!(offset), &json!(1)));
     }
 }
 
-/// Files that grow while they are read keep nobody waiting.
+/// A file that grows while it is read does not delay the reader.
 #[test]
-fn files_that_grow_are_bounded() {
+fn growing_files_are_limited() {
     let test = Test::new().skill("s", "# Grows\n").file("skills/s/log", "line\n");
     let paths = ["skills/s/log", "skills/s/SKILL.md"].map(|path| test.path(path));
     let more = b"more and more\n".repeat(600);
@@ -1126,7 +1123,7 @@ fn files_that_grow_are_bounded() {
         assert!(wait_until(seconds(10.0), is_large));
         for _ in 0..10 {
             let run = call(&test, READ, of("s", "log")).success();
-            run.demand(run.stdout.len() < 66_000, "the page is too large");
+            run.check(run.stdout.len() < 66_000, "the page is too large");
             let beyond = part("log", &json!(1_000_000_000), &json!(1));
             call(&test, READ, beyond).status(1);
             call(&test, GET, of("s", "")).status(1).stdout_has("is larger than 1 MiB");
@@ -1135,9 +1132,9 @@ fn files_that_grow_are_bounded() {
     });
 }
 
-/// R-GET-1, R-GET-2: the whole document, quickly, whatever the case of its name.
+/// The whole document is returned quickly, whatever the letter case of its name.
 #[test]
-fn documents_come_whole() {
+fn documents_are_returned_complete() {
     let line = "Every line of it counts — auch diese.\r\n";
     let mut mib = line.repeat((1 << 20) / line.len());
     mib += &"x".repeat((1 << 20) - mib.len());
@@ -1169,9 +1166,8 @@ fn documents_come_whole() {
     assert!(described(&list).contains(&("both", "this one")), "{list}");
 }
 
-/// R-LIST-1: every direct subfolder, sorted, with its description.
 #[test]
-fn a_list_is_bounded_as_it_is_sent() {
+fn skill_list_is_limited_in_size() {
     let mut test = Test::new();
     // Each character takes six bytes in JSON.
     let description = "\\x01".repeat(1_000);
@@ -1182,7 +1178,7 @@ fn a_list_is_bounded_as_it_is_sent() {
     let list = call(&test, LIST, "{}").success();
     assert!(list.stdout.len() < 70_000, "{}", list.stdout.len());
     assert!(list.stdout_json()["note"].as_str().unwrap().contains("of 40 skills"));
-    // Thousands of words are a text, and not looked for one by one.
+    // Thousands of words are treated as a text, and not searched one by one.
     let words: Vec<String> = (0..5_000).map(|n| format!("w{n}")).collect();
     let query = json!({"query": format!("s07 {}", words.join(" "))});
     let found = call(&test, LIST, query).success().stdout_json();
@@ -1214,21 +1210,21 @@ fn skills_are_listed_sorted_with_their_descriptions() {
         .file("skills/README.md", "A file.\n")
         .link("skills/file-link", "README.md")
         .link("skills/dangling", "nothing");
-    let mut due = vec![("none", "(not usable: it has no SKILL.md)")];
+    let mut expected = vec![("none", "(not usable: it has no SKILL.md)")];
     for (name, fields, description) in fields {
         test = test.skill(name, &format!("---\n{fields}\n---\n\n# From the body\n"));
-        due.push((name, description));
+        expected.push((name, description));
     }
     for (name, document, description) in documents {
         test = test.skill(name, document);
-        due.push((name, description));
+        expected.push((name, description));
     }
-    due.sort_unstable();
+    expected.sort_unstable();
     let list = call(&test, LIST, "{}").success().stdout_json();
     let mut listed = described(&list);
     let at = listed.iter().position(|(name, _)| *name == "long").unwrap();
     let (_, cut) = listed.remove(at);
-    assert_eq!(listed, due);
+    assert_eq!(listed, expected);
     assert_eq!(list.get("note"), None);
     assert!(cut.len() <= 4_100 && cut.ends_with('…'), "{cut}");
     assert!(long.starts_with(cut.trim_end_matches('…')), "{cut}");
@@ -1242,9 +1238,9 @@ fn skills_are_listed_sorted_with_their_descriptions() {
     none.stdout_has("leave `query` out to see them");
 }
 
-/// R-LIST-1: no skills is a result too, which says why there are none.
+/// An empty list is a result with the reason.
 #[test]
-fn folders_without_skills_are_told_so() {
+fn folders_without_skills_are_reported() {
     let test = Test::new()
         .folder("empty")
         .file("only-files/README.md", "")
@@ -1252,34 +1248,34 @@ fn folders_without_skills_are_told_so() {
         .file("file", "")
         .link("loop", "loop");
     make_node(&test.path("fifo"), &["p"]);
-    for (folder, due) in [
+    for (folder, expected) in [
         ("empty", "the skills folder is empty"),
         ("only-files", "the skills folder is empty"),
         ("only-hidden", "the skills folder is empty"),
     ] {
-        let run = test.again().args(["--skills", folder, "tool", LIST]).run();
+        let run = test.next_run().args(["--skills", folder, "tool", LIST]).run();
         let run = run.success().took_at_most(seconds(1.0));
         let list = run.stdout_json();
         assert_eq!(described(&list), [], "{folder}");
-        assert!(list["note"].as_str().unwrap().contains(due), "{folder}: {list}");
-        let run = test.again().args(["--skills", folder, "tool", GET]);
+        assert!(list["note"].as_str().unwrap().contains(expected), "{folder}: {list}");
+        let run = test.next_run().args(["--skills", folder, "tool", GET]);
         let run = run.args([of("x", "").to_string()]).run().status(1);
-        run.demand(error_of(&run.stdout).is_some(), "no error is told");
+        run.check(error_of(&run.stdout).is_some(), "no error is reported");
     }
-    for (folder, due) in [
+    for (folder, expected) in [
         ("absent", "/absent does not exist"),
         ("file", "/file cannot be read"),
         ("fifo", "/fifo cannot be read"),
         ("loop", "/loop cannot be read"),
     ] {
-        let run = test.again().args(["--skills", folder, "tool", LIST]).run();
-        run.status(78).took_at_most(seconds(1.0)).stderr_has(due);
+        let run = test.next_run().args(["--skills", folder, "tool", LIST]).run();
+        run.status(78).took_at_most(seconds(1.0)).stderr_has(expected);
     }
 }
 
-/// A refusal tells a model what to do next, not only what is wrong.
+/// A refusal tells the model what to do next in addition to the cause.
 #[test]
-fn every_refusal_says_what_to_do() {
+fn every_refusal_has_a_remedy() {
     const REMEDIES: &str =
         "use|list|ask|end the|has to|try|only what|must|remove|shorten|leave|instead";
     let test = hostile().folder("skills/a-fifo");
@@ -1297,10 +1293,10 @@ fn every_refusal_says_what_to_do() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// An absolute path that lies in the skill is a relative one, by whatever links
-/// it comes; it opens nothing else.
+/// An absolute path into the skill is treated as a relative one, through any links; it opens no
+/// other files.
 #[test]
-fn an_absolute_path_through_other_links_is_still_in_the_skill() {
+fn absolute_path_into_the_skill_is_accepted() {
     let test = Test::new()
         .file("real/skills/a/SKILL.md", "# A\n")
         .file("real/skills/a/sub/k.txt", "inside\n")

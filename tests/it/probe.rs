@@ -1,4 +1,4 @@
-//! What skills' scripts import and declare, told by the machine's real Python.
+//! Imports and declared packages of skill scripts, as reported by the machine's real Python.
 
 use std::ffi::OsString;
 use std::fs;
@@ -34,15 +34,15 @@ fn with(mut scripts: ScriptSettings, name: &str, value: impl Into<OsString>) -> 
 }
 
 fn open(test: &Test, names: &[&str]) -> Vec<Skill> {
-    // Without a document it would be no skill.
+    // A folder without a document is not a skill.
     for name in names {
         let document = test.path(format!("skills/{name}/SKILL.md"));
         if !document.exists() {
-            fs::write(document, "No Python in here.\n").expect("the folder is there");
+            fs::write(document, "No Python in here.\n").expect("the folder exists");
         }
     }
     let skills = Skills::new(vec![test.path("skills")]);
-    let opened = names.iter().map(|name| skills.find(name));
+    let opened = names.iter().map(|name| skills.open(name));
     opened.map(|skill| skill.expect("the test wrote it")).collect()
 }
 
@@ -50,7 +50,7 @@ fn python(program: impl AsRef<Path>) -> Interpreter {
     Interpreter { program: program.as_ref().to_path_buf(), venv: None, search_path: None }
 }
 
-fn ask_of(
+fn probe_with(
     program: &Interpreter,
     scripts: &ScriptSettings,
     skills: &[Skill],
@@ -59,25 +59,25 @@ fn ask_of(
     probe(program, &skills, scripts, &Cancellation::never())
 }
 
-/// What is known of all these skills.
-fn ask_all(test: &Test, names: &[String]) -> Vec<ProbeResult> {
+/// The probe results of all these skills.
+fn probe_all(test: &Test, names: &[String]) -> Vec<ProbeResult> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let skills = open(test, &names);
-    ask_of(&python(interpreter()), &scripts(test), &skills).unwrap()
+    probe_with(&python(interpreter()), &scripts(test), &skills).unwrap()
 }
 
-/// What is known of the skill `s`.
-fn ask(test: &Test) -> ProbeResult {
-    let found = ask_of(&python(interpreter()), &scripts(test), &open(test, &["s"]));
-    found.expect("the tests have a Python").remove(0)
+/// The probe result of the skill `s`.
+fn probe_skill(test: &Test) -> ProbeResult {
+    let found = probe_with(&python(interpreter()), &scripts(test), &open(test, &["s"]));
+    found.expect("Python is installed").remove(0)
 }
 
-/// The same of one with one script.
-fn ask_script(source: impl AsRef<[u8]>) -> ProbeResult {
-    ask(&Test::new().file("skills/s/scripts/a.py", source))
+/// The probe result of a skill with this script.
+fn probe_script(source: impl AsRef<[u8]>) -> ProbeResult {
+    probe_skill(&Test::new().file("skills/s/scripts/a.py", source))
 }
 
-/// `module line`, with `?` where it is optional and `!` where it is missing.
+/// Lists `module line`, with `?` for an optional import and `!` for a missing module.
 fn imports(probed: &ProbeResult) -> Vec<String> {
     let mark = |is: bool, mark: &'static str| if is { mark } else { "" };
     let rows = probed.imports.iter().map(|row| {
@@ -99,10 +99,9 @@ fn rows(declared: &[DeclaredPackage]) -> Vec<String> {
     rows.collect()
 }
 
-/// Which imports a script cannot do without.
 #[test]
 #[rustfmt::skip]
-fn imports_are_told_with_what_they_are_needed_for() {
+fn required_and_optional_imports_are_distinguished() {
     for (source, expected) in [
         ("import os, sys, json.decoder\nfrom __future__ import annotations\nimport winreg", &[][..]),
         ("import nobody_a, nobody_b.inner", &["nobody_a 1!", "nobody_b 1!"]),
@@ -112,7 +111,7 @@ fn imports_are_told_with_what_they_are_needed_for() {
         ("try:\n    import nobody_a\nexcept:\n    import nobody_b", &["nobody_a 2?!", "nobody_b 4?!"]),
         ("try:\n    import nobody_a\nexcept ValueError:\n    pass", &["nobody_a 2!"]),
         ("try:\n    pass\nexcept ImportError:\n    pass\nelse:\n    import nobody_a", &["nobody_a 6!"]),
-        // What only says goodbye nicely needs the module all the same.
+        // A handler that only prints a message before the exit does not make the module optional.
         ("import sys\ntry:\n    import nobody_a\nexcept ImportError:\n    print('no')\n    sys.exit(1)", &["nobody_a 3!"]),
         ("try:\n    import nobody_a\nexcept ImportError as e:\n    raise SystemExit('no') from e", &["nobody_a 2!"]),
         ("try:\n    import nobody_a\nexcept ImportError:\n    run([python, '-m', 'pip', 'install', 'a'])", &["nobody_a 2!"]),
@@ -126,23 +125,24 @@ fn imports_are_told_with_what_they_are_needed_for() {
         ("from google.genai.nowhere import x\nfrom google.cloud import nowhere", &["google.genai 1!", "google 2!"]),
         ("import __main__, sys\nx = lambda: [y for y in z]\nmatch = 1", &[]),
     ] {
-        assert_eq!(imports(&ask_script(source)), expected, "{source}");
+        assert_eq!(imports(&probe_script(source)), expected, "{source}");
     }
 }
 
-/// Only a package that is well known is ever named.
+/// A package is only named if it is well known.
 #[test]
-fn a_missing_module_has_its_package_where_that_is_known() {
-    let probed =
-        ask_script("import nobody_knows\nfrom docxtpl import DocxTemplate\nimport ebooklib.epub\n");
+fn missing_module_names_its_package_if_well_known() {
+    let probed = probe_script(
+        "import nobody_knows\nfrom docxtpl import DocxTemplate\nimport ebooklib.epub\n",
+    );
     let packages: Vec<_> = probed.imports.iter().map(|row| row.package).collect();
     assert_eq!(packages, [None, Some("docxtpl"), Some("EbookLib")]);
     assert_eq!(probed.imports[0].file, Path::new("scripts/a.py"));
 }
 
-/// What a skill brings itself is not missing, wherever it lies.
+/// Modules that the skill contains are not missing, wherever they are.
 #[test]
-fn modules_of_the_skill_are_its_own() {
+fn modules_of_the_skill_are_not_missing() {
     let source = "import beside, above, deep, inner.leaf, a, scripts.a\nimport nobody_a";
     let base = || {
         Test::new()
@@ -153,17 +153,17 @@ fn modules_of_the_skill_are_its_own() {
             .file("skills/s/lib/inner/leaf.py", "")
             .file("skills/s/nobody_a/notes.md", "a folder without Python is no package")
     };
-    assert_eq!(imports(&ask(&base())), ["nobody_a 2!"]);
-    // Material may import what its user has.
+    assert_eq!(imports(&probe_skill(&base())), ["nobody_a 2!"]);
+    // Example files may import modules that only the user has.
     let test = base().file("skills/s/assets/app.py", "import nobody_b");
-    assert_eq!(imports(&ask(&test)), ["nobody_b 1?!", "nobody_a 2!"]);
-    // A path that a script extends may bring what nobody knows.
+    assert_eq!(imports(&probe_skill(&test)), ["nobody_b 1?!", "nobody_a 2!"]);
+    // A path that a script extends may contain unknown modules.
     let source = "import sys\nsys.path.insert(0, '../shared')\nimport nobody_a\nimport docxtpl";
-    assert_eq!(imports(&ask_script(source)), ["nobody_a 3", "docxtpl 4!"]);
+    assert_eq!(imports(&probe_script(source)), ["nobody_a 3", "docxtpl 4!"]);
 }
 
 #[test]
-fn what_python_cannot_read_is_told_with_its_line() {
+fn syntax_errors_are_reported_with_their_line() {
     for (source, expected) in [
         (&b"x = 1\nif x\n    y = 2\n"[..], " line 2: Python 3."),
         (b"def f():\n\tx = 1\n        y = 2\n", " line 3: "),
@@ -174,22 +174,23 @@ fn what_python_cannot_read_is_told_with_its_line() {
         (&[b'('; 5000], "Python 3."),
         (&b"-".repeat(200_000), "Python 3."),
     ] {
-        let probed = ask_script(source);
-        let told = shown(&probed.syntax);
-        let is_right =
-            told.len() == 1 && told[0].starts_with("scripts/a.py") && told[0].contains(expected);
-        assert!(is_right && probed.faults.is_empty(), "{expected:?}: {probed:?}");
-        assert_eq!(probed.syntax[0].severity, Severity::Error);
+        let probed = probe_script(source);
+        let reported = shown(&probed.syntax_problems);
+        let is_right = reported.len() == 1
+            && reported[0].starts_with("scripts/a.py")
+            && reported[0].contains(expected);
+        assert!(is_right && probed.problems.is_empty(), "{expected:?}: {probed:?}");
+        assert_eq!(probed.syntax_problems[0].severity, Severity::Error);
     }
-    // Other encodings are read, warnings are nobody's business here.
-    let fine = ask_script(b"# coding: latin-1\nx = '\xff \\d'\nassert (x, 1)\nimport nobody_a\n");
-    assert_eq!((imports(&fine), fine.syntax), (vec!["nobody_a 4!".to_string()], vec![]));
+    // Other encodings are read, and warnings are ignored.
+    let fine = probe_script(b"# coding: latin-1\nx = '\xff \\d'\nassert (x, 1)\nimport nobody_a\n");
+    assert_eq!((imports(&fine), fine.syntax_problems), (vec!["nobody_a 4!".to_string()], vec![]));
     let template = Test::new().file("skills/s/templates/a.py", "import {{ module }}");
-    assert_eq!(ask(&template).syntax[0].severity, Severity::Warning);
+    assert_eq!(probe_skill(&template).syntax_problems[0].severity, Severity::Warning);
 }
 
 #[test]
-fn requirements_are_found_wherever_they_are_declared() {
+fn requirements_are_found_in_every_declaration() {
     let block = "#!/usr/bin/env python\r\n# /// script\r\n# requires-python = \">=3.6\"\r\n# dependencies = [\r\n#   \"rich>13\", # text\r\n#\r\n#   'httpx[http2]',\r\n# ]\r\n# ///\r\nimport os\r\n";
     let project = "[project]\nname = 's'\nrequires-python = '>=3.6,!=3.7.*'\ndependencies = [\n  'lxml',\n  'pandas ; python_version > \"3\"',\n]\n[dependency-groups]\ndev = ['pytest']\n";
     let test = Test::new()
@@ -199,7 +200,7 @@ fn requirements_are_found_wherever_they_are_declared() {
         .file("skills/s/scripts/requirements.txt", "\npillow\n")
         .file("skills/s/assets/template.py", block.replace("3.6", "4.6"))
         .file("skills/s/tests/test_a.py", "# /// script\n# dependencies = {{ all }}\n# ///\n");
-    let probed = ask(&test);
+    let probed = probe_skill(&test);
     assert_eq!(
         rows(&probed.declared),
         [
@@ -214,79 +215,78 @@ fn requirements_are_found_wherever_they_are_declared() {
     );
     let pythons = ["pyproject.toml:3 >=3.6,!=3.7.*", "scripts/a.py:3 >=3.6"];
     assert_eq!(rows(&probed.requires_python), pythons);
-    assert_eq!(shown(&probed.faults), [""; 0]);
+    assert_eq!(shown(&probed.problems), [""; 0]);
 }
 
-/// A skill that has only a list of requirements costs no start of Python.
 #[test]
-fn a_list_alone_needs_no_python() {
+fn requirements_list_alone_starts_no_python() {
     let test = Test::new().file("skills/s/requirements.txt", "rich\n");
-    let found = ask_of(&python("/nowhere"), &scripts(&test), &open(&test, &["s"])).unwrap();
+    let found = probe_with(&python("/nowhere"), &scripts(&test), &open(&test, &["s"])).unwrap();
     assert_eq!(rows(&found[0].declared), ["requirements.txt:1 rich"]);
 }
 
 #[test]
-fn a_broken_declaration_is_told_with_its_line() {
+fn invalid_declaration_is_reported_with_its_line() {
     let block = |text: &str| format!("# /// script\n{text}\n# ///\n");
     for (name, content, expected) in [
         (
             "pyproject.toml",
             "[project]\nname = \n".into(),
-            "pyproject.toml line 2: its TOML is broken: Invalid value",
+            "pyproject.toml line 2: its TOML is invalid: Invalid value",
         ),
         (
             "pyproject.toml",
             "[tool.poetry]\nname = 'x'\n[tool.poetry.dependencies]\npython = '^3'\nrich = '*'\n"
                 .into(),
-            "pyproject.toml line 3: `tool.poetry.dependencies` is not read, only `dependencies` of `[project]` are",
+            "pyproject.toml line 3: `tool.poetry.dependencies` is not read, only `dependencies` of `[project]`",
         ),
         (
             "pyproject.toml",
             "[project]\nname = 'x'\n[dependency-groups]\nall = ['rich']\n".into(),
             "pyproject.toml line 3: `dependency-groups` is not read",
         ),
-        ("pyproject.toml", "project = 1".into(), "pyproject.toml: `project` is no table"),
+        ("pyproject.toml", "project = 1".into(), "pyproject.toml: `project` is not a table"),
         (
             "pyproject.toml",
             "[project]\ndependencies = 'a'".into(),
-            "pyproject.toml line 2: `dependencies` is no list of strings",
+            "pyproject.toml line 2: `dependencies` is not a list of strings",
         ),
         (
             "pyproject.toml",
             "[project]\nrequires-python = 3".into(),
-            "pyproject.toml line 2: `requires-python` is no string",
+            "pyproject.toml line 2: `requires-python` is not a string",
         ),
         (
             "pyproject.toml",
             "[project]\nrequires-python = '>=4.1'".into(),
-            "pyproject.toml line 2: it asks for Python >=4.1, and Python 3.",
+            "pyproject.toml line 2: it requires Python >=4.1, and Python 3.",
         ),
         (
             "pyproject.toml",
             "[project]\nrequires-python = 'new'".into(),
-            "pyproject.toml line 2: `new` names no versions of Python",
+            "pyproject.toml line 2: `new` is not a valid version specifier",
         ),
         ("pyproject.toml", "[".repeat(100_000), "pyproject.toml"),
-        ("a.py", block("# dependencies = ["), "a.py line 2: its TOML is broken: "),
+        ("a.py", block("# dependencies = ["), "a.py line 2: its TOML is invalid: "),
         (
             "a.py",
             block("dependencies = []"),
-            "a.py line 1: the block `# /// script` has a line that is no comment",
+            "a.py line 1: the block `# /// script` has a line that is not a comment",
         ),
         ("a.py", format!("\n{0}\n{0}", block("# x = 1")), "a.py line 6: a second block"),
     ] {
-        let probed = ask(&Test::new().file(&format!("skills/s/{name}"), &content));
-        let faults = shown(&probed.faults);
-        let is_told = faults.len() == 1 && faults[0].starts_with(expected);
-        assert!(is_told, "{expected}\n{faults:?}");
+        let probed = probe_skill(&Test::new().file(&format!("skills/s/{name}"), &content));
+        let problems = shown(&probed.problems);
+        let is_reported = problems.len() == 1 && problems[0].starts_with(expected);
+        assert!(is_reported, "{expected}\n{problems:?}");
         assert_eq!(rows(&probed.declared), [""; 0]);
     }
 }
 
-/// What is declared is what is told, to the letter; what cannot be is left out,
-/// and said to be.
+/// Requirements are reported literally; those that cannot be are omitted, and the omission is
+/// reported.
 #[test]
-fn a_requirement_is_whole_or_left_out() {
+fn requirements_are_reported_complete_or_omitted() {
     let long = format!("a @ https://host.example/{}/a.whl", "x".repeat(500));
     let items = format!(
         "'kept',\n\"lxml\\nevil\",\n\"b\\u0000\",\n\"c\\u001b[2J\",\n\"d\\u202ee\",\n'{long}',\n'last\t>1'"
@@ -303,30 +303,30 @@ fn a_requirement_is_whole_or_left_out() {
         "9: a requirement is left out: it is longer than 500 characters",
     ];
     for (name, content, offset) in [("pyproject.toml", project, 0), ("a.py", script, 1)] {
-        let probed = ask(&Test::new().file(&format!("skills/s/{name}"), content));
+        let probed = probe_skill(&Test::new().file(&format!("skills/s/{name}"), content));
         let lines: Vec<_> = [4, 10].map(|line| line - offset).into();
         let declared = rows(&probed.declared);
         assert_eq!(
             declared,
             [format!("{name}:{} kept", lines[0]), format!("{name}:{} last\t>1", lines[1])]
         );
-        let faults = probed.faults.iter().filter(|fault| fault.line != Some(2));
-        let faults: Vec<String> = faults
-            .map(|fault| format!("{}: {}", fault.line.unwrap() + offset, fault.message))
+        let problems = probed.problems.iter().filter(|problem| problem.line != Some(2));
+        let problems: Vec<String> = problems
+            .map(|problem| format!("{}: {}", problem.line.unwrap() + offset, problem.message))
             .collect();
-        assert_eq!(faults, expected, "{name}");
-        assert!(probed.faults.iter().all(|fault| fault.rule == "unreadable-requirements"));
+        assert_eq!(problems, expected, "{name}");
+        assert!(probed.problems.iter().all(|problem| problem.rule == "unreadable-requirements"));
         assert_eq!(rows(&probed.requires_python), [""; 0]);
     }
     let test = Test::new().file("skills/s/requirements.txt", "a\n".repeat(1_001));
-    let faults = shown(&ask(&test).faults);
-    assert_eq!(faults, ["requirements.txt: it has more requirements than are looked at"]);
+    let problems = shown(&probe_skill(&test).problems);
+    assert_eq!(problems, ["requirements.txt: it has more requirements than are read"]);
 }
 
-/// Nothing of a skill runs because somebody looks at it: neither its scripts
-/// nor modules that bear the names of the standard library's.
+/// Probing runs no code of a skill: neither its scripts nor modules named like those of the
+/// standard library.
 #[test]
-fn nothing_of_a_skill_is_executed() {
+fn no_code_of_a_skill_is_executed() {
     let trap = "open(__file__ + '.ran', 'w')\n";
     let names = [
         "a",
@@ -356,12 +356,12 @@ fn nothing_of_a_skill_is_executed() {
         )
         .file("elsewhere/nobody_b/__init__.py", trap);
     let skill = test.path("skills/s");
-    // A user may have the skill itself on the path, or what a finder loads from.
+    // The user's path may contain the skill itself or the files of an import finder.
     let path = format!("{}:.::{}", skill.display(), test.path("elsewhere").display());
     let scripts = with(scripts(&test), "PYTHONPATH", path);
     let scripts = with(scripts, "PYTHONSTARTUP", skill.join("a.py"));
     let scripts = with(scripts, "PYTHONINSPECT", "1");
-    let found = ask_of(&python(interpreter()), &scripts, &open(&test, &["s"])).unwrap();
+    let found = probe_with(&python(interpreter()), &scripts, &open(&test, &["s"])).unwrap();
     assert_eq!(rows(&found[0].declared), ["pyproject.toml:2 x"]);
     let ran = |folder: &str| {
         let entries = fs::read_dir(test.path(folder)).unwrap().flatten();
@@ -373,21 +373,19 @@ fn nothing_of_a_skill_is_executed() {
     }
 }
 
-/// Modules are looked for where scripts find them.
 #[test]
-fn what_the_users_path_brings_is_there() {
+fn modules_on_the_users_path_are_found() {
     let test = Test::new()
         .file("skills/s/a.py", "import users_own, nobody_a")
         .file("own/users_own.py", "");
     let scripts = with(scripts(&test), "PYTHONPATH", test.path("own"));
-    let found = ask_of(&python(interpreter()), &scripts, &open(&test, &["s"])).unwrap();
+    let found = probe_with(&python(interpreter()), &scripts, &open(&test, &["s"])).unwrap();
     assert_eq!(imports(&found[0]), ["users_own 1", "nobody_a 1!"]);
 }
 
-/// A venv has what is installed in it; whatever it prints at its start is
-/// passed over.
+/// Modules installed in a venv are found; output at its start is ignored.
 #[test]
-fn skills_are_asked_by_their_own_interpreters() {
+fn skills_are_probed_by_their_own_interpreters() {
     let source = "import installed, nobody_a";
     let test = Test::new()
         .file("skills/own/a.py", source)
@@ -406,17 +404,17 @@ fn skills_are_asked_by_their_own_interpreters() {
     let skills = open(&test, &["plain", "own", "words", "broken", "half done", "other"]);
     let skills: Vec<&Skill> = skills.iter().collect();
     let found = group_by_interpreter(&skills, &scripts);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for group in &found.groups {
         let probed = probe(&group.interpreter, &group.skills, &scripts, &Cancellation::never());
         for skill in probed.unwrap() {
-            told.push((skill.skill.clone(), imports(&skill).join(" ")));
+            reported.push((skill.skill.clone(), imports(&skill).join(" ")));
         }
     }
     let expected =
         [("plain", "installed 1! nobody_a 1!"), ("other", ""), ("own", "installed 1 nobody_a 1!")];
     let expected = expected.map(|(name, imports)| (name.to_string(), imports.to_string()));
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let reasons: Vec<&str> = found.refused.iter().map(|(_, reason)| reason.as_str()).collect();
     assert_eq!(reasons.len(), 2);
     assert!(reasons[0].starts_with("the venv of the skill `broken` is broken: "), "{reasons:?}");
@@ -428,12 +426,12 @@ fn skills_are_asked_by_their_own_interpreters() {
     let mut off = scripts;
     off.python = PythonChoice::Off;
     let refused = group_by_interpreter(&skills, &off).refused;
-    let reason = "; `skills-runner skills setup plain` makes one";
+    let reason = "; `skills-runner skills setup plain` creates one";
     assert!(refused[0].1.ends_with(reason), "{refused:?}");
 }
 
-/// A Python whose parser dies over a file that says so.
-fn mortal(test: Test, how: &str) -> (Test, Interpreter) {
+/// A Python whose parser crashes on a file that contains a certain text.
+fn crashing_python(test: Test, how: &str) -> (Test, Interpreter) {
     let program = format!(
         "#!/bin/sh\nexec {} -c 'import ast, os, sys, time\nreal = ast.parse\ndef parse(source):\n    if \"DIE\" in source:\n        {how}\n    return real(source)\nast.parse = parse\nexec(sys.argv[1])' \"$2\"\n",
         interpreter().display()
@@ -444,12 +442,12 @@ fn mortal(test: Test, how: &str) -> (Test, Interpreter) {
 }
 
 #[test]
-fn a_file_that_ends_the_interpreter_costs_its_skill_alone() {
+fn file_that_crashes_the_interpreter_affects_only_its_skill() {
     for (how, expected) in [
-        ("os.kill(os.getpid(), 11)", "Python died of signal 11 over them"),
+        ("os.kill(os.getpid(), 11)", "Python was killed by signal 11"),
         (
             "print(\"last words\", file=sys.stderr, flush=True); os._exit(3)",
-            "Python ended over them: last words",
+            "Python ended: last words",
         ),
     ] {
         let mut test = Test::new();
@@ -460,25 +458,25 @@ fn a_file_that_ends_the_interpreter_costs_its_skill_alone() {
             };
             test = test.file(&format!("skills/{name}/a.py"), source);
         }
-        let (test, mortal) = mortal(test, how);
+        let (test, crashing_python) = crashing_python(test, how);
         let skills = open(&test, &["a", "b", "c", "d"]);
-        let found = ask_of(&mortal, &scripts(&test), &skills).unwrap();
+        let found = probe_with(&crashing_python, &scripts(&test), &skills).unwrap();
         for (number, probed) in found.iter().enumerate() {
-            let (faults, imports) = (shown(&probed.faults), imports(probed));
+            let (problems, imports) = (shown(&probed.problems), imports(probed));
             if number % 2 == 0 {
-                assert_eq!((faults, imports.len()), (vec![], 1), "{probed:?}");
+                assert_eq!((problems, imports.len()), (vec![], 1), "{probed:?}");
             } else {
-                let fault = format!("its Python files cannot be looked at: {expected}");
-                assert_eq!((faults, imports.len()), (vec![fault], 0), "{probed:?}");
+                let problem = format!("its Python files cannot be checked: {expected}");
+                assert_eq!((problems, imports.len()), (vec![problem], 0), "{probed:?}");
             }
         }
     }
 }
 
-/// An interpreter that dies over and over is not started for ever, and what it
-/// said of others stands.
+/// An interpreter that always crashes is started a limited number of times, and its results for
+/// other skills are kept.
 #[test]
-fn an_interpreter_that_dies_over_everything_is_given_up() {
+fn interpreter_that_always_crashes_is_abandoned() {
     let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
     let mut test = Test::new()
         .file("skills/s29/requirements.txt", "rich")
@@ -487,63 +485,63 @@ fn an_interpreter_that_dies_over_everything_is_given_up() {
         let source = if name == "s00" { "import nobody_a" } else { "DIE" };
         test = test.file(&format!("skills/{name}/a.py"), source);
     }
-    let (test, mortal) = mortal(test, "os._exit(3)");
+    let (test, crashing_python) = crashing_python(test, "os._exit(3)");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let found = ask_of(&mortal, &scripts(&test), &open(&test, &names)).unwrap();
+    let found = probe_with(&crashing_python, &scripts(&test), &open(&test, &names)).unwrap();
     assert_eq!(
-        (imports(&found[0]), &found[0].faults[..]),
+        (imports(&found[0]), &found[0].problems[..]),
         (vec!["nobody_a 1!".to_string()], &[][..])
     );
     for (number, probed) in found.iter().enumerate().skip(1) {
         let expected = match number {
-            ..=21 => "its Python files cannot be looked at: Python ended over them",
-            _ => "ended over 21 skills, the last of them `s21`",
+            ..=21 => "its Python files cannot be checked: Python ended",
+            _ => "crashed on 21 skills, last on `s21`",
         };
-        let [fault] = &probed.faults[..] else { panic!("{probed:?}") };
-        assert!(fault.message.ends_with(expected), "{fault}");
-        assert_eq!((fault.rule, fault.severity), ("unprobed", Severity::Warning));
+        let [problem] = &probed.problems[..] else { panic!("{probed:?}") };
+        assert!(problem.message.ends_with(expected), "{problem}");
+        assert_eq!((problem.rule, problem.severity), ("unprobed", Severity::Warning));
     }
-    // What is known without Python stays known.
+    // Results that need no Python are kept.
     assert_eq!(rows(&found[20].declared), ["requirements.txt:1 lxml"]);
     assert_eq!(rows(&found[29].declared), ["requirements.txt:1 rich"]);
 }
 
-/// A number that no Python can turn into one ends no start.
+/// A number that Python refuses to convert crashes no probe.
 #[test]
-fn an_endless_version_costs_its_own_skill_alone() {
+fn endless_version_number_affects_only_its_skill() {
     let project = format!("[project]\nrequires-python = '>={}'\n", "9".repeat(5_000));
     let names: Vec<String> = (0..30).map(|number| format!("s{number:02}")).collect();
     let mut test = Test::new().file("skills/s29/a.py", "import nobody_a");
     for name in &names[..29] {
         test = test.file(&format!("skills/{name}/pyproject.toml"), &project);
     }
-    let found = ask_all(&test, &names);
+    let found = probe_all(&test, &names);
     assert_eq!(imports(&found[29]), ["nobody_a 1!"]);
     for probed in &found[..29] {
-        let [fault] = &probed.faults[..] else { panic!("{probed:?}") };
-        assert_eq!((fault.rule, fault.line), ("unreadable-requirements", Some(2)), "{fault}");
+        let [problem] = &probed.problems[..] else { panic!("{probed:?}") };
+        assert_eq!((problem.rule, problem.line), ("unreadable-requirements", Some(2)), "{problem}");
     }
 }
 
-/// What goes wrong over one file costs this file alone.
+/// A failure on one file affects only this file.
 #[test]
-fn a_file_that_cannot_be_looked_at_is_told() {
+fn unreadable_file_is_reported() {
     let source = "import DIE";
     let test = Test::new()
         .file("skills/s/a.py", "import nobody_a")
         .file("skills/s/b.py", source)
         .file("skills/s/c.py", "import nobody_b");
     let how = "sys.modules[\"__main__\"].imports_of = lambda *_: {}[0]";
-    let (test, odd) = mortal(test, how);
-    let found = ask_of(&odd, &scripts(&test), &open(&test, &["s"])).unwrap().remove(0);
+    let (test, odd) = crashing_python(test, how);
+    let found = probe_with(&odd, &scripts(&test), &open(&test, &["s"])).unwrap().remove(0);
     assert_eq!(imports(&found), ["nobody_a 1!"]);
-    let expected = "it cannot be looked at: KeyError: 0";
-    assert_eq!(shown(&found.faults), [format!("b.py: {expected}"), format!("c.py: {expected}")]);
+    let expected = "it cannot be checked: KeyError: 0";
+    assert_eq!(shown(&found.problems), [format!("b.py: {expected}"), format!("c.py: {expected}")]);
 }
 
-/// What would take minutes, or gigabytes, ends soon and costs nobody else.
+/// Files that would take minutes or gigabytes are abandoned early and affect no other skill.
 #[test]
-fn files_made_to_be_slow_are_left_early() {
+fn files_that_parse_slowly_are_abandoned_early() {
     let nested = format!("  x{}\n", "()".repeat(900)).repeat(500);
     let handler = format!("try:\n  import nobody_b\nexcept ImportError:\n{nested}");
     let listed = |count| format!("[project]\ndependencies = [\n{}]\n", "\"a\",\n".repeat(count));
@@ -566,8 +564,16 @@ fn files_made_to_be_slow_are_left_early() {
             format!("{}b=1", "a.".repeat(400_000)),
             "its TOML is longer than 65536",
         ),
-        ("punycode/a.py", coded("punycode"), "its encoding `punycode` is none for scripts"),
-        ("idna/a.py", format!("\n{}", coded("IDNA")), "its encoding `idna` is none for scripts"),
+        (
+            "punycode/a.py",
+            coded("punycode"),
+            "its encoding `punycode` is not supported for scripts",
+        ),
+        (
+            "idna/a.py",
+            format!("\n{}", coded("IDNA")),
+            "its encoding `idna` is not supported for scripts",
+        ),
         ("dots/a.py", format!("import google.{}b", "a.".repeat(400_000)), "too large"),
     ];
     let mut test = Test::new().file("skills/zz/a.py", "import nobody_a");
@@ -577,41 +583,41 @@ fn files_made_to_be_slow_are_left_early() {
         names.push(path.split('/').next().unwrap());
     }
     names.push("zz");
-    let found = ask_of(&python(interpreter()), &scripts(&test), &open(&test, &names)).unwrap();
+    let found = probe_with(&python(interpreter()), &scripts(&test), &open(&test, &names)).unwrap();
     for ((path, _, expected), probed) in cases.iter().zip(&found) {
-        let told = [shown(&probed.faults), shown(&probed.syntax)].concat();
-        let is_told = told.len() == 1 && told[0].contains(expected);
-        assert!(is_told || expected.is_empty() && told.is_empty(), "{path}: {told:?}");
+        let reported = [shown(&probed.problems), shown(&probed.syntax_problems)].concat();
+        let is_reported = reported.len() == 1 && reported[0].contains(expected);
+        assert!(is_reported || expected.is_empty() && reported.is_empty(), "{path}: {reported:?}");
     }
     assert_eq!(imports(&found[2]), ["nobody_b 2?!"]);
     assert_eq!(imports(&found[8]), ["nobody_a 1!"]);
 }
 
-/// A skill has its share of the processor, in Python and in C; a check has its
-/// share of the day.
+/// A skill has a limit of processor time, in Python and in C code; a check has a limit of elapsed
+/// time.
 #[test]
-fn what_takes_too_long_is_called_unprobed() {
+fn skill_over_its_time_limit_is_reported_as_unprobed() {
     for (clock, work, expected) in [
         (
             "ITIMER_PROF",
             "while True: pass",
-            "a.py: it takes too long to look at, and what comes after it is not looked at",
+            "a.py: it takes too long to check, and the files after it are not checked",
         ),
         (
             "ITIMER_VIRTUAL",
             "sum(iter(int, 1))",
-            "its Python files cannot be looked at: they take too long",
+            "its Python files cannot be checked: they take too long",
         ),
     ] {
-        // Let the clock that runs go fifty times as fast.
+        // Makes the active timer run fifty times as fast.
         let how = format!(
             "left = signal.getitimer(signal.{clock})[0]\n        signal.setitimer(signal.{clock}, left / 50)\n        {work}"
         );
         let test =
             Test::new().file("skills/s/a.py", "DIE").file("skills/t/a.py", "import nobody_a");
-        let (test, slow) = mortal(test, &how);
-        let found = ask_of(&slow, &scripts(&test), &open(&test, &["s", "t"])).unwrap();
-        assert_eq!(shown(&found[0].faults), [expected]);
+        let (test, slow) = crashing_python(test, &how);
+        let found = probe_with(&slow, &scripts(&test), &open(&test, &["s", "t"])).unwrap();
+        assert_eq!(shown(&found[0].problems), [expected]);
         assert_eq!(imports(&found[1]), ["nobody_a 1!"]);
     }
     let test = Test::new()
@@ -624,16 +630,16 @@ fn what_takes_too_long_is_called_unprobed() {
         probe_until(&python, &skills, &scripts, None, &Cancellation::never(), Instant::now());
     let found = found.unwrap().remove(0);
     assert_eq!(
-        shown(&found.faults),
-        ["its Python files were not looked at: the others took too long"]
+        shown(&found.problems),
+        ["its Python files were not checked: the others took too long"]
     );
     assert_eq!(rows(&found.declared), ["requirements.txt:1 rich"]);
 }
 
-/// More than one answer holds is asked in pieces; one file alone that is too
-/// large is named.
+/// More data than one answer holds is requested in parts; a single file that is too large is
+/// reported by name.
 #[test]
-fn what_is_too_much_at_once_is_asked_again() {
+fn oversized_answers_are_requested_in_parts() {
     let long = "x".repeat(450);
     let lines: Vec<String> = (0..1100).map(|number| format!("import m{number}_{long}")).collect();
     let source = lines.join("\n");
@@ -642,43 +648,43 @@ fn what_is_too_much_at_once_is_asked_again() {
     for name in &names {
         test = test.file(&format!("skills/{name}/a.py"), &source);
     }
-    let found = ask_all(&test, &names);
+    let found = probe_all(&test, &names);
     for probed in &found {
         assert_eq!(probed.imports.len(), 1000, "{}", probed.skill);
-        let mut expected = vec!["it imports more than is looked at"];
+        let mut expected = vec!["it imports more modules than are checked"];
         if probed.skill == "s03" {
-            expected.insert(0, "large.py: it is too large to be looked at");
+            expected.insert(0, "large.py: it is too large to check");
         }
-        assert_eq!(shown(&probed.faults), expected, "{}", probed.skill);
+        assert_eq!(shown(&probed.problems), expected, "{}", probed.skill);
     }
 }
 
 #[test]
-fn what_is_no_python_says_so() {
+fn program_that_is_not_python_is_reported() {
     let test = Test::new()
         .file("skills/s/a.py", "import os")
         .executable("silent", "#!/bin/sh\n")
         .executable("talks", "#!/bin/sh\necho 'I am no Python' >&2; exit 1\n");
     let skills = open(&test, &["s"]);
     for (program, expected) in [
-        ("silent", "silent is no working Python 3.6 or later: it says nothing"),
-        ("talks", "talks is no working Python 3.6 or later: I am no Python"),
+        ("silent", "silent is not a working Python 3.6 or later: it printed nothing"),
+        ("talks", "talks is not a working Python 3.6 or later: I am no Python"),
         ("nowhere", "nowhere cannot be started: "),
     ] {
         let mut program = python(test.path(program));
-        let error = ask_of(&program, &scripts(&test), &skills).unwrap_err();
+        let error = probe_with(&program, &scripts(&test), &skills).unwrap_err();
         assert!(error.contains(expected), "{error}");
         program.venv = Some(test.path("skills/s/venv"));
-        let error = ask_of(&program, &scripts(&test), &skills).unwrap_err();
+        let error = probe_with(&program, &scripts(&test), &skills).unwrap_err();
         assert!(error.starts_with("the venv of the skill `s` is broken: "), "{error}");
     }
 }
 
 #[test]
-fn asking_ends_with_the_run() {
+fn probing_ends_with_the_run() {
     let test = Test::new().file("skills/s/a.py", "import os");
-    let patience = Cancellation { deadline: Some(Instant::now()), ..Cancellation::never() };
+    let cancellation = Cancellation { deadline: Some(Instant::now()), ..Cancellation::never() };
     let skills = open(&test, &["s"]);
     let skills: Vec<&Skill> = skills.iter().collect();
-    assert!(probe(&python(interpreter()), &skills, &scripts(&test), &patience).is_err());
+    assert!(probe(&python(interpreter()), &skills, &scripts(&test), &cancellation).is_err());
 }

@@ -1,5 +1,5 @@
-//! `SYSTEM_PROMPT_PATH`: a file of instructions, its placeholders, and whom it
-//! is taken from.
+//! `SYSTEM_PROMPT_PATH`: a file with the system prompt, its placeholders, and the origins that may
+//! set it.
 
 use crate::harness::{Outcome, Reply, Server, Test};
 
@@ -13,10 +13,10 @@ fn system(run: &Outcome) -> String {
     system["content"].as_str().unwrap().to_string()
 }
 
-/// What is filled in is not searched again, what is unknown stays, and what the
-/// file does not mention is appended, but for the tools.
+/// Inserted text is not searched for placeholders, unknown placeholders stay, and parts without a
+/// placeholder are appended, except the tools.
 #[test]
-fn its_placeholders_are_filled_in_once() {
+fn placeholders_are_filled_in_once() {
     let server = Server::start([Reply::text("ok")]);
     let template =
         "\u{feff}You are Bo.\n\n{{SKILLS}}\n\n{{TOOL_DESCRIPTIONS}}\n{{X}} {{KEY_FACTS}}.\n";
@@ -25,7 +25,7 @@ fn its_placeholders_are_filled_in_once() {
         .file("prompts/bo.md", template)
         .endpoint(&server)
         .env(SETTING, "prompts/bo.md");
-    test.again().args(["hi"]).run().success();
+    test.next_run().args(["hi"]).run().success();
     let request = &server.finish()[0];
     let system = request.system();
     let skills = "You are Bo.\n\n- s: Says {{KEY_FACTS}}.\n\n\
@@ -38,17 +38,17 @@ fn its_placeholders_are_filled_in_once() {
     assert!(system.contains("\n  - `arguments` (string, optional)\n  - `skill_name` (string)\n"));
     assert!(system.ends_with("\n{{X}} (none).") && !system.contains("Skills:"), "{system}");
 
-    let plain = test.again().file("plain.md", "Be Jo.\n").env(SETTING, "plain.md");
+    let plain = test.next_run().file("plain.md", "Be Jo.\n").env(SETTING, "plain.md");
     let system = self::system(&plain.args(["--dry-run", "hi"]).run().success());
     assert!(system.starts_with("Be Jo.\n\nPaths in a skill"), "{system}");
     assert!(system.ends_with("\n\nSkills:\n- s: Says {{KEY_FACTS}}.\n"), "{system}");
     assert!(!system.contains("list_skills"), "{system}");
 }
 
-/// `-s` wins, and is no template.
+/// `-s` overrides the file and is not a template.
 #[test]
-fn instructions_of_the_command_line_win_over_it() {
-    let server = Server::unasked(Reply::text("never"));
+fn system_prompt_option_overrides_the_file() {
+    let server = Server::unsolicited(Reply::text("never"));
     let test = Test::new().skill("s", DOCUMENT).endpoint(&server).env(SETTING, "missing.md");
     let run = test.args(["-s", "Be {{SKILLS}}.", "--dry-run", "hi"]).run();
     let system = system(&run.success());
@@ -56,10 +56,10 @@ fn instructions_of_the_command_line_win_over_it() {
     assert!(system.contains("\nSkills:\n- s: "), "{system}");
 }
 
-/// R-LIFE-1: told with its path, before anything is sent, and by `doctor`.
+/// The error names the path before any request; `doctor` reports it too.
 #[test]
-fn a_file_that_cannot_be_used_is_refused_with_its_path() {
-    let server = Server::unasked(Reply::text("never"));
+fn unusable_file_is_refused_with_its_path() {
+    let server = Server::unsolicited(Reply::text("never"));
     let test = Test::new()
         .skill("s", DOCUMENT)
         .folder("folder")
@@ -76,33 +76,34 @@ fn a_file_that_cannot_be_used_is_refused_with_its_path() {
     ];
     for (name, cause) in table {
         let path = test.path(name).display().to_string();
-        let expected =
-            format!("failed to read the instructions `{path}`: {cause}\nhint: SYSTEM_PROMPT_PATH ");
-        let test = test.again().env(SETTING, name);
-        // Before a question is waited for.
-        test.again().stdin_open().run().status(78).stderr_has(&expected);
+        let expected = format!(
+            "failed to read the system prompt `{path}`: {cause}\nhint: SYSTEM_PROMPT_PATH "
+        );
+        let test = test.next_run().env(SETTING, name);
+        // It is reported before standard input is read.
+        test.next_run().stdin_open().run().status(78).stderr_has(&expected);
         for arguments in [&["hi"][..], &["chat"], &["--dry-run", "hi"]] {
-            let run = test.again().stdin("hi\n").args(arguments).run();
+            let run = test.next_run().stdin("hi\n").args(arguments).run();
             run.status(78).stderr_has(&expected).stdout_is_empty();
         }
-        // What needs no instructions works.
-        test.again().args(["tool", "list_skills"]).run().success();
+        // Commands that need no system prompt work.
+        test.next_run().args(["tool", "list_skills"]).run().success();
     }
     let doctor = test.env(SETTING, "missing").args(["doctor", "--json"]).run();
-    doctor.demand(doctor.status_is(78), "the exit status");
+    doctor.check(doctor.status_is(78), "the exit status");
     let report = doctor.stdout_json();
     let check = &report["checks"][0];
-    doctor.demand(check["name"] == "configuration", "the first check");
-    doctor.demand(check.to_string().contains("failed to read the instructions"), "the finding");
+    doctor.check(check["name"] == "configuration", "the first check");
+    doctor.check(check.to_string().contains("failed to read the system prompt"), "the finding");
 }
 
 const AWAY: &str = "https://models.test/v1";
-/// A file of settings that names an endpoint on another machine.
+/// An `.env` file that names an endpoint on another machine.
 const FOREIGN: &str = "LLM_API_BASE_URL=https://models.test/v1\nLLM_API_KEY=none\n";
 
-/// A stranger's folder does not make us send what else there is.
+/// The `.env` file of an untrusted folder cannot cause other files to be sent.
 #[test]
-fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
+fn env_file_of_another_user_names_only_files_in_the_folder() {
     let test = Test::new()
         .skill("s", DOCUMENT)
         .file("home/.ssh/id", "canary-of-home")
@@ -114,7 +115,8 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
         .file("outside.md", "canary-outside")
         .env("LLM_MODEL_NAME", "m")
         .cwd("work");
-    let ask = |test: &Test| test.again().args(["--skills", "../skills", "--dry-run", "hi"]).run();
+    let ask =
+        |test: &Test| test.next_run().args(["--skills", "../skills", "--dry-run", "hi"]).run();
     for (value, is_taken) in [
         ("own.md", true),
         ("./own.md", true),
@@ -128,11 +130,12 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
         (".git/config", false),
     ] {
         let line = format!("{SETTING}={value}\n");
-        // Nothing leaves for whom the user chose, or for this machine.
+        // The restriction does not apply to an endpoint that the user chose or that is on this
+        // machine.
         let chosen =
-            test.again().dotenv(&line).env("LLM_API_BASE_URL", AWAY).env("LLM_API_KEY", "none");
+            test.next_run().dotenv(&line).env("LLM_API_BASE_URL", AWAY).env("LLM_API_KEY", "none");
         ask(&chosen).success();
-        let test = test.again().dotenv(&format!("{FOREIGN}{line}"));
+        let test = test.next_run().dotenv(&format!("{FOREIGN}{line}"));
         let run = ask(&test).stdout_lacks("canary").stderr_lacks("canary");
         if is_taken {
             let system = system(&run.success());
@@ -140,9 +143,9 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
             continue;
         }
         run.status(78)
-            .stderr_has("SYSTEM_PROMPT_PATH (.env line 3) sends ")
-            .stderr_has("to the endpoint, which is no plain file in the working folder: set SYSTEM_PROMPT_PATH in the environment or in ~/.config/skills-runner/.env, or pass the file with --env-file if you trust it");
-        let trusted = test.again().args(["--env-file", ".env"]);
+            .stderr_has("SYSTEM_PROMPT_PATH (.env line 3) names ")
+            .stderr_has("which is not a visible file in the working folder and would be sent to the endpoint: set SYSTEM_PROMPT_PATH in the environment or in ~/.config/skills-runner/.env, or pass the file with --env-file if you trust it");
+        let trusted = test.next_run().args(["--env-file", ".env"]);
         trusted
             .args(["--skills", "../skills", "--dry-run", "hi"])
             .run()
@@ -151,10 +154,10 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
     }
     let fifo = std::process::Command::new("mkfifo").arg(test.path("work/fifo")).status();
     assert!(fifo.unwrap().success());
-    let waits = test.again().dotenv(&format!("{SETTING}=fifo\n"));
-    ask(&waits).status(78).stderr_has("no plain file");
-    // What it keeps elsewhere may be the user's: that is told, also where it is not
-    // there yet.
+    let waits = test.next_run().dotenv(&format!("{SETTING}=fifo\n"));
+    ask(&waits).status(78).stderr_has("not a visible file");
+    // A file outside the folder may be private to the user: it is refused, even if it does not
+    // exist yet.
     let test = test.link("work/later", "../home/later");
     for name in ["MEMORY_PATH", "NOTES_FOLDER_PATH", "SESSIONS_PATH"] {
         for (value, is_taken) in [
@@ -170,30 +173,32 @@ fn a_foreign_file_of_settings_names_only_what_lies_in_the_folder() {
             ("new/../../home/new", false),
         ] {
             let line = format!("{name}={value}\n");
-            let told = format!("{name} (.env line 3) leads to ");
-            let run = ask(&test.again().dotenv(&format!("{FOREIGN}{line}"))).success();
+            let reported = format!("{name} (.env line 3) is ");
+            let run = ask(&test.next_run().dotenv(&format!("{FOREIGN}{line}"))).success();
             if is_taken {
-                run.stderr_lacks("leads to");
+                run.stderr_lacks("outside the working folder");
                 continue;
             }
-            run.stderr_has(&told)
-                .stderr_has("outside of the working folder, and the same file names the endpoint")
+            run.stderr_has(&reported)
+                .stderr_has("outside the working folder, and the same file sets the endpoint")
                 .stderr_has("~/.config/skills-runner/.env");
-            let chosen =
-                test.again().dotenv(&line).env("LLM_API_BASE_URL", AWAY).env("LLM_API_KEY", "none");
-            ask(&chosen).success().stderr_lacks("leads to");
+            let chosen = test
+                .next_run()
+                .dotenv(&line)
+                .env("LLM_API_BASE_URL", AWAY)
+                .env("LLM_API_KEY", "none");
+            ask(&chosen).success().stderr_lacks("outside the working folder");
         }
-        let own = test.again().dotenv(FOREIGN).env(name, "../home/kept");
-        ask(&own).success().stderr_lacks("leads to");
+        let own = test.next_run().dotenv(FOREIGN).env(name, "../home/kept");
+        ask(&own).success().stderr_lacks("outside the working folder");
     }
     let own = test.dotenv(FOREIGN).env(SETTING, "../outside.md");
     ask(&own).success().stdout_has("canary-outside");
 }
 
-/// R-FACT-4: where the file says, or else at the end.
 #[test]
-fn facts_stand_where_the_file_says() {
-    let server = Server::unasked(Reply::text("never"));
+fn facts_appear_at_their_placeholder_or_at_the_end() {
+    let server = Server::unsolicited(Reply::text("never"));
     let facts = "---\ntype: memory\n---\n# Key Facts\n\n## Important\n- Likes {{SKILLS}} #important\n\n## Recent\n- [2026-01-02] Moved.\n";
     let test = Test::new()
         .skill("s", DOCUMENT)
@@ -202,16 +207,16 @@ fn facts_stand_where_the_file_says() {
         .file("without.md", "Be Jo.\n")
         .endpoint(&server)
         .env("MEMORY_PATH", "facts.md");
-    let told = "- Likes {{SKILLS}} #important\n- [2026-01-02] Moved.";
+    let reported = "- Likes {{SKILLS}} #important\n- [2026-01-02] Moved.";
     let ask = |test: Test| system(&test.args(["--dry-run", "hi"]).run().success());
     let appended = format!(
-        "\n\nWhat you remember of earlier conversations (important facts first, each part newest first):\n{told}\n"
+        "\n\nWhat you remember of earlier conversations (important facts first, each part newest first):\n{reported}\n"
     );
 
-    let with = ask(test.again().env(SETTING, "with.md"));
-    let start = format!("Know:\n{told}\nThat is all.\n\nPaths");
+    let with = ask(test.next_run().env(SETTING, "with.md"));
+    let start = format!("Know:\n{reported}\nThat is all.\n\nPaths");
     assert!(with.starts_with(&start) && !with.contains("remember of"), "{with}");
-    for test in [test.again(), test.again().env(SETTING, "without.md")] {
+    for test in [test.next_run(), test.next_run().env(SETTING, "without.md")] {
         let without = ask(test);
         assert!(without.ends_with(&appended), "{without}");
     }
@@ -219,20 +224,20 @@ fn facts_stand_where_the_file_says() {
     assert!(missing.starts_with("Know:\n(none)\nThat is all."), "{missing}");
 }
 
-/// A slip in a placeholder is told; what is no placeholder at all is not.
+/// A misspelled placeholder is reported; other text in braces is not.
 #[test]
-fn an_unknown_placeholder_is_told() {
-    for (text, told) in [
-        ("{{SKILLS}} {{OTHER}}", "the instructions hold {{OTHER}}, which"),
-        ("{{ SKILLS }}", "the instructions hold {{ SKILLS }}, which"),
+fn unknown_placeholder_is_reported() {
+    for (text, reported) in [
+        ("{{SKILLS}} {{OTHER}}", "the system prompt contains {{OTHER}}, which"),
+        ("{{ SKILLS }}", "the system prompt contains {{ SKILLS }}, which"),
         ("{{SKILLS}} {{name}} {{}} {{ A B }} {{A", ""),
     ] {
         let server = Server::start([Reply::text("ok")]);
         let test = Test::new().file("prompt.md", text).env(SETTING, "prompt.md");
         let run = test.endpoint(&server).args(["hi"]).run().success();
-        let run = run.stderr_has(told);
-        let is_silent = !run.stderr.contains("the instructions hold");
-        run.demand(is_silent == told.is_empty(), "the warning");
+        let run = run.stderr_has(reported);
+        let is_silent = !run.stderr.contains("the system prompt contains");
+        run.check(is_silent == reported.is_empty(), "the warning");
         server.finish();
     }
 }

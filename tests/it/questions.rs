@@ -1,5 +1,5 @@
-//! What an interpreter is asked by commands that run no script is asked in the
-//! sandbox too; and what is said of a sandbox that cannot be had.
+//! Commands that run no script also start interpreters only in the sandbox, and they report a
+//! sandbox that is not available.
 
 use std::fs;
 
@@ -9,13 +9,13 @@ use crate::harness::{Outcome, Test, interpreter};
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 
-/// A skill that lacks a module.
-fn bench() -> Test {
+/// A skill with a missing module.
+fn test_with_skill() -> Test {
     Test::new().skill("s", DOCUMENT).file("skills/s/a.py", "import nobody_a\n").folder("outside")
 }
 
-/// An interpreter that leaves a mark outside whenever it is started.
-fn evil(test: Test, path: &str) -> Test {
+/// An interpreter that creates a mark outside the sandbox when it is started.
+fn with_marking_interpreter(test: Test, path: &str) -> Test {
     let mark = test.path("outside/mark");
     let (mark, real) = (mark.display(), interpreter().display());
     let text = format!("#!/bin/sh\necho x 2>/dev/null >'{mark}'\nexec '{real}' \"$@\"\n");
@@ -24,116 +24,116 @@ fn evil(test: Test, path: &str) -> Test {
 
 fn confined(test: &Test) -> Test {
     let prefix = interpreter().ancestors().nth(2).unwrap();
-    let test = test.again().env("SCRIPT_SANDBOX", "on");
+    let test = test.next_run().env("SCRIPT_SANDBOX", "on");
     test.env("SCRIPT_SANDBOX_READ", prefix)
 }
 
-/// Whether this machine can have a sandbox; said where it cannot.
-fn is_possible() -> bool {
-    let said = bench().env("SCRIPT_SANDBOX", "on").args(["doctor"]).run();
-    let is_possible = said.stdout.contains("sandbox: on: ");
-    if !is_possible {
-        println!("skipped: there can be no sandbox");
+/// Whether the sandbox is available on this machine. If not, the skip is reported.
+fn is_sandbox_available() -> bool {
+    let output = test_with_skill().env("SCRIPT_SANDBOX", "on").args(["doctor"]).run();
+    let is_sandbox_available = output.stdout.contains("sandbox: on: ");
+    if !is_sandbox_available {
+        println!("skipped: no sandbox is possible");
     }
-    is_possible
+    is_sandbox_available
 }
 
 #[track_caller]
 fn finding<'r>(report: &'r Value, check: &str) -> &'r Value {
     let checks = report["checks"].as_array().unwrap().iter();
     let mut named = checks.filter(|one| one["name"] == check);
-    named.next().expect("the check is there")
+    named.next().expect("the report has the check")
 }
 
-/// `skills check` and `doctor` start no interpreter outside the sandbox, be it a
-/// stranger's `SCRIPT_PYTHON` or that of a venv that a script has changed.
+/// `skills check` and `doctor` start no interpreter outside the sandbox, neither one from a
+/// folder's `.env` nor one in a venv that a script has changed.
 #[test]
-fn questions_are_asked_in_the_sandbox() {
-    if !is_possible() {
+fn interpreters_are_probed_in_the_sandbox() {
+    if !is_sandbox_available() {
         return;
     }
-    let chosen = evil(bench(), "evil").dotenv("SCRIPT_PYTHON=./evil\n");
-    let in_venv = bench().venv("s");
+    let chosen =
+        with_marking_interpreter(test_with_skill(), "evil").dotenv("SCRIPT_PYTHON=./evil\n");
+    let in_venv = test_with_skill().venv("s");
     fs::remove_file(in_venv.path("skills/s/venv/bin/python")).unwrap();
-    let in_venv = evil(in_venv, "skills/s/venv/bin/python").env("SCRIPT_PYTHON", interpreter());
+    let in_venv = with_marking_interpreter(in_venv, "skills/s/venv/bin/python")
+        .env("SCRIPT_PYTHON", interpreter());
     for test in [chosen, in_venv] {
         for command in [&["skills", "check"][..], &["doctor"]] {
             let run = confined(&test).args(command).run();
-            run.demand(!test.exists("outside/mark"), "it wrote outside");
-            let run = test.again().args(command).run();
-            run.demand(test.exists("outside/mark"), "it was not even started");
+            run.check(!test.exists("outside/mark"), "the interpreter wrote outside the sandbox");
+            let run = test.next_run().args(command).run();
+            run.check(test.exists("outside/mark"), "the interpreter was not started");
             fs::remove_file(test.path("outside/mark")).unwrap();
         }
     }
 }
 
-/// In the sandbox they get the same answers.
 #[test]
-fn answers_are_the_same_in_the_sandbox() {
-    if !is_possible() {
+fn sandboxed_probes_give_the_same_results() {
+    if !is_sandbox_available() {
         return;
     }
-    let plain = bench().env("SCRIPT_PYTHON", interpreter());
+    let plain = test_with_skill().env("SCRIPT_PYTHON", interpreter());
     for test in [plain.clone(), plain.venv("s")] {
         let check = |test: Test| test.args(["skills", "check", "--json"]).run().stdout_json();
         let found = check(confined(&test))["problems"].clone();
-        assert_eq!(found, check(test.again())["problems"]);
+        assert_eq!(found, check(test.next_run())["problems"]);
         assert!(found.to_string().contains("nobody_a"), "{found}");
     }
 }
 
-/// Where there can be no sandbox nothing is asked, and the cause is told once with
-/// its own remedy.
+/// Without an available sandbox no interpreter is started, and the cause is reported once with a
+/// remedy.
 #[test]
-fn without_a_sandbox_nothing_is_asked() {
-    if !is_possible() {
+fn unavailable_sandbox_stops_all_probes_with_one_message() {
+    if !is_sandbox_available() {
         return;
     }
-    let test = evil(bench(), "evil").env("SCRIPT_PYTHON", "evil");
+    let test = with_marking_interpreter(test_with_skill(), "evil").env("SCRIPT_PYTHON", "evil");
     let test = test.env("SCRIPT_SANDBOX", "on");
     let cases = [
-        ("gone", "which does not exist", "make it first"),
-        ("skills/s/a.py", "which is no folder", "name one"),
-        (".", "which scripts must not touch", "name a folder beside"),
+        ("gone", "which does not exist", "create it first"),
+        ("skills/s/a.py", "which is not a folder", "name a folder"),
+        (".", "which scripts must not access", "name a folder next to it"),
     ];
     for (folder, cause, fix) in cases {
-        let test = test.again().dotenv("").env("SCRIPT_SANDBOX_WRITE", test.path(folder));
-        let run = test.again().args(["skills", "check"]).run();
-        let run = run.stdout_has("its Python files were not looked at: ");
+        let test = test.next_run().dotenv("").env("SCRIPT_SANDBOX_WRITE", test.path(folder));
+        let run = test.next_run().args(["skills", "check"]).run();
+        let run = run.stdout_has("its Python files were not checked: ");
         run.stdout_has(cause).stdout_has(fix);
-        let report = test.again().args(["doctor", "--json"]).run().stdout_json();
+        let report = test.next_run().args(["doctor", "--json"]).run().stdout_json();
         let sandbox = finding(&report, "sandbox").to_string();
         assert!(sandbox.contains(cause) && sandbox.contains(fix), "{sandbox}");
         assert!(!sandbox.contains("on: Landlock"), "{sandbox}");
         assert!(!sandbox.contains("SCRIPT_PYTHON"), "{sandbox}");
         let python = finding(&report, "python");
         assert_eq!(python["status"], "skipped", "{python}");
-        assert!(!test.exists("outside/mark"), "it was started");
+        assert!(!test.exists("outside/mark"), "the interpreter was started");
     }
 }
 
-/// Grants that grant nothing are told.
 #[test]
-fn doctor_tells_grants_in_vain() {
-    let test = bench().env("SCRIPT_PYTHON", interpreter());
+fn doctor_reports_grants_without_effect() {
+    let test = test_with_skill().env("SCRIPT_PYTHON", interpreter());
     let warned = |test: Test, text: &str| {
         let run: Outcome = test.args(["doctor"]).run();
         run.stdout_has(text);
     };
-    let off = test.again().env("SCRIPT_SANDBOX_WRITE", test.path("outside"));
-    warned(off, "SCRIPT_SANDBOX_WRITE is set, and without a sandbox");
-    let off = test.again().env("SCRIPT_SANDBOX_READ", test.path("outside"));
-    warned(off, "SCRIPT_SANDBOX_READ is set, and without a sandbox");
-    let on = test.again().env("SCRIPT_SANDBOX", "on");
-    warned(on.env("SCRIPT_SANDBOX_READ", test.path("gone")), "/gone, which is not there");
+    let off = test.next_run().env("SCRIPT_SANDBOX_WRITE", test.path("outside"));
+    warned(off, "SCRIPT_SANDBOX_WRITE is set, but has no effect without a sandbox");
+    let off = test.next_run().env("SCRIPT_SANDBOX_READ", test.path("outside"));
+    warned(off, "SCRIPT_SANDBOX_READ is set, but has no effect without a sandbox");
+    let on = test.next_run().env("SCRIPT_SANDBOX", "on");
+    warned(on.env("SCRIPT_SANDBOX_READ", test.path("gone")), "/gone, which does not exist");
 }
 
-/// A setup needs the network: the option is wrong there, the setting is not.
+/// A setup needs the network, so the option is refused and the setting is ignored.
 #[test]
-fn a_setup_is_not_confined() {
-    let test = bench().env("SCRIPT_PYTHON", interpreter());
-    let wrong = test.again().args(["skills", "setup", "s", "--sandbox"]).run();
-    wrong.status(2).stderr_has("--sandbox does not go with `skills setup`");
+fn setup_runs_without_the_sandbox() {
+    let test = test_with_skill().env("SCRIPT_PYTHON", interpreter());
+    let wrong = test.next_run().args(["skills", "setup", "s", "--sandbox"]).run();
+    wrong.status(2).stderr_has("--sandbox does not work with `skills setup`");
     assert!(!test.exists("skills/s/venv"));
     let test = test.skill("s", "# S\n");
     let test = test.file("skills/s/a.py", "import json\n");
@@ -141,24 +141,24 @@ fn a_setup_is_not_confined() {
     set.args(["skills", "setup", "s"]).run().success();
 }
 
-/// A file of settings that cannot be read is told with a way around it; a line that
-/// is a key and nothing else is not shown.
+/// An unreadable `.env` file is reported with a workaround; a line that only contains a key is not
+/// shown.
 #[test]
-fn env_files_that_cannot_be_used() {
-    let test = bench().dotenv("LLM_API_KEY=\u{0}\n");
+fn unusable_env_files_are_reported_without_showing_keys() {
+    let test = test_with_skill().dotenv("LLM_API_KEY=\u{0}\n");
     let run = test.args(["hi"]).run().status(78);
-    run.stderr_has("hint: --no-env-file reads none, --env-file FILE another");
-    let folder = bench().args(["--env-file", "outside", "hi"]).run();
-    folder.status(78).stderr_has("outside: it is a folder");
+    run.stderr_has("hint: --no-env-file reads no file, --env-file FILE reads another one");
+    let folder = test_with_skill().args(["--env-file", "outside", "hi"]).run();
+    folder.status(78).stderr_has("outside`: it is a folder");
     let key = "sk-4f1c-very-secret";
     for line in [key.to_string(), key.replace('-', ""), format!("{key} {key}")] {
-        let test = bench().file("in", line + "\n");
+        let test = test_with_skill().file("in", line + "\n");
         for command in ["hi", "doctor", "--dry-run hi"] {
             let shell = format!("bash -c 'exec skills-runner --env-file <(cat in) {command}'");
-            let run = test.again().shell(&shell).run();
-            let run = run.stderr_lacks("very").stdout_lacks("very");
-            let told = run.stdout.contains(" line 1: ") || run.stderr.contains(" line 1: ");
-            run.demand(told, "the line is not told as skipped");
+            let run = test.next_run().shell(&shell).run();
+            let run = run.stderr_lacks("4f1c-very").stdout_lacks("4f1c-very");
+            let is_reported = run.stdout.contains(" line 1: ") || run.stderr.contains(" line 1: ");
+            run.check(is_reported, "the skipped line is not reported");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The sandbox of scripts: what one cannot do in it, what it still can, and that
-//! there is no half sandbox.
+//! The sandbox of scripts: what a script cannot do in it, what it still can, and that it is never
+//! only partly active.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,15 +7,16 @@ use std::os::unix::fs::symlink;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    LANDLOCK, Outcome, Refused, Reply, SECCOMP, Server, Test, interpreter, skipped, without,
+    LANDLOCK, Outcome, RefusedSyscall, Reply, SECCOMP, Server, Test, interpreter,
+    program_refusing_syscalls, report_skipped,
 };
 use crate::paths::as_an_ordinary_user;
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 const SECRET: &str = "sk-hidden-5d20c7";
 
-/// Before every probe. `refused` fails unless what it is given fails; a refusal is
-/// an error, never a wrong answer.
+/// Python code before every probe. `refused` fails if the operation succeeds; a refusal must be an
+/// error and never a wrong result.
 const BEFORE: &str = "
 import ctypes, os, socket, subprocess, sys, tempfile
 cwd = os.environ['USER_CWD']
@@ -32,16 +33,16 @@ def link(path):
 def square(number): return number * number
 ";
 
-/// Whether the sandbox lets it be done.
+/// Whether the sandbox allows the operation.
 #[derive(Clone, Copy, PartialEq)]
-enum Due {
+enum Expected {
     Refused,
     Works,
 }
-use Due::{Refused as No, Works};
+use Expected::{Refused as No, Works};
 
-/// What is tried: a name, a line or more of Python, and what is due.
-const PROBES: &[(&str, &str, Due)] = &[
+/// The probes: a name, Python code, and the expected outcome.
+const PROBES: &[(&str, &str, Expected)] = &[
     ("another skill's document", "read(cwd + '/skills/other/SKILL.md')", No),
     ("the list of skills", "os.listdir(cwd + '/skills')", No),
     (".env", "read(cwd + '/.env')", No),
@@ -111,7 +112,7 @@ assert asyncio.run(run()) == b'x\\n'", Works),
     ("time zones and users", "import pwd, time; time.localtime(); pwd.getpwuid(os.getuid())", Works),
 ];
 
-/// System calls that Python has no name for: on x86-64, on aarch64, arguments.
+/// System calls without a Python function: numbers on x86-64 and aarch64, arguments.
 const CALLS: &[(&str, i64, i64, &str)] = &[
     ("ptrace", 101, 117, "16, os.getppid(), 0, 0"),
     ("process_vm_readv", 310, 270, "os.getppid(), 0, 0, 0, 0, 0"),
@@ -134,8 +135,8 @@ const CALLS: &[(&str, i64, i64, &str)] = &[
     ),
 ];
 
-/// A skill, another one, and things outside.
-fn bench() -> Test {
+/// A skill, a second one, and files outside both.
+fn test_with_skills() -> Test {
     let test = Test::new()
         .skill("s", DOCUMENT)
         .skill("other", "---\nname: other\ndescription: Another.\n---\n")
@@ -157,12 +158,12 @@ fn run(test: &Test, script: &str) -> (Value, Outcome) {
     (run.stdout_json(), run)
 }
 
-/// Runs each probe in a process of its own and prints a line for each: its number and
-/// how it ended.
-fn all_probes(probes: &[(String, String, Due)]) -> String {
+/// A script that runs each probe in its own process and prints a line for each: its number and its
+/// outcome.
+fn all_probes(probes: &[(String, String, Expected)]) -> String {
     let codes: Vec<&String> = probes.iter().map(|(_, code, _)| code).collect();
     let codes = serde_json::to_string(&codes).unwrap();
-    // A string of JSON is one of Python's.
+    // A JSON string is also a valid Python string.
     format!(
         "{BEFORE}
 if __name__ == '__main__':
@@ -177,66 +178,67 @@ if __name__ == '__main__':
     )
 }
 
-fn probes() -> Vec<(String, String, Due)> {
+fn probes() -> Vec<(String, String, Expected)> {
     let calls = CALLS.iter().map(|(name, x86, arm, arguments)| {
         let number = if cfg!(target_arch = "aarch64") { arm } else { x86 };
         let code = format!("call({number}, {arguments})");
         ((*name).to_string(), code, No)
     });
-    let probes =
-        PROBES.iter().map(|(name, code, due)| ((*name).to_string(), (*code).to_string(), *due));
+    let probes = PROBES
+        .iter()
+        .map(|(name, code, expected)| ((*name).to_string(), (*code).to_string(), *expected));
     probes.chain(calls).collect()
 }
 
-/// Whether this machine can have a sandbox; said where it cannot.
-fn is_possible() -> bool {
-    let (result, _) = run(&bench(), "print(1)");
+/// Whether the sandbox is available on this machine. If not, the skip is reported.
+fn is_sandbox_available() -> bool {
+    let (result, _) = run(&test_with_skills(), "print(1)");
     let message = result["error"].as_str().unwrap_or_default().to_string();
-    if message.contains("there can be no sandbox") {
-        skipped(&message);
+    if message.contains("no sandbox is possible") {
+        report_skipped(&message);
     }
     message.is_empty()
 }
 
-/// As root and as an ordinary user: every probe ends as it must.
+/// Every probe has its expected outcome, as root and as an ordinary user.
 #[test]
-fn a_sandboxed_script_does_what_it_may() {
-    if !is_possible() {
+fn sandboxed_script_has_only_the_granted_access() {
+    if !is_sandbox_available() {
         return;
     }
     let probes = probes();
     assert!(probes.len() >= 24);
     let script = all_probes(&probes);
     for is_root in [true, false] {
-        let mut test = bench();
+        let mut test = test_with_skills();
         if !is_root {
-            let Some(ordinary) = of_an_ordinary_user(test, 65534) else {
+            let Some(ordinary) = run_as_ordinary_user(test, 65534) else {
                 continue;
             };
             test = ordinary;
         }
         let (result, run) = run(&test, &script);
         let ends: Vec<&str> = result["stdout"].as_str().unwrap_or_default().lines().collect();
-        run.demand(ends.len() == probes.len(), "not every probe has ended");
+        run.check(ends.len() == probes.len(), "a probe did not end");
         let mut wrong = Vec::new();
-        for (number, (name, _, due)) in probes.iter().enumerate() {
+        for (number, (name, _, expected)) in probes.iter().enumerate() {
             let start = format!("{number} ");
             let end = ends.iter().find_map(|line| line.strip_prefix(&start)).unwrap();
-            if (end == "works") != (*due == Works) {
+            if (end == "works") != (*expected == Works) {
                 wrong.push(format!("{name}: {end}"));
             }
         }
-        run.demand(wrong.is_empty(), format!("root {is_root}: {wrong:#?}"));
+        run.check(wrong.is_empty(), format!("root {is_root}: {wrong:#?}"));
         assert_eq!(fs::read_to_string(test.path("victim")).unwrap(), "still here\n");
         assert!(fs::read_dir(test.path("tmp")).unwrap().next().is_none());
     }
 }
 
-/// The test, run by another user, whose files it then has.
-fn of_an_ordinary_user(test: Test, user: u32) -> Option<Test> {
+/// Runs the test as another user and gives its files to that user.
+fn run_as_ordinary_user(test: Test, user: u32) -> Option<Test> {
     let python = "/usr/bin/python3";
     if !std::path::Path::new(python).exists() {
-        skipped("no Python that every user may run");
+        report_skipped("no Python that every user may run");
         return None;
     }
     let shell = as_an_ordinary_user(&test).replace("65534", &user.to_string());
@@ -246,14 +248,14 @@ fn of_an_ordinary_user(test: Test, user: u32) -> Option<Test> {
     Some(test.shell(&shell).env("SCRIPT_PYTHON", python))
 }
 
-/// A script that starts processes without end is refused some of them. The kernel sets
-/// root no such limit, and counts per user, so no other test has this one.
+/// A fork bomb is refused further processes. The kernel applies this limit per user and not to
+/// root, so no other test uses this user.
 #[test]
-fn an_ordinary_users_processes_are_limited() {
-    if !is_possible() {
+fn processes_of_an_ordinary_user_are_limited() {
+    if !is_sandbox_available() {
         return;
     }
-    let Some(test) = of_an_ordinary_user(bench(), 65533) else {
+    let Some(test) = run_as_ordinary_user(test_with_skills(), 65533) else {
         return;
     };
     let script = "
@@ -267,14 +269,14 @@ try:
 except BlockingIOError: print('limited')
 ";
     let (result, run) = run(&test, script);
-    run.demand(result["stdout"] == "limited\n", "no process was refused");
+    run.check(result["stdout"] == "limited\n", "no process was refused");
     let hint = result["hint"].as_str().unwrap_or_default();
-    run.demand(hint.contains("left behind were ended"), "they live on");
+    run.check(hint.contains("left behind were ended"), "they were not killed");
 }
 
-/// The same probes without the sandbox: most of them work, or the table proves nothing.
+/// Most of the same probes succeed without the sandbox; otherwise the table would prove nothing.
 #[test]
-fn without_a_sandbox_the_probes_are_no_dead_ends() {
+fn same_probes_succeed_without_the_sandbox() {
     let due_to_work = [
         "another skill's document",
         "the list of skills",
@@ -295,32 +297,32 @@ fn without_a_sandbox_the_probes_are_no_dead_ends() {
         "emptying a file outside",
         "removing a file outside",
     ];
-    // Only these: some of the others would be done to this machine.
+    // Only these: some others would damage this machine.
     let mut probes = probes();
     probes.retain(|(name, ..)| due_to_work.contains(&name.as_str()));
     assert_eq!(probes.len(), due_to_work.len());
-    let test = bench().env("SCRIPT_SANDBOX", "off");
+    let test = test_with_skills().env("SCRIPT_SANDBOX", "off");
     let (result, run) = run(&test, &all_probes(&probes));
     let stdout = result["stdout"].as_str().unwrap();
     for (number, (name, ..)) in probes.iter().enumerate() {
         let works = stdout.lines().any(|line| line == format!("{number} works"));
-        run.demand(works, format!("{name} does not even work without a sandbox"));
+        run.check(works, format!("{name} fails without a sandbox too"));
     }
 }
 
-/// No half sandbox: without Landlock, and without filters of system calls, none of 24
-/// probes runs at all, and the reason is told.
+/// The sandbox is never partly active: without Landlock or without system call filters none of 24
+/// probes runs, and the reason is reported.
 #[test]
-fn where_there_can_be_no_sandbox_nothing_runs() {
-    let cases: [(&[Refused], &str); 4] = [
+fn unavailable_sandbox_runs_no_script() {
+    let cases: [(&[RefusedSyscall], &str); 4] = [
         (&[LANDLOCK], "the kernel has no Landlock"),
-        (&[Refused(444, 444, None, libc::EOPNOTSUPP)], "Landlock is switched off"),
-        (&[Refused(446, 446, None, libc::EPERM)], "Landlock is refused"),
+        (&[RefusedSyscall(444, 444, None, libc::EOPNOTSUPP)], "Landlock is switched off"),
+        (&[RefusedSyscall(446, 446, None, libc::EPERM)], "Landlock is refused"),
         (&SECCOMP, "the filter of system calls (seccomp) is refused"),
     ];
     for (refused, why) in cases {
-        let test = bench();
-        let Some(shell) = without(&test, refused) else {
+        let test = test_with_skills();
+        let Some(shell) = program_refusing_syscalls(&test, refused) else {
             return;
         };
         let test = test.shell(&shell);
@@ -328,25 +330,25 @@ fn where_there_can_be_no_sandbox_nothing_runs() {
             let script = format!("{BEFORE}\nopen('ran', 'w')\n{code}");
             let (result, run) = run(&test, &script);
             let message = result["error"].as_str().unwrap_or_default();
-            run.demand(message.contains("SCRIPT_SANDBOX is on"), &name);
-            run.demand(message.contains(why), &name);
-            run.demand(run.status == 1, &name);
+            run.check(message.contains("SCRIPT_SANDBOX is on"), &name);
+            run.check(message.contains(why), &name);
+            run.check(run.status == 1, &name);
         }
         assert!(!test.path("skills/s/ran").exists(), "{why}");
         let run = test.clone().args(["doctor", "--json"]).run();
-        run.stdout_has("there can be no sandbox").stdout_has(why);
+        run.stdout_has("no sandbox is possible").stdout_has(why);
     }
 }
 
-/// An impossible sandbox is an error of the tool; the run goes on.
+/// An unavailable sandbox is an error of the tool, and the run continues.
 #[test]
-fn the_run_goes_on_without_a_sandbox() {
+fn unavailable_sandbox_is_a_tool_error_and_the_run_continues() {
     let server = Server::start(vec![
         Reply::call("run_python_script", &json!({"skill_name": "s", "script": "print(1)"})),
         Reply::text("it cannot be run here"),
     ]);
-    let test = bench().endpoint(&server);
-    let Some(shell) = without(&test, &[LANDLOCK]) else {
+    let test = test_with_skills().endpoint(&server);
+    let Some(shell) = program_refusing_syscalls(&test, &[LANDLOCK]) else {
         return;
     };
     let test = test.env("LLM_API_KEY_FILE", "");
@@ -360,14 +362,16 @@ fn the_run_goes_on_without_a_sandbox() {
     assert!(content.contains("the kernel has no Landlock"), "{content}");
 }
 
-/// Writing and reading more: exactly what is named, and never what is hidden.
+/// Exactly the named paths can be written and read in addition, but never hidden files.
 #[test]
-fn more_can_be_granted() {
-    if !is_possible() {
+fn additional_paths_can_be_granted() {
+    if !is_sandbox_available() {
         return;
     }
-    let test =
-        bench().folder("out").file("data/rows.csv", "1,2,3\n").file("data/deep/more.csv", "4\n");
+    let test = test_with_skills()
+        .folder("out")
+        .file("data/rows.csv", "1,2,3\n")
+        .file("data/deep/more.csv", "4\n");
     symlink(test.path("key"), test.path("data/link")).unwrap();
     let (out, all) = (test.path("out"), test.path("."));
     let test = test
@@ -387,108 +391,111 @@ for path in ['data/new', 'new', 'victim']:
 "
     );
     let (result, run) = run(&test, &script);
-    run.demand(result["returncode"] == 0, "what is granted does not work");
-    run.demand(result["stdout"] == "", "something hidden shows");
+    run.check(result["returncode"] == 0, "granted access does not work");
+    run.check(result["stdout"] == "", "hidden content is shown");
     assert!(out.join("renamed").exists());
 }
 
-/// A folder that cannot be granted without what is hidden in it.
+/// A folder that cannot be granted without the hidden files in it.
 #[test]
-fn what_cannot_be_granted_is_refused() {
-    if !is_possible() {
+fn folder_that_contains_hidden_files_is_not_granted() {
+    if !is_sandbox_available() {
         return;
     }
-    let test = bench().folder("out");
+    let test = test_with_skills().folder("out");
     symlink(test.path("skills"), test.path("out-link")).unwrap();
     for (folder, why) in [
-        (".", ".env, which scripts must not touch, is in it"),
-        ("out-link", "which scripts must not touch"),
-        ("missing", "does not exist: make it first"),
-        ("victim", "is no folder: name one"),
+        (".", ".env, which scripts must not access, is in it"),
+        ("out-link", "which scripts must not access"),
+        ("missing", "does not exist: create it first"),
+        ("victim", "is not a folder: name a folder"),
     ] {
         let test = test.clone().env("SCRIPT_SANDBOX_WRITE", test.path(folder));
         let (result, run) = run(&test, "print(1)");
         let message = result["error"].as_str().unwrap_or_default();
-        run.demand(message.contains("SCRIPT_SANDBOX_WRITE names"), folder);
-        run.demand(message.contains(why), folder);
+        run.check(message.contains("SCRIPT_SANDBOX_WRITE names"), folder);
+        run.check(message.contains(why), folder);
     }
-    // Who works in the skill's folder has the settings there.
-    let test = bench().file("skills/s/.env", "LLM_MODEL_NAME=m\n");
+    // If the working folder is the skill's folder, it contains the `.env` file.
+    let test = test_with_skills().file("skills/s/.env", "LLM_MODEL_NAME=m\n");
     let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
     let command = ["tool", "--skills", "..", "run_python_script", &arguments];
-    let within = test.again().args(command).cwd("skills/s").run();
+    let within = test.next_run().args(command).cwd("skills/s").run();
     within.status(1).stdout_has("the skill's folder holds");
 }
 
-/// Links that a skill brings or a script makes grant nothing: not those of a venv,
-/// nor those in the place of a folder that is granted.
+/// Links that a skill contains or a script creates grant no access: neither those of a venv nor
+/// those in place of a granted folder.
 #[test]
-fn links_of_a_skill_grant_nothing() {
-    if !is_possible() {
+fn links_in_a_skill_grant_nothing() {
+    if !is_sandbox_available() {
         return;
     }
     let spy = format!("{BEFORE}\nread(os.path.expanduser('~/private/id'))");
-    let fresh = || bench().file("home/private/id", SECRET).env("SCRIPT_PYTHON", "");
+    let fresh = || test_with_skills().file("home/private/id", SECRET).env("SCRIPT_PYTHON", "");
     for part in ["ssl", "libexec"] {
         let test = fresh().venv("s");
         symlink(test.path("home"), test.path(format!("skills/s/venv/{part}"))).unwrap();
         let (result, run) = run(&test, &spy);
-        run.demand(result["returncode"] == 1, part);
+        run.check(result["returncode"] == 1, part);
     }
     // The same in the venv that a setting names.
     let test = fresh().venv_at("py").env("SCRIPT_PYTHON", "py/bin/python3");
     symlink(test.path("home"), test.path("py/ssl")).unwrap();
     let (result, set) = run(&test, &spy);
-    set.demand(result["returncode"] == 1, "a venv that is set");
+    set.check(result["returncode"] == 1, "a venv that is set");
     let test = fresh().venv("s").folder("skills/s/x");
     symlink(test.path("home/private/id"), test.path("skills/s/x/python3")).unwrap();
     let settings = format!("home = {}\n", test.path("skills/s/x").display());
     fs::write(test.path("skills/s/venv/pyvenv.cfg"), settings).unwrap();
     let (result, as_base) = run(&test, &spy);
-    as_base.demand(!result.to_string().contains(SECRET), "the base of a venv");
+    as_base.check(!result.to_string().contains(SECRET), "the base of a venv");
     let test = fresh().env("SCRIPT_PYTHON", interpreter());
     let out = test.path("skills/s/out");
     symlink(test.path("home"), &out).unwrap();
     for name in ["SCRIPT_SANDBOX_WRITE", "SCRIPT_SANDBOX_READ"] {
         let test = test.clone().env(name, &out);
         let (result, run) = run(&test, &spy);
-        run.demand(result["returncode"] != 0, name);
+        run.check(result["returncode"] != 0, name);
     }
-    // What chooses a Python is a file; what is searched leads over no link of a script's.
+    // The interpreter setting is a file; search paths do not follow links of a script.
     let test = fresh().env("SCRIPT_PYTHON", interpreter());
     symlink(test.path("home"), test.path("skills/s/.python-version")).unwrap();
     symlink(test.path("home"), test.path("skills/s/lib")).unwrap();
     let test = test.clone().env("PYTHONPATH", test.path("skills/s/lib/private"));
     let (result, chosen) = run(&test, &spy);
-    chosen.demand(result["returncode"] == 1, "a version, a search path");
-    // The user's own link is followed; one in what it leads to is not.
+    chosen.check(result["returncode"] == 1, "a version, a search path");
+    // The user's own link is followed; a link within its target is not.
     let test = fresh().env("SCRIPT_PYTHON", interpreter()).folder("data/out");
     symlink(test.path("data"), test.path("mine")).unwrap();
     let test = test.clone().env("SCRIPT_SANDBOX_WRITE", test.path("mine"));
     let (result, own) = run(&test, &format!("{BEFORE}\nwrite(cwd + '/data/out/x')"));
-    own.demand(result["returncode"] == 0, "the user's own link");
+    own.check(result["returncode"] == 0, "the user's own link");
     let both = format!("{}:{}", test.path("mine").display(), test.path("mine/out/x").display());
     fs::remove_file(test.path("data/out/x")).unwrap();
     symlink(test.path("home"), test.path("data/out/x")).unwrap();
     let (result, swapped) = run(&test.clone().env("SCRIPT_SANDBOX_WRITE", both), &spy);
     let message = result["error"].as_str().unwrap_or_default();
-    swapped.demand(message.contains("leads over a link where scripts write"), "swapped");
-    // What is a link to no skill is none.
+    swapped.check(
+        message.contains("leads over a link in a folder where scripts may write"),
+        "swapped",
+    );
+    // A link to something that is not a skill is not a skill.
     let test = fresh().env("SCRIPT_PYTHON", interpreter());
     symlink(test.path("home/private"), test.path("skills/linked")).unwrap();
     let arguments = json!({"skill_name": "linked", "script": "print(open('id').read())"});
-    let linked = test.again().args(["tool", "run_python_script", &arguments.to_string()]).run();
+    let linked = test.next_run().args(["tool", "run_python_script", &arguments.to_string()]).run();
     linked.status(1).stdout_lacks(SECRET);
 }
 
-/// Who works in the skill's folder has its sandbox; a link in the skills folder to
-/// all there is does not take it away.
+/// The sandbox also applies if the working folder is the skill's folder; a link to `/` in the
+/// skills folder does not weaken it.
 #[test]
-fn odd_places_have_their_sandbox() {
-    if !is_possible() {
+fn unusual_locations_are_sandboxed() {
+    if !is_sandbox_available() {
         return;
     }
-    let test = bench().file("elsewhere/SKILL.md", DOCUMENT);
+    let test = test_with_skills().file("elsewhere/SKILL.md", DOCUMENT);
     symlink("/", test.path("skills/all")).unwrap();
     symlink(test.path("elsewhere"), test.path("skills/linked")).unwrap();
     for (folder, skills, name) in
@@ -496,30 +503,30 @@ fn odd_places_have_their_sandbox() {
     {
         let arguments = json!({"skill_name": name, "script": "open('own', 'w'); print(1)"});
         let command = ["--skills", skills, "tool", "run_python_script"];
-        let within = test.again().args(command).args([arguments.to_string()]);
+        let within = test.next_run().args(command).args([arguments.to_string()]);
         let run = within.cwd(folder).run();
         let result = run.stdout_json();
-        run.demand(result["stdout"] == "1\n", folder);
+        run.check(result["stdout"] == "1\n", folder);
     }
 }
 
-/// Another skill in the skill's folder, temporary files where scripts write, and what
-/// no name grants.
+/// Another skill within the skill's folder, temporary files in writable folders, and files that no
+/// setting names.
 #[test]
-fn what_lies_in_what_is_granted_stays_hidden() {
-    if !is_possible() {
+fn hidden_files_inside_granted_folders_stay_hidden() {
+    if !is_sandbox_available() {
         return;
     }
-    let test = bench().file("skills/s/more/inner/SKILL.md", DOCUMENT);
+    let test = test_with_skills().file("skills/s/more/inner/SKILL.md", DOCUMENT);
     let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
     let command = ["--skills", "skills", "--skills", "skills/s/more", "tool", "run_python_script"];
-    let nested = test.again().args(command).args([&arguments]).run();
+    let nested = test.next_run().args(command).args([&arguments]).run();
     nested.status(1).stdout_has("the skill's folder holds");
-    let (result, shared) = run(&bench().env("TMPDIR", "/dev/shm"), "print(1)");
+    let (result, shared) = run(&test_with_skills().env("TMPDIR", "/dev/shm"), "print(1)");
     let message = result["error"].as_str().unwrap_or_default();
-    shared.demand(message.contains("set TMPDIR to another folder"), "TMPDIR is shared");
+    shared.check(message.contains("set TMPDIR to another folder"), "TMPDIR is shared");
     let (result, all) = run(
-        &bench().env("SCRIPT_SANDBOX_READ", "/etc:/proc"),
+        &test_with_skills().env("SCRIPT_SANDBOX_READ", "/etc:/proc"),
         &format!(
             "{BEFORE}
 read('/etc/passwd')
@@ -528,90 +535,94 @@ for path in ['/etc/shadow', '/etc/gshadow', '/proc/version', '/proc/self/environ
     except (PermissionError, FileNotFoundError): pass"
         ),
     );
-    all.demand(result["returncode"] == 0 && result["stdout"] == "", "it shows");
+    all.check(result["returncode"] == 0 && result["stdout"] == "", "hidden content is shown");
     for folder in ["/etc", "/proc", "/"] {
-        let (result, run) = run(&bench().env("SCRIPT_SANDBOX_WRITE", folder), "print(1)");
+        let (result, run) =
+            run(&test_with_skills().env("SCRIPT_SANDBOX_WRITE", folder), "print(1)");
         let message = result["error"].as_str().unwrap_or_default();
-        run.demand(message.contains("which scripts must not touch"), folder);
+        run.check(message.contains("which scripts must not access"), folder);
     }
 }
 
-/// The folder's owner, who may be a stranger, neither takes the sandbox away nor
-/// opens it beyond the folder.
+/// The owner of the working folder, who may be untrusted, can neither disable the sandbox nor
+/// extend it beyond the folder.
 #[test]
-fn a_strangers_file_does_not_open_the_sandbox() {
-    if !is_possible() {
+fn env_file_of_the_folder_cannot_weaken_the_sandbox() {
+    if !is_sandbox_available() {
         return;
     }
-    let test = bench().env("SCRIPT_SANDBOX", "");
+    let test = test_with_skills().env("SCRIPT_SANDBOX", "");
     let spy = format!("{BEFORE}\nread(cwd + '/victim')");
     let test = test.file("home/.config/skills-runner/.env", "SCRIPT_SANDBOX=on\n");
     let test = test.file(".env", "SCRIPT_SANDBOX=off\n");
     let (result, both) = run(&test, &spy);
-    both.demand(result["returncode"] == 1, "the user's sandbox is gone");
+    both.check(result["returncode"] == 1, "the user's sandbox setting was overridden");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=/var\n");
-    let run_it = test.again().args(["tool", "list_skills"]).run();
-    run_it.status(78).stderr_has("no plain folder in the working folder");
+    let run_it = test.next_run().args(["tool", "list_skills"]).run();
+    run_it.status(78).stderr_has("not a visible folder in the working folder");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=victim\n");
     let (result, own) = run(&test, &spy);
-    own.demand(result["returncode"] == 0, "its own folder is its to grant");
+    own.check(result["returncode"] == 0, "the folder can grant its own files");
 }
 
-/// What a stranger's file wants to live on does not, but what the user's does.
+/// Leftover processes are kept if the user's setting says so, but not if the folder's `.env` file
+/// does.
 #[test]
-fn a_stranger_keeps_no_leftovers() {
-    if !is_possible() {
+fn env_file_of_the_folder_cannot_keep_leftover_processes() {
+    if !is_sandbox_available() {
         return;
     }
-    let leave = "import subprocess; subprocess.Popen(['sleep', '3'], start_new_session=True)";
-    for (file, fate) in [(".env", "was ended"), ("home/.config/skills-runner/.env", "lives on")] {
-        let test = bench().file(file, "SCRIPT_LEFTOVERS=keep\n").mode(file, 0o600);
-        let (result, run) = run(&test, leave);
+    let leave_process =
+        "import subprocess; subprocess.Popen(['sleep', '3'], start_new_session=True)";
+    for (file, fate) in
+        [(".env", "was ended"), ("home/.config/skills-runner/.env", "keeps running")]
+    {
+        let test = test_with_skills().file(file, "SCRIPT_LEFTOVERS=keep\n").mode(file, 0o600);
+        let (result, run) = run(&test, leave_process);
         let hint = result["hint"].as_str().unwrap_or_default();
-        run.demand(hint.contains(fate), file);
+        run.check(hint.contains(fate), file);
     }
 }
 
-/// Programs find their folders where they may write, unless their own are granted.
+/// Programs get writable temporary, home and cache folders, unless their own are granted.
 #[test]
-fn programs_have_their_folders() {
-    if !is_possible() {
+fn programs_get_temporary_home_and_cache_folders() {
+    if !is_sandbox_available() {
         return;
     }
     let show = "import os
 print(*(os.environ.get(name, '').replace(os.environ['TMPDIR'], 'T') for name in
       ['XDG_CACHE_HOME', 'XDG_CONFIG_HOME', 'GIT_CONFIG_GLOBAL']))";
-    let (result, usual) = run(&bench(), show);
-    usual.demand(result["stdout"] == "T T T/gitconfig\n", "they are elsewhere");
-    let test = bench().folder("home/.cache/models");
+    let (result, usual) = run(&test_with_skills(), show);
+    usual.check(result["stdout"] == "T T T/gitconfig\n", "the folders differ");
+    let test = test_with_skills().folder("home/.cache/models");
     let cache = test.path("home/.cache/models");
     let (result, granted) = run(&test.env("SCRIPT_SANDBOX_READ", cache), show);
-    granted.demand(result["stdout"] == " T T/gitconfig\n", "the cache is not its own");
+    granted.check(result["stdout"] == " T T/gitconfig\n", "the granted cache folder is not used");
 }
 
-/// A script that is refused something is told why; the user as well.
+/// The model and the user are told why an operation was refused.
 #[test]
-fn a_refusal_is_explained() {
-    if !is_possible() {
+fn refused_access_is_explained() {
+    if !is_sandbox_available() {
         return;
     }
-    let (result, _) = run(&bench(), "open('/tmp/x', 'w')");
+    let (result, _) = run(&test_with_skills(), "open('/tmp/x', 'w')");
     let hint = result["hint"].as_str().unwrap();
     assert!(hint.contains("the script ran in a sandbox"), "{hint}");
     assert!(hint.contains("SCRIPT_SANDBOX_WRITE"), "{hint}");
-    let (result, _) = run(&bench(), "1 / 0");
+    let (result, _) = run(&test_with_skills(), "1 / 0");
     assert!(result["hint"].is_null());
 }
 
-/// What decides about later runs is told when a script has changed it, with the
-/// sandbox and without.
+/// A changed file that affects later runs is reported, with and without the sandbox.
 #[test]
-fn a_changed_document_or_venv_is_told() {
+fn changed_document_or_venv_is_reported() {
     for sandbox in ["on", "off"] {
-        if sandbox == "on" && !is_possible() {
+        if sandbox == "on" && !is_sandbox_available() {
             continue;
         }
-        let test = bench().venv("s").env("SCRIPT_SANDBOX", sandbox);
+        let test = test_with_skills().venv("s").env("SCRIPT_SANDBOX", sandbox);
         for (script, told) in [
             ("open('notes', 'w').write('x')", None),
             ("open('SKILL.md').read()", None),
@@ -639,31 +650,31 @@ fn a_changed_document_or_venv_is_told() {
 open(path, 'w').write(text); os.utime(path, (0, 0))",
                 Some("venv/pyvenv.cfg of the skill changed"),
             ),
-            // The last: without its document it is a skill no longer.
+            // This one is last: without its document the folder is no longer a skill.
             (
                 "import os; os.unlink('venv/new'); os.rename('SKILL.md', 'gone')",
                 Some("SKILL.md and venv of the skill changed"),
             ),
         ] {
             let (result, run) = run(&test, script);
-            run.demand(result["returncode"] == 0, script);
+            run.check(result["returncode"] == 0, script);
             let hint = result["hint"].as_str();
             match told {
-                None => run.demand(hint.is_none(), script),
-                Some(told) => run.demand(hint.is_some_and(|hint| hint.contains(told)), script),
+                None => run.check(hint.is_none(), script),
+                Some(told) => run.check(hint.is_some_and(|hint| hint.contains(told)), script),
             }
         }
     }
 }
 
-/// A version manager's shim works in the sandbox, as it is.
+/// The shim of a version manager works unchanged in the sandbox.
 #[test]
-fn a_shim_starts_in_the_sandbox() {
-    if !is_possible() {
+fn shim_starts_in_the_sandbox() {
+    if !is_sandbox_available() {
         return;
     }
     let real = interpreter().display();
-    let test = bench()
+    let test = test_with_skills()
         .file("manager/shims/python3", "#!/bin/sh\nexec \"${0%/*}/../real\" \"$@\"\n")
         .file("manager/real", format!("#!/bin/sh\nexec {real} \"$@\"\n"))
         .mode("manager/shims/python3", 0o755)
@@ -675,19 +686,19 @@ fn a_shim_starts_in_the_sandbox() {
         .env("SCRIPT_PYTHON", "")
         .env("SCRIPT_SANDBOX_READ", interpreter().ancestors().nth(2).unwrap());
     let (result, run) = run(&test, "print(1)");
-    run.demand(result["stdout"] == "1\n", "the shim does not start");
+    run.check(result["stdout"] == "1\n", "the shim does not start");
 }
 
-/// `doctor` says whether there can be a sandbox, and tries Python in it.
+/// `doctor` reports whether the sandbox is available, and tries Python in it.
 #[test]
-fn doctor_knows_the_sandbox() {
-    if !is_possible() {
+fn doctor_reports_the_sandbox() {
+    if !is_sandbox_available() {
         return;
     }
-    let on = bench().args(["doctor"]).run();
+    let on = test_with_skills().args(["doctor"]).run();
     on.stdout_has("sandbox: on: Landlock ").stdout_has("; Python starts in it in ");
-    let off = bench().env("SCRIPT_SANDBOX", "off").args(["doctor"]).run();
+    let off = test_with_skills().env("SCRIPT_SANDBOX", "off").args(["doctor"]).run();
     off.stdout_has("sandbox: off; SCRIPT_SANDBOX=on is possible here: Landlock ");
-    let wrong = bench().env("SCRIPT_SANDBOX", "perhaps").args(["doctor"]).run();
+    let wrong = test_with_skills().env("SCRIPT_SANDBOX", "perhaps").args(["doctor"]).run();
     wrong.stdout_has("SCRIPT_SANDBOX=perhaps (environment) is not off or on");
 }

@@ -1,9 +1,8 @@
-//! Scripts: whatever one does, the answer comes in time, tells what happened,
-//! and nothing of it is left.
+//! Scripts: whatever a script does, the result arrives in time and describes what happened, and no
+//! process or file is left.
 //!
-//! Most tests are tables of scripts for `tool run_python_script`; some go the
-//! whole way through an endpoint. `SCRIPT_PYTHON` is the machine's interpreter,
-//! but where the ladder itself is climbed.
+//! Most tests are tables of scripts for `tool run_python_script`; some include an endpoint.
+//! `SCRIPT_PYTHON` is the machine's interpreter, except in tests of the interpreter's choice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,15 +11,15 @@ use std::{fs, thread};
 use serde_json::{Value, json};
 
 use crate::harness::{
-    CANARY, Outcome, Refused, Reply, Running, Server, Stopwatch, Test, interpreter, is_alive,
-    seconds, skipped, wait_until, without,
+    CANARY, Outcome, RefusedSyscall, Reply, Running, Server, Stopwatch, Test, interpreter,
+    is_alive, program_refusing_syscalls, report_skipped, seconds, wait_until,
 };
 use crate::paths::as_an_ordinary_user;
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
-/// What every script of the tables begins with; one line.
+/// The first line of every script in the tables.
 const IMPORTS: &str = "import ctypes, json, os, shutil, signal, subprocess, sys, threading, time\n";
-/// Becomes a daemon in the background, as the textbook says: `daemon()`.
+/// Becomes a daemon by double fork: `daemon()`.
 const DAEMON: &str = "
 def daemon():
     if os.fork() == 0:
@@ -30,21 +29,21 @@ def daemon():
         os._exit(0)
     os.wait()
 ";
-/// A second that is promised, and one for a busy machine.
+/// The guaranteed limit of one second, and one for a busy machine.
 const SLACK: f64 = 2.0;
-/// The end of a run that is told to end, on a busy machine.
-const AT_ONCE: Duration = Duration::from_millis(1500);
+/// Time limit for the end of an interrupted run on a busy machine.
+const INTERRUPT_LIMIT: Duration = Duration::from_millis(1500);
 const PEAK_KIB: u64 = 20 << 10;
 const KEPT: usize = 64 << 10;
 
-/// A skill `s`, and a temporary folder that can be looked through.
-fn bench() -> Test {
+/// A test with a skill `s` and a temporary folder that can be inspected.
+fn test_with_skill() -> Test {
     let test = Test::new().skill("s", DOCUMENT).folder("tmp");
     let temporary = test.path("tmp");
     test.env("TMPDIR", temporary).env("SCRIPT_PYTHON", interpreter())
 }
 
-/// What came of a script: the tool's result, and the run that printed it.
+/// The result of a script, and the run that printed it.
 struct Ran {
     result: Value,
     run: Outcome,
@@ -52,24 +51,24 @@ struct Ran {
 
 impl Ran {
     #[track_caller]
-    fn demand(&self, met: bool, otherwise: &str) -> &Ran {
-        self.run.demand(met, otherwise);
+    fn check(&self, is_met: bool, message: &str) -> &Ran {
+        self.run.check(is_met, message);
         self
     }
 
-    /// A key of the result is exactly this.
+    /// Asserts that a field of the result has this value.
     #[track_caller]
     fn is(&self, key: &str, expected: impl Into<Value>) -> &Ran {
         let expected = expected.into();
-        let met = self.result[key] == expected;
-        self.demand(met, &format!("`{key}` is not {expected}"))
+        let is_met = self.result[key] == expected;
+        self.check(is_met, &format!("`{key}` is not {expected}"))
     }
 
-    /// A text of the result contains this.
+    /// Asserts that a text of the result contains this.
     #[track_caller]
     fn has(&self, key: &str, expected: &str) -> &Ran {
-        let met = self.text(key).contains(expected);
-        self.demand(met, &format!("`{key}` lacks {expected:?}"))
+        let is_met = self.text(key).contains(expected);
+        self.check(is_met, &format!("`{key}` lacks {expected:?}"))
     }
 
     fn text(&self, key: &str) -> &str {
@@ -77,16 +76,15 @@ impl Ran {
     }
 }
 
-/// `tool run_python_script` with these arguments, not yet run.
+/// A test that will run `tool run_python_script` with these arguments.
 fn tool(test: &Test, arguments: &Value) -> Test {
     let mut arguments = arguments.clone();
     arguments["skill_name"] = "s".into();
     let command = ["tool", "run_python_script", "-"];
-    test.again().args(command).stdin(arguments.to_string())
+    test.next_run().args(command).stdin(arguments.to_string())
 }
 
-/// Runs the tool, with everything that holds for each result, but not for what
-/// is left.
+/// Runs the tool and makes the checks that apply to each result, except the check for leftovers.
 #[track_caller]
 fn call(test: &Test, arguments: &Value) -> Ran {
     let watch = Stopwatch::start();
@@ -94,47 +92,47 @@ fn call(test: &Test, arguments: &Value) -> Ran {
     let result = run.stdout_json();
     let is_good = result["returncode"] == 0 && result["error"].is_null();
     let has_status = run.status == i32::from(!is_good);
-    run.demand(has_status, "the status is not that of its result");
+    run.check(has_status, "the exit status does not match the result");
     if let Some(duration) = result["duration_ms"].as_u64() {
         let late = run.elapsed.saturating_sub(Duration::from_millis(duration));
-        let late = watch.within(late, seconds(SLACK));
-        run.demand(late <= seconds(SLACK), "the answer comes late");
+        let late = watch.adjusted_for_limit(late, seconds(SLACK));
+        run.check(late <= seconds(SLACK), "the result is late");
     }
     Ran { result, run }
 }
 
-/// The same, and nothing is left.
+/// The same, and checks that no process or file is left.
 #[track_caller]
 fn run(test: &Test, arguments: &Value) -> Ran {
     let ran = call(test, arguments);
-    ran.demand(is_clean(test), "something is left");
+    ran.check(is_clean(test), "a process or file is left");
     ran
 }
 
-/// Source behind the imports.
+/// The source after the imports.
 fn source(text: &str) -> Value {
     json!({"script": format!("{IMPORTS}{text}")})
 }
 
-/// The same with a limit of one second.
-fn hurried(text: &str) -> Value {
+/// The same with a time limit of one second.
+fn with_short_limit(text: &str) -> Value {
     json!({"script": format!("{IMPORTS}{text}"), "timeout_seconds": 1})
 }
 
-/// Neither a temporary file nor a process is left; what is on its way out may go.
+/// Whether no temporary file or process is left; those that are ending get some time.
 fn is_clean(test: &Test) -> bool {
     let no_file = || fs::read_dir(test.path("tmp")).map_or(true, |mut list| list.next().is_none());
     is_soon(|| no_file() && test.processes().is_empty())
 }
 
-/// Whether it comes true in no longer than a machine without other work needs.
+/// Whether the condition becomes true in the time that an idle machine needs.
 fn is_soon(condition: impl FnMut() -> bool) -> bool {
     let since = Stopwatch::start();
     let slack = seconds(SLACK);
-    wait_until(seconds(20.0), condition) && since.elapsed_within(slack) <= slack
+    wait_until(seconds(20.0), condition) && since.elapsed_for_limit(slack) <= slack
 }
 
-/// Goes through a table, a few rows at a time: most wait for something.
+/// Checks the rows of a table, a few in parallel, because most of them wait.
 fn for_each<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -149,23 +147,23 @@ fn for_each<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
 }
 
 enum End {
-    /// This return code, long before the limit.
+    /// This return code, long before the time limit.
     Exit(i32),
-    /// Stopped at its limit of one second.
+    /// Stopped at its time limit of one second.
     Limit,
-    /// It got rid of its guardian.
+    /// The script killed its guardian.
     Lost,
 }
 
-/// R-RUN-1, R-RUN-2, R-RUN-3, R-RUN-5: source, how it ends, all of stdout, some of stderr.
+/// Each row: the source, its end, all of stdout, a part of stderr.
 #[test]
 #[rustfmt::skip]
-fn whatever_a_script_does_is_told_in_time() {
+fn script_results_are_reported_in_time() {
     use End::{Exit, Limit, Lost};
     let table: &[(&str, End, &str, &str)] = &[
         ("", Exit(0), "", ""),
         ("print('ü€𝄞'); print('err', file=sys.stderr)", Exit(0), "ü€𝄞\n", "err\n"),
-        // Its end.
+        // The end of the script.
         ("os._exit(3)", Exit(3), "", ""),
         ("sys.exit('text')", Exit(1), "", "text\n"),
         ("sys.exit(256)", Exit(0), "", ""),
@@ -180,18 +178,18 @@ fn whatever_a_script_does_is_told_in_time() {
         ("def again(): again()\nagain()", Exit(1), "", "RecursionError"),
         ("import resource as r\nr.setrlimit(r.RLIMIT_AS, (200 << 20,) * 2)\nbytearray(1 << 30)", Exit(1), "", "MemoryError"),
         ("input('name? ')", Exit(1), "name? ", "EOFError"),
-        // Its streams.
+        // Output streams.
         ("[os.close(fd) for fd in range(3)]; time.sleep(0.3); os._exit(7)", Exit(7), "", ""),
         ("print('a'); sys.stdout.close(); print('b')", Exit(1), "a\n", "ValueError: I/O operation on closed file"),
         ("sys.stdout.buffer.write(b'\\0\\xff\\x1b[31m\\r\\n\\x07\\xc3')", Exit(0), "\0\u{fffd}\x1b[31m\r\n\x07\u{fffd}", ""),
         ("os.write(0, b'x')", Exit(1), "", "OSError"),
-        // Its surroundings.
+        // Environment.
         ("os.chdir('/'); print(os.getcwd())", Exit(0), "/\n", ""),
         ("shutil.rmtree(os.getcwd()); print('gone')", Exit(0), "gone\n", ""),
         ("shutil.rmtree(os.environ['TMPDIR']); print('gone')", Exit(0), "gone\n", ""),
         ("import resource as r\nr.setrlimit(r.RLIMIT_NOFILE, (64, 64))\ntry:\n    while True: os.dup(0)\nexcept OSError: print('full')", Exit(0), "full\n", ""),
         ("os.setsid()", Exit(1), "", "PermissionError"),
-        // Its time.
+        // Time.
         ("print('begun'); time.sleep(60)", Limit, "begun\n", ""),
         ("print('begun')\nwhile True: pass", Limit, "begun\n", ""),
         ("signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\nwhile True: time.sleep(60)", Limit, "", ""),
@@ -201,7 +199,7 @@ fn whatever_a_script_does_is_told_in_time() {
         ("os.execvp('sleep', ['sleep', '60'])", Limit, "", ""),
         ("if os.fork() == 0: os.setsid(); time.sleep(60)\nos.wait()", Limit, "", ""),
         ("open('/proc/self/comm', 'w').write(') Z 1 1 1')\ntime.sleep(60)", Limit, "", ""),
-        // Its guardian.
+        // Guardian.
         ("for n in {*range(1, 32)} - {9, 19}: os.kill(os.getppid(), n)\nprint('still here')", Exit(0), "still here\n", ""),
         ("os.kill(os.getppid(), signal.SIGSTOP); print('begun'); time.sleep(60)", Limit, "begun\n", ""),
         ("os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)", Lost, "", ""),
@@ -209,30 +207,30 @@ fn whatever_a_script_does_is_told_in_time() {
     ];
     for_each(table, |(text, end, stdout, stderr)| {
         let is_limited = matches!(end, Limit);
-        let ran = run(&bench(), &if is_limited { hurried(text) } else { source(text) });
+        let ran = run(&test_with_skill(), &if is_limited { with_short_limit(text) } else { source(text) });
         let (code, error) = match end {
             Exit(code) => (*code, Value::Null),
             Limit => (-9, json!("stopped at the time limit of 1 s")),
-            Lost => (-9, json!("the script ended the process that watches over it; all that it started was killed")),
+            Lost => (-9, json!("the script killed its guardian process; everything that it started was killed")),
         };
         ran.is("returncode", code).is("error", error).is("timed_out", is_limited)
             .is("stdout", *stdout).has("stderr", stderr)
             .is("skill_name", "s").is("truncated", Value::Null);
         let has_gone = text.starts_with("shutil.rmtree(os.getcwd())");
-        ran.demand(ran.result["hint"].is_null() != has_gone, "a hint only where the document is gone");
+        ran.check(ran.result["hint"].is_null() != has_gone, "a hint only if the document was deleted");
         let is_silent = stderr.is_empty() && !ran.text("stderr").is_empty();
-        ran.demand(!is_silent, "nothing is expected on stderr");
+        ran.check(!is_silent, "stderr must be empty");
         if is_limited {
             let duration = ran.result["duration_ms"].as_u64().unwrap_or_default();
-            ran.demand((1000..3000).contains(&duration), "it ran for its second");
+            ran.check((1000..3000).contains(&duration), "the duration is not about one second");
         }
     });
 }
 
-/// R-RUN-3, R-RUN-5: what outlives a script is ended and counted, and at the
-/// time limit goes with it.
+/// Processes that outlive their script are killed and counted, and at the time limit killed with
+/// it.
 #[test]
-fn nothing_outlives_a_script() {
+fn leftover_processes_are_killed_and_counted() {
     let one = "1 process that the script left behind was";
     #[rustfmt::skip]
     let table: &[(&str, &str)] = &[
@@ -240,66 +238,66 @@ fn nothing_outlives_a_script() {
         (one, "if os.fork() == 0: os.closerange(0, 9); time.sleep(60)"),
         (one, "if os.fork() == 0: os.kill(os.getpid(), signal.SIGSTOP)"),
         (one, "if os.fork() == 0: os.setpgid(0, 0); open('/proc/self/comm', 'w').write(') S 1 1 ('); time.sleep(60)"),
-        // Another user's, where that is possible.
+        // Processes of another user, if that is possible.
         (one, "if os.fork() == 0: os.getuid() or os.setuid(65534); time.sleep(60)"),
         ("10 processes that the script left behind were", "for _ in range(10): daemon()"),
-        // With a subreaper of their own.
+        // With their own subreaper.
         ("4 processes that the script left behind were", "if os.fork() == 0: ctypes.CDLL(None).prctl(36, 1); [daemon() for _ in range(3)]; open('up', 'w'); time.sleep(60)
 while not os.path.exists('up'): time.sleep(0.01)"),
-        // Never the same process for long.
+        // Processes that replace themselves repeatedly.
         ("", "if os.fork() == 0:
     end = time.time() + 10
     while time.time() < end:
         if os.fork(): os._exit(0)
         os.setsid()"),
-        // Everyone starts two more.
+        // Each process starts two more.
         ("255 processes that the script left behind were", "bomb = 'b() { if [ $1 -gt 0 ]; then b $(($1 - 1)) & b $(($1 - 1)) & fi; echo >> up; exec sleep 60; }; b 7'
 subprocess.Popen(['sh', '-c', bomb])
 while not os.path.exists('up') or os.stat('up').st_size < 255: time.sleep(0.01)"),
     ];
     for_each(table, |(count, text)| {
         let end = "print(time.time()); sys.stdout.flush(); os._exit(5)";
-        let test = bench();
+        let test = test_with_skill();
         let watch = Stopwatch::start();
         let ran = call(&test, &source(&format!("{DAEMON}{text}\n{end}")));
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let ended = ran.text("stdout").trim().parse().expect("the time");
-        let late = now.expect("a good clock").saturating_sub(seconds(ended));
-        let late = watch.within(late, seconds(SLACK));
-        ran.demand(late <= seconds(SLACK), "the answer comes late");
-        ran.demand(is_clean(&test), "something is left");
+        let late = now.expect("a consistent clock").saturating_sub(seconds(ended));
+        let late = watch.adjusted_for_limit(late, seconds(SLACK));
+        ran.check(late <= seconds(SLACK), "the result is late");
+        ran.check(is_clean(&test), "a process or file is left");
         ran.is("returncode", 5);
         if !count.is_empty() {
             ran.is("hint", format!("{count} ended"));
         }
 
-        let forever = hurried(&format!("{DAEMON}{text}\ntime.sleep(60)"));
-        let ran = run(&bench(), &forever);
+        let forever = with_short_limit(&format!("{DAEMON}{text}\ntime.sleep(60)"));
+        let ran = run(&test_with_skill(), &forever);
         ran.is("timed_out", true).is("returncode", -9);
         ran.is("hint", Value::Null);
     });
 }
 
-/// `SCRIPT_LEFTOVERS=keep`: a daemon lives on, but not beyond a time limit.
+/// `SCRIPT_LEFTOVERS=keep`: a daemon survives its script, but not a time limit.
 #[test]
-fn what_is_to_be_kept_lives_on() {
-    let test = bench().env("SCRIPT_LEFTOVERS", "keep");
+fn kept_leftovers_survive_until_the_time_limit() {
+    let test = test_with_skill().env("SCRIPT_LEFTOVERS", "keep");
     let fork = "pid = os.fork()\nif pid == 0: os.setsid(); time.sleep(30)\nprint(pid)\n";
     let ran = call(&test, &source(fork));
     let pid: i32 = ran.text("stdout").trim().parse().expect("a process number");
     let is_alone = is_alive(pid) && test.processes() == [pid];
-    // SAFETY: a plain call; the process is this test's, and lived a moment ago.
+    // SAFETY: a plain call; the process is this test's, and existed a moment ago.
     unsafe { libc::kill(pid, libc::SIGKILL) };
-    ran.demand(is_alone, "the daemon lives on, and nothing else");
-    ran.has("hint", "1 process that the script left behind lives on");
+    ran.check(is_alone, "not exactly the daemon is left");
+    ran.has("hint", "1 process that the script left behind keeps running");
     ran.is("returncode", 0);
-    ran.demand(is_clean(&test), "something is left");
-    run(&test, &hurried(&format!("{fork}time.sleep(30)"))).is("timed_out", true);
+    ran.check(is_clean(&test), "a process or file is left");
+    run(&test, &with_short_limit(&format!("{fork}time.sleep(30)"))).is("timed_out", true);
 }
 
-/// R-RUN-5: head and tail are exact, memory stays flat.
+/// The start and the end are exact, and memory use is constant.
 #[test]
-fn floods_are_cut_in_the_middle() {
+fn large_output_is_shortened_in_the_middle() {
     let flood = "
 out, size = [open(int(fd), 'wb') for fd in sys.argv[1]], int(sys.argv[2])
 whole = b''.join(b'%015d\\n' % i for i in range(8192))
@@ -309,7 +307,7 @@ for at in [0] if size <= len(whole) else [0, *[None] * ((size - len(whole)) >> 1
 for stream in out: stream.close()
 ";
     let lines: Vec<String> = (0..8192).map(|line| format!("{line:015}\n")).collect();
-    let whole = lines.concat();
+    let full = lines.concat();
     let table = [
         ("1", KEPT, None),
         ("2", KEPT, None),
@@ -322,42 +320,43 @@ for stream in out: stream.close()
     for_each(&table, |(streams, size, missing)| {
         let mut arguments = source(flood);
         arguments["args"] = json!([streams, size.to_string()]);
-        let ran = run(&bench(), &arguments);
-        let end = (*size).min(whole.len());
+        let ran = run(&test_with_skill(), &arguments);
+        let end = (*size).min(full.len());
         let expected = match missing {
-            None => whole[..*size].to_owned(),
+            None => full[..*size].to_owned(),
             Some(missing) => format!(
                 "{}[… {missing} bytes left out …]\n{}",
-                &whole[..KEPT / 2],
-                &whole[end - KEPT / 2..end]
+                &full[..KEPT / 2],
+                &full[end - KEPT / 2..end]
             ),
         };
         for (stream, number) in [("stdout", '1'), ("stderr", '2')] {
-            let said = ran.text(stream);
-            let met = if streams.contains(number) { said == expected } else { said.is_empty() };
-            ran.demand(met, &format!("{stream} is wrong"));
+            let output = ran.text(stream);
+            let is_met =
+                if streams.contains(number) { output == expected } else { output.is_empty() };
+            ran.check(is_met, &format!("{stream} is wrong"));
         }
         ran.is("returncode", 0).is("truncated", missing.map(|_| true));
         ran.run.memory_at_most(PEAK_KIB);
     });
 
-    let ran = run(&bench(), &source("print('a' + 'é' * 40000, end='')"));
+    let ran = run(&test_with_skill(), &source("print('a' + 'é' * 40000, end='')"));
     let (head, tail) = ("é".repeat(16383), "é".repeat(16384));
     let expected = format!("a{head}\n[… 14,466 bytes left out …]\n{tail}");
     ran.is("stdout", expected);
 
     let endless = "while True: os.write(1, b'y' * 65536); os.write(2, b'n\\n' * 9)";
-    let ran = run(&bench(), &hurried(&format!("print('first')\n{endless}")));
+    let ran = run(&test_with_skill(), &with_short_limit(&format!("print('first')\n{endless}")));
     ran.is("timed_out", true).is("truncated", true);
     let stdout = ran.text("stdout");
-    ran.demand(stdout.starts_with("first\nyyy"), "the beginning is lost");
-    ran.demand(stdout.ends_with(&"y".repeat(KEPT / 2)), "the end is lost");
+    ran.check(stdout.starts_with("first\nyyy"), "the start is lost");
+    ran.check(stdout.ends_with(&"y".repeat(KEPT / 2)), "the end is lost");
     ran.run.memory_at_most(PEAK_KIB);
 }
 
-/// Standard input is what was given, and otherwise at its end.
+/// Standard input is the argument, or empty without it.
 #[test]
-fn standard_input_is_exactly_what_was_given() {
+fn stdin_of_a_script_is_exactly_the_argument() {
     let read = "data = sys.stdin.buffer.read(); print(len(data), data == eval(sys.argv[1]))";
     #[rustfmt::skip]
     let table = [
@@ -367,7 +366,7 @@ fn standard_input_is_exactly_what_was_given() {
         (read, json!("0123456789".repeat(100_000)), "b'0123456789' * 100000", "1000000 True\n"),
         ("print(input(), input())", json!("1\n2"), "", "1 2\n"),
         ("print(sys.stdin.isatty(), open('/proc/self/stat').read().split()[6])", Value::Null, "", "False 0\n"),
-        // More than a pipe holds, unread, and half read.
+        // More than a pipe holds, unread and half read.
         ("print('deaf')", json!("x".repeat(1 << 20)), "", "deaf\n"),
         ("print(len(os.read(0, 10))); os.close(0); time.sleep(0.2)", json!("x".repeat(1 << 20)), "", "10\n"),
     ];
@@ -375,28 +374,27 @@ fn standard_input_is_exactly_what_was_given() {
         let mut arguments = source(text);
         arguments["stdin"] = stdin.clone();
         arguments["args"] = json!([expected]);
-        let ran = run(&bench(), &arguments);
+        let ran = run(&test_with_skill(), &arguments);
         ran.is("stdout", *stdout).is("returncode", 0);
     });
 }
 
-/// Limits and sizes of the arguments.
 #[test]
-fn arguments_have_their_limits() {
-    let nap = "import time; print('begun'); time.sleep(30)";
+fn arguments_are_limited() {
+    let sleep_script = "import time; print('begun'); time.sleep(30)";
     let long = format!("{}\nexit(5)", "# 4567890abcde\n".repeat(70_000));
     let limit = "stopped at the time limit of 1 s";
     let words = vec!["x".repeat(1000); 1000];
-    // A return code, or an error in its place.
+    // A return code, or an error instead of it.
     #[rustfmt::skip]
     let table = [
-        (json!({"script": nap}), Some(-9), limit),
-        (json!({"script": nap, "timeout_seconds": 100}), Some(-9), limit),
-        (json!({"script": nap, "timeout_seconds": "1"}), Some(-9), limit),
-        (json!({"script": nap, "timeout_seconds": i64::MAX}), Some(-9), limit),
-        (json!({"script": nap, "timeout_seconds": 0}), None, "`timeout_seconds` must be 1 or more, not 0"),
-        (json!({"script": nap, "timeout_seconds": -5}), None, "`timeout_seconds` must be 1 or more, not -5"),
-        (json!({"script": nap, "timeout_seconds": 0.5}), None, "`timeout_seconds` must be an integer"),
+        (json!({"script": sleep_script}), Some(-9), limit),
+        (json!({"script": sleep_script, "timeout_seconds": 100}), Some(-9), limit),
+        (json!({"script": sleep_script, "timeout_seconds": "1"}), Some(-9), limit),
+        (json!({"script": sleep_script, "timeout_seconds": i64::MAX}), Some(-9), limit),
+        (json!({"script": sleep_script, "timeout_seconds": 0}), None, "`timeout_seconds` must be 1 or more, not 0"),
+        (json!({"script": sleep_script, "timeout_seconds": -5}), None, "`timeout_seconds` must be 1 or more, not -5"),
+        (json!({"script": sleep_script, "timeout_seconds": 0.5}), None, "`timeout_seconds` must be an integer"),
         (json!({"script": long}), Some(5), ""),
         (json!({"script": "#".repeat((4 << 20) + 1)}), None, "`script` is larger than 4194304 bytes"),
         (json!({"script": "import sys; sys.exit(len(sys.argv) - 1000)", "args": words}), Some(1), ""),
@@ -407,22 +405,22 @@ fn arguments_have_their_limits() {
     ];
     assert!(long.len() > 1 << 20);
     for_each(&table, |(arguments, code, error)| {
-        let ran = run(&bench().env("SCRIPT_TIMEOUT_SECONDS", "1"), arguments);
+        let ran = run(&test_with_skill().env("SCRIPT_TIMEOUT_SECONDS", "1"), arguments);
         ran.has("error", error).is("returncode", *code);
         if *code == Some(-9) {
             ran.is("stdout", "begun\n");
             ran.run.took_at_most(seconds(1.0 + SLACK));
         }
     });
-    let flag = bench().args(["--script-timeout", "1", "tool", "run_python_script"]);
-    let json = json!({"skill_name": "s", "script": nap}).to_string();
+    let flag = test_with_skill().args(["--script-timeout", "1", "tool", "run_python_script"]);
+    let json = json!({"skill_name": "s", "script": sleep_script}).to_string();
     flag.args([json]).run().status(1).stdout_has(limit);
 }
 
-/// R-RUN-4: the ladder, and that a broken rung is an error with its fix.
+/// The choice of the interpreter; a choice that does not work is an error with a remedy.
 #[test]
 #[rustfmt::skip]
-fn the_interpreter_comes_from_the_ladder() {
+fn interpreter_is_chosen_in_order_and_a_broken_choice_is_an_error() {
     type Prepare = fn(Test) -> Test;
     // The first line of an answer is the prefix of the Python that ran, below the test's folder.
     let good: &[(&str, Prepare, &str, Option<&str>)] = &[
@@ -436,7 +434,7 @@ fn the_interpreter_comes_from_the_ladder() {
         ("from PATH", |test| { let path = format!("/nowhere::{}", test.path("own/bin").display()); test.venv_at("own").env("PATH", path).env_unset("SCRIPT_PYTHON") }, "own", Some("own/bin/python3")),
     ];
     for_each(good, |(_, prepare, prefix, interpreter)| {
-        let test = prepare(bench());
+        let test = prepare(test_with_skill());
         let ran = run(&test, &json!({"script": "import sys; print(sys.prefix)"}));
         let shown = |path: &str| test.path(path).display().to_string();
         ran.is("stdout", format!("{}\n", shown(prefix)));
@@ -445,28 +443,28 @@ fn the_interpreter_comes_from_the_ladder() {
 
     let broken = "the venv of the skill `s` is broken";
     let bad: &[(&str, Prepare, &str, &str)] = &[
-        ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "skills/s/venv`, as no setup made it, and then `skills-runner skills setup s` makes it again"),
+        ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "skills/s/venv` (no setup created it) and then `skills-runner skills setup s` creates it again"),
         ("empty", |test| test.folder("skills/s/venv"), broken, "; `rm -r /"),
         ("a file", |test| test.file("skills/s/venv", ""), broken, "; `rm -r /"),
-        ("a setup's", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}"), broken, "cannot be run; `skills-runner skills setup s` makes it again"),
+        ("a setup's", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}"), broken, "cannot be run; `skills-runner skills setup s` creates it again"),
         ("added to", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": false}"), broken, "; `rm -r /"),
         ("python gone", |test| test.folder("skills/s/venv/lib").link("skills/s/venv/bin/python", "/nowhere").link("skills/s/venv/bin/python3", "python"), broken, "again"),
         ("not executable", |test| test.file("skills/s/venv/bin/python", "#!/bin/sh\n"), broken, "again"),
         ("a folder", |test| test.folder("skills/s/venv/bin/python"), broken, "again"),
         ("no fallback", |test| test.link("skills/s/venv", "/nowhere").venv_at("skills/s/.venv"), broken, "again"),
-        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "cannot be run; `skills-runner skills setup s` makes a `venv`, which is used in its place"),
+        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "cannot be run; `skills-runner skills setup s` creates a `venv`, which is used instead"),
         ("half made", |test| test.venv("s").file("skills/s/venv/.skills-runner-incomplete", ""), "the venv of the skill `s` is not finished, a setup of it is under way or was interrupted", "it"),
         ("off", |test| test.env("SCRIPT_PYTHON", "off"), "SCRIPT_PYTHON=off", "one"),
-        ("missing", |test| test.env("SCRIPT_PYTHON", "/nowhere/python"), "SCRIPT_PYTHON names /nowhere/python, which is no program", ""),
+        ("missing", |test| test.env("SCRIPT_PYTHON", "/nowhere/python"), "SCRIPT_PYTHON names /nowhere/python, which is not an executable file", ""),
         ("unknown", |test| test.env("SCRIPT_PYTHON", "python9.9"), "SCRIPT_PYTHON names python9.9", ""),
         ("folder", |test| test.env("SCRIPT_PYTHON", "/tmp"), "SCRIPT_PYTHON names /tmp", ""),
         ("PATH empty", |test| test.env_unset("SCRIPT_PYTHON").env("PATH", ""), "no Python was found: install python3, or set SCRIPT_PYTHON", ""),
         ("none in PATH", |test| { let bin = test.path("bin"); test.file("bin/python3", "").env("PATH", bin).env_unset("SCRIPT_PYTHON") }, "no Python was found", ""),
     ];
-    for_each(bad, |(_, prepare, expected, fix)| assert_refused(&prepare(bench()), expected, fix));
+    for_each(bad, |(_, prepare, expected, fix)| assert_refused(&prepare(test_with_skill()), expected, fix));
 }
 
-/// No script runs, and the error says what to do.
+/// Asserts that no script runs and that the error has a remedy.
 #[track_caller]
 fn assert_refused(test: &Test, expected: &str, end: &str) {
     let ran = run(test, &source("open('ran', 'w')"));
@@ -475,22 +473,22 @@ fn assert_refused(test: &Test, expected: &str, end: &str) {
         ran.has("error", "`skills-runner skills setup s`").has("error", end);
     }
     let is_unused = !test.exists("skills/s/ran");
-    ran.demand(is_unused, "something else ran it");
+    ran.check(is_unused, "another interpreter ran the script");
 }
 
-/// R-RUN-4: a venv that came from another machine.
+/// A venv that was copied from another machine.
 #[test]
-fn a_venv_whose_python_does_not_start_is_broken() {
+fn venv_whose_python_does_not_start_is_broken() {
     for python in ["#!/nowhere/python\n", "\x7fELF\x02\x01\x01"] {
-        let test = bench().executable("skills/s/venv/bin/python", python);
+        let test = test_with_skill().executable("skills/s/venv/bin/python", python);
         assert_refused(&test, "venv/bin/python", "again");
     }
 }
 
-/// R-RUN-4: a venv may be whole for others.
+/// A venv without permission may work for other users.
 #[test]
-fn a_python_that_is_closed_to_the_user_is_not_broken() {
-    let test = bench();
+fn venv_without_permission_is_not_called_broken() {
+    let test = test_with_skill();
     let python = test.path("closed/python");
     let test = test
         .executable("closed/python", "#!/bin/sh\n")
@@ -501,22 +499,22 @@ fn a_python_that_is_closed_to_the_user_is_not_broken() {
     let arguments = json!({"skill_name": "s", "script": "1"}).to_string();
     let shell = as_an_ordinary_user(&test);
     let run = |test: &Test| {
-        let test = test.again().shell(shell);
+        let test = test.next_run().shell(shell);
         test.args(["tool", "run_python_script", &arguments]).run()
     };
     run(&test)
         .status(1)
-        .stdout_has("not executable for this user; whoever made it")
+        .stdout_has("not executable for this user; its owner has to")
         .stdout_lacks("broken")
         .stdout_lacks("skills setup");
     let test = test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}");
-    run(&test).stdout_has("user; `skills-runner skills setup s` makes one of this user's own");
+    run(&test).stdout_has("user; `skills-runner skills setup s` creates one for this user");
 }
 
-/// R-RUN-2: where a script runs, what it can import, what it can write.
+/// The working folder of a script, its import path, and what it can write.
 #[test]
-fn a_script_is_at_home_in_its_skill() {
-    let test = bench()
+fn script_runs_in_its_skill_and_imports_its_modules() {
+    let test = test_with_skill()
         .venv("s")
         .venv_module("s", "installed.py", "name = 'installed'")
         .file("skills/s/beside.py", "name = 'beside'")
@@ -534,15 +532,15 @@ fn a_script_is_at_home_in_its_skill() {
         .env("PYTHONPATH", "/user/modules")
         .env("VIRTUAL_ENV", "/user/venv")
         .env("USERS_OWN", "ü");
-    let tell = "
+    let report_script = "
 import beside, installed, lib.inner
 open('out.txt', 'w').write('ü€')
 print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('python'), 'encoding': sys.stdout.encoding,
     'modules': [beside.name, installed.name, lib.inner.name], 'modes': oct(os.umask(0o22)), 'fds': sorted(os.listdir('/proc/self/fd'))}))
 ";
-    let ran = run(&test, &source(tell));
+    let ran = run(&test, &source(report_script));
     ran.is("stderr", "").is("returncode", 0);
-    let told: Value = serde_json::from_str(ran.text("stdout")).expect("the script prints JSON");
+    let reported: Value = serde_json::from_str(ran.text("stdout")).expect("the script prints JSON");
     let shown = |path: &str| test.path(path).display().to_string();
     let (skill, venv) = (shown("skills/s"), shown("skills/s/venv"));
     let path = std::env::var("PATH").unwrap_or_default();
@@ -564,12 +562,12 @@ print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('pyth
         // The fourth is the listing itself.
         ("fds", json!(["0", "1", "2", "3"])),
     ] {
-        let told = match name {
-            // A trailing slash is no difference.
-            "USER_CWD" => json!(format!("{}/", told[name].as_str().unwrap_or_default())),
-            _ => told[name].clone(),
+        let reported = match name {
+            // A trailing slash makes no difference.
+            "USER_CWD" => json!(format!("{}/", reported[name].as_str().unwrap_or_default())),
+            _ => reported[name].clone(),
         };
-        ran.demand(told == expected, &format!("{name} is {told}"));
+        ran.check(reported == expected, &format!("{name} is {reported}"));
     }
     assert_eq!(test.read("skills/s/out.txt"), "ü€");
     let ran = run(&test, &json!({"file_path": "scripts/main.py"}));
@@ -580,7 +578,7 @@ print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('pyth
     }
 }
 
-/// A script of the skill gets its words as they are, whatever it is called.
+/// A script of the skill gets its arguments unchanged, whatever its name is.
 #[test]
 #[rustfmt::skip]
 fn files_of_the_skill_run_with_their_arguments() {
@@ -589,8 +587,8 @@ fn files_of_the_skill_run_with_their_arguments() {
     let all = format!("{}\n", json!(words).to_string().replace("\",\"", "\", \""));
     let all = all.replace('ü', "\\u00fc").replace('€', "\\u20ac");
     let inside = |test: &Test, path: &str| test.path("skills/s").join(path).display().to_string();
-    let bench = || {
-        let test = bench();
+    let test_with_skill = || {
+        let test = test_with_skill();
         ["echo.py", "-c.py", "-", "--version", "sub dir/ü.py", "scripts/echo.py", "no_extension"]
             .iter()
             .fold(test, |test, path| test.file(&format!("skills/s/{path}"), echo))
@@ -613,7 +611,7 @@ fn files_of_the_skill_run_with_their_arguments() {
         ("/dev/stdin", Err("cannot be run")), ("echo.py\0", Err("cannot be run")),
     ];
     for_each(table, |(path, expected)| {
-        let test = bench();
+        let test = test_with_skill();
         let path = path.replace("INSIDE", &inside(&test, ""));
         let ran = run(&test, &json!({"file_path": path, "args": words}));
         match expected {
@@ -621,57 +619,56 @@ fn files_of_the_skill_run_with_their_arguments() {
             Err(error) => ran.has("error", error).is("returncode", Value::Null),
         };
     });
-    run(&bench(), &json!({"file_path": "notes.txt"})).is("returncode", 1).has("stderr", "SyntaxError");
+    run(&test_with_skill(), &json!({"file_path": "notes.txt"})).is("returncode", 1).has("stderr", "SyntaxError");
 }
 
-/// Near names are suggested, as `read_file_in_skill` does.
+/// Similar names are suggested, as by `read_file_in_skill`.
 #[test]
-fn a_script_that_is_nearly_right_is_suggested() {
-    let test = bench().file("skills/s/scripts/echo.py", "");
+fn similar_script_names_are_suggested() {
+    let test = test_with_skill().file("skills/s/scripts/echo.py", "");
     let near = "did you mean `scripts/echo.py`?";
     for path in ["echo.py", "scripts/eco.py"] {
         run(&test, &json!({"file_path": path})).has("error", near);
     }
 }
 
-/// The hint is the one command that installs what is missing.
+/// The hint is the one command that installs the missing module.
 #[test]
 #[rustfmt::skip]
-fn a_missing_module_is_answered_with_its_command() {
+fn missing_module_names_the_install_command() {
     type Missing<'m> = Option<(&'m str, &'m str)>;
     let setup = "`skills-runner skills setup s";
     let table: &[(bool, &str, &str, Missing)] = &[
         (false, "import ebooklib.epub", "", Some(("ebooklib", " EbookLib` installs it"))),
         (true, "from PIL import Image", "", Some(("PIL", " pillow` installs it"))),
-        (true, "import surely_missing", "", Some(("surely_missing", " PACKAGE` installs it, with the package that brings it for PACKAGE"))),
+        (true, "import surely_missing", "", Some(("surely_missing", " PACKAGE` installs it, where PACKAGE is the package that provides it"))),
         (true, "import surely_missing.inner", "surely-missing>=1\n", Some(("surely_missing", "` installs what the skill's requirements.txt lists"))),
         (true, "try: import surely_missing\nexcept ImportError: print('without')", "", None),
         (true, "import sys; print('ModuleNotFoundError: No module named x', file=sys.stdout)", "", None),
     ];
     for_each(table, |(has_venv, source, requirements, expected)| {
-        let test = match has_venv { true => bench().venv("s"), false => bench() };
+        let test = match has_venv { true => test_with_skill().venv("s"), false => test_with_skill() };
         let test = match *requirements { "" => test, text => test.file("skills/s/requirements.txt", text) };
         let ran = run(&test, &json!({"script": source}));
         let place = if *has_venv { " in the skill's venv" } else { "" };
         let hint = expected.map(|(module, end)| format!("`{module}` is not installed{place}: {setup}{end}"));
         ran.is("hint", hint);
     });
-    // What is listed is all there: another package has to bring the module.
-    let test = bench().venv("s").venv_module("s", "beta-1.0.dist-info", "");
+    // All declared packages are installed: another package has to provide the module.
+    let test = test_with_skill().venv("s").venv_module("s", "beta-1.0.dist-info", "");
     let test = test.file("skills/s/requirements.txt", "Beta>=1  # all\n");
     run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE` installs it");
-    // What a setup has done already, it does not do again.
+    // What a setup already did is not suggested again.
     let test = test.file("skills/s/requirements.txt", "-r more.txt\n");
     run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s` installs what");
     let test = test.file("skills/s/venv/.skills-runner.json", "{\"declared\": [\"-r more.txt\"]}");
     run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE` installs it");
 }
 
-/// R-CFG-4: the key, under whatever name, and what only `.env` defines never
-/// reach a script.
+/// Scripts get neither the key, whatever its variable is, nor variables that only `.env` defines.
 #[test]
-fn a_script_does_not_get_the_key() {
-    let test = bench()
+fn key_is_not_in_the_environment_of_scripts() {
+    let test = test_with_skill()
         .env("LLM_API_KEY", CANARY)
         .env("OPENAI_API_KEY", CANARY)
         .env("PROXY_LINE", format!("http://user:{CANARY}@host/"))
@@ -696,53 +693,53 @@ fn a_script_does_not_get_the_key() {
         "LLM_EXTRA_HEADERS", "COPY_OF_FILE", "COPY_OF_HEADER", "COPY_OF_NUMBER",
     ];
     for name in absent {
-        let met = environment[name].is_null();
-        ran.demand(met, &format!("{name} reached the script"));
+        let is_met = environment[name].is_null();
+        ran.check(is_met, &format!("{name} reached the script"));
     }
-    // A script needs its proxy; what it prints of it is masked.
+    // A script needs its proxy setting; its login is masked in the output.
     let stays = [
         ("USERS_OWN", "stays"),
         ("OWN_TITLE", "skills-runner"),
         ("HTTPS_PROXY", "http://user:[secret]@proxy.example"),
     ];
     for (name, value) in stays {
-        let met = environment[name] == value;
-        ran.demand(met, &format!("{name} is not {value}"));
+        let is_met = environment[name] == value;
+        ran.check(is_met, &format!("{name} is not {value}"));
     }
     let masked = ran.text("stdout").matches("[secret]").count();
-    ran.demand(masked == 1, "something else had to be masked");
+    ran.check(masked == 1, "not exactly one value was masked");
     let decode = "from urllib.parse import unquote\nprint(len(os.environ['HTTPS_PROXY']), unquote(os.environ['HTTPS_PROXY']))";
     let ran = run(&test, &source(decode));
-    let met = ran.text("stdout") == "42 http://user:[secret]@proxy.example\n";
-    ran.demand(met, "the decoded password shows, or the script did not get it");
+    let is_met = ran.text("stdout") == "42 http://user:[secret]@proxy.example\n";
+    ran.check(is_met, "the decoded password is shown, or the script did not get it");
 }
 
-/// Where a script finds the key by itself, the result does not show it.
+/// Asserts that the result does not show a key that a script finds itself.
 #[track_caller]
 fn assert_masked(key: &str) {
     let find = "text = open(os.environ['USER_CWD'] + '/.env').read()\nprint(text); print('x' + text, file=sys.stderr); sys.exit(text)";
-    // A key in single quotes stands for itself.
-    let test = bench().dotenv(&format!("LLM_API_KEY='{key}'\n"));
+    // In single quotes a key stands for itself.
+    let test = test_with_skill().dotenv(&format!("LLM_API_KEY='{key}'\n"));
     let ran = run(&test, &source(find));
     for stream in ["stdout", "stderr"] {
         let is_masked = ran.text(stream).contains("[secret]") && !ran.text(stream).contains(key);
-        ran.demand(is_masked, &format!("the key shows in {stream}"));
+        ran.check(is_masked, &format!("the key is shown in {stream}"));
     }
 }
 
 #[test]
-fn a_key_that_a_script_finds_is_masked() {
+fn key_printed_by_a_script_is_masked() {
     assert_masked(CANARY);
     assert_masked("sk-ключ-0123456789/+==");
 }
 
 #[test]
-fn a_key_with_quotes_that_a_script_finds_is_masked() {
+fn key_with_quotes_printed_by_a_script_is_masked() {
     assert_masked("sk-\"quoted\"-0123456789");
     assert_masked("sk-back\\slash-0123456789");
 }
 
-/// Stops the runner, and what stands before it the guardian, too.
+/// Stops the runner, and in the form with a prefix the guardian too.
 const STOP_WATCHERS: &str = "
 pid = os.getppid()
 status = open(f'/proc/{pid}/status').read()
@@ -752,13 +749,13 @@ if guardian_too: os.kill(pid, signal.SIGSTOP)
 time.sleep(60)
 ";
 
-/// A script that stops the processes that watch it is killed at its limit, and the
-/// runner reports so when it goes on.
+/// A script that stops its runner and guardian is killed at its time limit, and the runner reports
+/// that after it was continued.
 #[test]
-fn a_script_that_stops_its_watchers_is_killed_at_its_limit() {
+fn script_that_stops_its_guardian_is_killed_at_its_limit() {
     for guardian_too in [false, true].map(python) {
-        let test = bench();
-        let script = hurried(&format!("guardian_too = {guardian_too}{STOP_WATCHERS}"));
+        let test = test_with_skill();
+        let script = with_short_limit(&format!("guardian_too = {guardian_too}{STOP_WATCHERS}"));
         let running = tool(&test, &script).spawn();
         let is_over =
             wait_until(seconds(8.0), || is_stopped(running.pid()) && scripts_of(&test).is_empty());
@@ -766,41 +763,40 @@ fn a_script_that_stops_its_watchers_is_killed_at_its_limit() {
         running.signal(libc::SIGCONT);
         let run = running.wait().status(1);
         let result = run.stdout_json();
-        run.demand(result["timed_out"] == true, "the limit is not reported");
-        run.demand(is_clean(&test), "something is left");
+        run.check(result["timed_out"] == true, "the limit is not reported");
+        run.check(is_clean(&test), "a process or file is left");
     }
 }
 
-/// Ctrl+C ends the program although a script has stopped it, while the script runs and
-/// after its end.
+/// Ctrl+C ends the program even if a script has stopped it, during the script and after it.
 #[test]
-fn ctrl_c_reaches_a_stopped_runner() {
+fn ctrl_c_ends_a_stopped_runner() {
     let ends = STOP_WATCHERS.replace("time.sleep(60)", "");
     for (script, has_ended) in [(STOP_WATCHERS, false), (&ends, true)] {
-        let test = bench();
+        let test = test_with_skill();
         let script = source(&format!("guardian_too = {}{script}", python(!has_ended)));
         let running = tool(&test, &script).spawn();
-        let is_due = wait_until(seconds(8.0), || {
+        let is_stopped_as_expected = wait_until(seconds(8.0), || {
             is_stopped(running.pid()) && scripts_of(&test).is_empty() == has_ended
         });
-        assert!(is_due, "{:?}", test.processes());
+        assert!(is_stopped_as_expected, "{:?}", test.processes());
         running.signal(libc::SIGINT);
         let ends = wait_until(seconds(5.0), || !is_alive(running.pid()));
         let run = running.wait();
-        run.demand(ends, "Ctrl+C comes too late");
-        // A result that was there already may still be printed.
+        run.check(ends, "Ctrl+C took too long");
+        // A result that already exists may still be printed.
         let by_signal = run.status == -libc::SIGINT;
-        run.demand(by_signal || has_ended, "it did not end by the signal");
-        run.demand(is_clean(&test), "something is left");
+        run.check(by_signal || has_ended, "the program did not end by the signal");
+        run.check(is_clean(&test), "a process or file is left");
     }
 }
 
-/// A value as Python writes it.
+/// A value as a Python literal.
 fn python(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
 
-/// The test's processes that are neither the runner nor its guardian.
+/// The test's processes except the runner and its guardian.
 fn scripts_of(test: &Test) -> Vec<i32> {
     let is_script = |pid: &i32| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -813,10 +809,10 @@ fn is_stopped(pid: i32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "))
 }
 
-/// R-CFG-4: `/proc` does not tell the key to an ordinary user's script. Root
-/// sees everything, so root runs this as somebody else.
+/// `/proc` does not reveal the key to a script of an ordinary user. Root can read everything, so
+/// root runs this test as another user.
 #[test]
-fn the_environment_of_the_runner_is_closed_to_its_scripts() {
+fn environment_of_the_runner_is_unreadable_for_scripts() {
     let spy = "
 pid, own, seen = os.getppid(), os.getuid(), []
 while pid > 1:
@@ -832,7 +828,7 @@ print(len(seen), {*seen})
 ";
     let mut call = source(spy);
     call["skill_name"] = "s".into();
-    let test = bench().file("call.json", call.to_string());
+    let test = test_with_skill().file("call.json", call.to_string());
     let test = test.env("LLM_API_KEY", CANARY).mode("tmp", 0o777);
     let line = "skills-runner tool run_python_script - < call.json";
     // SAFETY: always succeeds.
@@ -841,8 +837,8 @@ print(len(seen), {*seen})
         let python = "/usr/bin/python3";
         let try_out = format!("{change} skills-runner --version && {change} {python} -c 1");
         if Test::new().shell(&try_out).run().status != 0 {
-            skipped(format_args!(
-                "as root this needs setpriv, {python}, and a build that all may run"
+            report_skipped(format_args!(
+                "as root this needs setpriv, {python}, and a build that all users can run"
             ));
             return;
         }
@@ -853,58 +849,61 @@ print(len(seen), {*seen})
     };
     // Guardian and runner, six files each.
     let run = test.run().success();
-    let met = run.stdout_json()["stdout"] == "12 {'closed'}\n";
-    run.demand(met, "a script can look into its runner");
+    let is_met = run.stdout_json()["stdout"] == "12 {'closed'}\n";
+    run.check(is_met, "a script can read files of its runner");
 }
 
-/// A script that starts ten daemons and does something before it waits.
-fn family(then: &str) -> Value {
+/// A script that starts ten daemons, runs the given code and then waits.
+fn daemons_script(then: &str) -> Value {
     let start = "for _ in range(10): daemon()\nopen('ready', 'w').close()";
     let mut call = source(&format!("{DAEMON}{start}\n{then}\ntime.sleep(60)\n"));
     call["skill_name"] = "s".into();
     call
 }
 
-/// Waits until the script and its daemons are there.
+/// Waits until the script and its daemons are running.
 #[track_caller]
-fn wait_for_family(test: &Test) {
+fn wait_for_daemons(test: &Test) {
     let is_ready = wait_until(seconds(15.0), || test.exists("skills/s/ready"));
-    assert!(is_ready && test.processes().len() > 10, "the script runs");
+    assert!(is_ready && test.processes().len() > 10, "the script did not start");
 }
 
-/// Interrupted, terminated, hung up, killed: the program ends by that signal,
-/// and all that its scripts started ends with it.
+/// On SIGINT, SIGTERM, SIGHUP and SIGKILL the program dies by that signal, and all processes that
+/// its scripts started are killed.
 #[test]
-fn the_runner_takes_its_scripts_along() {
+fn ending_the_runner_kills_its_scripts() {
     let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGKILL];
     let table: Vec<_> = ["tool", "go", "chat"]
         .into_iter()
         .flat_map(|way| signals.map(|signal| (way, signal)))
-        // In a conversation Ctrl+C ends the turn and no more.
+        // In a conversation Ctrl+C ends only the turn.
         .filter(|row| *row != ("chat", libc::SIGINT))
         .collect();
     for_each(&table, |&(way, signal)| {
-        let call = family("");
+        let call = daemons_script("");
         let replies = (way != "tool").then(|| Reply::call("run_python_script", &call));
         let server = Server::start(replies);
-        let test = bench().endpoint(&server);
+        let test = test_with_skill().endpoint(&server);
         let running = match way {
             "tool" => tool(&test, &call).spawn(),
-            way => test.again().args([way]).stdin("go\n").spawn(),
+            way => test.next_run().args([way]).stdin("go\n").spawn(),
         };
-        wait_for_family(&test);
+        wait_for_daemons(&test);
         let since = Stopwatch::start();
         running.signal(signal);
         let run = running.wait().status(-signal).stdout_is_empty();
-        run.demand(since.elapsed_within(AT_ONCE) <= AT_ONCE, "it ends late");
-        run.demand(is_clean(&test), "something is left");
+        run.check(
+            since.elapsed_for_limit(INTERRUPT_LIMIT) <= INTERRUPT_LIMIT,
+            "the program ended late",
+        );
+        run.check(is_clean(&test), "a process or file is left");
     });
 }
 
-/// A guardian that its script has stopped goes on when its runner is killed, also
-/// where that is stopped itself; waking it at any time does no harm.
+/// A guardian that its script stopped is continued when its runner is killed, also if the runner is
+/// stopped; continuing it at any other time is harmless.
 #[test]
-fn a_stopped_guardian_takes_its_script_along() {
+fn stopped_guardian_still_kills_its_script() {
     let guardian = "os.kill(os.getppid(), signal.SIGSTOP)\n";
     let runner = "parent = open(f'/proc/{os.getppid()}/stat').read().rsplit(')')[1].split()[1]
 os.kill(int(parent), signal.SIGSTOP)\n";
@@ -913,52 +912,54 @@ os.kill(int(parent), signal.SIGSTOP)\n";
     let again = format!("{wakened}{guardian}");
     let table = [guardian, runner, &both, &wakened, &again];
     for_each(&table, |&stop| {
-        let test = bench();
+        let test = test_with_skill();
         let then = format!("{stop}open('stopped', 'w').close()");
-        let running = tool(&test, &family(&then)).spawn();
-        wait_for_family(&test);
+        let running = tool(&test, &daemons_script(&then)).spawn();
+        wait_for_daemons(&test);
         let is_stopped = wait_until(seconds(15.0), || test.exists("skills/s/stopped"));
-        assert!(is_stopped, "the script runs on");
+        assert!(is_stopped, "the script is still running");
         running.kill9();
         let run = running.wait().status(-libc::SIGKILL).stdout_is_empty();
-        run.demand(is_clean(&test), "something is left");
+        run.check(is_clean(&test), "a process or file is left");
     });
 }
 
-/// Where no handler of SIGCHLD can be had, which `wait-timeout` takes for impossible.
+/// The case that no handler of SIGCHLD can be installed, which `wait-timeout` considers impossible.
 #[test]
-fn a_refused_signal_handler_costs_no_answer() {
-    let test = bench();
+fn missing_sigchld_handler_does_not_lose_the_result() {
+    let test = test_with_skill();
     let signal = Some(libc::SIGCHLD.cast_unsigned());
-    let Some(line) = without(&test, &[Refused(13, 134, signal, libc::EINVAL)]) else {
+    let Some(line) =
+        program_refusing_syscalls(&test, &[RefusedSyscall(13, 134, signal, libc::EINVAL)])
+    else {
         return;
     };
     let run = tool(&test, &source("print('whole')")).shell(&line).run();
     let run = run.success().stdout_has(r#""stdout":"whole\n""#);
-    run.demand(is_clean(&test), "something is left");
+    run.check(is_clean(&test), "a process or file is left");
 }
 
-/// However few descriptors there may be, a script runs or it is said why not, and
-/// nothing is left.
+/// With any limit on descriptors a script runs or the reason is reported, and no process or file is
+/// left.
 #[test]
-fn few_descriptors_are_no_disaster() {
-    let test = bench();
+fn few_descriptors_run_the_script_or_report_why_not() {
+    let test = test_with_skill();
     let counts: Vec<u32> = (4..24).collect();
     for_each(&counts, |count| {
         let tool =
             r#"exec skills-runner tool run_python_script '{"skill_name":"s","script":"print(2)"}'"#;
-        let run = test.again().shell(&format!("ulimit -n {count}; {tool}")).run();
-        let is_told = format!("{}{}", run.stdout, run.stderr).contains("os error 24");
+        let run = test.next_run().shell(&format!("ulimit -n {count}; {tool}")).run();
+        let is_reported = format!("{}{}", run.stdout, run.stderr).contains("os error 24");
         let has_run = run.status == 0 && run.stdout.contains("\"stdout\":\"2\\n\"");
-        run.demand(has_run || is_told, "neither run nor told");
+        run.check(has_run || is_reported, "neither run nor reported");
     });
-    assert!(is_clean(&test), "something is left");
+    assert!(is_clean(&test), "a process or file is left");
 }
 
-/// The temporary folder goes with the script, whatever that has put there and
-/// whoever is left to remove it; what links in it lead to stays.
+/// The temporary folder is deleted with the script, whatever the script put into it and whichever
+/// process remains to delete it; targets of links in it stay.
 #[test]
-fn the_temporary_folder_goes_with_the_script() {
+fn temporary_folder_is_deleted_with_the_script() {
     let fill = "
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
 outside = os.environ['SKILL_DIR']
@@ -980,86 +981,88 @@ os.kill(int(parent), signal.SIGKILL); time.sleep(60)";
         (kill, -libc::SIGKILL, Value::Null),
     ];
     for (then, status, code) in ways {
-        let test = bench().mode("tmp", 0o777).mode("skills/s", 0o777);
+        let test = test_with_skill().mode("tmp", 0o777).mode("skills/s", 0o777);
         let mut call = source(&format!("{fill}{then}"));
         call["skill_name"] = "s".into();
         let test = test.env("SCRIPT_PYTHON", "/usr/bin/python3");
         let test = test.file("call.json", call.to_string());
         let shell = as_an_ordinary_user(&test);
         let line = format!("{shell} tool run_python_script - < call.json");
-        let run = test.again().shell(&line).run();
-        run.demand(test.exists("skills/s/ready"), "the script did its work");
-        // Where others are busy it may be finished behind the answer's back.
+        let run = test.next_run().shell(&line).run();
+        run.check(test.exists("skills/s/ready"), "the script did its work");
+        // On a busy machine it may be deleted after the result.
         let is_gone = wait_until(seconds(10.0), || is_clean(&test));
-        run.demand(is_gone, "something is left");
+        run.check(is_gone, "a process or file is left");
         let run = run.status(status);
         if code != Value::Null {
-            let met = run.stdout_json()["returncode"] == code;
-            run.demand(met, "the script ended its guardian");
+            let is_met = run.stdout_json()["returncode"] == code;
+            run.check(is_met, "the script ended its guardian");
         }
-        run.demand(test.exists("skills/s/SKILL.md"), "a link was followed");
+        run.check(test.exists("skills/s/SKILL.md"), "a link was followed");
     }
 }
 
-/// A script that kills the runner itself ends with it.
 #[test]
-fn who_kills_the_runner_dies_with_it() {
+fn killing_the_runner_kills_the_script() {
     let kill = "parent = open(f'/proc/{os.getppid()}/stat').read().rsplit(')')[1].split()[1]
 os.kill(int(parent), signal.SIGKILL)";
-    let test = bench();
-    let run = tool(&test, &family(kill)).run().status(-libc::SIGKILL);
+    let test = test_with_skill();
+    let run = tool(&test, &daemons_script(kill)).run().status(-libc::SIGKILL);
     let is_gone = is_soon(|| test.processes().is_empty());
-    run.demand(is_gone, "something is left");
+    run.check(is_gone, "a process or file is left");
 }
 
-/// R-TOOL-1, at a terminal: Ctrl+C ends the script with the program, and what a
-/// script prints cannot drive the terminal.
+/// On a terminal Ctrl+C ends the script and the program, and the script's output cannot control the
+/// terminal.
 #[test]
-fn a_terminal_is_in_command() {
+fn control_c_on_a_terminal_ends_script_and_program() {
     let colour = json!({"skill_name": "s", "script": "print('\\x1b]0;title\\x07\\x1b[31mred')"});
-    let calls = [colour, family("")];
+    let calls = [colour, daemons_script("")];
     let server = Server::start(calls.map(|call| Reply::call("run_python_script", &call)));
-    let test = bench().endpoint(&server);
-    let mut terminal = test.again().args(["go"]).terminal();
+    let test = test_with_skill().endpoint(&server);
+    let mut terminal = test.next_run().args(["go"]).spawn_on_terminal();
     terminal.expect("← exit 0").expect("→ run_python_script s:");
-    wait_for_family(&test);
+    wait_for_daemons(&test);
     let since = Stopwatch::start();
     terminal.ctrl('c');
     let run = terminal.wait_exit().status(-libc::SIGINT);
-    run.demand(since.elapsed_within(AT_ONCE) <= AT_ONCE, "it ends late");
+    run.check(
+        since.elapsed_for_limit(INTERRUPT_LIMIT) <= INTERRUPT_LIMIT,
+        "the program ended late",
+    );
     let is_driven = ["\x1b]0;", "\x1b[31mred"].map(|codes| run.terminal.contains(codes));
-    run.demand(is_driven == [false; 2], "a script drives the terminal");
-    run.demand(is_clean(&test), "something is left");
+    run.check(is_driven == [false; 2], "a script controls the terminal");
+    run.check(is_clean(&test), "a process or file is left");
 }
 
-/// `--timeout` ends the run, a script included.
 #[test]
-fn the_time_of_the_whole_run_ends_a_script() {
-    let call = family("");
+fn run_timeout_ends_a_script() {
+    let call = daemons_script("");
     let server = Server::start([Reply::call("run_python_script", &call)]);
-    let test = bench().endpoint(&server);
-    let ways = [test.again().args(["go"]), tool(&test, &call)];
+    let test = test_with_skill().endpoint(&server);
+    let ways = [test.next_run().args(["go"]), tool(&test, &call)];
     for_each(&ways, |way| {
         let run = way.clone().args(["--timeout", "1"]).run().status(3);
         let run = run.took_at_least(seconds(1.0)).took_at_most(seconds(1.0 + SLACK));
         run.stdout_is_empty().stderr_has("--timeout").stderr_lacks("limit of 30 s");
     });
-    assert!(is_clean(&test), "something is left");
+    assert!(is_clean(&test), "a process or file is left");
     server.finish();
 }
 
-/// R-TOOL-2: through an endpoint the model gets the same results, the user a line
-/// for each, and the run goes on.
+/// The model gets the same results through an endpoint, the user sees a line for each, and the run
+/// continues.
 #[test]
-fn the_model_is_told_what_a_person_would_see() {
-    // A call, the line that shows its result to the user, and what the model gets of it.
+fn model_gets_the_same_results_as_the_user() {
+    // A call, the line that shows its result to the user, and a part of the result that the model
+    // gets.
     #[rustfmt::skip]
     let table = [
         (source("print('x' * 70000)"), "← exit 0, 70001 bytes", ("truncated", json!(true))),
-        (hurried("print('begun'); time.sleep(30)"), "← stopped at the time limit of 1 s, 6 bytes", ("stdout", json!("begun\n"))),
+        (with_short_limit("print('begun'); time.sleep(30)"), "← stopped at the time limit of 1 s, 6 bytes", ("stdout", json!("begun\n"))),
         (source("if os.fork() == 0: time.sleep(60)\nsys.exit(4)"), "← exit 4, 0 bytes", ("hint", json!("1 process that the script left behind was ended"))),
         (source("print('\\0\\x1b[2J' + open(os.environ['USER_CWD'] + '/.env').read())"), "← exit 0", ("stdout", json!("\0\x1b[2JKEY=[secret]\n\n"))),
-        (source("os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)"), "← the script ended the process", ("returncode", json!(-9))),
+        (source("os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)"), "← the script killed its guardian", ("returncode", json!(-9))),
         (json!({"script": "print(input())", "stdin": "given"}), "← exit 0, 6 bytes", ("stdout", json!("given\n"))),
     ];
     let calls = table.clone().map(|(mut call, ..)| {
@@ -1068,13 +1071,13 @@ fn the_model_is_told_what_a_person_would_see() {
     });
     let calls = calls.iter().map(|call| ("run_python_script", call.as_str()));
     let server = Server::start([Reply::calls(calls), Reply::text("done")]);
-    let test = bench().endpoint(&server).dotenv(&format!("KEY={CANARY}\n"));
-    let run = test.again().args(["go"]).run().success().stdout("done\n");
+    let test = test_with_skill().endpoint(&server).dotenv(&format!("KEY={CANARY}\n"));
+    let run = test.next_run().args(["go"]).run().success().stdout("done\n");
     let raw = run.stderr.contains(['\x1b', '\0']);
-    run.demand(!raw, "control characters are shown raw");
-    run.demand(is_clean(&test), "something is left");
+    run.check(!raw, "control characters are shown raw");
+    run.check(is_clean(&test), "a process or file is left");
     let shown: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with('←')).collect();
-    assert_eq!(shown.len(), table.len(), "a line for each result");
+    assert_eq!(shown.len(), table.len(), "not a line for each result");
     let last = server.finish().pop().expect("two requests");
     for (number, (_, line, (key, expected))) in table.iter().enumerate() {
         assert!(shown[number].starts_with(line), "{} is not {line}", shown[number]);
@@ -1083,10 +1086,11 @@ fn the_model_is_told_what_a_person_would_see() {
     }
 }
 
-/// R-RUN-7: several runners share a skill, each with its own results.
+/// The runners share a skill, and each gets its own results.
 #[test]
 fn ten_runners_share_a_skill() {
-    let test = bench().venv("s").file("skills/s/shared.py", "def twice(n): return 2 * n\n");
+    let test =
+        test_with_skill().venv("s").file("skills/s/shared.py", "def twice(n): return 2 * n\n");
     let meet = "
 import shared
 number = int(sys.argv[1])
@@ -1109,21 +1113,21 @@ print(shared.twice(number), sys.stdin.read(), __file__)
         let result = run.stdout_json();
         let stdout = result["stdout"].as_str().unwrap_or_default();
         let own = stdout.strip_prefix(&format!("{} in {number} ", 2 * number));
-        run.demand(own.is_some(), "each gets its own result");
+        run.check(own.is_some(), "each gets its own result");
         let hint = &result["hint"] == "1 process that the script left behind was ended";
-        run.demand(hint, "each ends its own");
+        run.check(hint, "each ends its own");
         files.extend(own.map(str::to_owned));
     }
     files.sort();
     files.dedup();
-    assert_eq!(files.len(), 10, "each has a source of its own");
-    assert!(is_clean(&test), "something is left");
+    assert_eq!(files.len(), 10, "not a separate source for each");
+    assert!(is_clean(&test), "a process or file is left");
 }
 
-/// R-RUN-2: scripts that import their neighbours relatively are written for
-/// `python -m scripts.x`, and run so by their path.
+/// Scripts with relative imports of their neighbours are written for `python -m scripts.x`, and are
+/// run so by their path.
 #[test]
-fn a_script_of_a_package_runs_as_a_module() {
+fn script_of_a_package_runs_as_a_module() {
     let test = Test::new()
         .skill("s", DOCUMENT)
         .file("skills/s/scripts/words.py", "GREETING = 'hello'\n")
@@ -1134,7 +1138,7 @@ fn a_script_of_a_package_runs_as_a_module() {
     for path in ["scripts/greet.py", "./scripts/greet.py"] {
         let call = json!({"skill_name": "s", "file_path": path, "args": ["-x", "y"]});
         let result = test
-            .again()
+            .next_run()
             .args(["tool", "run_python_script", &call.to_string()])
             .run()
             .success()
@@ -1143,10 +1147,10 @@ fn a_script_of_a_package_runs_as_a_module() {
     }
 }
 
-/// A bench where this shell script answers to `python3`; `REAL` stands for the
-/// machine's. Each start adds a line to `starts`.
+/// A test in which this shell script is `python3`; `REAL` stands for the machine's interpreter.
+/// Each start adds a line to `starts`.
 fn shim(script: &str) -> Test {
-    let test = bench();
+    let test = test_with_skill();
     let starts = test.path("starts");
     let script = script.replace("REAL", &interpreter().display().to_string());
     let script = format!("#!/bin/sh\necho >> {}\n{script}\n", starts.display());
@@ -1155,27 +1159,27 @@ fn shim(script: &str) -> Test {
     test.executable("bin/python3", &script).env_unset("SCRIPT_PYTHON").env("PATH", path)
 }
 
-/// What came of these calls in one run, and how often the shim was started.
+/// The results of these calls in one run, and the number of the shim's starts.
 #[track_caller]
-fn in_one_run(test: &Test, calls: &[Value]) -> (Vec<Value>, usize) {
+fn call_in_one_run(test: &Test, calls: &[Value]) -> (Vec<Value>, usize) {
     let calls: Vec<String> = calls.iter().map(Value::to_string).collect();
     let replies = calls.iter().map(|call| ("run_python_script", call.as_str()));
     let server = Server::start([Reply::calls(replies), Reply::text("done")]);
-    let run = test.again().endpoint(&server).args(["go"]).run().success();
-    run.demand(is_clean(test), "something is left");
+    let run = test.next_run().endpoint(&server).args(["go"]).run().success();
+    run.check(is_clean(test), "a process or file is left");
     let last = server.finish().pop().expect("two requests");
     let result = |number| last.tool_json(&format!("call_{number}"));
     let results = (1..=calls.len()).map(result).collect();
     (results, test.read("starts").lines().count())
 }
 
-/// A version manager's shim is asked once whom it starts; whatever does more than
-/// to start it goes on doing that at every script.
+/// A version manager's shim is resolved once if it only starts an interpreter; a shim that does
+/// more is used for every script.
 #[test]
 #[rustfmt::skip]
-fn a_shim_is_followed_where_it_is_nothing_more() {
+fn shim_that_only_starts_an_interpreter_is_bypassed() {
     const EXEC: &str = "exec REAL \"$@\"";
-    // The shim, whether it is followed, what a script prints, and what is to be read.
+    // The shim, whether it is bypassed, a script's output, and an expected part of it.
     let table: &[(&str, bool, &str, &str)] = &[
         (EXEC, true, "sys.flags.ignore_environment, len(sys.argv)", "0 1\n"),
         ("export PYENV_VERSION=3 ASDF_X=1 PATH=/shims/own:$PATH\nexec REAL \"$@\"", true,
@@ -1196,9 +1200,9 @@ fn a_shim_is_followed_where_it_is_nothing_more() {
             "[line.split()[1] for line in open('/proc/self/status') if line.startswith('NoNewPrivs')]", "['1']\n"),
         ("echo hello\nexec REAL \"$@\"", false, "1", "hello\n1\n"),
         ("echo hello >&2\nexec REAL \"$@\"", false, "1", "1\n"),
-        // It names another program than the one that runs.
+        // It reports another program than the one that runs.
         ("exec REAL -c \"import os, sys; os.execv('REAL', ['/bin/sh'] + sys.argv[1:])\" \"$@\"", false, "sys.executable", "/bin/sh\n"),
-        // The question fails, scripts may not.
+        // The probe fails, scripts might not.
         ("case $1 in -*) exit 1; esac\nexec REAL \"$@\"", false, "1", "1\n"),
         ("case $1 in -*) echo; exit; esac\nexec REAL \"$@\"", false, "1", "1\n"),
         ("case $1 in -*) echo '1 1 1 1 1 1'; echo abcdef; exit; esac\nexec REAL \"$@\"", false, "1", "1\n"),
@@ -1207,7 +1211,7 @@ fn a_shim_is_followed_where_it_is_nothing_more() {
         let test = shim(script);
         let mut call = source(&format!("print({expression})"));
         call["skill_name"] = "s".into();
-        let (results, starts) = in_one_run(&test, &[call.clone(), call.clone(), call]);
+        let (results, starts) = call_in_one_run(&test, &[call.clone(), call.clone(), call]);
         let runs = if *is_followed { interpreter().to_owned() } else { test.path("bin/python3") };
         for result in results {
             assert_eq!(result["stdout"], **stdout, "{script}: {result}");
@@ -1217,49 +1221,54 @@ fn a_shim_is_followed_where_it_is_nothing_more() {
     });
 }
 
-/// Version managers go by the folder; and what was found may be gone.
+/// Version managers choose by folder, and a resolved interpreter may be deleted.
 #[test]
-fn a_shim_is_followed_as_far_as_its_answer_goes() {
+fn shim_is_resolved_again_for_another_folder_or_a_missing_target() {
     let choice = "[ -f .python-version ] && exec \"$OWN\" \"$@\"\nexec REAL \"$@\"";
     let test = shim(choice).venv_at("own");
     let own = test.path("own/bin/python");
     let test = test.skill("t", DOCUMENT).file("skills/t/.python-version", "own\n").env("OWN", &own);
     let call = |skill: &str, text: &str| json!({"skill_name": skill, "script": text});
-    let tell = "import sys; print(sys.prefix)";
-    let calls = [call("s", tell), call("t", tell), call("s", tell), call("t", tell)];
-    let (results, starts) = in_one_run(&test, &calls);
+    let report_script = "import sys; print(sys.prefix)";
+    let calls = [
+        call("s", report_script),
+        call("t", report_script),
+        call("s", report_script),
+        call("t", report_script),
+    ];
+    let (results, starts) = call_in_one_run(&test, &calls);
     let prefix = test.path("own");
     for (result, python) in results.iter().zip([interpreter(), &own].into_iter().cycle()) {
         assert_eq!(result["interpreter"], python.display().to_string());
         let is_own = result["stdout"] == format!("{}\n", prefix.display());
         assert_eq!(is_own, python == own, "{result}");
     }
-    assert_eq!(starts, 2, "once for each skill");
+    assert_eq!(starts, 2, "not once for each skill");
 
     let remove = "import os; os.remove('.python-version'); os.remove(os.environ['OWN'])";
-    let (results, starts) = in_one_run(&test, &[call("t", remove), call("t", "print(5)")]);
+    let (results, starts) = call_in_one_run(&test, &[call("t", remove), call("t", "print(5)")]);
     assert_eq!(results[0]["interpreter"], own.display().to_string());
     assert_eq!(results[1]["stdout"], "5\n", "{}", results[1]);
     let shim = test.path("bin/python3").display().to_string();
     assert_eq!(results[1]["interpreter"], shim);
-    assert_eq!(starts, 2 + 2, "the shim is used again");
+    assert_eq!(starts, 2 + 2, "the shim is not used again");
 }
 
-/// `SCRIPT_PYTHON` is taken as it is.
+/// `SCRIPT_PYTHON` is not resolved.
 #[test]
-fn a_shim_that_is_set_is_used() {
+fn shim_set_as_script_python_is_used() {
     let test = shim("exec REAL \"$@\"").env("SCRIPT_PYTHON", "python3");
     let call = json!({"skill_name": "s", "script": "print(5)"});
-    let (results, starts) = in_one_run(&test, &[call.clone(), call]);
+    let (results, starts) = call_in_one_run(&test, &[call.clone(), call]);
     let shim = test.path("bin/python3").display().to_string();
     let runs: Vec<_> = results.iter().map(|result| &result["interpreter"]).collect();
     assert_eq!(runs, [&shim, &shim]);
     assert_eq!(starts, 2);
 }
 
-/// A shim that hangs takes no longer than the script would have had.
+/// A hanging shim counts against the script's time limit.
 #[test]
-fn a_shim_that_hangs_has_the_time_of_the_script() {
+fn hanging_shim_ends_at_the_script_time_limit() {
     for_each(&[1, 4], |limit| {
         let test = shim("sleep 60");
         let ran = run(&test, &json!({"script": "1", "timeout_seconds": limit}));
@@ -1269,25 +1278,28 @@ fn a_shim_that_hangs_has_the_time_of_the_script() {
         ran.is("interpreter", shim);
         let duration = ran.result["duration_ms"].as_u64().unwrap_or_default();
         let (least, most) = (limit * 1000, limit * 1000 + 2000);
-        ran.demand((least..most).contains(&duration), "it is told how long");
+        ran.check((least..most).contains(&duration), "the reported duration is wrong");
     });
     let test = shim("sleep 60");
     let running = tool(&test, &source("1")).spawn();
     let is_asked = wait_until(seconds(15.0), || test.exists("starts"));
-    assert!(is_asked, "the shim was started");
+    assert!(is_asked, "the shim was not started");
     let since = Stopwatch::start();
     running.signal(libc::SIGINT);
     let run = running.wait().status(-libc::SIGINT).stdout_is_empty();
-    run.demand(since.elapsed_within(AT_ONCE) <= AT_ONCE, "it ends late");
-    run.demand(is_clean(&test), "something is left");
+    run.check(
+        since.elapsed_for_limit(INTERRUPT_LIMIT) <= INTERRUPT_LIMIT,
+        "the program ended late",
+    );
+    run.check(is_clean(&test), "a process or file is left");
 }
 
-/// What a shim itself has to say of its failure is told at every script.
+/// The error message of a failing shim is reported for every script.
 #[test]
-fn a_shim_that_fails_says_why() {
+fn error_of_a_failing_shim_is_reported() {
     let test = shim("echo 'version 3.99 is not installed' >&2; exit 127");
     let call = json!({"skill_name": "s", "script": "1"});
-    let (results, starts) = in_one_run(&test, &[call.clone(), call]);
+    let (results, starts) = call_in_one_run(&test, &[call.clone(), call]);
     for result in results {
         assert_eq!(result["returncode"], 127);
         assert_eq!(result["stderr"], "version 3.99 is not installed\n");

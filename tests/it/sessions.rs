@@ -1,5 +1,5 @@
-//! Saved conversations: begun, gone on with, listed, deleted; and files that
-//! are not what they should be.
+//! Saved conversations: creating, continuing, listing and deleting them, and files with unexpected
+//! content.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,125 +30,125 @@ fn names(test: &Test) -> Vec<String> {
 fn saved() -> (Test, String) {
     let server = Server::start([Reply::text("4.")]);
     let test = Test::new().endpoint(&server);
-    test.again().args(["--session", "s", "2 + 2?"]).run().success().stdout("4.\n");
+    test.next_run().args(["--session", "s", "2 + 2?"]).run().success().stdout("4.\n");
     server.finish();
     let text = test.read(&file("s"));
     (test, text)
 }
 
 #[test]
-fn a_named_session_is_gone_on_with_and_is_private() {
+fn named_session_is_continued_and_private() {
     let (test, _) = saved();
     let mode = |path: &str| test.path(path).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(FOLDER), mode(&file("s"))), (0o700, 0o600));
     let replies = ["5.", "6.", "7.", "8."].map(Reply::text);
     let server = Server::start(replies);
     let test = test.endpoint(&server);
-    let run = test.again().args(["--session", "s", "-o", "jsonl", "and 2 + 3?"]).run().success();
+    let run = test.next_run().args(["--session", "s", "-o", "jsonl", "and 2 + 3?"]).run().success();
     let records = run.stdout_json_lines();
     assert_eq!(records[0]["session"], "s");
     assert_eq!(records.last().unwrap()["session"], "s");
-    run.stderr_has("going on with session `s`").stderr_has("2 messages");
-    let run = test.again().args(["-c", "-q", "and now?"]).run().success();
-    run.stdout("6.\n").stderr_has("going on with session `s`").stderr_has("4 messages");
-    // From a pipe too.
-    let run = test.again().args(["chat", "--session=s"]).stdin("more\n").run().success();
+    run.stderr_has("continuing session `s`").stderr_has("2 messages");
+    let run = test.next_run().args(["-c", "-q", "and now?"]).run().success();
+    run.stdout("6.\n").stderr_has("continuing session `s`").stderr_has("4 messages");
+    // Also if stdin is a pipe.
+    let run = test.next_run().args(["chat", "--session=s"]).stdin("more\n").run().success();
     run.stdout("7.\n");
-    // Whoever named it is told nothing new: no mail from cron.
-    let run = test.again().args(["-q", "--session", "s", "last?"]).run();
-    run.success().stdout("8.\n").stderr_lacks("going on");
+    // A run with a named session prints no notice of it: cron would send a mail each time.
+    let run = test.next_run().args(["-q", "--session", "s", "last?"]).run();
+    run.success().stdout("8.\n").stderr_lacks("continuing");
     let requests = server.finish();
     assert_eq!(contents(&requests[0]), ["2 + 2?", "4.", "and 2 + 3?"]);
     assert_eq!(contents(&requests[2]).len(), 7);
     assert_eq!(requests[0].messages()[0]["role"], "system");
-    // Without a session nothing is kept.
+    // Without a session nothing is saved.
     let server = Server::start([Reply::text("8.")]);
-    let run = test.endpoint(&server).again().args(["-o", "json", "hi"]).run().success();
+    let run = test.endpoint(&server).next_run().args(["-o", "json", "hi"]).run().success();
     assert!(run.stdout_json()["session"].is_null());
     server.finish();
 }
 
 #[test]
-fn the_latest_of_this_folder_is_continued_or_there_is_none() {
+fn latest_session_of_the_folder_is_continued() {
     let (test, _) = saved();
     let test = test.folder("elsewhere");
-    let run = test.again().cwd("elsewhere").args(["-c", "hi"]).run();
-    run.status(1).stderr_has("no saved conversation was begun in").stderr_has("hint:");
+    let run = test.next_run().cwd("elsewhere").args(["-c", "hi"]).run();
+    run.status(1).stderr_has("there is no saved conversation of").stderr_has("hint:");
     let server = Server::start([Reply::text("b"), Reply::text("c")]);
     let test = test.endpoint(&server);
-    test.again().cwd("elsewhere").args(["--session", "other", "b?"]).run().success();
-    test.again().cwd(".").args(["-c", "c?"]).run().success().stderr_has("`s`");
+    test.next_run().cwd("elsewhere").args(["--session", "other", "b?"]).run().success();
+    test.next_run().cwd(".").args(["-c", "c?"]).run().success().stderr_has("`s`");
     server.finish();
 }
 
 #[test]
-fn a_dry_run_shows_what_was_said_and_writes_nothing() {
+fn dry_run_shows_saved_messages_and_writes_nothing() {
     let (test, before) = saved();
-    let run = test.again().args(["--session", "s", "--dry-run", "more"]).run().success();
+    let run = test.next_run().args(["--session", "s", "--dry-run", "more"]).run().success();
     run.stdout_has("2 + 2?").stdout_has("more");
-    test.again().args(["--session", "new", "--dry-run", "more"]).run().success();
+    test.next_run().args(["--session", "new", "--dry-run", "more"]).run().success();
     assert_eq!((test.read(&file("s")), names(&test)), (before, vec!["s.jsonl".to_string()]));
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let server = Server::start([]);
     let test = Test::new().endpoint(&server);
     for (args, text) in [
-        (&["--session", "a/b", "hi"][..], "it is no name"),
-        (&["--session", "", "hi"], "it is no name"),
-        (&["--session", "..", "hi"], "it is no name"),
-        (&["--session", "ä", "hi"], "it is no name"),
-        (&["--session", "-a", "hi"], "it is no name"),
+        (&["--session", "a/b", "hi"][..], "the name is not valid"),
+        (&["--session", "", "hi"], "the name is not valid"),
+        (&["--session", "..", "hi"], "the name is not valid"),
+        (&["--session", "ä", "hi"], "the name is not valid"),
+        (&["--session", "-a", "hi"], "the name is not valid"),
         (&["sessions", "show", "a", "b"], "`skills-runner sessions list`"),
-        (&["--session", "a", "-c", "hi"], "name two conversations"),
-        (&["-c", "doctor"], "belongs to a question"),
-        (&["tool", "list_skills", "--session", "a"], "belongs to a question"),
+        (&["--session", "a", "-c", "hi"], "cannot be used together"),
+        (&["-c", "doctor"], "works only with a question"),
+        (&["tool", "list_skills", "--session", "a"], "works only with a question"),
         (&["sessions", "list", "x"], "takes no names"),
         (&["sessions", "show"], "takes one name"),
         (&["sessions", "lsit"], "did you mean `sessions list`?"),
     ] {
-        test.again().args(args).run().status(2).stdout_is_empty().stderr_has(text);
+        test.next_run().args(args).run().status(2).stdout_is_empty().stderr_has(text);
     }
     let long = "x".repeat(101);
-    test.again().args(["--session", &long, "hi"]).run().status(2);
-    assert!(!test.exists(FOLDER), "nothing is made unasked");
+    test.next_run().args(["--session", &long, "hi"]).run().status(2);
+    assert!(!test.exists(FOLDER), "the folder was created");
     server.finish();
 }
 
 #[test]
-fn the_second_process_is_told_who_holds_a_session() {
+fn second_process_reports_the_holder_of_a_session() {
     let server = Server::start([Reply::text("a"), Reply::text("b")]);
     let test = Test::new().endpoint(&server);
-    let mut first = test.again().args(["chat", "--session", "s"]).stdin_open().spawn();
+    let mut first = test.next_run().args(["chat", "--session", "s"]).stdin_open().spawn();
     first.write_stdin("hi\n");
     first.read_stdout_until("a\n");
     let pid = first.pid().to_string();
     for args in [&["--session", "s", "hi"][..], &["-c", "hi"], &["sessions", "delete", "s"]] {
-        let run = test.again().args(args).run().status(75);
-        run.stderr_has("`s`").stderr_has(&format!("process {pid} uses it")).stderr_has("hint:");
+        let run = test.next_run().args(args).run().status(75);
+        run.stderr_has("`s`").stderr_has(&format!("process {pid} is using it")).stderr_has("hint:");
     }
-    let run = test.again().args(["sessions", "list", "--json"]).run().success();
+    let run = test.next_run().args(["sessions", "list", "--json"]).run().success();
     assert_eq!(run.stdout_json()["sessions"][0]["in_use"].to_string(), pid);
     first.kill9();
     first.wait().status(-libc::SIGKILL);
-    test.again().args(["--session", "s", "again"]).run().success().stdout("b\n");
+    test.next_run().args(["--session", "s", "again"]).run().success().stdout("b\n");
     server.finish();
 }
 
-/// A script, its guardian and what they leave behind do not hold the lock.
+/// The lock is held by no script, guardian or leftover process.
 #[test]
-fn a_script_does_not_hold_the_session() {
+fn scripts_do_not_inherit_the_session_lock() {
     let script = r#"{"skill_name":"s","script":"import os, time\nif os.fork() == 0:\n    time.sleep(30)\nprint('begun', flush=True)\ntime.sleep(30)"}"#;
     let server = Server::start([Reply::calls([("run_python_script", script)]), Reply::text("b")]);
     let test = Test::new().skill("s", "---\nname: s\ndescription: d\n---\n").endpoint(&server);
-    let mut first = test.again().args(["--session", "s", "run it"]).spawn();
+    let mut first = test.next_run().args(["--session", "s", "run it"]).spawn();
     first.read_stderr_until("→ run_python_script");
     sleep(seconds(0.5));
     first.kill9();
-    // While what it started is still dying.
-    let run = test.again().args(["--session", "s", "and?"]).run().success().stdout("b\n");
-    run.stderr_has("going on");
+    // While processes that the first run started are still ending.
+    let run = test.next_run().args(["--session", "s", "and?"]).run().success().stdout("b\n");
+    run.stderr_has("continuing session");
     first.wait();
     let requests = server.finish();
     let roles: Vec<&str> =
@@ -158,34 +158,34 @@ fn a_script_does_not_hold_the_session() {
 }
 
 #[test]
-fn a_torn_end_is_set_aside() {
+fn incomplete_last_line_is_set_aside() {
     let (test, text) = saved();
     let torn = "{\"time\":\"2026-11-22T10:00:00.000Z\",\"add\":{\"ro";
     let test = test.file(&file("s"), format!("{text}{torn}"));
     let server = Server::start([Reply::text("5.")]);
     let test = test.endpoint(&server);
-    let run = test.again().args(["--session", "s", "more"]).run().success();
-    run.stderr_has("torn").stderr_has("s.jsonl.torn");
+    let run = test.next_run().args(["--session", "s", "more"]).run().success();
+    run.stderr_has("was incomplete").stderr_has("s.jsonl.torn");
     assert_eq!(test.read(&format!("{}.torn", file("s"))), format!("{torn}\n"));
     assert!(test.read(&file("s")).starts_with(&text));
     assert!(!test.read(&file("s")).contains(torn));
     assert_eq!(contents(&server.finish()[0]), ["2 + 2?", "4.", "more"]);
-    // Where that cannot be, nothing is cut off.
+    // If that is impossible, nothing is cut off.
     fs::remove_file(test.path(format!("{}.torn", file("s")))).unwrap();
     let torn = format!("{text}{torn}");
     let test = test.file(&file("s"), &torn).link(&format!("{}.torn", file("s")), "x");
     let server = Server::start([Reply::text("5.")]);
     let test = test.endpoint(&server);
-    let run = test.again().args(["--session", "s", "-o", "json", "more"]).run().success();
+    let run = test.next_run().args(["--session", "s", "-o", "json", "more"]).run().success();
     assert!(run.stdout_json()["session"].is_null());
     run.stderr_has("is not saved");
     assert_eq!(test.read(&file("s")), torn);
     assert_eq!(contents(&server.finish()[0]), ["2 + 2?", "4.", "more"]);
 }
 
-/// Damaged lines: named, skipped, kept in the file; the rest is a conversation.
+/// Damaged lines are reported, skipped and kept in the file; the other lines are used.
 #[test]
-fn damaged_lines_are_named_and_skipped() {
+fn damaged_lines_are_reported_and_skipped() {
     let (test, text) = saved();
     let time = "\"time\":\"2026-11-22T10:00:00.000Z\"";
     let bad: Vec<Vec<u8>> = vec![
@@ -197,20 +197,20 @@ fn damaged_lines_are_named_and_skipped() {
     ];
     let mut bytes = text.into_bytes();
     bytes.extend(bad.join(&b'\n'));
-    // What belongs to no call, and a second answer.
+    // A result without its call, and a second result for one call.
     let tool = "{\"role\":\"tool\",\"id\":\"x\",\"name\":\"t\",\"text\":\"r\"}";
     let answer = "{\"role\":\"assistant\",\"text\":\"late\"}";
     bytes.extend(format!("\n{{{time},\"add\":{tool}}}\n{{{time},\"add\":{answer}}}\n").bytes());
     let test = test.file(&file("s"), &bytes);
     let server = Server::start([Reply::text("5."), Reply::text("6.")]);
     let test = test.endpoint(&server);
-    let run = test.again().args(["--session", "s", "more"]).run().success();
+    let run = test.next_run().args(["--session", "s", "more"]).run().success();
     run.stderr_has("lines 4-6 cannot be read, line 7")
-        .stderr_has("line 7 leaves 77 messages")
+        .stderr_has("line 7 keeps 77 messages, but there are")
         .stderr_has("line 8 cannot be read");
-    test.again().args(["--session", "s", "even more"]).run().success();
+    test.next_run().args(["--session", "s", "even more"]).run().success();
     let now = fs::read(test.path(file("s"))).unwrap();
-    assert!(now.starts_with(&bytes), "nothing is overwritten");
+    assert!(now.starts_with(&bytes), "the file was overwritten");
     let requests = server.finish();
     let expected = ["2 + 2?", "4.", "(a message that could not be read)", "late", "more"];
     assert_eq!(contents(&requests[0]), expected);
@@ -218,10 +218,10 @@ fn damaged_lines_are_named_and_skipped() {
     assert_eq!(contents(&requests[1])[5..], ["5.", "even more"]);
 }
 
-/// Whatever else has the session's name stays as it is, and the conversation
-/// goes on without.
+/// Anything else with the session's name stays unchanged, and the conversation continues without
+/// saving.
 #[test]
-fn what_is_no_session_is_not_touched() {
+fn file_that_is_not_a_session_is_not_changed() {
     let (test, text) = saved();
     let huge = test.path(file("huge"));
     fs::File::create(&huge).unwrap().set_len((128 << 20) + 1).unwrap();
@@ -239,25 +239,25 @@ fn what_is_no_session_is_not_touched() {
     fs::write(test.path("diary"), &text).unwrap();
     fs::hard_link(test.path("diary"), test.path(file("hard"))).unwrap();
     let before = names(&test);
-    for (name, cause, said) in [
-        ("foreign", "it is no session of skills-runner", 1),
+    for (name, cause, count) in [
+        ("foreign", "it is not a session of skills-runner", 1),
         ("newer", "another version", 1),
         ("locked", "ermission denied", 3),
         ("link", "it is a link", 1),
-        ("hard", "it is a hard link", 1),
+        ("hard", "it has more than one name (hard link)", 1),
         ("dangling", "it is a link", 1),
-        ("folder", "it is no regular file", 1),
-        ("fifo", "it is no regular file", 1),
+        ("folder", "it is not a regular file", 1),
+        ("fifo", "it is not a regular file", 1),
         ("huge", "it is larger than 128 MiB", 1),
     ] {
         let server = Server::start([Reply::text("fine")]);
-        let run = test.clone().endpoint(&server).again();
+        let run = test.clone().endpoint(&server).next_run();
         let run = run.args(["--session", name, "-o", "json", "more"]).run().success();
-        run.demand(run.stdout_json()["session"].is_null(), "it is not saved");
+        run.check(run.stdout_json()["session"].is_null(), "it is not saved");
         run.stderr_has(&format!("failed to open the session `{name}`"))
             .stderr_has(cause)
             .stderr_has("is not saved");
-        assert_eq!(contents(&server.finish()[0]).len(), said, "{name}");
+        assert_eq!(contents(&server.finish()[0]).len(), count, "{name}");
     }
     assert_eq!(names(&test), before);
     for (name, expected) in
@@ -266,36 +266,36 @@ fn what_is_no_session_is_not_touched() {
         assert_eq!(test.read(&file(name)), expected);
     }
     assert_eq!(test.read("diary"), text);
-    test.again()
+    test.next_run()
         .args(["sessions", "delete", "newer"])
         .run()
         .status(1)
         .stderr_has("another version");
     for name in ["foreign", "link", "hard", "folder", "fifo", "huge"] {
-        test.again().args(["sessions", "show", name]).run().status(1).stderr_has("it is");
-        test.again().args(["sessions", "delete", name]).run().status(1).stderr_has("it is");
+        test.next_run().args(["sessions", "show", name]).run().status(1).stderr_has(": it ");
+        test.next_run().args(["sessions", "delete", name]).run().status(1).stderr_has(": it ");
     }
     assert_eq!(names(&test), before);
-    test.again()
+    test.next_run()
         .args(["sessions"])
         .run()
         .success()
         .stdout_has("(failed to read the session `link`: it is a link)");
 }
 
-/// The folder cannot be made, or the disk is full.
+/// The folder cannot be created, or the disk is full.
 #[test]
-fn what_cannot_be_written_is_told_and_the_conversation_goes_on() {
+fn write_failure_is_reported_and_the_conversation_continues() {
     let server = Server::start([Reply::text("fine")]);
     let test = Test::new().file("plain", "").endpoint(&server);
-    let run = test.again().env("SESSIONS_PATH", "plain/below");
+    let run = test.next_run().env("SESSIONS_PATH", "plain/below");
     let run = run.args(["--session", "s", "hi"]).run().success().stdout("fine\n");
     run.stderr_has("failed to open the session `s`")
         .stderr_has("is not saved")
-        .stderr_has("/plain` is a file, not a folder; SESSIONS_PATH names")
+        .stderr_has("/plain` is a file: set SESSIONS_PATH to a folder")
         .stderr_lacks("stays as it is");
     server.finish();
-    // A limit on files is met as a full disk is: in the middle of a line.
+    // A file size limit acts like a full disk: in the middle of a line.
     let (test, text) = saved();
     let long = "x".repeat(3000);
     let server = Server::start([Reply::text("one"), Reply::text("two")]);
@@ -303,41 +303,40 @@ fn what_cannot_be_written_is_told_and_the_conversation_goes_on() {
     let run =
         test.clone().endpoint(&server).shell(line).stdin(format!("{long}\nmore\n")).run().success();
     run.stderr_has("failed to write the session `s`: File too large")
-        .stderr_lacks("going on with the rest");
-    assert_eq!(test.read(&file("s")), text, "no part of a line");
+        .stderr_lacks("continues with the rest");
+    assert_eq!(test.read(&file("s")), text, "a part of a line was written");
     assert_eq!(contents(&server.finish()[1])[2..], [long.as_str(), "one", "more"]);
 }
 
-/// A request that fails before anything is said: a new session leaves a file
-/// only if there is something in it.
+/// A new session leaves a file only if it has content, and not if its first request fails.
 #[test]
-fn the_key_is_in_no_session_and_nothing_leaves_nothing() {
+fn key_is_in_no_session_and_empty_sessions_leave_no_file() {
     let server = Server::start([Reply::text("fine")]);
     let test = Test::new().endpoint(&server);
-    test.again().args(["chat", "--session", "empty"]).stdin("/help\n").run().success();
+    test.next_run().args(["chat", "--session", "empty"]).stdin("/help\n").run().success();
     assert_eq!(names(&test), [""; 0]);
     let prompt = format!("what is {}?", crate::harness::CANARY);
-    test.again().args(["--session", "s", "hi"]).run().success();
+    test.next_run().args(["--session", "s", "hi"]).run().success();
     test.assert_key_not_saved();
     server.finish();
-    let test = Test::new().env("LLM_API_BASE_URL", Server::refused().url());
+    let test = Test::new().env("LLM_API_BASE_URL", Server::refusing_connections().url());
     let test = test.env("LLM_MODEL_NAME", "m").env("LLM_API_KEY", crate::harness::CANARY);
-    test.again().args(["--session", "s", &prompt]).run().status(75);
+    test.next_run().args(["--session", "s", &prompt]).run().status(75);
     assert!(test.read(&file("s")).contains("what is [secret]?"));
     test.assert_key_not_saved();
 }
 
 #[test]
-fn the_commands_list_show_and_delete() {
+fn list_show_and_delete_commands() {
     let script = r#"{"skill_name":"s"}"#;
     let server = Server::start([Reply::calls([("get_skill", script)]), Reply::text("done")]);
     let test = Test::new().skill("s", "---\nname: s\ndescription: d\n---\nBody").endpoint(&server);
-    test.again().args(["--session", "work.1", "use it"]).run().success();
+    test.next_run().args(["--session", "work.1", "use it"]).run().success();
     server.finish();
     let test = test.env_unset("LLM_API_BASE_URL").env_unset("LLM_API_KEY");
-    let run = test.again().args(["sessions", "list"]).run().success();
+    let run = test.next_run().args(["sessions", "list"]).run().success();
     run.stdout_has("work.1  ").stdout_has("4 messages").stderr_is_empty();
-    let run = test.again().args(["sessions", "list", "--json"]).run().success();
+    let run = test.next_run().args(["sessions", "list", "--json"]).run().success();
     let list = run.stdout_json();
     let one = &list["sessions"][0];
     assert_eq!((&one["name"], &one["messages"]), (&"work.1".into(), &4.into()));
@@ -348,43 +347,43 @@ fn the_commands_list_show_and_delete() {
             && one["created"].is_string()
             && one["last_activity"].is_string()
     );
-    let run = test.again().args(["sessions", "show", "work.1"]).run().success();
+    let run = test.next_run().args(["sessions", "show", "work.1"]).run().success();
     run.stdout_has("user: use it\n→ get_skill {\"skill_name\":\"s\"}\n← get_skill: ")
         .stdout_has("assistant: done\n");
-    let run = test.again().args(["sessions", "show", "work.1", "--json"]).run().success();
+    let run = test.next_run().args(["sessions", "show", "work.1", "--json"]).run().success();
     let shown = run.stdout_json();
     assert_eq!(shown["messages"][3]["text"], "done");
-    // What the list says of it, but for the number of messages.
+    // The fields of the list, except the number of messages.
     for (field, value) in one.as_object().unwrap() {
         assert!(field == "messages" || shown[field] == *value, "{field}: {shown}");
     }
     assert!(shown["estimate"].as_u64() > Some(20), "{shown}");
     let messages = shown["messages"].as_array().unwrap().iter();
-    let places: Vec<Option<u64>> = messages.map(|said| said["index"].as_u64()).collect();
+    let places: Vec<Option<u64>> = messages.map(|message| message["index"].as_u64()).collect();
     assert_eq!(places, [Some(0), Some(1), Some(2), Some(3)]);
-    let run = test.again().args(["sessions", "delete", "work1"]).run().status(1);
+    let run = test.next_run().args(["sessions", "delete", "work1"]).run().status(1);
     run.stderr_has("did you mean work.1?");
-    let run = test.again().args(["sessions", "show", "w"]).run().status(1);
-    run.stderr_has("`skills-runner sessions list` gives all");
-    let run = test.again().args(["sessions", "delete", "nothing", "--json"]).run().status(1);
+    let run = test.next_run().args(["sessions", "show", "w"]).run().status(1);
+    run.stderr_has("`skills-runner sessions list` lists all");
+    let run = test.next_run().args(["sessions", "delete", "nothing", "--json"]).run().status(1);
     assert_eq!(run.stdout_json()["error"]["kind"], "io");
-    test.again().args(["sessions", "delete", "work.1"]).run().success();
+    test.next_run().args(["sessions", "delete", "work.1"]).run().success();
     assert_eq!(names(&test), [""; 0]);
-    test.again()
+    test.next_run()
         .args(["sessions"])
         .run()
         .success()
         .stdout_is_empty()
-        .stderr_has("there is no session");
+        .stderr_has("there are no sessions");
 }
 
-/// On a terminal a conversation saves itself, from its first message on, and
-/// shows its last turns when it goes on.
+/// On a terminal a conversation is saved from its first message on, and shows its last turns when
+/// it is continued.
 #[test]
-fn a_conversation_on_a_terminal_saves_itself() {
+fn terminal_conversation_is_saved_automatically() {
     let server = Server::start((0..5).map(|_| Reply::text("so it is")));
     let test = Test::new().endpoint(&server);
-    let mut terminal = test.again().terminal();
+    let mut terminal = test.next_run().spawn_on_terminal();
     terminal.expect("> ");
     assert!(!test.exists(FOLDER));
     for number in ["one", "two", "three"] {
@@ -406,15 +405,15 @@ fn a_conversation_on_a_terminal_saves_itself() {
     terminal.type_line("/save kept").expect("saved as `kept`").expect("> ");
     terminal.type_line("four").expect("so it is").expect("> ");
     assert_eq!(names(&test), ["kept.jsonl"]);
-    terminal.type_line("/save ../x").expect("it is no name").expect("> ").ctrl('d');
+    terminal.type_line("/save ../x").expect("the name is not valid").expect("> ").ctrl('d');
     terminal.wait_exit().success();
-    let mut terminal = test.again().args(["-c"]).terminal();
-    terminal.expect("going on with session `kept`").expect("8 messages");
+    let mut terminal = test.next_run().args(["-c"]).spawn_on_terminal();
+    terminal.expect("continuing session `kept`").expect("8 messages");
     terminal.expect("… 4 messages before").expect("user: three").expect("user: four").expect("> ");
     assert!(!terminal.output().contains("user: two"));
-    // A second name is a copy; another session is never replaced.
+    // A second name creates a copy; another session is never replaced.
     terminal.type_line("/save copy").expect("saved as `copy`").expect("> ");
-    terminal.type_line("/save kept").expect("there is one of this name").expect("> ");
+    terminal.type_line("/save kept").expect("a session with this name exists").expect("> ");
     terminal.type_line("five").expect("so it is").expect("> ").type_line("/exit");
     terminal.wait_exit().success();
     let kept = test.read(&file("kept"));
@@ -422,25 +421,25 @@ fn a_conversation_on_a_terminal_saves_itself() {
     server.finish();
 }
 
-/// A conversation from a pipe is saved when it says so.
+/// A conversation from a pipe is saved on command.
 #[test]
-fn a_piped_conversation_can_be_saved() {
+fn piped_conversation_can_be_saved() {
     let server = Server::start([Reply::text("a"), Reply::text("b"), Reply::text("c")]);
     let test = Test::new().endpoint(&server);
     let run =
-        test.again().args(["chat", "-o", "jsonl"]).stdin("one\n/save p\ntwo\n").run().success();
+        test.next_run().args(["chat", "-o", "jsonl"]).stdin("one\n/save p\ntwo\n").run().success();
     let results = run.stdout_json_lines();
     let sessions: Vec<_> =
         results.iter().filter(|r| r["type"] == "result").map(|r| &r["session"]).collect();
     assert_eq!(sessions, [&serde_json::Value::Null, &"p".into()]);
-    test.again().args(["--session", "p", "three"]).run().success();
+    test.next_run().args(["--session", "p", "three"]).run().success();
     assert_eq!(contents(&server.finish()[2]), ["one", "a", "two", "b", "three"]);
 }
 
-/// Another program writes the file while a conversation does: nothing of it is
-/// overwritten, it is told once, and no turn is lost.
+/// If another program writes to the file during a conversation, its lines are kept, the change is
+/// reported once, and no turn is lost.
 #[test]
-fn a_file_that_others_write_is_written_behind_and_told() {
+fn concurrent_writes_of_other_programs_are_kept_and_reported() {
     type Foreign = fn(String) -> String;
     let table: [(Foreign, &str, bool); 5] = [
         (|text| text + "{\"half\":", "written in", true),
@@ -452,7 +451,7 @@ fn a_file_that_others_write_is_written_behind_and_told() {
     for (foreign, change, is_kept) in table {
         let server = Server::start(["a", "b", "c", "d"].map(Reply::text));
         let test = Test::new().endpoint(&server);
-        let mut running = test.again().args(["chat", "--session", "s"]).stdin_open().spawn();
+        let mut running = test.next_run().args(["chat", "--session", "s"]).stdin_open().spawn();
         running.write_stdin("one\n");
         running.read_stdout_until("a\n");
         let now = foreign(test.read(&file("s")));
@@ -464,35 +463,34 @@ fn a_file_that_others_write_is_written_behind_and_told() {
         running.read_stdout_until("c\n");
         running.close_stdin();
         let run = running.wait().success();
-        let told = format!("somebody else has {change}");
-        assert_eq!(run.stderr.matches(&told).count(), 1, "{}", run.stderr);
+        let reported = format!("another process has {change}");
+        assert_eq!(run.stderr.matches(&reported).count(), 1, "{}", run.stderr);
         assert!(test.read(&file("s")).starts_with(&now));
-        test.again().args(["--session", "s", "four"]).run().success();
-        let said = contents(&server.finish()[3]);
+        test.next_run().args(["--session", "s", "four"]).run().success();
+        let texts = contents(&server.finish()[3]);
         if is_kept {
-            assert_eq!(said, ["one", "a", "two", "b", "three", "c", "four"]);
+            assert_eq!(texts, ["one", "a", "two", "b", "three", "c", "four"]);
         } else {
-            run.stderr_has("is not saved from here on");
+            run.stderr_has("is not saved any more");
         }
     }
 }
 
-/// Of many faults the first ones are named, neighbours as one.
+/// Of many problems the first are reported, with consecutive lines combined.
 #[test]
-fn many_damaged_lines_are_told_in_a_line() {
+fn many_damaged_lines_are_reported_in_one_line() {
     let (test, text) = saved();
     let good = text.lines().last().unwrap();
     let many = format!("{text}{}{}", "bad\n".repeat(3000), format!("{good}\nbad\n").repeat(50));
     let test = test.file(&file("s"), many);
-    let run = test.again().args(["sessions", "show", "s"]).run().success();
-    run.demand(run.stderr.len() < 1000, "it is bounded");
+    let run = test.next_run().args(["sessions", "show", "s"]).run().success();
+    run.check(run.stderr.len() < 1000, "the message is too long");
     run.stderr_has("damaged: lines 4-3003 cannot be read, line 3005 cannot be read, ")
         .stderr_has(" and 31 more; ");
 }
 
-/// A picture is told, not shown.
 #[test]
-fn a_picture_is_shown_by_its_type_and_size() {
+fn image_is_shown_by_its_type_and_size() {
     let (test, text) = saved();
     let image = r#""text":"2 + 2?","images":["data:image/png;base64,AAAA"]"#;
     let text = text.replacen(r#""text":"2 + 2?""#, image, 1);
@@ -500,16 +498,16 @@ fn a_picture_is_shown_by_its_type_and_size() {
     run.stdout_has("user: 2 + 2?\n[image/png, 3 bytes]\n").stdout_lacks("base64");
 }
 
-/// The oldest of those that nobody has named go; the others stay.
+/// The oldest automatically named sessions are deleted; the others stay.
 #[test]
-fn old_conversations_are_pruned() {
+fn old_automatic_sessions_are_pruned() {
     let (test, text) = saved();
     let automatic =
         |name: &str| text.replacen("\"automatic\":null", &format!("\"automatic\":\"{name}\""), 1);
     let mut test = test;
     for number in 0..105 {
         let name = format!("2020-01-01-0000-{number:04}");
-        // One of them has been renamed by hand, and one is damaged.
+        // One of them was renamed by the user, and one is damaged.
         let stem = if number == 1 { "renamed".into() } else { name.clone() };
         let text = if number == 2 { "junk\n".into() } else { automatic(&name) };
         test = test.file(&file(&stem), text);
@@ -518,7 +516,7 @@ fn old_conversations_are_pruned() {
         fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
     }
     let server = Server::start([Reply::text("so")]);
-    let mut terminal = test.clone().endpoint(&server).terminal();
+    let mut terminal = test.clone().endpoint(&server).spawn_on_terminal();
     terminal.expect("> ").type_line("hi").expect("so").expect("> ").ctrl('d');
     terminal.wait_exit().success();
     server.finish();
@@ -535,38 +533,37 @@ fn old_conversations_are_pruned() {
     }
 }
 
-/// SIGTERM, and whatever else ends the program, leaves a whole session.
+/// SIGTERM and every other end of the program leave a complete session.
 #[test]
-fn a_terminated_conversation_is_whole() {
-    let server = Server::start([Reply::text("a"), Reply::nothing().hang(), Reply::text("b")]);
+fn terminated_conversation_leaves_a_complete_session() {
+    let server = Server::start([Reply::text("a"), Reply::empty().hang(), Reply::text("b")]);
     let test = Test::new().endpoint(&server);
-    let mut running = test.again().args(["chat", "--session", "s"]).stdin_open().spawn();
+    let mut running = test.next_run().args(["chat", "--session", "s"]).stdin_open().spawn();
     running.write_stdin("one\ntwo\n");
     server.wait_for_requests(2);
     running.signal(libc::SIGTERM);
     running.wait().status(-libc::SIGTERM);
-    let run = test.again().args(["--session", "s", "three"]).run().success();
+    let run = test.next_run().args(["--session", "s", "three"]).run().success();
     run.stderr_lacks("torn").stderr_has("4 messages");
-    // A question that was interrupted stays.
-    let said = contents(&server.finish()[2]);
-    assert_eq!(said, ["one", "a", "two", NO_ANSWER, "three"]);
+    // An interrupted question stays.
+    let texts = contents(&server.finish()[2]);
+    assert_eq!(texts, ["one", "a", "two", NO_ANSWER, "three"]);
 }
 
 const NO_ANSWER: &str = "(no answer: the turn was interrupted)";
 
-/// Interface 8: an interrupted turn is closed; a new prompt replaces only a
-/// question whose request failed.
+/// An interrupted turn is closed; a new prompt replaces only a question whose request failed.
 #[test]
-fn an_interrupted_question_stays_and_one_that_failed_is_replaced() {
+fn interrupted_question_is_kept_and_failed_question_replaced() {
     for (signal, is_told) in [(libc::SIGINT, true), (libc::SIGHUP, true), (libc::SIGKILL, false)] {
-        let server = Server::start([Reply::nothing().hang(), Reply::text("b"), Reply::text("c")]);
+        let server = Server::start([Reply::empty().hang(), Reply::text("b"), Reply::text("c")]);
         let test = Test::new().endpoint(&server);
-        let running = test.again().args(["--session", "s", "first"]).spawn();
+        let running = test.next_run().args(["--session", "s", "first"]).spawn();
         server.wait_for_requests(1);
         running.signal(signal);
         running.wait();
         assert_eq!(test.read(&file("s")).contains(NO_ANSWER), is_told);
-        let ask = |prompt| test.again().args(["--session", "s", prompt]).run().success();
+        let ask = |prompt| test.next_run().args(["--session", "s", prompt]).run().success();
         ask("go on");
         ask("more");
         let requests = server.finish();
@@ -575,24 +572,24 @@ fn an_interrupted_question_stays_and_one_that_failed_is_replaced() {
     }
     let server = Server::start([Reply::status(400), Reply::text("b")]);
     let test = Test::new().endpoint(&server);
-    let run = test.again().args(["--session", "s", "first"]).run();
-    run.demand(!run.status_is(0), "it fails");
-    test.again().args(["--session", "s", "second"]).run().success();
+    let run = test.next_run().args(["--session", "s", "first"]).run();
+    run.check(!run.status_is(0), "it fails");
+    test.next_run().args(["--session", "s", "second"]).run().success();
     assert_eq!(contents(&server.finish()[1]), ["second"]);
 }
 
-/// What `kill -9` has left open is told on a terminal, and asked again there.
+/// A question that `kill -9` left unanswered is reported on a terminal and can be sent again.
 #[test]
-fn a_question_without_an_answer_is_told_and_asked_again() {
-    let server = Server::start([Reply::nothing().hang(), Reply::text("so it is")]);
+fn unanswered_question_is_reported_and_resent() {
+    let server = Server::start([Reply::empty().hang(), Reply::text("so it is")]);
     let test = Test::new().endpoint(&server);
-    let running = test.again().args(["--session", "s", "first"]).spawn();
+    let running = test.next_run().args(["--session", "s", "first"]).spawn();
     server.wait_for_requests(1);
     running.kill9();
     running.wait();
-    let mut terminal = test.again().args(["-c"]).terminal();
+    let mut terminal = test.next_run().args(["-c"]).spawn_on_terminal();
     terminal
-        .expect("the last question has no answer (/retry asks it again)")
+        .expect("the last question has no answer (/retry sends it again)")
         .expect("> ")
         .type_line("/retry")
         .expect("so it is")
@@ -602,40 +599,40 @@ fn a_question_without_an_answer_is_told_and_asked_again() {
     assert_eq!(contents(&server.finish()[1]), ["first"]);
 }
 
-/// What the endpoint has seen and what came on stdout is in the file, whenever
-/// the program is killed; `make torture-sessions` does it 10,000 times.
+/// Everything that the endpoint received and that was printed on stdout is in the file, whenever
+/// the program is killed; `make torture-sessions` does this 10,000 times.
 #[test]
-fn nothing_acknowledged_is_lost_to_kill_9() {
+fn kill_9_loses_nothing_acknowledged() {
     let long = "x".repeat(100_000);
     let server = Server::always(|request| {
         let last = request.last_message();
-        let asked = last["content"].as_str().unwrap();
-        Reply::text(&format!("re: {}", asked.split(' ').next().unwrap()))
+        let prompt = last["content"].as_str().unwrap();
+        Reply::text(&format!("re: {}", prompt.split(' ').next().unwrap()))
     });
     let test = Test::new().endpoint(&server);
-    let mut asked = 0;
+    let mut answered = 0;
     for cycle in 0_u32..30 {
         let lines = (0..40).map(|number| {
             let tail = if number % 5 == 4 { long.as_str() } else { "" };
             format!("q{cycle}.{number} {tail}\n")
         });
-        let run = test.again().args(["chat", "--session", "s"]).stdin(lines.collect::<String>());
+        let run = test.next_run().args(["chat", "--session", "s"]).stdin(lines.collect::<String>());
         let running = run.spawn();
-        server.wait_for_requests(asked + 1);
-        // Not random, and another moment each time.
+        server.wait_for_requests(answered + 1);
+        // Deterministic, with a different moment for each run.
         sleep(seconds(f64::from(cycle * 7 % 30) / 1000.0));
         running.kill9();
         let outcome = running.wait().status(-libc::SIGKILL);
-        outcome.demand(!outcome.stderr.contains("damaged"), "a line is damaged");
+        outcome.check(!outcome.stderr.contains("damaged"), "a line is damaged");
         let text = test.read(&file("s"));
         let whole = &text[..=text.rfind('\n').unwrap()];
         for line in whole.lines() {
             assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
         }
         let requests = server.requests();
-        for request in &requests[asked..] {
+        for request in &requests[answered..] {
             let question = request.last_message()["content"].to_string();
-            // One of the process before may be read only now.
+            // The request of the previous process may only be read now.
             if !question.starts_with(&format!("\"q{cycle}.")) {
                 continue;
             }
@@ -645,10 +642,10 @@ fn nothing_acknowledged_is_lost_to_kill_9() {
             let answer = format!("\"text\":\"{}\"", answer.trim_end());
             assert!(whole.contains(&answer), "lost: {answer}");
         }
-        asked = requests.len();
+        answered = requests.len();
         if cycle % 5 == 4 {
-            let run = test.again().args(["sessions", "show", "s", "--json"]).run().success();
-            run.demand(run.stdout_json()["problem"].is_null(), "it is damaged");
+            let run = test.next_run().args(["sessions", "show", "s", "--json"]).run().success();
+            run.check(run.stdout_json()["problem"].is_null(), "the session is damaged");
             fs::remove_file(test.path(file("s"))).unwrap();
         }
     }

@@ -1,7 +1,8 @@
-//! `skills setup`: whatever ends it, and however often it is run, a skill has
-//! no venv, its old one, or a whole new one; and its scripts run in it.
+//! `skills setup`: however it ends and however often it is run, a skill has no venv, its old one,
+//! or a complete new one, and its scripts run in it.
 //!
-//! No network: packages are wheels that the tests write. Most tests make their
+//! There is no network: packages are wheels that the tests write. Most tests use a fast replacement
+//! of `python -m venv` with the interpreter's own pip; one runs the real `venv`.
 //! venvs quickly, with pip out of Python's own bundle; one goes the long way.
 
 use std::fs;
@@ -18,7 +19,7 @@ const VENV: &str = "skills/s/venv";
 const MARKER: &str = "skills/s/venv/.skills-runner-incomplete";
 const WORK: &str = "skills/s/.skills-runner-setup";
 
-/// Writes a wheel: folder, name, version, module, and what it requires.
+/// Writes a wheel: folder, name, version, module, and its requirements.
 const WHEEL: &str = r#"
 import sys, zipfile
 folder, name, version, module, *requires = sys.argv[1:]
@@ -31,9 +32,8 @@ with zipfile.ZipFile("%s/%s-%s-py3-none-any.whl" % (folder, name, version), "w")
     wheel.writestr(info + "RECORD", "")
 "#;
 
-/// `-m venv` without the seconds that it takes to unpack pip: the interpreter's
-/// own is linked to, or imported from the archive that Python brings. Anything
-/// else is Python's own.
+/// A fast `-m venv` that does not unpack pip: it links the interpreter's own pip, or imports it
+/// from the archive that Python contains. Any other command is passed to Python.
 const QUICK: &str = r#"#!/bin/sh
 case "$*" in
 *"-m venv "*)
@@ -53,8 +53,8 @@ esac
 exec PYTHON "$@"
 "#;
 
-/// A skill `s`, wheels to install, and nothing else to install from.
-fn bench() -> Test {
+/// A skill `s`, and a folder of wheels as the only package source.
+fn test_with_skill() -> Test {
     let test = Test::new().skill("s", DOCUMENT).folder("wheels");
     let wheels = test.path("wheels");
     for words in [
@@ -66,7 +66,7 @@ fn bench() -> Test {
     ] {
         let mut python = Command::new(interpreter());
         python.args(["-I", "-c", WHEEL]).arg(&wheels).args(words);
-        assert!(python.status().expect("it starts").success());
+        assert!(python.status().expect("Python starts").success());
     }
     test.env("PIP_NO_INDEX", "1")
         .env("PIP_FIND_LINKS", &wheels)
@@ -76,39 +76,39 @@ fn bench() -> Test {
         .timeout(seconds(60.0))
 }
 
-/// The same, with venvs that are made quickly.
+/// The same, with fast venv creation.
 fn quick() -> Test {
     let python = interpreter().display().to_string();
-    let test = bench().executable("python", &QUICK.replace("PYTHON", &python));
+    let test = test_with_skill().executable("python", &QUICK.replace("PYTHON", &python));
     let program = test.path("python");
     test.env("SCRIPT_PYTHON", program)
 }
 
-/// How many venvs were made.
-fn made(test: &Test) -> usize {
+/// The number of created venvs.
+fn created_venvs(test: &Test) -> usize {
     let list = fs::read_to_string(test.path("home/made"));
     list.unwrap_or_default().lines().count()
 }
 
 fn command(test: &Test, requirements: &[&str]) -> Test {
     let words = ["skills", "setup", "s"];
-    test.again().args(words).args(requirements)
+    test.next_run().args(words).args(requirements)
 }
 
 #[track_caller]
 fn setup(test: &Test, requirements: &[&str]) -> Outcome {
     let run = command(test, requirements).run();
-    run.demand(test.processes().is_empty(), "a process is left");
-    run.demand(!test.exists(WORK), "the working folder is left");
-    run.demand(!test.exists(MARKER), "a marked venv is left");
+    run.check(test.processes().is_empty(), "a process is left");
+    run.check(!test.exists(WORK), "the working folder is left");
+    run.check(!test.exists(MARKER), "a marked venv is left");
     run
 }
 
-/// What a script prints in the skill.
+/// The output of a script in the skill.
 #[track_caller]
 fn script(test: &Test, source: &str) -> Value {
     let arguments = json!({"skill_name": "s", "script": source}).to_string();
-    let run = test.again().args(["tool", "run_python_script", &arguments]);
+    let run = test.next_run().args(["tool", "run_python_script", &arguments]);
     let result = run.run().stdout_json();
     assert_eq!(result["returncode"], 0, "{result}");
     result["stdout"].clone()
@@ -119,11 +119,11 @@ fn identity(test: &Test) -> (u64, i64) {
     (metadata.ino(), metadata.ctime())
 }
 
-/// The long way: everything that declares something is installed, by
-/// `python -m venv` and the pip that it brings; the second run does nothing.
+/// The real `python -m venv` and its pip install all declared packages; the second run does
+/// nothing.
 #[test]
-fn what_is_declared_is_installed_once() {
-    let test = bench()
+fn declared_requirements_are_installed_once() {
+    let test = test_with_skill()
         .file("skills/s/requirements.txt", "# all\n-r more.txt\n")
         .file("skills/s/more.txt", "alpha<2  # not the newest\n")
         .file(
@@ -135,61 +135,61 @@ fn what_is_declared_is_installed_once() {
             "# /// script\n# dependencies = [\"openpyxl>=3\"]\n# ///\nimport openpyxl\n",
         );
     let run = setup(&test, &[]).success();
-    let run = run.stderr_has("installs what requirements.txt lists, beta, openpyxl>=3");
-    // The installer's own lines.
+    let run = run.stderr_has("installing what requirements.txt lists, beta, openpyxl>=3");
+    // Output lines of the installer.
     run.stderr_has("Successfully installed").stderr_has("gamma");
     let source = "import alpha, beta, gamma, openpyxl, sys; print(alpha.VERSION, sys.prefix)";
     let prefix = test.path(VENV);
     let expected = format!("1.0 {}\n", prefix.display());
     assert_eq!(script(&test, source), expected);
     let before = identity(&test);
-    setup(&test, &[]).success().stderr_lacks("installs").took_at_most(seconds(3.0));
+    setup(&test, &[]).success().stderr_lacks("installing").took_at_most(seconds(3.0));
     assert_eq!(identity(&test), before);
-    // Beside pip, nothing of the user's place is needed to go on with.
+    // The venv contains only pip and needs no other folder of the user.
     assert!(test.exists("skills/s/venv/bin/pip"));
 }
 
-/// Standard library only: a venv all the same, so that it is settled what runs
-/// the scripts. The second run leaves it alone.
+/// A skill that needs only the standard library also gets a venv, so that its interpreter is fixed.
+/// The second run does not change it.
 #[test]
-fn a_venv_is_made_where_nothing_is_needed() {
+fn venv_is_created_without_requirements() {
     let test = quick()
         .file("skills/s/scripts/a.py", "import json, helper\n")
         .file("skills/s/scripts/helper.py", "")
         .file("skills/s/requirements.txt", "# none\n");
-    let run = setup(&test, &["--json"]).success().stderr_lacks("installs");
-    let told = run.stdout_json();
-    assert_eq!(told["outcome"], "made");
-    assert_eq!(told["venv"], json!(test.path(VENV)));
+    let run = setup(&test, &["--json"]).success().stderr_lacks("installing");
+    let reported = run.stdout_json();
+    assert_eq!(reported["outcome"], "made");
+    assert_eq!(reported["venv"], json!(test.path(VENV)));
     assert!(test.exists("skills/s/venv/bin/python"));
     let prefix = format!("{}\n", test.path(VENV).display());
     assert_eq!(script(&test, "import sys; print(sys.prefix)"), prefix);
     let before = identity(&test);
-    let told = setup(&test, &["--json"]).success().stdout_json();
-    assert_eq!(told["outcome"], "up_to_date");
-    assert_eq!((identity(&test), made(&test)), (before, 1));
-    // Nothing of one that people made is touched either.
+    let reported = setup(&test, &["--json"]).success().stdout_json();
+    assert_eq!(reported["outcome"], "up_to_date");
+    assert_eq!((identity(&test), created_venvs(&test)), (before, 1));
+    // A venv created by the user is not changed either.
     let test = quick().venv_at("skills/s/.venv");
     setup(&test, &[]).success().stdout_has("is up to date");
-    assert!(!test.exists(VENV) && made(&test) == 0);
+    assert!(!test.exists(VENV) && created_venvs(&test) == 0);
 }
 
-/// Modules that nobody knows a package for are no reason against it.
+/// A module without a known package does not prevent the venv.
 #[test]
-fn a_venv_is_made_where_no_package_is_known() {
+fn venv_is_created_despite_unknown_modules() {
     let test = quick().file("skills/s/a.py", "import nobody_a, nobody_b\n");
     for outcome in ["made", "up_to_date"] {
         let run = setup(&test, &["--json"]).status(1);
-        let told = run.stdout_json();
-        assert_eq!(told["outcome"], outcome);
-        assert_eq!(told["missing"][1]["module"], "nobody_b");
+        let reported = run.stdout_json();
+        assert_eq!(reported["outcome"], outcome);
+        assert_eq!(reported["missing"][1]["module"], "nobody_b");
         run.stderr_has(
             "no package is known for the modules `nobody_a` (a.py line 1), `nobody_b` (a.py line 1)\n",
         )
-        .stderr_has("hint: name the packages that bring them: skills-runner skills setup s PACKAGE...");
+        .stderr_has("hint: name the packages that contain them: skills-runner skills setup s PACKAGE...");
         assert!(test.exists("skills/s/venv/bin/python"));
     }
-    // One that is installed and does not bring its module is told as such.
+    // A package that is installed but does not contain its module is reported so.
     let test = quick().file("skills/s/a.py", "import alpha_x\n");
     let test = test.file("skills/s/requirements.txt", "alpha-x; python_version < '3'\n");
     let run = setup(&test, &[]).status(1);
@@ -199,16 +199,17 @@ fn a_venv_is_made_where_no_package_is_known() {
     .stderr_lacks("no package is known");
 }
 
-/// But where scripts run in venvs alone, the error that names a setup is no lie.
+/// If scripts run only in venvs, the error that suggests a setup has to be right.
 #[test]
-fn a_venv_is_made_where_scripts_run_in_no_other_python() {
-    // `off` says nothing about the interpreter that makes a venv: the path's does.
+fn venv_is_created_if_scripts_run_only_in_venvs() {
+    // `off` affects scripts and not the interpreter that creates a venv, which is found on the
+    // path.
     let python = interpreter().display().to_string();
-    let test = bench().executable("bin/python3", &QUICK.replace("PYTHON", &python));
+    let test = test_with_skill().executable("bin/python3", &QUICK.replace("PYTHON", &python));
     let path = format!("{}:/usr/bin:/bin", test.path("bin").display());
     let test = test.env("SCRIPT_PYTHON", "off").env("PATH", path);
     let call = json!({"skill_name": "s", "script": "print(1)"}).to_string();
-    let refused = test.again().args(["tool", "run_python_script", &call]);
+    let refused = test.next_run().args(["tool", "run_python_script", &call]);
     refused.run().status(1).stdout_has("skills setup s");
     setup(&test, &[]).success();
     assert_eq!(
@@ -216,11 +217,11 @@ fn a_venv_is_made_where_scripts_run_in_no_other_python() {
         format!("{}\n", test.path(VENV).display())
     );
     setup(&test, &[]).success();
-    assert_eq!(made(&test), 1);
+    assert_eq!(created_venvs(&test), 1);
 }
 
-/// Requirements of the command line stand in the skill's file afterwards, once,
-/// and only if they could be installed.
+/// Requirements of the command line are added to the skill's file, once, and only if they could be
+/// installed.
 #[test]
 fn extra_requirements_are_recorded() {
     let file = "skills/s/requirements.txt";
@@ -228,9 +229,9 @@ fn extra_requirements_are_recorded() {
     setup(&test, &["alpha<2", "beta"]).success();
     assert_eq!(test.read(file), "alpha<2\nbeta\n");
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
-    // Named already, in whatever way.
+    // Already listed, in another spelling.
     setup(&test, &["ALPHA < 2", "Beta", "beta"]).success();
-    assert_eq!((test.read(file).as_str(), made(&test)), ("alpha<2\nbeta\n", 1));
+    assert_eq!((test.read(file).as_str(), created_venvs(&test)), ("alpha<2\nbeta\n", 1));
     let test = test.file(file, "beta\r\nalpha<2").mode(file, 0o640);
     setup(&test, &["openpyxl"]).success();
     assert_eq!(test.read(file), "beta\r\nalpha<2\r\nopenpyxl\r\n");
@@ -241,46 +242,47 @@ fn extra_requirements_are_recorded() {
         .status(1)
         .stderr_has("No matching distribution found for nothing-of-that-name");
     assert_eq!(test.read(file), "beta\r\nalpha<2\r\nopenpyxl\r\n");
-    assert_eq!(identity(&test).0, before.0, "the old venv is back");
+    assert_eq!(identity(&test).0, before.0, "the old venv was not restored");
     script(&test, "import alpha, gamma, openpyxl");
     setup(&test, &[]).success();
-    assert_eq!(made(&test), 3);
+    assert_eq!(created_venvs(&test), 3);
 }
 
-/// A backslash at the end would make one requirement of the last one and the
-/// new one, which no setup could install again.
+/// A trailing backslash would join the last requirement with the new one, which no setup could
+/// install.
 #[test]
-fn a_requirement_behind_a_backslash_stays_its_own() {
+fn requirement_after_a_trailing_backslash_is_separate() {
     let file = "skills/s/requirements.txt";
     for before in ["alpha \\", "alpha \\\n"] {
         let test = quick().file(file, before);
         setup(&test, &["openpyxl", "beta", "Beta"]).success();
         assert_eq!(test.read(file), "alpha \\\n\nopenpyxl\nbeta\n");
-        fs::remove_dir_all(test.path(VENV)).expect("it was made");
+        fs::remove_dir_all(test.path(VENV)).expect("the venv exists");
         setup(&test, &[]).success();
         script(&test, "import alpha, beta, openpyxl");
     }
     let test = quick().file(file, "alpha\n");
     setup(&test, &["beta\\"]).status(1).stderr_has("failed to add to").stderr_has("hint: ");
-    assert!(!test.exists(VENV) && made(&test) == 0);
+    assert!(!test.exists(VENV) && created_venvs(&test) == 0);
     assert_eq!(test.read(file), "alpha\n");
 }
 
-/// Whose file it is and who may read it stays; one that may not be written is
-/// told before anything is installed.
+/// The file keeps its owner and mode; a file without write permission is reported before anything
+/// is installed.
 #[test]
-fn the_requirements_file_stays_what_it_is() {
+fn requirements_file_keeps_owner_and_mode() {
     let file = "skills/s/requirements.txt";
     let test = quick().file(file, "alpha\n").mode(file, 0o604);
-    // SAFETY: no arguments.
+    // SAFETY: it has no arguments.
     let is_superuser = unsafe { libc::geteuid() } == 0;
     if is_superuser {
-        std::os::unix::fs::chown(test.path(file), Some(1234), Some(4321)).expect("a superuser's");
+        std::os::unix::fs::chown(test.path(file), Some(1234), Some(4321))
+            .expect("root can change the owner");
     }
-    let before = fs::metadata(test.path(file)).expect("it is there");
+    let before = fs::metadata(test.path(file)).expect("the file exists");
     setup(&test, &["beta"]).success();
     assert_eq!(test.read(file), "alpha\nbeta\n");
-    let after = fs::metadata(test.path(file)).expect("it is there");
+    let after = fs::metadata(test.path(file)).expect("the file exists");
     assert_eq!(after.mode() & 0o777, 0o604);
     assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
 
@@ -289,7 +291,7 @@ fn the_requirements_file_stays_what_it_is() {
         let test = test.link(file, target);
         let run = setup(&test, &["beta"]).status(1);
         run.stderr_has("it is a link").stderr_has("hint: add");
-        assert!(!test.exists(VENV) && made(&test) == 0, "{target}");
+        assert!(!test.exists(VENV) && created_venvs(&test) == 0, "{target}");
         assert_eq!(test.read("skills/s/more.txt"), "alpha\n");
         assert!(fs::read_link(test.path(file)).is_ok());
     }
@@ -297,82 +299,82 @@ fn the_requirements_file_stays_what_it_is() {
         let test = quick().file(file, "alpha\n").mode(file, 0o444);
         let run = setup(&test, &["beta"]).status(1);
         run.stderr_has("permission denied").stderr_has("hint: ");
-        assert!(!test.exists(VENV) && made(&test) == 0);
+        assert!(!test.exists(VENV) && created_venvs(&test) == 0);
         assert_eq!(test.read(file), "alpha\n");
     }
 }
 
-/// An option would do anything, as would a line break in the file.
+/// An option could do anything, and so could a line break in the file.
 #[test]
-fn what_is_no_requirement_is_refused() {
+fn invalid_requirement_is_refused() {
     let test = quick().file(
         "skills/s/pyproject.toml",
         "[project]\ndependencies = [\"--index-url=http://127.0.0.1:9/\"]\n",
     );
     for bad in ["--index-url=x", " -e.", "a\nb", "", "#a", "a\u{1b}[2J", "a b", "a=1"] {
-        let run = test.again().args(["skills", "setup", "s", "--", bad]).run();
+        let run = test.next_run().args(["skills", "setup", "s", "--", bad]).run();
         run.status(2).stderr_has("hint: ");
     }
     setup(&test, &[]).status(1).stderr_has("an option");
     let latin = quick().file("skills/s/requirements.txt", b"beta # f\xfcr alle\n");
     setup(&latin, &["alpha"]).status(1).stderr_has("failed to add to");
-    let bytes = fs::read(latin.path("skills/s/requirements.txt")).expect("it is there");
+    let bytes = fs::read(latin.path("skills/s/requirements.txt")).expect("the file exists");
     assert_eq!(bytes, b"beta # f\xfcr alle\n");
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
 
-/// What cannot be installed for its shape is refused before a venv goes.
+/// Requirements with an invalid form are refused before the venv is changed.
 #[test]
-fn a_requirement_is_read_before_anything_is_done() {
+fn requirements_are_checked_before_any_change() {
     let file = "skills/s/requirements.txt";
     let test = quick().file(file, "alpha<2\n");
     setup(&test, &[]).success();
     let before = identity(&test);
     let test = test.file(file, "# all\nbeta\nalpha = 2 # new\n");
-    let run = setup(&test, &[]).status(1).stderr_lacks("anew");
+    let run = setup(&test, &[]).status(1).stderr_lacks("recreating");
     run.stderr_has("failed to install `alpha = 2`, which requirements.txt declares: ")
-        .stderr_has("hint: mend it in requirements.txt")
-        .stderr_lacks("as before");
+        .stderr_has("hint: correct it in requirements.txt")
+        .stderr_lacks("unchanged");
     let project = "[project]\ndependencies = [\"alpha 2\"]\n";
     let test = test.file("skills/s/pyproject.toml", project).file(file, "beta\n");
-    let run = setup(&test, &[]).status(1).stderr_lacks("anew");
+    let run = setup(&test, &[]).status(1).stderr_lacks("recreating");
     run.stderr_has("failed to install `alpha 2`, which pyproject.toml declares: ");
-    assert_eq!((identity(&test), made(&test)), (before, 1));
+    assert_eq!((identity(&test), created_venvs(&test)), (before, 1));
     script(&test, "import alpha");
 }
 
-/// What is no UTF-8 is for pip to read, and told as it reads it, or not at all.
+/// Text that is not UTF-8 is reported as pip decodes it, or not at all.
 #[test]
-fn a_requirements_file_is_told_as_pip_decodes_it() {
+fn requirements_file_is_decoded_as_pip_does() {
     let file = "skills/s/requirements.txt";
     let utf_16 = |text: &str| -> Vec<u8> {
         let units = ['\u{feff}'].into_iter().chain(text.chars()).map(|c| c as u16);
         units.flat_map(u16::to_le_bytes).collect()
     };
     let test = quick().file(file, utf_16("alpha<2\r\nbeta\r\n"));
-    setup(&test, &[]).success().stdout("s: made skills/s/venv with alpha<2, beta\n");
+    setup(&test, &[]).success().stdout("s: created skills/s/venv with alpha<2, beta\n");
     script(&test, "import alpha, beta");
-    let told = setup(&test, &["--json"]).success().stdout_json();
-    assert_eq!(told["declared"], json!(["alpha<2", "beta"]));
-    let check = test.again().args(["skills", "check", "s"]).run();
+    let reported = setup(&test, &["--json"]).success().stdout_json();
+    assert_eq!(reported["declared"], json!(["alpha<2", "beta"]));
+    let check = test.next_run().args(["skills", "check", "s"]).run();
     check.success().stdout_lacks("stale-venv");
     let test = test.file(file, utf_16("alpha\r\nbeta\r\n"));
-    setup(&test, &[]).success().stderr_has("has changed");
-    setup(&test, &["openpyxl"]).status(1).stderr_has("no UTF-8");
+    setup(&test, &[]).success().stderr_has("have changed");
+    setup(&test, &["openpyxl"]).status(1).stderr_has("not UTF-8");
     let latin = b"# -*- coding: latin-1 -*-\nalpha # f\xfcr alle\nbeta;os_name!='\xfc'\n";
     let test = quick().file(file, latin);
-    let made = setup(&test, &[]).success();
-    made.stdout("s: made skills/s/venv with alpha, beta;os_name!='\u{fc}'\n");
+    let run = setup(&test, &[]).success();
+    run.stdout("s: created skills/s/venv with alpha, beta;os_name!='\u{fc}'\n");
     let test = quick().file(file, b"# coding: cp1252\nalpha\nbeta;os_name!='\x80'\n");
-    let made = setup(&test, &[]).success();
-    made.stdout("s: made skills/s/venv with alpha\n");
+    let run = setup(&test, &[]).success();
+    run.stdout("s: created skills/s/venv with alpha\n");
     script(&test, "import alpha, beta");
 }
 
-/// What pip takes is not refused for its shape: files with extras and markers,
-/// and what `===` compares as it stands.
+/// Forms that pip accepts are not refused: files with extras and markers, and arbitrary versions
+/// after `===`.
 #[test]
-fn what_pip_takes_is_installed() {
+fn every_form_that_pip_accepts_is_installed() {
     for line in [
         "delta-1.0+abc-py3-none-any.whl[foo]",
         "delta-1.0+abc-py3-none-any.whl ; python_version>\"2\"",
@@ -382,27 +384,28 @@ fn what_pip_takes_is_installed() {
         let mut python = Command::new(interpreter());
         python.args(["-I", "-c", WHEEL]).arg(test.path("skills/s"));
         python.args(["delta", "1.0+abc", "delta"]);
-        assert!(python.status().expect("it starts").success());
+        assert!(python.status().expect("Python starts").success());
         setup(&test, &[]).success().stdout_has(line);
         let is_delta = line.starts_with("delta");
         script(&test, if is_delta { "import alpha, delta" } else { "import alpha" });
     }
 }
 
-/// Requirements that exclude each other are told as such, with the reasons.
+/// Conflicting requirements are reported with the reasons.
 #[test]
-fn a_conflict_is_told() {
+fn conflict_is_reported() {
     let test = quick().file("skills/s/requirements.txt", "alpha<2\nalpha>=2\n");
     let run = setup(&test, &[]).status(1);
     run.stderr_has("conflicting dependencies: The user requested alpha")
         .stderr_has("hint: requirements exclude each other")
-        .stderr_has("s: the skill is as before: it has no venv\n");
+        .stderr_has("s: the skill is unchanged: it has no venv\n");
     assert!(!test.exists(VENV));
 }
 
-/// Without network a setup may work later; nobody says that a package is none.
+/// Without network a setup may succeed later, so the error does not say that a package does not
+/// exist.
 #[test]
-fn a_missing_network_is_temporary() {
+fn missing_network_is_a_temporary_error() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let address = format!("http://{}", port.expect("a free port"));
     let test = quick()
@@ -412,8 +415,9 @@ fn a_missing_network_is_temporary() {
     let run = setup(&test, &["delta", "--json"]).status(75);
     let error = run.stdout_json()["error"].clone();
     assert_eq!(error["kind"], "temporary");
-    let told = "failed to install `delta`: the package index was not reached: Connection refused";
-    run.stderr_has(told)
+    let reported =
+        "failed to install `delta`: the package index was not reached: Connection refused";
+    run.stderr_has(reported)
         .stderr_has("hint: is the package index reachable? HTTPS_PROXY sets a proxy")
         .stderr_lacks("has no such package");
     let wheel = format!("{address}/delta-1.0-py3-none-any.whl");
@@ -424,12 +428,12 @@ fn a_missing_network_is_temporary() {
     let repository = format!("git+{address}/delta.git");
     let run = setup(&test, &[&repository]);
     if run.stderr.contains("fatal: ") {
-        // Where the machine has git.
+        // If the machine has git.
         let cause = format!("failed to install `{repository}`: unable to access '{address}");
         run.status(75)
             .stderr_has(&cause)
             .stderr_has("hint: is the host of the repository reachable?");
-        // What ssh says, and not what git makes of it.
+        // The message of ssh, not git's summary of it.
         let ssh =
             "#!/bin/sh\necho 'ssh: connect to host h port 22: Connection refused' >&2\nexit 255\n";
         let test = test.clone().executable("ssh", ssh);
@@ -442,12 +446,12 @@ fn a_missing_network_is_temporary() {
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
 
-/// What a skill declares says nothing in the runner's name, and what could be
-/// read only in part is told and not installed.
+/// Declarations of a skill cannot imitate the runner's own lines, and incompletely read ones are
+/// reported and not installed.
 #[test]
-fn what_a_stranger_declares_forges_no_line() {
+fn requirements_cannot_forge_output_lines() {
     let project = "skills/s/pyproject.toml";
-    for (requirement, told) in [
+    for (requirement, reported) in [
         (r"six\nskills-runner: FORGED", "U+000A"),
         (r"six\u0000", "U+0000"),
         (r"six\u2028skills-runner: FORGED", "U+2028"),
@@ -455,10 +459,10 @@ fn what_a_stranger_declares_forges_no_line() {
     ] {
         let text = format!("[project]\ndependencies = [\"{requirement}\"]\n");
         let test = quick().file(project, text);
-        let run = setup(&test, &[]).success().stderr_has(told);
+        let run = setup(&test, &[]).success().stderr_has(reported);
         run.stderr_has("a requirement is left out: it has the character")
-            .stderr_has("a setup installs nothing of it")
-            .stderr_lacks(": installs ")
+            .stderr_has("the setup installs nothing from it")
+            .stderr_lacks(": installing ")
             .stderr_lacks("\nskills-runner: FORGED");
     }
     let script_file = "skills/s/scripts/a\nskills-runner: FORGED.py";
@@ -468,34 +472,34 @@ fn what_a_stranger_declares_forges_no_line() {
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.file(project, "[project]\ndependencies = [\"beta\"\n");
     let run = setup(&test, &[]).success();
-    run.stderr_has("a setup installs nothing of it");
+    run.stderr_has("the setup installs nothing from it");
     let source = "import alpha, importlib.util as u; print(u.find_spec('beta'))";
     assert_eq!(script(&test, source), "None\n");
 }
 
-/// What stands in a URL before the host is nobody's to see: not on the screen,
-/// not in the record, not in an error that quotes the half of it.
+/// The part of a URL before the host is never shown: not on the terminal, not in the record, and
+/// not in an error that quotes a part of it.
 #[test]
-fn a_login_in_a_requirement_is_not_told() {
+fn login_in_a_requirement_is_not_shown() {
     let file = "skills/s/requirements.txt";
     let options = "--index-url https://me:s3cr3tpw@127.0.0.1:9/simple\n--pre\n-r more.txt\n";
     let test = quick().file(file, options).file("skills/s/more.txt", "alpha<2\n--prefer-binary\n");
     let run = setup(&test, &[]).success();
-    run.stdout("s: made skills/s/venv with alpha<2\n").stderr_lacks("s3cr3t");
+    run.stdout("s: created skills/s/venv with alpha<2\n").stderr_lacks("s3cr3t");
     let record = "skills/s/venv/.skills-runner.json";
     assert!(test.read(record).contains("https://[secret]@127.0.0.1:9/simple"));
     assert!(!test.read(record).contains("s3cr3t"));
-    let told = setup(&test, &["--json"]).success().stdout_json();
-    assert_eq!(told["declared"], json!(["alpha<2"]));
-    // The record of an earlier version has it, and is none the less the same.
+    let reported = setup(&test, &["--json"]).success().stdout_json();
+    assert_eq!(reported["declared"], json!(["alpha<2"]));
+    // The record of an earlier version contains it and still counts as equal.
     let old = test.read(record).replace("[secret]", "me:s3cr3tpw");
     let test = test.file(record, old);
     let run = setup(&test, &["--quiet"]).success();
     run.stdout("s: skills/s/venv is up to date with alpha<2\n");
-    assert_eq!(made(&test), 1);
-    // Another index is another line.
+    assert_eq!(created_venvs(&test), 1);
+    // Another index is a different line.
     let test = test.file(file, options.replace(":9/", ":8/"));
-    setup(&test, &[]).success().stderr_has("has changed");
+    setup(&test, &[]).success().stderr_has("have changed");
 
     let url = "https://me:s3cr3tpw@127.0.0.1:9/x.zip";
     let long = format!("[project]\ndependencies = [\"{}x @ {url}\"]\n", "x".repeat(150));
@@ -511,13 +515,13 @@ fn a_login_in_a_requirement_is_not_told() {
     let test = quick().env("PIP_RETRIES", "0");
     setup(&test, &[url]).status(75).stderr_lacks("s3c");
     let wrong = format!("x @ {url}\u{7}");
-    let run = test.again().args(["skills", "setup", "s", &wrong]).run();
+    let run = test.next_run().args(["skills", "setup", "s", &wrong]).run();
     run.status(2).stderr_has("[secret]@").stderr_lacks("s3c");
 }
 
-/// How a requirement is written is no change of it.
+/// Another spelling of the same requirement is not a change.
 #[test]
-fn another_spelling_is_no_change() {
+fn another_spelling_is_not_a_change() {
     let file = "skills/s/requirements.txt";
     let test = quick().file(file, "ALPHA;python_version<\"2\"\nbeta>=1.0\n");
     setup(&test, &[]).success();
@@ -525,21 +529,21 @@ fn another_spelling_is_no_change() {
         ["alpha ; python_version < '2'\nBeta >= 1.0\n", "beta>=1.0\nAlpha; python_version<'2'\n"]
     {
         let test = test.clone().file(file, text);
-        let check = test.again().args(["skills", "check", "s"]).run();
+        let check = test.next_run().args(["skills", "check", "s"]).run();
         check.stdout_lacks("stale-venv");
         setup(&test, &[]).success().stdout_has("is up to date");
-        assert_eq!(made(&test), 1);
+        assert_eq!(created_venvs(&test), 1);
     }
     let test = test.file(file, "alpha ; python_version < '2'\nbeta>=0.9\n");
-    let check = test.again().args(["skills", "check", "s"]).run();
+    let check = test.next_run().args(["skills", "check", "s"]).run();
     check.stdout_has("stale-venv");
-    setup(&test, &[]).success().stderr_has("has changed");
-    assert_eq!(made(&test), 2);
+    setup(&test, &[]).success().stderr_has("have changed");
+    assert_eq!(created_venvs(&test), 2);
 }
 
-/// A wheel that lies where the person is, not where the skill is.
+/// The path of a wheel is relative to the user's working folder, not to the skill.
 #[test]
-fn a_file_is_found_from_where_the_person_is() {
+fn local_wheel_is_resolved_from_the_working_folder() {
     let test = quick();
     let skills = test.path("skills");
     let test = test.env("SKILLS_FOLDER_PATH", skills).cwd("wheels");
@@ -549,16 +553,16 @@ fn a_file_is_found_from_where_the_person_is() {
     let list = test.read("skills/s/requirements.txt");
     assert_eq!(list, format!("{path}\n"));
     script(&test, "import gamma");
-    let behind = "[foo] ; python_version>\"2\"";
-    setup(&test, &[&format!("{wheel}{behind}")]).success();
+    let suffix = "[foo] ; python_version>\"2\"";
+    setup(&test, &[&format!("{wheel}{suffix}")]).success();
     let list = test.read("skills/s/requirements.txt");
-    assert_eq!(list, format!("{path}\n{path}{behind}\n"));
+    assert_eq!(list, format!("{path}\n{path}{suffix}\n"));
 }
 
-/// A well-known import is installed, and told; an unknown one is told; one that
-/// a script does without is left alone.
+/// Well-known imports are installed and reported; unknown ones are reported; optional ones are
+/// ignored.
 #[test]
-fn imports_that_nobody_declared_are_found() {
+fn undeclared_imports_are_found() {
     let test = quick().file(
         "skills/s/scripts/a.py",
         "import json\nimport openpyxl\nimport nobody_knows_it\ntry:\n    import lxml\nexcept ImportError:\n    pass\n",
@@ -570,19 +574,19 @@ fn imports_that_nobody_declared_are_found() {
             "not declared by the skill, found in its imports: openpyxl (scripts/a.py line 2)",
         )
         .stderr_lacks("lxml");
-    assert!(!test.exists("skills/s/requirements.txt"), "the skill's files stay");
+    assert!(!test.exists("skills/s/requirements.txt"), "the skill's files were changed");
     script(&test, "import openpyxl");
-    setup(&test, &[]).status(1).stderr_lacks("installs");
-    // Another import: the venv is made anew, with both.
+    setup(&test, &[]).status(1).stderr_lacks("installing");
+    // With another import the venv is rebuilt with both.
     let test = test.file("skills/s/requirements.txt", "alpha\n");
     setup(&test, &[]).status(1);
     script(&test, "import openpyxl, alpha");
-    assert_eq!(made(&test), 2);
+    assert_eq!(created_venvs(&test), 2);
 }
 
-/// A changed declaration makes the venv anew; what is gone from it is gone.
+/// A changed declaration rebuilds the venv without the removed packages.
 #[test]
-fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
+fn changed_requirements_rebuild_the_venv_and_a_failure_keeps_the_old_one() {
     let test = quick().file("skills/s/requirements.txt", "-r more.txt\n");
     let test = test.file("skills/s/more.txt", "alpha==1.0\n");
     setup(&test, &[]).success();
@@ -590,20 +594,20 @@ fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
     let before = identity(&test);
     let failed = setup(&test, &[]).status(1).stderr_has("failed to install");
     failed
-        .stderr_has("makes the venv anew: what is needed has changed")
-        .stderr_has("s: the skill is as before, and the venv is as before\n")
+        .stderr_has("recreating the venv: the requirements have changed")
+        .stderr_has("s: the skill and its venv are unchanged\n")
         .stderr_has("alpha==3.0")
         .stderr_has("hint: the index has no such package or version");
     assert_eq!(identity(&test).0, before.0);
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
     let test = test.file("skills/s/more.txt", "beta\n");
-    setup(&test, &[]).success().stderr_lacks("as before");
+    setup(&test, &[]).success().stderr_lacks("unchanged");
     assert_ne!(identity(&test).0, before.0);
     script(
         &test,
         "import beta\ntry:\n    import alpha\n    raise SystemExit(1)\nexcept ImportError:\n    pass",
     );
-    // So does a module that somebody has taken out.
+    // The same applies to a module that was uninstalled.
     let test = test.file("skills/s/scripts/a.py", "import beta\n");
     let before = identity(&test);
     setup(&test, &[]).success();
@@ -613,64 +617,64 @@ fn a_change_makes_the_venv_anew_and_a_failure_keeps_the_old_one() {
     fs::remove_file(packages.join("site-packages/beta.py")).expect("it was installed");
     setup(&test, &[]).success().stderr_has("modules are missing");
     script(&test, "import beta");
-    // An interpreter that has gone takes the venv with it.
+    // If the interpreter was deleted, the venv is rebuilt.
     fs::remove_file(test.path("skills/s/venv/bin/python")).expect("a link");
     setup(&test, &[]).success();
     script(&test, "import beta");
 }
 
-/// What somebody installed by hand in a setup's venv does not go silently.
+/// A package that the user installed in a setup's venv is not removed silently.
 #[test]
-fn what_was_installed_by_hand_is_told_when_it_goes() {
+fn removal_of_manually_installed_packages_is_reported() {
     let test = quick();
     setup(&test, &["alpha<2"]).success();
-    let by_hand = "import subprocess, sys; \
+    let install_manually = "import subprocess, sys; \
         subprocess.run([sys.executable, '-m', 'pip', 'install', 'beta'], check=True)";
-    script(&test, by_hand);
-    let told = "the venv before also had beta, gamma, which nothing declares";
-    setup(&test, &["openpyxl"]).success().stderr_has(told);
-    setup(&test, &["beta"]).success().stderr_lacks("the venv before");
+    script(&test, install_manually);
+    let reported = "the previous venv also had beta, gamma, which nothing declares";
+    setup(&test, &["openpyxl"]).success().stderr_has(reported);
+    setup(&test, &["beta"]).success().stderr_lacks("the previous venv");
     script(&test, "import alpha, beta, gamma, openpyxl");
 }
 
-/// A venv that people made is added to, never thrown away; also a `.venv`.
+/// A venv that the user created is extended and never deleted, also a `.venv`.
 #[test]
-fn what_people_made_stays() {
+fn venv_created_by_the_user_is_kept() {
     for name in ["venv", ".venv"] {
         let path = format!("skills/s/{name}");
         let test = quick().file("skills/s/requirements.txt", "alpha\n");
         let test = if name == "venv" {
-            // Without pip, which is then got first.
+            // Without pip, which is then installed first.
             test.venv_at(&path)
         } else {
             let mut python = Command::new(test.path("python"));
             python.args(["-I", "-u", "-m", "venv", "--without-pip"]).arg(test.path(&path));
             python.env("HOME", test.path("wheels"));
-            assert!(python.status().expect("it starts").success());
+            assert!(python.status().expect("Python starts").success());
             test
         };
         let test = test.file(&format!("{path}/mine"), "");
-        // What a stranger may have put there is no way out.
+        // A link that an untrusted skill may contain leads nowhere outside.
         let test = test.file("other/file", "whole");
         let new = format!("{path}/.skills-runner.json.new");
         let test = test.link(&new, "../../../other/file");
-        setup(&test, &[]).success().stderr_has("was not made by a setup");
+        setup(&test, &[]).success().stderr_has("was not created by a setup");
         assert_eq!(test.read("other/file"), "whole");
         script(&test, "import alpha");
-        setup(&test, &[]).success().stderr_lacks("installs");
+        setup(&test, &[]).success().stderr_lacks("installing");
         let test = test.file("skills/s/requirements.txt", "beta\n");
         setup(&test, &[]).success();
         script(&test, "import alpha, beta");
         let failed = setup(&test, &["nothing-of-that-name"]).status(1);
-        failed.stderr_has("s: the venv keeps what was installed by then\n");
-        assert!(test.exists(&format!("{path}/mine")) && made(&test) == 0);
+        failed.stderr_has("s: the venv keeps what was installed so far\n");
+        assert!(test.exists(&format!("{path}/mine")) && created_venvs(&test) == 0);
         assert!(!test.exists("skills/s/venv") || name == "venv");
     }
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.file("skills/s/venv/mine", "");
     setup(&test, &[]).status(1).stderr_has("hint: ").stderr_has("rm -r");
     assert!(test.exists("skills/s/venv/mine"));
-    // A broken `.venv` is no reason against a `venv`, which comes first.
+    // A broken `.venv` does not prevent the use of `venv`, which has priority.
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.file("skills/s/.venv/mine", "");
     setup(&test, &[]).success();
@@ -678,8 +682,7 @@ fn what_people_made_stays() {
     assert!(test.exists("skills/s/.venv/mine"));
 }
 
-/// A venv of another project is none of the setup's, whatever leads to it; the
-/// scripts run in it all the same.
+/// Setup never changes a venv of another project, whatever links to it; scripts still run in it.
 #[test]
 fn nothing_is_installed_outside_the_skill() {
     for name in ["venv", ".venv"] {
@@ -688,34 +691,34 @@ fn nothing_is_installed_outside_the_skill() {
         let test = test.venv_at("project").file("project/mine", "");
         let project = test.path("project");
         let test = test.link(&path, &project);
-        let told = format!("installs outside the skill, in `{}", project.display());
-        let run = setup(&test, &["beta"]).status(1).stderr_has(&told);
+        let reported = format!("installs outside the skill, in `{}", project.display());
+        let run = setup(&test, &["beta"]).status(1).stderr_has(&reported);
         run.stderr_has("hint: remove the link");
-        assert_eq!(made(&test), 0);
+        assert_eq!(created_venvs(&test), 0);
         assert_eq!(test.read("skills/s/requirements.txt"), "alpha\n");
         let source = "import sys, importlib.util as u; print(u.find_spec('alpha'), sys.prefix)";
         let printed = script(&test, source);
         assert!(printed.as_str().unwrap_or_default().starts_with("None "), "{printed}");
-        // Nor does one that a setup has begun there go.
+        // An unfinished venv there is not deleted either.
         let test = test.file("project/.skills-runner-incomplete", "");
-        command(&test, &[]).run().status(1).stderr_has(&told);
+        command(&test, &[]).run().status(1).stderr_has(&reported);
         assert!(test.exists("project/mine") && fs::read_link(test.path(&path)).is_ok());
     }
-    // A folder that is no venv, with the interpreter of everybody in it.
+    // A folder that is not a venv, with a link to the system's interpreter.
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.link("skills/s/venv/bin/python", interpreter());
     let run = setup(&test, &[]).status(1);
     run.stderr_has("installs outside the skill").stderr_has("hint: remove it");
-    // A link that stays inside.
+    // A link that stays inside the skill.
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.venv_at("skills/s/.venv").link("skills/s/venv", ".venv");
     setup(&test, &[]).success();
     script(&test, "import alpha");
 }
 
-/// An interpreter that does not answer is one that does not run.
+/// An interpreter that does not answer is reported as not working.
 #[test]
-fn a_python_that_hangs_is_told() {
+fn hanging_python_is_reported() {
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.executable("skills/s/venv/bin/python", "#!/bin/sh\nexec sleep 60\n");
     let run = setup(&test, &[]).status(1).took_at_most(seconds(20.0));
@@ -724,8 +727,8 @@ fn a_python_that_hangs_is_told() {
     limited.status(3).took_at_most(seconds(5.0));
 }
 
-/// A setup that waits for something, with an old venv in place.
-fn stuck() -> Test {
+/// A setup that hangs, with an old venv in place.
+fn hanging_setup() -> Test {
     let test = quick().file("skills/s/requirements.txt", "alpha<2\n");
     setup(&test, &[]).success();
     test.file("skills/s/requirements.txt", "alpha\n").file("home/slow", "")
@@ -733,36 +736,36 @@ fn stuck() -> Test {
 
 #[track_caller]
 fn wait_for_marker(test: &Test) {
-    let marked = || test.exists(MARKER) && made(test) > 0;
-    assert!(wait_until(seconds(20.0), marked), "no venv was begun");
+    let marked = || test.exists(MARKER) && created_venvs(test) > 0;
+    assert!(wait_until(seconds(20.0), marked), "no venv was started");
 }
 
-/// A second setup waits for the first, and then has nothing to do.
+/// A second setup waits for the first and then has nothing to do.
 #[test]
-fn two_setups_take_turns() {
-    let test = stuck();
+fn second_setup_waits_for_the_first() {
+    let test = hanging_setup();
     let first = command(&test, &[]).spawn();
     wait_for_marker(&test);
     let mut second = command(&test, &[]).spawn();
-    second.read_stderr_until("waits for another setup");
-    let mut impatient = command(&test, &[]).args(["--timeout", "0.3"]).spawn();
-    impatient.read_stderr_until("waits for another setup");
-    impatient.wait().status(3).took_at_most(seconds(3.0));
+    second.read_stderr_until("waiting for another setup");
+    let mut short_run = command(&test, &[]).args(["--timeout", "0.3"]).spawn();
+    short_run.read_stderr_until("waiting for another setup");
+    short_run.wait().status(3).took_at_most(seconds(3.0));
     let interrupted = command(&test, &[]).spawn();
     std::thread::sleep(seconds(0.3));
     interrupted.signal(libc::SIGTERM);
     interrupted.wait().status(-libc::SIGTERM).took_at_most(seconds(3.0));
-    fs::remove_file(test.path("home/slow")).expect("it is there");
+    fs::remove_file(test.path("home/slow")).expect("the file exists");
     first.wait().success().stderr_has("Successfully installed");
-    second.wait().success().stderr_lacks("installs");
-    assert_eq!(made(&test), 2);
+    second.wait().success().stderr_lacks("installing");
+    assert_eq!(created_venvs(&test), 2);
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "2.0\n");
 }
 
-/// Ctrl+C, SIGTERM and the time limit leave nothing behind, and the old venv.
+/// Ctrl+C, SIGTERM and the time limit leave the old venv and no other files.
 #[test]
-fn a_setup_that_is_stopped_leaves_the_old_venv() {
-    let test = stuck();
+fn interrupted_setup_keeps_the_old_venv() {
+    let test = hanging_setup();
     let before = identity(&test).0;
     let ends: [(i32, Option<i32>); 3] =
         [(-libc::SIGINT, Some(libc::SIGINT)), (-libc::SIGTERM, Some(libc::SIGTERM)), (3, None)];
@@ -774,11 +777,11 @@ fn a_setup_that_is_stopped_leaves_the_old_venv() {
             running.signal(signal);
         }
         let ended = running.wait().status(status).took_at_most(seconds(10.0));
-        // A signal needs no other word than what it leaves.
+        // After a signal nothing else needs to be printed.
         let last = ended.stderr.lines().last().unwrap_or_default();
-        let is_last = last == "skills-runner: s: the skill is as before, and the venv is as before";
+        let is_last = last == "skills-runner: s: the skill and its venv are unchanged";
         assert!(is_last || signal.is_none(), "{}", ended.stderr);
-        ended.stderr_has("the venv is as before\n");
+        ended.stderr_has("its venv are unchanged\n");
         assert!(test.processes().is_empty(), "a process is left");
         assert!(!test.exists(WORK) && !test.exists(MARKER));
         assert_eq!(identity(&test).0, before);
@@ -786,31 +789,31 @@ fn a_setup_that_is_stopped_leaves_the_old_venv() {
     }
 }
 
-/// Killed at many moments: no half-made venv is ever used, and the next setup
-/// finishes, with nothing left of those before.
+/// The setup is killed at many moments: no partial venv is ever used, and the next setup finishes
+/// and removes what the killed ones left.
 #[test]
-fn a_killed_setup_is_never_seen() {
+fn killed_setup_leaves_no_usable_partial_venv() {
     let test = quick().file("skills/s/requirements.txt", "alpha<2\n");
     let started = std::time::Instant::now();
     setup(&test, &[]).success();
-    let whole = started.elapsed();
+    let full_duration = started.elapsed();
     let versions = ["alpha\n", "alpha<2\n"];
     for round in 0..12u32 {
         let test = test.clone().file("skills/s/requirements.txt", versions[round as usize % 2]);
         let running = command(&test, &[]).spawn();
-        std::thread::sleep(whole * (round + 1) / 13);
+        std::thread::sleep(full_duration * (round + 1) / 13);
         if test.processes().is_empty() {
-            // It was quicker than the first.
+            // This run was faster than the first.
             running.wait().success();
             continue;
         }
         running.kill9();
         running.wait();
-        let gone = wait_until(Duration::from_secs(5), || test.processes().is_empty());
-        assert!(gone, "a process is left");
+        let ended = wait_until(Duration::from_secs(5), || test.processes().is_empty());
+        assert!(ended, "a process is left");
         if test.exists(MARKER) {
             let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
-            let run = test.again().args(["tool", "run_python_script", &arguments]).run();
+            let run = test.next_run().args(["tool", "run_python_script", &arguments]).run();
             run.status(1).stdout_has("skills setup");
         } else if test.exists(VENV) {
             script(&test, "import alpha");
@@ -819,65 +822,66 @@ fn a_killed_setup_is_never_seen() {
     setup(&test.file("skills/s/requirements.txt", "beta\n"), &[]).success();
 }
 
-/// Between two renamings only the venv before is there, out of its place: no
-/// script runs without it in another Python.
+/// Between the two renames the old venv exists only under its temporary name: no script runs with
+/// another Python instead.
 #[test]
-fn a_setup_that_is_killed_between_renamings_is_unfinished() {
+fn setup_killed_between_renames_is_unfinished() {
     let test = quick().file("skills/s/requirements.txt", "alpha<2\n");
     setup(&test, &[]).success();
     let before = test.path(WORK).join("before");
-    fs::create_dir(test.path(WORK)).expect("it is not there");
-    fs::rename(test.path(VENV), &before).expect("it is there");
+    fs::create_dir(test.path(WORK)).expect("the folder does not exist");
+    fs::rename(test.path(VENV), &before).expect("the file exists");
     let arguments = json!({"skill_name": "s", "script": "print(1)"}).to_string();
     let words = ["tool", "run_python_script", &arguments];
-    let run = test.again().args(words).run();
+    let run = test.next_run().args(words).run();
     run.status(1).stdout_has("is not finished").stdout_has("skills setup s");
     setup(&test, &[]).success().stderr_has("did not finish");
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
-    assert_eq!(made(&test), 1);
+    assert_eq!(created_venvs(&test), 1);
 }
 
-/// What the machine lacks is named.
+/// The error names the missing module.
 #[test]
-fn a_python_without_venv_is_told() {
+fn python_without_venv_module_is_reported() {
     let python = "#!/bin/sh\ncase \"$*\" in *'-m venv '*)\n\
         echo 'The virtual environment was not created successfully because ensurepip is not available.'; exit 1;; esac\n\
         exec PYTHON \"$@\"\n";
     let python = python.replace("PYTHON", &interpreter().display().to_string());
-    let test = bench().executable("python", &python);
+    let test = test_with_skill().executable("python", &python);
     let program = test.path("python");
     let test = test.env("SCRIPT_PYTHON", program);
     setup(&test, &["alpha"])
         .status(1)
-        .stderr_has("failed to make")
+        .stderr_has("failed to create")
         .stderr_has("hint: apt install python3-venv");
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
-    // Switched off for scripts, not for whoever asks for a venv.
-    let test = bench().env("SCRIPT_PYTHON", "off");
-    let missing = test.again().env("PATH", "/nonexistent").args(["skills", "setup", "s", "alpha"]);
+    // It is disabled for scripts, but not for a requested venv.
+    let test = test_with_skill().env("SCRIPT_PYTHON", "off");
+    let missing =
+        test.next_run().env("PATH", "/nonexistent").args(["skills", "setup", "s", "alpha"]);
     missing.run().status(78).stderr_has("no Python was found");
 }
 
-/// A folder that cannot be written, and one that is a stranger's trap.
+/// A folder without write permission, and one with a hostile link.
 #[test]
-fn a_folder_that_cannot_be_written_is_told() {
+fn unwritable_folder_is_reported() {
     let test = quick().file(WORK, "");
     let run = command(&test, &["alpha"]).run();
     run.status(1).stderr_has("failed to write in").stderr_has("hint: ");
     let test = quick().file("elsewhere/before/mine", "");
-    let elsewhere = test.path("elsewhere");
-    let test = test.link(WORK, elsewhere);
+    let outside = test.path("elsewhere");
+    let test = test.link(WORK, outside);
     command(&test, &["alpha"]).run().status(1).stderr_has("remove it");
     assert!(test.exists("elsewhere/before/mine"));
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
 
-/// `uv` is used where it is on the path: a stand-in notes what it is asked for.
+/// `uv` is used if it is on the path: a stand-in records its arguments.
 #[test]
-fn uv_is_asked_where_it_is_there() {
+fn uv_is_used_if_available() {
     let uv = "#!/bin/sh\necho \"$*\" >> \"$HOME/asked\"\n\
         case $1 in venv) for venv; do :; done; exec \"$SCRIPT_PYTHON\" -I -m venv --without-pip \"$venv\";; esac\n";
-    let test = bench().executable("bin/uv", uv);
+    let test = test_with_skill().executable("bin/uv", uv);
     let path = format!("{}:/usr/bin:/bin", test.path("bin").display());
     let test = test.env("PATH", path);
     let venv = test.path(VENV);
@@ -890,15 +894,15 @@ fn uv_is_asked_where_it_is_there() {
     assert_eq!(test.read("home/asked"), expected);
 }
 
-/// The real `uv`, where the machine has one.
+/// The real `uv`, if the machine has it.
 #[test]
-fn the_real_uv_installs() {
+fn real_uv_installs() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|folder| folder.join("uv").is_file()) {
         return;
     }
-    // Seeding a venv asks an index, and must find none.
-    let test = bench().env("PATH", path).env("UV_OFFLINE", "1");
+    // Seeding a venv queries an index, which must not be available.
+    let test = test_with_skill().env("PATH", path).env("UV_OFFLINE", "1");
     let test = test.file("skills/s/requirements.txt", "alpha<2\n");
     setup(&test, &["beta"]).success().stderr_has("with uv and");
     script(&test, "import alpha, beta, gamma");
@@ -908,12 +912,10 @@ fn the_real_uv_installs() {
         .stderr_has("failed to install")
         .stderr_has("nothing-of-that-name");
     assert_eq!(identity(&test).0, before);
-    setup(&test, &[]).success().stderr_lacks("installs");
+    setup(&test, &[]).success().stderr_lacks("installing");
     let online = test.clone().env("PIP_NO_INDEX", "0");
     let offline = setup(&online, &["nothing-of-that-name"]).status(1);
-    offline
-        .stderr_has("hint: uv is told to stay offline (UV_OFFLINE)")
-        .stderr_lacks("has no such package");
+    offline.stderr_has("hint: uv is offline (UV_OFFLINE)").stderr_lacks("has no such package");
     setup(&test, &["alpha>=2"]).status(1).stderr_has("hint: requirements exclude each other");
     let online = online.env("UV_OFFLINE", "0").env("UV_HTTP_RETRIES", "0");
     let online = online.env("UV_INDEX_URL", "http://127.0.0.1:9/simple");

@@ -1,4 +1,4 @@
-//! The example skills do what their documents promise.
+//! The example skills work as their documents describe.
 
 use serde_json::{Value, json};
 
@@ -219,9 +219,9 @@ fn text_analyzer() {
     }
 }
 
-/// Each kind of line that the reference of the skill lists.
+/// Each kind of line in the reference of the skill.
 #[test]
-fn text_analyzer_reads_the_formats_that_it_names() {
+fn text_analyzer_reads_its_documented_formats() {
     let lines = r#"10.0.0.1 - - [14/Mar/2026:09:26:53 +0100] "GET /a/12 HTTP/1.1" 503 2326
 Mar 14 09:26:53 web1 sshd[812]: Failed password
 {"time":"2026-03-14T09:26:53Z","level":"error","msg":"lost 7"}
@@ -231,8 +231,8 @@ time="2026-03-14T09:26:53Z" level=error msg="lost"
 "#;
     let (run, result) = call("text-analyzer", "scripts/analyze.py", &["log", "-", "--json"], lines);
     let report: Value = serde_json::from_str(result["stdout"].as_str().unwrap()).unwrap();
-    run.demand(report["entries"] == 6, "each line is an entry");
-    run.demand(report["levels"] == json!({"ERROR": 5, "WARNING": 1}), "each has its level");
+    run.check(report["entries"] == 6, "each line is an entry");
+    run.check(report["levels"] == json!({"ERROR": 5, "WARNING": 1}), "each has its level");
     let patterns = report["messages"].as_array().unwrap().iter().map(|group| &group["pattern"]);
     assert_eq!(
         patterns.collect::<Vec<_>>(),
@@ -247,9 +247,9 @@ time="2026-03-14T09:26:53Z" level=error msg="lost"
     );
 }
 
-/// What the documents tell a model to send as a script of its own.
+/// The scripts that the documents suggest to a model.
 #[test]
-fn the_scripts_of_the_documents_run() {
+fn scripts_in_the_documents_run() {
     for (skill, last) in [
         (
             "calculator",
@@ -277,13 +277,13 @@ fn the_scripts_of_the_documents_run() {
         let test = Test::new().args(["--skills", SKILLS, "tool", "run_python_script", &arguments]);
         let run = test.run().success();
         let result = run.stdout_json();
-        run.demand(result["stdout"].as_str().unwrap().ends_with(last), format!("{result}"));
+        run.check(result["stdout"].as_str().unwrap().ends_with(last), format!("{result}"));
     }
 }
 
-/// A skill whose package is missing says which, and how to get it.
+/// The error names the missing package and the command that installs it.
 #[test]
-fn a_skill_that_needs_a_package_says_so() {
+fn missing_package_of_a_skill_is_reported() {
     let document = "---\nname: t\ndescription: d\n---\n";
     let script = |name| std::fs::read(format!("{SKILLS}/table-report/scripts/{name}.py")).unwrap();
     let test = Test::new()
@@ -305,13 +305,13 @@ fn a_skill_that_needs_a_package_says_so() {
     );
 }
 
-/// `expected` is all of stdout, or for a failure a part of stderr.
+/// `expected` is the whole stdout, or for a failure a part of stderr.
 fn check(skill: &str, file: &str, args: &[&str], stdin: &str, code: i32, expected: &str) {
     let (run, result) = call(skill, file, args, stdin);
-    run.demand(result["returncode"] == code, format!("{args:?} ends with {code}"));
+    run.check(result["returncode"] == code, format!("{args:?} ends with {code}"));
     let (stream, matches) = match code {
         0 => (&result["stdout"], result["stdout"] == expected),
         _ => (&result["stderr"], result["stderr"].as_str().unwrap().contains(expected)),
     };
-    run.demand(matches, format!("{args:?} prints {expected:?}, not {stream}"));
+    run.check(matches, format!("{args:?} prints {expected:?}, not {stream}"));
 }

@@ -17,9 +17,9 @@ fn some_skills() -> Test {
         .file("skills/empty/readme.txt", "nothing here\n")
 }
 
-/// Each skill is a line: its name, a tab, what it does or why it cannot be used.
+/// A line for each skill: its name, a tab, and its description or the reason why it is unusable.
 #[test]
-fn list_gives_a_line_each() {
+fn list_prints_one_line_for_each_skill() {
     let test = some_skills();
     let expected = "empty\t(cannot be used: it has no SKILL.md)\n\
                     notes\tKeeps notes\n\
@@ -29,14 +29,14 @@ fn list_gives_a_line_each() {
         .run()
         .success()
         .stdout(expected)
-        .stderr_has("the skill `notes` has 1 problem: `skills-runner skills show notes` tells it")
+        .stderr_has("the skill `notes` has 1 problem: `skills-runner skills show notes` shows it")
         .stderr_has("the skill `tables` has 1 problem: ");
     test.args(["skills"]).run().success().stdout(expected);
 }
 
-/// The fields that interface.md names.
+/// The documented fields.
 #[test]
-fn list_gives_programs_every_field() {
+fn list_as_json_has_every_field() {
     let test = some_skills().venv("tables").args(["skills", "list", "--json"]);
     let list = test.run().success().stdout_json();
     let skills = list["skills"].as_array().unwrap();
@@ -71,9 +71,9 @@ fn list_gives_programs_every_field() {
     assert_eq!(problem["message"], "no valid frontmatter");
 }
 
-/// Each folder of `--skills` must be there, for every command that looks into it.
+/// Each folder of `--skills` must exist, for every command that reads it.
 #[test]
-fn a_missing_folder_that_was_typed_is_an_error() {
+fn missing_folder_of_the_option_is_an_error() {
     let test = some_skills().file("file", "").link("dangling", "gone");
     let commands: [&[&str]; 11] = [
         &["skills", "list"],
@@ -89,7 +89,7 @@ fn a_missing_folder_that_was_typed_is_an_error() {
         &["chat", "hi"],
     ];
     let endpoint = |test: &Test| {
-        let test = test.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        let test = test.next_run().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
         test.env("LLM_MODEL_NAME", "m")
     };
     for command in commands {
@@ -101,7 +101,7 @@ fn a_missing_folder_that_was_typed_is_an_error() {
                 run.status(78);
                 continue;
             }
-            // The endpoint, which is not there, comes first.
+            // The endpoint, which is not running, is reported first.
             if command == ["doctor"] {
                 run.stdout_has(&format!("{folder} ")).stdout_has("failure  skills: ");
                 continue;
@@ -114,55 +114,55 @@ fn a_missing_folder_that_was_typed_is_an_error() {
     let result = answer.run().status(78).stdout_json();
     assert_eq!(result["error"]["kind"], "config", "{result}");
     for words in [&["list"][..], &["check"], &["show", "tables"]] {
-        let run = test.again().args(["skills"]).args(words);
+        let run = test.next_run().args(["skills"]).args(words);
         let run = run.args(["--skills", "nowhere", "--json"]).run().status(78);
         let failure = run.stdout_json();
         assert_eq!(failure["error"]["kind"], "config", "{failure}");
         let message = failure["error"]["message"].as_str().unwrap();
         assert!(message.ends_with("nowhere does not exist"), "{message}");
     }
-    // These look into no skills folder, or make it.
+    // These commands read no skills folder, or create it.
     for words in [&["facts", "list"][..], &["sessions", "list"], &["skills", "new", "x"]] {
-        let test = test.again().env("MEMORY_PATH", "facts.md");
+        let test = test.next_run().env("MEMORY_PATH", "facts.md");
         let run = test.args(["--skills", "other/place"]).args(words).run();
         run.success();
     }
     assert!(test.exists("other/place/x/SKILL.md"));
 }
 
-/// Of `SKILLS_FOLDER_PATH` one must be there; a warning names each other.
+/// At least one folder of `SKILLS_FOLDER_PATH` must exist; a warning names each missing one.
 #[test]
-fn missing_folders_of_the_variable_are_warnings_beside_others() {
+fn missing_folders_of_the_variable_are_warnings_if_one_exists() {
     let test = some_skills().file("file", "");
-    let some = test.again().env("SKILLS_FOLDER_PATH", "gone:skills:file");
+    let some = test.next_run().env("SKILLS_FOLDER_PATH", "gone:skills:file");
     for words in [
         &["-q", "skills", "list"][..],
         &["-q", "skills", "show", "tables"],
         &["-q", "tool", "list_skills"],
         &["-q", "--dry-run", "hi"],
     ] {
-        let test = some.again().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+        let test = some.next_run().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
         let run = test.env("LLM_MODEL_NAME", "m").args(words).run().success();
-        for line in ["/gone does not exist\n", "/file cannot be read: it is no folder\n"] {
+        for line in ["/gone does not exist\n", "/file cannot be read: it is not a folder\n"] {
             let times = run.stderr.matches(line).count();
-            run.demand(times == 1, format_args!("once: {line}"));
+            run.check(times == 1, format_args!("once: {line}"));
         }
         run.stdout_has("tables");
     }
-    let none = test.again().env("SKILLS_FOLDER_PATH", "gone:file");
+    let none = test.next_run().env("SKILLS_FOLDER_PATH", "gone:file");
     for words in [&["skills", "list"][..], &["tool", "list_skills"], &["mcp"]] {
-        let run = none.again().args(words).run().status(78).stdout_is_empty();
+        let run = none.next_run().args(words).run().status(78).stdout_is_empty();
         run.stderr_has("/gone does not exist; the skills folder ").stderr_has("hint: ");
     }
-    // What was typed takes the place of the variable, and the demo needs neither.
-    let typed = none.again().args(["--skills", "skills", "skills", "list"]);
+    // The option overrides the variable, and the demo needs neither.
+    let typed = none.next_run().args(["--skills", "skills", "skills", "list"]);
     typed.run().success();
-    none.again().args(["demo"]).run().success();
+    none.next_run().args(["demo"]).run().success();
 }
 
-/// By name, by alias, by path; what a document says, which files there are.
+/// A skill is found by name, alias and path; the details include its document and its files.
 #[test]
-fn show_tells_everything_of_one() {
+fn show_prints_all_details_of_a_skill() {
     let test = some_skills();
     for name in ["tables", "table-maker", "skills/tables", "./skills/tables/"] {
         let shown = test.clone().args(["skills", "show", name]).run().success();
@@ -178,12 +178,12 @@ fn show_tells_everything_of_one() {
     assert_eq!(shown["frontmatter"]["metadata"], json!({"version": "1.0"}));
     assert_eq!((&shown["name"], &shown["status"]), (&json!("tables"), &json!("warning")));
     test.args(["skills", "show", "notes"]).run().success().stdout_has(
-        "problems:     1\n  error: SKILL.md line 1: no valid frontmatter\n    fix: begin ",
+        "problems:     1\n  error: SKILL.md line 1: no valid frontmatter\n    fix: start ",
     );
 }
 
 #[test]
-fn show_says_what_there_is_instead() {
+fn show_suggests_existing_skills() {
     let test = some_skills();
     test.clone()
         .args(["skills", "show", "tabels"])
@@ -195,16 +195,16 @@ fn show_says_what_there_is_instead() {
         .args(["skills", "show", "./skills"])
         .run()
         .status(1)
-        .stderr_has("holds no SKILL.md: it is no skill");
+        .stderr_has("contains no SKILL.md: it is not a skill");
     test.args(["skills", "show", "./nowhere"])
         .run()
         .status(1)
         .stderr_has("failed to open `./nowhere`: no such file");
 }
 
-/// A broken venv is the skill's problem, whatever else could run its scripts.
+/// A broken venv is reported for its skill, whichever other interpreter could run its scripts.
 #[test]
-fn a_broken_venv_is_told() {
+fn broken_venv_is_reported() {
     let test = some_skills().file("skills/tables/venv/pyvenv.cfg", "");
     let list = test.args(["skills", "list", "--json"]).run().success().stdout_json();
     let tables = &list["skills"][2];
@@ -213,12 +213,12 @@ fn a_broken_venv_is_told() {
     assert_eq!((&venv["rule"], &venv["file"]), (&json!("broken-venv"), &json!("venv")));
 }
 
-/// What a new skill promises works: its document loads, its script runs.
+/// A new skill works: its document is valid, and its script runs.
 #[test]
-fn new_writes_a_skill_that_works() {
+fn new_creates_a_working_skill() {
     let test = Test::new();
-    let made = test.clone().args(["skills", "new", "word-count"]).run().success();
-    made.stdout("skills/word-count\n").stderr_has("edit skills/word-count/SKILL.md");
+    let created = test.clone().args(["skills", "new", "word-count"]).run().success();
+    created.stdout("skills/word-count\n").stderr_has("edit skills/word-count/SKILL.md");
     let list = test.clone().args(["skills", "list", "--json"]).run().stdout_json();
     assert_eq!(list["skills"][0]["status"], "ok");
     let call = json!({
@@ -230,17 +230,17 @@ fn new_writes_a_skill_that_works() {
     let result = run.run().success().stdout_json();
     let counts = result["stdout"].as_str().unwrap();
     assert!(counts.starts_with("{\"lines\": "), "{counts}");
-    let made =
+    let created =
         test.args(["skills", "new", "place", "--skills", "other/more", "--json"]).run().success();
-    let made = made.stdout_json();
-    let path = made["path"].as_str().unwrap();
+    let created = created.stdout_json();
+    let path = created["path"].as_str().unwrap();
     assert!(path.ends_with("/other/more/place"), "{path}");
-    assert_eq!(made["document"], "SKILL.md");
+    assert_eq!(created["document"], "SKILL.md");
 }
 
-/// A name that YAML would take for a number, a date or a truth value.
+/// Names that YAML would read as a number, a date or a boolean.
 #[test]
-fn new_writes_every_name_as_a_text() {
+fn new_quotes_names_that_yaml_would_convert() {
     let names = [
         "3000",
         "0",
@@ -268,8 +268,8 @@ fn new_writes_every_name_as_a_text() {
     ];
     let test = Test::new();
     for name in names {
-        let made = test.clone().args(["skills", "new", name]).run();
-        made.success().stdout(&format!("skills/{name}\n"));
+        let created = test.clone().args(["skills", "new", name]).run();
+        created.success().stdout(&format!("skills/{name}\n"));
     }
     let list = test.clone().args(["skills", "list", "--json"]).run();
     for skill in list.stdout_json()["skills"].as_array().unwrap() {
@@ -283,26 +283,23 @@ fn new_writes_every_name_as_a_text() {
     assert_eq!((&check["skills"], &check["problems"]), (&json!(names.len()), &json!([])));
 }
 
-/// What exists is never touched, and a name that clients refuse is not made.
+/// Existing files are never changed, and a name that clients refuse is not created.
 #[test]
-fn new_refuses_what_would_be_no_skill() {
+fn new_refuses_existing_and_invalid_names() {
     let test = some_skills();
     test.clone()
         .args(["skills", "new", "tables"])
         .run()
         .status(1)
-        .stderr_has("failed to write the skill `tables`: it exists already, in `")
+        .stderr_has("failed to write the skill `tables`: it already exists in `")
         .stderr_has("hint: nothing was changed");
     assert_eq!(test.read("skills/tables/SKILL.md"), TABLES);
-    test.clone()
-        .args(["skills", "new", "My Tables"])
-        .run()
+    test.clone().args(["skills", "new", "My Tables"]).run().status(2).stderr_has("try `my-tables`");
+    let reported = test.clone().args(["skills", "new", "Café au lait"]).run();
+    reported.status(2).stderr_has("hint: try `cafe-au-lait`");
+    let reported = test.clone().args(["skills", "new", "файл-2"]).run();
+    reported
         .status(2)
-        .stderr_has("`my-tables` would be one");
-    let told = test.clone().args(["skills", "new", "Café au lait"]).run();
-    told.status(2).stderr_has("hint: `cafe-au-lait` would be one");
-    let told = test.clone().args(["skills", "new", "файл-2"]).run();
-    told.status(2)
         .stderr_has("only lowercase letters a-z, digits and hyphens")
         .stderr_lacks("hint: ");
     for name in ["..", ".", "x/..", "a--b", ""] {
@@ -310,12 +307,12 @@ fn new_refuses_what_would_be_no_skill() {
     }
 }
 
-/// A name is no way out of the skills folder.
+/// A name cannot lead out of the skills folder.
 #[test]
-fn new_takes_no_path() {
+fn new_refuses_paths() {
     let test = Test::new().folder("skills").folder("x");
     let absolute = test.path("y").display().to_string();
-    let above = test.path("").display().to_string();
+    let parent = test.path("").display().to_string();
     for (word, hint) in [
         ("../out", "skills new out --skills .."),
         ("x/y", "skills new y --skills x"),
@@ -323,14 +320,14 @@ fn new_takes_no_path() {
         ("/y", "skills new y --skills /"),
         ("y/", "skills new y"),
         ("/", "skills new NAME"),
-        (&absolute, &format!("skills new y --skills {}", above.trim_end_matches('/'))),
+        (&absolute, &format!("skills new y --skills {}", parent.trim_end_matches('/'))),
     ] {
         for more in [&[][..], &["--skills", "skills"]] {
             let run = test.clone().args(["skills", "new", word]).args(more).run();
             run.status(2)
                 .stdout("")
-                .stderr_has(&format!("`{word}` is a path, not a name for a skill"))
-                .stderr_has(&format!("hint: `skills-runner {hint}` writes it "));
+                .stderr_has(&format!("`{word}` is a path, not a skill name"))
+                .stderr_has(&format!("hint: `skills-runner {hint}` creates it "));
         }
     }
     for path in ["../out", "x/y", "new dir", "y", "skills/y"] {
@@ -338,37 +335,37 @@ fn new_takes_no_path() {
     }
 }
 
-/// Where the folder is at fault, the name is not blamed.
+/// A problem of the folder is not attributed to the name.
 #[test]
-fn new_tells_what_is_wrong_with_the_folder() {
+fn new_reports_problems_of_the_folder() {
     let test = Test::new().file("a-file", "").link("nowhere", "missing");
-    // In `/proc` nobody makes a folder, not even a superuser.
-    for (folder, told) in [
-        ("a-file", "a-file`: it is no folder"),
+    // In `/proc` no user can create a folder, not even root.
+    for (folder, reported) in [
+        ("a-file", "a-file`: it is not a folder"),
         ("a-file/more", "a-file/more`: Not a directory"),
-        ("nowhere", "nowhere`: it is a link that leads nowhere"),
+        ("nowhere", "nowhere`: it is a link whose target cannot be reached"),
         ("/proc", "failed to write in the skills folder `/proc`: "),
-        ("/proc/no", "failed to make the skills folder `/proc/no`: "),
+        ("/proc/no", "failed to create the skills folder `/proc/no`: "),
     ] {
         let words = ["skills", "new", "x", "--skills", folder];
         let run = test.clone().args(words).run().status(1);
-        run.stderr_has(told)
-            .stderr_has("hint: --skills DIR or SKILLS_FOLDER_PATH names another folder")
+        run.stderr_has(reported)
+            .stderr_has("hint: name a folder that you may write in with --skills DIR")
             .stderr_lacks("choose another name");
     }
     let test = test.file("skills/x", "");
     let run = test.clone().args(["skills", "new", "x"]).run().status(1);
-    run.stderr_has("something else is in its place");
+    run.stderr_has("another file has its path");
     assert_eq!(test.read("skills/x"), "");
 }
 
 #[test]
-fn words_that_are_no_command_are_told() {
+fn unknown_commands_are_reported() {
     for (words, expected) in [
         (&["skills", "lsit"][..], "did you mean `skills list`?"),
-        (&["skills", "are", "nice"], "comes after --"),
+        (&["skills", "are", "nice"], "skills-runner -- skills"),
         (&["skills", "show"], "skills show needs the name of a skill"),
-        (&["skills", "list", "x"], "skills list takes no names"),
+        (&["skills", "list", "x"], "skills list takes no arguments"),
         (&["skills", "show", "a", "b"], "skills show takes one name"),
     ] {
         let run = Test::new().args(words.iter().copied()).run();
@@ -376,16 +373,16 @@ fn words_that_are_no_command_are_told() {
     }
 }
 
-/// Two skills where one and packages are due: no stranger's package is installed.
+/// A skill name where packages are expected is refused, so that no foreign package is installed.
 #[test]
-fn a_skill_is_no_package() {
+fn skill_name_in_place_of_a_package_is_refused() {
     let run = some_skills().args(["skills", "setup", "notes", "tables"]);
     run.run().status(2).stderr_has("`tables` is a skill").stderr_has("`tables>=0`");
 }
 
-/// `--dry-run` promises that nothing happens; where it cannot, nothing does.
+/// `--dry-run` promises to change nothing, so commands without it are refused.
 #[test]
-fn a_dry_run_of_a_command_is_refused() {
+fn dry_run_of_a_command_is_refused() {
     let test = some_skills();
     for words in [
         &["skills", "check", "--fix"][..],
@@ -401,10 +398,9 @@ fn a_dry_run_of_a_command_is_refused() {
     assert!(!test.exists("skills/x"));
 }
 
-/// Nothing that the linter calls wrong is hidden by the list, nor told
-/// otherwise.
+/// Problems that the linter reports are neither hidden nor contradicted by `list` and `show`.
 #[test]
-fn list_and_show_tell_what_check_tells() {
+fn list_and_show_report_the_same_problems_as_check() {
     let test = some_skills()
         .skill("linked", "---\nname: linked\ndescription: Links.\n---\n[x](nowhere.md)\n")
         .file("skills/more/inner/SKILL.md", TABLES)
@@ -415,7 +411,7 @@ fn list_and_show_tell_what_check_tells() {
     };
     let list = json(&["skills", "list"]);
     let check = json(&["skills", "check", "--no-scripts"]);
-    let told = |name: &str| -> Vec<Value> {
+    let reported = |name: &str| -> Vec<Value> {
         let problems = check["problems"].as_array().unwrap().iter();
         let own = problems.filter(|problem| problem["skill"] == name).cloned();
         own.map(|mut problem| {
@@ -430,9 +426,9 @@ fn list_and_show_tell_what_check_tells() {
     assert_eq!(skills.len(), 5);
     for skill in skills {
         let name = skill["name"].as_str().unwrap();
-        assert_eq!(skill["problems"], json!(told(name)), "{name}");
-        assert!(!told(name).is_empty(), "{name}");
-        // What is no skill is not shown as one.
+        assert_eq!(skill["problems"], json!(reported(name)), "{name}");
+        assert!(!reported(name).is_empty(), "{name}");
+        // A folder that is not a skill is not shown as one.
         if skill["problems"][0]["rule"] == "no-document" {
             let show = test.clone().args(["skills", "show", name]).run();
             show.status(1).stderr_has("it has no SKILL.md");
@@ -446,44 +442,45 @@ fn list_and_show_tell_what_check_tells() {
     assert_eq!([status(0), status(1)], ["error", "warning"]);
 }
 
-/// A failure is an object too, beside the lines for people; wrong usage is not.
+/// A failure is printed as an object in addition to the lines on standard error; wrong usage is
+/// not.
 #[test]
-fn programs_get_a_failure_as_an_object() {
+fn failure_as_json_is_an_object() {
     let test = some_skills();
     let table: [(&[&str], i32, &str, &str); 5] = [
         (&["skills", "show", "tabels"], 1, "io", "did you mean `tables`?"),
         (&["skills", "check", "./gone"], 1, "io", "failed to open"),
         (&["skills", "setup", "gone"], 1, "io", "there is no skill"),
-        (&["skills", "new", "tables"], 1, "io", "it exists already"),
-        (&["skills", "list", "--env-file", "gone"], 78, "config", "there is no such file"),
+        (&["skills", "new", "tables"], 1, "io", "it already exists"),
+        (&["skills", "list", "--env-file", "gone"], 78, "config", "the file does not exist"),
     ];
     for (words, status, kind, message) in table {
         let run = test.clone().args(words).args(["--json"]).run();
         let run = run.status(status).stderr_has(message);
         let failure = run.stdout_json();
         assert_eq!(failure["error"]["kind"], kind, "{failure}");
-        let told = failure["error"]["message"].as_str().unwrap();
-        assert!(told.contains(message), "{failure}");
+        let reported = failure["error"]["message"].as_str().unwrap();
+        assert!(reported.contains(message), "{failure}");
     }
     let run = test.clone().args(["skills", "show", "tabels", "--json"]);
-    assert_eq!(run.run().stdout_json()["error"]["hint"], "`skills-runner skills list` gives all");
+    assert_eq!(run.run().stdout_json()["error"]["hint"], "`skills-runner skills list` lists all");
     let text = test.clone().args(["skills", "show", "tabels"]).run();
     text.status(1).stdout_is_empty();
     let usage = test.args(["skills", "show", "--json"]).run();
     usage.status(2).stdout_is_empty();
 }
 
-/// What is wrong with the folders is told, not that a name is unknown in them.
+/// A problem of the folders is reported instead of an unknown name.
 #[test]
-fn a_skill_is_not_found_for_the_reason_there_is() {
+fn unusable_folders_are_reported_instead_of_an_unknown_name() {
     let test = some_skills();
-    let above =
+    let parent =
         format!("hint: name the folder above it: --skills {}", test.path("skills").display());
     let table = [
-        ("./nowhere", "nowhere does not exist", "hint: make the folder"),
+        ("./nowhere", "nowhere does not exist", "hint: create the folder"),
         ("skills/tables/SKILL.md", "it is a document; name the folder", "hint: "),
-        ("skills/empty/readme.txt", "it is no folder", "hint: name a folder of skills"),
-        ("skills/tables", "this is a skill, not a folder of skills", above.as_str()),
+        ("skills/empty/readme.txt", "it is not a folder", "hint: name a skills folder"),
+        ("skills/tables", "this is a skill, not a folder of skills", parent.as_str()),
     ];
     for (folder, cause, hint) in table {
         for word in ["show", "check", "setup"] {
@@ -498,26 +495,26 @@ fn a_skill_is_not_found_for_the_reason_there_is() {
     }
     let args = ["skills", "show", "gone", "--skills", "skills"];
     let run = test.clone().args(args).run().status(1);
-    run.stderr_has("hint: `skills-runner skills list --skills skills` gives all");
+    run.stderr_has("hint: `skills-runner skills list --skills skills` lists all");
     let run = test.args(["skills", "list", "--skills", ""]).run();
-    run.status(2).stderr_has("--skills takes a folder");
+    run.status(2).stderr_has("--skills needs a folder");
 }
 
-/// A remedy can be typed as it stands, wherever the skill was found.
+/// A remedy can be typed as printed, wherever the skill was found.
 #[test]
-fn remedies_name_a_skill_as_it_is_found() {
+fn remedies_can_be_typed_for_the_skill_as_found() {
     let test = some_skills();
     let tables = test.path("skills/tables").display().to_string();
     let list = test.clone().args(["skills", "list", "--skills", "./skills"]);
-    list.run().success().stderr_has(&format!("`skills-runner skills show {tables}` tells it"));
+    list.run().success().stderr_has(&format!("`skills-runner skills show {tables}` shows it"));
     let path = test.path("other/y").display().to_string();
-    let made = test.args(["skills", "new", "y", "--skills", "other"]).run();
-    made.success().stderr_has(&format!("`skills-runner skills check {path}` tells"));
+    let created = test.args(["skills", "new", "y", "--skills", "other"]).run();
+    created.success().stderr_has(&format!("`skills-runner skills check {path}` reports"));
 }
 
-/// However long a field's name is, the values stand below each other.
+/// The values are aligned, however long a field's name is.
 #[test]
-fn show_keeps_its_columns() {
+fn show_aligns_its_columns() {
     let document =
         "---\nname: x\ndescription: Does x.\ndisable-model-invocation: true\n---\nDo it.\n";
     let test = Test::new().skill("x", document);
@@ -527,19 +524,19 @@ fn show_keeps_its_columns() {
         .stdout_has("files:                    1\n");
 }
 
-/// One skill's name is missing: the line that would be right is told.
+/// A missing skill name: the error shows the correct usage.
 #[test]
-fn a_missing_name_gives_the_usage() {
+fn missing_name_shows_the_usage() {
     let run = Test::new().args(["skills", "show"]).run().status(2);
     run.stderr_has("hint: skills-runner skills show NAME\n").stderr_lacks("--");
     let run = Test::new().args(["skills", "setup"]).run().status(2);
     run.stderr_has("hint: skills-runner skills setup NAME [PACKAGE]...\n");
 }
 
-/// Of many skills only the first have a line of their own on standard error,
-/// and what is to be typed next has the same folders.
+/// Only the first of many skills have their own line on standard error, and the suggested command
+/// has the same folders.
 #[test]
-fn the_lines_of_problems_are_bounded() {
+fn problem_lines_are_limited() {
     let test = (0..23).fold(Test::new(), |test, number| {
         test.file(&format!("some/s{number:02}/SKILL.md"), "# No fields\n\nText.\n")
     });
@@ -551,16 +548,16 @@ fn the_lines_of_problems_are_bounded() {
     );
     let args = ["skills", "list", "--skills", "my skills"];
     let run = test.clone().folder("my skills").args(args).run();
-    run.success().stderr_has("`skills-runner skills new NAME --skills 'my skills'` writes one");
+    run.success().stderr_has("`skills-runner skills new NAME --skills 'my skills'` creates one");
     let args = ["skills", "list", "--skills", "some/s00"];
     let run = test.args(args).run().success();
     run.stderr_has("this is a skill, not a folder of skills: name the folder above it")
         .stderr_lacks("skills new");
 }
 
-/// One folder whose name is no text costs no other skill its place.
+/// A folder whose name is not UTF-8 does not hide other skills.
 #[test]
-fn names_that_are_no_text_are_listed_too() {
+fn names_that_are_not_utf8_are_listed() {
     let test = some_skills();
     let odd = std::ffi::OsStr::from_bytes(b"odd-\xff");
     std::fs::create_dir(test.path("skills").join(odd)).unwrap();
@@ -570,28 +567,27 @@ fn names_that_are_no_text_are_listed_too() {
     assert_eq!(list["problems"][0]["rule"], "name-not-utf8");
 }
 
-/// What the frontmatter says is given as it says it.
+/// The description is printed unchanged.
 #[test]
-fn a_description_keeps_its_lines() {
+fn description_keeps_its_lines() {
     let document = "---\nname: lines\ndescription: |\n  One.\n    Two.\nlicense: MIT\n---\nBody\n";
     let test = Test::new().skill("lines", document);
-    let list = test.again().args(["skills", "list", "--json"]).run();
+    let list = test.next_run().args(["skills", "list", "--json"]).run();
     let list = list.success().stdout_json();
     assert_eq!(list["skills"][0]["description"], "One.\n  Two.\n");
-    let listed = test.again().args(["tool", "list_skills"]).run();
+    let listed = test.next_run().args(["tool", "list_skills"]).run();
     let listed = listed.success().stdout_json();
     assert_eq!(listed["skills"][0]["description"], "One.\n  Two.\n");
     test.args(["skills", "list"]).run().stdout("lines\tOne. Two.\n");
 }
 
-/// A document that is a folder is one thing for every command, with a remedy
-/// that works.
+/// Every command reports a document that is a folder in the same way, with a remedy that works.
 #[test]
-fn a_document_that_is_a_folder_is_told_alike_by_all() {
+fn document_that_is_a_folder_is_reported_by_every_command() {
     const CAUSE: &str = "cannot be read: a folder, not a file";
     const FIX: &str = "fix: rename the folder, and write a file of this name in its place";
     let test = Test::new().folder("skills/f/SKILL.md");
-    let run = |words: &[&str]| test.again().args(words).run();
+    let run = |words: &[&str]| test.next_run().args(words).run();
     run(&["skills", "list"]).success().stdout(&format!("f\t(cannot be used: SKILL.md {CAUSE})\n"));
     run(&["skills", "check", "f"])
         .status(1)
@@ -608,31 +604,31 @@ fn a_document_that_is_a_folder_is_told_alike_by_all() {
         .stdout_has("fix: rename the folder, and write a file")
         .stdout_lacks("ask for one of its files")
         .stdout_lacks("no SKILL.md");
-    // What the remedy says, and a file in another letter case, make a skill.
+    // A file created as the remedy says, or one in another letter case, makes a skill.
     let test = test.file("skills/f/skill.md", "---\nname: f\ndescription: Works.\n---\n\nText.\n");
-    let run = |words: &[&str]| test.again().args(words).run();
+    let run = |words: &[&str]| test.next_run().args(words).run();
     run(&["skills", "list"]).success().stdout("f\tWorks.\n");
     run(&["tool", "get_skill", "{\"skill_name\": \"f\"}"]).success().stdout_has("Text.");
 }
 
-/// A FIFO and a path that is none, in words for a person.
+/// A FIFO and an invalid path, in words for users.
 #[test]
-fn people_are_not_told_what_helps_only_a_model() {
+fn messages_for_users_omit_advice_for_models() {
     let test = Test::new().folder("skills/p");
     let fifo = Command::new("mkfifo").arg(test.path("skills/p/SKILL.md")).status();
     assert!(fifo.unwrap().success());
     for word in ["list", "check", "show"] {
-        let run = test.again().args(["skills", word]);
+        let run = test.next_run().args(["skills", word]);
         let run = if word == "list" { run } else { run.args(["p"]) };
         let run = run.run();
         run.stdout_has("cannot be read: a FIFO, not a regular file")
             .stdout_lacks("use another file");
     }
     for word in ["show", "check"] {
-        test.again().args(["skills", word, "./nothere"]).run().status(1).stderr(
+        test.next_run().args(["skills", word, "./nothere"]).run().status(1).stderr(
             "skills-runner: failed to open `./nothere`: no such file or folder\n\
-                 hint: a word with a slash is the path of a skill's folder; \
-                 `skills-runner skills list` gives the names\n",
+                 hint: an argument with a slash is the path of a skill's folder; \
+                 `skills-runner skills list` lists the names\n",
         );
     }
 }

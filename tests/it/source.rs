@@ -1,8 +1,8 @@
-//! A script of a skill runs from what was read of it through the confined door,
-//! and behaves as when Python itself runs it.
+//! Scripts of skills run from the bytes that were read in confinement, and behave as if Python ran
+//! the file.
 //!
-//! Each script is run twice: by the tool, and by the interpreter with the script's
-//! path. What they print and how they end is the same.
+//! Each script is run twice: by the tool, and by the interpreter with the script's path. Output and
+//! exit status must be equal.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -12,13 +12,13 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Test, forget_signals, interpreter};
+use crate::harness::{Test, interpreter, reset_signal_handlers};
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
 
-/// Names of scripts, and their text.
+/// Names of scripts and their sources.
 const SCRIPTS: &[(&str, &str)] = &[
-    // What it finds.
+    // What the script finds in its environment.
     (
         "facts",
         "import sys\nprint(__name__, __file__, __spec__, __package__, __doc__, type(__loader__), __loader__.name, __loader__.path)\nprint(sys.argv, sorted(set(sys.path)), sorted(globals()), __builtins__, locals() is globals())\nprint(sys.excepthook is sys.__excepthook__, sys.modules['__main__'].__dict__ is globals(), 'linecache' in sys.modules)\n",
@@ -29,7 +29,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("neighbour", "import near, __main__\nprint(near.V, near.__file__, __main__.near is near)\n"),
     (
         "flags",
-        // All but the one that keeps the working folder off its children's path.
+        // All except the one that hides the working folder from its children's path.
         "import sys\nprint(sys._getframe().f_code.co_flags, str(sys.flags).replace('safe_path=True', 'safe_path=False'))\n",
     ),
     (
@@ -95,7 +95,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "import logging, traceback\ntry: 1/0\nexcept Exception: traceback.print_exc()\ntry: 2/0 # log\nexcept Exception: logging.exception('x')\n",
     ),
     ("large", "x = [\nLINES]\nprint(len(x))\n"),
-    // How it ends.
+    // How the script ends.
     ("exit", "import sys; sys.exit()\n"),
     ("exit-3", "import sys; sys.exit(3)\n"),
     ("exit-text", "import sys; sys.exit('the end ü')\n"),
@@ -122,7 +122,7 @@ const SCRIPTS: &[(&str, &str)] = &[
         "import threading, time\nthreading.Thread(target=lambda: (time.sleep(.1), print('late'))).start()\n1/0\n",
     ),
     ("finalizer", "class A:\n    def __del__(self): print('gone', __name__)\na = A()\n"),
-    // What went wrong.
+    // Errors and tracebacks.
     ("raises", "def f(x):\n    return 1 / x  # here\n\nf(0)\n"),
     ("raises-below", "import json\njson.loads('{')\n"),
     ("cause", "try:\n    {}['a']\nexcept KeyError as e:\n    raise ValueError('b') from e\n"),
@@ -174,7 +174,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("syntax-escape", "'\\N{nothing}'\n"),
     ("syntax-end", "x = = 1"),
     ("syntax-class", "class A:\n  def f(self):\n  return 1\n"),
-    // How it is written.
+    // How the source is written.
     ("empty", ""),
     ("mark", "\u{feff}print('böm')\n"),
     ("mac", "print(1)\rprint(2)\r"),
@@ -196,8 +196,8 @@ const ENCODED: &[(&str, &[u8])] = &[
     ("utf-7", b"# coding: utf-7\nprint('+AOk-')\n"),
 ];
 
-/// Scripts that import their neighbours relatively.
-const OF_A_PACKAGE: &[(&str, &str)] = &[
+/// Scripts with relative imports of their neighbours.
+const PACKAGE_SCRIPTS: &[(&str, &str)] = &[
     (
         "facts",
         "from .words import W\nimport sys\nprint(W, __name__, __file__, __spec__.name, __spec__.origin, __spec__.parent, __package__, __cached__)\nprint(sys.argv, sorted(set(sys.path)), sorted(globals()), __spec__.loader is __loader__, __loader__.name, [m for m in sys.modules if 'package' in m])\n",
@@ -219,8 +219,8 @@ const OF_A_PACKAGE: &[(&str, &str)] = &[
 
 const POOL: &str = "def f(x): return x * x, __name__\nclass C: pass\ndef g(queue): queue.put(C())\nif __name__ == '__main__':\n    with multiprocessing.Pool(2) as pool: print(pool.map(f, range(4)))\n    queue = multiprocessing.Queue()\n    process = multiprocessing.Process(target=g, args=(queue,))\n    process.start()\n    print(type(queue.get()) is C)\n    process.join()\n    print(process.exitcode)\n";
 
-/// A skill with all of these scripts.
-fn bench() -> Test {
+/// A skill with all these scripts.
+fn test_with_scripts() -> Test {
     let mut test = Test::new()
         .env("SCRIPT_PYTHON", interpreter())
         .skill("s", DOCUMENT)
@@ -237,29 +237,29 @@ fn bench() -> Test {
     for (name, bytes) in ENCODED {
         test = test.file(&format!("skills/s/scripts/{name}.py"), bytes);
     }
-    for (name, text) in OF_A_PACKAGE {
+    for (name, text) in PACKAGE_SCRIPTS {
         test = test.file(&format!("skills/s/package/{name}.py"), text);
     }
     test
 }
 
-/// How it ended and what it printed: by the tool.
+/// Exit status and output when the tool runs the script.
 fn by_the_tool(test: &Test, path: &str) -> (Value, String, String) {
     let arguments =
         json!({"skill_name": "s", "file_path": path, "args": ["a", "-x", "ü"], "stdin": "in"});
-    let run = test.again().args(["tool", "run_python_script", &arguments.to_string()]);
+    let run = test.next_run().args(["tool", "run_python_script", &arguments.to_string()]);
     let result = run.run().stdout_json();
-    let text = |key: &str| level(result[key].as_str().unwrap());
+    let text = |key: &str| without_varying_parts(result[key].as_str().unwrap());
     (result["returncode"].clone(), text("stdout"), text("stderr"))
 }
 
-/// The same by the interpreter itself.
+/// Exit status and output when the interpreter runs the script.
 fn by_python(test: &Test, words: &[String]) -> (Value, String, String) {
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     let folder = test.path("skills/s");
     let mut command = Command::new(interpreter());
-    // SAFETY: it makes only calls that are safe between fork and exec.
-    unsafe { command.pre_exec(forget_signals) };
+    // SAFETY: it only makes calls that are safe between fork and exec.
+    unsafe { command.pre_exec(reset_signal_handlers) };
     let output = command
         .args(words)
         .args(["a", "-x", "ü"])
@@ -275,30 +275,30 @@ fn by_python(test: &Test, words: &[String]) -> (Value, String, String) {
         .unwrap();
     let status = output.status;
     let code = status.code().or(status.signal().map(|signal| -signal));
-    let text = |bytes: &[u8]| level(&String::from_utf8_lossy(bytes));
+    let text = |bytes: &[u8]| without_varying_parts(&String::from_utf8_lossy(bytes));
     (json!(code), text(&output.stdout), text(&output.stderr))
 }
 
-/// Without what differs from one run to the next.
-fn level(text: &str) -> String {
+/// Removes the parts that differ between runs.
+fn without_varying_parts(text: &str) -> String {
     let mut parts = text.split("0x");
-    let mut level = parts.next().unwrap_or_default().to_string();
+    let mut without_varying_parts = parts.next().unwrap_or_default().to_string();
     for part in parts {
-        level += "0x";
-        level += part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        without_varying_parts += "0x";
+        without_varying_parts += part.trim_start_matches(|c: char| c.is_ascii_hexdigit());
     }
-    level
+    without_varying_parts
 }
 
-/// A script of a skill is one that Python runs, whatever it looks at.
+/// A script cannot detect a difference from running in Python.
 #[test]
-fn a_script_runs_as_python_runs_it() {
-    let test = bench();
+fn script_runs_as_python_runs_it() {
+    let test = test_with_scripts();
     let names = SCRIPTS.iter().map(|(name, _)| name);
     let names = names.chain(ENCODED.iter().map(|(name, _)| name));
     let paths = names.map(|name| format!("scripts/{name}.py"));
     let paths = paths.chain(["./scripts//facts.py", "link.py"].map(str::to_owned));
-    let of_a_package = OF_A_PACKAGE.iter();
+    let of_a_package = PACKAGE_SCRIPTS.iter();
     let rows: Vec<(String, Vec<String>)> = paths
         .map(|path| (path.clone(), vec![path]))
         .chain(of_a_package.map(|(name, _)| {
@@ -309,9 +309,9 @@ fn a_script_runs_as_python_runs_it() {
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let compare = || {
         while let Some((path, words)) = rows.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (ours, due) = (by_the_tool(&test, path), by_python(&test, words));
-            if ours != due {
-                let text = format!("{path}: {ours:#?}\nis not\n{due:#?}");
+            let (ours, expected) = (by_the_tool(&test, path), by_python(&test, words));
+            if ours != expected {
+                let text = format!("{path}: {ours:#?}\nis not\n{expected:#?}");
                 wrong.lock().unwrap().push(text);
             }
         }
@@ -325,10 +325,10 @@ fn a_script_runs_as_python_runs_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What was read through the confined door is what runs and what Python quotes of
-/// it, though another file has its name by then.
+/// The bytes read in confinement are those that run and that Python quotes, even if another file
+/// has the name by then.
 #[test]
-fn what_was_checked_is_what_runs() {
+fn checked_bytes_are_the_bytes_that_run() {
     let test = Test::new()
         .skill("s", DOCUMENT)
         .file("outside.py", "print('canary')\nx = (canary = \n'canary' # canary\n")
@@ -353,18 +353,18 @@ fn what_was_checked_is_what_runs() {
         ("syntax.py", "", "syntax.py\", line 2\n    return x # mine\n"),
     ] {
         let arguments = json!({"skill_name": "s", "file_path": path}).to_string();
-        let run = test.again().args(["tool", "run_python_script", &arguments]);
+        let run = test.next_run().args(["tool", "run_python_script", &arguments]);
         let run = run.run().stdout_lacks("canary");
         let result = run.stdout_json();
-        run.demand(result["stdout"] == stdout, "the output is another");
-        let told = result["stderr"].as_str().unwrap();
-        run.demand(told.contains(stderr), "the error is another");
+        run.check(result["stdout"] == stdout, "the output differs");
+        let reported = result["stderr"].as_str().unwrap();
+        run.check(reported.contains(stderr), "the error differs");
         let is_swapped = fs::read_link(test.path("skills/s").join(path)).is_ok();
-        run.demand(is_swapped, "nothing was swapped");
+        run.check(is_swapped, "nothing was swapped");
     }
 }
 
-/// What is no source runs as ever: archives, and what Python has compiled.
+/// Files that are not source text still run: archives and compiled scripts.
 #[test]
 fn archives_and_compiled_scripts_run() {
     let test = Test::new()
@@ -380,7 +380,7 @@ fn archives_and_compiled_scripts_run() {
     assert!(made.unwrap().success());
     let call = |path: &str| {
         let arguments = json!({"skill_name": "s", "file_path": path, "args": ["a"]}).to_string();
-        test.again().args(["tool", "run_python_script", &arguments]).run()
+        test.next_run().args(["tool", "run_python_script", &arguments]).run()
     };
     for path in ["tool.pyz", "tool.pyc"] {
         call(path).success().stdout_has(r#""stdout":"packed ['a']\n","stderr":"""#);

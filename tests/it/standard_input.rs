@@ -1,4 +1,4 @@
-//! Standard input as prompt, beside a prompt, and as something to leave alone.
+//! Standard input as the prompt, in addition to a prompt, and unused.
 
 use crate::harness::{Reply, Server, Test, seconds};
 
@@ -9,13 +9,13 @@ fn prompt_sent(prepare: impl Fn(Test) -> Test) -> String {
 }
 
 #[test]
-fn it_is_the_prompt_where_no_other_is_given() {
+fn stdin_is_the_prompt_without_arguments() {
     assert_eq!(prompt_sent(|test| test.stdin("what is\n2 + 2?\n")), "what is\n2 + 2?\n");
     assert_eq!(prompt_sent(|test| test.args(["-"]).stdin("from the dash")), "from the dash");
 }
 
 #[test]
-fn it_joins_a_prompt() {
+fn stdin_is_appended_to_a_prompt() {
     let joined = "sum these\n\n<stdin>\n1\n2\n</stdin>";
     assert_eq!(prompt_sent(|test| test.args(["sum these"]).stdin("1\n2\n")), joined);
     assert_eq!(prompt_sent(|test| test.args(["sum these"]).stdin("1\n2")), joined);
@@ -28,28 +28,28 @@ fn it_joins_a_prompt() {
 }
 
 #[test]
-fn nothing_to_read_is_no_reason_to_wait() {
+fn empty_stdin_is_not_waited_for() {
     assert_eq!(prompt_sent(|test| test.args(["hi"]).stdin_null()), "hi");
     assert_eq!(prompt_sent(|test| test.args(["hi"]).stdin("")), "hi");
     assert_eq!(prompt_sent(|test| test.args(["-n", "hi"]).stdin("not this")), "hi");
 }
 
-/// A pipe that stays open and silent holds nobody up for long.
+/// An open pipe without data delays the run only for a short time.
 #[test]
-fn a_silent_pipe_is_ignored_after_three_seconds() {
+fn silent_pipe_is_ignored_after_three_seconds() {
     let server = Server::start([Reply::text("ok")]);
     let run = Test::new().endpoint(&server).args(["hi"]).stdin_open().run();
     run.success()
         .stdout("ok\n")
-        .stderr_has("stayed silent")
+        .stderr_has("standard input had no data for")
         .took_at_least(seconds(2.9))
         .took_at_most(seconds(5.0));
     assert_eq!(server.finish()[0].last_message()["content"], "hi");
 }
 
-/// After the first byte there is no hurry: a slow writer is heard out.
+/// After the first byte there is no time limit.
 #[test]
-fn a_slow_writer_is_heard_out() {
+fn slow_writer_is_read_to_the_end() {
     let server = Server::start([Reply::text("ok")]);
     let mut running = Test::new().endpoint(&server).args(["hi"]).stdin_open().spawn();
     running.write_stdin("a");
@@ -61,7 +61,7 @@ fn a_slow_writer_is_heard_out() {
 }
 
 #[test]
-fn ten_megabytes_are_fine_and_twenty_are_refused() {
+fn ten_megabytes_are_accepted_and_twenty_refused() {
     let large = "0123456789abcde\n".repeat(655_360);
     let sent = prompt_sent(|test| test.args(["count"]).stdin(large.clone()));
     assert_eq!(sent.len(), large.len() + "count\n\n<stdin>\n</stdin>".len());
@@ -72,9 +72,9 @@ fn ten_megabytes_are_fine_and_twenty_are_refused() {
 }
 
 #[test]
-fn what_is_not_text_is_replaced_and_told() {
+fn invalid_utf8_is_replaced_and_reported() {
     let server = Server::start([Reply::text("ok")]);
     let run = Test::new().endpoint(&server).args(["hi"]).stdin(b"a\xffb".to_vec()).run();
-    run.success().stderr_has("not UTF-8");
+    run.success().stderr_has("not valid UTF-8");
     assert!(server.finish()[0].last_message()["content"].as_str().unwrap().contains("a\u{fffd}b"));
 }

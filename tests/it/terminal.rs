@@ -1,4 +1,4 @@
-//! The conversation as a person has it: on a real terminal.
+//! Conversations on a real terminal.
 
 use serde_json::Value;
 
@@ -11,13 +11,13 @@ const SLEEPER: &str =
 const LONGER: &str =
     r#"{"skill_name":"s","script":"import time\nprint('begun', flush=True)\ntime.sleep(4)"}"#;
 
-/// As far apart as lines that are typed.
-fn apart() {
+/// A pause as between typed lines.
+fn pause_as_typed() {
     std::thread::sleep(seconds(1.5));
 }
 
 fn chat(server: &Server) -> Terminal {
-    let mut terminal = Test::new().endpoint(server).terminal();
+    let mut terminal = Test::new().endpoint(server).spawn_on_terminal();
     terminal.expect("Ctrl+D leaves").expect("> ");
     terminal
 }
@@ -27,11 +27,11 @@ fn leave(mut terminal: Terminal) {
     terminal.wait_exit().success();
 }
 
-/// What was asked last.
-fn asked(request: &Request) -> String {
+/// The last user message of the request.
+fn last_prompt(request: &Request) -> String {
     let messages = request.messages().iter();
     let mut users = messages.filter(|message| message["role"] == "user");
-    let last = users.next_back().expect("somebody asked");
+    let last = users.next_back().expect("a user message");
     last["content"].as_str().expect("it is text").into()
 }
 
@@ -40,14 +40,14 @@ fn roles(request: &Request) -> String {
     request.messages().iter().filter_map(letter).collect()
 }
 
-/// Waits until the program has read what was typed: the kernel drops what was
-/// not when Ctrl+C comes, and what comes at once is one message.
-fn breathe() {
+/// Waits until the program has read the typed text: the kernel drops unread text on Ctrl+C, and
+/// text that arrives together is one message.
+fn wait_until_read() {
     std::thread::sleep(seconds(0.4));
 }
 
 #[test]
-fn a_backslash_goes_on_and_two_do_not() {
+fn backslash_continues_a_message_and_two_do_not() {
     let server = Server::start([Reply::text("one."), Reply::text("two.")]);
     let mut terminal = chat(&server);
     terminal.type_line("first\\").expect("\n. ");
@@ -56,12 +56,12 @@ fn a_backslash_goes_on_and_two_do_not() {
     terminal.type_line("C:\\\\").expect("two.").expect("> ");
     leave(terminal);
     let requests = server.finish();
-    assert_eq!(asked(&requests[0]), "first\nsecond\nthird");
-    assert_eq!(asked(&requests[1]), "C:\\\\");
+    assert_eq!(last_prompt(&requests[0]), "first\nsecond\nthird");
+    assert_eq!(last_prompt(&requests[1]), "C:\\\\");
 }
 
 #[test]
-fn a_block_is_one_message_whatever_it_says() {
+fn block_is_one_message() {
     let server = Server::start(["one.", "two.", "three."].map(Reply::text));
     let mut terminal = chat(&server);
     terminal.type_line("\"\"\"").expect("\n. ");
@@ -70,25 +70,25 @@ fn a_block_is_one_message_whatever_it_says() {
     terminal.type_line("  the end\\\"\"\"").expect("one.");
     terminal.expect("> ").type_line("\"\"\"one line\"\"\"");
     terminal.expect("two.").expect("> ");
-    // All of it at once.
+    // All lines at the same time.
     terminal.type_text("\"\"\"\na\nb\n\"\"\"\n").expect("three.");
     terminal.expect("> ").type_line("\"\"\"\"\"\"").expect("> ");
     leave(terminal);
-    let asked: Vec<String> = server.finish().iter().map(asked).collect();
-    assert_eq!(asked, ["/exit\n\n  the end\\", "one line", "a\nb"]);
+    let prompts: Vec<String> = server.finish().iter().map(last_prompt).collect();
+    assert_eq!(prompts, ["/exit\n\n  the end\\", "one line", "a\nb"]);
 }
 
-/// Ctrl+C in a block drops it and does not count as the first of two; Ctrl+D
-/// sends nothing and leaves nothing.
+/// Ctrl+C in a block discards it and does not count as the first of two; Ctrl+D in it sends
+/// nothing.
 #[test]
-fn a_block_can_be_dropped() {
+fn block_can_be_discarded() {
     let server = Server::start([Reply::text("one.")]);
     let mut terminal = chat(&server);
     terminal.type_line("\"\"\"").expect(". ");
     terminal.type_line("never").expect(". ");
-    terminal.ctrl('c').expect("what was begun is forgotten");
+    terminal.ctrl('c').expect("the incomplete message is discarded");
     terminal.expect("> ").type_line("also never\\").expect(". ");
-    terminal.ctrl('c').expect("what was begun is forgotten");
+    terminal.ctrl('c').expect("the incomplete message is discarded");
     terminal.expect("> ").type_line("\"\"\"nor that").expect(". ");
     terminal.ctrl('d').expect("it is not sent").expect("> ");
     terminal.type_line("this").expect("one.").expect("> ");
@@ -96,12 +96,12 @@ fn a_block_can_be_dropped() {
     terminal.ctrl('c');
     terminal.wait_exit().success();
     let requests = server.finish();
-    assert_eq!((asked(&requests[0]).as_str(), roles(&requests[0]).as_str()), ("this", "su"));
+    assert_eq!((last_prompt(&requests[0]).as_str(), roles(&requests[0]).as_str()), ("this", "su"));
 }
 
-/// One request, with every line.
+/// There is one request with all lines.
 #[test]
-fn five_thousand_lines_pasted_at_once_are_one_message() {
+fn pasted_five_thousand_lines_are_one_message() {
     let server = Server::start([Reply::text("read."), Reply::text("next.")]);
     let mut terminal = chat(&server);
     let lines: Vec<String> =
@@ -112,19 +112,19 @@ fn five_thousand_lines_pasted_at_once_are_one_message() {
     leave(terminal);
     let requests = server.finish();
     assert_eq!(requests.len(), 2);
-    assert_eq!(asked(&requests[0]), lines.join("\n"));
+    assert_eq!(last_prompt(&requests[0]), lines.join("\n"));
 }
 
-/// Commands in front of a paste are done, one after the other; a program's text
-/// that looks like a block goes as it is.
+/// Commands before pasted text are executed in order; pasted source code that looks like a block is
+/// sent unchanged.
 #[test]
-fn a_paste_begins_with_its_commands() {
+fn commands_before_pasted_text_are_executed() {
     let server = Server::start(["one.", "two.", "three."].map(Reply::text));
     let mut terminal = chat(&server);
     terminal.type_line("before").expect("one.").expect("> ");
     terminal.type_text("\n/clear\n\n/tools\nand\n/clear\n");
     terminal
-        .expect("the conversation is forgotten")
+        .expect("the conversation is cleared")
         .expect("the model gets no tools")
         .expect("two.")
         .expect("> ");
@@ -134,42 +134,43 @@ fn a_paste_begins_with_its_commands() {
     leave(terminal);
     let requests = server.finish();
     assert_eq!(roles(&requests[1]), "su");
-    assert_eq!(asked(&requests[1]), "and\n/clear");
-    assert_eq!(asked(&requests[2]), python);
+    assert_eq!(last_prompt(&requests[1]), "and\n/clear");
+    assert_eq!(last_prompt(&requests[2]), python);
 }
 
 #[test]
-fn what_is_too_long_is_told_and_the_conversation_goes_on() {
+fn oversized_input_is_reported_and_the_conversation_continues() {
     let server = Server::start([Reply::text("one.")]);
     let mut terminal = chat(&server);
     let line = format!("{}\n", "x".repeat(4000));
     terminal.type_text(&line.repeat(1100));
-    terminal.expect("a message is longer than 4194304 bytes").expect("> ");
+    terminal.expect("the message is longer than 4194304 bytes").expect("> ");
     terminal.type_line("short").expect("one.").expect("> ");
     leave(terminal);
-    assert_eq!(asked(&server.finish()[0]), "short");
-    // From a pipe it is a turn that failed.
+    assert_eq!(last_prompt(&server.finish()[0]), "short");
+    // From a pipe it is a failed turn.
     let server = Server::start([Reply::text("one."), Reply::text("two.")]);
     let long = "x".repeat((4 << 20) + 1);
     let test = Test::new().endpoint(&server).args(["chat"]);
     let run = test.stdin(format!("a\n{long}\nb\n{long}")).run().status(1);
-    run.stdout("one.\ntwo.\n").stderr_has("a message is longer than 4194304 bytes: it is not sent");
+    run.stdout("one.\ntwo.\n")
+        .stderr_has("the message is longer than 4194304 bytes: it is not sent");
     server.finish();
 }
 
-/// R-LIFE: Ctrl+C while the reply is waited for, while it streams, and while a
-/// script runs; each turn can be asked again, with the results it had.
+/// Ctrl+C while waiting for the reply, while it streams, and while a script runs; each turn can be
+/// sent again with the tool results it had.
 #[test]
-fn what_control_c_ended_can_be_asked_again() {
+fn turn_interrupted_by_control_c_can_be_resent() {
     let server = Server::start([
-        Reply::nothing().hang(),
+        Reply::empty().hang(),
         Reply::text("The beginning").hang(),
         Reply::text("one."),
         Reply::calls([("run_python_script", SLEEPER)]),
         Reply::text("two."),
     ]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.terminal();
+    let mut terminal = test.spawn_on_terminal();
     terminal.expect("> ").type_line("first");
     server.wait_for_requests(1);
     terminal.ctrl('c').expect("interrupted").expect("> ");
@@ -177,10 +178,10 @@ fn what_control_c_ended_can_be_asked_again() {
     terminal.ctrl('c').expect("\n").expect("interrupted").expect("> ");
     terminal.type_line("/retry").expect("one.").expect("> ");
     terminal.type_line("second").expect("→ run_python_script");
-    breathe();
+    wait_until_read();
     terminal.ctrl('c').expect("interrupted").expect("> ");
     terminal.type_line("/retry").expect("two.").expect("> ");
-    terminal.type_line("/retry").expect("has its answer").expect("> ");
+    terminal.type_line("/retry").expect("was answered").expect("> ");
     leave(terminal);
     let requests = server.finish();
     let shapes: Vec<String> = requests.iter().map(roles).collect();
@@ -189,17 +190,16 @@ fn what_control_c_ended_can_be_asked_again() {
     assert!(test.processes().is_empty());
 }
 
-/// Ctrl+C in the pause before another try, and while somebody is asked whether
-/// a script may run.
+/// Ctrl+C in the pause before a retry, and at the confirmation of a script.
 #[test]
-fn control_c_between_requests_and_in_a_question() {
+fn control_c_ends_a_retry_pause_and_a_confirmation() {
     let server = Server::start([
         Reply::error(503, "busy").header("Retry-After", "30"),
         Reply::calls([("run_python_script", SLEEPER)]),
         Reply::text("fine."),
     ]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.args(["chat", "-v", "--confirm"]).terminal();
+    let mut terminal = test.args(["chat", "-v", "--confirm"]).spawn_on_terminal();
     terminal.expect("> ").type_line("first").expect("try 2 of 3");
     terminal.ctrl('c').expect("interrupted").expect("> ");
     terminal.type_line("second").expect("run it?");
@@ -210,7 +210,7 @@ fn control_c_between_requests_and_in_a_question() {
 }
 
 #[test]
-fn turns_are_taken_back() {
+fn undo_removes_turns() {
     let server = Server::start([
         Reply::text("one."),
         Reply::calls([("get_skill", r#"{"skill_name":"s"}"#)]),
@@ -220,35 +220,35 @@ fn turns_are_taken_back() {
         Reply::text("four."),
     ]);
     let skill = format!("{SKILL}The document.\n");
-    let mut terminal = Test::new().skill("s", &skill).endpoint(&server).terminal();
-    terminal.expect("> ").type_line("/undo").expect("nothing to take back");
+    let mut terminal = Test::new().skill("s", &skill).endpoint(&server).spawn_on_terminal();
+    terminal.expect("> ").type_line("/undo").expect("nothing to remove");
     terminal.expect("> ").type_line("first").expect("one.").expect("> ");
     terminal.type_line("second").expect("two.").expect("> ");
-    terminal.type_line("/undo").expect("taken back, with its answer: second");
+    terminal.type_line("/undo").expect("removed question and answer: second");
     terminal.expect("> ").type_line("third").expect("three.").expect("> ");
     terminal.type_line("/undo").expect("third").expect("> ");
     terminal.type_line("/undo").expect("first").expect("> ");
-    terminal.type_line("/retry").expect("nothing to send again").expect("> ");
+    terminal.type_line("/retry").expect("nothing to repeat").expect("> ");
     terminal.type_line("fourth").expect("four.").expect("> ");
     leave(terminal);
     let requests = server.finish();
     assert_eq!(roles(&requests[3]), "suau");
-    // It was told in what was taken back: it is told again.
-    let told = requests[4].messages().last().unwrap()["content"].as_str().unwrap();
-    assert!(told.contains("The document."), "{told}");
+    // The notice was in the removed turn, so it is sent again.
+    let reported = requests[4].messages().last().unwrap()["content"].as_str().unwrap();
+    assert!(reported.contains("The document."), "{reported}");
     assert_eq!(roles(&requests[5]), "su");
 }
 
-/// What became a summary stays one.
+/// A summary of earlier turns stays.
 #[test]
-fn a_summary_is_not_taken_back() {
+fn undo_keeps_a_summary() {
     let server = Server::start(["one.", "two.", "A summary.", "three."].map(Reply::text));
     let mut terminal = chat(&server);
     terminal.type_line(&"first and more ".repeat(200)).expect("one.").expect("> ");
     terminal.type_line("second").expect("two.").expect("> ");
     terminal.type_line("/compact").expect("was summarized").expect("> ");
-    terminal.type_line("/undo").expect("its answer: second").expect("> ");
-    terminal.type_line("/undo").expect("is a summary").expect("> ");
+    terminal.type_line("/undo").expect("answer: second").expect("> ");
+    terminal.type_line("/undo").expect("the earlier turns are summarized").expect("> ");
     terminal.type_line("third").expect("three.").expect("> ");
     leave(terminal);
     let requests = server.finish();
@@ -257,14 +257,14 @@ fn a_summary_is_not_taken_back() {
 }
 
 #[test]
-fn the_model_and_the_tools_are_told_and_changed() {
+fn model_and_tools_are_listed_and_changed() {
     let server = Server::always(|request| match request.path.as_str() {
         "/v1/models" => Reply::models([MODEL, "other-model"]),
         "/" => Reply::status(404),
         _ => Reply::text("Done."),
     });
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.terminal();
+    let mut terminal = test.spawn_on_terminal();
     terminal
         .expect("> ")
         .type_line("/model")
@@ -274,14 +274,14 @@ fn the_model_and_the_tools_are_told_and_changed() {
     terminal.expect("the model is now other-model").expect("> ");
     terminal.type_line("hi").expect("Done.").expect("> ");
     terminal.type_line("/model othr-model").expect("now othr-model");
-    terminal.expect("`othr-model` is not among the 2 models listed; near names: `other-model`");
-    terminal.expect("> ").type_line("/model a b").expect("has no blanks");
+    terminal.expect("`othr-model` is not among the 2 models listed; similar names: `other-model`");
+    terminal.expect("> ").type_line("/model a b").expect("contains no spaces");
     terminal.expect("> ").type_line("/tools").expect("get_skill: ").expect("> ");
     leave(terminal);
-    let asked = server.finish();
-    let asked = asked.iter().find(|request| request.method == "POST").unwrap();
-    assert_eq!(asked.json["model"], "other-model");
-    // From a pipe no request is made for it; the record names the new one.
+    let requests = server.finish();
+    let request = requests.iter().find(|request| request.method == "POST").unwrap();
+    assert_eq!(request.json["model"], "other-model");
+    // From a pipe no request is sent for it; the record names the new model.
     let server = Server::start([Reply::text("Done.")]);
     let test = Test::new().endpoint(&server).args(["chat", "-o", "jsonl"]);
     let run = test.stdin("/model x\nhi\n").run().success();
@@ -289,10 +289,10 @@ fn the_model_and_the_tools_are_told_and_changed() {
     server.finish();
 }
 
-/// Dragging the window's corner disturbs neither a turn nor the typing, and
-/// Ctrl+Z with `fg` after it neither.
+/// Resizing the window disturbs neither a turn nor the typed text, and neither does Ctrl+Z with
+/// `fg` after it.
 #[test]
-fn a_new_size_and_a_stop_disturb_nothing() {
+fn resize_and_suspend_do_not_disturb_a_turn() {
     let server =
         Server::start([Reply::text("one and more.").pace(seconds(0.2)), Reply::text("two.")]);
     let mut terminal = chat(&server);
@@ -300,71 +300,74 @@ fn a_new_size_and_a_stop_disturb_nothing() {
     terminal.resize(50, 132).expect("more.").expect("> ");
     terminal.resize(10, 20).type_text("sec");
     terminal.resize(24, 80);
-    breathe();
+    wait_until_read();
     terminal.running().signal(libc::SIGSTOP);
-    breathe();
+    wait_until_read();
     terminal.running().signal(libc::SIGCONT);
-    breathe();
+    wait_until_read();
     terminal.type_line("ond").expect("two.").expect("> ");
     leave(terminal);
-    assert_eq!(asked(&server.finish()[1]), "second");
+    assert_eq!(last_prompt(&server.finish()[1]), "second");
 }
 
-fn starts(list: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> (Server, Terminal) {
+fn start_conversation(
+    list: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+) -> (Server, Terminal) {
     let server = Server::always(move |request| match request.method.as_str() {
         "GET" => list(request),
         _ => Reply::text("Done."),
     });
-    let terminal = Test::new().endpoint(&server).terminal();
+    let terminal = Test::new().endpoint(&server).spawn_on_terminal();
     (server, terminal)
 }
 
-/// R-LIFE-1: what cannot work ends the conversation before it begins.
+/// An invalid configuration ends the program before the first prompt.
 #[test]
-fn what_cannot_work_is_told_before_the_first_prompt() {
-    let nobody = Server::refused();
-    let run = Test::new().endpoint(&nobody).terminal().wait_exit().status(75);
+fn invalid_configuration_ends_before_the_first_prompt() {
+    let unreachable = Server::refusing_connections();
+    let run = Test::new().endpoint(&unreachable).spawn_on_terminal().wait_exit().status(75);
     assert!(run.terminal.contains("`ollama serve`"), "{}", run.terminal);
     for status in [401, 403] {
-        let (server, terminal) = starts(move |_| Reply::error(status, "no such key"));
+        let (server, terminal) = start_conversation(move |_| Reply::error(status, "no such key"));
         let run = terminal.wait_exit().status(77);
         assert!(run.terminal.contains("check LLM_API_KEY"), "{}", run.terminal);
         server.finish();
     }
-    let (server, terminal) = starts(|request| match request.path.as_str() {
+    let (server, terminal) = start_conversation(|request| match request.path.as_str() {
         "/" => Reply::status(200).body("Ollama is running"),
         _ => Reply::models(["tset-model:latest", "other"]),
     });
     let run = terminal.wait_exit().status(1);
     let shown = &run.terminal;
     assert!(
-        shown.contains("Ollama does not have `test-model`; near names: `tset-model`")
+        shown.contains("Ollama does not have `test-model`; similar names: `tset-model`")
             && shown.contains("hint: `ollama pull test-model`, or set LLM_MODEL_NAME"),
         "{shown}"
     );
     server.finish();
-    // Ctrl+C need not wait for a list that does not come.
-    let (server, mut terminal) = starts(|_| Reply::nothing().hang());
+    // Ctrl+C does not wait for a list that never arrives.
+    let (server, mut terminal) = start_conversation(|_| Reply::empty().hang());
     server.wait_for_requests(1);
     terminal.ctrl('c');
     terminal.wait_exit().status(-libc::SIGINT).took_at_most(seconds(5.0));
 }
 
-/// What may work is tried.
+/// If a configuration may work, the conversation starts.
 #[test]
-fn what_may_work_begins() {
-    let (server, mut terminal) = starts(|request| match request.path.as_str() {
+fn uncertain_configuration_starts_the_conversation() {
+    let (server, mut terminal) = start_conversation(|request| match request.path.as_str() {
         "/" => Reply::status(404),
         _ => Reply::models(["other", "test-modal"]),
     });
     terminal
-        .expect("`test-model` is not among the 2 models listed; near names: `test-modal`")
+        .expect("`test-model` is not among the 2 models listed; similar names: `test-modal`")
         .expect("`/model test-modal`");
     terminal.expect("> ").type_line("hi").expect("Done.").expect("> ");
     leave(terminal);
     server.finish();
     for status in [404, 405, 500] {
-        let (server, mut terminal) = starts(move |_| Reply::error(status, "nothing here"));
+        let (server, mut terminal) =
+            start_conversation(move |_| Reply::error(status, "nothing here"));
         terminal.expect("> ").type_line("hi").expect("Done.").expect("> ");
         let shown = terminal.output();
         assert!(!shown.contains("nothing here") && !shown.contains("warning"), "{shown}");
@@ -374,7 +377,7 @@ fn what_may_work_begins() {
     for (status, message) in
         [(403, "Missing scopes: api.model.read"), (401, "x-api-key header is required")]
     {
-        let (server, mut terminal) = starts(move |_| Reply::error(status, message));
+        let (server, mut terminal) = start_conversation(move |_| Reply::error(status, message));
         terminal.expect("does not list its models").expect("> ");
         terminal.type_line("hi").expect("Done.").expect("> ");
         leave(terminal);
@@ -382,27 +385,26 @@ fn what_may_work_begins() {
     }
 }
 
-/// Nobody but a conversation on a terminal asks for the list.
 #[test]
-fn one_question_and_a_pipe_send_nothing_more() {
+fn only_terminal_conversations_request_the_model_list() {
     let server = Server::start([Reply::text("one."), Reply::text("two.")]);
     let test = Test::new().endpoint(&server);
-    test.again().args(["chat"]).stdin("hi\n").run().success();
-    test.args(["hi"]).terminal().wait_exit().success();
+    test.next_run().args(["chat"]).stdin("hi\n").run().success();
+    test.args(["hi"]).spawn_on_terminal().wait_exit().success();
     let methods: Vec<String> = server.finish().iter().map(|r| r.method.clone()).collect();
     assert_eq!(methods, ["POST", "POST"]);
 }
 
-/// A server that is busy, or loads a model, may say nothing for a while.
+/// A server that is busy or loads a model may not answer for a while.
 #[test]
-fn silence_is_told_and_may_be_interrupted() {
+fn slow_model_list_is_reported_and_can_be_interrupted() {
     let server = Server::always(|request| match request.method.as_str() {
-        "GET" => Reply::nothing().hang(),
+        "GET" => Reply::empty().hang(),
         _ => Reply::text("Done."),
     });
     let test = Test::new().endpoint(&server);
-    let mut terminal = test.env("LLM_TIMEOUT_SECONDS", "1").terminal();
-    terminal.expect("the endpoint does not tell its models: ").expect("> ");
+    let mut terminal = test.env("LLM_TIMEOUT_SECONDS", "1").spawn_on_terminal();
+    terminal.expect("the endpoint did not list its models: ").expect("> ");
     terminal.type_line("/model other").expect("the model is now other");
     server.wait_for_requests(2);
     terminal.ctrl('c').expect("> ");
@@ -411,10 +413,9 @@ fn silence_is_told_and_may_be_interrupted() {
     assert_eq!(server.finish()[2].json["model"], "other");
 }
 
-/// R-LIFE-3: SIGTERM and a window that is closed end it cleanly, wherever it
-/// stands.
+/// SIGTERM and a closed window end a conversation cleanly in any state.
 #[test]
-fn signals_end_it_cleanly() {
+fn signals_end_a_conversation_cleanly() {
     let server = Server::start([]);
     let mut terminal = chat(&server);
     terminal.type_line("\"\"\"begun").expect(". ");
@@ -422,20 +423,20 @@ fn signals_end_it_cleanly() {
     terminal.wait_exit().status(-libc::SIGTERM);
     let server = Server::start([Reply::calls([("run_python_script", SLEEPER)])]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.terminal();
+    let mut terminal = test.spawn_on_terminal();
     terminal.expect("> ").type_line("run it").expect("→ run_python_script");
-    breathe();
+    wait_until_read();
     terminal.hang_up();
     terminal.wait_exit().status(-libc::SIGHUP);
     assert!(test.processes().is_empty());
     server.finish();
 }
 
-/// R-LIFE-2, as `-v` tells it: a failure returns to ready.
+/// After a failure the state returns to ready.
 #[test]
-fn the_states_are_told() {
+fn verbose_reports_the_states() {
     let server = Server::start([Reply::error(400, "no")]);
-    let mut terminal = Test::new().endpoint(&server).args(["-v"]).terminal();
+    let mut terminal = Test::new().endpoint(&server).args(["-v"]).spawn_on_terminal();
     terminal.expect("state: initializing").expect("/v1/models");
     terminal.expect("state: ready").expect("> ").type_line("hi");
     terminal
@@ -448,56 +449,55 @@ fn the_states_are_told() {
     server.finish();
 }
 
-/// Mostly a text is copied without its last line's end: the message goes on in
-/// what stands there, until Enter is pressed.
+/// Pasted text often lacks its last line end: the last line can be edited until Enter is pressed.
 #[test]
-fn a_paste_without_its_last_end_is_one_message() {
+fn paste_without_final_line_end_is_one_message() {
     let server = Server::start(["one.", "two.", "three.", "four."].map(Reply::text));
     let mut terminal = chat(&server);
     terminal.type_text("a\nb\nc");
-    breathe();
+    wait_until_read();
     terminal.type_line(" and more").expect("one.").expect("> ");
     terminal.type_text("d\ne");
-    breathe();
+    wait_until_read();
     terminal.type_line("").expect("two.").expect("> ");
     let lines: Vec<String> = (1..=5000).map(|number| format!("line {number} of a paste")).collect();
     terminal.type_text(&lines.join("\n"));
-    breathe();
+    wait_until_read();
     terminal.type_line("").expect("three.").expect("> ");
-    // What is dropped is not sent with the next one, and lines are edited as ever.
+    // Discarded text is not part of the next message, and line editing works as before.
     terminal.type_text("f\ng");
-    breathe();
+    wait_until_read();
     terminal.ctrl('c').expect("\n> ");
     terminal.type_line("hx\u{7f}").expect("four.").expect("> ");
     leave(terminal);
-    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    let prompts: Vec<String> = server.finish().iter().map(last_prompt).collect();
     let lines = lines.join("\n");
-    assert_eq!(asked, ["a\nb\nc and more", "d\ne", &lines, "h"]);
+    assert_eq!(prompts, ["a\nb\nc and more", "d\ne", &lines, "h"]);
 }
 
 #[test]
-fn a_line_that_the_terminal_cut_is_not_sent() {
+fn line_truncated_by_the_terminal_is_not_sent() {
     let server = Server::start([Reply::text("one."), Reply::text("two.")]);
     let mut terminal = chat(&server);
-    let told = "the terminal cut the line at 4,095 bytes, so it is not sent";
+    let reported = "the terminal cut the line at 4,095 bytes, so it is not sent";
     for length in [4095, 5000] {
         terminal.type_line(&"x".repeat(length));
-        terminal.expect(told).expect("> ");
+        terminal.expect(reported).expect("> ");
     }
     terminal.type_text(&format!("a\n{}\nb\n", "x".repeat(5000)));
-    terminal.expect(told).expect("> ");
-    let whole = "y".repeat(4094);
-    terminal.type_line(&whole).expect("one.").expect("> ");
+    terminal.expect(reported).expect("> ");
+    let longest = "y".repeat(4094);
+    terminal.type_line(&longest).expect("one.").expect("> ");
     terminal.type_line("short").expect("two.").expect("> ");
     leave(terminal);
-    let asked: Vec<String> = server.finish().iter().map(asked).collect();
-    assert_eq!(asked, [&whole, "short"]);
+    let prompts: Vec<String> = server.finish().iter().map(last_prompt).collect();
+    assert_eq!(prompts, [&longest, "short"]);
 }
 
-/// Lines that are typed seconds apart are turns of their own, also while a model
-/// answers or a script runs; what is pasted then is one message.
+/// Lines typed seconds apart are separate turns, also during an answer or a script; text pasted
+/// then is one message.
 #[test]
-fn what_is_typed_during_a_turn_is_taken_as_it_came() {
+fn lines_typed_during_a_turn_are_separate_turns() {
     let slow = "Some words that come one after the other.";
     let server = Server::start([
         Reply::text(slow).pace(seconds(0.5)),
@@ -510,115 +510,115 @@ fn what_is_typed_during_a_turn_is_taken_as_it_came() {
         Reply::text("six."),
     ]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.timeout(seconds(60.0)).terminal();
+    let mut terminal = test.timeout(seconds(60.0)).spawn_on_terminal();
     terminal.expect("> ").type_line("first").expect("Some");
     terminal.type_line("second").expect("second");
-    apart();
-    // The next one during the script, and a paste behind it.
+    pause_as_typed();
+    // The next line during the script, followed by pasted text.
     terminal.type_line("third").expect("third");
     terminal.expect("> second\n").expect("one.").expect("> third\n");
     terminal.expect("→ run_python_script");
     terminal.type_line("during it").expect("during it");
-    apart();
+    pause_as_typed();
     terminal.type_text("a\nb\nc\n").expect("c");
     terminal.expect("two.").expect("> during it\n");
     server.wait_for_requests(5);
-    // Without its last line's end.
+    // Without its last line end.
     terminal.type_text("d\ne").expect("e");
     terminal.expect("three.").expect("> a … 2 more lines\n").expect("four.");
     terminal.expect("> ").type_line(" and more").expect("five.").expect("> ");
     terminal.type_line("last").expect("six.").expect("> ");
     leave(terminal);
-    let asked: Vec<String> = server.finish().iter().map(asked).collect();
+    let prompts: Vec<String> = server.finish().iter().map(last_prompt).collect();
     let expected =
         ["first", "second", "third", "third", "during it", "a\nb\nc", "d\ne and more", "last"];
-    assert_eq!(asked, expected);
+    assert_eq!(prompts, expected);
 }
 
-/// What is typed during a turn answers no question of it, and what is typed as
-/// an answer is no turn.
+/// A line typed during a turn does not answer a later question of it, and a typed answer is not a
+/// turn.
 #[test]
-fn an_answer_is_no_turn_and_a_turn_no_answer() {
+fn typed_lines_do_not_answer_later_confirmations() {
     let server = Server::start([
         Reply::calls([("run_python_script", LONGER)]).delay(seconds(2.0)),
         Reply::text("one."),
         Reply::text("two."),
     ]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.args(["chat", "--confirm"]).terminal();
+    let mut terminal = test.args(["chat", "--confirm"]).spawn_on_terminal();
     terminal.expect("> ").type_line("first");
     server.wait_for_requests(1);
     terminal.type_line("yes").expect("yes");
     terminal.expect("run it?");
-    apart();
+    pause_as_typed();
     terminal.type_line("y").expect("begun").expect("one.");
     terminal.expect("> yes\n").expect("two.").expect("> ");
     leave(terminal);
-    let asked: Vec<String> = server.finish().iter().map(asked).collect();
-    assert_eq!(asked, ["first", "first", "yes"]);
+    let prompts: Vec<String> = server.finish().iter().map(last_prompt).collect();
+    assert_eq!(prompts, ["first", "first", "yes"]);
 }
 
-/// Ctrl+C drops what was typed during the turn; Ctrl+D there ends it.
+/// Ctrl+C discards lines typed during the turn; Ctrl+D ends the conversation after it.
 #[test]
-fn what_was_typed_goes_with_the_turn_that_is_interrupted() {
-    let server = Server::start([Reply::nothing().hang(), Reply::text("one.").delay(seconds(2.0))]);
+fn control_c_discards_lines_typed_during_the_turn() {
+    let server = Server::start([Reply::empty().hang(), Reply::text("one.").delay(seconds(2.0))]);
     let mut terminal = chat(&server);
     terminal.type_line("first");
     server.wait_for_requests(1);
     terminal.type_line("never").expect("never");
-    apart();
+    pause_as_typed();
     terminal.ctrl('c').expect("interrupted").expect("> ");
     terminal.type_line("second");
     server.wait_for_requests(2);
     terminal.ctrl('d').expect("one.");
     terminal.wait_exit().success();
-    let asked: Vec<String> = server.finish().iter().map(asked).collect();
-    assert_eq!(asked, ["first", "second"]);
+    let prompts: Vec<String> = server.finish().iter().map(last_prompt).collect();
+    assert_eq!(prompts, ["first", "second"]);
 }
 
-/// Only at an empty prompt Ctrl+C says how to leave, and the next one leaves.
+/// Only at an empty prompt does Ctrl+C show how to leave; a second one leaves.
 #[test]
-fn lines_that_are_dropped_do_not_end_it() {
+fn control_c_on_typed_text_does_not_end_the_conversation() {
     let server = Server::start([Reply::text("one.")]);
     let mut terminal = chat(&server);
     for _ in 0..3 {
         terminal.type_text("some words").expect("some words");
-        terminal.ctrl('c').expect("what was begun is forgotten").expect("> ");
+        terminal.ctrl('c').expect("the incomplete message is discarded").expect("> ");
     }
     terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
     terminal.type_text("a\nb").expect("b");
-    breathe();
-    terminal.ctrl('c').expect("what was begun is forgotten").expect("> ");
-    // Nothing of them is left in the next line.
+    wait_until_read();
+    terminal.ctrl('c').expect("the incomplete message is discarded").expect("> ");
+    // Nothing of the discarded text is in the next line.
     terminal.type_line("this").expect("one.").expect("> ");
     terminal.ctrl('c').expect("press Ctrl+C again").expect("> ");
     terminal.ctrl('c');
     let run = terminal.wait_exit().success();
     assert_eq!(run.terminal.matches("press Ctrl+C again").count(), 2);
-    assert_eq!(asked(&server.finish()[0]), "this");
+    assert_eq!(last_prompt(&server.finish()[0]), "this");
 }
 
-/// `-q` is silent about tools; who asks is answered all the same.
+/// `-q` suppresses the lines about tools; commands still print their answers.
 #[test]
-fn commands_are_answered_with_quiet() {
+fn chat_commands_answer_despite_quiet() {
     let server = Server::start([
         Reply::calls([("list_skills", "{}")]),
         Reply::text("one."),
         Reply::error(400, "no"),
     ]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
-    let mut terminal = test.again().args(["-q"]).terminal();
+    let mut terminal = test.next_run().args(["-q"]).spawn_on_terminal();
     for (line, answer) in [
         ("/help", "/retry"),
         ("/session", "session"),
         ("/tokens", "tokens"),
         ("/skills", "/s: d"),
         ("/tools", "run_python_script"),
-        ("/undo", "nothing to take back"),
-        ("/retry", "nothing to send again"),
+        ("/undo", "nothing to remove"),
+        ("/retry", "nothing to repeat"),
         ("/compact", "nothing to summarize"),
         ("/attach", "nothing is attached"),
-        ("/clear", "is forgotten"),
+        ("/clear", "is cleared"),
     ] {
         terminal.expect("> ").type_line(line).expect(answer);
     }
@@ -631,12 +631,12 @@ fn commands_are_answered_with_quiet() {
     terminal.wait_exit().success();
     server.finish();
     let test = test.args(["chat", "-q"]).stdin("/help nonsense\n");
-    test.run().success().stderr_has("there is no command /nonsense").stderr_has("/retry: send");
+    test.run().success().stderr_has("unknown command /nonsense").stderr_has("/retry: repeat");
 }
 
-/// What was seen of an answer before Ctrl+C stays a part of the conversation.
+/// The shown part of an interrupted answer stays in the conversation.
 #[test]
-fn an_interrupted_answer_is_kept_as_far_as_it_was_shown() {
+fn shown_part_of_an_interrupted_answer_is_kept() {
     let server = Server::start([
         Reply::text("The beginning").hang(),
         Reply::text("Again").hang(),

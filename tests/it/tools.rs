@@ -1,11 +1,11 @@
-//! The tools by hand: what they take, and how they answer what is not quite it.
+//! The tools called directly: their arguments, and their answers to inexact ones.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Outcome, Test};
 
 fn call(test: &Test, tool: &str, arguments: &Value) -> Outcome {
-    test.again().args(["tool", tool, &arguments.to_string()]).run()
+    test.next_run().args(["tool", tool, &arguments.to_string()]).run()
 }
 
 fn found(test: &Test, query: &str) -> (Vec<String>, String) {
@@ -21,9 +21,9 @@ fn described(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n")
 }
 
-/// All words first; then any of them, and that is said.
+/// If no skill matches all words, those that match some are returned, with a note.
 #[test]
-fn a_query_that_nothing_fits_wholly_finds_what_fits_in_part() {
+fn query_without_full_match_returns_partial_matches() {
     let test = Test::new()
         .skill("weather", &described("weather", "Forecast for a city."))
         .skill("pdf", &described("pdf", "Fills forms in PDF files."))
@@ -56,9 +56,9 @@ fn a_query_that_nothing_fits_wholly_finds_what_fits_in_part() {
     }
 }
 
-/// R-REG-2: a number stands for a name only where it is one.
+/// A number is used as a name only if a skill has this name.
 #[test]
-fn a_number_is_a_name_only_where_a_skill_has_it() {
+fn number_is_a_skill_name_only_if_a_skill_has_it() {
     let test =
         Test::new().skill("5", &described("5", "Five.")).skill("six", &described("6", "Six."));
     for number in [5, 6] {

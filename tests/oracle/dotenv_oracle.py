@@ -10,8 +10,8 @@ python-dotenv (`pip install python-dotenv`) and the example program:
     python3 tests/oracle/dotenv_oracle.py --write-vectors tests/dotenv_vectors.json
 
 Each file is written to disk and read the way `load_dotenv()` reads it
-(override=False), so text mode's line ends and its decoding count too; then
-`load_dotenv()` itself runs and the environment it leaves is compared. Equal
+(override=False), so line ends and decoding of text mode are included; then
+`load_dotenv()` itself runs and the resulting environment is compared. Equal
 means: the same names in the same order, the same values, the same lines, the
 same broken lines. Status 1 on any difference.
 
@@ -19,7 +19,7 @@ The reader's deliberate deviations, which this script knows:
 - a line number is that of the statement; python-dotenv's warning counts the
   blank lines before a statement as part of it;
 - a NUL byte refuses the file; python-dotenv fails later, in `os.environ`;
-- references may bring in less than 1 MiB per file (nothing here comes near).
+- references may add at most 1 MiB per file (no file here is near that).
 """
 
 import argparse
@@ -138,21 +138,21 @@ def environment(rng):
 
 
 def whitespace_documents():
-    """Every character there is, where white space makes a difference."""
+    """Every Unicode character in the places where white space matters."""
     for first in range(0, 0x110000, 64):
         characters = [chr(c) for c in range(first, first + 64) if c and not 0xD800 <= c < 0xE000]
         yield "".join(f"K{ord(c)}={c}y{c}#z{c}\nL{ord(c)}{c}={c}'x'{c}#\n" for c in characters).encode()
 
 
 class Real:
-    """python-dotenv, asked through one file."""
+    """The reference: python-dotenv reading one file."""
 
     def __init__(self, folder):
         self.path = os.path.join(folder, ".env")
         self.loads = 0
 
     def ask(self, data, env):
-        """{"refused": line} or {"variables": [[name, value, line]], "faults": [line]}."""
+        """{"refused": line} or {"variables": [[name, value, line]], "problems": [line]}."""
         with open(self.path, "wb") as file:
             file.write(data)
         end = data.find(b"\0")
@@ -164,21 +164,21 @@ class Real:
             return {"refused": 1 + len(re.findall(rb"\r\n|\r|\n", data[:end]))}
         os.environ.clear()
         os.environ.update(env)
-        lines, faults = {}, []
+        lines, problems = {}, []
         with open(self.path, encoding="utf-8") as file:
             for binding in dotenv.parser.parse_stream(file):
                 text = binding.original.string
                 line = binding.original.line + text[:len(text) - len(text.lstrip())].count("\n")
                 if binding.error:
-                    faults.append(line)
+                    problems.append(line)
                 elif binding.key is not None:
                     lines[binding.key] = line
         values = dotenv.main.DotEnv(self.path, encoding="utf-8", override=False).dict()
         self.check_load(values, env)
-        return {"variables": [[k, v, lines[k]] for k, v in values.items()], "faults": faults}
+        return {"variables": [[k, v, lines[k]] for k, v in values.items()], "problems": problems}
 
     def check_load(self, values, env):
-        """That `load_dotenv()` leaves exactly these values in the environment."""
+        """Checks that `load_dotenv()` sets exactly these values in the environment."""
         try:
             dotenv.load_dotenv(self.path)
         except ValueError:  # a name that the environment cannot hold
@@ -209,10 +209,10 @@ def compare(program, real, count, rng):
     for (data, env), ours in zip(cases, answers):
         wanted = real.ask(data, env)
         plain = {key: found for key, found in ours.items() if key != "message"}
-        if "faults" in plain:
-            plain["faults"] = [line for line, _ in plain["faults"]]
+        if "problems" in plain:
+            plain["problems"] = [line for line, _ in plain["problems"]]
             tally["variables"] += len(plain["variables"])
-            tally["broken lines"] += len(plain["faults"])
+            tally["broken lines"] += len(plain["problems"])
         if plain != wanted:
             different += 1
             if different <= 5:
@@ -220,7 +220,7 @@ def compare(program, real, count, rng):
         elif "refused" in wanted:
             tally["refused, NUL" if "NUL" in ours["message"] else "refused by both, not UTF-8"] += 1
         else:
-            tally["equal, with broken lines" if wanted["faults"] else "equal, no broken line"] += 1
+            tally["equal, with broken lines" if wanted["problems"] else "equal, no broken line"] += 1
     print(f"{len(cases)} files ({count} random), {different} different; " +
           ", ".join(f"{name} {tally[name]}" for name in sorted(tally)) +
           f"; confirmed by load_dotenv() itself {real.loads}")
@@ -228,7 +228,7 @@ def compare(program, real, count, rng):
 
 
 def trace(text, env):
-    """What python-dotenv does with a text: triples of parser steps, and kinds of references."""
+    """The steps of python-dotenv for a text: triples of parser steps, and kinds of references."""
     steps, plain = ["", ""], dotenv.parser.Reader.read_regex
 
     def read_regex(self, regex):
@@ -256,7 +256,7 @@ def trace(text, env):
 
 
 def write_vectors(path, real, rng, wanted=300, most_bytes=60_000):
-    """Small files that differ in the steps they cause, then random ones."""
+    """Writes small files that cause different parser steps, then random ones."""
     rows, seen, steps, size, tries = [], set(), set(), 2, 0
     queue = [(line.encode(), {}) for line in ODD_LINES]
     while len(rows) < wanted:
@@ -271,7 +271,7 @@ def write_vectors(path, real, rng, wanted=300, most_bytes=60_000):
         if not fresh and len(rows) >= len(ODD_LINES) and tries < 8_000:
             continue
         row = json.dumps({"text": text, "environment": env, "values": {k: v for k, v, _ in answer["variables"]},
-                          "faults": answer["faults"]}, separators=(",", ":"))
+                          "problems": answer["problems"]}, separators=(",", ":"))
         size += len(row) + 2
         if size > most_bytes:
             break

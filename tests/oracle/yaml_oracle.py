@@ -10,21 +10,21 @@ PyYAML (`pip install pyyaml`) and the example program:
     python3 tests/oracle/yaml_oracle.py PROGRAM --files FOLDER
 
 Three kinds of documents: `written` ones, as a careful author writes them, in
-all styles; `damaged` ones, the same after a few random edits; and `soup`, the
-characters that YAML gives a meaning, at random. With `--files` the documents
+all styles; `damaged` ones, the same after a few random edits; and `soup`, random
+sequences of the special characters of YAML. With `--files` the documents
 are the SKILL.md below a folder instead.
 
-The strict reader must give PyYAML's value, of the same types throughout, or
-refuse. What it refuses, the tolerant reader must read with a finding. What it
-reads and PyYAML refuses must be no value that PyYAML would give otherwise, so
-it counts as a fault too. Status 1 on any fault.
+The strict reader must return PyYAML's value, with the same types, or refuse. The
+tolerant reader must read what the strict one refuses, and report a finding. A
+document that the strict reader reads and PyYAML refuses counts as an error too.
+Status 1 on any error.
 
 The reader's deliberate deviations, which this script knows:
-- values that JSON has no form for stay text as they were written: dates,
-  infinities, integers beyond 64 bits; so do keys that are no text;
+- values that JSON cannot represent stay text as written: dates, infinities,
+  integers beyond 64 bits; so do keys that are not text;
 - two halves of a surrogate pair, as JSON writes them, are one character;
-- characters that YAML 1.1 forbids or takes for line ends where nobody sees one
-  (U+0085, U+2028, U+2029, controls) are read as any other and found as
+- characters that YAML 1.1 forbids or treats as invisible line ends (U+0085,
+  U+2028, U+2029, controls) are read as any other and reported as
   `odd-character`.
 """
 
@@ -60,7 +60,7 @@ SOUP = list("aab1 \n\n  :-?,[]{}#&*!|>'\"%@`\\\t~=<.") + \
 
 
 def double_quoted(rng, text, indent):
-    """Text in double quotes, escaped where it must be and sometimes where it need not."""
+    """Text in double quotes, with the necessary escapes and sometimes others."""
     out = ""
     for c in text:
         code = ord(c)
@@ -140,7 +140,7 @@ def flow(rng, depth, indent):
 
 
 def value(rng, depth, indent):
-    """What follows a colon or a dash, with its line end."""
+    """The text after a colon or a dash, with its line end."""
     kind = rng.random()
     if kind < 0.55:
         below = "\n" + " " * indent if rng.random() < 0.05 else " "
@@ -204,10 +204,10 @@ def soup(rng):
 
 
 class Loader(yaml.SafeLoader):
-    """PyYAML, with what JSON has no form for as it was written."""
+    """PyYAML, with values that JSON cannot represent as written."""
 
     def construct_mapping(self, node, deep=False):
-        """With keys as text before they meet: to Python, 1 and true are one key."""
+        """Converts keys to text before they are compared: in Python 1 equals true."""
         self.flatten_mapping(node)
         fields = {}
         for key_node, value_node in node.value:
@@ -244,7 +244,7 @@ Loader.add_constructor("tag:yaml.org,2002:timestamp", timestamp)
 
 
 def as_json(found):
-    """The same value with whole characters."""
+    """The same value with surrogate pairs joined."""
     if isinstance(found, dict):
         return {key: as_json(inner) for key, inner in found.items()}
     if isinstance(found, list):
@@ -284,7 +284,7 @@ def is_same(ours, wanted):
 
 
 def source_of(document):
-    """The YAML between the lines of dashes; none where there is no such thing."""
+    """The YAML between the lines of dashes, or None without these lines."""
     text = document.decode("utf-8", "replace").lstrip("\ufeff")
     lines = text.split("\n")
     if lines[0].startswith("```"):
@@ -297,7 +297,7 @@ def source_of(document):
 
 
 def judge(ours, wanted):
-    """A kind for the tally; faults begin with a capital."""
+    """The kind of the outcome, for the counts; errors begin with a capital."""
     is_read, value = wanted
     rules = {rule for _, rule, _ in ours["diagnostics"]}
     if "refused" not in ours["strict"]:
@@ -315,28 +315,28 @@ def judge(ours, wanted):
 
 
 def compare(program, kind, documents, show):
-    tally, faults, examples = collections.Counter(), 0, collections.defaultdict(list)
+    tally, errors, examples = collections.Counter(), 0, collections.defaultdict(list)
     for document, ours in zip(documents, ask_ours(program, documents)):
         source = source_of(document)
         if source is None or ours["strict"] is None:
-            is_alike = source is None and ours["strict"] is None
-            tally["without frontmatter" if is_alike else "OTHER BLOCK"] += 1
-            faults += not is_alike
+            both_missing = source is None and ours["strict"] is None
+            tally["without frontmatter" if both_missing else "OTHER BLOCK"] += 1
+            errors += not both_missing
             continue
         wanted = ask_real(source)
         found = judge(ours, wanted)
         tally[found] += 1
         examples[found].append((document, wanted, ours))
         if found[0].isupper():
-            faults += 1
-            if faults <= 5:
+            errors += 1
+            if errors <= 5:
                 print(f"{found}: {document!r}\n  PyYAML {wanted}\n  ours   {ours}")
-    print(f"{kind}: {len(documents)} documents, {faults} faults")
+    print(f"{kind}: {len(documents)} documents, {errors} errors")
     for found, count in tally.most_common():
         print(f"  {count:7} {found}")
         for document, wanted, ours in examples[found][:show if "though" in found else 0]:
             print(f"          {document!r}\n            PyYAML {wanted}\n            ours {ours['strict']}")
-    return faults
+    return errors
 
 
 def find_documents(folder):
@@ -359,11 +359,11 @@ def main():
     program = os.path.abspath(chosen.program)
     if chosen.files:
         return 1 if compare(program, "files", list(find_documents(chosen.files)), chosen.show) else 0
-    rng, faults = random.Random(chosen.seed), 0
+    rng, errors = random.Random(chosen.seed), 0
     for make in [written, damaged, soup]:
         documents = [f"---\n{make(rng)}\n---\nBody\n".encode() for _ in range(chosen.count)]
-        faults += compare(program, make.__name__, documents, chosen.show)
-    return 1 if faults else 0
+        errors += compare(program, make.__name__, documents, chosen.show)
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Fork bombs against the time limit, Ctrl+C and the death of the program.
+"""Tests that fork bombs end with the time limit, Ctrl+C and `kill -9` of the program.
 
-Each bomb starts processes as fast as it can, every one in a session of its own, as an
-ordinary user who may have so many (`ulimit -u`). Measured is the time from the limit,
-the signal or the `kill -9` until no process of that user is alive. Needs root, to become
-that user: one that owns nothing else, as all its processes are killed after each round.
+Each bomb starts processes as fast as it can, each in its own session, as an ordinary
+user with a limit on processes (`ulimit -u`). The script measures the time from the
+limit, the signal or the `kill -9` until no process of that user is alive. It needs root
+to become that user, which must have no other processes: all are killed after each round.
 """
 
 import argparse
@@ -30,7 +30,7 @@ while True:
 
 
 def become_user(processes=None):
-    """Gives up root for good, with a limit on processes if one is given."""
+    """Drops root permanently, with a limit on processes if one is given."""
     os.setgroups([])
     os.setgid(USER)
     if processes:
@@ -39,7 +39,7 @@ def become_user(processes=None):
 
 
 def is_gone():
-    """Whether every process of the user is dead; reaping it is for its parent to do."""
+    """Whether every process of the user is dead; zombies count as dead."""
     for name in os.listdir("/proc"):
         try:
             if name.isdigit() and os.stat(f"/proc/{name}").st_uid == USER:
@@ -52,7 +52,7 @@ def is_gone():
 
 
 def kill_all():
-    """Kills whatever is left of a round."""
+    """Kills the remaining processes of a round."""
     until = time.monotonic() + 30
     while not is_gone() and time.monotonic() < until:
         child = os.fork()
@@ -65,7 +65,7 @@ def kill_all():
 
 
 def round_of(options, how, sandbox):
-    """One bomb. Returns the seconds until everything was gone, or None."""
+    """Runs one bomb. Returns the seconds until all processes had ended, or None."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         os.makedirs(f"{folder}/skills/bomb")
@@ -99,7 +99,7 @@ def round_of(options, how, sandbox):
 
 
 def main():
-    """Goes through the table, prints a row for each way, and exits 1 where it is late."""
+    """Runs each case, prints a row for each, and exits with 1 if one is too slow."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binary")
     parser.add_argument("--count", type=int, default=20)
@@ -112,7 +112,7 @@ def main():
     if os.getuid() != 0:
         print("skipped: needs root, to become another user")
         return 0
-    # Its own clock must not starve.
+    # The measuring process itself must get processor time.
     first = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
     os.sched_setscheduler(0, first, os.sched_param(50))
     late = 0

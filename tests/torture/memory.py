@@ -7,9 +7,9 @@ A development script; `make test` runs small versions of both.
     python3 tests/torture/memory.py PROGRAM kills --cycles 10000 --seed 7
 
 `writers`: every fact of every writer is in the file at the end, once.
-`kills`: `facts add` is killed by SIGKILL at a random moment. What it has printed
+`kills`: `facts add` is killed by SIGKILL at a random moment. A fact that it printed
 is acknowledged and must be in the file; the file must be readable after each
-kill, and no other file may be left once somebody has written after it.
+kill, and no other file may be left after the next write.
 """
 
 import argparse
@@ -26,7 +26,7 @@ import time
 
 
 def contents(program, environment):
-    """What the program itself reads in the file."""
+    """The facts that the program reads from the file."""
     listed = subprocess.run(
         [program, "facts", "list", "--json"], env=environment, capture_output=True, check=False
     )
@@ -74,7 +74,7 @@ def kills(program, environment, arguments):
     acknowledged, killed, left = [], 0, 0
     longest = 0.02
     for cycle in range(arguments.cycles):
-        # A small file, so that the moments of writing are often hit.
+        # A small file, so that many kills happen during a write.
         if cycle % 200 == 0:
             for path in folder.glob("*"):
                 path.unlink()
@@ -93,7 +93,7 @@ def kills(program, environment, arguments):
         if child.returncode == -signal.SIGKILL:
             killed += 1
         else:
-            # Most of the writers are to be hit before they end.
+            # Most writers should be killed before they end.
             longest = 0.9 * longest + 0.1 * 1.3 * (time.monotonic() - began)
         if printed.startswith("remembered:"):
             acknowledged.append(text)

@@ -1,21 +1,20 @@
 #!/usr/bin/env python3
-"""Kills skills-runner with signal 9 while it writes a session, again and again.
+"""Repeatedly kills skills-runner with SIGKILL while it writes a session.
 
-A development script: `make torture-sessions` runs it. It needs Python alone.
+A development script: `make torture-sessions` runs it. It needs only Python.
 
     python3 tests/torture/sessions.py PROGRAM
     python3 tests/torture/sessions.py PROGRAM --count 500 --seed 7 --jobs 2
 
-Each cycle goes on with a session, asks one question after the other of an
-endpoint on loopback that answers at once, some with a call of a tool, some of
-them long, and is killed a few milliseconds later. A cycle is good when
-- every line of the session's file but a torn last one is a record;
-- every question that the endpoint has seen is in the file, and so is every
-  answer that came on standard output, and every answer to whose results or
-  followers the endpoint has been asked;
-- the next cycle's first request holds all that the file held, but for a last
+Each cycle continues a session, sends several questions to an endpoint on loopback
+that answers immediately, with some tool calls and some long answers, and is killed
+a few milliseconds later. A cycle passes if
+- every line of the session's file except an incomplete last one is a record;
+- the file has every question that the endpoint received, every answer that was
+  printed on standard output, and every answer that was part of a later request;
+- the next cycle's first request has all messages of the file, except a last
   question without an answer, which the new one replaces;
-- nothing is said of damage, and no lock is left.
+- no damage is reported, and no lock is left.
 """
 
 import argparse
@@ -35,7 +34,7 @@ DOCUMENT = "---\nname: s\ndescription: d\n---\nThe document.\n"
 
 
 class Endpoint:
-    """Answers question `q7` with `a7`; every third one calls a tool first."""
+    """The scripted endpoint: answers question `q7` with `a7`; every third one calls a tool first."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -82,7 +81,7 @@ class Endpoint:
 
 
 def padding(number):
-    # Long lines are written page by page, and may be torn.
+    # Long lines are written page by page and may be incomplete.
     return "x" * (150_000 if number % 17 == 0 else number % 900)
 
 
@@ -95,7 +94,7 @@ def last_question(messages):
 
 
 def read(path):
-    """The messages of a session's file, and how long its torn end is."""
+    """The messages of a session's file, and the length of its incomplete last line."""
     data = path.read_bytes() if path.exists() else b""
     lines = data.split(b"\n")
     torn = lines.pop()
@@ -121,7 +120,7 @@ class Job:
         self.endpoint = Endpoint()
         self.question = 0
         self.figures = {"cycles": 0, "records": 0, "torn": 0, "before": 0, "sessions": 0}
-        self.faults = []
+        self.problems = []
 
     def run(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -129,7 +128,7 @@ class Job:
             skill = self.folder / "skills/s"
             skill.mkdir(parents=True)
             (skill / "SKILL.md").write_text(DOCUMENT)
-            while self.figures["cycles"] < self.count and not self.faults and time.time() < self.end:
+            while self.figures["cycles"] < self.count and not self.problems and time.time() < self.end:
                 self.session(f"s{self.figures['sessions']}")
                 self.figures["sessions"] += 1
 
@@ -140,11 +139,11 @@ class Job:
             try:
                 before = self.cycle(name, path, before)
             except (AssertionError, ValueError, KeyError) as error:
-                self.faults.append(f"{name}, cycle {self.figures['cycles']}: {type(error).__name__} {error}"[:2000])
-            if self.faults:
+                self.problems.append(f"{name}, cycle {self.figures['cycles']}: {type(error).__name__} {error}"[:2000])
+            if self.problems:
                 kept = pathlib.Path(tempfile.gettempdir()) / f"torture-{name}.jsonl"
                 kept.write_bytes(path.read_bytes() if path.exists() else b"")
-                self.faults.append(f"the file is {kept}")
+                self.problems.append(f"the file is {kept}")
                 return
             self.figures["cycles"] += 1
         shown = subprocess.run([self.program, "sessions", "show", name, "--json"], env=self.environment(),
@@ -182,22 +181,22 @@ class Job:
             time.sleep(0.001)
             out.seek(0)
             err.seek(0)
-            told, errors = out.read().decode(), err.read().decode()
+            printed, errors = out.read().decode(), err.read().decode()
         seen = list(seen)
         assert process.returncode == -9, f"status {process.returncode}: {errors}"
         assert "damaged" not in errors and "failed" not in errors, errors
         said, torn, lines = read(path)
         texts = {message["text"] for message in said}
-        # Those of processes before may be read only now.
+        # Requests of earlier processes may be read only now.
         seen = [messages for messages in seen if last_question(messages) >= first]
         for messages in seen:
             for message in messages:
-                # What a request holds has been said before it was sent.
+                # The messages of a request were saved before it was sent.
                 known = message["role"] == "system" or not message["content"] or message["content"] in texts
                 assert known, f"lost: {message['role']} {message['content'][:80]}"
-        for line in told.splitlines():
-            # The last line may be a part of one: it was killed.
-            whole = line in texts or not told.endswith("\n") and line == told.splitlines()[-1]
+        for line in printed.splitlines():
+            # The last line may be incomplete because of the kill.
+            whole = line in texts or not printed.endswith("\n") and line == printed.splitlines()[-1]
             assert whole, f"lost answer: {line[:80]}"
         if seen:
             expected = list(before)
@@ -232,16 +231,16 @@ def main():
     for thread in threads:
         thread.join()
     total = {name: sum(job.figures[name] for job in jobs) for name in jobs[0].figures}
-    faults = [fault for job in jobs for fault in job.faults]
-    for fault in faults:
-        print(fault)
+    problems = [problem for job in jobs for problem in job.problems]
+    for problem in problems:
+        print(problem)
     print(
         f"{total['cycles']} kills in {time.time() - began:.0f} s over {total['sessions']} sessions: "
         f"{total['torn']} torn ends, {total['before']} before the first request; "
-        f"{len(faults)} faults"
+        f"{len(problems)} problems"
     )
     is_short = total["cycles"] < given.count
-    sys.exit(1 if faults or is_short else 0)
+    sys.exit(1 if problems or is_short else 0)
 
 
 main()

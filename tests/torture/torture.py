@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lets the system calls of skills-runner fail, one in each run.
+"""Injects failures into the system calls of skills-runner, one in each run.
 
 A development script: `make torture` runs it. It needs Linux and strace.
 
@@ -8,26 +8,26 @@ A development script: `make torture` runs it. It needs Linux and strace.
     python3 tests/torture/torture.py PROGRAM --only setup --syscall renameat
     python3 tests/torture/torture.py PROGRAM --only ask --case read:EIO:3
 
-Each scenario of the table below runs once undisturbed: that tells which system
-calls there are, what is printed, and what becomes of the working folder. A case
-is a scenario, a system call, an error and the number of the call, counted in
-each process by itself, from which it fails: once (`3`), or from then on (`3+`).
-All cases are shuffled by the seed, and the first `--count` of them run. The
-runner and its guardian are meant; the scripts themselves are left alone.
+Each scenario of the table below first runs without failures, to record its system
+calls, its output, and the resulting working folder. A case is a scenario, a system
+call, an error and the number of the call, counted in each process separately, at
+which it fails: once (`3`), or from then on (`3+`). All cases are shuffled by the
+seed, and the first `--count` of them run. Failures are injected into the runner and
+its guardian, not into the scripts.
 
-A run is good when
-- it ends in time, by itself: with a documented status, or by SIGABRT where the
-  allocator says that there is no memory, which is Rust's way;
-- nothing panics, but in libraries, at the places of `LIBRARIES`; these runs are
-  counted apart;
-- with status 0 all of the answer is on standard output;
-- every file of the working folder is as before, or as after the undisturbed run;
-- a script in the sandbox is confined, whatever fails, and what ran with a log is
-  in the log, in whole lines;
-- no process and no temporary folder is left, but where the calls that remove
-  folders fail themselves.
+A run passes if
+- it ends in time and by itself: with a documented status, or by SIGABRT if the
+  allocator reports that there is no memory, as Rust programs do;
+- nothing panics, except libraries at the places in `LIBRARIES`; these runs are
+  counted separately;
+- with status 0 the whole answer is on standard output;
+- every file of the working folder is as before, or as after the run without failures;
+- a script in the sandbox is confined, whatever fails, and with a log the started
+  script is in the log, in complete lines;
+- no process and no temporary folder is left, unless the calls that remove folders
+  fail.
 
-Faults that nobody can answer for are left out, see `is_fair`.
+Failures that no program can handle are left out, see `is_fair`.
 """
 
 import argparse
@@ -52,7 +52,7 @@ PATIENCE_SECONDS = 40
 PARTING_SECONDS = 2
 STATUSES = {0, 1, 2, 3, 4, 75, 77, 78}
 
-# What a call can fail with; other calls fail with those of `None`.
+# Errors of each call; other calls use those of `None`.
 ERRORS = {
     "read": "EINTR EIO EAGAIN",
     "write": "EINTR EIO ENOSPC EAGAIN",
@@ -98,9 +98,9 @@ ERRORS = {
     "statx": "ENOSYS EACCES EIO",
     None: "EPERM EINVAL ENOMEM",
 }
-# May be repeated for ever by right: not used with `N+`.
+# Callers may retry these forever, so they are not used with `N+`.
 PASSING = {"EINTR", "EAGAIN", "EWOULDBLOCK"}
-# Calls that remove what is temporary, or find what there is to remove.
+# Calls that remove temporary files, or find them.
 REMOVING = set(
     "unlink unlinkat rmdir getdents64 openat open renameat fchmodat fchmodat2 fchmod "
     "dup2 fork wait4 close_range fcntl".split()
@@ -109,13 +109,13 @@ REMOVING = set(
 UNFAIR = set(
     "exit exit_group rt_sigreturn arch_prctl set_tid_address getpid gettid getppid getuid "
     "geteuid getgid getegid restart_syscall sched_yield uname futex close".split()
-    # It fails by the place that it gives, which glibc relies on and strace cannot play.
+    # It reports failure by the returned address, which strace cannot imitate.
     + ["brk"]
 )
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "skills"
-# Where libraries end the program themselves, each for a failure that no kernel has
-# without being made to; docs/security.md says so.
+# Libraries that end the program themselves, each for a failure that no kernel produces
+# unless it is injected; documented in docs/security.md.
 STD = r"panicked at \S*/library/std/src/sys/"
 LIBRARIES = {
     "allocator, without memory": re.compile(r"memory allocation of \d+ bytes failed"),
@@ -127,8 +127,8 @@ LIBRARIES = {
     "wait-timeout, waiting for a child": re.compile(
         r"panicked at \S*/wait-timeout-[0-9.]+/src/unix\.rs"),
 }
-# What a listing or a report says of something that it could not look into.
-TOLD = re.compile(r"cannot be|could not|failed|denied|refused|warning|unknown|error")
+# Words of a listing or a report about an item that could not be read.
+REPORTED = re.compile(r"cannot be|could not|failed|denied|refused|warning|unknown|error")
 
 DOCUMENT = "---\nname: calc\ndescription: Calculates things exactly.\n---\nRun main.py.\n"
 CROOKED = "\ufeff---\nname: Crooked\ndescription: Use it: always.\n---\nText.\n"
@@ -136,7 +136,7 @@ SCRIPT = "import os, time\nif os.fork() == 0: time.sleep(30)\nprint('x' * 1000 +
 UV = '#!/bin/sh\n[ "$1" = venv ] || exit 0\nfor last; do :; done\nmkdir -p "$last/bin"\n' \
      'ln -sf "$(command -v python3)" "$last/bin/python"\n: > "$last/pyvenv.cfg"\n'
 CALL = json.dumps({"skill_name": "calc", "script": SCRIPT})
-# What a script in the sandbox must not get at.
+# A file that a script in the sandbox must not be able to read.
 SETTINGS = "LLM_MODEL_NAME=m\n"
 PEEK = "import os\ntry: print(open(os.environ['USER_CWD'] + '/.env').read())\n" \
        "except OSError: print('refused')\n"
@@ -167,7 +167,7 @@ SCENARIOS = [
 
 
 def endpoint():
-    """An endpoint that asks for three tools and then answers."""
+    """An endpoint that requests three tool calls and then answers."""
 
     calls = [
         ("get_skill", {"skill_name": "calc"}),
@@ -211,7 +211,7 @@ def endpoint():
 
     class Quiet(http.server.ThreadingHTTPServer):
         def handle_error(self, *_):
-            """A peer that breaks off is what all this is about."""
+            """Ignores broken connections, which are expected."""
 
     server = Quiet(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -222,7 +222,7 @@ Case = collections.namedtuple("Case", "scenario syscall error number")
 
 
 class Place:
-    """A worker's folder: `work`, made anew for each run, and `tmp`."""
+    """A worker's folder: `work`, created again for each run, and `tmp`."""
 
     def __init__(self, root, name, program, address):
         self.root = root / name
@@ -250,7 +250,7 @@ class Place:
         shutil.copytree(EXAMPLES, self.work / "examples")
 
     def run(self, scenario, strace):
-        """Status, standard output and error, seconds; the status is None for a hang."""
+        """Returns status, standard output and error, and seconds; the status of a hang is None."""
         name, arguments, text = scenario
         environment = {
             "HOME": str(self.root), "TMPDIR": str(self.tmp), "TORTURE": str(self.root),
@@ -277,7 +277,7 @@ class Place:
         return status, *said, took
 
     def family(self):
-        """The living processes of this place, but for strace."""
+        """The living processes of this place, except strace."""
         marker, found = f"TORTURE={self.root}\0".encode(), []
         for folder in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -297,7 +297,7 @@ class Place:
                 pass
 
     def tree(self):
-        """Everything in the working folder, by its path."""
+        """All files of the working folder, by path."""
         found = {}
         for path in sorted(self.work.rglob("*")):
             name = str(path.relative_to(self.work))
@@ -309,7 +309,7 @@ class Place:
 
 
 def picture(pid):
-    """A process: its name, parent and state, and what it waits for in the kernel."""
+    """Describes a process: its name, parent and state, and the kernel function it waits in."""
     try:
         folder = pathlib.Path("/proc", str(pid))
         name, rest = (folder / "stat").read_text().rsplit(")", 1)
@@ -320,7 +320,7 @@ def picture(pid):
 
 
 def levelled(text, place):
-    """Without what differs from run to run."""
+    """The text without the parts that differ between runs."""
     text = text.replace(str(place.root), "PLACE")
     text = re.sub(r"skills-runner-[a-z]{16}", "TEMPORARY", text)
     text = re.sub(r'"(duration_ms|delay_ms)":\d+', r'"\1":0', text)
@@ -328,7 +328,7 @@ def levelled(text, place):
 
 
 class Undisturbed:
-    """What a scenario does without faults."""
+    """A scenario's run without failures."""
 
     def __init__(self, place, scenario):
         self.scenario = scenario
@@ -338,11 +338,11 @@ class Undisturbed:
         strace = ["strace", "-f", "-qq", "-b", "execve", "-e", "signal=none", "-o", str(trace)]
         self.status, out, err, _ = place.run(scenario, strace)
         if self.status != (1 if scenario[0] == "check" else 0):
-            sys.exit(f"torture: {scenario[0]} fails without faults ({self.status}):\n{out}{err}")
+            sys.exit(f"torture: {scenario[0]} fails without injected failures ({self.status}):\n{out}{err}")
         self.out = levelled(out, place)
         self.after = place.tree()
-        # The most calls of one process, and those of the loader: a program's own
-        # begin where Rust's library looks at the standard streams.
+        # The highest count of one process, and the calls of the loader: the program's
+        # own begin where Rust's library checks the standard streams.
         self.calls, self.of_loader = collections.Counter(), {}
         counts = collections.Counter()
         for line in trace.read_text(errors="replace").splitlines():
@@ -366,20 +366,20 @@ class Undisturbed:
 
 
 def is_fair(case):
-    """Whether a run can be expected to cope with it."""
+    """Whether a run can be expected to handle the failure."""
     is_first = case.number in ("1", "1+")
     if case.syscall == "execve" and is_first:
         return False  # strace's own
     if case.syscall == "recvfrom" and case.error != "EINTR":
-        # Rust's library fails on its own socket, and before that waits for its
-        # program, which here waits for its input or for ever.
+        # Rust's library fails on its own socket, and before that waits for the
+        # started program, which waits for its input or forever.
         if case.scenario in ("doctor", "setup", "check"):
             return False
     return not (case.number.endswith("+") and case.error in PASSING)
 
 
 def is_of_loader(case, base):
-    """Whether the call fails that brings the program itself into memory."""
+    """Whether a call fails that loads the program into memory."""
     return int(case.number.rstrip("+")) <= base.of_loader.get(case.syscall, 0)
 
 
@@ -393,24 +393,24 @@ def is_same_answer(case, base, out, err):
         return last["status"] == "ok" and last["answer"] == "The answer is 42."
     if out == base.out:
         return True
-    # What could not be looked into is told, and there is an end.
+    # An item that could not be read is reported, and the run ends normally.
     if case.scenario == "demo":
         return out.startswith("(scripted reply)") and out.endswith(".\n") and "←" in err
     if case.scenario == "list":
-        return is_told(json.loads(base.out), json.loads(out))
-    return case.scenario in ("doctor", "read", "check") and bool(TOLD.search(out + err))
+        return is_reported(json.loads(base.out), json.loads(out))
+    return case.scenario in ("doctor", "read", "check") and bool(REPORTED.search(out + err))
 
 
-def is_told(base, listed):
-    """Whether each skill is listed as before, or with a problem that is new."""
+def is_reported(base, listed):
+    """Whether each skill is listed as before or with a new problem."""
     before = [problem for row in base["skills"] for problem in row["problems"]]
     now = [problem for row in listed["skills"] for problem in row["problems"]]
     is_new = any(problem not in before for problem in now)
     if listed["problems"] or is_new:
         return True
     for row in base["skills"] + listed["skills"]:
-        row.pop("python")  # none, where that could not be found out
-        row.pop("path")  # relative, where the working folder has no name
+        row.pop("python")  # missing if it could not be determined
+        row.pop("path")  # relative if the working folder is unknown
     return listed["skills"] == base["skills"]
 
 
@@ -419,14 +419,14 @@ def library(err):
     return next((name for name, words in LIBRARIES.items() if words.search(err)), None)
 
 
-def faults(case, base, place, run):
-    """What is wrong with a run."""
+def errors_of(case, base, place, run):
+    """The errors of a run."""
     status, out, err, took = run
     is_librarys = library(err)
     if status is None:
         yield f"hangs for {took:.0f} s"
     elif is_of_loader(case, base) and status in (-signal.SIGSEGV, 127) and not out:
-        return  # of glibc's: the program had not begun
+        return  # a failure in glibc, before the program started
     elif status not in STATUSES and not (status in (-signal.SIGABRT, 101) and is_librarys):
         yield f"status {status}"
     if "panicked" in err and not is_librarys:
@@ -438,14 +438,14 @@ def faults(case, base, place, run):
         except (ValueError, KeyError, IndexError) as error:
             yield f"status 0 and broken output: {error}"
     elif status in STATUSES and not f"{out}{err}".strip() and "write" not in case.syscall:
-        yield f"status {status} without a word"
+        yield f"status {status} without any output"
     end = time.monotonic() + PARTING_SECONDS
     while (place.family() or any(place.tmp.iterdir())) and time.monotonic() < end:
         time.sleep(0.01)
     if family := place.family():
         yield f"{len(family)} processes are left: {', '.join(map(picture, family))}"
         place.end_family()
-    # Aborted before its guardian was there, it leaves what it had just made.
+    # A run that aborts before its guardian started leaves its temporary folder.
     is_aborted = status == -signal.SIGABRT
     if any(place.tmp.iterdir()) and case.syscall not in REMOVING and not is_aborted:
         yield f"left in the temporary folder: {sorted(os.listdir(place.tmp))}"
@@ -459,21 +459,21 @@ def faults(case, base, place, run):
 
 
 def gaps(log, out):
-    """What is wrong with a log beside what was printed."""
+    """Errors of the log, compared with the output."""
     try:
         kinds = [json.loads(line)["type"] for line in log.splitlines()]
     except (ValueError, KeyError):
         yield "a line of the log is broken"
     else:
         if '"returncode"' in out and "tool_call" not in kinds:
-            yield "what ran is not in the log"
+            yield "the started script is not in the log"
 
 
 def damage(base, tree):
     for name, content in tree.items():
         known = [state[name] for state in (base.before, base.after) if name in state]
         if content not in known:
-            # What a killed or hindered setup or writer leaves has a name of its own.
+            # Files left by an interrupted setup or writer have recognizable names.
             if known or not re.search(r"(^|/)\.[^/]*(tmp|skills-runner|venv|old|new|\.\d+\.\d+$)", name):
                 yield f"file {name} is {'damaged' if known else 'unknown'}"
     for name in base.before.keys() & base.after.keys() - {LOG}:
@@ -487,7 +487,7 @@ def torture(case, base, place):
     strace = ["strace", "-f", "-qq", "-b", "execve", "-e", "signal=none", "-o", "/dev/null",
               "-e", f"trace={case.syscall}", "-e", inject]
     run = place.run(base.scenario, strace)
-    return run, list(faults(case, base, place, run))
+    return run, list(errors_of(case, base, place, run))
 
 
 def options():

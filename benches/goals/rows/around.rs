@@ -1,18 +1,19 @@
-//! What happens without a model: starting, listing skills; and the binary as a file.
+//! Rows without a model: starting, listing skills, and the size of the binary.
 
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use super::{Contest, peak};
+use super::{Comparison, peak};
 use crate::block::wall;
 use crate::deadline;
 use crate::replies::Reply;
 use crate::report::{Line, MEBIBYTE, Unit};
 use crate::world::World;
 
-/// What every call of a script pays; the goal is told beside a program that does nothing.
+/// The start, which every call from a script includes; the goal is relative to a program that
+/// does nothing.
 pub(super) fn start(world: &mut World) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     let rows = [
@@ -21,18 +22,18 @@ pub(super) fn start(world: &mut World) -> Result<Vec<Line>, String> {
     ];
     for (name, option, curl) in rows {
         let ours = world.bare(&world.binary).args([option]);
-        let contest = Contest::run(world, ours, curl, 300)?;
-        let line = contest.line_beside_no_op("start", name, wall);
+        let comparison = Comparison::run(world, ours, curl, 300)?;
+        let line = comparison.line_beside_no_op("start", name, wall);
         lines.push(line.at_most(1.0).at_most_ratio(1.5));
         if option == "--version" {
-            lines.push(contest.line("start", "--version beside curl, wall", wall));
+            lines.push(comparison.line("start", "--version beside curl, wall", wall));
         }
     }
     Ok(lines)
 }
 
-/// The tool by hand, so a whole start is in it; beside a program that reads as much of
-/// each document and understands nothing of it.
+/// `tool list_skills`, with a whole start, compared with a program that only reads as much of
+/// each document.
 pub(super) fn list(world: &mut World) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     let rows = [
@@ -45,11 +46,11 @@ pub(super) fn list(world: &mut World) -> Result<Vec<Line>, String> {
         let ours = ours.args(["--no-env-file", "tool", "list_skills", "{}"]);
         let listed = ours.output()?;
         if !String::from_utf8_lossy(&listed).contains("skill-00007") {
-            return Err("the list lacks a skill".into());
+            return Err("a skill is missing in the list".into());
         }
         let reader = world.reader(&skills)?;
-        let contest = Contest::run(world, ours.clone(), Ok(reader), turns)?;
-        lines.push(contest.line("list", name, wall).at_most(most));
+        let comparison = Comparison::run(world, ours.clone(), Ok(reader), turns)?;
+        lines.push(comparison.line("list", name, wall).at_most(most));
         if count == 10_000 {
             let name = "list_skills of 10,000, memory";
             let line = Line::new("list", name, Unit::Mebibytes, peak(&ours, world));
@@ -59,7 +60,7 @@ pub(super) fn list(world: &mut World) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// The file: how large, of how many crates, and what it needs around it.
+/// The binary: its size, its number of crates, and what it needs to run.
 pub(super) fn binary(world: &mut World) -> Result<Vec<Line>, String> {
     let metadata = fs::metadata(&world.binary).map_err(|error| error.to_string())?;
     let size = u32::try_from(metadata.len()).map_or(f64::INFINITY, f64::from);
@@ -94,7 +95,7 @@ fn crates() -> Result<f64, String> {
     u32::try_from(names.len()).map(f64::from).map_err(|error| error.to_string())
 }
 
-/// Nothing but the binary is there, not even /etc/hosts.
+/// Whether the binary works in a folder with no other file, not even /etc/hosts.
 fn in_empty_chroot(world: &World) -> Result<bool, String> {
     let folder = world.new_folder("chroot")?;
     let copied = fs::copy(&world.binary, folder.join("skills-runner"));

@@ -1,24 +1,24 @@
-//! One question, one answer: short and long, plain and by TLS.
+//! Rows with one question and one answer: short and long, over http and https.
 
-use super::{Contest, peak};
+use super::{Comparison, peak};
 use crate::block::{cpu, wall};
 use crate::child::Contender;
 use crate::replies::{BURST_TOKENS, Pace, Reply, STREAMED_TOKENS};
 use crate::report::{KIBIBYTE, Line, MEBIBYTE, Unit};
 use crate::world::World;
 
-/// Skills in the folder where their number is not the point.
+/// The number of skills if it is not important.
 const SKILLS: usize = 10;
 
-/// Both contenders, proven to get and to tell the whole reply.
-fn proven(
+/// Both contenders, checked to print the whole reply.
+fn checked(
     reply: &Reply,
     ours: Contender,
     curl: Result<Contender, String>,
 ) -> Result<(Contender, Result<Contender, String>), String> {
-    let ours = ours.demand(format!("{}\n", reply.text.trim_end()).as_bytes())?;
+    let ours = ours.expect_output(format!("{}\n", reply.text.trim_end()).as_bytes())?;
     let curl = match curl {
-        Ok(curl) => Ok(curl.demand(reply.body.as_bytes())?),
+        Ok(curl) => Ok(curl.expect_output(reply.body.as_bytes())?),
         Err(why) => Err(why),
     };
     Ok((ours, curl))
@@ -26,26 +26,26 @@ fn proven(
 
 /// A short answer over http.
 pub(super) fn answer(world: &mut World) -> Result<Vec<Line>, String> {
-    let (ours, curl) = proven(&Reply::short(), world.ours("short", SKILLS)?, world.curl("short"))?;
+    let (ours, curl) = checked(&Reply::short(), world.ours("short", SKILLS)?, world.curl("short"))?;
     let mut lines = Vec::new();
-    let contest = Contest::run(world, ours.clone(), curl.clone(), 150)?;
-    lines.push(contest.line("answer", "http, 10 skills, wall", wall).at_most_ratio(0.2));
-    lines.push(contest.line("answer", "http, 10 skills, CPU", cpu).at_most_ratio(0.2));
+    let comparison = Comparison::run(world, ours.clone(), curl.clone(), 150)?;
+    lines.push(comparison.line("answer", "http, 10 skills, wall", wall).at_most_ratio(0.2));
+    lines.push(comparison.line("answer", "http, 10 skills, CPU", cpu).at_most_ratio(0.2));
     lines.push(
         memory("answer", "http, 10 skills, memory", &ours, &curl, world).at_most(4.0 * MEBIBYTE),
     );
     let name = "http, 10 skills, wall, beside a no-op";
-    lines.push(contest.line_beside_no_op("answer", name, wall));
+    lines.push(comparison.line_beside_no_op("answer", name, wall));
     Ok(lines)
 }
 
 /// A short answer over https, with a handshake.
 pub(super) fn https(world: &mut World) -> Result<Vec<Line>, String> {
-    let (ours, curl) = proven(&Reply::short(), world.ours_by_tls(SKILLS)?, world.curl_by_tls())?;
-    let contest = Contest::run(world, ours.clone(), curl.clone(), 80)?;
+    let (ours, curl) = checked(&Reply::short(), world.ours_by_tls(SKILLS)?, world.curl_by_tls())?;
+    let comparison = Comparison::run(world, ours.clone(), curl.clone(), 80)?;
     Ok(vec![
-        contest.line("https", "10 skills, wall", wall).at_most_ratio(0.5),
-        contest.line("https", "10 skills, CPU", cpu).at_most_ratio(0.5),
+        comparison.line("https", "10 skills, wall", wall).at_most_ratio(0.5),
+        comparison.line("https", "10 skills, CPU", cpu).at_most_ratio(0.5),
         memory("https", "10 skills, memory", &ours, &curl, world),
     ])
 }
@@ -58,32 +58,34 @@ fn memory(
     world: &World,
 ) -> Line {
     let ours = peak(ours, world);
-    let line = Line::new(group, name, Unit::Mebibytes, ours.clone()).by_ratio();
+    let line = Line::new(group, name, Unit::Mebibytes, ours.clone()).with_comparable_ratio_only();
     match (ours, curl.as_ref().map(|curl| peak(curl, world))) {
         (Ok(ours), Ok(Ok(other))) => line.against("curl", other, ours / other),
         _ => line,
     }
 }
 
-/// A long answer, each token of it a write of the server's. Into a pipe or a file ours prints
-/// it once, at its end, while `curl -N` writes each token; so what is written alike, token by
-/// token, has the same goal.
+/// A long answer with one write of the server per token. Into a pipe or a file this program
+/// prints it once at its end, while `curl -N` writes each token; so the format that prints
+/// each token has the same goal.
 pub(super) fn stream(world: &mut World) -> Result<Vec<Line>, String> {
     let reply = Reply::words(STREAMED_TOKENS, Pace::ByToken);
-    let (ours, curl) = proven(&reply, world.ours("stream", SKILLS)?, world.curl("stream"))?;
-    let contest = Contest::run(world, ours, curl.clone(), 31)?;
+    let (ours, curl) = checked(&reply, world.ours("stream", SKILLS)?, world.curl("stream"))?;
+    let comparison = Comparison::run(world, ours, curl.clone(), 31)?;
     let mut lines = vec![
-        contest.line("stream", "10,000 tokens, printed at the end, wall", wall).at_most_ratio(1.1),
-        contest.line("stream", "10,000 tokens, printed at the end, CPU", cpu).at_most_ratio(1.0),
+        comparison
+            .line("stream", "10,000 tokens, printed at the end, wall", wall)
+            .at_most_ratio(1.1),
+        comparison.line("stream", "10,000 tokens, printed at the end, CPU", cpu).at_most_ratio(1.0),
     ];
     let records = world.ours("stream", SKILLS)?.args(["-o", "jsonl"]);
-    let told = records.output()?.split(|byte| *byte == b'\n').count();
-    if told < STREAMED_TOKENS {
-        return Err(format!("-o jsonl told {told} lines of {STREAMED_TOKENS} tokens"));
+    let line_count = records.output()?.split(|byte| *byte == b'\n').count();
+    if line_count < STREAMED_TOKENS {
+        return Err(format!("-o jsonl printed {line_count} lines of {STREAMED_TOKENS} tokens"));
     }
-    let contest = Contest::run(world, records, curl, 31)?;
+    let comparison = Comparison::run(world, records, curl, 31)?;
     lines.push(
-        contest
+        comparison
             .line("stream", "10,000 tokens, each printed, -o jsonl, CPU", cpu)
             .at_most_ratio(1.0),
     );
@@ -93,13 +95,13 @@ pub(super) fn stream(world: &mut World) -> Result<Vec<Line>, String> {
 /// A very long answer, as fast as it can be read.
 pub(super) fn burst(world: &mut World) -> Result<Vec<Line>, String> {
     let reply = Reply::words(BURST_TOKENS, Pace::AtOnce);
-    let (ours, curl) = proven(&reply, world.ours("burst", SKILLS)?, world.curl("burst"))?;
+    let (ours, curl) = checked(&reply, world.ours("burst", SKILLS)?, world.curl("burst"))?;
     let text = reply.text.len();
     drop(reply);
-    let contest = Contest::run(world, ours.clone(), curl, 21)?;
+    let comparison = Comparison::run(world, ours.clone(), curl, 21)?;
     let mut lines = vec![
-        contest.line("burst", "100,000 tokens at once, wall", wall),
-        contest.line("burst", "100,000 tokens at once, CPU", cpu).at_most_ratio(1.6),
+        comparison.line("burst", "100,000 tokens at once, wall", wall),
+        comparison.line("burst", "100,000 tokens at once, CPU", cpu).at_most_ratio(1.6),
     ];
     let name = "100,000 tokens at once, memory beyond a short answer's";
     let short = world.ours("short", SKILLS)?;
@@ -113,8 +115,8 @@ pub(super) fn burst(world: &mut World) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-/// What is sent for "hi": the body of the request, as the server got it. The model is told
-/// in which folder the program was started, so that is the one with the shortest name.
+/// The size of the request body for "hi". The model gets the name of the working folder, so
+/// the program runs in the one with the shortest name.
 pub(super) fn bytes(world: &mut World) -> Result<Vec<Line>, String> {
     let rows = [
         ("sent for \"hi\", 10 skills", SKILLS, 3.0 * KIBIBYTE),
@@ -123,10 +125,10 @@ pub(super) fn bytes(world: &mut World) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     for (name, skills, most) in rows {
         let ours = world.ours("short", skills)?.in_folder("/");
-        world.server.tally().map_err(|error| error.to_string())?;
+        world.server.stats().map_err(|error| error.to_string())?;
         ours.run()?;
-        let tally = world.server.tally().map_err(|error| error.to_string())?;
-        let sent = u32::try_from(tally.body_bytes).map_or(f64::INFINITY, f64::from);
+        let stats = world.server.stats().map_err(|error| error.to_string())?;
+        let sent = u32::try_from(stats.body_bytes).map_or(f64::INFINITY, f64::from);
         lines.push(Line::new("bytes", name, Unit::Bytes, Ok(sent)).at_most(most));
     }
     Ok(lines)

@@ -1,4 +1,4 @@
-//! The rows: each measures what belongs together, in blocks of its own.
+//! The rows; each measures related values in its own blocks.
 
 mod around;
 mod asking;
@@ -9,10 +9,10 @@ use crate::child::Contender;
 use crate::report::{Line, Unit};
 use crate::world::World;
 
-/// What a row makes of the world.
+/// A function that measures a row.
 type Row = fn(&mut World) -> Result<Vec<Line>, String>;
 
-/// The word that chooses a row, and the row; in the order of the table.
+/// The name and the function of each row, in the order of the table.
 pub(crate) const ROWS: [(&str, Row); 10] = [
     ("start", around::start),
     ("answer", asking::answer),
@@ -26,21 +26,22 @@ pub(crate) const ROWS: [(&str, Row); 10] = [
     ("binary", around::binary),
 ];
 
-/// Ours, another that may be lacking, and a program that does nothing.
-struct Contest {
+/// A comparison of this program, another program that may be missing, and one that does
+/// nothing.
+struct Comparison {
     block: Block,
-    /// The other's name and its place in the block, or why it is not there.
+    /// The other program's name and its index in the block, or why it is missing.
     other: Result<(&'static str, usize), String>,
 }
 
-impl Contest {
-    /// Puts them in turns.
+impl Comparison {
+    /// Runs them in turns.
     fn run(
         world: &mut World,
         ours: Contender,
         other: Result<Contender, String>,
         turns: usize,
-    ) -> Result<Contest, String> {
+    ) -> Result<Comparison, String> {
         let mut contenders = vec![ours, world.no_op()];
         let other = other.map(|other| {
             let name = other.name;
@@ -49,27 +50,27 @@ impl Contest {
         });
         let turns = world.turns(turns);
         let block = Block::run(&contenders, turns, &mut world.server)?;
-        Ok(Contest { block, other })
+        Ok(Comparison { block, other })
     }
 
-    /// A time of ours beside the other's.
+    /// A time of this program compared with the other's.
     fn line(&self, group: &'static str, name: &'static str, measure: Measure) -> Line {
         match &self.other {
-            Ok((other, place)) => self.beside(group, name, measure, other, *place),
+            Ok((other, place)) => self.compared_with(group, name, measure, other, *place),
             Err(why) => {
                 let ours = self.block.typical(0, measure);
-                Line::new(group, name, Unit::Milliseconds, Ok(ours)).alone(why)
+                Line::new(group, name, Unit::Milliseconds, Ok(ours)).without_comparison(why)
             }
         }
     }
 
-    /// The same beside the program that does nothing.
+    /// The same compared with the program that does nothing.
     fn line_beside_no_op(&self, group: &'static str, name: &'static str, measure: Measure) -> Line {
         let place = self.other.as_ref().map_or(1, |(_, place)| place + 1);
-        self.beside(group, name, measure, "no-op", place)
+        self.compared_with(group, name, measure, "no-op", place)
     }
 
-    fn beside(
+    fn compared_with(
         &self,
         group: &'static str,
         name: &'static str,
@@ -83,7 +84,7 @@ impl Contest {
     }
 }
 
-/// The most memory of some runs, in bytes: the median, as the kernel counts in batches.
+/// The median peak memory of some runs in bytes; the kernel counts memory in batches.
 fn peak(contender: &Contender, world: &World) -> Result<f64, String> {
     let runs = (0..world.turns(5)).map(|_| contender.peak());
     Ok(crate::block::median(runs.collect::<Result<_, _>>()?))

@@ -1,5 +1,4 @@
-//! The conversation's own commands: one table, from which a line is
-//! understood, the list of them is made, and a slip is told.
+//! The commands of a conversation, in one table that drives parsing, `/help` and errors.
 
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::error::{Error, ErrorKind};
@@ -7,37 +6,36 @@ use crate::limits;
 use crate::text;
 use crate::world::output::Output;
 
-/// What may stand behind a command on its line.
+/// The argument of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandArgument {
-    /// Nothing.
+    /// No argument.
     Nothing,
-    /// Words, or nothing.
+    /// An optional argument.
     Optional,
-    /// Words.
+    /// A required argument.
     Words,
 }
 
 /// A row of the table of commands.
 pub(super) struct ChatCommand {
-    /// The word, and the other words for the same.
+    /// The name and its synonyms.
     names: &'static [&'static str],
-    /// What stands behind it, as the list shows it.
+    /// The argument, as `/help` shows it.
     usage: &'static str,
     about: &'static str,
-    takes: CommandArgument,
-    /// Does it. What stands behind the word comes trimmed.
+    argument: CommandArgument,
+    /// Runs the command with the trimmed argument.
     run: fn(&mut Chat<'_>, &str, &mut Output) -> LineOutcome,
 }
 
-/// Every command, in the order of the list. A command of several words has its
-/// own file here.
+/// Every command, in the order of `/help`.
 static COMMANDS: &[ChatCommand] = &[
     ChatCommand {
         names: &["help"],
         usage: "[NAME]",
-        about: "this list, or one line of it",
-        takes: CommandArgument::Optional,
+        about: "list the commands, or describe one",
+        argument: CommandArgument::Optional,
         run: |_, name, output| {
             help(name, output);
             LineOutcome::Nothing
@@ -46,44 +44,44 @@ static COMMANDS: &[ChatCommand] = &[
     ChatCommand {
         names: &["clear"],
         usage: "",
-        about: "forget the conversation",
-        takes: CommandArgument::Nothing,
+        about: "delete all messages and start over",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.conversation.clear();
-            let dropped = match chat.detach() {
+            let dropped = match chat.remove_attachments() {
                 names if names.is_empty() => names,
-                names => format!(", and what was attached: {names}"),
+                names => format!("; removed attachments: {names}"),
             };
-            output.note(&format!("the conversation is forgotten{dropped}"));
+            output.note(&format!("the conversation is cleared{dropped}"));
             LineOutcome::Nothing
         },
     },
     ChatCommand {
         names: &["retry"],
         usage: "",
-        about: "send a request that failed or was interrupted again",
-        takes: CommandArgument::Nothing,
+        about: "repeat a request that failed or was interrupted",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| chat.retry(output),
     },
     ChatCommand {
         names: &["undo"],
         usage: "",
-        about: "take the last question back, with its answer",
-        takes: CommandArgument::Nothing,
+        about: "remove the last question and its answer",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| chat.undo(output),
     },
     ChatCommand {
         names: &["model"],
         usage: "[NAME]",
-        about: "the model, or another one from here on",
-        takes: CommandArgument::Optional,
+        about: "show the model, or switch to another one",
+        argument: CommandArgument::Optional,
         run: |chat, name, output| chat.choose_model(name, output),
     },
     ChatCommand {
         names: &["compact"],
         usage: "",
-        about: "make a summary of all but the last turn",
-        takes: CommandArgument::Nothing,
+        about: "replace all turns except the last with a summary",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.compact(output);
             LineOutcome::Nothing
@@ -92,25 +90,25 @@ static COMMANDS: &[ChatCommand] = &[
     ChatCommand {
         names: &["tokens"],
         usage: "",
-        about: "how full the model's context is",
-        takes: CommandArgument::Nothing,
+        about: "show how much of the context window is used",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| {
-            chat.tell_tokens(output);
+            chat.show_tokens(output);
             LineOutcome::Nothing
         },
     },
     ChatCommand {
         names: &["attach"],
         usage: "[FILE]",
-        about: "an image or a text file for the next question; alone: what is attached",
-        takes: CommandArgument::Optional,
+        about: "add an image or a text file to the next question; without FILE, list attachments",
+        argument: CommandArgument::Optional,
         run: |chat, name, output| chat.attach(name, output),
     },
     ChatCommand {
         names: &["skills"],
         usage: "",
-        about: "the skills",
-        takes: CommandArgument::Nothing,
+        about: "list the skills",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| {
             chat.list_skills(output);
             LineOutcome::Nothing
@@ -119,54 +117,54 @@ static COMMANDS: &[ChatCommand] = &[
     ChatCommand {
         names: &["tools"],
         usage: "",
-        about: "what the model may call",
-        takes: CommandArgument::Nothing,
+        about: "list the tools that the model can call",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| chat.list_tools(output),
     },
     ChatCommand {
         names: &["facts"],
         usage: "[add TEXT|remove N]",
-        about: "what is remembered between conversations",
-        takes: CommandArgument::Optional,
-        run: |chat, rest, output| chat.facts(rest, output),
+        about: "list, add or remove facts remembered between conversations",
+        argument: CommandArgument::Optional,
+        run: |chat, rest, output| chat.run_facts_command(rest, output),
     },
     ChatCommand {
         names: &["session"],
         usage: "",
-        about: "what is saved of the conversation, and where",
-        takes: CommandArgument::Nothing,
+        about: "show where the conversation is saved",
+        argument: CommandArgument::Nothing,
         run: |chat, _, output| {
-            chat.tell_session(output);
+            chat.show_session(output);
             LineOutcome::Nothing
         },
     },
     ChatCommand {
         names: &["save"],
         usage: "NAME",
-        about: "keep the conversation under this name",
-        takes: CommandArgument::Words,
+        about: "save the conversation under this name",
+        argument: CommandArgument::Words,
         run: |chat, name, output| chat.save(name, output),
     },
     ChatCommand {
         names: &["exit", "quit"],
         usage: "",
-        about: "leave (also Ctrl+D)",
-        takes: CommandArgument::Nothing,
+        about: "end the conversation (also Ctrl+D)",
+        argument: CommandArgument::Nothing,
         run: |_, _, _| LineOutcome::Leave,
     },
 ];
 
 /// The names of all commands.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().flat_map(|row| row.names.iter().copied())
 }
 
-/// Whether the command of this name takes words.
-pub(super) fn takes_words(name: &str) -> bool {
-    find(name).is_some_and(|row| row.takes != CommandArgument::Nothing)
+/// Whether the command with this name takes an argument.
+pub(super) fn takes_argument(name: &str) -> bool {
+    find(name).is_some_and(|row| row.argument != CommandArgument::Nothing)
 }
 
-/// Whether the line is one of the table's.
+/// Whether the line is a command of the table.
 pub(super) fn is_command(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
     line.starts_with('/') && find(&word[1..]).is_some()
@@ -181,7 +179,7 @@ fn help(name: &str, output: &mut Output) {
     let one = find(word);
     if one.is_none() && !word.is_empty() {
         let word = text::one_line(word, limits::SUMMARY_CHARS);
-        output.note(&format!("there is no command /{word}; these there are:"));
+        output.note(&format!("unknown command /{word}; the commands are:"));
     }
     let is_meant = |row: &&ChatCommand| one.is_none_or(|one| std::ptr::eq(*row, one));
     for row in COMMANDS.iter().filter(is_meant) {
@@ -191,14 +189,13 @@ fn help(name: &str, output: &mut Output) {
         output.note(&format!("{names}{blank}{}: {}", row.usage, row.about));
     }
     if one.is_none() {
-        output
-            .note("/SKILL [arguments]: follow the skill of this name, with what stands behind it");
+        output.note("/SKILL [arguments]: use the skill with this name");
         for line in [
-            "a line that begins with a blank is a question, whatever it says",
-            "a line that ends with \\ goes on in the next one, unless it ends with \\\\ or a blank",
-            "\"\"\" begins a block of lines, and \"\"\" at the end of a line closes it",
-            "lines that are pasted at once are one message, behind the commands that they begin with",
-            "Ctrl+C cancels what goes on; at the prompt, pressed twice, it leaves",
+            "a line that starts with a space is always a question",
+            "a line that ends with \\ continues on the next line, unless it ends with \\\\ or a space",
+            "\"\"\" starts a block of lines; \"\"\" at the end of a line closes it",
+            "lines pasted together are one message, after any commands at their start",
+            "Ctrl+C cancels the current turn; twice at the prompt, it ends the conversation",
         ] {
             output.note(line);
         }
@@ -206,43 +203,43 @@ fn help(name: &str, output: &mut Output) {
 }
 
 impl Chat<'_> {
-    /// What a line asks for; a command is done.
-    pub(super) fn take_line(&mut self, line: &str, output: &mut Output) -> LineOutcome {
+    /// Handles a line: runs a command, or adds a question to the conversation.
+    pub(super) fn handle_line(&mut self, line: &str, output: &mut Output) -> LineOutcome {
         let is_question = line.starts_with(char::is_whitespace);
-        // The indentation of a text's first line is a part of it.
+        // Keep the indentation of the first line of a text.
         let line = match line.trim() {
             text if text.contains('\n') => line.trim_end().trim_start_matches('\n'),
             text => text,
         };
-        // What a terminal sends for an arrow key says nothing.
+        // A line of control characters only, such as an arrow key, is empty.
         if text::sendable(line).trim().is_empty() {
             return LineOutcome::Nothing;
         }
         let Some(command) = line.strip_prefix('/').filter(|_| !is_question) else {
-            return self.question(line, output);
+            return self.add_text_question(line, output);
         };
         let (word, rest) = match command.split_once(char::is_whitespace) {
             Some((word, rest)) => (word, rest.trim_start()),
             None => (command, ""),
         };
         match find(word) {
-            Some(row) if row.takes == CommandArgument::Nothing && !rest.is_empty() => {
-                self.refuse(format!("/{word} stands alone on its line"), true, output)
+            Some(row) if row.argument == CommandArgument::Nothing && !rest.is_empty() => {
+                self.refuse_line(format!("/{word} takes no argument"), true, output)
             }
-            Some(row) if row.takes == CommandArgument::Words && rest.is_empty() => {
-                let message = format!("/{word} needs what it is for: /{word} {}", row.usage);
-                self.refuse(message, false, output)
+            Some(row) if row.argument == CommandArgument::Words && rest.is_empty() => {
+                let message = format!("/{word} needs an argument: /{word} {}", row.usage);
+                self.refuse_line(message, false, output)
             }
             Some(row) => (row.run)(self, rest, output),
             // A path such as /etc/hosts is a question.
-            None if word.contains('/') => self.question(line, output),
-            None => self.take_name(word, line, rest, output),
+            None if word.contains('/') => self.add_text_question(line, output),
+            None => self.invoke_skill(word, line, rest, output),
         }
     }
 
-    /// Tells that a line is a slip, of which nothing is sent. A person types
-    /// it anew; for a script it is a turn that failed, which must not be green.
-    pub(super) fn refuse(
+    /// Reports an invalid line; nothing is sent. On a terminal the user can correct it; from a
+    /// pipe it counts as a failed turn, so that the exit status is not 0.
+    pub(super) fn refuse_line(
         &mut self,
         message: String,
         may_be_sent: bool,
@@ -250,19 +247,19 @@ impl Chat<'_> {
     ) -> LineOutcome {
         let mut error = Error::new(ErrorKind::Io, message);
         if may_be_sent {
-            error = error.with_hint("with a blank in front the line is sent as a question");
+            error = error.with_hint("start the line with a space to send it as a question");
         }
         if self.is_terminal {
             output.error(&error);
         } else {
-            self.fail(error, output);
+            self.fail_turn(error, output);
         }
         LineOutcome::Nothing
     }
 
-    /// A turn that fails before anything is sent.
-    pub(super) fn fail(&mut self, error: Error, output: &mut Output) {
-        output.begin_turn();
+    /// Records a turn that failed before anything was sent.
+    pub(super) fn fail_turn(&mut self, error: Error, output: &mut Output) {
+        output.start_turn();
         output.end_turn(Some(&error));
         self.failure = Some(error);
     }
@@ -273,14 +270,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_stands_twice_in_the_table() {
-        let mut all: Vec<&str> = names().collect();
+    fn command_names_are_unique() {
+        let mut all: Vec<&str> = command_names().collect();
         let count = all.len();
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count);
         for row in COMMANDS {
-            assert_eq!(row.usage.is_empty(), row.takes == CommandArgument::Nothing);
+            assert_eq!(row.usage.is_empty(), row.argument == CommandArgument::Nothing);
         }
     }
 }

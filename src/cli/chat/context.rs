@@ -1,70 +1,70 @@
-//! The model's context in a conversation: summarized, and told.
+//! `/compact` and `/tokens`.
 
 use crate::cli::chat::Chat;
 use crate::context::{ContextManager, SummaryOutcome};
 use crate::error::ErrorKind;
 use crate::event::RunStats;
-use crate::text::grouped;
+use crate::text::group_digits;
 use crate::world::output::Output;
 
 impl Chat<'_> {
-    /// Makes a summary of all but the last turn.
+    /// Replaces all turns except the last with a summary.
     pub(super) fn compact(&mut self, output: &mut Output) {
         let window = self.run.config.context_window;
-        let asked = ContextManager::new(&self.model, self.tools.definitions(), window);
+        let manager = ContextManager::new(&self.model, self.tools.definitions(), window);
         let mut stats = RunStats::default();
         let conversation = &mut self.conversation;
-        let done = asked.compact(conversation, &mut stats, &mut |event| {
+        let done = manager.compact(conversation, &mut stats, &mut |event| {
             output.show(&event);
         });
-        self.spent += stats.usage;
+        self.usage += stats.usage;
         match done {
-            Ok(SummaryOutcome::Made(_)) => {}
+            Ok(SummaryOutcome::Summarized(_)) => {}
             Ok(SummaryOutcome::NothingOlder) => {
                 output.note("there is nothing to summarize");
             }
-            Ok(SummaryOutcome::NoShorter) => {
-                output.note("nothing was summarized: a summary would be no shorter");
+            Ok(SummaryOutcome::NotShorter) => {
+                output.note("nothing was summarized: a summary would not be shorter");
             }
             Ok(SummaryOutcome::NotWritten) => {
                 output.note("nothing was summarized: the model wrote no summary");
             }
             Err(error) => match error.kind() {
-                ErrorKind::Interrupted(signal) if self.goes_on(signal) => {
-                    self.run.cancellation.interrupt.take();
-                    output.warn("interrupted; the conversation is as it was");
+                ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
+                    self.run.cancellation.interrupt.take_pending();
+                    output.warn("interrupted; the conversation is unchanged");
                 }
-                // What is read next sees the signal too, and ends.
+                // The signal stays pending: reading the next line ends the conversation.
                 ErrorKind::Interrupted(_) => {}
                 _ => {
                     if self.is_terminal {
                         output.error(&error);
                     } else {
-                        self.fail(error, output);
+                        self.fail_turn(error, output);
                     }
-                    output.note("nothing was summarized: the conversation is as it was");
+                    output.note("nothing was summarized: the conversation is unchanged");
                 }
             },
         }
     }
 
-    /// How full the context is, and what was spent so far.
-    pub(super) fn tell_tokens(&mut self, output: &mut Output) {
-        self.conversation.offer(self.tools.definitions());
+    /// Prints how much of the context window is used, and the tokens used so far.
+    pub(super) fn show_tokens(&mut self, output: &mut Output) {
+        self.conversation.set_tools(self.tools.definitions());
         let tokens = self.conversation.estimate();
         let window = self.conversation.window(self.run.config.context_window);
         let of = window.map_or_else(
             || "; the window is unknown (LLM_CONTEXT_WINDOW sets it)".into(),
             |window| {
                 let share = tokens.saturating_mul(100) / window.max(1);
-                format!(" of {} ({share} %)", grouped(window))
+                format!(" of {} ({share} %)", group_digits(window))
             },
         );
         output.note(&format!(
             "about {} tokens{of}; so far {} read, {} written",
-            grouped(tokens),
-            grouped(self.spent.prompt_tokens),
-            grouped(self.spent.completion_tokens)
+            group_digits(tokens),
+            group_digits(self.usage.prompt_tokens),
+            group_digits(self.usage.completion_tokens)
         ));
     }
 }

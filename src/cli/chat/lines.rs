@@ -1,9 +1,8 @@
-//! What one message is. From a pipe it is a line. On a terminal it is what was
-//! pasted at once, a line with those it goes on in, or a block between `"""`.
+//! Splits the input into messages. From a pipe, each line is a message. On a terminal, a message
+//! is a paste, a line with its continuation lines, or a block between `"""`.
 //!
-//! The terminal edits and hands out whole lines, and what comes right behind a
-//! line was pasted, not typed. What is typed while a turn runs is collected
-//! meanwhile ([`Interrupt::collect_from`]), each message as it came.
+//! The terminal edits lines and delivers whole ones; lines that arrive right after a line were
+//! pasted. Input typed while a turn runs is collected by [`Interrupt::collect_typing_from`].
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -18,63 +17,69 @@ use crate::world::signal::Interrupt;
 use crate::world::typing::TypedInput;
 
 const PROMPT: &str = "> ";
-/// Stands where a message goes on.
-const MORE: &str = ". ";
+/// The prompt for the next line of a message.
+const CONTINUATION_PROMPT: &str = ". ";
 /// Opens and closes a block.
 const FENCE: &str = "\"\"\"";
 
-/// What was said.
+/// One message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ChatMessage {
-    /// A message, or a command.
+    /// A question or a command.
     Line(String),
-    /// A message whatever it begins with.
+    /// A question, even if it starts like a command.
     Block(String),
-    /// More than [`limits::CHAT_LINE_BYTES`], and forgotten.
+    /// More than [`limits::CHAT_LINE_BYTES`]; discarded.
     TooLong,
-    /// The terminal has cut a line, and the message is forgotten.
+    /// The terminal cut a line; the message is discarded.
     Cut,
-    /// Typing ended in the middle of a message, which is forgotten.
+    /// The input ended in the middle of a message, which is discarded.
     Unfinished,
-    /// Nothing more is said.
+    /// End of the input.
     End,
 }
 
-/// Where messages come from.
+/// The source of messages.
 #[derive(Debug)]
 pub(super) struct ChatInput {
     input: StdinReader,
     interrupt: Interrupt,
-    /// Lines that were read with others and are not said yet.
-    ahead: VecDeque<String>,
-    /// A message has been begun, and goes on.
-    is_begun: bool,
-    /// The end came with lines in front of it.
-    at_end: bool,
+    /// Lines that were read and not yet returned.
+    pending_lines: VecDeque<String>,
+    /// Whether an incomplete message has been read.
+    has_partial_message: bool,
+    /// Whether the input ended after the pending lines.
+    is_at_end: bool,
 }
 
-/// How far the lines of a message have come.
+/// Whether a message is complete.
 enum InputProgress {
     Done(ChatMessage),
-    GoesOn,
+    Incomplete,
 }
 
 impl ChatInput {
-    /// Nothing has been read yet.
+    /// Starts to collect input, if it is a terminal.
     pub(super) fn new(input: StdinReader, interrupt: Interrupt) -> ChatInput {
-        if input.source() == StdinKind::Terminal {
-            interrupt.collect_from(input.as_fd());
+        if input.kind() == StdinKind::Terminal {
+            interrupt.collect_typing_from(input.as_fd());
         }
-        ChatInput { input, interrupt, ahead: VecDeque::new(), is_begun: false, at_end: false }
+        ChatInput {
+            input,
+            interrupt,
+            pending_lines: VecDeque::new(),
+            has_partial_message: false,
+            is_at_end: false,
+        }
     }
 
-    /// Whether a person types.
+    /// Whether the input is a terminal.
     pub(super) fn is_terminal(&self) -> bool {
-        self.input.source() == StdinKind::Terminal
+        self.input.kind() == StdinKind::Terminal
     }
 
-    /// The next message.
-    pub(super) fn next(
+    /// Reads the next message.
+    pub(super) fn next_message(
         &mut self,
         cancellation: &Cancellation,
         output: &mut Output,
@@ -87,77 +92,76 @@ impl ChatInput {
                 input::InputLine::End => ChatMessage::End,
             });
         }
-        if self.ahead.is_empty() {
-            if self.at_end {
+        if self.pending_lines.is_empty() {
+            if self.is_at_end {
                 return Ok(ChatMessage::End);
             }
-            let lines = match self.prompted(PROMPT, cancellation, output)? {
+            let lines = match self.read_with_prompt(PROMPT, cancellation, output)? {
                 Ok(lines) => lines,
-                Err(said) => return Ok(said),
+                Err(message) => return Ok(message),
             };
             if lines.is_empty() {
                 return Ok(ChatMessage::End);
             }
-            self.ahead = lines.into();
+            self.pending_lines = lines.into();
         }
-        while self.ahead.len() > 1 {
-            match self.ahead.pop_front() {
+        while self.pending_lines.len() > 1 {
+            match self.pending_lines.pop_front() {
                 Some(line) if commands::is_command(&line) => return Ok(ChatMessage::Line(line)),
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) => {
-                    self.ahead.push_front(line);
+                    self.pending_lines.push_front(line);
                     break;
                 }
                 None => break,
             }
         }
-        let lines = std::mem::take(&mut self.ahead).into();
-        self.message(lines, cancellation, output)
+        let lines = std::mem::take(&mut self.pending_lines).into();
+        self.complete_message(lines, cancellation, output)
     }
 
-    /// Forgets what has been begun; returns whether that was a message of
-    /// several lines.
-    pub(super) fn forget(&mut self) -> bool {
+    /// Discards the input read so far; returns whether that was a part of a message.
+    pub(super) fn discard_partial(&mut self) -> bool {
         self.input.discard_line();
-        self.interrupt.forget_typed();
-        self.ahead.clear();
-        self.at_end = false;
-        std::mem::take(&mut self.is_begun)
+        self.interrupt.discard_typed();
+        self.pending_lines.clear();
+        self.is_at_end = false;
+        std::mem::take(&mut self.has_partial_message)
     }
 
-    /// Stops reading what is typed: the next reader of the terminal gets it.
+    /// Stops reading the terminal, so that its next reader gets the input.
     pub(super) fn close(&self) {
-        self.interrupt.collect(false);
+        self.interrupt.set_collecting(false);
     }
 
-    /// The message that begins with these lines.
-    fn message(
+    /// Reads the rest of the message that starts with these lines.
+    fn complete_message(
         &mut self,
         mut lines: Vec<String>,
         cancellation: &Cancellation,
         output: &mut Output,
     ) -> Result<ChatMessage, StdinError> {
-        let is_block = match opened(&lines) {
-            Some(InputProgress::Done(said)) => return Ok(said),
-            Some(InputProgress::GoesOn) => true,
+        let is_block = match block_progress(&lines) {
+            Some(InputProgress::Done(message)) => return Ok(message),
+            Some(InputProgress::Incomplete) => true,
             None => false,
         };
         loop {
             if !is_block {
                 match lines.last_mut() {
-                    Some(line) if goes_on(line) => line.pop(),
+                    Some(line) if continues_on_next_line(line) => line.pop(),
                     _ => return Ok(ChatMessage::Line(lines.join("\n"))),
                 };
             }
-            self.is_begun = true;
-            let more = if self.at_end {
+            self.has_partial_message = true;
+            let more = if self.is_at_end {
                 Ok(Vec::new())
             } else {
-                self.prompted(MORE, cancellation, output)?
+                self.read_with_prompt(CONTINUATION_PROMPT, cancellation, output)?
             };
             let is_closed = |last: &String| is_block && last.trim_end().ends_with(FENCE);
-            let (closes, said) = match more {
-                Err(said) => (true, Some(said)),
+            let (closes, message) = match more {
+                Err(message) => (true, Some(message)),
                 Ok(more) if more.is_empty() => (true, Some(ChatMessage::Unfinished)),
                 Ok(more) => {
                     let closes = more.last().is_some_and(is_closed);
@@ -167,71 +171,75 @@ impl ChatInput {
                     (closes, is_too_long.then_some(ChatMessage::TooLong))
                 }
             };
-            if said.is_some() || closes {
+            if message.is_some() || closes {
                 self.input.discard_line();
-                (self.is_begun, self.at_end) = (false, false);
-                return Ok(said.unwrap_or_else(|| block(&lines)));
+                (self.has_partial_message, self.is_at_end) = (false, false);
+                return Ok(message.unwrap_or_else(|| block_message(&lines)));
             }
         }
     }
 
-    /// What was typed meanwhile, behind the prompt, or what is typed now.
-    fn prompted(
+    /// Shows the prompt and returns the lines that were typed during the turn or are typed now.
+    fn read_with_prompt(
         &mut self,
         prompt: &str,
         cancellation: &Cancellation,
         output: &mut Output,
     ) -> Result<Result<Vec<String>, ChatMessage>, StdinError> {
-        let was_begun = self.is_begun;
+        let was_partial = self.has_partial_message;
         let (mut is_whole, mut is_over) = (false, false);
-        // Before the prompt is there: what is typed at it counts.
-        self.interrupt.collect(false);
-        let is_kept = self.input.keep_typing(true);
-        match self.interrupt.typed() {
+        // Before the prompt appears, so that input typed at it is read here.
+        self.interrupt.set_collecting(false);
+        let is_kept = self.input.set_typed_text_kept(true);
+        match self.interrupt.next_typed() {
             None => output.prompt(prompt),
             Some(TypedInput::End) => {
                 output.prompt(prompt);
                 is_over = true;
             }
-            Some(TypedInput::Begun(bytes)) => {
+            Some(TypedInput::Unfinished(bytes)) => {
                 output.prompt(prompt);
                 self.input.push(&bytes);
-                self.is_begun = true;
+                self.has_partial_message = true;
             }
-            Some(TypedInput::Whole(bytes)) => {
-                output.prompt(&format!("{prompt}{}\n", shown(&bytes)));
+            Some(TypedInput::Complete(bytes)) => {
+                output.prompt(&format!("{prompt}{}\n", summary_line(&bytes)));
                 self.input.push(&bytes);
                 is_whole = true;
             }
         }
-        let lines = if is_over { Ok(Ok(Vec::new())) } else { self.pasted(is_whole, cancellation) };
+        let lines = if is_over {
+            Ok(Ok(Vec::new()))
+        } else {
+            self.read_pasted_lines(is_whole, cancellation)
+        };
         match &lines {
-            Ok(_) => self.is_begun = was_begun,
-            Err(_) => self.is_begun |= self.input.forget_typing(),
+            Ok(_) => self.has_partial_message = was_partial,
+            Err(_) => self.has_partial_message |= self.input.discard_typed_text(),
         }
         if is_kept {
-            self.input.keep_typing(false);
+            self.input.set_typed_text_kept(false);
         }
-        self.interrupt.collect(true);
+        self.interrupt.set_collecting(true);
         lines
     }
 
-    /// The lines that come at once: none at the end. In their place what is
-    /// wrong with them. The last one goes on until Enter is pressed, as a text is
-    /// mostly copied without its last line's end. `is_whole`: they were read.
-    fn pasted(
+    /// Reads the lines of one paste; none at the end of the input, a message in place of lines that
+    /// are unusable. The last line ends when the user presses Enter, as a copied text mostly lacks
+    /// the last line's end. `is_whole`: the lines have been collected already.
+    fn read_pasted_lines(
         &mut self,
         is_whole: bool,
         cancellation: &Cancellation,
     ) -> Result<Result<Vec<String>, ChatMessage>, StdinError> {
         let mut lines = Vec::new();
         let mut bytes = 0;
-        let mut pause = limits::PASTE_BEGINS;
+        let mut pause = limits::PASTE_SECOND_LINE;
         let mut is_cut = false;
         loop {
             match self.input.read_line(limits::CHAT_LINE_BYTES, cancellation)? {
                 input::InputLine::Text(line) => {
-                    self.is_begun = true;
+                    self.has_partial_message = true;
                     is_cut |= line.len() >= limits::TERMINAL_LINE_BYTES;
                     bytes += line.len() + 1;
                     if bytes <= limits::CHAT_LINE_BYTES {
@@ -240,20 +248,20 @@ impl ChatInput {
                 }
                 input::InputLine::TooLong => bytes = usize::MAX / 2,
                 input::InputLine::End => {
-                    self.at_end = !lines.is_empty();
+                    self.is_at_end = !lines.is_empty();
                     break;
                 }
             }
-            if is_whole && self.input.is_drained() {
+            if is_whole && self.input.is_buffer_empty() {
                 break;
             }
             if !self.input.has_more(pause, cancellation)? {
-                self.input.hand_over_line();
-                if !self.input.has_more(limits::HANDED_OVER, cancellation)? {
+                self.input.release_line();
+                if !self.input.has_more(limits::TERMINAL_LINE_READY, cancellation)? {
                     break;
                 }
             }
-            pause = limits::PASTE_GOES_ON;
+            pause = limits::PASTE_NEXT_LINE;
         }
         Ok(match bytes {
             _ if is_cut => Err(ChatMessage::Cut),
@@ -263,10 +271,10 @@ impl ChatInput {
     }
 }
 
-/// Lines that were typed while something else was shown, in one for a person.
-fn shown(bytes: &[u8]) -> String {
-    let said = String::from_utf8_lossy(bytes);
-    let mut lines = said.trim().lines();
+/// One line that shows what was typed during a turn.
+fn summary_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.trim().lines();
     let first = text::one_line(lines.next().unwrap_or_default(), limits::SUMMARY_CHARS);
     let first = printable(&first);
     match lines.count() {
@@ -275,27 +283,25 @@ fn shown(bytes: &[u8]) -> String {
     }
 }
 
-/// Whether the line goes on in the next one: it ends with a backslash, and not
-/// with two.
-fn goes_on(line: &str) -> bool {
+/// Whether the message continues on the next line: the line ends with exactly one backslash.
+fn continues_on_next_line(line: &str) -> bool {
     line.ends_with('\\') && !line.ends_with("\\\\")
 }
 
-/// What becomes of lines that begin with a fence; `None` if they do not. A
-/// paste that closes it before its end only looks like a block: it is a
-/// program's text.
-fn opened(lines: &[String]) -> Option<InputProgress> {
+/// The progress of a block; `None` if the lines do not start with a fence. A paste that closes
+/// the fence before its end is not a block, but program text.
+fn block_progress(lines: &[String]) -> Option<InputProgress> {
     let first = lines.first()?.trim_start().strip_prefix(FENCE)?;
     let mut rest = std::iter::once(first).chain(lines[1..].iter().map(String::as_str));
     Some(match rest.position(|line| line.trim_end().ends_with(FENCE)) {
-        None => InputProgress::GoesOn,
-        Some(last) if last + 1 == lines.len() => InputProgress::Done(block(lines)),
+        None => InputProgress::Incomplete,
+        Some(last) if last + 1 == lines.len() => InputProgress::Done(block_message(lines)),
         Some(_) => InputProgress::Done(ChatMessage::Block(lines.join("\n"))),
     })
 }
 
-/// What stands between the fences.
-fn block(lines: &[String]) -> ChatMessage {
+/// The text between the fences.
+fn block_message(lines: &[String]) -> ChatMessage {
     let text = lines.join("\n");
     let text = text.trim();
     let text = text.strip_prefix(FENCE).unwrap_or(text);
@@ -309,12 +315,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_stands_between_fences() {
-        let said = |text: &str| {
+    fn blocks_are_delimited_by_fences() {
+        let outcome = |text: &str| {
             let lines: Vec<String> = text.split('\n').map(String::from).collect();
-            match opened(&lines) {
+            match block_progress(&lines) {
                 None => "no block".into(),
-                Some(InputProgress::GoesOn) => "goes on".into(),
+                Some(InputProgress::Incomplete) => "goes on".into(),
                 Some(InputProgress::Done(ChatMessage::Block(text))) => text,
                 Some(InputProgress::Done(other)) => format!("{other:?}"),
             }
@@ -332,15 +338,15 @@ mod tests {
             // Python, not a block.
             ("\"\"\"Doc.\"\"\"\nx = 1", "\"\"\"Doc.\"\"\"\nx = 1"),
         ] {
-            assert_eq!(said(typed), expected, "{typed}");
+            assert_eq!(outcome(typed), expected, "{typed}");
         }
     }
 
     #[test]
-    fn one_backslash_goes_on() {
+    fn one_backslash_continues_the_line() {
         let lines = [("a\\", true), ("\\", true), ("a\\\\", false), ("a\\ ", false)];
         for (line, expected) in lines {
-            assert_eq!(goes_on(line), expected, "{line}");
+            assert_eq!(continues_on_next_line(line), expected, "{line}");
         }
     }
 }

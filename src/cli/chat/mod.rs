@@ -1,8 +1,8 @@
-//! A conversation: read a line, run the turn, print the answer, repeat.
+//! A conversation: reads a line, runs the turn, prints the answer, repeats.
 //!
-//! On a terminal and from a pipe alike; a failure is told and the
-//! conversation goes on. Ctrl+C cancels the turn or what is being typed, at an
-//! empty prompt it says how to leave, and the second one leaves.
+//! It works on a terminal and from a pipe. A failed turn is reported and the conversation
+//! continues. Ctrl+C cancels the turn or the typed line; at an empty prompt the first Ctrl+C
+//! shows how to leave, the second one leaves.
 
 use crate::agent;
 use crate::cli::args::{CommandLine, usage};
@@ -40,33 +40,33 @@ mod turns;
 
 use lines::{ChatInput, ChatMessage};
 
-/// What a line asks for.
+/// What the conversation does after a line.
 enum LineOutcome {
     Turn,
     Nothing,
     Leave,
 }
 
-/// Where a conversation stands.
+/// The state of a conversation, shown with `-v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChatState {
-    /// The endpoint is looked at.
+    /// Checks the endpoint.
     Initializing,
-    /// A line is waited for.
+    /// Waits for a line.
     Ready,
-    /// A turn runs.
+    /// Runs a turn.
     Processing,
-    /// In front of each request: whether it fits.
+    /// Checks before each request whether it fits the context window.
     CheckingContext,
-    /// It ends.
+    /// Cleans up.
     Terminating,
-    /// It has ended.
+    /// Has ended.
     Closed,
 }
 
 impl ChatState {
-    /// Tells that it is reached, with `-v`.
-    fn tell(self, output: &mut Output) {
+    /// Shows the state, with `-v`.
+    fn report(self, output: &mut Output) {
         let name = match self {
             ChatState::Initializing => "initializing",
             ChatState::Ready => "ready",
@@ -79,90 +79,91 @@ impl ChatState {
     }
 }
 
-/// The parts of a conversation that its turns share.
+/// The state that turns and commands share.
 struct Chat<'c> {
     conversation: Conversation,
-    /// What it is saved in.
+    /// The session that saves the conversation.
     session: Option<SharedSession>,
     model: HttpModel,
     tools: &'c Tools<'c>,
     run: &'c Run,
-    /// What the daily note will say of it.
-    diary: ConversationNote,
-    /// What goes with the next question.
+    /// The text for the daily note.
+    daily_note: ConversationNote,
+    /// The attachments of the next question.
     attached: Attachments,
     /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
-    /// Tokens of all turns, as reported.
-    spent: Usage,
+    /// Tokens of all turns, as the endpoint reported them.
+    usage: Usage,
     is_terminal: bool,
 }
 
-/// Holds a conversation until its end.
-pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
+/// Runs a conversation until its end.
+pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
     let io_error =
         |error| Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"));
-    let mut lines = ChatInput::new(StdinReader::open().map_err(io_error)?, start.interrupt.clone());
-    let mut run = Run::with_skills(typed, start, ConfigNeeds::Endpoint, output)?;
-    let first = one_shot::words(&run.typed.words)?;
-    let model = one_shot::model(&run)?;
-    output.name_model(model.name());
-    if run.typed.dry_run && first.trim().is_empty() {
-        return Err(usage("--dry-run shows a request, and there is no prompt"));
+    let mut lines =
+        ChatInput::new(StdinReader::open().map_err(io_error)?, startup.interrupt.clone());
+    let mut run = Run::with_skills(args, startup, ConfigNeeds::Endpoint, output)?;
+    let first = one_shot::joined_words(&run.args.words)?;
+    let model = one_shot::new_model(&run)?;
+    output.set_model(model.name());
+    if run.args.dry_run && first.trim().is_empty() {
+        return Err(usage("--dry-run needs a prompt"));
     }
-    if !run.typed.attach.is_empty() && first.trim().is_empty() && !run.typed.stdin {
-        return Err(one_shot::no_prompt());
+    if !run.args.attach.is_empty() && first.trim().is_empty() && !run.args.stdin {
+        return Err(one_shot::missing_prompt());
     }
-    let attached = Attachments::typed(&run)?;
-    let kept = SessionHandle::open(&mut run, model.name(), lines.is_terminal(), output)?;
-    let (instructions, tools) = run.equip(output);
+    let attached = Attachments::from_options(&run)?;
+    let handle = SessionHandle::open(&mut run, model.name(), lines.is_terminal(), output)?;
+    let (system_prompt, tools) = run.prepare_model_input(output);
     let mut chat = Chat {
-        session: kept.session.clone(),
-        conversation: kept.conversation(&instructions),
+        session: handle.session.clone(),
+        conversation: handle.into_conversation(&system_prompt),
         model,
         tools: &tools,
         run: &run,
-        diary: ConversationNote::default(),
+        daily_note: ConversationNote::default(),
         attached,
         failure: None,
-        spent: Usage::default(),
+        usage: Usage::default(),
         is_terminal: lines.is_terminal(),
     };
-    if run.typed.dry_run {
-        if matches!(chat.take_first(&first, output), LineOutcome::Turn) {
-            one_shot::preview(&chat.conversation, &chat.model, &tools, output)?;
+    if run.args.dry_run {
+        if matches!(chat.handle_first_prompt(&first, output), LineOutcome::Turn) {
+            one_shot::print_request(&chat.conversation, &chat.model, &tools, output)?;
         }
-        return Ok(chat.status());
+        return Ok(chat.exit_status());
     }
-    ChatState::Initializing.tell(output);
-    chat.check_diary(output);
-    let ended = chat.hold(&first, &mut lines, output);
+    ChatState::Initializing.report(output);
+    chat.check_notes_folder(output);
+    let ended = chat.converse(&first, &mut lines, output);
     lines.close();
-    ChatState::Terminating.tell(output);
-    chat.keep_diary(output);
-    ChatState::Closed.tell(output);
-    ended.map(|()| chat.status())
+    ChatState::Terminating.report(output);
+    chat.write_daily_note(output);
+    ChatState::Closed.report(output);
+    ended.map(|()| chat.exit_status())
 }
 
 impl Chat<'_> {
-    /// The whole conversation.
-    fn hold(&mut self, first: &str, lines: &mut ChatInput, output: &mut Output) -> Result<()> {
+    /// Runs the conversation from the first prompt to the last line.
+    fn converse(&mut self, first: &str, lines: &mut ChatInput, output: &mut Output) -> Result<()> {
         if self.is_terminal {
-            if self.run.typed.stdin {
+            if self.run.args.stdin {
                 self.check_endpoint(output)?;
             }
             output.note(&format!("{}; /help lists the commands, Ctrl+D leaves", self.model.name()));
-            self.recall(output);
+            self.show_recent_turns(output);
         }
-        output.converse();
-        match self.take_first(first, output) {
+        output.set_conversation();
+        match self.handle_first_prompt(first, output) {
             LineOutcome::Leave => return Ok(()),
             LineOutcome::Nothing => {}
             LineOutcome::Turn => {
-                self.turn(output)?;
+                self.run_turn(output)?;
             }
         }
-        if self.run.typed.stdin {
+        if self.run.args.stdin {
             self.read_lines(lines, output)?;
         }
         Ok(())
@@ -171,14 +172,16 @@ impl Chat<'_> {
     fn read_lines(&mut self, lines: &mut ChatInput, output: &mut Output) -> Result<()> {
         let mut warned = false;
         loop {
-            ChatState::Ready.tell(output);
-            let said = match lines.next(&self.run.cancellation, output) {
-                Err(StdinError::Stop(StopReason::Interrupted(signal))) if self.goes_on(signal) => {
-                    self.run.cancellation.interrupt.take();
+            ChatState::Ready.report(output);
+            let message = match lines.next_message(&self.run.cancellation, output) {
+                Err(StdinError::Stop(StopReason::Interrupted(signal)))
+                    if self.survives_signal(signal) =>
+                {
+                    self.run.cancellation.interrupt.take_pending();
                     Output::end_prompt();
-                    if lines.forget() {
+                    if lines.discard_partial() {
                         warned = false;
-                        output.note("what was begun is forgotten");
+                        output.note("the incomplete message is discarded");
                     } else if std::mem::replace(&mut warned, true) {
                         return Ok(());
                     } else {
@@ -193,28 +196,29 @@ impl Chat<'_> {
                         format!("failed to read standard input: {error}"),
                     ));
                 }
-                Ok(said) => said,
+                Ok(message) => message,
             };
             warned = false;
-            let line = match said {
-                ChatMessage::Line(line) => self.take_line(&line, output),
+            let line = match message {
+                ChatMessage::Line(line) => self.handle_line(&line, output),
                 ChatMessage::Block(text) if text.trim().is_empty() => LineOutcome::Nothing,
-                ChatMessage::Block(text) => self.question(&text, output),
+                ChatMessage::Block(text) => self.add_text_question(&text, output),
                 ChatMessage::TooLong => {
                     let most = limits::CHAT_LINE_BYTES;
-                    let message = format!("a message is longer than {most} bytes: it is not sent");
-                    self.refuse(message, false, output)
+                    let message =
+                        format!("the message is longer than {most} bytes: it is not sent");
+                    self.refuse_line(message, false, output)
                 }
                 ChatMessage::Cut => {
-                    let most = text::grouped(limits::TERMINAL_LINE_BYTES as u64);
+                    let most = text::group_digits(limits::TERMINAL_LINE_BYTES as u64);
                     let message = format!(
-                        "the terminal cut the line at {most} bytes, so it is not sent: /attach FILE or a pipe takes it whole"
+                        "the terminal cut the line at {most} bytes, so it is not sent: use /attach FILE or a pipe"
                     );
-                    self.refuse(message, false, output)
+                    self.refuse_line(message, false, output)
                 }
                 ChatMessage::Unfinished => {
                     Output::end_prompt();
-                    output.note("typing ended in the middle of a message: it is not sent");
+                    output.note("the input ended in the middle of a message: it is not sent");
                     LineOutcome::Nothing
                 }
                 ChatMessage::End => {
@@ -228,84 +232,85 @@ impl Chat<'_> {
                 LineOutcome::Leave => return Ok(()),
                 LineOutcome::Nothing => {}
                 LineOutcome::Turn => {
-                    if !self.turn(output)? {
-                        // Whoever interrupts does not want what was to come next.
-                        lines.forget();
+                    if !self.run_turn(output)? {
+                        // After an interrupt, discard the lines that were typed ahead.
+                        lines.discard_partial();
                     }
                 }
             }
         }
     }
 
-    /// The words of the command line, as if they were typed.
-    fn take_first(&mut self, words: &str, output: &mut Output) -> LineOutcome {
+    /// Handles the prompt of the command line like a typed line.
+    fn handle_first_prompt(&mut self, words: &str, output: &mut Output) -> LineOutcome {
         if words.starts_with('/') {
-            return self.take_line(words, output);
+            return self.handle_line(words, output);
         }
         match words.trim() {
             "" => LineOutcome::Nothing,
-            _ => self.question(words, output),
+            _ => self.add_text_question(words, output),
         }
     }
 
-    fn status(&self) -> u8 {
+    fn exit_status(&self) -> u8 {
         let failure = self.failure.as_ref().filter(|_| !self.is_terminal);
         failure.map_or(0, |error| error.kind().exit_status())
     }
 
-    /// Ctrl+C on a terminal ends no conversation; every other signal does.
-    fn goes_on(&self, signal: i32) -> bool {
+    /// Whether the conversation continues after the signal: only after Ctrl+C on a terminal.
+    fn survives_signal(&self, signal: i32) -> bool {
         self.is_terminal && Signal(signal) == Signal::INT
     }
 
-    pub(crate) fn question(&mut self, text: &str, output: &mut Output) -> LineOutcome {
-        self.run_question(UserMessage::from(text), output)
+    pub(crate) fn add_text_question(&mut self, text: &str, output: &mut Output) -> LineOutcome {
+        self.add_question(UserMessage::from(text), output)
     }
 
-    /// One turn; whether it was not interrupted. Only what ends the whole
-    /// conversation is an error.
-    fn turn(&mut self, output: &mut Output) -> Result<bool> {
+    /// Runs one turn; returns false if it was interrupted. An error ends the conversation.
+    fn run_turn(&mut self, output: &mut Output) -> Result<bool> {
         let mut is_uninterrupted = true;
-        output.begin_turn();
-        if let Some(Message::User(said)) = self.conversation.messages().last() {
-            output.begin_question(&said.told());
+        output.start_turn();
+        if let Some(Message::User(question)) = self.conversation.messages().last() {
+            output.record_question(&question.to_text());
         }
         let mut stats = RunStats::default();
-        let mut said = String::new();
+        let mut partial_answer = String::new();
         let answer = agent::run_turn(
             &mut self.conversation,
             &self.model,
             self.tools,
-            &self.run.bounds(),
+            &self.run.turn_limits(),
             &mut stats,
             &mut |event| {
                 match event {
-                    Event::Estimate { .. } => ChatState::CheckingContext.tell(output),
-                    Event::Request { .. } => ChatState::Processing.tell(output),
-                    Event::Text(text) => said.push_str(text),
-                    Event::MessageEnd { .. } => said.clear(),
+                    Event::Estimate { .. } => ChatState::CheckingContext.report(output),
+                    Event::Request { .. } => ChatState::Processing.report(output),
+                    Event::Text(text) => partial_answer.push_str(text),
+                    Event::MessageEnd { .. } => partial_answer.clear(),
                     _ => {}
                 }
                 output.show(&event);
             },
         );
-        self.spent += stats.usage;
-        output.spend(stats);
-        self.diary.note(self.conversation.messages());
+        self.usage += stats.usage;
+        output.set_stats(stats);
+        self.daily_note.record_turn(self.conversation.messages());
         if let Err(error) = &answer {
-            session_handle::settle(&mut self.conversation, error, &said);
+            session_handle::settle_failed_turn(&mut self.conversation, error, &partial_answer);
         }
-        session_handle::tell_fault(&mut self.conversation, output);
-        match answer
-            .and_then(|answer| one_shot::finish(&answer, self.conversation.answer_text(), output))
-        {
+        session_handle::report_save_errors(&mut self.conversation, output);
+        match answer.and_then(|answer| {
+            one_shot::print_answer(&answer, self.conversation.answer_text(), output)
+        }) {
             Ok(()) => output.end_turn(None),
             Err(error) => match error.kind() {
-                ErrorKind::Interrupted(signal) if self.goes_on(signal) => {
-                    self.run.cancellation.interrupt.take();
+                ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
+                    self.run.cancellation.interrupt.take_pending();
                     is_uninterrupted = false;
                     output.end_turn(Some(&error));
-                    output.warn("interrupted; the conversation goes on (/retry asks again)");
+                    output.warn(
+                        "interrupted; the conversation continues (/retry repeats the request)",
+                    );
                 }
                 ErrorKind::Interrupted(_) => return Err(error),
                 ErrorKind::Limit if self.run.cancellation.check().is_err() => return Err(error),
@@ -319,6 +324,6 @@ impl Chat<'_> {
                 }
             },
         }
-        output.outcome().map(|()| is_uninterrupted)
+        output.take_write_error().map(|()| is_uninterrupted)
     }
 }

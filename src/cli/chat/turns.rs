@@ -1,4 +1,4 @@
-//! Turns taken back and asked again.
+//! `/retry`, `/undo` and `/tools`.
 
 use crate::cli::chat::{Chat, LineOutcome, attach};
 use crate::limits;
@@ -6,42 +6,43 @@ use crate::text;
 use crate::world::output::Output;
 
 impl Chat<'_> {
-    /// The request that failed, or the turn that was interrupted, once more.
+    /// Repeats the request that failed or the turn that was interrupted.
     pub(super) fn retry(&mut self, output: &mut Output) -> LineOutcome {
-        if self.conversation.awaits_answer() || self.conversation.reopen() {
+        if self.conversation.awaits_answer() || self.conversation.reopen_turn() {
             return LineOutcome::Turn;
         }
         let message = if self.conversation.has_question() {
-            "there is nothing to send again: the last question has its answer (/undo takes both back)"
+            "there is nothing to repeat: the last question was answered (/undo removes both)"
         } else {
-            "there is nothing to send again"
+            "there is nothing to repeat"
         };
         output.note(message);
         LineOutcome::Nothing
     }
 
-    /// Takes the last turn back.
+    /// Removes the last turn.
     pub(super) fn undo(&mut self, output: &mut Output) -> LineOutcome {
         let is_answered = !self.conversation.awaits_answer();
         match self.conversation.undo() {
-            Some(said) => {
-                let question = text::one_line(attach::question(&said), limits::SUMMARY_CHARS);
-                let answer = if is_answered { ", with its answer" } else { "" };
-                output.note(&format!("taken back{answer}: {question}"));
-                let names = attach::names(&said);
+            Some(message) => {
+                let question =
+                    text::one_line(attach::question_text(&message), limits::SUMMARY_CHARS);
+                let what = if is_answered { "question and answer" } else { "question" };
+                output.note(&format!("removed {what}: {question}"));
+                let names = attach::attachment_names(&message);
                 if !names.is_empty() {
-                    output.note(&format!("with it goes what was attached: {names}"));
+                    output.note(&format!("removed attachments: {names}"));
                 }
             }
             None if self.conversation.summarized() > 0 => {
-                output.note("there is nothing to take back: what was said before is a summary");
+                output.note("there is nothing to remove: the earlier turns are summarized");
             }
-            None => output.note("there is nothing to take back"),
+            None => output.note("there is nothing to remove"),
         }
         LineOutcome::Nothing
     }
 
-    /// One line a tool.
+    /// Prints one line per tool.
     pub(super) fn list_tools(&self, output: &mut Output) -> LineOutcome {
         let tools = self.tools.definitions();
         for tool in tools {

@@ -1,13 +1,13 @@
-//! How lines of the report are folded for a terminal.
+//! Wraps lines of the report for a terminal.
 
 use crate::limits;
 use crate::world::output::Output;
 
-/// Columns of the mark, with the space behind it.
+/// Columns of the status mark, with the space after it.
 pub(super) const MARK_COLUMNS: usize = 9;
 
-/// The lines of a text: on a terminal words go on below before its edge, but
-/// nothing between backquotes is parted, as it is to be copied.
+/// The lines of a text: on a terminal it is wrapped between words, but not between backquotes,
+/// so that commands can be copied.
 pub(super) fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
     let room = limits::REPORT_COLUMNS - MARK_COLUMNS;
     if !output.is_on_terminal() {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_folded_between_words_and_commands_stay_whole() {
+    fn lines_are_wrapped_between_words_but_not_in_commands() {
         let table: &[(&str, &[&str])] = &[
             ("a b", &["a b"]),
             ("aaaa bbbb cccc", &["aaaa bbbb", "  cccc"]),

@@ -1,19 +1,17 @@
-//! Variables that were meant to be settings and are none.
+//! Finds misspelled settings.
 //!
-//! A misspelt name is silent everywhere else: the environment is full of names
-//! that are nobody's business. Only `doctor` looks at those that begin as
-//! settings do.
+//! No other command reports unknown variables, since most of the environment belongs to other
+//! programs. `doctor` looks only at names with the prefixes of settings.
 
 use crate::limits;
 use crate::settings::{self, Setting, Settings};
-use crate::text::{nearest, one_line};
+use crate::text::{one_line, similar_names};
 
-/// What the names of the program's own settings begin with.
+/// The prefixes of settings.
 const PREFIXES: [&str; 3] = ["LLM_", "SCRIPT_", "SKILL"];
 
-/// Names of other programs: the tool `llm`, `OpenHands`, CGI, and what scripts
-/// of skills are told.
-const OTHERS: [&str; 11] = [
+/// Names used by others: the tool `llm`, `OpenHands`, CGI, and the variables of scripts.
+const FOREIGN_NAMES: [&str; 11] = [
     "LLM_BASE_URL",
     "LLM_LOAD_PLUGINS",
     "LLM_MODEL",
@@ -27,7 +25,7 @@ const OTHERS: [&str; 11] = [
     "SKILL_NAME",
 ];
 
-/// Each name that is near a setting's, with what to do about it.
+/// A warning and its remedy for each name that is similar to a setting.
 pub(super) fn warnings(settings: &Settings) -> Vec<(String, String)> {
     let in_environment = settings.environment().iter().filter_map(|(name, value)| {
         let name = name.to_str().filter(|_| !value.is_empty())?;
@@ -43,19 +41,19 @@ pub(super) fn warnings(settings: &Settings) -> Vec<(String, String)> {
         })
     });
     let warning = |(name, origin): (&str, String)| {
-        let meant = meant(name, settings)?;
+        let meant = intended_setting(name, settings)?;
         let name = one_line(name, limits::SUMMARY_CHARS);
         Some((
-            format!("{name} ({origin}) is no setting; did you mean {meant}?"),
-            format!("rename it to {meant}, unless it is another program's"),
+            format!("{name} ({origin}) is not a setting; did you mean {meant}?"),
+            format!("rename it to {meant}, unless it belongs to another program"),
         ))
     };
     let all = in_environment.chain(in_files);
-    all.filter_map(warning).take(limits::NAMES).collect()
+    all.filter_map(warning).take(limits::LISTED_NAMES).collect()
 }
 
-/// The setting that was meant by a name that is none.
-fn meant(name: &str, settings: &Settings) -> Option<&'static str> {
+/// The setting that an unknown name probably means.
+fn intended_setting(name: &str, settings: &Settings) -> Option<&'static str> {
     let upper = name.to_ascii_uppercase();
     let is_ours = PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
     let is_row = || settings::SETTINGS.iter().flat_map(Setting::names).any(|row| row == name);
@@ -63,14 +61,14 @@ fn meant(name: &str, settings: &Settings) -> Option<&'static str> {
         return None;
     }
     let rows = settings::SETTINGS.iter().map(|row| row.name);
-    let near = nearest(name, rows, limits::NEAR_NAMES);
-    // `LLM_API_URL` is as near to the key as to the address: the last word decides.
+    let near = similar_names(name, rows, limits::SIMILAR_NAMES);
+    // `LLM_API_URL` is as similar to the key as to the address: the last word decides.
     let last_word = |name: &str| name.rsplit('_').next().map(str::to_ascii_uppercase);
     let alike = near.iter().find(|row| last_word(row) == last_word(name));
     let meant = *alike.or(near.first())?;
-    // Another program's name may still be a slip where the setting is missing.
+    // A name of another program may still be a mistake if the setting is missing.
     let is_set = || settings::setting(meant).is_some_and(|row| settings.value(row.name).is_some());
-    (!OTHERS.contains(&name) || !is_set()).then_some(meant)
+    (!FOREIGN_NAMES.contains(&name) || !is_set()).then_some(meant)
 }
 
 #[cfg(test)]
@@ -78,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_near_a_setting_are_found_and_those_of_others_are_not() {
+    fn names_similar_to_a_setting_are_reported() {
         let table = [
             ("LLM_MODEL_NAM", Some("LLM_MODEL_NAME")),
             ("llm_model_name", Some("LLM_MODEL_NAME")),
@@ -105,7 +103,7 @@ mod tests {
         let address = (settings::LLM_API_BASE_URL.into(), "https://h".into());
         let settings = Settings::new(vec![address]);
         for (name, expected) in table {
-            assert_eq!(meant(name, &settings), expected, "{name}");
+            assert_eq!(intended_setting(name, &settings), expected, "{name}");
         }
     }
 }

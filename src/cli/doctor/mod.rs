@@ -1,9 +1,8 @@
-//! `doctor`: what works, from the settings to the skills, and what to fix.
+//! `doctor`: checks everything from the settings to the skills, and says what to fix.
 //!
-//! One check after the other, in the order in which things depend on each
-//! other; what depends on a thing that failed is skipped. It asks the real
-//! endpoint in the way in which questions are asked, so that what it says
-//! holds for them too.
+//! Checks run in the order of their dependencies; those that depend on a failed one are skipped.
+//! Requests to the endpoint are built like those of a conversation, so that the results hold for
+//! conversations too.
 
 use crate::cli::args::CommandLine;
 use crate::cli::setup::{Run, Startup};
@@ -24,35 +23,35 @@ mod trial;
 
 use report::{DoctorCheck, DoctorReport};
 
-/// Looks at everything. The status is 0 only if the main job works, else that
-/// of the first failure. A signal ends it with what has been found so far.
-pub(super) fn run(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
-    let mut report = DoctorReport::new(typed.format != Format::Text);
-    let made = examine(typed, start, &mut report, output);
-    // The status of a report must be that of the program, however late a signal came.
-    let made = made.and_then(|()| match start.interrupt.pending() {
+/// Runs all checks. The status is 0, or that of the first failure. After a signal, the report
+/// contains the checks that are complete.
+pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
+    let mut report = DoctorReport::new(args.format != Format::Text);
+    let result = examine(args, startup, &mut report, output);
+    // The report must state the exit status, even if a signal arrives late.
+    let result = result.and_then(|()| match startup.interrupt.pending() {
         Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
         _ => Ok(()),
     });
-    match made {
+    match result {
         Ok(()) => report.finish(output),
         Err(error) => {
             let last = ["python", "sandbox", "skills"];
             let names = ["configuration"].into_iter().chain(remote::CHECKS);
-            report.break_off(names.chain(last), &error, output)?;
+            report.finish_early(names.chain(last), &error, output)?;
             Err(error)
         }
     }
 }
 
-/// Every check in its order. An error: the run is to stop.
+/// Runs the checks in order. An error means that the run must stop.
 fn examine(
-    typed: CommandLine,
-    start: &Startup,
+    args: CommandLine,
+    startup: &Startup,
     report: &mut DoctorReport,
     output: &mut Output,
 ) -> Result<()> {
-    let examined = Run::examine(typed, start, output);
+    let examined = Run::examine(args, startup, output);
     report.add(local::configuration(&examined), output);
     let run = &examined.run;
     match &run.config.endpoint {
@@ -62,13 +61,13 @@ fn examine(
             remote::examine(endpoint, run, report, output)?;
         }
         _ => {
-            report.skip(&remote::CHECKS, "the configuration comes first", output);
+            report.skip(&remote::CHECKS, "not checked until the configuration is valid", output);
         }
     }
     let catalogue = run.skills.catalogue();
     let python = match run.cancellation.check() {
         Ok(()) => local::python(run, &catalogue)?,
-        Err(StopReason::Deadline) => DoctorCheck::skipped("python", "the time is over"),
+        Err(StopReason::Deadline) => DoctorCheck::skipped("python", "the time limit is reached"),
         Err(stop) => return Err(stop.into()),
     };
     report.add(python, output);

@@ -1,4 +1,4 @@
-//! What `doctor` found, as lines for a person or as one JSON object.
+//! The report of `doctor`, as text or as one JSON object.
 
 use serde_json::{Map, Value, json};
 
@@ -6,16 +6,16 @@ use crate::cli::doctor::fold::{MARK_COLUMNS, fold};
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::output::{Output, Tone};
 
-/// How a finding stands; the later, the worse.
+/// The status of a finding, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum CheckStatus {
-    /// Not looked at, or not told.
+    /// Not checked, or unknown.
     Skipped,
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// Works, and could be better.
+    /// Works, but could be better.
     Warning,
-    /// The main job does not work.
+    /// Questions cannot be answered.
     Failure,
 }
 
@@ -31,30 +31,30 @@ impl CheckStatus {
 
     fn tone(self) -> Tone {
         match self {
-            CheckStatus::Skipped => Tone::Aside,
+            CheckStatus::Skipped => Tone::Neutral,
             CheckStatus::Ok => Tone::Good,
-            CheckStatus::Warning => Tone::Doubtful,
+            CheckStatus::Warning => Tone::Warning,
             CheckStatus::Failure => Tone::Bad,
         }
     }
 }
 
-/// One thing that was found.
+/// One result of a check.
 #[derive(Clone, Debug)]
 struct Finding {
     status: CheckStatus,
     message: String,
     fix: Option<String>,
-    /// The kind of a failure: the exit status follows from it.
+    /// The kind of a failure, which decides the exit status.
     kind: Option<ErrorKind>,
 }
 
-/// What was found in one place. The first finding is the headline.
+/// One check with its findings. The first finding is the headline.
 #[derive(Clone, Debug)]
 pub(super) struct DoctorCheck {
     name: &'static str,
     findings: Vec<Finding>,
-    /// Lines below the headline that are neither good nor bad.
+    /// Additional lines below the headline.
     lines: Vec<String>,
     details: Map<String, Value>,
 }
@@ -64,17 +64,17 @@ impl DoctorCheck {
         DoctorCheck { name, findings: vec![finding], lines: Vec::new(), details: Map::new() }
     }
 
-    /// All is well.
+    /// A check without problems.
     pub(super) fn ok(name: &'static str, message: impl Into<String>) -> DoctorCheck {
         DoctorCheck::new(name, Finding::plain(CheckStatus::Ok, message.into()))
     }
 
-    /// Nothing can be said, for this reason.
+    /// A check that was not made, with the reason.
     pub(super) fn skipped(name: &'static str, reason: impl Into<String>) -> DoctorCheck {
         DoctorCheck::new(name, Finding::plain(CheckStatus::Skipped, reason.into()))
     }
 
-    /// Works, and could be better.
+    /// A check with a warning.
     pub(super) fn warning(
         name: &'static str,
         message: impl Into<String>,
@@ -83,7 +83,7 @@ impl DoctorCheck {
         DoctorCheck::new(name, Finding::warning(message.into(), fix.into()))
     }
 
-    /// Does not work.
+    /// A failed check.
     pub(super) fn failure(
         name: &'static str,
         kind: ErrorKind,
@@ -93,17 +93,17 @@ impl DoctorCheck {
         DoctorCheck::new(name, Finding::failure(kind, message.into(), fix.into()))
     }
 
-    /// Does not work, in the words of a command that fails so.
-    pub(super) fn failed(name: &'static str, error: &Error) -> DoctorCheck {
-        DoctorCheck::failure(name, error.kind(), error.message(), fix_of(error))
+    /// A failed check, with the message of this error.
+    pub(super) fn from_error(name: &'static str, error: &Error) -> DoctorCheck {
+        DoctorCheck::failure(name, error.kind(), error.message(), error_fix(error))
     }
 
-    /// One more thing that could be better.
+    /// Adds a warning.
     pub(super) fn add_warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
         self.findings.push(Finding::warning(message.into(), fix.into()));
     }
 
-    /// One more thing that does not work.
+    /// Adds a failure.
     pub(super) fn add_failure(
         &mut self,
         kind: ErrorKind,
@@ -113,7 +113,7 @@ impl DoctorCheck {
         self.findings.push(Finding::failure(kind, message.into(), fix.into()));
     }
 
-    /// The same with another remedy.
+    /// Replaces the remedy of the headline.
     #[must_use]
     pub(super) fn with_fix(mut self, fix: impl Into<String>) -> DoctorCheck {
         if let Some(first) = self.findings.first_mut() {
@@ -122,26 +122,26 @@ impl DoctorCheck {
         self
     }
 
-    /// A line below the headline.
+    /// Adds a line below the headline.
     pub(super) fn add_line(&mut self, line: impl Into<String>) {
         self.lines.push(line.into());
     }
 
-    /// The same with a fact for programs.
+    /// Adds a detail to the JSON output.
     #[must_use]
-    pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> DoctorCheck {
+    pub(super) fn with_detail(mut self, name: &str, value: impl Into<Value>) -> DoctorCheck {
         self.details.insert(name.into(), value.into());
         self
     }
 
-    /// The worst of it.
+    /// The worst status of the findings.
     pub(super) fn status(&self) -> CheckStatus {
         let statuses = self.findings.iter().map(|finding| finding.status);
         statuses.max().unwrap_or(CheckStatus::Skipped)
     }
 
     fn show(&self, output: &mut Output) {
-        // What failed is not parted from its fix.
+        // Keep failures together at the top; the lines follow them.
         let lines_after = match self.findings.first() {
             Some(first) if first.status == CheckStatus::Failure => self.findings.len() - 1,
             _ => 0,
@@ -184,16 +184,16 @@ impl DoctorCheck {
     }
 }
 
-/// What to do about an error.
-fn fix_of(error: &Error) -> &str {
+/// The remedy for an error.
+fn error_fix(error: &Error) -> &str {
     error.hint().unwrap_or(match error.kind() {
         ErrorKind::Temporary => "try again later",
         ErrorKind::Limit => "allow more with --timeout",
-        _ => "see what the endpoint's documentation says about this error",
+        _ => "see the documentation of the endpoint for this error",
     })
 }
 
-/// A check for programs, its fields in the order in which they are documented.
+/// A check in JSON output, with its fields in the documented order.
 #[derive(serde::Serialize)]
 struct CheckJson {
     name: &'static str,
@@ -205,7 +205,7 @@ struct CheckJson {
     details: Map<String, Value>,
 }
 
-/// The whole report for programs.
+/// The report in JSON output.
 #[derive(serde::Serialize)]
 struct ReportJson {
     #[serde(rename = "type")]
@@ -215,7 +215,7 @@ struct ReportJson {
     checks: Vec<CheckJson>,
 }
 
-/// The first line with its mark, the others below it.
+/// Prints the first line with its status mark, and the others below it.
 fn show_marked(status: CheckStatus, lines: &[String], output: &mut Output) {
     let mark = format!("{:MARK_COLUMNS$}", status.name());
     let indent = format!("\n{:MARK_COLUMNS$}", "");
@@ -248,7 +248,7 @@ impl Finding {
     }
 }
 
-/// Everything that was found, shown as it is found.
+/// The report; each check is printed when it is added.
 #[derive(Debug)]
 pub(super) struct DoctorReport {
     checks: Vec<DoctorCheck>,
@@ -256,17 +256,17 @@ pub(super) struct DoctorReport {
 }
 
 impl DoctorReport {
-    /// Nothing has been found yet.
+    /// An empty report.
     pub(super) fn new(is_json: bool) -> DoctorReport {
         DoctorReport { checks: Vec::new(), is_json }
     }
 
-    /// Whether nothing is to be said in between.
+    /// Whether the report is one JSON object, printed at the end.
     pub(super) fn is_json(&self) -> bool {
         self.is_json
     }
 
-    /// Adds what was found, and shows it to a person at once.
+    /// Adds a check, and prints it unless the output is JSON.
     pub(super) fn add(&mut self, check: DoctorCheck, output: &mut Output) {
         if !self.is_json {
             check.show(output);
@@ -274,7 +274,7 @@ impl DoctorReport {
         self.checks.push(check);
     }
 
-    /// Adds checks that cannot be made, all for the same reason: one line.
+    /// Adds skipped checks with a common reason, in one line.
     pub(super) fn skip(&mut self, names: &[&'static str], reason: &str, output: &mut Output) {
         let checks = names.iter().map(|name| DoctorCheck::skipped(name, reason));
         self.checks.extend(checks);
@@ -285,13 +285,12 @@ impl DoctorReport {
         }
     }
 
-    /// Adds to a check that was made before what only a later one brought to
-    /// light.
-    pub(super) fn fail(&mut self, name: &str, error: &Error, output: &mut Output) {
+    /// Adds a failure, detected by a later check, to an earlier one.
+    pub(super) fn add_failure_to(&mut self, name: &str, error: &Error, output: &mut Output) {
         let Some(check) = self.checks.iter_mut().find(|check| check.name == name) else {
             return;
         };
-        check.add_failure(error.kind(), error.message(), fix_of(error));
+        check.add_failure(error.kind(), error.message(), error_fix(error));
         if !self.is_json
             && let Some(finding) = check.findings.last()
         {
@@ -299,7 +298,7 @@ impl DoctorReport {
         }
     }
 
-    /// The end, and the exit status: that of the first failure.
+    /// Prints the summary and returns the exit status: that of the first failure, or 0.
     pub(super) fn finish(&self, output: &mut Output) -> Result<u8> {
         let status = self.exit_status();
         if self.is_json {
@@ -312,9 +311,8 @@ impl DoctorReport {
         Ok(status)
     }
 
-    /// The end where an error, a signal's, came before that of `names`, which
-    /// are all checks. A person has seen what was made, and gets one line more.
-    pub(super) fn break_off(
+    /// Ends the report after an interrupt. `names` are all checks; those not made are skipped.
+    pub(super) fn finish_early(
         &mut self,
         names: impl Iterator<Item = &'static str>,
         error: &Error,
@@ -328,7 +326,7 @@ impl DoctorReport {
             return self.print_json(error.kind().exit_status(), output);
         }
         let (left, all) = (left.len(), self.checks.len() + left.len());
-        let text = format!("{}: {left} of {all} checks were not made", error.message());
+        let text = format!("{}: {left} of {all} checks were skipped", error.message());
         for line in fold(&text, "", output) {
             output.print(&line);
         }
@@ -355,7 +353,7 @@ impl DoctorReport {
             .find_map(|finding| finding.kind);
         match kind {
             None => 0,
-            // Nothing was answered that could have been cut off.
+            // `doctor` prints no answer that could be cut off.
             Some(ErrorKind::Truncated) => ErrorKind::Endpoint.exit_status(),
             Some(kind) => kind.exit_status(),
         }
@@ -372,14 +370,16 @@ impl DoctorReport {
         let (failures, warnings) = (count(CheckStatus::Failure), count(CheckStatus::Warning));
         let counts = format!("{}, {}", many(failures, "failure"), many(warnings, "warning"));
         let demo = if self.exit_status() == ErrorKind::Config.exit_status() {
-            "; `skills-runner demo` needs no setting"
+            "; `skills-runner demo` needs no settings"
         } else {
             ""
         };
         match (failures, warnings) {
-            (0, 0) => "all is well: skills-runner \"What can you do with your skills?\"".into(),
-            (0, _) => format!("{counts}: it works"),
-            _ => format!("{counts}: mend the first failure, then run doctor again{demo}"),
+            (0, 0) => {
+                "everything works; try: skills-runner \"What can you do with your skills?\"".into()
+            }
+            (0, _) => format!("{counts}: skills-runner works"),
+            _ => format!("{counts}: fix the first failure, then run doctor again{demo}"),
         }
     }
 }
@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_failure_gives_the_status() {
+    fn first_failure_decides_the_status() {
         let mut report = DoctorReport::new(true);
         assert_eq!(report.exit_status(), 0);
         report.checks.push(DoctorCheck::warning("a", "m", "f"));
@@ -400,14 +400,14 @@ mod tests {
     }
 
     #[test]
-    fn a_check_of_several_findings_is_one_object() {
-        let mut check = DoctorCheck::ok("skills", "2 skills").with("count", 2);
-        check.add_warning("`x` is broken", "mend it");
+    fn check_with_several_findings_is_one_object() {
+        let mut check = DoctorCheck::ok("skills", "2 skills").with_detail("count", 2);
+        check.add_warning("`x` is broken", "fix it");
         let json = serde_json::to_value(check.to_json()).unwrap();
         assert_eq!(json["status"], "warning");
         assert_eq!(json["message"], "2 skills; `x` is broken");
-        assert_eq!(json["fix"], "mend it");
+        assert_eq!(json["fix"], "fix it");
         assert_eq!(json["details"]["count"], 2);
-        assert_eq!(json["details"]["findings"][1]["fix"], "mend it");
+        assert_eq!(json["details"]["findings"][1]["fix"], "fix it");
     }
 }

@@ -1,9 +1,9 @@
-//! What `doctor` says of the sandbox of scripts.
+//! The check of the sandbox.
 
 use std::path::PathBuf;
 
-use crate::cli::doctor::local::{self, GRANT};
-use crate::cli::doctor::remedy::parted;
+use crate::cli::doctor::local::{self, SANDBOX_FIX};
+use crate::cli::doctor::remedy::split_at_remedy;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::setup::{ExaminedRun, Run};
 use crate::error::ErrorKind;
@@ -15,29 +15,29 @@ use crate::world::sandbox;
 
 const NAME: &str = "sandbox";
 
-/// Whether scripts run in one, whether this machine can have one, and whether
-/// Python starts in it.
+/// Checks whether the sandbox is on, whether this machine supports it, and whether Python starts
+/// in it.
 pub(super) fn sandbox(examined: &ExaminedRun) -> DoctorCheck {
     let run = &examined.run;
-    if !run.typed.scripts {
-        return DoctorCheck::skipped(NAME, "--no-scripts: no script is run");
+    if !run.args.scripts {
+        return DoctorCheck::skipped(NAME, "--no-scripts: scripts are disabled");
     }
     let Some(confinement) = &run.config.scripts.sandbox else {
-        return off(&examined.settings);
+        return check_disabled(&examined.settings);
     };
-    let mut check = on(run);
+    let mut check = check_enabled(run);
     let missing = confinement.read.iter().filter(|path| !path.exists());
     for path in missing {
         let path = path.display();
         check.add_warning(
-            format!("{SCRIPT_SANDBOX_READ} names {path}, which is not there"),
-            format!("correct it in {SCRIPT_SANDBOX_READ}, or take it out"),
+            format!("{SCRIPT_SANDBOX_READ} names {path}, which does not exist"),
+            format!("correct or remove it in {SCRIPT_SANDBOX_READ}"),
         );
     }
     check
 }
 
-fn off(settings: &Settings) -> DoctorCheck {
+fn check_disabled(settings: &Settings) -> DoctorCheck {
     let mut check = match sandbox::available() {
         Ok(available) => {
             DoctorCheck::ok(NAME, format!("off; {SCRIPT_SANDBOX}=on is possible here: {available}"))
@@ -47,36 +47,40 @@ fn off(settings: &Settings) -> DoctorCheck {
     for name in [SCRIPT_SANDBOX_WRITE, SCRIPT_SANDBOX_READ] {
         if settings.value(name).is_some() {
             check.add_warning(
-                format!("{name} is set, and without a sandbox it changes nothing"),
-                format!("set {SCRIPT_SANDBOX}=on, or take {name} out"),
+                format!("{name} is set, but has no effect without a sandbox"),
+                format!("set {SCRIPT_SANDBOX}=on, or remove {name}"),
             );
         }
     }
     check
 }
 
-fn on(run: &Run) -> DoctorCheck {
+fn check_enabled(run: &Run) -> DoctorCheck {
     let scripts = &run.config.scripts;
     let failure = |message: &str, fix| DoctorCheck::failure(NAME, ErrorKind::Config, message, fix);
     let available = match sandbox::available() {
         Ok(available) => available,
         Err(cause) => {
-            let message = format!("{SCRIPT_SANDBOX} is on, and there can be no sandbox: {cause}");
-            return failure(&message, WITHOUT);
+            let message = format!("{SCRIPT_SANDBOX} is on, but no sandbox is possible: {cause}");
+            return failure(&message, UNAVAILABLE_FIX);
         }
     };
     let found = Interpreter::without_venv(scripts);
     let has_python = found.is_ok();
-    // Skills with a venv have a sandbox without it.
+    // Without an interpreter, skills with a venv still run in the sandbox.
     let python = found.unwrap_or_else(|_| Interpreter {
         program: PathBuf::new(),
         venv: None,
         search_path: None,
     });
-    let confine = match python.confine(scripts, run.skills.folders(), limits::PYTHON_START) {
-        Ok(confine) => confine,
+    let restrictions = match python.query_restrictions(
+        scripts,
+        run.skills.folders(),
+        limits::PYTHON_START_TIMEOUT,
+    ) {
+        Ok(restrictions) => restrictions,
         Err(cause) => {
-            let (message, fix) = parted(&cause).unwrap_or((&cause, WITHOUT));
+            let (message, fix) = split_at_remedy(&cause).unwrap_or((&cause, UNAVAILABLE_FIX));
             return failure(message, fix);
         }
     };
@@ -84,17 +88,17 @@ fn on(run: &Run) -> DoctorCheck {
     if !has_python {
         return DoctorCheck::ok(NAME, message);
     }
-    match local::start(&python.program, scripts, confine, &run.cancellation) {
-        Ok(told) => {
-            let took = milliseconds(told.duration);
+    match local::query_interpreter(&python.program, scripts, restrictions, &run.cancellation) {
+        Ok(info) => {
+            let took = milliseconds(info.duration);
             DoctorCheck::ok(NAME, format!("{message}; Python starts in it in {took} ms"))
         }
         Err(cause) => {
             let program = python.program.display();
-            failure(&format!("{message}; in it {program} {cause}"), GRANT)
+            failure(&format!("{message}; in it {program} {cause}"), SANDBOX_FIX)
         }
     }
 }
 
-const WITHOUT: &str =
+const UNAVAILABLE_FIX: &str =
     "run on Linux 5.13 or newer with Landlock and seccomp, or set SCRIPT_SANDBOX=off";

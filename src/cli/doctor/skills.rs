@@ -1,41 +1,43 @@
-//! What `doctor` looks at in the skills folders: what the model can use, and
-//! what is wrong with the rest.
+//! The check of the skills: which are usable, and the problems of the others.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cli::doctor::remedy::remedy;
+use crate::cli::doctor::remedy::split_remedy;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::setup::Run;
 use crate::limits;
 use crate::skills::python::Interpreter;
 use crate::skills::{Catalogue, Problem, Skill, SkillSummary, check, venv};
-use crate::text::{self, quoted};
+use crate::text::{self, shell_quoted};
 
-/// Whether the skill's own environment works; `None`: it has none.
-pub(super) fn venv(run: &Run, skill: &SkillSummary) -> Option<std::result::Result<(), String>> {
-    let skill = run.skills.find_any(&skill.name).ok()?;
-    venv::of_skill(&skill.path)?;
-    Some(Interpreter::of(&skill, &run.config.scripts).map(drop))
+/// Whether the skill's venv works; `None`: it has none.
+pub(super) fn venv_status(
+    run: &Run,
+    skill: &SkillSummary,
+) -> Option<std::result::Result<(), String>> {
+    let skill = run.skills.open_any(&skill.name).ok()?;
+    venv::path_in_skill(&skill.path)?;
+    Some(Interpreter::for_skill(&skill, &run.config.scripts).map(drop))
 }
 
-/// The skills: how many, and what is wrong with each.
+/// The check of the skills: their number, and the problems of each.
 pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
     const NAME: &str = "skills";
     let folders: Vec<String> =
         run.skills.folders().iter().map(|folder| folder.display().to_string()).collect();
     let place = folders.join(", ");
     let all = catalogue.skills.len();
-    let usable: Vec<_> = catalogue.usable().map(SkillSummary::shown_name).collect();
+    let usable: Vec<_> = catalogue.usable().map(SkillSummary::display_name).collect();
     let usable: Vec<&str> = usable.iter().map(AsRef::as_ref).collect();
     let mut check = if usable.is_empty() {
-        let message = match catalogue.faults.first() {
-            Some(fault) => fault.message.clone(),
-            None if all == 0 => format!("there is no skill in {place}"),
+        let message = match catalogue.folder_errors.first() {
+            Some(problem) => problem.message.clone(),
+            None if all == 0 => format!("there are no skills in {place}"),
             None => format!("none of the {all} skills in {place} can be used"),
         };
-        let fix = "name a folder of skills with `--skills DIR` or SKILLS_FOLDER_PATH; without one the model gets no tools";
+        let fix = "set a folder of skills with `--skills DIR` or SKILLS_FOLDER_PATH; without skills the model gets no tools";
         DoctorCheck::warning(NAME, message, fix)
     } else {
         let skills = text::counted(all, "skill");
@@ -45,137 +47,143 @@ pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
             format!("{} of {skills} in {place} can be used", usable.len())
         };
         let mut check = DoctorCheck::ok(NAME, message);
-        check.add_line(names(&usable));
+        check.add_line(joined_names(&usable));
         check
     };
     let missing = run.missing_folders();
     if let Err(error) = &missing {
-        check = DoctorCheck::failed(NAME, error);
+        check = DoctorCheck::from_error(NAME, error);
     }
-    let told = usize::from(usable.is_empty());
-    let faults = catalogue.faults.iter().skip(told);
-    for fault in faults.filter(|fault| missing.is_ok() || !run.has_reported(fault)) {
-        let fix = if run.typed.skills.is_empty() {
-            "make the folder, or name another one in SKILLS_FOLDER_PATH"
+    let reported = usize::from(usable.is_empty());
+    let folder_errors = catalogue.folder_errors.iter().skip(reported);
+    for problem in
+        folder_errors.filter(|problem| missing.is_ok() || !run.is_already_reported(problem))
+    {
+        let fix = if run.args.skills.is_empty() {
+            "create the folder, or name another one in SKILLS_FOLDER_PATH"
         } else {
-            "make the folder, or name another one with --skills"
+            "create the folder, or name another one with --skills"
         };
-        check.add_warning(fault.message.as_str(), fix);
+        check.add_warning(problem.message.as_str(), fix);
     }
     let problems: Vec<String> = catalogue.problems.iter().map(Problem::to_string).collect();
     let mut rows = Vec::new();
-    let mut faults = 0;
+    let mut count = 0;
     for problem in &catalogue.problems {
-        faults += 1;
-        if faults <= limits::NAMES {
+        count += 1;
+        if count <= limits::LISTED_NAMES {
             check.add_warning(problem.to_string(), problem.fix.as_deref().unwrap_or_default());
         }
     }
-    let lacking = packages(run, catalogue);
+    let unmet = missing_packages(run, catalogue);
     for skill in &catalogue.skills {
-        let venv = venv(run, skill);
-        let mut found = faults_of(run, skill, venv.as_ref());
-        let packages = lacking.iter().filter(|(name, _)| *name == skill.name);
+        let venv = venv_status(run, skill);
+        let mut found = skill_problems(run, skill, venv.as_ref());
+        let packages = unmet.iter().filter(|(name, _)| *name == skill.name);
         found.extend(packages.map(|(_, problem)| {
             let fix = problem.fix.as_deref().unwrap_or_default();
             (problem.message.clone(), fix.to_string())
         }));
         rows.push(json!({
             "name": skill.name,
-            "usable": skill.fault.is_none(),
+            "usable": skill.error.is_none(),
             "venv": venv.as_ref().map(std::result::Result::is_ok),
             "problems": found.iter().map(|(message, _)| message).collect::<Vec<_>>(),
         }));
-        faults += found.len();
-        if faults <= limits::NAMES {
+        count += found.len();
+        if count <= limits::LISTED_NAMES {
             for (message, fix) in found {
-                check.add_warning(format!("`{}`: {message}", skill.shown_name()), fix);
+                check.add_warning(format!("`{}`: {message}", skill.display_name()), fix);
             }
         }
     }
-    if faults > limits::NAMES {
+    if count > limits::LISTED_NAMES {
         check.add_warning(
-            format!("{faults} problems of skills in all"),
-            "`doctor --json` lists each",
+            format!("the skills have {count} problems in total"),
+            "`doctor --json` lists them all",
         );
     }
-    check.with("folders", folders).with("problems", problems).with("skills", Value::Array(rows))
+    check
+        .with_detail("folders", folders)
+        .with_detail("problems", problems)
+        .with_detail("skills", Value::Array(rows))
 }
 
-/// Skills whose scripts need packages that are not there. One finding a skill
-/// is enough here: the linter tells them all.
-fn packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
-    let found = catalogue.usable().map(|skill| run.skills.find(&skill.name));
+/// Skills whose scripts need missing packages, with the first problem each; the linter lists all.
+fn missing_packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> {
+    let found = catalogue.usable().map(|skill| run.skills.open(&skill.name));
     let skills: Vec<Skill> = found.filter_map(std::result::Result::ok).collect();
     let opened: Vec<&Skill> = skills.iter().collect();
-    // Where no Python answers, that has been told.
+    // If no Python works, the check of Python has reported it.
     let found =
-        check::python(&opened, &run.config.scripts, run.skills.folders(), &run.cancellation)
+        check::check_python(&opened, &run.config.scripts, run.skills.folders(), &run.cancellation)
             .unwrap_or_default();
-    let is_it = |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
+    let is_setup_problem =
+        |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
     let named = skills.iter().map(|skill| skill.name.clone());
     named
         .zip(found)
-        .filter_map(|(name, problems)| Some((name, problems.into_iter().find(is_it)?)))
+        .filter_map(|(name, problems)| Some((name, problems.into_iter().find(is_setup_problem)?)))
         .collect()
 }
 
-/// What is wrong with a skill, each with its fix.
-fn faults_of(
+/// The problems of a skill, each with its remedy.
+fn skill_problems(
     run: &Run,
     skill: &SkillSummary,
     venv: Option<&std::result::Result<(), String>>,
 ) -> Vec<(String, String)> {
-    let mut faults = Vec::new();
-    if let Some(fault) = &skill.fault {
-        faults.push((format!("cannot be used: {fault}"), remedy_of_unusable(run, skill)));
+    let mut problems = Vec::new();
+    if let Some(error) = &skill.error {
+        problems.push((format!("cannot be used: {error}"), unusable_skill_fix(run, skill)));
     }
-    let refused = refused(run, skill);
-    // Told with the line, where the document is looked at as a whole.
-    let is_told = |problem: &&Problem| refused.is_some() && REFUSED.contains(&problem.rule);
-    for problem in skill.problems.iter().filter(|problem| !is_told(problem)) {
+    let refused = document_refusal(run, skill);
+    // `document_refusal` reports these with their line.
+    let is_reported_below =
+        |problem: &&Problem| refused.is_some() && REFUSAL_RULES.contains(&problem.rule);
+    for problem in skill.problems.iter().filter(|problem| !is_reported_below(problem)) {
         let fix = problem.fix.as_deref();
         let fix = fix.unwrap_or("correct that line of the document");
-        faults.push((problem.to_string(), fix.to_string()));
+        problems.push((problem.to_string(), fix.to_string()));
     }
-    faults.extend(refused);
+    problems.extend(refused);
     if let Some(Err(cause)) = venv {
-        let (message, fix) = remedy(cause);
-        faults.push((message.to_string(), fix.to_string()));
+        let (message, fix) = split_remedy(cause);
+        problems.push((message.to_string(), fix.to_string()));
     }
-    faults
+    problems
 }
 
-/// The linter's rules that say why `get_skill` refuses a document.
-const REFUSED: [&str; 3] = ["large-document", "not-utf8", "unreadable-document"];
+/// The linter's rules for documents that `get_skill` refuses.
+const REFUSAL_RULES: [&str; 3] = ["large-document", "not-utf8", "unreadable-document"];
 
-/// Why the model cannot have the document of a skill that can be used else.
-fn refused(run: &Run, skill: &SkillSummary) -> Option<(String, String)> {
+/// Why the model cannot read the document of an otherwise usable skill, with a remedy.
+fn document_refusal(run: &Run, skill: &SkillSummary) -> Option<(String, String)> {
     if !skill.is_usable() {
         return None;
     }
-    let opened = run.skills.find(&skill.name).ok()?;
-    let told = opened.document().err()?.to_string();
+    let opened = run.skills.open(&skill.name).ok()?;
+    let read_error = opened.read_document().err()?.to_string();
     let problems = check::check(&opened).into_iter();
     let cause = problems
-        .filter(|problem| REFUSED.contains(&problem.rule))
+        .filter(|problem| REFUSAL_RULES.contains(&problem.rule))
         .map(|problem| problem.to_string())
         .next();
-    let cause = cause.unwrap_or(told);
-    let address = quoted(Path::new(&opened.address));
+    let cause = cause.unwrap_or(read_error);
+    let address = shell_quoted(Path::new(&opened.address));
     Some((
         format!("get_skill refuses its document: {cause}"),
-        format!("`skills-runner skills check {address}` tells what to do"),
+        format!("`skills-runner skills check {address}` shows the remedy"),
     ))
 }
 
-/// What makes a skill usable: the linter knows it where it knows the cause.
-fn remedy_of_unusable(run: &Run, skill: &SkillSummary) -> String {
+/// The remedy for an unusable skill, from the linter if it finds the cause.
+fn unusable_skill_fix(run: &Run, skill: &SkillSummary) -> String {
     const CAUSES: [&str; 3] = ["unreadable-document", "link-outside", "broken-link"];
-    if let Some(problem) = &skill.no_skill {
+    if let Some(problem) = &skill.not_a_skill {
         return problem.fix.clone().unwrap_or_default();
     }
-    let opened = run.skills.find_any(&skill.name);
+    let opened = run.skills.open_any(&skill.name);
     let problems = opened.map(|skill| check::check(&skill)).unwrap_or_default();
     let is_cause = |problem: &&Problem| {
         let name = problem.file.to_str().unwrap_or_default();
@@ -188,11 +196,11 @@ fn remedy_of_unusable(run: &Run, skill: &SkillSummary) -> String {
     }
 }
 
-/// Some names, and how many more there are.
-pub(super) fn names(all: &[&str]) -> String {
-    let mut text = all[..all.len().min(limits::NAMES)].join(", ");
-    if all.len() > limits::NAMES {
-        text.push_str(&format!(" and {} more", all.len() - limits::NAMES));
+/// The first names, and the number of the others.
+pub(super) fn joined_names(all: &[&str]) -> String {
+    let mut text = all[..all.len().min(limits::LISTED_NAMES)].join(", ");
+    if all.len() > limits::LISTED_NAMES {
+        text.push_str(&format!(" and {} more", all.len() - limits::LISTED_NAMES));
     }
     text
 }

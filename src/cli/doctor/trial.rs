@@ -1,7 +1,6 @@
-//! What `doctor` tries out: a tool called and its result used, and a stream.
+//! The trial requests: a tool call whose result the model must use, and a stream.
 //!
-//! The requests are made by the same [`HttpModel`] as those of a conversation,
-//! with its repairs and retries.
+//! They use the same [`HttpModel`] as a conversation, with its repairs and retries.
 
 use std::time::Instant;
 
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::agent::with_valid_arguments;
 use crate::cli::doctor::report::DoctorCheck;
-use crate::cli::one_shot::shortfall;
+use crate::cli::one_shot::incomplete_error;
 use crate::config::Endpoint;
 use crate::conversation::Conversation;
 use crate::error::Error;
@@ -20,26 +19,26 @@ use crate::model::{FinishReason, Model, ModelRequest};
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
 use crate::world::cancellation::Cancellation;
 
-/// What came of it.
+/// The result of a trial.
 pub(super) struct EndpointTrial {
-    /// What to tell.
+    /// The check for the report.
     pub check: DoctorCheck,
-    /// Why it failed, if it did.
+    /// The error of a failed request.
     pub error: Option<Error>,
 }
 
 impl EndpointTrial {
-    fn of(check: DoctorCheck) -> EndpointTrial {
+    fn new(check: DoctorCheck) -> EndpointTrial {
         EndpointTrial { check, error: None }
     }
 
     fn failed(name: &'static str, error: Error) -> EndpointTrial {
-        // This is the command that lists near names: on the line before.
+        // The hint refers to `doctor`, whose line before lists similar names.
         let check = match error.hint() {
             Some(hint) if hint.contains("doctor") => {
                 DoctorCheck::failure(name, error.kind(), error.message(), "correct LLM_MODEL_NAME")
             }
-            _ => DoctorCheck::failed(name, &error),
+            _ => DoctorCheck::from_error(name, &error),
         };
         EndpointTrial { check, error: Some(error) }
     }
@@ -48,7 +47,7 @@ impl EndpointTrial {
 const A: i64 = 317;
 const B: i64 = 588;
 
-/// Has the model call a tool that adds two numbers, and tell the sum.
+/// Requests a call of a tool that adds two numbers, and an answer with the sum.
 pub(super) fn tool_call(
     endpoint: &Endpoint,
     cancellation: &Cancellation,
@@ -56,70 +55,70 @@ pub(super) fn tool_call(
 ) -> EndpointTrial {
     const NAME: &str = "tool_call";
     let model = HttpModel::new(endpoint.clone(), false, cancellation.clone());
-    let tools = [addition()];
+    let tools = [addition_tool()];
     let mut conversation = Conversation::new("");
     conversation.add_question(format!(
-        "Call the tool `add` with a = {A} and b = {B}. Then tell me the sum that it gives."
+        "Call the tool `add` with a = {A} and b = {B}. Then answer with the sum that it returns."
     ));
     let start = Instant::now();
-    let (mut usage, mut is_called, mut slip) = (None, false, None);
-    for step in 1..=limits::TRIAL_STEPS {
+    let (mut usage, mut is_called, mut mistake) = (None, false, None);
+    for step in 1..=limits::TOOL_CHECK_STEPS {
         let request = ModelRequest { messages: conversation.messages(), tools: &tools };
         let reply = match model.complete(&request, sink) {
             Ok(reply) => reply,
             Err(error) => return EndpointTrial::failed(NAME, error),
         };
         add_usage(&mut usage, reply.usage);
-        if let Some(error) = reply.cause.or_else(|| shortfall(reply.finish)) {
+        if let Some(error) = reply.cause.or_else(|| incomplete_error(reply.finish)) {
             return EndpointTrial::failed(NAME, error);
         }
         let calls = reply.message.calls.clone();
         if calls.is_empty() {
             let took = milliseconds(start.elapsed());
-            let cost = cost(step, took, usage);
-            let check = judge(&reply.message.content, is_called, slip, &cost);
-            return EndpointTrial::of(check.with("duration_ms", took));
+            let cost = cost_text(step, took, usage);
+            let check = judge(&reply.message.content, is_called, mistake, &cost);
+            return EndpointTrial::new(check.with_detail("duration_ms", took));
         }
         is_called = true;
         conversation.add_answer(with_valid_arguments(reply.message));
         for call in &calls {
-            let result = match sum(call) {
+            let result = match compute_sum(call) {
                 Ok(sum) => ToolResult::success(json!({"sum": sum}).to_string(), ""),
-                Err(fault) => {
-                    slip = Some(fault.clone());
-                    ToolResult::failure(fault)
+                Err(error) => {
+                    mistake = Some(error.clone());
+                    ToolResult::failure(error)
                 }
             };
             conversation.add_result(result);
         }
     }
-    EndpointTrial::of(DoctorCheck::warning(
+    EndpointTrial::new(DoctorCheck::warning(
         NAME,
-        "the model calls the tool again and again, and never answers",
+        "the model keeps calling the tool and never answers",
         BETTER_MODEL,
     ))
 }
 
 const BETTER_MODEL: &str =
-    "take a model made for tool calls (LLM_MODEL_NAME); small ones often cannot do it";
+    "use a model trained for tool calls (LLM_MODEL_NAME); small models often fail";
 
-fn judge(answer: &str, is_called: bool, slip: Option<String>, cost: &str) -> DoctorCheck {
+fn judge(answer: &str, is_called: bool, mistake: Option<String>, cost: &str) -> DoctorCheck {
     const NAME: &str = "tool_call";
     let warning =
         |message: &str| DoctorCheck::warning(NAME, format!("{message} ({cost})"), BETTER_MODEL);
     if !is_called {
         return warning("the model answered without calling the tool");
     }
-    if let Some(slip) = slip {
-        return warning(&format!("the model made a mistake in its call: {slip}"));
+    if let Some(mistake) = mistake {
+        return warning(&format!("the model made a mistake in its call: {mistake}"));
     }
     if !answer.contains(&(A + B).to_string()) {
-        return warning("the model called the tool, but does not tell its result");
+        return warning("the model called the tool, but did not report its result");
     }
     DoctorCheck::ok(NAME, format!("called, and its result was used: {cost}"))
 }
 
-fn addition() -> ToolDefinition {
+fn addition_tool() -> ToolDefinition {
     ToolDefinition {
         name: "add".into(),
         description: "Adds two whole numbers and gives their sum.".into(),
@@ -134,8 +133,8 @@ fn addition() -> ToolDefinition {
     }
 }
 
-/// The tool itself; the error is for the model and for the person.
-fn sum(call: &ToolCall) -> Result<i64, String> {
+/// Runs the tool. The error is shown to the model and to the user.
+fn compute_sum(call: &ToolCall) -> Result<i64, String> {
     if call.name != "add" {
         return Err(format!("there is no tool `{}`, only `add`", call.name));
     }
@@ -158,7 +157,7 @@ fn add_usage(sum: &mut Option<Usage>, more: Option<Usage>) {
     }
 }
 
-fn cost(steps: u32, took: u64, usage: Option<Usage>) -> String {
+fn cost_text(steps: u32, took: u64, usage: Option<Usage>) -> String {
     let plural = if steps == 1 { "" } else { "s" };
     let tokens = usage.map_or(String::new(), |usage| {
         format!(", {} tokens read, {} written", usage.prompt_tokens, usage.completion_tokens)
@@ -166,7 +165,7 @@ fn cost(steps: u32, took: u64, usage: Option<Usage>) -> String {
     format!("{steps} request{plural}, {took} ms{tokens}")
 }
 
-/// Has the model say something piece by piece.
+/// Requests a streamed answer.
 pub(super) fn streaming(
     endpoint: &Endpoint,
     cancellation: &Cancellation,
@@ -189,19 +188,18 @@ pub(super) fn streaming(
         Err(error) => return EndpointTrial::failed(NAME, error),
     };
     if reply.finish == FinishReason::Cut {
-        let error = reply.cause.or_else(|| shortfall(reply.finish));
+        let error = reply.cause.or_else(|| incomplete_error(reply.finish));
         if let Some(error) = error {
             return EndpointTrial::failed(NAME, error);
         }
     }
-    let check = if !model.streams() {
-        let fix =
-            "nothing is needed: whole answers are asked for then; --no-stream saves the first try";
+    let check = if !model.is_streaming() {
+        let fix = "none needed: the program then requests whole answers; --no-stream saves the first attempt";
         DoctorCheck::warning(NAME, "the endpoint does not stream", fix)
     } else if pieces > 1 {
-        DoctorCheck::ok(NAME, format!("came in {pieces} pieces"))
+        DoctorCheck::ok(NAME, format!("received {pieces} pieces"))
     } else {
-        DoctorCheck::ok(NAME, "came whole: answers appear at once when they are complete")
+        DoctorCheck::ok(NAME, "received in one piece: answers appear only when they are complete")
     };
-    EndpointTrial::of(check.with("pieces", pieces))
+    EndpointTrial::new(check.with_detail("pieces", pieces))
 }

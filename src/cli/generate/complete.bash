@@ -1,6 +1,6 @@
 # Completion for bash, written by `skills-runner --generate complete-bash`.
 
-# Names that the program tells; what a shell would expand, or would be an option, is left out.
+# Names that the program lists, except those that a shell would expand or that look like options.
 _skills_runner_names() {
     reply=$("$program" "${folders[@]}" "$@" 2>/dev/null </dev/null |
         grep -o '"name":"[A-Za-z0-9._][A-Za-z0-9._-]*"' | cut -d '"' -f 4)

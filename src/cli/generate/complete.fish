@@ -1,6 +1,6 @@
 # Completion for fish, written by `skills-runner --generate complete-fish`.
 
-# Names that the program tells; what a shell would expand, or would be an option, is left out.
+# Names that the program lists, except those that a shell would expand or that look like options.
 function __skills_runner_names
     set -l typed (commandline -opc)
     set -l folders
@@ -17,7 +17,7 @@ function __skills_runner_names
         grep -o '"name":"[A-Za-z0-9._][A-Za-z0-9._-]*"' | cut -d '"' -f 4
 end
 
-# Whether these words stand before the cursor, options aside.
+# Whether these words are before the cursor, options aside.
 function __skills_runner_at
     set -l words
     set -l option

@@ -1,60 +1,60 @@
-//! Completions of shells: a script each, whose lists come from the tables.
+//! Shell completions: one script per shell, with lists generated from the tables.
 
-use super::{CompletionKind, named, value};
+use super::{CompletionKind, named_operand, value_kind};
 use crate::cli::table::{COMMANDS, OPTIONS};
 
-/// What a shell has to be told, as lines in which `%` and a letter stand for
-/// the parts of a [`CompletionRow`].
+/// The syntax of one shell: line templates in which `%` and a letter are placeholders
+/// for the fields of a [`CompletionRow`].
 struct Shell {
     script: &'static str,
-    /// An option.
+    /// Line for an option.
     option: &'static str,
-    /// One with a value.
-    valued: &'static str,
-    /// A word of a command.
+    /// Line for an option with a value.
+    option_with_value: &'static str,
+    /// Line for a command or subcommand.
     word: &'static str,
-    /// The name that a command takes.
+    /// Line for the name that a command takes.
     operand: &'static str,
-    /// Between the names of options.
-    between: &'static str,
-    /// A single quote inside of single quotes.
+    /// Separator between names of options.
+    separator: &'static str,
+    /// An escaped single quote inside single quotes.
     quote: &'static str,
-    /// What is likely to be typed; the last goes on with the words to choose from.
-    guesses: [&'static str; 6],
+    /// The code that completes each [`CompletionKind`], in its order.
+    completions: [&'static str; 6],
 }
 
-/// What stands in a line, each part for its letter.
+/// The values of the placeholders of one line.
 #[derive(Clone, Copy, Default)]
 struct CompletionRow<'r> {
-    /// `n`: a name or word as it is typed.
+    /// `%n`: the name or word as the user types it.
     name: &'r str,
-    /// `f`: the same as fish has it.
+    /// `%f`: the option in the syntax of fish.
     fish: &'r str,
-    /// `v`: what the value is called.
+    /// `%v`: the placeholder of the value.
     value: &'r str,
-    /// `e`: the sign before the value.
+    /// `%e`: the sign before the value.
     sign: &'r str,
-    /// `g`: what is likely to be typed.
-    guess: &'r str,
-    /// `a`: what all that is about.
+    /// `%g`: the code that completes the value.
+    completion: &'r str,
+    /// `%a`: the description.
     about: &'r str,
-    /// `w`: the words before.
+    /// `%w`: the words before it.
     before: &'r str,
-    /// `m`: whether there may be more of them.
+    /// `%m`: `*` where the name may be repeated.
     more: &'r str,
 }
 
-/// For bash.
+/// The completion script for bash.
 pub(super) fn bash() -> String {
     script(&Shell {
         script: include_str!("complete.bash"),
         option: "",
-        valued: "    [[ $option != %n ]] || %g\n",
+        option_with_value: "    [[ $option != %n ]] || %g\n",
         word: "    [[ $before != '%w' ]] || reply+=' %n'\n",
         operand: "    [[ $before != '%w'%m ]] || %g\n",
-        between: "|",
+        separator: "|",
         quote: "",
-        guesses: [
+        completions: [
             "reply=",
             "compopt -o default",
             "compopt -o dirnames",
@@ -65,17 +65,17 @@ pub(super) fn bash() -> String {
     })
 }
 
-/// For zsh.
+/// The completion script for zsh.
 pub(super) fn zsh() -> String {
     script(&Shell {
         script: include_str!("complete.zsh"),
         option: "        '*%n[%a]' \\\n",
-        valued: "        '*%n%e[%a]:%v: %g' \\\n",
+        option_with_value: "        '*%n%e[%a]:%v: %g' \\\n",
         word: "    [[ $before != '%w' ]] || rows+=('%n:%a')\n",
         operand: "    [[ $before != '%w'%m ]] || { %g; return }\n",
-        between: "|",
+        separator: "|",
         quote: "'\\''",
-        guesses: [
+        completions: [
             "",
             "_files",
             "_files -/",
@@ -86,17 +86,17 @@ pub(super) fn zsh() -> String {
     })
 }
 
-/// For fish.
+/// The completion script for fish.
 pub(super) fn fish() -> String {
     script(&Shell {
         script: include_str!("complete.fish"),
         option: "complete -c skills-runner %f -d '%a'\n",
-        valued: "complete -c skills-runner %f %g -d '%a'\n",
+        option_with_value: "complete -c skills-runner %f %g -d '%a'\n",
         word: "complete -c skills-runner -n '__skills_runner_at \"%w\"' -fa %n -d '%a'\n",
         operand: "complete -c skills-runner -n '__skills_runner_at \"%w%m\"' %g\n",
-        between: " ",
+        separator: " ",
         quote: "\\'",
-        guesses: [
+        completions: [
             "-x",
             "-rF",
             "-xa '(__fish_complete_directories)'",
@@ -117,41 +117,44 @@ fn script(shell: &Shell) -> String {
             let typed = [dashes, name].concat();
             let mut line = shell.option;
             if row.value.is_some() {
-                line = shell.valued;
-                add(&mut taking, shell.between, &typed);
+                line = shell.option_with_value;
+                append(&mut taking, shell.separator, &typed);
             }
-            add(&mut all, " ", &typed);
+            append(&mut all, " ", &typed);
             let fish = [fish, name].concat();
-            let guess = shell.guess(&value(row));
+            let completion = shell.completion(&value_kind(row));
             let row = CompletionRow {
                 name: &typed,
                 fish: &fish,
                 value: row.value.unwrap_or(""),
                 sign,
-                guess: &guess,
+                completion: &completion,
                 about: row.about,
                 ..CompletionRow::default()
             };
-            shell.fill(&mut options, line, &row);
+            shell.add_line(&mut options, line, &row);
         }
     }
     let mut script = shell.script.to_string();
-    for (mark, list) in
-        [("@OPTIONS@", options), ("@WORDS@", words(shell)), ("@ALL@", all), ("@TAKING@", taking)]
-    {
+    for (mark, list) in [
+        ("@OPTIONS@", options),
+        ("@WORDS@", command_lines(shell)),
+        ("@ALL@", all),
+        ("@TAKING@", taking),
+    ] {
         script = script.replace(mark, &list);
     }
     script
 }
 
-/// The lines for the words of commands and the names that follow them.
-fn words(shell: &Shell) -> String {
+/// The lines for commands, subcommands and the names that follow them.
+fn command_lines(shell: &Shell) -> String {
     let mut words = String::new();
     let mut last = "";
     for row in COMMANDS {
         let mut add_word = |before, name| {
             let row = CompletionRow { name, about: row.about, before, ..CompletionRow::default() };
-            shell.fill(&mut words, shell.word, &row);
+            shell.add_line(&mut words, shell.word, &row);
         };
         if row.name != last {
             add_word("", row.name);
@@ -162,20 +165,20 @@ fn words(shell: &Shell) -> String {
         {
             add_word(row.name, next);
         }
-        if let Some((before, is_repeated, guess)) = named(row) {
+        if let Some((before, is_repeated, kind)) = named_operand(row) {
             let row = CompletionRow {
-                guess: &shell.guess(&guess),
+                completion: &shell.completion(&kind),
                 before,
                 more: if is_repeated { "*" } else { "" },
                 ..CompletionRow::default()
             };
-            shell.fill(&mut words, shell.operand, &row);
+            shell.add_line(&mut words, shell.operand, &row);
         }
     }
     words
 }
 
-fn add(list: &mut String, between: &str, name: &str) {
+fn append(list: &mut String, between: &str, name: &str) {
     if !list.is_empty() {
         list.push_str(between);
     }
@@ -183,9 +186,9 @@ fn add(list: &mut String, between: &str, name: &str) {
 }
 
 impl Shell {
-    fn guess(&self, guess: &CompletionKind) -> String {
-        let [unknown, file, folder, skill, session, word] = self.guesses;
-        match guess {
+    fn completion(&self, kind: &CompletionKind) -> String {
+        let [unknown, file, folder, skill, session, word] = self.completions;
+        match kind {
             CompletionKind::Unknown => unknown.to_string(),
             CompletionKind::File => file.to_string(),
             CompletionKind::Folder => folder.to_string(),
@@ -195,8 +198,8 @@ impl Shell {
         }
     }
 
-    /// Adds the line with the row's parts in the places of their letters.
-    fn fill(&self, script: &mut String, line: &str, row: &CompletionRow) {
+    /// Adds the line with its placeholders replaced.
+    fn add_line(&self, script: &mut String, line: &str, row: &CompletionRow) {
         let about = row.about.replace('\'', self.quote);
         let mut parts = line.split('%');
         script.push_str(parts.next().unwrap_or(""));
@@ -207,7 +210,7 @@ impl Shell {
                 Some('f') => row.fish,
                 Some('v') => row.value,
                 Some('e') => row.sign,
-                Some('g') => row.guess,
+                Some('g') => row.completion,
                 Some('w') => row.before,
                 Some('m') => row.more,
                 _ => &about,

@@ -1,5 +1,5 @@
-//! The manual page, in the `man` macros. It is ASCII, so that it looks the
-//! same in every locale.
+//! The manual page, in the `man` macros. Its text is ASCII, so that it looks the same in
+//! every locale.
 
 use std::fmt::Write as _;
 
@@ -11,31 +11,32 @@ use crate::settings::SETTINGS;
 const DESCRIPTION: &str = "\
 A skill is a folder of instructions, reference files and Python scripts for a particular task. The model \
 discovers, reads and runs what it needs. Standard output carries the answer and nothing else; standard \
-error shows each call of a tool. Whatever does not work, `skills-runner doctor` says why and what to do.";
+error shows each tool call. `skills-runner doctor` finds what does not work and says how to fix it.";
 
-const COMMANDS_ABOUT: &str = "The first word may be a command; words after `--` are never one.";
+const COMMANDS_ABOUT: &str =
+    "The first word may be a command; every word after `--` belongs to the prompt.";
 
-const ENVIRONMENT: &str = "Options win over the environment, the environment over files.";
+const ENVIRONMENT: &str = "Options override environment variables, which override files.";
 
 static FILES: [(&str, &str); 2] = [
-    ("./.env", "settings of the folder where it runs"),
+    ("./.env", "settings of the working folder"),
     (
         "$XDG_CONFIG_HOME/skills-runner/.env",
-        "settings of the user; without the variable, in ~/.config",
+        "settings of the user (in ~/.config if the variable is not set)",
     ),
 ];
 
 static EXAMPLES: [(&str, &str); 4] = [
-    ("skills-runner demo", "the first command to try, without any account"),
+    ("skills-runner demo", "try it without an account"),
     (
         "tail -n 500 app.log | skills-runner \"what fails here?\"",
-        "standard input joins the question",
+        "standard input is added to the question",
     ),
     ("skills-runner -o json \"question\" | jq -r .answer", "one object for programs"),
-    ("skills-runner skills check", "what is wrong with the skills"),
+    ("skills-runner skills check", "report problems of the skills"),
 ];
 
-/// The page.
+/// The manual page.
 pub(super) fn page() -> String {
     let mut page = concat!(
         ".\\\" Written by `skills-runner --generate man`.\n",
@@ -75,7 +76,7 @@ fn owned((name, about): &(&str, &str)) -> (String, String) {
     ((*name).to_string(), (*about).to_string())
 }
 
-/// A section: a paragraph, and rows of names with what they are about.
+/// Adds a section: a paragraph, and rows of names with descriptions.
 fn section(
     page: &mut String,
     title: &str,
@@ -93,7 +94,7 @@ fn section(
     }
 }
 
-/// A paragraph in lines.
+/// Adds a paragraph, wrapped into lines.
 fn lines(page: &mut String, paragraph: &str) {
     for line in wrap(&text(paragraph), limits::REPORT_COLUMNS) {
         page.push('\n');
@@ -101,19 +102,19 @@ fn lines(page: &mut String, paragraph: &str) {
     }
 }
 
-/// What is typed: bold as it stands, and in italics what stands for something.
+/// Adds a command line: literal words in bold, placeholders in italics.
 fn words(page: &mut String, typed: &str) {
     for (index, word) in typed.split(' ').enumerate() {
-        let stands_for =
+        let is_placeholder =
             word.contains(|c: char| c.is_ascii_uppercase()) && !word.contains(['_', '-']);
         page.push_str(if index == 0 { "" } else { " " });
-        page.push_str(if stands_for { "\\fI" } else { "\\fB" });
+        page.push_str(if is_placeholder { "\\fI" } else { "\\fB" });
         page.push_str(&text(word));
         page.push_str("\\fR");
     }
 }
 
-/// Text as it is, but for what is between backquotes: that is bold.
+/// Escapes a text for the macros; text between backquotes becomes bold.
 fn text(text: &str) -> String {
     let mut page = String::new();
     let mut is_code = false;
@@ -128,7 +129,7 @@ fn text(text: &str) -> String {
             '\'' => page.push_str("\\(aq"),
             '~' => page.push_str("\\(ti"),
             '^' => page.push_str("\\(ha"),
-            // Where a line begins it would be a request.
+            // At the start of a line it would be a request.
             '.' if page.is_empty() || page.ends_with(' ') => page.push_str("\\&."),
             ' '..='\u{7e}' => page.push(character),
             _ => {

@@ -1,5 +1,5 @@
-//! What `--generate` prints: the man page and the completions of shells, made
-//! from the same tables as the help. Nothing here reads anything.
+//! The output of `--generate`: the man page and shell completions, generated from the
+//! same tables as the help. This part reads no files and no settings.
 
 use crate::cli::table::{Action, Command, CommandRow, OptionRow};
 use crate::tools;
@@ -8,10 +8,10 @@ use crate::world::output::FORMATS;
 mod complete;
 mod man;
 
-/// A writer of one of them.
+/// A function that returns the generated text.
 pub(crate) type Generator = fn() -> String;
 
-/// Everything that can be generated, by its name.
+/// The values of `--generate`.
 pub(crate) static KINDS: [(&str, Generator); 4] = [
     ("man", man::page),
     ("complete-bash", complete::bash),
@@ -19,10 +19,10 @@ pub(crate) static KINDS: [(&str, Generator); 4] = [
     ("complete-fish", complete::fish),
 ];
 
-/// What is likely to be typed in a place.
+/// The kind of word that a shell should complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum CompletionKind {
-    /// Nobody can know.
+    /// No completion.
     Unknown,
     File,
     Folder,
@@ -34,15 +34,15 @@ enum CompletionKind {
     Word(String),
 }
 
-fn word<'n>(names: impl Iterator<Item = &'n str>) -> CompletionKind {
+fn word_list<'n>(names: impl Iterator<Item = &'n str>) -> CompletionKind {
     CompletionKind::Word(names.collect::<Vec<_>>().join(" "))
 }
 
-/// The value of an option.
-fn value(row: &OptionRow) -> CompletionKind {
+/// The kind of an option's value.
+fn value_kind(row: &OptionRow) -> CompletionKind {
     match (row.action, row.value) {
-        (Action::Output, _) => word(FORMATS.iter().map(|(name, _)| *name)),
-        (Action::Generate, _) => word(KINDS.iter().map(|(name, _)| *name)),
+        (Action::Output, _) => word_list(FORMATS.iter().map(|(name, _)| *name)),
+        (Action::Generate, _) => word_list(KINDS.iter().map(|(name, _)| *name)),
         (Action::Session, _) => CompletionKind::Session,
         (_, Some("FILE")) => CompletionKind::File,
         (_, Some("DIR")) => CompletionKind::Folder,
@@ -50,42 +50,42 @@ fn value(row: &OptionRow) -> CompletionKind {
     }
 }
 
-/// The words of a command before the name that it takes, whether it takes more
-/// than one, and whose name it is.
-fn named(row: &CommandRow) -> Option<(&'static str, bool, CompletionKind)> {
+/// For a command that takes a NAME: the words before it, whether NAME may be repeated,
+/// and the kind of NAME.
+fn named_operand(row: &CommandRow) -> Option<(&'static str, bool, CompletionKind)> {
     let (before, rest) = row.usage.split_once("NAME")?;
-    let guess = match row.which {
-        Command::Tool => word(tools::TABLE.iter().map(|tool| tool.name())),
+    let kind = match row.command {
+        Command::Tool => word_list(tools::BUILTIN_TOOLS.iter().map(|tool| tool.name())),
         Command::Sessions => CompletionKind::Session,
-        // Its name is still to be found.
+        // `skills new NAME` takes a name that does not exist yet.
         Command::Skills if !before.contains(" new ") => CompletionKind::Skill,
         _ => return None,
     };
-    Some((before.trim_end_matches([' ', '[']), rest == "]...", guess))
+    Some((before.trim_end_matches([' ', '[']), rest == "]...", kind))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CompletionKind, KINDS, value};
+    use super::{CompletionKind, KINDS, value_kind};
     use crate::cli::table::{Action, COMMANDS, OPTIONS};
 
-    /// What a script would have to escape, and does not.
+    /// The completion scripts do not escape these characters.
     #[test]
-    fn rows_hold_no_signs_that_end_an_explanation() {
+    fn descriptions_need_no_escaping() {
         let options = OPTIONS.iter().map(|row| row.about);
         for about in options.chain(COMMANDS.iter().map(|row| row.about)) {
             assert!(!about.contains([']', '\\']), "{about}");
         }
     }
 
-    /// The help's line about `--generate` is written by hand.
+    /// The description of `--generate` does not come from `KINDS`.
     #[test]
-    fn the_help_names_the_kinds() {
+    fn help_lists_all_kinds() {
         let kinds = KINDS.map(|(name, _)| name);
         let mut rows = OPTIONS.iter();
         let row = rows.find(|row| matches!(row.action, Action::Generate)).unwrap();
         let (_, named) = row.about.split_once(": ").unwrap();
         assert_eq!(named, kinds.join(", "));
-        assert_eq!(value(row), CompletionKind::Word(kinds.join(" ")));
+        assert_eq!(value_kind(row), CompletionKind::Word(kinds.join(" ")));
     }
 }

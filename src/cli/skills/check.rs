@@ -1,5 +1,5 @@
-//! `skills check [NAME]...`: the linter. One line a problem, as compilers
-//! write them, so that editors and CI find the place.
+//! `skills check [NAME]...`: the linter. It prints one line per problem, in the format of
+//! compilers, so that editors and CI find the place.
 
 use std::path::{Path, PathBuf};
 
@@ -7,71 +7,72 @@ use serde::Serialize;
 
 use crate::cli::setup::Run;
 use crate::cli::skills::json_path;
-use crate::cli::skills::skill_json::{ProblemJson, status, unopened};
+use crate::cli::skills::skill_json::{ProblemJson, unopened_problem, worst_status};
 use crate::cli::skills::{
-    SkillSelection, cause, gone, near, print_json, shown_folders, unusable_folder,
+    SkillSelection, deleted_error, folder_error, print_json, short_path, shown_folders,
+    unusable_folder,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::order;
-use crate::skills::check::{self, Fixed};
+use crate::skills::check::{self, FixedProblem};
 use crate::skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
 use crate::text;
 use crate::world::output::{Output, Tone};
 
-/// The report for programs.
+/// The report in JSON output.
 #[derive(Serialize)]
 struct CheckReportJson {
     status: &'static str,
     exit_code: u8,
-    /// How many skills were looked at.
+    /// The number of checked skills.
     skills: usize,
     errors: usize,
     warnings: usize,
     problems: Vec<LocatedFinding<ProblemJson>>,
-    /// What `--fix` mended.
+    /// The repairs made by `--fix`.
     fixed: Vec<LocatedFinding<FixJson>>,
 }
 
-/// A finding and the skill it belongs to.
+/// A problem or repair with the skill that it belongs to.
 #[derive(Serialize)]
 struct LocatedFinding<T> {
-    /// Null: it is about a folder of skills.
+    /// Null: it belongs to a skills folder.
     skill: Option<String>,
-    /// The skill's folder, absolute; or that folder of skills.
+    /// The folder of the skill, or the skills folder; absolute.
     #[serde(serialize_with = "json_path::path")]
     path: PathBuf,
     #[serde(flatten)]
     found: T,
 }
 
-/// What was mended, for programs.
+/// A repair in JSON output.
 #[derive(Serialize)]
 struct FixJson {
     #[serde(serialize_with = "json_path::path")]
     file: PathBuf,
     line: Option<usize>,
     rule: &'static str,
-    /// The old value and the new one, where they say different things.
+    /// The old and the new value, if their meaning differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     change: Option<String>,
 }
 
-impl From<Fixed> for FixJson {
-    fn from(fixed: Fixed) -> FixJson {
+impl From<FixedProblem> for FixJson {
+    fn from(fixed: FixedProblem) -> FixJson {
         FixJson { file: fixed.file, line: fixed.line, rule: fixed.rule, change: fixed.change }
     }
 }
 
-/// A skill, and what is wrong with it.
+/// A skill and its problems.
 struct CheckedSkill {
     summary: SkillSummary,
     skill: Option<Skill>,
     problems: Vec<Problem>,
 }
 
-/// Looks at these skills, or at all. The status is 1 if there is an error, or
-/// something could not be looked at.
+/// Checks these skills, or all. The status is 1 if there is an error, or if something could not
+/// be checked.
 pub(super) fn run(
     run: &Run,
     names: &[&str],
@@ -79,21 +80,21 @@ pub(super) fn run(
     is_json: bool,
     output: &mut Output,
 ) -> Result<u8> {
-    let CheckTargets { mut checked, between } = chosen(run, names)?;
+    let CheckTargets { mut checked, folder_problems } = select_targets(run, names)?;
     let mut fixed = Vec::new();
     for one in &mut checked {
         run.cancellation.check()?;
         if fix {
-            mend(one, &mut fixed);
+            fix_skill(one, &mut fixed);
         }
         if let Some(skill) = &one.skill {
             one.problems.extend(check::check(skill));
         }
     }
-    if run.typed.scripts {
+    if run.args.scripts {
         check_python(&mut checked, run)?;
     }
-    let report = CheckReportJson::of(checked, between, fixed);
+    let report = CheckReportJson::new(checked, folder_problems, fixed);
     if is_json {
         print_json(&report, output);
     } else {
@@ -102,26 +103,26 @@ pub(super) fn run(
     Ok(report.exit_code)
 }
 
-/// What is to be looked at.
+/// The skills to check.
 #[derive(Default)]
 struct CheckTargets {
     checked: Vec<CheckedSkill>,
-    /// What is wrong between the skills of whole folders: clashes of names.
-    between: Vec<Problem>,
+    /// Problems of whole skills folders, such as clashes of names.
+    folder_problems: Vec<Problem>,
 }
 
-/// The skills that were named, each once, in the order of their folders.
-fn chosen(run: &Run, names: &[&str]) -> Result<CheckTargets> {
+/// The selected skills without duplicates, ordered by path.
+fn select_targets(run: &Run, names: &[&str]) -> Result<CheckTargets> {
     let mut chosen = CheckTargets::default();
     if names.is_empty() {
         chosen.add_all(&run.skills)?;
     }
     for name in names {
-        let place = SkillSelection::of(name, run)?;
-        if place.name.is_none() {
-            chosen.add_all(&place.skills)?;
+        let selection = SkillSelection::parse(name, run)?;
+        if selection.name.is_none() {
+            chosen.add_all(&selection.skills)?;
         } else {
-            chosen.add_one(&place)?;
+            chosen.add_one(&selection)?;
         }
     }
     let checked = &mut chosen.checked;
@@ -131,66 +132,66 @@ fn chosen(run: &Run, names: &[&str]) -> Result<CheckTargets> {
 }
 
 impl CheckTargets {
-    /// All skills of the folders, and what is wrong with these.
+    /// Adds all skills of the folders, and the problems of the folders.
     fn add_all(&mut self, skills: &Skills) -> Result<()> {
         let catalogue = skills.catalogue();
-        let between = check::between(&catalogue);
-        let is_empty = catalogue.skills.is_empty() && catalogue.faults.is_empty();
+        let folder_problems = check::check_catalogue(&catalogue);
+        let is_empty = catalogue.skills.is_empty() && catalogue.folder_errors.is_empty();
         if is_empty {
-            return Err(nothing(skills, &catalogue));
+            return Err(no_skills_error(skills, &catalogue));
         }
-        self.between.extend(between);
+        self.folder_problems.extend(folder_problems);
         for summary in catalogue.skills {
             self.checked.push(CheckedSkill::open(summary, skills));
         }
         Ok(())
     }
 
-    /// The skill that was named.
-    fn add_one(&mut self, place: &SkillSelection) -> Result<()> {
-        let catalogue = place.skills.catalogue();
-        let named = place.name.as_deref().and_then(|name| catalogue.named(name));
-        let is_none = |summary: &&SkillSummary| summary.no_skill.is_some();
-        let summary = match named.filter(is_none) {
+    /// Adds the selected skill, or the folder of this name that is not a skill.
+    fn add_one(&mut self, selection: &SkillSelection) -> Result<()> {
+        let catalogue = selection.skills.catalogue();
+        let named = selection.name.as_deref().and_then(|name| catalogue.skill_named(name));
+        let is_not_a_skill = |summary: &&SkillSummary| summary.not_a_skill.is_some();
+        let summary = match named.filter(is_not_a_skill) {
             Some(summary) => summary,
             None => {
-                let name = place.skill()?.name;
-                catalogue.named(&name).ok_or_else(|| gone(&name))?
+                let name = selection.skill()?.name;
+                catalogue.skill_named(&name).ok_or_else(|| deleted_error(&name))?
             }
         };
-        self.checked.push(CheckedSkill::open(summary.clone(), &place.skills));
+        self.checked.push(CheckedSkill::open(summary.clone(), &selection.skills));
         Ok(())
     }
 }
 
 impl CheckedSkill {
     fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
-        let (skill, problems) = match skills.find_any(&summary.name) {
+        let (skill, problems) = match skills.open_any(&summary.name) {
             Ok(skill) => (Some(skill), Vec::new()),
-            Err(fault) => (None, vec![unopened(&summary, fault)]),
+            Err(error) => (None, vec![unopened_problem(&summary, error)]),
         };
         CheckedSkill { summary, skill, problems }
     }
 }
 
-/// A linter that looks at nothing must not be green.
-fn nothing(skills: &Skills, catalogue: &Catalogue) -> Error {
+/// The error if there is nothing to check: a linter without input must not succeed.
+fn no_skills_error(skills: &Skills, catalogue: &Catalogue) -> Error {
     match unusable_folder(catalogue) {
-        Some(problem) => cause("failed to check", problem),
+        Some(problem) => folder_error("failed to check", problem),
         None => Error::new(
             ErrorKind::Io,
-            format!("failed to check: there is no skill in {}", shown_folders(skills)),
+            format!("failed to check: there are no skills in {}", shown_folders(skills)),
         )
-        .with_hint("--skills DIR names a folder of skills"),
+        .with_hint("use --skills DIR"),
     }
 }
 
-fn mend(checked: &mut CheckedSkill, fixed: &mut Vec<LocatedFinding<FixJson>>) {
+fn fix_skill(checked: &mut CheckedSkill, fixed: &mut Vec<LocatedFinding<FixJson>>) {
     let Some(skill) = &checked.skill else {
         return;
     };
     match check::fix(skill) {
-        Ok(mended) => fixed.extend(mended.into_iter().map(|one| LocatedFinding {
+        Ok(repairs) => fixed.extend(repairs.into_iter().map(|one| LocatedFinding {
             skill: Some(skill.name.clone()),
             path: checked.summary.path.clone(),
             found: FixJson::from(one),
@@ -199,14 +200,14 @@ fn mend(checked: &mut CheckedSkill, fixed: &mut Vec<LocatedFinding<FixJson>>) {
     }
 }
 
-/// What the interpreters say, each asked once for all its skills.
+/// Adds the problems that the Python interpreters find; each interpreter is started once.
 fn check_python(checked: &mut [CheckedSkill], run: &Run) -> Result<()> {
     let skills: Vec<&Skill> = checked.iter().filter_map(|one| one.skill.as_ref()).collect();
     let found =
-        check::python(&skills, &run.config.scripts, run.skills.folders(), &run.cancellation);
+        check::check_python(&skills, &run.config.scripts, run.skills.folders(), &run.cancellation);
     run.cancellation.check()?;
     let found = found.map_err(|cause| {
-        Error::new(ErrorKind::Io, format!("failed to look at the skills' Python: {cause}"))
+        Error::new(ErrorKind::Io, format!("failed to check the skills' Python: {cause}"))
     })?;
     let with_skill = checked.iter_mut().filter(|one| one.skill.is_some());
     for (one, problems) in with_skill.zip(found) {
@@ -216,17 +217,18 @@ fn check_python(checked: &mut [CheckedSkill], run: &Run) -> Result<()> {
 }
 
 impl CheckReportJson {
-    fn of(
+    fn new(
         checked: Vec<CheckedSkill>,
-        between: Vec<Problem>,
+        folder_problems: Vec<Problem>,
         fixed: Vec<LocatedFinding<FixJson>>,
     ) -> CheckReportJson {
-        let severities =
-            || checked.iter().flat_map(|one| &one.problems).chain(&between).map(|p| p.severity);
+        let severities = || {
+            checked.iter().flat_map(|one| &one.problems).chain(&folder_problems).map(|p| p.severity)
+        };
         let errors = severities().filter(|severity| *severity == Severity::Error);
         let errors = errors.count();
         let mut report = CheckReportJson {
-            status: status(severities()),
+            status: worst_status(severities()),
             exit_code: u8::from(errors > 0),
             skills: checked.len(),
             errors,
@@ -234,7 +236,7 @@ impl CheckReportJson {
             problems: Vec::new(),
             fixed,
         };
-        for mut problem in between {
+        for mut problem in folder_problems {
             report.problems.push(LocatedFinding {
                 skill: None,
                 path: std::mem::take(&mut problem.file),
@@ -258,14 +260,14 @@ impl CheckReportJson {
             let place = one.place(Some(&one.found.file), one.found.line, &run.folder);
             let change = one.found.change.as_ref();
             let change = change.map_or(String::new(), |change| format!(" ({change})"));
-            output.note(&format!("mended {place}: {}{change}", one.found.rule));
+            output.note(&format!("fixed {place}: {}{change}", one.found.rule));
         }
         for one in &self.problems {
             let problem = &one.found;
             let place = one.place(problem.file.as_deref(), problem.line, &run.folder);
             let tone = match problem.severity {
                 "error" => Tone::Bad,
-                _ => Tone::Doubtful,
+                _ => Tone::Warning,
             };
             let message = text::one_line(&problem.message, limits::LINE_BYTES);
             output.print_located(
@@ -288,13 +290,13 @@ impl CheckReportJson {
 }
 
 impl<T> LocatedFinding<T> {
-    /// `path:line`, as editors read it.
+    /// The place as `path:line`, which editors can open.
     fn place(&self, file: Option<&Path>, line: Option<usize>, folder: &Path) -> String {
         let path = match file {
             Some(file) => self.path.join(file),
             None => self.path.clone(),
         };
-        let path = text::one_name(&near(&path, folder).to_string_lossy());
+        let path = text::one_line_name(&short_path(&path, folder).to_string_lossy());
         match line {
             Some(line) => format!("{path}:{line}"),
             None => path,

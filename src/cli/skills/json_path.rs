@@ -1,11 +1,11 @@
-//! Paths in JSON, which knows text alone: what is none in a path is replaced.
-//! One folder with an odd name must not cost a whole report.
+//! Paths in JSON. Bytes that are not UTF-8 are replaced, so that one odd name does not break a
+//! whole report.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-/// A path.
+/// Serializes a path.
 pub(super) fn path<S: Serializer>(
     path: &impl AsRef<Path>,
     serializer: S,
@@ -13,7 +13,7 @@ pub(super) fn path<S: Serializer>(
     path.as_ref().to_string_lossy().serialize(serializer)
 }
 
-/// A path, or null.
+/// Serializes a path, or null.
 #[allow(clippy::ref_option, reason = "serde passes the field itself")]
 pub(super) fn option<S: Serializer>(
     path: &Option<PathBuf>,
@@ -22,7 +22,7 @@ pub(super) fn option<S: Serializer>(
     path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
-/// A list of paths.
+/// Serializes a list of paths.
 pub(super) fn list<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }

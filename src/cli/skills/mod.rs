@@ -1,4 +1,4 @@
-//! `skills`: what there is, what is wrong with it, a new one, a venv for one.
+//! `skills`: lists, shows, checks, creates and sets up skills.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -25,92 +25,93 @@ mod setup;
 mod show;
 mod skill_json;
 
-/// The words that `skills` knows.
-const WORDS: [&str; 5] = ["list", "show", "check", "new", "setup"];
+/// The subcommands of `skills`.
+const SUBCOMMANDS: [&str; 5] = ["list", "show", "check", "new", "setup"];
 
-/// Does what the first word says; without one the skills are listed.
-pub(super) fn run(mut typed: CommandLine, start: &Startup, output: &mut Output) -> Result<u8> {
-    let mut words = values::texts(std::mem::take(&mut typed.words))?.into_iter();
+/// Runs the subcommand; without one, lists the skills.
+pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
+    let mut words = values::utf8_words(std::mem::take(&mut args.words))?.into_iter();
     let word = words.next().unwrap_or("list".into());
     let names: Vec<String> = words.collect();
-    if !WORDS.contains(&word.as_str()) {
-        return Err(unknown(&word));
+    if !SUBCOMMANDS.contains(&word.as_str()) {
+        return Err(unknown_subcommand(&word));
     }
-    if typed.fix && word != "check" {
-        return Err(usage("--fix belongs to `skills check`"));
+    if args.fix && word != "check" {
+        return Err(usage("--fix works only with `skills check`"));
     }
-    let mut typed_settings = typed.settings.iter();
+    let mut typed_settings = args.settings.iter();
     if word == "setup" && typed_settings.any(|(name, ..)| *name == SCRIPT_SANDBOX) {
-        let text = "--sandbox does not go with `skills setup`, which needs the network";
-        return Err(usage(text)
-            .with_hint("a setup runs without a sandbox; what it installs is used in one"));
+        let text = "--sandbox does not work with `skills setup`, which needs the network";
+        return Err(usage(text).with_hint(
+            "run the setup without a sandbox; scripts still use its packages in the sandbox",
+        ));
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let is_json = typed.format != Format::Text;
+    let is_json = args.format != Format::Text;
     match (word.as_str(), names.as_slice()) {
-        ("list", []) => list::run(&open(typed, start, output)?, is_json, output),
-        ("show", [name]) => show::run(&open(typed, start, output)?, name, is_json, output),
+        ("list", []) => list::run(&open(args, startup, output)?, is_json, output),
+        ("show", [name]) => show::run(&open(args, startup, output)?, name, is_json, output),
         ("check", names) => {
-            let fix = typed.fix;
-            let run = open(typed, start, output)?;
+            let fix = args.fix;
+            let run = open(args, startup, output)?;
             check::run(&run, names, fix, is_json, output)
         }
-        // It makes the folder where it is missing.
+        // Creates the skills folder if it is missing, so `open` must not check it.
         ("new", [name]) => {
-            let run = Run::new(typed, start, ConfigNeeds::Skills, output)?;
+            let run = Run::new(args, startup, ConfigNeeds::Skills, output)?;
             new::run(&run, name, is_json, output)
         }
         ("setup", [name, requirements @ ..]) => {
-            let run = open(typed, start, output)?;
+            let run = open(args, startup, output)?;
             setup::run(&run, name, requirements, is_json, output)
         }
-        ("list", _) => Err(surplus("list", "takes no names")),
-        (word, []) => Err(nameless(word)),
-        (word, _) => Err(surplus(word, "takes one name")),
+        ("list", _) => Err(surplus_words("list", "takes no arguments")),
+        (word, []) => Err(missing_name(word)),
+        (word, _) => Err(surplus_words(word, "takes one name")),
     }
 }
 
-fn open(typed: CommandLine, start: &Startup, output: &mut Output) -> Result<Run> {
-    Run::with_skills(typed, start, ConfigNeeds::Skills, output)
+fn open(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<Run> {
+    Run::with_skills(args, startup, ConfigNeeds::Skills, output)
 }
 
-fn surplus(word: &str, what: &str) -> Error {
+fn surplus_words(word: &str, what: &str) -> Error {
     usage(format!("skills {word} {what}"))
-        .with_hint("a prompt that begins with `skills` comes after --: skills-runner -- skills …")
+        .with_hint("for a prompt that starts with `skills`: skills-runner -- skills …")
 }
 
-fn nameless(word: &str) -> Error {
+fn missing_name(word: &str) -> Error {
     let more = if word == "setup" { " [PACKAGE]..." } else { "" };
     usage(format!("skills {word} needs the name of a skill"))
         .with_hint(format!("skills-runner skills {word} NAME{more}"))
 }
 
-fn unknown(word: &str) -> Error {
+fn unknown_subcommand(word: &str) -> Error {
     let shown = text::one_line(word, limits::SUMMARY_CHARS);
-    let hint = match text::nearest(word, WORDS.into_iter(), 1).first() {
+    let hint = match text::similar_names(word, SUBCOMMANDS.into_iter(), 1).first() {
         Some(near) => format!("did you mean `skills {near}`?"),
         None => format!(
-            "its words are {}; a prompt that begins with `skills` comes after --: skills-runner -- skills …",
-            WORDS.join(", ")
+            "the commands are {}; for a prompt that starts with `skills`: skills-runner -- skills …",
+            SUBCOMMANDS.join(", ")
         ),
     };
-    usage(format!("`skills {shown}` is no command")).with_hint(hint)
+    usage(format!("unknown command `skills {shown}`")).with_hint(hint)
 }
 
-/// Skills that a person names: in the skills folders by their names, anywhere
-/// else by a path, which is known by its slash (or is `.` or `..`).
+/// The skills that an argument selects: by a name in the skills folders, or by a path, which
+/// contains a slash or is `.` or `..`.
 struct SkillSelection {
     skills: Skills,
-    /// The skill's name; `None`: all that lie in the folder.
+    /// The name of the skill; `None`: all skills of the folder.
     name: Option<String>,
-    /// What lists them, for a name that is none.
+    /// The command that lists these skills, for hints.
     list: String,
 }
 
 impl SkillSelection {
-    fn of(word: &str, run: &Run) -> Result<SkillSelection> {
+    fn parse(word: &str, run: &Run) -> Result<SkillSelection> {
         let path = run.folder.join(word);
-        // As CI has it, which goes by the files that were changed.
+        // A path of SKILL.md: CI passes the changed files.
         let is_document = is_document(path.file_name()) && path.is_file();
         if !word.contains('/') && !is_document && word != "." && word != ".." {
             return Ok(SkillSelection {
@@ -123,12 +124,12 @@ impl SkillSelection {
             Some(skill) if is_document => skill.to_path_buf(),
             _ => path,
         };
-        let path = real(&path).map_err(|error| {
+        let path = resolved_path(&path).map_err(|error| {
             let shown = text::one_line(word, limits::SUMMARY_CHARS);
-            let cause = OpenError::from(error).for_people();
+            let cause = OpenError::from(error).user_message();
             Error::new(ErrorKind::Io, format!("failed to open `{shown}`: {cause}")).with_hint(
                 format!(
-                    "a word with a slash is the path of a skill's folder; `{}` gives the names",
+                    "an argument with a slash is the path of a skill's folder; `{}` lists the names",
                     run.skills_command("list")
                 ),
             )
@@ -136,64 +137,64 @@ impl SkillSelection {
         match (path.parent(), path.file_name().and_then(|name| name.to_str())) {
             (Some(folder), Some(name)) if holds_document(&path) => Ok(SkillSelection {
                 list: skills_command("list", &[folder.into()]),
-                skills: run.skills.elsewhere(vec![folder.to_path_buf()]).named_by_path(),
+                skills: run.skills.with_folders(vec![folder.to_path_buf()]).addressed_by_path(),
                 name: Some(name.to_string()),
             }),
             _ => Ok(SkillSelection {
                 list: skills_command("list", &[path.clone().into()]),
-                skills: run.skills.elsewhere(vec![path]).named_by_path(),
+                skills: run.skills.with_folders(vec![path]).addressed_by_path(),
                 name: None,
             }),
         }
     }
 
-    /// The one skill that was named.
+    /// Opens the selected skill, which must be a single one.
     fn skill(&self) -> Result<Skill> {
         match &self.name {
-            Some(name) => self.skills.find_any(name).map_err(|cause| {
+            Some(name) => self.skills.open_any(name).map_err(|cause| {
                 let catalogue = self.skills.catalogue();
-                let fault = catalogue.named(name).and_then(|skill| skill.fault.as_ref());
-                match fault {
-                    // In words for people.
-                    Some(fault) => {
-                        let name = text::one_name(name);
-                        self.lacks(&format!("the skill `{name}` cannot be used: {fault}"))
+                let error = catalogue.skill_named(name).and_then(|skill| skill.error.as_ref());
+                match error {
+                    // The catalogue has the message for users.
+                    Some(error) => {
+                        let name = text::one_line_name(name);
+                        self.not_found(&format!("the skill `{name}` cannot be used: {error}"))
                     }
-                    None => self.lacks(&cause),
+                    None => self.not_found(&cause),
                 }
             }),
-            None => Err(self.lacks(&format!(
-                "{} holds no SKILL.md: it is no skill",
+            None => Err(self.not_found(&format!(
+                "{} contains no SKILL.md: it is not a skill",
                 shown_folders(&self.skills)
             ))),
         }
     }
 
-    /// Why the skill is not found: first of all for its folders.
-    fn lacks(&self, message: &str) -> Error {
+    /// The error for a skill that is not found; problems of the folders come first.
+    fn not_found(&self, message: &str) -> Error {
         const FAILED: &str = "failed to find the skill";
         let catalogue = self.skills.catalogue();
         if let Some(problem) = unusable_folder(&catalogue) {
-            return cause(FAILED, problem);
+            return folder_error(FAILED, problem);
         }
-        let error = match catalogue.faults.first() {
-            // It may lie in there.
-            Some(fault) => format!("{FAILED}: {message}; {}", fault.message),
+        let error = match catalogue.folder_errors.first() {
+            // The skill may be in the folder that cannot be read.
+            Some(problem) => format!("{FAILED}: {message}; {}", problem.message),
             None => format!("{FAILED}: {message}"),
         };
         let error = Error::new(ErrorKind::Io, error);
         error.with_hint(if catalogue.skills.is_empty() {
             let folders = shown_folders(&self.skills);
-            format!("nothing is in {folders}; --skills DIR names a folder of skills")
+            format!("{folders} contains no skills; use --skills DIR")
         } else {
-            format!("`{}` gives all", self.list)
+            format!("`{}` lists all", self.list)
         })
     }
 }
 
-/// Where a folder lies, without links on the way. A skill that is a link itself stays
-/// one: it has its own name, and what holds for links.
-fn real(path: &Path) -> std::io::Result<PathBuf> {
+/// The path of a folder with all links resolved, except the last component: a skill that is a
+/// link keeps its name and is treated as a link.
+fn resolved_path(path: &Path) -> std::io::Result<PathBuf> {
     let found = path.canonicalize()?;
     let path: PathBuf = path.components().collect();
     Ok(match (path.parent(), path.file_name()) {
@@ -208,18 +209,18 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// What is wrong with the skills folders, where that is why there is no skill.
+/// The problem of a skills folder that explains why there are no skills.
 fn unusable_folder(catalogue: &Catalogue) -> Option<&Problem> {
     let mut problems = catalogue.problems.iter();
     let skill = problems.find(|problem| problem.rule == "folder-is-skill");
-    let found = catalogue.faults.first().or(skill);
+    let found = catalogue.folder_errors.first().or(skill);
     found.filter(|_| catalogue.skills.is_empty())
 }
 
-/// The failure that a problem with a skills folder is.
-fn cause(failed: &str, problem: &Problem) -> Error {
+/// The error for a problem of a skills folder.
+fn folder_error(failed: &str, problem: &Problem) -> Error {
     let text = match problem.rule {
-        // It names the folder itself.
+        // The message names the folder itself.
         "unreadable-folder" => problem.message.clone(),
         _ => problem.to_string(),
     };
@@ -230,9 +231,9 @@ fn cause(failed: &str, problem: &Problem) -> Error {
     }
 }
 
-/// A skill that has been removed between two looks.
-fn gone(name: &str) -> Error {
-    Error::new(ErrorKind::Io, format!("failed to read the skill `{name}`: it is gone"))
+/// The error for a skill that was deleted in the meantime.
+fn deleted_error(name: &str) -> Error {
+    Error::new(ErrorKind::Io, format!("failed to read the skill `{name}`: it was deleted"))
 }
 
 fn is_document(name: Option<&OsStr>) -> bool {
@@ -254,14 +255,14 @@ fn shown_folders(skills: &Skills) -> String {
     folders.collect::<Vec<_>>().join(", ")
 }
 
-/// One object for programs.
+/// Prints one JSON object.
 fn print_json(value: &impl Serialize, output: &mut Output) {
-    // A structure of strings and numbers always has a JSON form.
+    // Structures of strings and numbers always serialize.
     output.print(&serde_json::to_string(value).unwrap_or_default());
 }
 
-/// A path as short as a person would write it: relative to where they are.
-fn near(path: &Path, folder: &Path) -> PathBuf {
+/// A path relative to the working folder, where possible.
+fn short_path(path: &Path, folder: &Path) -> PathBuf {
     match path.strip_prefix(folder) {
         Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
         Ok(rest) => rest.to_path_buf(),

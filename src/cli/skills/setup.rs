@@ -1,4 +1,4 @@
-//! `skills setup NAME [PACKAGE]...`: a venv for a skill, with what it needs.
+//! `skills setup NAME [PACKAGE]...`: creates the venv of a skill and installs its packages.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 use crate::cli::args::usage;
 use crate::cli::setup::Run;
 use crate::cli::skills::json_path;
-use crate::cli::skills::{SkillSelection, near, print_json};
+use crate::cli::skills::{SkillSelection, print_json, short_path};
 use crate::error::{Error, ErrorKind, Result};
 use crate::skills::Skill;
 use crate::skills::setup::{
     ScriptImport, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
 };
-use crate::text::quoted;
+use crate::text::shell_quoted;
 use crate::world::output::Output;
 
-/// What has come of it, for programs.
+/// The result in JSON output.
 #[derive(Serialize)]
 struct SetupReportJson<'d> {
     name: &'d str,
@@ -43,17 +43,18 @@ struct MissingImport<'d> {
     line: usize,
 }
 
-/// Somebody who names two skills wants no package of a stranger's.
-fn no_package(name: &str, run: &Run) -> Error {
-    let text = format!("`{name}` is a skill; a setup takes one skill, and then packages");
+/// The error for a second skill name in place of a package: do not install a package that merely
+/// has the name of a skill.
+fn skill_as_package_error(name: &str, run: &Run) -> Error {
+    let text = format!("`{name}` is a skill; a setup takes one skill, then packages");
     let command = run.skills_command(&format!("setup {name}"));
     usage(text).with_hint(format!(
-        "`{command}` sets that one up; a package of this name is meant by `{name}>=0`"
+        "`{command}` sets up that skill; to install a package of this name, write `{name}>=0`"
     ))
 }
 
-/// Sets the skill up, with its progress on standard error. The status is 1 if
-/// imports are left that find no module.
+/// Sets up the skill, with its progress on standard error. The status is 1 if modules are still
+/// missing.
 pub(super) fn run(
     run: &Run,
     name: &str,
@@ -61,13 +62,13 @@ pub(super) fn run(
     is_json: bool,
     output: &mut Output,
 ) -> Result<u8> {
-    let place = SkillSelection::of(name, run)?;
+    let place = SkillSelection::parse(name, run)?;
     let skill = place.skill()?;
     if !requirements.is_empty() {
         let skills = place.skills.catalogue();
         for requirement in requirements {
-            if skills.named(requirement).is_some() {
-                return Err(no_package(requirement, run));
+            if skills.skill_named(requirement).is_some() {
+                return Err(skill_as_package_error(requirement, run));
             }
         }
     }
@@ -79,17 +80,19 @@ pub(super) fn run(
         extra: &extra,
     };
     let done = setup(&order, &mut |progress| match progress {
-        SetupProgress::Fault(_) | SetupProgress::Unlocked | SetupProgress::Lost { .. } => {
+        SetupProgress::SkillProblem(_)
+        | SetupProgress::Unlocked
+        | SetupProgress::PackagesLost { .. } => {
             output.warn(&progress.to_string());
         }
-        SetupProgress::Line(_) => output.note(&progress.to_string()),
+        SetupProgress::OutputLine(_) => output.note(&progress.to_string()),
         _ => output.note(&format!("{}: {progress}", skill.name)),
     })?;
     if is_json {
         let report = SetupReportJson {
             name: &skill.name,
             path: &skill.path,
-            outcome: name_of(done.outcome),
+            outcome: outcome_name(done.outcome),
             venv: &done.venv,
             python: &done.python,
             declared: &done.declared,
@@ -104,7 +107,7 @@ pub(super) fn run(
     if done.missing.is_empty() {
         return Ok(0);
     }
-    output.error(&unknown(&skill, &done.missing));
+    output.error(&missing_imports_error(&skill, &done.missing));
     Ok(ErrorKind::Io.exit_status())
 }
 
@@ -114,33 +117,33 @@ impl MissingImport<'_> {
     }
 }
 
-fn name_of(outcome: SetupOutcome) -> &'static str {
+fn outcome_name(outcome: SetupOutcome) -> &'static str {
     match outcome {
         SetupOutcome::UpToDate => "up_to_date",
-        SetupOutcome::Made => "made",
-        SetupOutcome::MadeAnew => "made_anew",
+        SetupOutcome::Created => "made",
+        SetupOutcome::Recreated => "made_anew",
         SetupOutcome::Added => "completed",
     }
 }
 
-/// The result in a line.
+/// The result in one line.
 fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
-    let venv = near(&done.venv, &run.folder);
+    let venv = short_path(&done.venv, &run.folder);
     let held: Vec<&str> =
         done.declared.iter().chain(&done.undeclared).map(String::as_str).collect();
     let holds = if held.is_empty() { String::new() } else { format!(" with {}", held.join(", ")) };
     let venv = venv.display();
     let what = match done.outcome {
-        SetupOutcome::MadeAnew => format!("made {venv} anew{holds}"),
+        SetupOutcome::Recreated => format!("recreated {venv}{holds}"),
         SetupOutcome::Added => format!("completed {venv}{holds}"),
         SetupOutcome::UpToDate => format!("{venv} is up to date{holds}"),
-        SetupOutcome::Made => format!("made {venv}{holds}"),
+        SetupOutcome::Created => format!("created {venv}{holds}"),
     };
     format!("{name}: {what}")
 }
 
-/// What only a person can know: which package brings a module.
-fn unknown(skill: &Skill, missing: &[ScriptImport]) -> Error {
+/// The error for imported modules whose packages only the user can name.
+fn missing_imports_error(skill: &Skill, missing: &[ScriptImport]) -> Error {
     let (declared, unknown): (Vec<_>, Vec<_>) =
         missing.iter().partition(|import| import.is_declared);
     let list = |imports: &[&ScriptImport]| {
@@ -166,13 +169,13 @@ fn unknown(skill: &Skill, missing: &[ScriptImport]) -> Error {
     }
     let (name, causes) = (&skill.name, causes.join("; "));
     let what = match missing {
-        [_] => "the package that brings it",
-        _ => "the packages that bring them",
+        [_] => "the package that contains it",
+        _ => "the packages that contain them",
     };
-    Error::new(ErrorKind::Io, format!("failed to set `{name}` up whole: {causes}")).with_hint(
+    Error::new(ErrorKind::Io, format!("failed to set up `{name}` completely: {causes}")).with_hint(
         format!(
             "name {what}: skills-runner skills setup {} PACKAGE...",
-            quoted(skill.address.as_ref())
+            shell_quoted(skill.address.as_ref())
         ),
     )
 }

@@ -1,4 +1,4 @@
-//! `skills show NAME`: everything there is to know of one skill.
+//! `skills show NAME`: the details of one skill.
 
 use std::path::PathBuf;
 
@@ -8,45 +8,44 @@ use serde_json::{Map, Value};
 use crate::cli::setup::Run;
 use crate::cli::skills::json_path;
 use crate::cli::skills::skill_json::SkillJson;
-use crate::cli::skills::{SkillSelection, gone, print_json};
+use crate::cli::skills::{SkillSelection, deleted_error, print_json};
 use crate::error::Result;
 use crate::limits;
 use crate::skills::frontmatter;
 use crate::text;
 use crate::world::output::Output;
 
-/// One skill for programs: what the list tells, and what its document says.
+/// One skill in JSON output: the fields of the list, the frontmatter and the files.
 #[derive(Serialize)]
 struct SkillDetailsJson {
     #[serde(flatten)]
     view: SkillJson,
-    /// The frontmatter as it was read.
+    /// The parsed frontmatter.
     frontmatter: Map<String, Value>,
     /// The skill's files, the document included.
     #[serde(serialize_with = "json_path::list")]
     files: Vec<PathBuf>,
-    /// There are more files than these.
+    /// Whether there are more files than listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more_files: bool,
 }
 
-/// Shows it. The status is 0 also where something is wrong with it: that is
-/// shown.
+/// Shows the skill. The status is 0 even if it has problems, which are shown.
 pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
-    let place = SkillSelection::of(name, run)?;
+    let place = SkillSelection::parse(name, run)?;
     let skill = place.skill()?;
     let catalogue = place.skills.catalogue();
-    let summary = catalogue.named(&skill.name).ok_or_else(|| gone(&skill.name))?;
+    let summary = catalogue.skill_named(&skill.name).ok_or_else(|| deleted_error(&skill.name))?;
     let tree = skill.files();
-    let document = skill.document().ok();
+    let document = skill.read_document().ok();
     let show = SkillDetailsJson {
-        view: SkillJson::of(summary, &place.skills, run),
+        view: SkillJson::new(summary, &place.skills, run),
         frontmatter: document
             .as_ref()
             .map(|document| frontmatter::parse(&document.text).fields)
             .unwrap_or_default(),
         files: tree.files,
-        more_files: tree.cut,
+        more_files: tree.is_cut,
     };
     if is_json {
         print_json(&show, output);
@@ -62,7 +61,7 @@ fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
     let shown = |key: &&String| *key != "name" && *key != "description";
     let labels = show.frontmatter.keys().filter(shown);
     let widths = labels.map(|key| text::one_line(key, limits::SUMMARY_CHARS).chars().count());
-    // The longest of the labels that are always there, or of the fields'.
+    // At least as wide as the longest of the fixed labels.
     let widest = widths.max().unwrap_or(0).clamp(12, limits::REPORT_COLUMNS / 3);
     let row = |label: &str, text: &str| row(label, widest + 1, text);
     let mut lines = vec![
@@ -95,7 +94,7 @@ fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
     let more = if show.more_files { " and more" } else { "" };
     lines.push(row("files", &format!("{}{more}", show.files.len())));
     let files = show.files.iter().map(|file| file.to_string_lossy());
-    lines.extend(files.map(|file| format!("  {}", text::one_name(&file))));
+    lines.extend(files.map(|file| format!("  {}", text::one_line_name(&file))));
     if !view.problems.is_empty() {
         lines.push(row("problems", &view.problems.len().to_string()));
     }
@@ -114,7 +113,7 @@ fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
     lines.join("\n")
 }
 
-/// A line with its label in a column of its own.
+/// A line with the label in its own column.
 fn row(label: &str, columns: usize, text: &str) -> String {
     let label = format!("{}:", text::one_line(label, limits::SUMMARY_CHARS));
     format!("{label:columns$} {}", text::one_line(text, limits::LINE_BYTES))

@@ -1,4 +1,4 @@
-//! A skill as `skills list` and `skills show` tell it.
+//! The JSON form of a skill, for `skills list` and `skills show`.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::cli::skills::json_path;
 use crate::skills::python::Interpreter;
 use crate::skills::{Problem, Severity, SkillSummary, Skills, check, venv};
 
-/// A skill for programs; the fields of the interface, in their order.
+/// A skill in JSON output, with its fields in the documented order.
 #[derive(Debug, Serialize)]
 pub(super) struct SkillJson {
     /// The folder's name.
@@ -19,95 +19,95 @@ pub(super) struct SkillJson {
     /// The skill's folder, absolute.
     #[serde(serialize_with = "json_path::path")]
     pub path: PathBuf,
-    /// The document's file name, in its letter case; null: there is none.
+    /// The document's file name in its own letter case; null: there is none.
     pub document: Option<String>,
-    /// The skill's own environment; null: it has none.
+    /// The skill's venv; null: it has none.
     #[serde(serialize_with = "json_path::option")]
     pub venv: Option<PathBuf>,
-    /// The interpreter that its scripts run with; null: none.
+    /// The interpreter of its scripts; null: none.
     #[serde(serialize_with = "json_path::option")]
     pub python: Option<PathBuf>,
     /// `ok`; `warning`: it works, and has problems; `error`: it cannot be used,
     /// or its venv is broken.
     pub status: &'static str,
-    /// What is wrong with it: all that `check` finds without starting a Python.
+    /// All problems that `check` finds without starting Python.
     pub problems: Vec<ProblemJson>,
-    /// Why it cannot be used.
+    /// Why the skill cannot be used.
     #[serde(skip)]
-    pub fault: Option<String>,
-    /// How a command names it.
+    pub error: Option<String>,
+    /// The argument that selects the skill in commands.
     #[serde(skip)]
     pub address: String,
 }
 
-/// A problem for programs.
+/// A problem in JSON output.
 #[derive(Debug, Serialize)]
 pub(super) struct ProblemJson {
     /// Relative to the skill's folder; null: the folder itself.
     #[serde(serialize_with = "json_path::option")]
     pub file: Option<PathBuf>,
-    /// Counted from 1; null: it belongs to no line.
+    /// Counted from 1; null: the problem has no line.
     pub line: Option<usize>,
     /// The rule's stable name.
     pub rule: &'static str,
     /// `error` or `warning`.
     pub severity: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
 
-/// Rules whose breach leaves a skill without a document.
+/// Rules that report a skill without a readable document.
 const UNUSABLE: [&str; 5] =
     ["no-document", "link-above", "unreadable-document", "unreadable-file", "name-not-utf8"];
 
 impl SkillJson {
-    /// Looks at one skill of a catalogue.
-    pub(super) fn of(summary: &SkillSummary, skills: &Skills, run: &Run) -> SkillJson {
+    /// Examines one skill of a catalogue.
+    pub(super) fn new(summary: &SkillSummary, skills: &Skills, run: &Run) -> SkillJson {
         let mut document = None;
         let mut venv = None;
         let mut python = None;
-        let mut is_broken = summary.fault.is_some();
-        let mut problems = match skills.find_any(&summary.name) {
+        let mut is_broken = summary.error.is_some();
+        let mut problems = match skills.open_any(&summary.name) {
             Ok(skill) => {
                 let mut problems = check::check(&skill);
-                match skill.document_name() {
+                match skill.document_file_name() {
                     Ok(name) => document = Some(name),
-                    // It was there when the catalogue was made.
-                    Err(told) if summary.fault.is_none() => {
+                    // The document disappeared after the catalogue was read.
+                    Err(message_for_model) if summary.error.is_none() => {
                         is_broken = true;
-                        problems.push(unopened(summary, told));
+                        problems.push(unopened_problem(summary, message_for_model));
                     }
                     Err(_) => {}
                 }
-                match Interpreter::of(&skill, &run.config.scripts) {
+                match Interpreter::for_skill(&skill, &run.config.scripts) {
                     Ok(interpreter) => {
                         venv = interpreter.venv;
                         python = Some(interpreter.program);
                     }
                     Err(reason) => {
-                        venv = venv::of_skill(&summary.path);
-                        // Without scripts nobody misses an interpreter.
+                        venv = venv::path_in_skill(&summary.path);
+                        // Without a venv, a missing interpreter is no problem of the skill.
                         if venv.is_some() {
                             is_broken = true;
-                            problems.extend(check::refused(&skill, &reason));
+                            problems.extend(check::without_interpreter(&skill, &reason));
                         }
                     }
                 }
                 problems
             }
-            Err(fault) => {
+            Err(error) => {
                 is_broken = true;
-                vec![unopened(summary, fault)]
+                vec![unopened_problem(summary, error)]
             }
         };
-        // What kept the catalogue from it may have passed: it is told all the same.
-        if let Some(fault) = &summary.fault
+        // Report the problem of the catalogue even if it has disappeared since.
+        if let Some(error) = &summary.error
             && !problems.iter().any(|problem| UNUSABLE.contains(&problem.rule))
         {
-            problems.push(unopened(summary, fault.clone()));
+            problems.push(unopened_problem(summary, error.clone()));
         }
         SkillJson {
             name: summary.name.clone(),
@@ -122,8 +122,8 @@ impl SkillJson {
                 _ => "warning",
             },
             problems: problems.into_iter().map(ProblemJson::from).collect(),
-            fault: summary.fault.clone(),
-            address: skills.address(&summary.name, &summary.path),
+            error: summary.error.clone(),
+            address: skills.command_address(&summary.name, &summary.path),
         }
     }
 }
@@ -142,8 +142,8 @@ impl From<Problem> for ProblemJson {
     }
 }
 
-/// The worst of some problems, in a word.
-pub(super) fn status(severities: impl Iterator<Item = Severity>) -> &'static str {
+/// The status for the worst of these severities.
+pub(super) fn worst_status(severities: impl Iterator<Item = Severity>) -> &'static str {
     let mut worst = "ok";
     for severity in severities {
         if severity == Severity::Error {
@@ -154,7 +154,7 @@ pub(super) fn status(severities: impl Iterator<Item = Severity>) -> &'static str
     worst
 }
 
-/// How bad a problem is, in a word.
+/// The name of a severity.
 pub(super) fn severity_name(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",
@@ -162,13 +162,13 @@ pub(super) fn severity_name(severity: Severity) -> &'static str {
     }
 }
 
-/// What is wrong with a skill whose folder cannot be opened, or with a folder that is
-/// no skill: `told` is what a model reads.
-pub(super) fn unopened(summary: &SkillSummary, told: String) -> Problem {
-    if let Some(problem) = &summary.no_skill {
+/// The problem of a skill whose folder cannot be opened, or of a folder that is not a skill.
+/// `message_for_model` is the message, used if there is no other.
+pub(super) fn unopened_problem(summary: &SkillSummary, message_for_model: String) -> Problem {
+    if let Some(problem) = &summary.not_a_skill {
         return problem.clone();
     }
-    let message = summary.fault.clone().unwrap_or(told);
+    let message = summary.error.clone().unwrap_or(message_for_model);
     Problem {
         file: PathBuf::new(),
         line: None,

@@ -1,8 +1,7 @@
-//! Whether a certificate may sign those of servers, by the rules that OpenSSL
-//! has for roots.
+//! Check of whether a certificate may sign others, by OpenSSL's rules for roots.
 //!
-//! webpki makes an authority of every certificate that it is given as one,
-//! whatever the certificate itself says.
+//! webpki trusts every certificate in its list of authorities as one, even if the certificate
+//! itself says that it is not.
 
 const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;
@@ -22,53 +21,53 @@ const EXTENDED_KEY_USAGE: [u8; 3] = [0x55, 0x1d, 0x25];
 /// 1.3.6.1.5.5.7.3.1
 const SERVER_AUTHENTICATION: [u8; 8] = [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01];
 
-/// `keyCertSign`, the sixth bit of the key's usages.
+/// `keyCertSign`, bit 5 of the key usage.
 const CERTIFICATE_SIGNING: u8 = 0x80 >> 5;
 
-/// Whether this certificate, in DER, is an authority's: `CA:TRUE`, and no usage
-/// stands there that excludes it; or version 1, which has no extensions, and
-/// issued by itself. What cannot be read is none; webpki is stricter about that.
+/// Whether this certificate, in DER, belongs to an authority: it says `CA:TRUE`, and no key
+/// usage excludes signing; or it has version 1, which has no extensions, and is issued by
+/// itself. Returns false for a certificate that cannot be parsed; webpki parses more strictly.
 pub(super) fn may_sign(certificate: &[u8]) -> bool {
     is_authority(certificate).unwrap_or(false)
 }
 
 fn is_authority(mut certificate: &[u8]) -> Option<bool> {
-    let mut signed = contents(&mut certificate, SEQUENCE)?;
-    let fields = &mut contents(&mut signed, SEQUENCE)?;
+    let mut signed = read_value(&mut certificate, SEQUENCE)?;
+    let fields = &mut read_value(&mut signed, SEQUENCE)?;
     let has_version = fields.first() == Some(&VERSION);
-    if has_version && contents(fields, VERSION)? != [INTEGER, 1, 2] {
-        return None;
+    if has_version && read_value(fields, VERSION)? != [INTEGER, 1, 2] {
+        return None; // not version 3
     }
-    contents(fields, INTEGER)?; // serial number
-    contents(fields, SEQUENCE)?; // algorithm of the signature
-    let issuer = contents(fields, SEQUENCE)?;
-    contents(fields, SEQUENCE)?; // dates
-    let subject = contents(fields, SEQUENCE)?;
-    contents(fields, SEQUENCE)?; // key
+    read_value(fields, INTEGER)?; // serial number
+    read_value(fields, SEQUENCE)?; // algorithm of the signature
+    let issuer = read_value(fields, SEQUENCE)?;
+    read_value(fields, SEQUENCE)?; // dates
+    let subject = read_value(fields, SEQUENCE)?;
+    read_value(fields, SEQUENCE)?; // key
     if !has_version {
         return Some(fields.is_empty() && issuer == subject);
     }
-    let mut wrapped = contents(fields, EXTENSIONS)?;
-    extensions_allow(contents(&mut wrapped, SEQUENCE)?)
+    let mut wrapped = read_value(fields, EXTENSIONS)?;
+    extensions_allow(read_value(&mut wrapped, SEQUENCE)?)
 }
 
 fn extensions_allow(mut extensions: &[u8]) -> Option<bool> {
     let mut is_authority = false;
     while !extensions.is_empty() {
-        let fields = &mut contents(&mut extensions, SEQUENCE)?;
-        let id = contents(fields, OBJECT_IDENTIFIER)?;
+        let fields = &mut read_value(&mut extensions, SEQUENCE)?;
+        let id = read_value(fields, OBJECT_IDENTIFIER)?;
         if fields.first() == Some(&BOOLEAN) {
-            contents(fields, BOOLEAN)?; // whether it is critical
+            read_value(fields, BOOLEAN)?; // whether it is critical
         }
-        let value = &mut contents(fields, OCTET_STRING)?;
+        let value = &mut read_value(fields, OCTET_STRING)?;
         let allows = if id == BASIC_CONSTRAINTS {
-            is_authority = contents(value, SEQUENCE)?.starts_with(&[BOOLEAN, 1, 0xff]);
+            is_authority = read_value(value, SEQUENCE)?.starts_with(&[BOOLEAN, 1, 0xff]);
             is_authority
         } else if id == KEY_USAGE {
-            let bits = contents(value, BIT_STRING)?.get(1)?;
+            let bits = read_value(value, BIT_STRING)?.get(1)?;
             bits & CERTIFICATE_SIGNING != 0
         } else if id == EXTENDED_KEY_USAGE {
-            names_servers(contents(value, SEQUENCE)?)?
+            include_server_authentication(read_value(value, SEQUENCE)?)?
         } else {
             true
         };
@@ -79,24 +78,24 @@ fn extensions_allow(mut extensions: &[u8]) -> Option<bool> {
     Some(is_authority)
 }
 
-fn names_servers(mut usages: &[u8]) -> Option<bool> {
+fn include_server_authentication(mut usages: &[u8]) -> Option<bool> {
     while !usages.is_empty() {
-        if contents(&mut usages, OBJECT_IDENTIFIER)? == SERVER_AUTHENTICATION {
+        if read_value(&mut usages, OBJECT_IDENTIFIER)? == SERVER_AUTHENTICATION {
             return Some(true);
         }
     }
     Some(false)
 }
 
-/// Takes the next value, which must have this tag. No length needs more than
-/// two bytes: webpki takes no longer ones.
-fn contents<'d>(input: &mut &'d [u8], tag: u8) -> Option<&'d [u8]> {
-    let (&[first, length], mut rest) = input.split_first_chunk()?;
+/// Reads the next value, which must have this tag. Lengths have at most two bytes: webpki
+/// accepts no longer ones.
+fn read_value<'d>(input: &mut &'d [u8], tag: u8) -> Option<&'d [u8]> {
+    let (&[actual_tag, length], mut rest) = input.split_first_chunk()?;
     let length = match length {
         0..=0x7f => usize::from(length),
         0x81 | 0x82 => {
-            let (bytes, behind) = rest.split_at_checked(usize::from(length & 0x7f))?;
-            rest = behind;
+            let (bytes, after) = rest.split_at_checked(usize::from(length & 0x7f))?;
+            rest = after;
             let add = |sum: usize, &byte: &u8| (sum << 8) | usize::from(byte);
             bytes.iter().fold(0, add)
         }
@@ -104,7 +103,7 @@ fn contents<'d>(input: &mut &'d [u8], tag: u8) -> Option<&'d [u8]> {
     };
     let (value, rest) = rest.split_at_checked(length)?;
     *input = rest;
-    (first == tag).then_some(value)
+    (actual_tag == tag).then_some(value)
 }
 
 #[cfg(test)]
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn certificates_say_whether_they_may_sign() {
+    fn only_authorities_may_sign() {
         for name in ["ca", "self-signed", "v1"] {
             assert!(may_sign(&certificate(name)), "{name}");
         }
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_extension_has_to_allow_it() {
+    fn every_extension_must_allow_signing() {
         // CA:TRUE, pathlen:0; keyCertSign and cRLSign; clientAuth and serverAuth
         let mut extensions = vec![
             0x30, 0x12, 6, 3, 0x55, 0x1d, 0x13, 1, 1, 0xff, 4, 8, 0x30, 6, 1, 1, 0xff, 2, 1, 0,
@@ -142,14 +141,14 @@ mod tests {
             extensions.extend([6, 8, 0x2b, 6, 1, 5, 5, 7, 3, usage]);
         }
         assert_eq!(extensions_allow(&extensions), Some(true));
-        // An empty list of usages allows none.
+        // An empty list of usages allows nothing.
         extensions.extend([0x30, 9, 6, 3, 0x55, 0x1d, 0x25, 4, 2, 0x30, 0]);
         assert_eq!(extensions_allow(&extensions), Some(false));
         assert_eq!(extensions_allow(&[]), Some(false));
     }
 
     #[test]
-    fn broken_certificates_are_no_authorities() {
+    fn broken_certificates_may_not_sign() {
         for name in ["ca", "ca-mail", "v1", "self-leaf", "v1-leaf"] {
             let whole = certificate(name);
             for end in 0..whole.len() {

@@ -1,4 +1,4 @@
-//! Whose certificates are trusted, and what is wrong with one that is not.
+//! Verification of server certificates, and the errors for those that are not trusted.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
@@ -19,39 +19,42 @@ use crate::model::http::peer::Peer;
 use crate::text::one_line;
 use crate::world::net::system_certificates;
 
-/// The usual rules for chains that end at an authority. A certificate that
-/// stands itself in the user's file needs none: it is trusted for its own names,
-/// within its dates. Of a self-signed one that says `CA:TRUE`, as `openssl req
-/// -x509` makes it, webpki refuses even this.
+/// Verifies certificates by the usual rules for chains that end at an authority. A certificate
+/// that is itself in the user's file needs no chain: it is trusted for its own names, within
+/// its dates. webpki refuses even such a one if it is self-signed and says `CA:TRUE`, as
+/// `openssl req -x509` creates it.
 #[derive(Debug)]
-pub(super) struct Verifier {
-    trusted: TrustAnchors,
+pub(super) struct CertificateVerifier {
+    anchors: TrustAnchors,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// The built-in roots, or the certificates of the user's file.
+/// The built-in roots, or the certificates in the user's file.
 #[derive(Debug)]
 struct TrustAnchors {
     /// Certificates that may sign others.
     authorities: RootCertStore,
-    /// Certificates that a server may show as its own: all of the file.
-    themselves: Vec<CertificateDer<'static>>,
+    /// Certificates that a server may present as its own: all in the file.
+    trusted_servers: Vec<CertificateDer<'static>>,
 }
 
-impl Verifier {
-    /// Trusts the built-in roots, or instead of them what a file holds.
+impl CertificateVerifier {
+    /// Trusts the certificates in the file, or without one the built-in roots.
     pub(super) fn new(
         roots: Option<&CertificateFile>,
         provider: &CryptoProvider,
-    ) -> Result<Verifier, ConnectError> {
+    ) -> Result<CertificateVerifier, ConnectError> {
         let trusted = match roots {
             Some(file) => read_roots(file)?,
             None => TrustAnchors {
                 authorities: TLS_SERVER_ROOTS.iter().cloned().collect(),
-                themselves: Vec::new(),
+                trusted_servers: Vec::new(),
             },
         };
-        Ok(Verifier { trusted, algorithms: provider.signature_verification_algorithms })
+        Ok(CertificateVerifier {
+            anchors: trusted,
+            algorithms: provider.signature_verification_algorithms,
+        })
     }
 
     fn verify_chain(
@@ -72,7 +75,7 @@ impl Verifier {
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -82,15 +85,16 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let certificate = ParsedCertificate::try_from(end_entity)?;
-        if self.trusted.themselves.contains(end_entity) {
-            // Dates come first. Without authorities the chain is all that is missing.
+        if self.anchors.trusted_servers.contains(end_entity) {
+            // The dates are checked first. Without authorities, a missing chain is the only
+            // other error.
             match self.verify_chain(&certificate, &RootCertStore::empty(), &[], now) {
                 Err(rustls::Error::InvalidCertificate(error))
-                    if error == CertificateError::UnknownIssuer || is_authority(&error) => {}
+                    if error == CertificateError::UnknownIssuer || is_authority_error(&error) => {}
                 other => other?,
             }
         } else {
-            let authorities = &self.trusted.authorities;
+            let authorities = &self.anchors.authorities;
             self.verify_chain(&certificate, authorities, intermediates, now)?;
         }
         verify_server_name(&certificate, server_name)?;
@@ -120,41 +124,40 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// What is wrong with a party's certificate, and what can be done. `roots` is
-/// the user's own file.
-pub(super) fn explain(
-    party: &Peer,
+/// The error for a peer's invalid certificate, with a hint. `roots` is the user's own file.
+pub(super) fn certificate_error(
+    peer: &Peer,
     error: &CertificateError,
     roots: Option<&CertificateFile>,
 ) -> ConnectError {
-    let host = &party.host;
+    let host = &peer.host;
     let (text, hint) = match error {
         CertificateError::UnknownIssuer => (
             "is not trusted: it is self-signed, or its authority is unknown".into(),
             Some(trust_hint(roots)),
         ),
-        error if is_authority(error) => (
+        error if is_authority_error(error) => (
             "is not trusted: it is self-signed".into(),
             Some("if you trust it, put it into the file that SSL_CERT_FILE names".into()),
         ),
         CertificateError::ExpiredContext { time, not_after } => {
-            (format!("expired {} ago", days(*not_after, *time)), Some(CLOCK_HINT.into()))
+            (format!("expired {} ago", days_between(*not_after, *time)), Some(CLOCK_HINT.into()))
         }
         CertificateError::NotValidYetContext { time, not_before } => (
-            format!("is not valid yet: it will be in {}", days(*time, *not_before)),
+            format!("is not valid yet: it becomes valid in {}", days_between(*time, *not_before)),
             Some(CLOCK_HINT.into()),
         ),
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
             (format!("is not for {host}: it names no host at all (in its subjectAltName)"), None)
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
-            let names = presented.iter().take(limits::NAMES).map(|name| bare(name));
+            let names = presented.iter().take(limits::LISTED_NAMES).map(|name| unwrap_name(name));
             let names = names.collect::<Vec<_>>().join(", ");
             let names = one_line(&names, limits::QUOTED_BYTES);
             (
-                format!("is not for {host}, but for {names}"),
+                format!("is for {names}, not for {host}"),
                 Some(
-                    "ask it by such a name in LLM_API_BASE_URL, or give it another certificate"
+                    "use one of these names in LLM_API_BASE_URL, or install another certificate there"
                         .into(),
                 ),
             )
@@ -166,18 +169,18 @@ pub(super) fn explain(
             (format!("is not accepted: {reason}"), None)
         }
     };
-    let text = format!("the certificate of {party} {text}");
-    let obstacle = ConnectError::lasting(ErrorKind::Endpoint, text);
+    let text = format!("the certificate of {peer} {text}");
+    let connect_error = ConnectError::new(ErrorKind::Endpoint, text);
     match hint {
-        Some(hint) => obstacle.with_hint(hint),
-        None => obstacle,
+        Some(hint) => connect_error.with_hint(hint),
+        None => connect_error,
     }
 }
 
 const CLOCK_HINT: &str =
-    "the server needs another certificate, unless the clock of this machine is wrong";
+    "the server needs a new certificate, unless the clock of this machine is wrong";
 
-fn days(from: UnixTime, to: UnixTime) -> String {
+fn days_between(from: UnixTime, to: UnixTime) -> String {
     let day = 24 * 60 * 60;
     match to.as_secs().saturating_sub(from.as_secs()) / day {
         0 => "less than a day".into(),
@@ -199,14 +202,14 @@ fn trust_hint(roots: Option<&CertificateFile>) -> String {
     format!("if you trust that server's authority, set SSL_CERT_FILE{example}")
 }
 
-/// Reads the certificates of the user's file.
+/// Reads the certificates in the user's file.
 fn read_roots(file: &CertificateFile) -> Result<TrustAnchors, ConnectError> {
     let mut authorities = RootCertStore::empty();
     let mut themselves = Vec::new();
     let mut skipped = 0;
     for certificate in CertificateDer::pem_slice_iter(&file.pem) {
         match certificate {
-            // The store takes whatever can be read.
+            // The store accepts every certificate that can be parsed.
             Ok(certificate) if authorities.add(certificate.clone()).is_ok() => {
                 if !may_sign(&certificate) {
                     authorities.roots.pop();
@@ -223,19 +226,19 @@ fn read_roots(file: &CertificateFile) -> Result<TrustAnchors, ConnectError> {
             _ => format!("holds {skipped} certificates, none of which can be read"),
         };
         let text = format!("the file of SSL_CERT_FILE, {}, {reason}", file.path.display());
-        return Err(ConnectError::lasting(ErrorKind::Config, text)
+        return Err(ConnectError::new(ErrorKind::Config, text)
             .with_hint("a PEM file has lines `-----BEGIN CERTIFICATE-----`"));
     }
-    Ok(TrustAnchors { authorities, themselves })
+    Ok(TrustAnchors { authorities, trusted_servers: themselves })
 }
 
-/// Whether a server was refused because its certificate is an authority's.
-fn is_authority(error: &CertificateError) -> bool {
+/// Whether a server was refused because its certificate is that of an authority.
+fn is_authority_error(error: &CertificateError) -> bool {
     matches!(error, CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity"))
 }
 
-/// A name without what rustls puts around it: `DnsName("a.test")`, `IpAddress(::1)`.
-fn bare(name: &str) -> &str {
+/// Removes what rustls writes around a name: `DnsName("a.test")`, `IpAddress(::1)`.
+fn unwrap_name(name: &str) -> &str {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
     inner.trim_matches('"')
 }
@@ -256,11 +259,11 @@ mod tests {
         std::fs::read(format!("{root}/tests/data/tls/{name}")).unwrap()
     }
 
-    /// A handshake with a server that shows a trusted certificate and has this key.
+    /// Performs a handshake with a server that presents a trusted certificate and has this key.
     fn handshake(key: &str, version: &'static SupportedProtocolVersion) -> Result<(), String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let roots = CertificateFile { path: "roots.pem".into(), pem: read("self-leaf.pem") };
-        let verifier = Verifier::new(Some(&roots), &provider).unwrap();
+        let verifier = CertificateVerifier::new(Some(&roots), &provider).unwrap();
         let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[version])
             .unwrap()
@@ -296,9 +299,9 @@ mod tests {
         Ok(())
     }
 
-    /// Everybody can show a certificate; only its owner has the key.
+    /// Every server can present a certificate; only its owner has the key.
     #[test]
-    fn a_trusted_certificate_counts_only_with_its_key() {
+    fn a_trusted_certificate_needs_its_key() {
         for version in rustls::ALL_VERSIONS {
             assert_eq!(handshake("self-leaf.key", version), Ok(()));
             let refused = handshake("server.key", version).unwrap_err();

@@ -1,9 +1,9 @@
-//! How requests travel: `ureq` on our own connections.
+//! The HTTP client: `ureq` on our own connections.
 //!
-//! `ureq` is configured as narrowly as possible: statuses are no errors (their
-//! bodies tell what is wrong), redirects are not followed (they would carry
-//! the key to another host), and all waiting is ours. This is the only place
-//! where a secret is revealed, but for a proxy's login.
+//! `ureq` is configured as narrowly as possible: error statuses are ordinary responses (their
+//! bodies contain the reason), redirects are not followed (they would send the key to another
+//! host), and all waiting is done by our transport. Secrets are
+//! revealed only here and for the login of a proxy.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -23,18 +23,18 @@ const JSON: &str = "application/json";
 /// A client of one endpoint. It keeps its connection open between requests.
 #[derive(Debug)]
 pub(super) struct Client {
-    /// Whom it asks.
+    /// The endpoint.
     pub endpoint: Endpoint,
     /// Signals and the deadline of the run.
     pub cancellation: Cancellation,
     silence: Arc<SilenceLimit>,
     agent: Agent,
-    /// The last request was answered: its connection may be used again.
+    /// Whether the last request was answered: its connection may be reused.
     has_answered: Cell<bool>,
 }
 
 impl Client {
-    /// A client that has not connected yet.
+    /// Creates a client without connecting.
     pub(super) fn new(endpoint: Endpoint, cancellation: Cancellation) -> Client {
         let silence = Arc::new(SilenceLimit::new(endpoint.idle_limit));
         let shared =
@@ -44,7 +44,7 @@ impl Client {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
-            .timeout_connect(Some(limits::CONNECT))
+            .timeout_connect(Some(limits::CONNECT_TIMEOUT))
             .input_buffer_size(limits::READ_BYTES)
             .output_buffer_size(limits::READ_BYTES)
             .user_agent(USER_AGENT)
@@ -54,12 +54,12 @@ impl Client {
         Client { endpoint, cancellation, silence, agent, has_answered: Cell::new(false) }
     }
 
-    /// Sends a request with a JSON body and waits for the beginning of the reply.
+    /// Sends a request with a JSON body and waits for the start of the reply.
     pub(super) fn post(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
         let result = match self.post_once(url, body) {
-            // A connection that was kept open may be closed by the server in
-            // the very moment in which it is used again: not a try that failed.
-            Err(error) if self.has_answered.get() && self.was_closed(&error) => {
+            // The server may close an open connection just when it is reused: that does not
+            // count as a failed try.
+            Err(error) if self.has_answered.get() && self.was_closed_by_server(&error) => {
                 self.post_once(url, body)
             }
             result => result,
@@ -69,29 +69,29 @@ impl Client {
     }
 
     fn post_once(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
-        self.expect_first();
+        self.limit_first_byte();
         self.send(url, body)
     }
 
-    /// Whether the other side hung up without a word.
-    fn was_closed(&self, error: &ureq::Error) -> bool {
+    /// Whether the server closed the connection without a response.
+    fn was_closed_by_server(&self, error: &ureq::Error) -> bool {
         use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         let ureq::Error::Io(error) = error else {
             return false;
         };
         matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
-            && !self.silence.has_been_broken()
+            && !self.silence.has_received()
     }
 
-    /// Asks what the server knows by heart: its answer is all there soon. A
-    /// body makes it a `POST`.
+    /// Sends a query that the server can answer quickly, so the whole answer has a short limit.
+    /// A body makes it a `POST`.
     pub(super) fn query(
         &self,
         url: &str,
         body: Option<&[u8]>,
     ) -> Result<Response<ureq::Body>, ureq::Error> {
         let limit = self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR;
-        self.silence.set_whole(limit.min(limits::INQUIRY));
+        self.silence.set_total(limit.min(limits::METADATA_TIMEOUT));
         match body {
             Some(body) => self.send(url, body),
             None => self.with_headers(self.agent.get(url)).call(),
@@ -107,30 +107,29 @@ impl Client {
         headers.fold(request, |request, (name, value)| request.header(name, value))
     }
 
-    /// The first byte may take long: a slow start is normal where a local
-    /// model reads a long prompt.
-    fn expect_first(&self) {
+    /// Allows a long wait for the first byte, since local models read long prompts slowly.
+    fn limit_first_byte(&self) {
         let limit = self.endpoint.idle_limit * limits::FIRST_BYTE_FACTOR;
-        self.silence.set_whole(limit);
+        self.silence.set_total(limit);
     }
 
-    /// From the first byte on, silence may last as long as the user allows.
-    pub(super) fn expect_more(&self) {
-        self.silence.set(self.endpoint.idle_limit);
+    /// Limits each silence after the first byte.
+    pub(super) fn limit_silence(&self) {
+        self.silence.set_silence(self.endpoint.idle_limit);
     }
 
-    /// The words of a refusal are short: all of them have to come in that time.
-    pub(super) fn expect_words(&self) {
-        self.silence.set_whole(self.endpoint.idle_limit);
+    /// Limits the time for the whole body of a refusal, which is short.
+    pub(super) fn limit_error_body(&self) {
+        self.silence.set_total(self.endpoint.idle_limit);
     }
 
-    /// Everything is there; only the end of the body is to come.
-    pub(super) fn expect_end(&self) {
-        self.silence.set_whole(limits::AFTER_DONE);
+    /// Limits the time for the end of the body after the end marker.
+    pub(super) fn limit_stream_end(&self) {
+        self.silence.set_total(limits::DRAIN_AFTER_DONE);
     }
 
-    /// The headers that are the user's: the key, in the form that the endpoint
-    /// takes, and the extra ones. An extra header takes the place of ours.
+    /// The headers from the configuration: the key, in the form that the endpoint expects, and
+    /// the extra ones. An extra header replaces ours.
     fn headers(&self) -> Vec<(&str, String)> {
         let extra = &self.endpoint.extra_headers;
         let is_free = |name: &str| !extra.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -141,17 +140,17 @@ impl Client {
         key.chain(extra).collect()
     }
 
-    /// The header of the key, and what stands before the key in it.
+    /// The header for the key, and the text before the key in it.
     fn key_header(&self) -> (&'static str, &'static str) {
-        if self.endpoint.address.wants_api_key_header() {
+        if self.endpoint.address.needs_api_key_header() {
             ("api-key", "")
         } else {
             ("authorization", "Bearer ")
         }
     }
 
-    /// The same headers with every credential masked, to be shown.
-    pub(super) fn shown_headers(&self) -> BTreeMap<String, String> {
+    /// The headers with every credential masked, for display.
+    pub(super) fn masked_headers(&self) -> BTreeMap<String, String> {
         let own = [("content-type", JSON), ("user-agent", USER_AGENT)];
         let own = own.map(|(name, value)| (name.to_string(), value.to_string()));
         let (_, scheme) = self.key_header();
@@ -159,7 +158,7 @@ impl Client {
             let scheme = if value.starts_with(scheme) { scheme } else { "" };
             (name.to_string(), format!("{scheme}{MASK}"))
         });
-        // An extra header takes the place of ours.
+        // An extra header replaces ours.
         own.into_iter().chain(secret).collect()
     }
 }

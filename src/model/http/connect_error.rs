@@ -1,8 +1,7 @@
-//! What keeps a connection from being made, in the words of the place that
-//! knows: an address that refuses, a proxy that wants a login, a certificate
-//! that nobody vouches for.
+//! Errors of connecting, described where they occur: a refused address, a proxy that requires a
+//! login, a certificate that is not trusted.
 //!
-//! It travels through `ureq` inside an I/O error, as a
+//! They pass through `ureq` inside an I/O error, as a
 //! [`StopReason`](crate::world::cancellation::StopReason) does.
 
 use std::fmt;
@@ -11,7 +10,7 @@ use std::io;
 use crate::error::{Error, ErrorKind};
 use crate::model::request_failure::RequestFailure;
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug)]
 pub struct ConnectError {
     kind: ErrorKind,
@@ -20,33 +19,34 @@ pub struct ConnectError {
 }
 
 impl ConnectError {
-    /// Another try may help: nobody listens, nobody answers.
-    pub fn passing(cause: impl Into<String>) -> ConnectError {
-        ConnectError::lasting(ErrorKind::Temporary, cause)
+    /// Creates an error that is retried, such as a refused connection or a timeout.
+    pub fn transient(cause: impl Into<String>) -> ConnectError {
+        ConnectError::new(ErrorKind::Temporary, cause)
     }
 
-    /// Another try will meet the same, unless the kind is [`ErrorKind::Temporary`].
-    pub fn lasting(kind: ErrorKind, cause: impl Into<String>) -> ConnectError {
+    /// Creates an error of this kind; it is retried only if the kind is
+    /// [`ErrorKind::Temporary`].
+    pub fn new(kind: ErrorKind, cause: impl Into<String>) -> ConnectError {
         ConnectError { kind, cause: cause.into(), hint: None }
     }
 
-    /// The same with what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> ConnectError {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The failure of the request to this address.
+    /// Makes the failure of a request to this address.
     pub fn into_failure(self, url: &str) -> RequestFailure {
-        let mut error = no_answer(url, self.kind, &self.cause);
+        let mut error = request_error(url, self.kind, &self.cause);
         if let Some(hint) = self.hint {
             error = error.with_hint(hint);
         }
         if self.kind == ErrorKind::Temporary {
-            RequestFailure::passing(error)
+            RequestFailure::transient(error)
         } else {
-            RequestFailure::lasting(error)
+            RequestFailure::permanent(error)
         }
     }
 }
@@ -60,23 +60,23 @@ impl fmt::Display for ConnectError {
 impl std::error::Error for ConnectError {}
 
 impl From<ConnectError> for io::Error {
-    fn from(obstacle: ConnectError) -> io::Error {
-        io::Error::other(obstacle)
+    fn from(connect_error: ConnectError) -> io::Error {
+        io::Error::other(connect_error)
     }
 }
 
 impl From<ConnectError> for ureq::Error {
-    fn from(obstacle: ConnectError) -> ureq::Error {
-        ureq::Error::Io(obstacle.into())
+    fn from(connect_error: ConnectError) -> ureq::Error {
+        ureq::Error::Io(connect_error.into())
     }
 }
 
-/// An error in the words that every failed request shares.
-pub(super) fn no_answer(url: &str, kind: ErrorKind, cause: &str) -> Error {
-    Error::new(kind, format!("failed to get an answer from {}: {cause}", shown(url)))
+/// The error of a failed request to this address.
+pub(super) fn request_error(url: &str, kind: ErrorKind, cause: &str) -> Error {
+    Error::new(kind, format!("failed to get an answer from {}: {cause}", without_query(url)))
 }
 
-/// The address without its query, which may hold what should not be shown.
-pub(super) fn shown(url: &str) -> &str {
+/// The address without its query, which may contain credentials.
+pub(super) fn without_query(url: &str) -> &str {
     url.split_once('?').map_or(url, |(before, _)| before)
 }

@@ -1,8 +1,8 @@
-//! What an endpoint tells of itself: its models, whose server it is, how much
-//! context it serves. `doctor` asks; conversations do without.
+//! Queries about an endpoint: its models, its server program, its context window. `doctor` and
+//! conversations use them.
 //!
-//! Nothing here is needed for an answer, so nothing here is asked twice, and
-//! whatever an endpoint does not tell is simply not known.
+//! No answer of a model depends on them, so a query is never repeated, and what an endpoint
+//! does not report stays unknown.
 
 use std::io::{self, Read};
 use std::time::Instant;
@@ -15,90 +15,89 @@ use crate::error::{Error, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::client::Client;
-use crate::model::http::connect_error::shown;
-use crate::model::http::failure::{broken, stop_of};
-use crate::model::http::models::{ListedModel, ServerKind, find, parse};
+use crate::model::http::connect_error::without_query;
+use crate::model::http::failure::{stop_error, transport_failure};
+use crate::model::http::models::{ListedModel, ServerKind, find_model, parse_models};
 use crate::model::request_failure::RequestFailure;
 use crate::model::wire::LooseValue;
 use crate::world::cancellation::{Cancellation, StopReason};
 
-/// Where Ollama listens, unless it was told otherwise.
-const OLLAMA_PORT: u16 = 11434; // not a bound
+/// The default port of Ollama.
+const OLLAMA_PORT: u16 = 11434; // not a limit
 
-/// Asks an endpoint about itself.
+/// Sends queries about an endpoint.
 #[derive(Debug)]
 pub(crate) struct EndpointQuery {
     client: Client,
 }
 
-/// The models of an endpoint, as far as it tells.
+/// The list of models of an endpoint.
 #[derive(Debug)]
 pub(crate) enum ModelListing {
-    /// These, at most [`limits::MODELS`].
+    /// These models, at most [`limits::MODELS`].
     Models(Vec<ListedModel>),
-    /// The credentials were refused (401, 403). That may be meant for the list alone.
+    /// The credentials were refused (401, 403), perhaps only for the list.
     Refused(Error),
-    /// There is none, for this reason.
-    Untold(String),
-    /// Connected, but no answer came, for this reason.
-    Silent(String),
+    /// There is no list, for this reason.
+    Unavailable(String),
+    /// Connected, but there was no answer, for this reason.
+    NoAnswer(String),
 }
 
-/// How much context there is, in tokens.
+/// The context window, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContextWindow {
-    /// This much is served.
+    /// The size that is served.
     Served(u64),
-    /// The model was made for this much; what is served is not told.
+    /// The size that the model was trained for; the served size is not reported.
     Trained(u64),
-    /// Not told.
+    /// Not reported.
     Unknown,
 }
 
-/// What came of a question.
+/// The response to a query.
 enum QueryResponse {
     Body(Vec<u8>),
     Refused(u16, Error),
-    /// Connected, but no answer came, for this reason.
-    Nothing(String),
+    /// Connected, but there was no answer, for this reason.
+    NoAnswer(String),
 }
 
 impl EndpointQuery {
-    /// Nobody has been asked yet.
+    /// Creates a client for queries without connecting.
     pub(crate) fn new(endpoint: Endpoint, cancellation: Cancellation) -> EndpointQuery {
         EndpointQuery { client: Client::new(endpoint, cancellation) }
     }
 
-    /// Which models there are. An error means that there is no connection, or
-    /// that the run is to stop.
-    pub(crate) fn models(&self, sink: &mut EventSink<'_>) -> Result<ModelListing> {
-        let url = self.client.endpoint.address.models();
-        let untold = |reason: &str| Ok(ModelListing::Untold(reason.into()));
-        match self.send(&url, None, sink)? {
-            QueryResponse::Body(body) => match parse(&body) {
+    /// Lists the models. An error means that there is no connection, or that the run must stop.
+    pub(crate) fn list_models(&self, sink: &mut EventSink<'_>) -> Result<ModelListing> {
+        let url = self.client.endpoint.address.models_url();
+        let unavailable = |reason: &str| Ok(ModelListing::Unavailable(reason.into()));
+        match self.fetch(&url, None, sink)? {
+            QueryResponse::Body(body) => match parse_models(&body) {
                 Some(mut models) => {
-                    // Their names have been cut.
+                    // The names may have been cut.
                     for name in models.iter_mut().map(|model| &mut model.name) {
                         *name = self.client.endpoint.secrets.mask_shortened(name).into();
                     }
                     Ok(ModelListing::Models(models))
                 }
-                None if body.len() > limits::INQUIRY_BYTES => untold("the list is too long"),
-                None => untold("the endpoint answers with something else"),
+                None if body.len() > limits::METADATA_BYTES => unavailable("the list is too long"),
+                None => unavailable("the endpoint's answer is not a list of models"),
             },
             QueryResponse::Refused(401 | 403, error) => Ok(ModelListing::Refused(error)),
-            QueryResponse::Refused(status @ (404 | 405 | 501), _) => Ok(ModelListing::Untold(
+            QueryResponse::Refused(status @ (404 | 405 | 501), _) => Ok(ModelListing::Unavailable(
                 format!("the endpoint has no list of models (status {status})"),
             )),
             QueryResponse::Refused(status, _) => {
-                Ok(ModelListing::Untold(format!("the endpoint answers with status {status}")))
+                Ok(ModelListing::Unavailable(format!("the endpoint answered with status {status}")))
             }
-            QueryResponse::Nothing(reason) => Ok(ModelListing::Silent(reason)),
+            QueryResponse::NoAnswer(reason) => Ok(ModelListing::NoAnswer(reason)),
         }
     }
 
-    /// Whose server it is, by what it answers. An error: the run is to stop.
-    pub(crate) fn server(
+    /// Detects the server program from its answers. An error means that the run must stop.
+    pub(crate) fn server_kind(
         &self,
         models: &[ListedModel],
         sink: &mut EventSink<'_>,
@@ -110,11 +109,11 @@ impl EndpointQuery {
             "llamacpp" => return Ok(ServerKind::LlamaCpp),
             _ => {}
         }
-        // Both speak plain http; nobody else needs to be asked.
+        // Ollama and llama.cpp speak plain http; other servers need no query.
         if address.is_encrypted() || owner == "vllm" {
             return Ok(ServerKind::Other);
         }
-        let greeting = self.told(&address.beside("/"), None, sink)?;
+        let greeting = self.fetch_body(&address.server_url("/"), None, sink)?;
         let is_ollama = greeting.is_some_and(|body| body.starts_with(b"Ollama is running"));
         Ok(if is_ollama || address.port() == OLLAMA_PORT {
             ServerKind::Ollama
@@ -123,25 +122,25 @@ impl EndpointQuery {
         })
     }
 
-    /// How much context the configured model has there. `listed` is its entry
-    /// of the list. An error: the run is to stop.
-    pub(crate) fn window(
+    /// Queries the context window of the configured model. `listed` is its entry in the list.
+    /// An error means that the run must stop.
+    pub(crate) fn context_window(
         &self,
         server: ServerKind,
         listed: Option<&ListedModel>,
         sink: &mut EventSink<'_>,
     ) -> Result<ContextWindow> {
-        let trained = listed.and_then(|model| model.trained);
-        let (actual, trained) = match (server, listed.and_then(|model| model.served)) {
+        let trained = listed.and_then(|model| model.trained_tokens);
+        let (actual, trained) = match (server, listed.and_then(|model| model.served_tokens)) {
             (ServerKind::Ollama, _) => {
-                let loaded = self.loaded(sink)?;
-                let (set, made_for) = self.described(sink)?;
-                (loaded.or(set), made_for.or(trained))
+                let loaded = self.loaded_context(sink)?;
+                let (set, trained_for) = self.described_context(sink)?;
+                (loaded.or(set), trained_for.or(trained))
             }
-            (_, Some(told)) => (Some(told), None),
-            (ServerKind::LlamaCpp, None) => (self.properties(sink)?, trained),
+            (_, Some(tokens)) => (Some(tokens), None),
+            (ServerKind::LlamaCpp, None) => (self.llama_cpp_context(sink)?, trained),
             (ServerKind::Other, None) if !self.client.endpoint.address.is_encrypted() => {
-                (self.properties(sink)?, trained)
+                (self.llama_cpp_context(sink)?, trained)
             }
             (ServerKind::Other, None) => (None, trained),
         };
@@ -149,31 +148,32 @@ impl EndpointQuery {
         Ok(actual.map_or(trained, ContextWindow::Served))
     }
 
-    /// Ollama: the context of the model that is loaded just now.
-    fn loaded(&self, sink: &mut EventSink<'_>) -> Result<Option<u64>> {
-        let url = self.client.endpoint.address.beside("/api/ps");
-        let list = self.told(&url, None, sink)?;
-        let models = list.and_then(|body| parse(&body)).unwrap_or_default();
-        let loaded = find(&models, &self.client.endpoint.model, ServerKind::Ollama);
-        Ok(loaded.and_then(|model| model.served))
+    /// Ollama: the context size of the model if it is loaded.
+    fn loaded_context(&self, sink: &mut EventSink<'_>) -> Result<Option<u64>> {
+        let url = self.client.endpoint.address.server_url("/api/ps");
+        let list = self.fetch_body(&url, None, sink)?;
+        let models = list.and_then(|body| parse_models(&body)).unwrap_or_default();
+        let loaded = find_model(&models, &self.client.endpoint.model, ServerKind::Ollama);
+        Ok(loaded.and_then(|model| model.served_tokens))
     }
 
-    /// Ollama: the context that the model's file sets, and what it was made for.
-    fn described(&self, sink: &mut EventSink<'_>) -> Result<(Option<u64>, Option<u64>)> {
+    /// Ollama: the context size set in the Modelfile, and the one that the model was trained
+    /// for.
+    fn described_context(&self, sink: &mut EventSink<'_>) -> Result<(Option<u64>, Option<u64>)> {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
-        struct ModelQuery<'s> {
+        struct ShownModel<'s> {
             #[serde(borrow)]
             parameters: LooseValue<'s>,
             #[serde(borrow)]
             model_info: LooseValue<'s>,
         }
-        let url = self.client.endpoint.address.beside("/api/show");
+        let url = self.client.endpoint.address.server_url("/api/show");
         let question = serde_json::json!({"model": self.client.endpoint.model}).to_string();
-        let body = self.told(&url, Some(question.as_bytes()), sink)?;
+        let body = self.fetch_body(&url, Some(question.as_bytes()), sink)?;
         let body = body.unwrap_or_default();
-        bounded::begin();
-        let show: ModelQuery<'_> = serde_json::from_slice(&body).unwrap_or_default();
+        bounded::reset_count();
+        let show: ShownModel<'_> = serde_json::from_slice(&body).unwrap_or_default();
         let parameters = show.parameters.text();
         let set = parameters.lines().find_map(|line| {
             let value = line.trim().strip_prefix("num_ctx")?;
@@ -183,15 +183,15 @@ impl EndpointQuery {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
-        let made_for = fields
+        let trained_for = fields
             .iter()
             .find(|(name, _)| name.ends_with(".context_length"))
             .and_then(|(_, tokens)| tokens.as_u64());
-        Ok((set, made_for))
+        Ok((set, trained_for))
     }
 
-    /// llama.cpp: the context that a request gets.
-    fn properties(&self, sink: &mut EventSink<'_>) -> Result<Option<u64>> {
+    /// llama.cpp: the context size of a request.
+    fn llama_cpp_context(&self, sink: &mut EventSink<'_>) -> Result<Option<u64>> {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
         struct ServerProperties {
@@ -202,28 +202,28 @@ impl EndpointQuery {
         struct GenerationDefaults {
             n_ctx: Option<u64>,
         }
-        let url = self.client.endpoint.address.beside("/props");
-        let body = self.told(&url, None, sink)?.unwrap_or_default();
+        let url = self.client.endpoint.address.server_url("/props");
+        let body = self.fetch_body(&url, None, sink)?.unwrap_or_default();
         let properties: ServerProperties = serde_json::from_slice(&body).unwrap_or_default();
         Ok(properties.default_generation_settings.n_ctx.filter(|tokens| *tokens > 0))
     }
 
-    /// The body of a success; everything else but a stop is nothing.
-    fn told(
+    /// The body of a successful response, or `None`. An error means that the run must stop.
+    fn fetch_body(
         &self,
         url: &str,
         body: Option<&[u8]>,
         sink: &mut EventSink<'_>,
     ) -> Result<Option<Vec<u8>>> {
-        match self.send(url, body, sink) {
+        match self.fetch(url, body, sink) {
             Ok(QueryResponse::Body(body)) => Ok(Some(body)),
             Ok(_) => Ok(None),
-            // What is not told is not worth an error; that the run is to stop is.
+            // A failed query is not an error; a stop of the run is.
             Err(error) => self.client.cancellation.check().map(|()| None).map_err(|_| error),
         }
     }
 
-    fn send(
+    fn fetch(
         &self,
         url: &str,
         body: Option<&[u8]>,
@@ -231,7 +231,7 @@ impl EndpointQuery {
     ) -> Result<QueryResponse> {
         sink(Event::Request {
             method: if body.is_some() { "POST" } else { "GET" },
-            url: shown(url),
+            url: without_query(url),
             bytes: body.map_or(0, <[u8]>::len),
         });
         let start = Instant::now();
@@ -240,8 +240,8 @@ impl EndpointQuery {
             Err(error) => return without_response(url, error),
         };
         let (parts, mut body) = response.into_parts();
-        let mut reader = body.as_reader().take(limits::INQUIRY_BYTES as u64 + 1);
-        let heard = if parts.status.is_success() {
+        let mut reader = body.as_reader().take(limits::METADATA_BYTES as u64 + 1);
+        let response = if parts.status.is_success() {
             let mut bytes = Vec::new();
             match reader.read_to_end(&mut bytes) {
                 Ok(_) => QueryResponse::Body(bytes),
@@ -249,31 +249,32 @@ impl EndpointQuery {
             }
         } else {
             let RequestFailure { error, answer, .. } =
-                self.client.refused(url, &parts, &mut reader);
+                self.client.refusal_failure(url, &parts, &mut reader);
             match answer {
                 Some(_) => QueryResponse::Refused(parts.status.as_u16(), error),
                 None => return Err(error),
             }
         };
         sink(Event::Response { duration: start.elapsed(), usage: None });
-        Ok(heard)
+        Ok(response)
     }
 }
 
-/// No response: silence is an answer of sorts, everything else is no connection.
+/// Handles a missing response: silence is one kind of answer, anything else means no
+/// connection.
 fn without_response(url: &str, error: ureq::Error) -> Result<QueryResponse> {
     if let ureq::Error::Io(cause) = &error
-        && let Some(stop @ (StopReason::Silence(_) | StopReason::Dripping(_))) =
-            StopReason::within(cause)
+        && let Some(stop @ (StopReason::Silence(_) | StopReason::Incomplete(_))) =
+            StopReason::from_io_error(cause)
     {
-        return Ok(QueryResponse::Nothing(stop.to_string()));
+        return Ok(QueryResponse::NoAnswer(stop.to_string()));
     }
-    Err(broken(url, error).error)
+    Err(transport_failure(url, error).error)
 }
 
 fn without_end(error: &io::Error) -> Result<QueryResponse> {
-    match stop_of(error) {
+    match stop_error(error) {
         Some(stop) => Err(stop),
-        None => Ok(QueryResponse::Nothing("the answer broke off".into())),
+        None => Ok(QueryResponse::NoAnswer("the answer was cut off".into())),
     }
 }

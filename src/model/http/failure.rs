@@ -1,6 +1,5 @@
-//! What failed, in the words of the house: a refusal, a broken connection, a
-//! reply that is none. Each gets its kind, its remedy, and whether another try
-//! may help.
+//! Failures of requests: refusals, broken connections, invalid replies. Each gets its kind, its
+//! hint, and whether it is retried.
 
 use std::io::{self, Read};
 use std::time::SystemTime;
@@ -12,55 +11,56 @@ use ureq::http::{HeaderMap, StatusCode};
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::model::http::client::Client;
-use crate::model::http::connect_error::{ConnectError, no_answer, shown};
+use crate::model::http::connect_error::{ConnectError, request_error, without_query};
 use crate::model::invalid_response::InvalidResponse;
 use crate::model::request_failure::{
-    ErrorFields, ErrorResponse, RequestFailure, address_hint, interpret,
+    ErrorFields, ErrorResponse, KEY_HINT, RequestFailure, address_hint, interpret_refusal,
 };
 use crate::model::retry;
 use crate::text::one_line;
 use crate::world::cancellation::StopReason;
 
-/// Where servers put their id of a request.
+/// Headers with the id of a request.
 const REQUEST_IDS: [&str; 4] =
     ["x-request-id", "request-id", "apim-request-id", "x-amzn-requestid"];
 
 impl Client {
-    /// The meaning of a reply whose status is no success.
-    pub(super) fn refused(
+    /// The failure of a response with an error status.
+    pub(super) fn refusal_failure(
         &self,
         url: &str,
         parts: &Parts,
         reader: &mut dyn Read,
     ) -> RequestFailure {
-        self.expect_words();
+        self.limit_error_body();
         let mut body = Vec::new();
-        // What came of the body serves, even if its end did not.
+        // The part of the body that was received is used, even if the rest is missing.
         let result = reader.take(limits::ERROR_BODY_BYTES as u64).read_to_end(&mut body);
-        if let Some(stop) = result.err().as_ref().and_then(stop_of) {
-            return RequestFailure::lasting(stop);
+        if let Some(stop) = result.err().as_ref().and_then(stop_error) {
+            return RequestFailure::permanent(stop);
         }
         self.interpret(url, parts.status.as_u16(), &parts.headers, &body)
     }
 
-    /// The meaning of a reply that is none, in spite of its status.
-    pub(super) fn faulty(
+    /// The failure of a response that is not a valid reply, in spite of its status.
+    pub(super) fn invalid_response_failure(
         &self,
         url: &str,
-        fault: InvalidResponse,
+        invalid: InvalidResponse,
         parts: &Parts,
     ) -> RequestFailure {
         let status = parts.status.as_u16();
-        match fault {
-            InvalidResponse::Refused(mut value) => {
-                shorten(&mut value);
+        match invalid {
+            InvalidResponse::ErrorObject(mut value) => {
+                shorten_texts(&mut value);
                 let text = match &value {
                     Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
                 let mut failure = self.interpret(url, status, &parts.headers, text.as_bytes());
                 if text.trim_start().starts_with('<') {
-                    let hint = format!("that is no API: {}", address_hint(shown(url)));
+                    let hint =
+                        format!("no API is at this address; {}", address_hint(without_query(url)));
                     failure.error = failure.error.with_hint(hint);
                 }
                 failure
@@ -68,15 +68,18 @@ impl Client {
             other => {
                 let reason = Error::from(other);
                 let text = match status {
-                    200 => format!("the reply is no chat completion: {}", reason.message()),
-                    _ => format!("status {status}, and no chat completion: {}", reason.message()),
+                    200 => format!("the reply is not a chat completion: {}", reason.message()),
+                    _ => format!(
+                        "status {status}, and the reply is not a chat completion: {}",
+                        reason.message()
+                    ),
                 };
-                RequestFailure::lasting(no_answer(url, ErrorKind::Protocol, &text))
+                RequestFailure::permanent(request_error(url, ErrorKind::Protocol, &text))
             }
         }
     }
 
-    /// Whether a proxy that passes plain http on answered by itself.
+    /// Whether the response is from a proxy that forwards plain http.
     fn is_from_proxy(&self, headers: &HeaderMap) -> bool {
         let server = headers.get("server").and_then(|name| name.to_str().ok());
         let is_known = |name: &str| {
@@ -88,16 +91,16 @@ impl Client {
             && (headers.contains_key("x-squid-error") || server.is_some_and(is_known))
     }
 
-    /// What to look at when the endpoint does not know who asks.
+    /// The hint for refused credentials.
     fn credentials_hint(&self) -> &'static str {
         let endpoint = &self.endpoint;
         let is_key = |name: &str| matches!(name, "authorization" | "api-key");
         if endpoint.extra_headers.iter().any(|(name, _)| is_key(name)) {
-            "check the header in LLM_EXTRA_HEADERS that takes the place of LLM_API_KEY"
+            "check the header in LLM_EXTRA_HEADERS that replaces LLM_API_KEY"
         } else if endpoint.key.is_none() {
             "no key was sent: set LLM_API_KEY or LLM_API_KEY_FILE"
         } else {
-            "check LLM_API_KEY and that LLM_API_BASE_URL is its endpoint"
+            KEY_HINT
         }
     }
 
@@ -109,68 +112,68 @@ impl Client {
         body: &[u8],
     ) -> RequestFailure {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        // Limits are told with every reply; only where one is used up they count.
+        // Rate limits are reported with every response; they count only if one is exhausted.
         let is_limited = status == StatusCode::TOO_MANY_REQUESTS.as_u16();
         let limit = |name: &str| header(name).filter(|_| is_limited || name.contains("retry"));
-        let asked = retry::requested_delay(&limit, body, SystemTime::now());
-        let mut failure = interpret(&ErrorFields {
+        let requested = retry::requested_delay(&limit, body, SystemTime::now());
+        let mut failure = interpret_refusal(&ErrorFields {
             status,
-            url: shown(url),
+            url: without_query(url),
             body,
             location: header("location"),
             request_id: REQUEST_IDS.iter().find_map(|name| header(name)),
-            retry_after: asked,
+            retry_after: requested,
             secrets: &self.endpoint.secrets,
         });
         if failure.error.kind() == ErrorKind::Auth {
             failure.error = failure.error.with_hint(self.credentials_hint());
         }
         if self.is_from_proxy(headers) && matches!(status, 401 | 403) {
-            let hint = "the proxy said so, not the endpoint: check its login, and whether it allows that address";
+            let hint = "the proxy answered this, not the endpoint: check its login and whether it allows this address";
             failure.error = failure.error.with_hint(hint);
         }
-        if let Some(asked) =
-            asked.filter(|asked| *asked > self.cancellation.limited_to(limits::RETRY_AFTER_MAX))
-        {
-            failure.retryable = false;
+        if let Some(requested) = requested.filter(|requested| {
+            *requested > self.cancellation.capped_by_deadline(limits::RETRY_AFTER_MAX)
+        }) {
+            failure.is_retryable = false;
             failure.error =
-                failure.error.with_hint(format!("retry after {} s", asked.as_secs().max(1)));
+                failure.error.with_hint(format!("retry after {} s", requested.as_secs().max(1)));
         }
         failure
     }
 }
 
-/// The meaning of a success without a body.
-pub(super) fn nothing(url: &str) -> RequestFailure {
+/// The failure of a success without a body.
+pub(super) fn empty_reply_failure(url: &str) -> RequestFailure {
     let mut failure =
-        RequestFailure::passing(no_answer(url, ErrorKind::Temporary, "the reply is empty"));
+        RequestFailure::transient(request_error(url, ErrorKind::Temporary, "the reply is empty"));
     failure.answer = Some(ErrorResponse { status: 200, body: Vec::new() });
     failure
 }
 
-/// No reply at all: network, time, signals.
-pub(super) fn broken(url: &str, error: ureq::Error) -> RequestFailure {
+/// The failure of a request without a response: network, time limits, signals.
+pub(super) fn transport_failure(url: &str, error: ureq::Error) -> RequestFailure {
     let error = match error {
         ureq::Error::Io(error) => error,
         ureq::Error::Protocol(_) | ureq::Error::Http(_) | ureq::Error::LargeResponseHeader(..) => {
-            let text = format!("the reply is no HTTP: {error}");
-            return RequestFailure::lasting(no_answer(url, ErrorKind::Protocol, &text));
+            let text = format!("the reply is not HTTP: {error}");
+            return RequestFailure::permanent(request_error(url, ErrorKind::Protocol, &text));
         }
         other => io::Error::other(other),
     };
     let error = match error.downcast::<ConnectError>() {
-        Ok(obstacle) => return obstacle.into_failure(url),
+        Ok(connect_error) => return connect_error.into_failure(url),
         Err(error) => error,
     };
-    if let Some(stop) = stop_of(&error) {
-        return RequestFailure::lasting(stop);
+    if let Some(stop) = stop_error(&error) {
+        return RequestFailure::permanent(stop);
     }
-    if let Some(stop @ (StopReason::Silence(_) | StopReason::Dripping(_))) =
-        StopReason::within(&error)
+    if let Some(stop @ (StopReason::Silence(_) | StopReason::Incomplete(_))) =
+        StopReason::from_io_error(&error)
     {
-        // Not tried again: a local model would read the whole prompt once more.
-        let error = no_answer(url, ErrorKind::Temporary, &stop.to_string());
-        return RequestFailure::lasting(
+        // Not retried: a local model would read the whole prompt again.
+        let error = request_error(url, ErrorKind::Temporary, &stop.to_string());
+        return RequestFailure::permanent(
             error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
         );
     }
@@ -180,26 +183,26 @@ pub(super) fn broken(url: &str, error: ureq::Error) -> RequestFailure {
         }
         _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
     };
-    RequestFailure::passing(no_answer(url, ErrorKind::Temporary, &text))
+    RequestFailure::transient(request_error(url, ErrorKind::Temporary, &text))
 }
 
-/// The error of a run that is to stop, if this I/O error says so.
-pub(super) fn stop_of(error: &io::Error) -> Option<Error> {
-    match StopReason::within(error)? {
-        StopReason::Silence(_) | StopReason::Dripping(_) => None,
+/// The error of a run that must stop, if the I/O error contains such a reason.
+pub(super) fn stop_error(error: &io::Error) -> Option<Error> {
+    match StopReason::from_io_error(error)? {
+        StopReason::Silence(_) | StopReason::Incomplete(_) => None,
         stop => Some(stop.into()),
     }
 }
 
-/// Cuts long texts: only the first words of an error are ever shown.
-fn shorten(value: &mut Value) {
+/// Cuts long texts: only the first words of an error are shown.
+fn shorten_texts(value: &mut Value) {
     match value {
         Value::String(text) => {
             text.truncate(text.floor_char_boundary(limits::ERROR_BODY_BYTES));
             text.shrink_to_fit();
         }
-        Value::Array(items) => items.iter_mut().for_each(shorten),
-        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        Value::Array(items) => items.iter_mut().for_each(shorten_texts),
+        Value::Object(fields) => fields.values_mut().for_each(shorten_texts),
         _ => {}
     }
 }

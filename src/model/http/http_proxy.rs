@@ -8,26 +8,26 @@ use ureq::unversioned::transport::{
 };
 
 use crate::model::http::connect_error::ConnectError;
-use crate::model::http::peer::{Peer, room};
-use crate::model::http::proxy_errors::{lost, status_of, wants_login};
+use crate::model::http::peer::{Peer, input_space};
+use crate::model::http::proxy_errors::{connection_lost, login_error, parse_status};
 use crate::world::cancellation::StopReason;
 
-/// A connection to a proxy that is asked for one endpoint again and again.
+/// A connection to a proxy, for requests to one endpoint.
 pub(super) struct HttpProxy {
     buffers: LazyBuffers,
     stream: TransportAdapter,
     head: RequestHead,
-    /// A request has been sent, and nothing of its answer has come.
-    is_answer_due: bool,
-    party: Peer,
+    /// Whether a request was sent and no byte of its answer was received.
+    is_awaiting_answer: bool,
+    peer: Peer,
 }
 
 impl HttpProxy {
-    /// `login` is a whole header line.
+    /// Creates the transport. `login` is a whole header line.
     pub(super) fn new(
         stream: TransportAdapter,
         buffers: LazyBuffers,
-        party: Peer,
+        peer: Peer,
         target: &Peer,
         login: Option<String>,
     ) -> HttpProxy {
@@ -35,19 +35,22 @@ impl HttpProxy {
             buffers,
             stream,
             head: RequestHead::new(&target.authority(), login),
-            is_answer_due: false,
-            party,
+            is_awaiting_answer: false,
+            peer,
         }
     }
 
-    /// Stops and obstacles stay; anything else is between the proxy and here.
-    fn explain(&self, error: io::Error) -> io::Error {
-        if StopReason::within(&error).is_some() || error.kind() == io::ErrorKind::UnexpectedEof {
+    /// Adds context to an error: stops, connection errors and a closed connection stay
+    /// unchanged; all else is an error of the connection to the proxy.
+    fn with_context(&self, error: io::Error) -> io::Error {
+        if StopReason::from_io_error(&error).is_some()
+            || error.kind() == io::ErrorKind::UnexpectedEof
+        {
             return error;
         }
         match error.downcast::<ConnectError>() {
-            Ok(obstacle) => obstacle.into(),
-            Err(error) => lost(&self.party, &error).into(),
+            Ok(connect_error) => connect_error.into(),
+            Err(error) => connection_lost(&self.peer, &error).into(),
         }
     }
 }
@@ -61,28 +64,29 @@ impl Transport for HttpProxy {
         self.stream.set_timeout(timeout);
         let output = self.head.rewrite(&self.buffers.output()[..amount]);
         let result = self.stream.write_all(&output);
-        result.map_err(|error| self.explain(error))?;
-        self.is_answer_due = true;
+        result.map_err(|error| self.with_context(error))?;
+        self.is_awaiting_answer = true;
         Ok(())
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
         self.stream.set_timeout(timeout);
-        self.head.begin();
-        let is_first = std::mem::take(&mut self.is_answer_due);
+        self.head.start_request();
+        let is_first = std::mem::take(&mut self.is_awaiting_answer);
         let start = self.buffers.input().len();
         loop {
-            let result = self.stream.read(room(&mut self.buffers)?);
-            let amount = result.map_err(|error| self.explain(error))?;
+            let result = self.stream.read(input_space(&mut self.buffers)?);
+            let amount = result.map_err(|error| self.with_context(error))?;
             self.buffers.input_appended(amount);
             let answer = &self.buffers.input()[start..];
             if is_first && amount > 0 && answer.len() < STATUS_BYTES {
                 continue;
             }
-            // Only a proxy says that, so it is no matter of the endpoint.
-            if is_first && status_of(&String::from_utf8_lossy(answer)).is_some_and(|s| s == 407) {
+            // Only a proxy sends this status, so it does not concern the endpoint.
+            if is_first && parse_status(&String::from_utf8_lossy(answer)).is_some_and(|s| s == 407)
+            {
                 let head = String::from_utf8_lossy(answer);
-                return Err(wants_login(&self.party, &head, self.head.has_login()).into());
+                return Err(login_error(&self.peer, &head, self.head.has_login()).into());
             }
             return Ok(!answer.is_empty());
         }
@@ -93,23 +97,23 @@ impl Transport for HttpProxy {
     }
 }
 
-/// As much of an answer as shows its status: `HTTP/1.1 407 `.
+/// The length of an answer up to its status: `HTTP/1.1 407 `.
 const STATUS_BYTES: usize = 13;
 
 impl fmt::Debug for HttpProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The buffers hold headers, and so the key; the head holds the login.
-        f.debug_struct("Forward").field("party", &self.party).finish_non_exhaustive()
+        // The buffers contain headers, and so the key; the head contains the login.
+        f.debug_struct("HttpProxy").field("peer", &self.peer).finish_non_exhaustive()
     }
 }
 
-/// Turns `POST /path HTTP/1.1` into the absolute form, in whatever pieces it comes.
+/// Converts `POST /path HTTP/1.1` to the absolute form, in pieces of any size.
 struct RequestHead {
     /// `http://host:port`
     prefix: String,
     /// The header line with the login.
     login: Option<String>,
-    place: HeadPosition,
+    position: HeadPosition,
 }
 
 #[derive(Clone, Copy)]
@@ -121,12 +125,12 @@ enum HeadPosition {
 
 impl RequestHead {
     fn new(authority: &str, login: Option<String>) -> RequestHead {
-        RequestHead { prefix: format!("http://{authority}"), login, place: HeadPosition::Method }
+        RequestHead { prefix: format!("http://{authority}"), login, position: HeadPosition::Method }
     }
 
-    /// The next byte is the first of a request.
-    fn begin(&mut self) {
-        self.place = HeadPosition::Method;
+    /// Starts a request: the next byte is its first.
+    fn start_request(&mut self) {
+        self.position = HeadPosition::Method;
     }
 
     fn has_login(&self) -> bool {
@@ -137,7 +141,7 @@ impl RequestHead {
         let mut rest = output;
         let mut written = Vec::with_capacity(output.len() + self.prefix.len());
         loop {
-            let (end, insertion, next) = match self.place {
+            let (end, insertion, next) = match self.position {
                 HeadPosition::Method => (b' ', Some(&self.prefix), HeadPosition::Line),
                 HeadPosition::Line => (b'\n', self.login.as_ref(), HeadPosition::Rest),
                 HeadPosition::Rest => break,
@@ -149,7 +153,7 @@ impl RequestHead {
             written.extend(before);
             written.extend(insertion.map_or("", String::as_str).as_bytes());
             rest = after;
-            self.place = next;
+            self.position = next;
         }
         written.extend(rest);
         written
@@ -179,7 +183,7 @@ mod tests {
                     let pieces: Vec<u8> =
                         REQUEST.chunks(size).flat_map(|piece| head.rewrite(piece)).collect();
                     assert_eq!(String::from_utf8(pieces).unwrap(), expected, "{size}");
-                    head.begin();
+                    head.start_request();
                 }
             }
         }

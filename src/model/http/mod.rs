@@ -1,8 +1,8 @@
-//! The model behind an endpoint that speaks OpenAI's chat completions.
+//! A model behind an endpoint with OpenAI's chat completions API.
 //!
-//! One request, up to three tries, one reply; a request that the endpoint does
-//! not take is changed and sent again. How requests travel is `client.rs`, how
-//! replies are read `reading.rs`, what failures mean `failure.rs`.
+//! A request gets up to three tries; a request that the endpoint does not accept is changed and
+//! sent again. `client.rs` sends requests, `response_body.rs` reads replies, `failure.rs`
+//! classifies failures.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -45,27 +45,27 @@ mod tls;
 mod transport;
 
 pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing};
-pub(crate) use models::{ListedModel, ServerKind, find};
+pub(crate) use models::{ListedModel, ServerKind, find_model};
 
 use client::Client;
-use connect_error::{no_answer, shown};
-use failure::{broken, nothing, stop_of};
+use connect_error::{request_error, without_query};
+use failure::{empty_reply_failure, stop_error, transport_failure};
 use request_changes::RequestChanges;
 use response_body::BodyInterruption;
 
-/// Asks an endpoint.
+/// A model behind an endpoint.
 pub struct HttpModel {
     client: Client,
     url: String,
     stream: bool,
-    /// What the endpoint has turned out not to take.
+    /// What the endpoint does not accept, as learned so far.
     dialect: RefCell<Dialect>,
-    /// The endpoint does not stream: whole answers are asked for.
-    is_whole: Cell<bool>,
+    /// Whether the endpoint refused to stream: replies are then requested as a whole.
+    is_stream_refused: Cell<bool>,
     has_warned: Cell<bool>,
 }
 
-/// The address may hold a key in its query.
+/// The address is left out: its query may contain a key.
 impl fmt::Debug for HttpModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpModel")
@@ -76,27 +76,25 @@ impl fmt::Debug for HttpModel {
 }
 
 impl HttpModel {
-    /// A model that has not connected yet. With `stream`, replies are asked
-    /// for piece by piece.
+    /// Creates a model without connecting. With `stream`, replies are requested as streams.
     pub fn new(endpoint: Endpoint, stream: bool, cancellation: Cancellation) -> HttpModel {
         HttpModel {
-            url: endpoint.address.chat_completions(),
+            url: endpoint.address.chat_completions_url(),
             dialect: RefCell::new(Dialect::new(endpoint.vision)),
             client: Client::new(endpoint, cancellation),
             stream,
-            is_whole: Cell::new(false),
+            is_stream_refused: Cell::new(false),
             has_warned: Cell::new(false),
         }
     }
 
-    /// Whether replies are asked for piece by piece, as far as is known: an
-    /// endpoint that does not stream is found out by the first request.
-    pub fn streams(&self) -> bool {
-        self.stream && !self.is_whole.get()
+    /// Whether replies are requested as streams. An endpoint that does not stream is detected
+    /// by the first request.
+    pub fn is_streaming(&self) -> bool {
+        self.stream && !self.is_stream_refused.get()
     }
 
-    /// The request as it would be sent, with every credential masked, as
-    /// indented JSON.
+    /// The request that would be sent, with credentials masked, as indented JSON.
     pub fn preview(&self, request: &ModelRequest<'_>) -> serde_json::Result<String> {
         #[derive(serde::Serialize)]
         struct RequestPreview<'p> {
@@ -109,160 +107,170 @@ impl HttpModel {
         serde_json::to_string_pretty(&RequestPreview {
             method: "POST",
             url: masked_query(&self.url),
-            headers: self.client.shown_headers(),
-            body: self.body(request, &[], &dialect),
+            headers: self.client.masked_headers(),
+            body: self.request_body(request, &[], &dialect),
         })
     }
 
-    fn body<'b>(
+    fn request_body<'b>(
         &'b self,
         request: &ModelRequest<'b>,
-        aside: &'b [Message],
+        temporary_messages: &'b [Message],
         dialect: &'b Dialect,
     ) -> RequestBody<'b> {
         RequestBody {
             model: &self.client.endpoint.model,
             messages: request.messages,
-            aside,
+            temporary_messages,
             tools: request.tools,
-            stream: self.streams(),
-            extra: &self.client.endpoint.extra_body,
+            stream: self.is_streaming(),
+            extra_fields: &self.client.endpoint.extra_body,
             dialect,
         }
     }
 
-    fn try_once(
+    fn send_once(
         &self,
         request: &ModelRequest<'_>,
-        aside: &[Message],
+        temporary_messages: &[Message],
         sink: &mut EventSink<'_>,
-        told: &mut bool,
+        has_emitted_text: &mut bool,
     ) -> std::result::Result<ModelReply, RequestFailure> {
         let dialect = self.dialect.borrow();
-        let content = self.body(request, aside, &dialect);
-        // Room for the pictures at once: a vector that grows copies them.
-        let picture_bytes = content.picture_bytes();
-        let mut body = Vec::with_capacity(picture_bytes + limits::READ_BYTES);
-        serde_json::to_writer(&mut body, &content).map_err(|error| {
-            RequestFailure::lasting(no_answer(&self.url, ErrorKind::Protocol, &error.to_string()))
+        let request_body = self.request_body(request, temporary_messages, &dialect);
+        // Reserves room for the images: a vector that grows copies them.
+        let image_bytes = request_body.image_bytes();
+        let mut body = Vec::with_capacity(image_bytes + limits::READ_BYTES);
+        serde_json::to_writer(&mut body, &request_body).map_err(|error| {
+            RequestFailure::permanent(request_error(
+                &self.url,
+                ErrorKind::Protocol,
+                &error.to_string(),
+            ))
         })?;
         drop(dialect);
-        sink(Event::Request { method: "POST", url: shown(&self.url), bytes: body.len() });
+        sink(Event::Request { method: "POST", url: without_query(&self.url), bytes: body.len() });
         let start = Instant::now();
-        let response =
-            self.client.post(&self.url, &body).map_err(|error| broken(&self.url, error))?;
+        let response = self
+            .client
+            .post(&self.url, &body)
+            .map_err(|error| transport_failure(&self.url, error))?;
         let messages = request.messages.len();
-        let mut reply = self.read(response, messages, sink, told)?;
+        let mut reply = self.read_response(response, messages, sink, has_emitted_text)?;
         let is_answer = reply.finish == FinishReason::Complete && reply.message.calls.is_empty();
-        if is_answer && text_calls::is_call(&reply.message.content, request.tools) {
+        if is_answer && text_calls::is_unparsed_call(&reply.message.content, request.tools) {
             reply.finish = FinishReason::UnparsedCall;
         }
         sink(Event::Response { duration: start.elapsed(), usage: reply.usage });
-        // How many tokens a picture takes has nothing to do with its bytes.
-        let bytes = body.len().saturating_sub(picture_bytes);
+        // The number of tokens of an image does not depend on its bytes.
+        let bytes = body.len().saturating_sub(image_bytes);
         self.warn_of_truncation(bytes, &reply, sink);
         Ok(reply)
     }
 
-    fn read(
+    fn read_response(
         &self,
         response: Response<ureq::Body>,
         messages: usize,
         sink: &mut EventSink<'_>,
-        told: &mut bool,
+        has_emitted_text: &mut bool,
     ) -> std::result::Result<ModelReply, RequestFailure> {
         let (parts, mut body) = response.into_parts();
         let mut reader = body.as_reader().take(limits::RESPONSE_BYTES);
         if !matches!(parts.status.as_u16(), 200..=203 | 206) {
-            return Err(self.client.refused(&self.url, &parts, &mut reader));
+            return Err(self.client.refusal_failure(&self.url, &parts, &mut reader));
         }
-        let mut assembler = ReplyAssembler::after(messages);
+        let mut assembler = ReplyAssembler::after_messages(messages);
         let has_end = is_delimited(&parts);
         let client = &self.client;
         let mut result =
-            response_body::assemble(client, &mut reader, has_end, &mut assembler, sink);
-        if reader.limit() == 0 && !assembler.is_done() {
+            response_body::read_body(client, &mut reader, has_end, &mut assembler, sink);
+        if reader.limit() == 0 && !assembler.has_end_marker() {
             result = Err(InvalidResponse::TooLarge("body").into());
         }
-        *told = assembler.has_told();
+        *has_emitted_text = assembler.has_emitted_text();
         let (failure, is_stop) = match result {
             Ok(()) => (None, false),
             Err(BodyInterruption::Broken(error)) => {
-                let is_stop = stop_of(&error).is_some();
-                // The reason why it ends has come: nothing is missing.
-                let is_whole = assembler.is_finished() && !is_stop;
-                let failure = (!is_whole).then(|| broken(&self.url, error.into()));
+                let is_stop = stop_error(&error).is_some();
+                // A finish reason was received: nothing is missing.
+                let is_whole = assembler.has_finish_reason() && !is_stop;
+                let failure = (!is_whole).then(|| transport_failure(&self.url, error.into()));
                 (failure, is_stop)
             }
-            Err(BodyInterruption::Fault(fault)) => {
-                (Some(self.client.faulty(&self.url, fault, &parts)), false)
+            Err(BodyInterruption::Invalid(invalid)) => {
+                (Some(self.client.invalid_response_failure(&self.url, invalid, &parts)), false)
             }
-            Err(BodyInterruption::Empty) => (Some(nothing(&self.url)), false),
+            Err(BodyInterruption::Empty) => (Some(empty_reply_failure(&self.url)), false),
         };
         let cause = match failure {
-            Some(failure) if is_stop || !*told => return Err(failure),
-            // What has been said stays said: the answer is cut off, not lost.
+            Some(failure) if is_stop || !*has_emitted_text => return Err(failure),
+            // Text that was passed on cannot be retracted: the answer is reported as cut off.
             failure => failure.map(|failure| failure.error),
         };
-        let mut reply =
-            assembler.finish(sink).map_err(|fault| self.client.faulty(&self.url, fault, &parts))?;
+        let mut reply = assembler
+            .finish(sink)
+            .map_err(|invalid| self.client.invalid_response_failure(&self.url, invalid, &parts))?;
         if cause.is_some() {
             reply.finish = FinishReason::Cut;
             reply.message.calls.clear();
             reply.cause = cause;
         }
-        self.check_content(reply)
+        self.check_not_empty(reply)
     }
 
-    /// A reply that says nothing and calls nothing is none.
-    fn check_content(&self, reply: ModelReply) -> std::result::Result<ModelReply, RequestFailure> {
+    /// Checks that the reply has text or tool calls; otherwise it is a failure.
+    fn check_not_empty(
+        &self,
+        reply: ModelReply,
+    ) -> std::result::Result<ModelReply, RequestFailure> {
         if !reply.message.content.trim().is_empty() || !reply.message.calls.is_empty() {
             return Ok(reply);
         }
-        let error = |kind, text: &str| no_answer(&self.url, kind, text);
+        let error = |kind, text: &str| request_error(&self.url, kind, text);
         if let Some(cause) = reply.cause {
-            return Err(RequestFailure::lasting(cause));
+            return Err(RequestFailure::permanent(cause));
         }
         Err(match reply.finish {
             FinishReason::Length => return Ok(reply),
-            FinishReason::Cut => RequestFailure::passing(error(
+            FinishReason::Cut => RequestFailure::transient(error(
                 ErrorKind::Temporary,
-                "the reply ended before anything was said",
+                "the reply ended before any text or tool call",
             )),
-            FinishReason::Filtered => RequestFailure::lasting(error(
+            FinishReason::Filtered => RequestFailure::permanent(error(
                 ErrorKind::Endpoint,
                 "the endpoint's content filter withheld the answer",
             )),
             FinishReason::Complete | FinishReason::UnparsedCall => {
-                RequestFailure::lasting(error(ErrorKind::Protocol, "the answer is empty"))
+                RequestFailure::permanent(error(ErrorKind::Protocol, "the answer is empty"))
             }
         })
     }
 
-    /// Some servers cut long prompts to their context without a word.
+    /// Warns if the endpoint seems to have cut the prompt: some servers cut it to their context
+    /// silently.
     fn warn_of_truncation(&self, bytes: usize, reply: &ModelReply, sink: &mut EventSink<'_>) {
         let Some(usage) = reply.usage.filter(|usage| usage.prompt_tokens > 0) else {
             return;
         };
-        let least = (bytes / limits::BYTES_PER_TOKEN_MOST) as u64;
+        let least = (bytes / limits::BYTES_PER_TOKEN_MAX) as u64;
         let is_long = bytes > limits::TRUNCATION_BYTES;
         if is_long && usage.prompt_tokens < least && !self.has_warned.replace(true) {
             sink(Event::Warning(&format!(
-                "the endpoint read only {} tokens of a request of {bytes} bytes: its context may be too small \
-                 (Ollama: OLLAMA_CONTEXT_LENGTH)",
+                "the endpoint read only {} tokens of a request of {bytes} bytes: \
+                 its context window may be too small (Ollama: set OLLAMA_CONTEXT_LENGTH)",
                 usage.prompt_tokens
             )));
         }
     }
 }
 
-/// Whether the head says where the body ends.
+/// Whether the response head says where the body ends.
 fn is_delimited(parts: &Parts) -> bool {
     ["content-length", "transfer-encoding"].iter().any(|name| parts.headers.contains_key(*name))
 }
 
-/// The address with what its query may hold of credentials masked. Of Azure's
-/// version everything is shown.
+/// The address with all values in its query masked, except the version of the Azure API.
 fn masked_query(url: &str) -> String {
     let Some((base, query)) = url.split_once('?') else {
         return url.into();
@@ -284,13 +292,19 @@ impl Model for HttpModel {
         let mut changes = RequestChanges::default();
         loop {
             self.client.cancellation.check()?;
-            let mut told = false;
-            let failure = match self.try_once(request, &changes.aside, sink, &mut told) {
+            let mut has_emitted_text = false;
+            let failure = match self.send_once(
+                request,
+                &changes.temporary_messages,
+                sink,
+                &mut has_emitted_text,
+            ) {
                 Ok(reply) => return Ok(reply),
                 Err(failure) => failure,
             };
-            let change =
-                (!told).then(|| self.adapt(request, &failure, &mut changes, sink)).flatten();
+            let change = (!has_emitted_text)
+                .then(|| self.adapt(request, &failure, &mut changes, sink))
+                .flatten();
             if let Some(change) = change {
                 sink(Event::Retry {
                     attempt: attempt + 1,
@@ -299,25 +313,25 @@ impl Model for HttpModel {
                 });
                 continue;
             }
-            if let Some(error) = self.blindness(request, &failure).filter(|_| !told) {
+            if let Some(error) = self.image_error(request, &failure).filter(|_| !has_emitted_text) {
                 return Err(error);
             }
             attempt += 1;
-            if !failure.retryable || told || attempt > limits::TRIES {
-                if changes.tries_whole {
-                    // It was not the stream that the endpoint refused.
-                    self.is_whole.set(false);
+            if !failure.is_retryable || has_emitted_text || attempt > limits::REQUEST_TRIES {
+                if changes.tries_without_stream {
+                    // The stream was not what the endpoint refused.
+                    self.is_stream_refused.set(false);
                 }
-                let is_worn_out = failure.retryable && attempt > limits::TRIES;
+                let used_all_tries = failure.is_retryable && attempt > limits::REQUEST_TRIES;
                 return Err(match failure.error.hint() {
-                    None if is_worn_out => failure.error.with_hint(format!(
-                        "that was try {} of {0}: try again later",
-                        limits::TRIES
+                    None if used_all_tries => failure.error.with_hint(format!(
+                        "all {} tries failed: try again later",
+                        limits::REQUEST_TRIES
                     )),
                     _ => failure.error,
                 });
             }
-            let delay = retry::pause(attempt, failure.retry_after);
+            let delay = retry::retry_delay(attempt, failure.retry_after);
             sink(Event::Retry { attempt, delay, reason: failure.error.message() });
             self.client.cancellation.pause(delay)?;
         }

@@ -1,5 +1,5 @@
-//! A list of models, in the dialects in which endpoints give it: `{"data":
-//! [{"id"}]}`, `{"models": [{"name"}]}`, the list alone, and what they add.
+//! Parser of model lists in the forms of different endpoints: `{"data": [{"id"}]}`,
+//! `{"models": [{"name"}]}`, a bare list, and their additional fields.
 
 use std::fmt;
 
@@ -10,60 +10,60 @@ use crate::limits;
 use crate::model::wire::LooseValue;
 use crate::text;
 
-/// Which program serves the models, where that makes a difference.
+/// Server program that needs its own rules or messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerKind {
-    /// Ollama: models are pulled, and the context is small unless it is told otherwise.
+    /// Ollama: models are pulled, and the context window is small by default.
     Ollama,
     /// llama.cpp's `llama-server`.
     LlamaCpp,
-    /// Another one.
+    /// Any other program.
     Other,
 }
 
-/// One model of a list.
+/// Model in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListedModel {
-    /// As requests name it.
+    /// The name used in requests.
     pub name: String,
-    /// Whose it is, as the server words it.
+    /// The owner, as the server names it.
     pub owner: String,
-    /// Tokens of context that are served.
-    pub served: Option<u64>,
-    /// Tokens of context that the model was made for.
-    pub trained: Option<u64>,
+    /// The context window that is served, in tokens.
+    pub served_tokens: Option<u64>,
+    /// The context window that the model was trained for, in tokens.
+    pub trained_tokens: Option<u64>,
 }
 
-/// The entry of a model: Ollama takes `model` for `model:latest`, Gemini
-/// `model` for `models/model`.
-pub(crate) fn find<'m>(
+/// Finds the entry of a model: Ollama accepts `model` for `model:latest`, Gemini `model` for
+/// `models/model`.
+pub(crate) fn find_model<'m>(
     models: &'m [ListedModel],
     wanted: &str,
     server: ServerKind,
 ) -> Option<&'m ListedModel> {
-    let wanted = bare(wanted);
+    let wanted = without_prefix(wanted);
     let exact = models.iter().find(|model| model.name == wanted);
     exact.or_else(|| {
         let latest = format!("{wanted}:latest");
-        let is_it = |model: &&ListedModel| model.name.eq_ignore_ascii_case(&latest);
-        models.iter().find(is_it).filter(|_| server == ServerKind::Ollama)
+        let is_latest = |model: &&ListedModel| model.name.eq_ignore_ascii_case(&latest);
+        models.iter().find(is_latest).filter(|_| server == ServerKind::Ollama)
     })
 }
 
-fn bare(name: &str) -> &str {
+fn without_prefix(name: &str) -> &str {
     name.strip_prefix("models/").unwrap_or(name)
 }
 
-/// The models of a list in any of its dialects; `None`: it is none.
-pub(super) fn parse(body: &[u8]) -> Option<Vec<ListedModel>> {
+/// Parses a list in any of its forms; `None` if the body is not a list of models.
+pub(super) fn parse_models(body: &[u8]) -> Option<Vec<ListedModel>> {
     let ModelPage(models) = serde_json::from_slice(body).ok()?;
     models
 }
 
-/// `{"data": […]}`, `{"models": […]}` or the list itself.
+/// `{"data": […]}`, `{"models": […]}` or a bare list.
 struct ModelPage(Option<Vec<ListedModel>>);
 
-/// A list of models, of which no more than may be are kept.
+/// A list of models, cut to the limit.
 struct ModelList(Vec<ListedModel>);
 
 impl<'de> Deserialize<'de> for ModelPage {
@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for ModelPage {
                 self,
                 list: A,
             ) -> std::result::Result<ModelPage, A::Error> {
-                Ok(ModelPage(Some(collect(list)?)))
+                Ok(ModelPage(Some(collect_models(list)?)))
             }
             fn visit_map<A: MapAccess<'de>>(
                 self,
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for ModelPage {
             ) -> std::result::Result<ModelPage, A::Error> {
                 let (mut data, mut models) = (None, None);
                 while let Some(key) = map.next_key::<String>()? {
-                    // Ollama without any model says `null`.
+                    // Ollama sends `null` if it has no models.
                     let list = match key.as_str() {
                         "data" => &mut data,
                         "models" => &mut models,
@@ -122,18 +122,20 @@ impl<'de> Deserialize<'de> for ModelList {
                 self,
                 list: A,
             ) -> std::result::Result<ModelList, A::Error> {
-                collect(list).map(ModelList)
+                collect_models(list).map(ModelList)
             }
         }
         deserializer.deserialize_seq(ListVisitor)
     }
 }
 
-fn collect<'de, A: SeqAccess<'de>>(mut list: A) -> std::result::Result<Vec<ListedModel>, A::Error> {
+fn collect_models<'de, A: SeqAccess<'de>>(
+    mut list: A,
+) -> std::result::Result<Vec<ListedModel>, A::Error> {
     let mut models = Vec::new();
     loop {
-        // Each entry is bounded by itself: the list may be long.
-        bounded::begin();
+        // The limit on values applies to each entry: the list may be long.
+        bounded::reset_count();
         let Some(entry) = list.next_element::<Option<ModelEntry<'de>>>()? else {
             break;
         };
@@ -141,9 +143,9 @@ fn collect<'de, A: SeqAccess<'de>>(mut list: A) -> std::result::Result<Vec<Liste
         let name = entry.name();
         if !name.is_empty() && models.len() < limits::MODELS {
             models.push(ListedModel {
-                owner: text::cut(&entry.owned_by.text(), limits::SUMMARY_CHARS).into_owned(),
-                served: entry.served(),
-                trained: entry.meta.number("n_ctx_train"),
+                owner: text::truncate(&entry.owned_by.text(), limits::SUMMARY_CHARS).into_owned(),
+                served_tokens: entry.served_tokens(),
+                trained_tokens: entry.meta.number("n_ctx_train"),
                 name,
             });
         }
@@ -151,7 +153,7 @@ fn collect<'de, A: SeqAccess<'de>>(mut list: A) -> std::result::Result<Vec<Liste
     Ok(models)
 }
 
-/// A model as it stands in a list.
+/// Entry of a list as the endpoint sends it.
 #[derive(Default, serde::Deserialize)]
 #[serde(default)]
 struct ModelEntry<'e> {
@@ -177,7 +179,7 @@ struct ModelEntry<'e> {
     meta: ModelFields<'e>,
 }
 
-/// An object whose numbers are of interest, or anything else.
+/// Nested object with numeric fields; a value of any other type is ignored.
 #[derive(Default, serde::Deserialize)]
 #[serde(transparent)]
 struct ModelFields<'f>(#[serde(borrow)] LooseValue<'f>);
@@ -195,13 +197,14 @@ impl ModelEntry<'_> {
     fn name(&self) -> String {
         let names = [&self.id, &self.model, &self.name].map(LooseValue::text);
         let name = names.iter().find(|name| !name.is_empty());
-        let name = bare(name.map_or("", AsRef::as_ref));
-        // No name is that long: whatever it is, no request can name it.
-        text::cut(name, limits::QUOTED_BYTES).into_owned()
+        let name = without_prefix(name.map_or("", AsRef::as_ref));
+        // No valid name is longer than this.
+        text::truncate(name, limits::QUOTED_BYTES).into_owned()
     }
 
-    /// What a provider behind a gateway serves may be less than the model can.
-    fn served(&self) -> Option<u64> {
+    /// The context window that is served: the provider behind a gateway may serve less than the
+    /// model can.
+    fn served_tokens(&self) -> Option<u64> {
         self.top_provider
             .number("context_length")
             .or_else(|| self.max_model_len.number())
@@ -217,18 +220,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_list_is_read_and_an_entry_that_is_none_passed_over() {
+    fn reads_a_long_list_and_skips_null_entries() {
         let entry = |number: usize| {
             format!(r#"{{"id":"m{number}","meta":{{"a":1,"b":2,"n_ctx_train":8}}}}"#)
         };
         let entries: Vec<String> = (0..limits::MODELS).map(entry).collect();
         let list = format!(r#"{{"data":[null,{}]}}"#, entries.join(","));
-        let models = parse(list.as_bytes()).unwrap();
-        assert_eq!((models.len(), models[9].trained), (limits::MODELS, Some(8)));
+        let models = parse_models(list.as_bytes()).unwrap();
+        assert_eq!((models.len(), models[9].trained_tokens), (limits::MODELS, Some(8)));
     }
 
     #[test]
-    fn a_list_is_read_in_every_dialect() {
+    fn reads_lists_in_every_form() {
         let table: &[(&str, Option<&[&str]>)] = &[
             (r#"{"object":"list","data":[{"id":"a"},{"id":"b"}]}"#, Some(&["a", "b"])),
             (r#"{"models":[{"name":"a"},{"model":"b"},{"id":"c"}]}"#, Some(&["a", "b", "c"])),
@@ -243,7 +246,7 @@ mod tests {
             ("", None),
         ];
         for (body, expected) in table {
-            let models = parse(body.as_bytes());
+            let models = parse_models(body.as_bytes());
             let names = models.map(|list| list.into_iter().map(|m| m.name).collect::<Vec<_>>());
             let expected = expected.map(|names| names.iter().map(ToString::to_string).collect());
             assert_eq!(names, expected, "{body}");
@@ -251,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_context_is_found_under_every_name() {
+    fn finds_the_context_window_under_every_name() {
         let table = [
             (r#""max_model_len":8192"#, Some(8192), None),
             (r#""context_length":"8192""#, Some(8192), None),
@@ -262,13 +265,13 @@ mod tests {
             (r#""context_length":0,"meta":[1],"top_provider":null"#, None, None),
         ];
         for (fields, served, trained) in table {
-            let model = &parse(format!(r#"[{{"id":"a",{fields}}}]"#).as_bytes()).unwrap()[0];
-            assert_eq!((model.served, model.trained), (served, trained), "{fields}");
+            let model = &parse_models(format!(r#"[{{"id":"a",{fields}}}]"#).as_bytes()).unwrap()[0];
+            assert_eq!((model.served_tokens, model.trained_tokens), (served, trained), "{fields}");
         }
     }
 
     #[test]
-    fn a_model_is_found_as_its_server_finds_it() {
+    fn finds_models_by_the_rules_of_the_server() {
         let models = ["qwen3:latest", "gemini-x"]
             .map(|name| ListedModel { name: name.into(), ..ListedModel::default() });
         let table = [
@@ -279,13 +282,13 @@ mod tests {
             ("models/gemini-x", ServerKind::Other, true),
         ];
         for (wanted, server, expected) in table {
-            assert_eq!(find(&models, wanted, server).is_some(), expected, "{wanted}");
+            assert_eq!(find_model(&models, wanted, server).is_some(), expected, "{wanted}");
         }
     }
 
     #[test]
-    fn a_list_without_end_is_kept_short() {
+    fn a_list_is_cut_to_the_limit() {
         let body = format!("[{}{{}}]", r#"{"id":"a"},"#.repeat(limits::MODELS + 5));
-        assert_eq!(parse(body.as_bytes()).unwrap().len(), limits::MODELS);
+        assert_eq!(parse_models(body.as_bytes()).unwrap().len(), limits::MODELS);
     }
 }

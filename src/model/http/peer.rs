@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, and what went wrong with them.
+//! The other end of a connection: the endpoint or a proxy.
 
 use std::fmt;
 use std::io;
@@ -10,20 +10,20 @@ use crate::limits;
 use crate::model::http::connect_error::ConnectError;
 use crate::world::cancellation::StopReason;
 
-/// Somebody to connect to.
+/// A host and port to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
-    /// A name or an address; an IPv6 address without brackets.
+    /// A name or an address; an IPv6 address has no brackets.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// A proxy, or the endpoint itself.
+    /// Whether it is a proxy or the endpoint itself.
     pub is_proxy: bool,
 }
 
 impl Peer {
-    /// Who an address names.
-    pub(super) fn of(uri: &Uri) -> Result<Peer, ureq::Error> {
+    /// The peer that an address names.
+    pub(super) fn from_uri(uri: &Uri) -> Result<Peer, ureq::Error> {
         let host = uri.host().ok_or_else(|| ureq::Error::BadUri(uri.to_string()))?;
         let default_port = if uri.scheme_str() == Some("https") { 443 } else { 80 };
         Ok(Peer {
@@ -33,7 +33,7 @@ impl Peer {
         })
     }
 
-    /// Host and port, as they stand in an address.
+    /// Host and port, as written in an address.
     pub(super) fn authority(&self) -> String {
         if self.host.contains(':') {
             format!("[{}]:{}", self.host, self.port)
@@ -42,8 +42,8 @@ impl Peer {
         }
     }
 
-    /// Where its address is set.
-    pub(super) fn hint(&self) -> &'static str {
+    /// The hint that names the setting with its address.
+    pub(super) fn address_hint(&self) -> &'static str {
         if self.is_proxy {
             "check the proxy's address in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
         } else {
@@ -61,28 +61,29 @@ impl fmt::Display for Peer {
     }
 }
 
-/// What failed while a connection was made: a stop stays one, silence and
-/// everything else become an [`ConnectError`].
-pub(super) fn stopped_or(
+/// Converts an I/O error during connecting: signals and the deadline stay what they are;
+/// silence (described by `silent`) and all else (converted by `other`) become a
+/// [`ConnectError`].
+pub(super) fn connect_failure(
     error: io::Error,
     other: impl FnOnce(&io::Error) -> ConnectError,
     silent: impl FnOnce() -> String,
 ) -> ureq::Error {
-    match StopReason::within(&error) {
+    match StopReason::from_io_error(&error) {
         Some(StopReason::Silence(_)) => {
-            let text = format!("{} within {} s", silent(), limits::CONNECT.as_secs());
-            ConnectError::passing(text).into()
+            let text = format!("{} within {} s", silent(), limits::CONNECT_TIMEOUT.as_secs());
+            ConnectError::transient(text).into()
         }
         Some(_) => error.into(),
         None => match error.downcast::<ConnectError>() {
-            Ok(obstacle) => obstacle.into(),
+            Ok(connect_error) => connect_error.into(),
             Err(error) => other(&error).into(),
         },
     }
 }
 
-/// Where input goes. Only a head has to fit into the buffer as a whole.
-pub(super) fn room(buffers: &mut LazyBuffers) -> Result<&mut [u8], ureq::Error> {
+/// The free space for input. Only the head of a response must fit into the buffer as a whole.
+pub(super) fn input_space(buffers: &mut LazyBuffers) -> Result<&mut [u8], ureq::Error> {
     let input = buffers.input_append_buf();
     if input.is_empty() {
         let size = limits::READ_BYTES;

@@ -1,4 +1,4 @@
-//! A request that the endpoint does not take as it is, changed.
+//! Changes to a request that the endpoint does not accept.
 
 use serde_json::Value;
 
@@ -8,10 +8,10 @@ use crate::limits;
 use crate::message::Message;
 use crate::model::http::HttpModel;
 use crate::model::request_failure::RequestFailure;
-use crate::model::{ModelRequest, pictures};
+use crate::model::{ModelRequest, images};
 
-/// How endpoints say that they do not stream.
-const NO_STREAMS: [&str; 6] = [
+/// Phrases of endpoints that do not stream.
+const STREAM_REFUSALS: [&str; 6] = [
     "stream is not supported",
     "streaming is not supported",
     "streaming not supported",
@@ -20,25 +20,26 @@ const NO_STREAMS: [&str; 6] = [
     "stream=true is not",
 ];
 
-/// What a model is told whose call the endpoint itself could not read.
+/// The note to a model whose tool call the endpoint could not parse.
 const BROKEN_CALL_NOTE: &str = "Your last tool call could not be read. Call the tool again, with its exact name and with \
                                 arguments that are valid JSON.";
 
-/// What is done differently in the next try of the same request.
+/// The changes for the next try of the same request.
 #[derive(Debug, Default)]
 pub(super) struct RequestChanges {
-    /// How often something was changed.
+    /// Number of changes so far.
     count: u32,
-    /// How often the endpoint could not read its own model's call.
+    /// How often the endpoint could not parse its own model's tool call.
     broken_calls: u32,
     /// Messages for this request only, which say what was wrong.
-    pub(super) aside: Vec<Message>,
-    /// This request is the first that does without a stream.
-    pub(super) tries_whole: bool,
+    pub(super) temporary_messages: Vec<Message>,
+    /// Whether this request is the first one without streaming.
+    pub(super) tries_without_stream: bool,
 }
 
 impl HttpModel {
-    /// What to do differently after this failure, in words; `None`: nothing.
+    /// Changes the request after this failure and describes the change; `None` if nothing can
+    /// be changed.
     pub(super) fn adapt(
         &self,
         request: &ModelRequest<'_>,
@@ -47,22 +48,24 @@ impl HttpModel {
         sink: &mut EventSink<'_>,
     ) -> Option<String> {
         changes.count += 1;
-        if changes.count > limits::CHANGES {
+        if changes.count > limits::REQUEST_CHANGES {
             return None;
         }
-        if failure.says("tool_use_failed") {
-            return answer_broken_call(failure, changes);
+        if failure.body_contains("tool_use_failed") {
+            return handle_broken_call(failure, changes);
         }
         let answer = failure.answer.as_ref()?;
-        if pictures::are_refused(failure, false) && self.shows_pictures(request) {
-            return self.leave_out_pictures(request, sink);
+        if images::are_refused(failure, false) && self.sends_images(request) {
+            return self.leave_out_images(request, sink);
         }
         if matches!(answer.status, 400 | 422) {
             let dialect = self.dialect.borrow().clone();
-            let body = self.body(request, &changes.aside, &dialect);
-            if let Some((learned, change)) = dialect.clone().learn(&answer.body, &body.sent()) {
+            let body = self.request_body(request, &changes.temporary_messages, &dialect);
+            if let Some((learned, change)) =
+                dialect.clone().learn_from_refusal(&answer.body, &body.sent_features())
+            {
                 self.dialect.replace(learned);
-                // What the user asked for is not left out without a word.
+                // A field of the user is not omitted silently.
                 if self
                     .client
                     .endpoint
@@ -77,86 +80,90 @@ impl HttpModel {
                 return Some(change);
             }
         }
-        if pictures::are_refused(failure, true) && self.shows_pictures(request) {
-            return self.leave_out_pictures(request, sink);
+        if images::are_refused(failure, true) && self.sends_images(request) {
+            return self.leave_out_images(request, sink);
         }
-        // Only a server that streams refuses to; anything else is told as it is.
+        // These responses may mean that the server does not stream; others are reported
+        // unchanged.
         let no_stream = match answer.status {
             200 => answer.body.is_empty(),
             204 | 205 | 405 => true,
-            404 => !failure.says("model") && !failure.says("tool"),
-            400 | 422 | 501 => NO_STREAMS.iter().any(|words| failure.says(words)),
+            404 => !failure.body_contains("model") && !failure.body_contains("tool"),
+            400 | 422 | 501 => STREAM_REFUSALS.iter().any(|words| failure.body_contains(words)),
             _ => false,
         };
-        if self.stream && no_stream && !self.is_whole.replace(true) {
-            changes.tries_whole = true;
-            return Some("a whole answer is asked for".into());
+        if self.stream && no_stream && !self.is_stream_refused.replace(true) {
+            changes.tries_without_stream = true;
+            return Some("the request is sent without streaming".into());
         }
         None
     }
 
-    /// Whether the request holds pictures, as far as they are sent.
-    fn shows_pictures(&self, request: &ModelRequest<'_>) -> bool {
+    /// Whether images are sent with the request.
+    fn sends_images(&self, request: &ModelRequest<'_>) -> bool {
         let dialect = self.dialect.borrow();
-        let body = self.body(request, &[], &dialect);
-        body.asks_about_pictures() || !dialect.is_blind() && body.picture_bytes() > 0
+        let body = self.request_body(request, &[], &dialect);
+        body.question_has_images() || !dialect.refuses_images() && body.image_bytes() > 0
     }
 
-    /// What tools have shown, and older questions, can go; the question cannot.
-    fn leave_out_pictures(
+    /// Omits images from tools and older questions; those of the current question cannot be
+    /// omitted.
+    fn leave_out_images(
         &self,
         request: &ModelRequest<'_>,
         sink: &mut EventSink<'_>,
     ) -> Option<String> {
         let mut dialect = self.dialect.borrow_mut();
-        dialect.turn_blind();
-        if self.body(request, &[], &dialect).asks_about_pictures() {
+        dialect.set_refuses_images();
+        if self.request_body(request, &[], &dialect).question_has_images() {
             return None;
         }
         sink(Event::Warning(
-            "the endpoint or the model refuses images: they are left out from here on",
+            "the endpoint or the model refuses images: they are left out from now on",
         ));
         Some("images are left out".into())
     }
 
-    /// The failure of a request whose question the endpoint does not look at.
-    pub(super) fn blindness(
+    /// The error of a request whose question has images that the endpoint refuses.
+    pub(super) fn image_error(
         &self,
         request: &ModelRequest<'_>,
         failure: &RequestFailure,
     ) -> Option<Error> {
-        let asks = self.body(request, &[], &self.dialect.borrow()).asks_about_pictures();
-        if asks && failure.is_too_large() {
+        let has_images =
+            self.request_body(request, &[], &self.dialect.borrow()).question_has_images();
+        if has_images && failure.is_too_large() {
             let hint = "the image may be too large for the endpoint: attach a smaller one";
             let error = Error::new(ErrorKind::Endpoint, failure.error.message());
             return Some(error.with_hint(hint));
         }
-        (asks && pictures::are_refused(failure, true)).then(|| {
+        (has_images && images::are_refused(failure, true)).then(|| {
             let cause = failure.error.message();
             let message = format!("the endpoint or the model refuses images: {cause}");
-            let hint = "use a model that sees (vision), or set LLM_VISION=off";
+            let hint = "use a model with vision, or set LLM_VISION=off";
             Error::new(ErrorKind::Endpoint, message).with_hint(hint)
         })
     }
 }
 
-/// Groq checks its models' calls and refuses its own reply: it is asked
-/// once more, then the model is told.
-fn answer_broken_call(failure: &RequestFailure, changes: &mut RequestChanges) -> Option<String> {
+/// Handles the refusal of a reply: Groq checks the calls of its models. The request is sent
+/// once more, then with a note to the model.
+fn handle_broken_call(failure: &RequestFailure, changes: &mut RequestChanges) -> Option<String> {
     changes.broken_calls += 1;
     match changes.broken_calls {
-        1 => Some("the same is asked again".into()),
+        1 => Some("the same request is sent again".into()),
         2 => {
             let answer = failure.answer.as_ref()?;
             let generation = failed_generation(&answer.body);
-            changes.aside = vec![Message::assistant(generation), Message::user(BROKEN_CALL_NOTE)];
-            Some("the model is told".into())
+            changes.temporary_messages =
+                vec![Message::assistant(generation), Message::user(BROKEN_CALL_NOTE)];
+            Some("the model is asked to correct its tool call".into())
         }
         _ => None,
     }
 }
 
-/// What the model wrote, as the endpoint quotes it.
+/// The text of the model, as the endpoint quotes it.
 fn failed_generation(body: &[u8]) -> String {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     match value["error"]["failed_generation"].as_str() {

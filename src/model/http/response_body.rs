@@ -1,6 +1,5 @@
-//! Reads the body of a reply, whatever it is: a stream of events, one JSON
-//! value, a page that is no reply at all. The first bytes decide, not what the
-//! headers say.
+//! Reader of response bodies: a stream of events, one JSON value, or a page that is not a
+//! reply. The first bytes decide, not the headers.
 
 use std::io::{self, Read};
 
@@ -8,20 +7,20 @@ use crate::bounded;
 use crate::event::EventSink;
 use crate::limits;
 use crate::model::http::client::Client;
-use crate::model::invalid_response::{EXPECTED, InvalidResponse, not_a_reply};
+use crate::model::invalid_response::{EXPECTED_CHOICES, InvalidResponse, classify_non_reply};
 use crate::model::reply::ReplyAssembler;
 use crate::model::sse::{EventTooLarge, SseSplitter};
 use crate::secret::{CutEdges, Secrets};
 use crate::text::one_line;
 
-/// What kept a body from being read to its end.
+/// The reason why a body could not be read to its end.
 #[derive(Debug)]
 pub(super) enum BodyInterruption {
-    /// The connection broke, or the run is to stop.
+    /// The connection broke, or the run must stop.
     Broken(io::Error),
-    /// What came is no reply.
-    Fault(InvalidResponse),
-    /// There is no body.
+    /// The content is not a valid reply.
+    Invalid(InvalidResponse),
+    /// The body is empty.
     Empty,
 }
 
@@ -33,21 +32,21 @@ impl From<io::Error> for BodyInterruption {
 
 impl From<EventTooLarge> for BodyInterruption {
     fn from(error: EventTooLarge) -> BodyInterruption {
-        BodyInterruption::Fault(error.into())
+        BodyInterruption::Invalid(error.into())
     }
 }
 
 impl From<InvalidResponse> for BodyInterruption {
-    fn from(fault: InvalidResponse) -> BodyInterruption {
-        BodyInterruption::Fault(fault)
+    fn from(invalid: InvalidResponse) -> BodyInterruption {
+        BodyInterruption::Invalid(invalid)
     }
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads the body and puts the reply together. `is_delimited`: the head says
-/// where the body ends, so that what is missing was never sent.
-pub(super) fn assemble(
+/// Reads the body and assembles the reply. `is_delimited`: the head says where the body ends,
+/// so a missing part was never sent.
+pub(super) fn read_body(
     client: &Client,
     reader: &mut dyn Read,
     is_delimited: bool,
@@ -56,16 +55,16 @@ pub(super) fn assemble(
 ) -> Result<(), BodyInterruption> {
     let mut buffer = vec![0u8; limits::READ_BYTES];
     let mut filled = 0;
-    // Keep-alive line feeds may come before the body proper.
+    // Line feeds to keep the connection alive may come before the content.
     let first = loop {
         let count = reader.read(&mut buffer[filled..])?;
         if count > 0 {
-            client.expect_more();
+            client.limit_silence();
         }
         filled += count;
-        let start = beginning(&buffer[..filled]);
+        let start = body_start(&buffer[..filled]);
         match buffer[start..filled].first() {
-            Some(first) if !is_cut_mark(&buffer[start..filled]) || count == 0 => {
+            Some(first) if !is_partial_mark(&buffer[start..filled]) || count == 0 => {
                 let first = *first;
                 buffer.copy_within(start..filled, 0);
                 filled -= start;
@@ -79,11 +78,12 @@ pub(super) fn assemble(
     let secrets = &client.endpoint.secrets;
     match first {
         b'{' | b'[' => {
-            let beginning = &buffer[..filled];
-            read_whole(reader, beginning, is_delimited, secrets, assembler, sink)
+            let first_bytes = &buffer[..filled];
+            read_whole(reader, first_bytes, is_delimited, secrets, assembler, sink)
         }
         b'<' => {
-            Err(InvalidResponse::Refused(String::from_utf8_lossy(&buffer[..filled]).into()).into())
+            Err(InvalidResponse::ErrorObject(String::from_utf8_lossy(&buffer[..filled]).into())
+                .into())
         }
         _ if !looks_like_events(&buffer[..filled]) => {
             Err(malformed(&buffer[..filled], secrets).into())
@@ -95,8 +95,8 @@ pub(super) fn assemble(
     }
 }
 
-/// Where the body proper begins: after white space and a byte order mark.
-fn beginning(bytes: &[u8]) -> usize {
+/// Where the content starts: after white space and a byte order mark.
+fn body_start(bytes: &[u8]) -> usize {
     let space = |from: usize| {
         let rest = &bytes[from..];
         let end = rest.iter().position(|byte| !byte.is_ascii_whitespace());
@@ -110,44 +110,44 @@ fn beginning(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether these are the first bytes of a mark whose rest has not come yet.
-fn is_cut_mark(bytes: &[u8]) -> bool {
+/// Whether these are the first bytes of a byte order mark whose rest has not been received.
+fn is_partial_mark(bytes: &[u8]) -> bool {
     bytes.len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(bytes)
 }
 
 fn read_whole(
     reader: &mut dyn Read,
-    beginning: &[u8],
+    first_bytes: &[u8],
     is_delimited: bool,
     secrets: &Secrets,
     assembler: &mut ReplyAssembler,
     sink: &mut EventSink<'_>,
 ) -> Result<(), BodyInterruption> {
-    let mut body = beginning.to_vec();
+    let mut body = first_bytes.to_vec();
     let most = limits::BODY_BYTES as u64 + 1;
     reader.take(most.saturating_sub(body.len() as u64)).read_to_end(&mut body)?;
     if body.len() > limits::BODY_BYTES {
         return Err(InvalidResponse::TooLarge("body").into());
     }
-    match assembler.take(&body, sink) {
-        Ok(()) if assembler.has_begun() => {
-            assembler.mark_whole(is_delimited);
+    match assembler.feed(&body, sink) {
+        Ok(()) if assembler.has_started() => {
+            assembler.mark_complete(is_delimited);
             Ok(())
         }
         Ok(()) | Err(InvalidResponse::Malformed(_) | InvalidResponse::NoChoices) => {
-            // JSON of another form often holds an error's words.
-            Err(match bounded::from_slice(&body).map(not_a_reply) {
+            // JSON of another form often contains an error message.
+            Err(match bounded::from_slice(&body).map(classify_non_reply) {
                 Ok(InvalidResponse::NoChoices) => no_choices(&first_words(&body, secrets)).into(),
-                Ok(fault) => fault.into(),
+                Ok(invalid) => invalid.into(),
                 Err(_) => malformed(&body, secrets).into(),
             })
         }
         Err(InvalidResponse::Unfinished) => Err(unfinished(&body, is_delimited, secrets)),
-        Err(fault) => Err(fault.into()),
+        Err(invalid) => Err(invalid.into()),
     }
 }
 
-/// A body of which the beginning has been read.
+/// A body whose first bytes have been read.
 struct BodyRest<'r> {
     client: &'r Client,
     reader: &'r mut dyn Read,
@@ -167,29 +167,29 @@ fn read_stream(
     let mut first = None;
     loop {
         splitter.feed(&buffer[..filled], &mut |data| {
-            let result = assembler.take(data, sink);
-            if first.is_none() && !assembler.has_begun() && !assembler.is_done() {
+            let result = assembler.feed(data, sink);
+            if first.is_none() && !assembler.has_started() && !assembler.has_end_marker() {
                 first = Some(first_words(data, secrets));
             }
-            // An event that ended is all there: its value is broken, not cut.
-            result.map_err(|fault| match fault {
+            // An event that ended is complete: its value is invalid, not cut.
+            result.map_err(|invalid| match invalid {
                 InvalidResponse::Unfinished => malformed(data, secrets),
                 InvalidResponse::NoChoices => no_choices(&first_words(data, secrets)),
-                fault => fault,
+                invalid => invalid,
             })
         })?;
-        if assembler.is_done() {
-            // The connection can serve the next request only if the body is
-            // read to its end, but that is not worth waiting for.
-            client.expect_end();
+        if assembler.has_end_marker() {
+            // The connection can be reused only if the body is read to its end, but that is not
+            // worth a long wait.
+            client.limit_stream_end();
             while matches!(reader.read(buffer), Ok(1..)) {}
-            let came = first.as_deref().unwrap_or("the end of a stream");
-            let begun = assembler.has_begun().then_some(());
-            return begun.ok_or_else(|| no_choices(came).into());
+            let received = first.as_deref().unwrap_or("the end of a stream");
+            let started = assembler.has_started().then_some(());
+            return started.ok_or_else(|| no_choices(received).into());
         }
         filled = reader.read(buffer)?;
         if filled == 0 {
-            return splitter.finish(&mut |data| match assembler.take(data, sink) {
+            return splitter.finish(&mut |data| match assembler.feed(data, sink) {
                 Err(InvalidResponse::Unfinished) => Err(unfinished(data, is_delimited, secrets)),
                 result => Ok(result?),
             });
@@ -197,15 +197,14 @@ fn read_stream(
     }
 }
 
-/// Whether a body that is neither JSON nor a page begins as a stream of events
-/// does, as far as its beginning has come.
-fn looks_like_events(beginning: &[u8]) -> bool {
+/// Whether a body that is neither JSON nor a page starts like a stream of events.
+fn looks_like_events(first_bytes: &[u8]) -> bool {
     [":", "data", "event", "id", "retry"].iter().any(|field| {
-        beginning.starts_with(field.as_bytes()) || field.as_bytes().starts_with(beginning)
+        first_bytes.starts_with(field.as_bytes()) || field.as_bytes().starts_with(first_bytes)
     })
 }
 
-/// What ends in the middle of this: cut by the connection, or sent so.
+/// The interruption of an incomplete value: cut by the connection, or sent that way.
 fn unfinished(data: &[u8], is_delimited: bool, secrets: &Secrets) -> BodyInterruption {
     if is_delimited {
         malformed(data, secrets).into()
@@ -214,20 +213,20 @@ fn unfinished(data: &[u8], is_delimited: bool, secrets: &Secrets) -> BodyInterru
     }
 }
 
-/// What is no reply at all, in its own first words. Of its rest nothing may
-/// have come yet.
+/// The error for a body that is not a reply, with its first words. The rest of the body may not
+/// have been read.
 fn malformed(body: &[u8], secrets: &Secrets) -> InvalidResponse {
     InvalidResponse::Malformed(first_words(body, secrets))
 }
 
-/// JSON that is no reply and no error, in its own first words.
-fn no_choices(came: &str) -> InvalidResponse {
-    InvalidResponse::Malformed(format!("{EXPECTED}, got {came}"))
+/// The error for JSON that is neither a reply nor an error, with its first words.
+fn no_choices(received: &str) -> InvalidResponse {
+    InvalidResponse::Malformed(format!("{EXPECTED_CHOICES}, got {received}"))
 }
 
 fn first_words(body: &[u8], secrets: &Secrets) -> String {
     let text = String::from_utf8_lossy(body);
-    let text = secrets.mask_cut(&text, CutEdges::BEHIND);
+    let text = secrets.mask_cut(&text, CutEdges::AFTER);
     one_line(&text, limits::QUOTED_BYTES)
 }
 
@@ -236,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn white_space_and_a_mark_before_the_body_are_passed_over() {
+    fn white_space_and_byte_order_mark_are_skipped() {
         let table: &[(&[u8], usize, bool)] = &[
             (b"{", 0, false),
             (b"\n\r\n {", 4, false),
@@ -247,8 +246,8 @@ mod tests {
             (b" \n", 2, true),
         ];
         for (bytes, start, is_cut) in table {
-            assert_eq!(beginning(bytes), *start, "{bytes:?}");
-            assert_eq!(is_cut_mark(&bytes[*start..]), *is_cut, "{bytes:?}");
+            assert_eq!(body_start(bytes), *start, "{bytes:?}");
+            assert_eq!(is_partial_mark(&bytes[*start..]), *is_cut, "{bytes:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The client's side of SOCKS 5 (RFC 1928), with user name and password (RFC 1929).
+//! Client side of SOCKS 5 (RFC 1928), with user name and password (RFC 1929).
 //!
-//! `ureq` has one, but on a connection of its own that no signal interrupts.
+//! `ureq` has one, but on its own connections, which signals do not interrupt.
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -11,13 +11,13 @@ const VERSION: u8 = 5;
 const LOGIN_VERSION: u8 = 1;
 const NO_LOGIN: u8 = 0;
 const LOGIN: u8 = 2;
-const NOTHING_ACCEPTABLE: u8 = 0xff;
+const NO_ACCEPTABLE_METHOD: u8 = 0xff;
 const CONNECT: u8 = 1;
 const IPV4: u8 = 1;
 const DOMAIN: u8 = 3;
 const IPV6: u8 = 4;
 
-/// Where the proxy is to connect to.
+/// The destination that the proxy connects to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SocksDestination {
     /// An address.
@@ -26,23 +26,23 @@ pub(super) enum SocksDestination {
     Name(String),
 }
 
-/// Why the proxy does not serve.
+/// The reason why the proxy did not connect.
 #[derive(Debug)]
 pub(super) enum SocksError {
-    /// Reading or writing failed, or was stopped.
+    /// Reading or writing failed or was stopped.
     Io(io::Error),
-    /// It wants a login, and there is none.
-    WantsLogin,
-    /// It does not take the login.
-    BadLogin,
+    /// It requires a login, and none is set.
+    LoginRequired,
+    /// It refused the login.
+    LoginRefused,
     /// It cannot reach the destination, for this reason.
     Unreachable(&'static str),
-    /// It will never do that, for this reason.
+    /// It refuses permanently, for this reason.
     Refused(&'static str),
     /// It does not speak SOCKS 5.
-    Nonsense,
-    /// The request does not fit into the protocol.
-    TooLong(&'static str),
+    NotSocks5,
+    /// The named field is too long for the protocol.
+    FieldTooLong(&'static str),
 }
 
 impl From<io::Error> for SocksError {
@@ -51,8 +51,8 @@ impl From<io::Error> for SocksError {
     }
 }
 
-/// Asks the proxy at the other end of `stream` to connect to `destination`.
-/// Afterwards the stream is the destination's; not a byte of it has been read.
+/// Requests that the proxy at the other end of `stream` connects to `destination`. Afterwards
+/// the stream belongs to the destination; none of its bytes has been read.
 pub(super) fn connect(
     stream: &mut (impl Read + Write),
     login: Option<&(String, Option<Secret>)>,
@@ -64,18 +64,18 @@ pub(super) fn connect(
         None => &[VERSION, 1, NO_LOGIN],
     };
     stream.write_all(methods)?;
-    let [version, method] = read(stream)?;
+    let [version, method] = read_bytes(stream)?;
     if version != VERSION {
-        return Err(SocksError::Nonsense);
+        return Err(SocksError::NotSocks5);
     }
     match (method, login) {
         (NO_LOGIN, _) => {}
         (LOGIN, Some((user, password))) => log_in(stream, user, password.as_ref())?,
-        (NOTHING_ACCEPTABLE, None) => return Err(SocksError::WantsLogin),
-        (NOTHING_ACCEPTABLE, Some(_)) => {
-            return Err(SocksError::Refused("it wants another kind of login"));
+        (NO_ACCEPTABLE_METHOD, None) => return Err(SocksError::LoginRequired),
+        (NO_ACCEPTABLE_METHOD, Some(_)) => {
+            return Err(SocksError::Refused("it requires another kind of login"));
         }
-        _ => return Err(SocksError::Nonsense),
+        _ => return Err(SocksError::NotSocks5),
     }
     let mut request = vec![VERSION, CONNECT, 0];
     match destination {
@@ -89,7 +89,7 @@ pub(super) fn connect(
         }
         SocksDestination::Name(name) => {
             request.push(DOMAIN);
-            push_short(&mut request, name, "the host name")?;
+            push_length_prefixed(&mut request, name, "the host name")?;
         }
     }
     request.extend(port.to_be_bytes());
@@ -103,26 +103,26 @@ fn log_in(
     password: Option<&Secret>,
 ) -> Result<(), SocksError> {
     let mut request = vec![LOGIN_VERSION];
-    push_short(&mut request, user, "the user name")?;
-    push_short(&mut request, password.map_or("", Secret::reveal), "the password")?;
+    push_length_prefixed(&mut request, user, "the user name")?;
+    push_length_prefixed(&mut request, password.map_or("", Secret::reveal), "the password")?;
     stream.write_all(&request)?;
-    match read(stream) {
-        // Some answer in the version of the protocol around it.
+    match read_bytes(stream) {
+        // Some proxies answer with the version of the outer protocol.
         Ok([LOGIN_VERSION | VERSION, 0]) => Ok(()),
-        Ok([LOGIN_VERSION | VERSION, _]) => Err(SocksError::BadLogin),
-        Ok(_) => Err(SocksError::Nonsense),
-        // The other way to say no.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(SocksError::BadLogin),
+        Ok([LOGIN_VERSION | VERSION, _]) => Err(SocksError::LoginRefused),
+        Ok(_) => Err(SocksError::NotSocks5),
+        // Closing the connection also means a refusal.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(SocksError::LoginRefused),
         Err(error) => Err(error.into()),
     }
 }
 
 fn read_reply(stream: &mut impl Read) -> Result<(), SocksError> {
-    let [version, code] = read(stream)?;
+    let [version, code] = read_bytes(stream)?;
     if version != VERSION {
-        return Err(SocksError::Nonsense);
+        return Err(SocksError::NotSocks5);
     }
-    // Who reports an error may close without the rest.
+    // A proxy that reports an error may close without sending the rest.
     match code {
         0 => {}
         1 => return Err(SocksError::Unreachable("general failure")),
@@ -130,40 +130,44 @@ fn read_reply(stream: &mut impl Read) -> Result<(), SocksError> {
         3 => return Err(SocksError::Unreachable("the network is unreachable")),
         4 => return Err(SocksError::Unreachable("the host is unreachable or unknown")),
         5 => return Err(SocksError::Unreachable("connection refused")),
-        6 => return Err(SocksError::Unreachable("the time to live is over")),
-        7 => return Err(SocksError::Refused("it does not know the command")),
+        6 => return Err(SocksError::Unreachable("the time to live expired")),
+        7 => return Err(SocksError::Refused("it does not support the command")),
         8 => {
             return Err(SocksError::Refused(
-                "it does not know this type of address (name, IPv4 or IPv6)",
+                "it does not support this type of address (name, IPv4 or IPv6)",
             ));
         }
-        _ => return Err(SocksError::Nonsense),
+        _ => return Err(SocksError::NotSocks5),
     }
-    let [_, form] = read(stream)?;
-    // Its own address is of no use, but stands before the destination's bytes.
+    let [_, form] = read_bytes(stream)?;
+    // The address of the proxy is not needed, but comes before the bytes of the destination.
     let length = match form {
         IPV4 => 4,
         IPV6 => 16,
         DOMAIN => {
-            let [length] = read(stream)?;
+            let [length] = read_bytes(stream)?;
             usize::from(length)
         }
-        _ => return Err(SocksError::Nonsense),
+        _ => return Err(SocksError::NotSocks5),
     };
     let mut rest = [0; 255 + 2];
     stream.read_exact(&mut rest[..length + 2])?;
     Ok(())
 }
 
-fn read<const COUNT: usize>(stream: &mut impl Read) -> io::Result<[u8; COUNT]> {
+fn read_bytes<const COUNT: usize>(stream: &mut impl Read) -> io::Result<[u8; COUNT]> {
     let mut bytes = [0; COUNT];
     stream.read_exact(&mut bytes)?;
     Ok(bytes)
 }
 
-/// A text with its length before it, in one byte.
-fn push_short(request: &mut Vec<u8>, text: &str, what: &'static str) -> Result<(), SocksError> {
-    let length = u8::try_from(text.len()).map_err(|_| SocksError::TooLong(what))?;
+/// Appends a text after its length in one byte.
+fn push_length_prefixed(
+    request: &mut Vec<u8>,
+    text: &str,
+    what: &'static str,
+) -> Result<(), SocksError> {
+    let length = u8::try_from(text.len()).map_err(|_| SocksError::FieldTooLong(what))?;
     request.push(length);
     request.extend(text.as_bytes());
     Ok(())
@@ -173,10 +177,10 @@ fn push_short(request: &mut Vec<u8>, text: &str, what: &'static str) -> Result<(
 mod tests {
     use super::*;
 
-    /// A proxy that has all its answers ready.
+    /// A proxy with prepared answers.
     struct Scripted {
         answers: io::Cursor<Vec<u8>>,
-        heard: Vec<u8>,
+        sent: Vec<u8>,
     }
 
     impl Read for Scripted {
@@ -187,7 +191,7 @@ mod tests {
 
     impl Write for Scripted {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.heard.write(bytes)
+            self.sent.write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -200,7 +204,7 @@ mod tests {
         login: bool,
         destination: &str,
     ) -> (Result<(), SocksError>, Vec<u8>, usize) {
-        let mut stream = Scripted { answers: io::Cursor::new(answers.to_vec()), heard: Vec::new() };
+        let mut stream = Scripted { answers: io::Cursor::new(answers.to_vec()), sent: Vec::new() };
         let login = login.then(|| ("user".to_string(), Secret::new("pass")));
         let destination = destination.parse().map_or_else(
             |_| SocksDestination::Name(destination.to_string()),
@@ -208,60 +212,57 @@ mod tests {
         );
         let result = connect(&mut stream, login.as_ref(), &destination, 443);
         let read = usize::try_from(stream.answers.position()).unwrap();
-        (result, stream.heard, read)
+        (result, stream.sent, read)
     }
 
     #[test]
-    fn requests_are_those_of_the_standard() {
+    fn requests_follow_the_standard() {
         let served = [5, 0, 5, 0, 0, 1, 127, 0, 0, 1, 0, 80, b'!'];
-        let (result, heard, read) = request_connection(&served, false, "a.test");
+        let (result, sent, read) = request_connection(&served, false, "a.test");
         result.unwrap();
-        assert_eq!(heard, b"\x05\x01\x00\x05\x01\x00\x03\x06a.test\x01\xbb");
+        assert_eq!(sent, b"\x05\x01\x00\x05\x01\x00\x03\x06a.test\x01\xbb");
         assert_eq!(read, served.len() - 1, "the destination's bytes stay");
-        let (_, heard, _) = request_connection(&served, false, "192.0.2.1");
-        assert_eq!(heard[3..], *b"\x05\x01\x00\x01\xc0\x00\x02\x01\x01\xbb");
-        let (_, heard, _) = request_connection(&served, false, "2001:db8::1");
+        let (_, sent, _) = request_connection(&served, false, "192.0.2.1");
+        assert_eq!(sent[3..], *b"\x05\x01\x00\x01\xc0\x00\x02\x01\x01\xbb");
+        let (_, sent, _) = request_connection(&served, false, "2001:db8::1");
         assert_eq!(
-            heard[3..],
+            sent[3..],
             *b"\x05\x01\x00\x04\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\x01\x01\xbb"
         );
         let logged_in = [5, 2, 1, 0, 5, 0, 0, 3, 2, b'a', b'b', 0, 80];
-        let (result, heard, read) = request_connection(&logged_in, true, "a.test");
+        let (result, sent, read) = request_connection(&logged_in, true, "a.test");
         result.unwrap();
-        assert_eq!(
-            heard,
-            b"\x05\x02\x00\x02\x01\x04user\x04pass\x05\x01\x00\x03\x06a.test\x01\xbb"
-        );
+        assert_eq!(sent, b"\x05\x02\x00\x02\x01\x04user\x04pass\x05\x01\x00\x03\x06a.test\x01\xbb");
         assert_eq!(read, logged_in.len());
         let sixteen: Vec<u8> = [5, 0, 5, 0, 0, 4].into_iter().chain([7; 18]).collect();
         request_connection(&sixteen, false, "a.test").0.unwrap();
     }
 
     #[test]
-    fn refusals_are_told_apart() {
+    fn refusals_are_distinguished() {
         let is = |answers: &[u8], login, expected: &str| {
             let text = format!("{:?}", request_connection(answers, login, "a.test").0.unwrap_err());
             assert!(text.contains(expected), "{answers:?}: {text}");
         };
-        is(&[5, 0xff], false, "WantsLogin");
+        is(&[5, 0xff], false, "LoginRequired");
         is(&[5, 0xff], true, "another kind of login");
-        is(&[5, 2], false, "Nonsense");
-        is(&[5, 2, 1, 1], true, "BadLogin");
-        is(&[5, 2], true, "BadLogin");
-        is(&[5, 2, 9, 0], true, "Nonsense");
+        is(&[5, 2], false, "NotSocks5");
+        is(&[5, 2, 1, 1], true, "LoginRefused");
+        is(&[5, 2], true, "LoginRefused");
+        is(&[5, 2, 9, 0], true, "NotSocks5");
         is(&[5, 0, 5, 2, 0, 1], false, "its rules forbid it");
         is(&[5, 0, 5, 4], false, "unknown");
         is(&[5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0], false, "connection refused");
-        is(&[5, 0, 5, 99], false, "Nonsense");
-        is(b"HTTP/1.1 400 Bad Request", false, "Nonsense");
-        is(&[4, 0], false, "Nonsense");
-        is(&[5, 0, 5, 0, 0, 9], false, "Nonsense");
+        is(&[5, 0, 5, 99], false, "NotSocks5");
+        is(b"HTTP/1.1 400 Bad Request", false, "NotSocks5");
+        is(&[4, 0], false, "NotSocks5");
+        is(&[5, 0, 5, 0, 0, 9], false, "NotSocks5");
         for length in 0..9 {
             let answers = &[5, 0, 5, 0, 0, 1, 127, 0, 0][..length];
             is(answers, false, "UnexpectedEof");
         }
         let long = "x".repeat(256);
         let (result, ..) = request_connection(&[5, 0], false, &long);
-        assert!(matches!(result, Err(SocksError::TooLong("the host name"))));
+        assert!(matches!(result, Err(SocksError::FieldTooLong("the host name"))));
     }
 }

@@ -1,8 +1,8 @@
-//! TLS on our own connections: rustls, and what its refusals mean.
+//! TLS on our own connections: rustls, and its errors in plain words.
 //!
-//! It is not `ureq`'s own, because that one skips unreadable certificates
-//! quietly, tells the reasons in its own words, and cannot accept what people
-//! make most often for a server of their own: one self-signed certificate.
+//! `ureq`'s own TLS is not used because it silently skips unreadable certificates, words errors
+//! in its own way, and cannot accept what users most often create for their own servers: one
+//! self-signed certificate.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -17,64 +17,65 @@ use ureq::unversioned::transport::{
 use crate::config::CertificateFile;
 use crate::error::ErrorKind;
 use crate::limits;
-use crate::model::http::certificates::{self, Verifier};
+use crate::model::http::certificates::{self, CertificateVerifier};
 use crate::model::http::connect_error::ConnectError;
-use crate::model::http::peer::{Peer, room, stopped_or};
+use crate::model::http::peer::{Peer, connect_failure, input_space};
 use crate::text::one_line;
 
-/// What every TLS connection of a client shares. It costs nothing before the first one.
+/// State that all TLS connections of a client share, created with the first one.
 pub(super) struct TlsClient {
     roots: Option<CertificateFile>,
     config: OnceLock<Arc<ClientConfig>>,
 }
 
 impl TlsClient {
-    /// Trusts the built-in roots, or instead of them what a file holds.
+    /// Trusts the certificates in the file, or without one the built-in roots.
     pub(super) fn new(roots: Option<CertificateFile>) -> TlsClient {
         TlsClient { roots, config: OnceLock::new() }
     }
 
-    /// Makes the handshake; `party` is who must be at the other end.
-    pub(super) fn wrap(
+    /// Performs the handshake; `peer` is the expected other end.
+    pub(super) fn handshake(
         &self,
         transport: Box<dyn Transport>,
-        party: &Peer,
+        peer: &Peer,
         details: &ConnectionDetails<'_>,
     ) -> Result<TlsTransport, ureq::Error> {
-        let name = ServerName::try_from(party.host.clone()).map_err(|_| {
-            let text = format!("`{}` is no name that a certificate can be for", party.host);
-            ConnectError::lasting(ErrorKind::Config, text)
+        let name = ServerName::try_from(peer.host.clone()).map_err(|_| {
+            let text = format!("`{}` is not a name that a certificate can contain", peer.host);
+            ConnectError::new(ErrorKind::Config, text)
         })?;
         let mut session = ClientConnection::new(self.config()?, name)
-            .map_err(|error| self.explain(party, &error, &[]))?;
+            .map_err(|error| self.connect_error(peer, &error, &[]))?;
         let mut adapter = TransportAdapter::new(transport, details.current_time.clone());
         adapter.set_timeout(details.timeout);
-        let mut wire = TlsStream { adapter, beginning: Vec::new() };
+        let mut wire = TlsStream { adapter, first_bytes: Vec::new() };
         if let Err(error) = session.complete_io(&mut wire) {
-            let error = last_words(&mut session, &mut wire, &error).unwrap_or(error);
+            let error = pending_alert(&mut session, &mut wire, &error).unwrap_or(error);
             return Err(match error.get_ref().and_then(|e| e.downcast_ref()) {
-                Some(error) => self.explain(party, error, &wire.beginning).into(),
-                None => unfinished(party, error),
+                Some(error) => self.connect_error(peer, error, &wire.first_bytes).into(),
+                None => handshake_failure(peer, error),
             });
         }
         let buffers = LazyBuffers::new(
             details.config.input_buffer_size(),
             details.config.output_buffer_size(),
         );
-        Ok(TlsTransport { buffers, stream: StreamOwned::new(session, wire), party: party.clone() })
+        Ok(TlsTransport { buffers, stream: StreamOwned::new(session, wire), peer: peer.clone() })
     }
 
-    /// Made once; an error says that the user's certificates are of no use.
+    /// The configuration, created once. An error means that the user's certificates are
+    /// unusable.
     pub(super) fn config(&self) -> Result<Arc<ClientConfig>, ConnectError> {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Verifier::new(self.roots.as_ref(), &provider)?;
+        let verifier = CertificateVerifier::new(self.roots.as_ref(), &provider)?;
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| {
-                ConnectError::lasting(ErrorKind::Config, format!("TLS cannot be set up: {error}"))
+                ConnectError::new(ErrorKind::Config, format!("TLS cannot be set up: {error}"))
             })?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
@@ -82,29 +83,32 @@ impl TlsClient {
         Ok(Arc::clone(self.config.get_or_init(|| Arc::new(config))))
     }
 
-    /// What went wrong, in plain words. Nothing of it mends itself.
-    fn explain(&self, party: &Peer, error: &rustls::Error, beginning: &[u8]) -> ConnectError {
-        let lasting = |text: String| ConnectError::lasting(ErrorKind::Endpoint, text);
+    /// Converts an error of rustls. None of these is retried.
+    fn connect_error(
+        &self,
+        peer: &Peer,
+        error: &rustls::Error,
+        first_bytes: &[u8],
+    ) -> ConnectError {
+        let lasting = |text: String| ConnectError::new(ErrorKind::Endpoint, text);
         match error {
             rustls::Error::InvalidCertificate(error) => {
-                certificates::explain(party, error, self.roots.as_ref())
+                certificates::certificate_error(peer, error, self.roots.as_ref())
             }
-            // Small servers send their page without a head to what they cannot read.
+            // Small servers answer an unreadable request with a page without a head.
             rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)
-                if beginning == b"HTTP/" || beginning.starts_with(b"<") =>
+                if first_bytes == b"HTTP/" || first_bytes.starts_with(b"<") =>
             {
-                lasting(format!("{party} speaks plain http, not https")).with_hint(format!(
-                    "if that is right, LLM_API_BASE_URL begins with http://{}",
-                    party.authority()
+                lasting(format!("{peer} speaks plain http, not https")).with_hint(format!(
+                    "if that is intended, LLM_API_BASE_URL must begin with http://{}",
+                    peer.authority()
                 ))
             }
             rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-                lasting(format!("{party} does not speak TLS"))
-                    .with_hint("is the port right, and does it serve https?")
+                lasting(format!("{peer} does not speak TLS"))
+                    .with_hint("check the port, and that it serves https")
             }
-            other => {
-                lasting(format!("no secure connection to {party}: {}", explain_refusal(other)))
-            }
+            other => lasting(format!("no secure connection to {peer}: {}", describe_error(other))),
         }
     }
 }
@@ -112,13 +116,13 @@ impl TlsClient {
 impl fmt::Debug for TlsClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let roots = self.roots.as_ref().map(|file| &file.path);
-        f.debug_struct("Tls").field("roots", &roots).finish_non_exhaustive()
+        f.debug_struct("TlsClient").field("roots", &roots).finish_non_exhaustive()
     }
 }
 
-/// Why the server hung up while it was written to: its alert may have come
-/// before, and not been read. (Reading writes too, what is still to be sent.)
-fn last_words(
+/// Reads the alert of a server that closed the connection during a write: the alert may have
+/// arrived earlier and not been read. (Reading also writes what is still to be sent.)
+fn pending_alert(
     session: &mut ClientConnection,
     wire: &mut TlsStream,
     error: &io::Error,
@@ -127,7 +131,7 @@ fn last_words(
     if !matches!(error.kind(), BrokenPipe | ConnectionReset) {
         return None;
     }
-    // Session tickets may stand before it; what was sent is all there.
+    // Session tickets may come before it; everything that was sent has arrived.
     while session.read_tls(wire).ok()? > 0 {
         if let Err(alert) = session.process_new_packets() {
             return Some(io::Error::new(io::ErrorKind::InvalidData, alert));
@@ -136,35 +140,35 @@ fn last_words(
     None
 }
 
-/// A handshake that was stopped, or broke off.
-fn unfinished(party: &Peer, error: io::Error) -> ureq::Error {
-    stopped_or(
+/// The failure of a handshake that was stopped or interrupted.
+fn handshake_failure(peer: &Peer, error: io::Error) -> ureq::Error {
+    connect_failure(
         error,
         |error| {
-            ConnectError::passing(if error.kind() == io::ErrorKind::UnexpectedEof {
-                format!("{party} closed the connection during the TLS handshake")
+            ConnectError::transient(if error.kind() == io::ErrorKind::UnexpectedEof {
+                format!("{peer} closed the connection during the TLS handshake")
             } else {
-                format!("the TLS handshake with {party} failed: {error}")
+                format!("the TLS handshake with {peer} failed: {error}")
             })
         },
-        || format!("{party} did not complete the TLS handshake"),
+        || format!("{peer} did not complete the TLS handshake"),
     )
 }
 
-/// Why there is no session, where the certificate is not the reason.
-fn explain_refusal(error: &rustls::Error) -> String {
+/// Describes an error that is not about the certificate.
+fn describe_error(error: &rustls::Error) -> String {
     match error {
         rustls::Error::AlertReceived(alert) => match alert {
             AlertDescription::CertificateRequired => {
-                "the server wants a client certificate, which this program does not have".into()
+                "the server requires a client certificate, which this program does not support".into()
             }
             AlertDescription::ProtocolVersion => OLD_VERSION.into(),
             AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity => {
-                "the server refused the handshake: it wants other ciphers, or a client certificate"
+                "the server refused the handshake: it requires other ciphers or a client certificate"
                     .into()
             }
-            AlertDescription::UnrecognisedName => "the server serves no such name".into(),
-            other => format!("the server refused it ({other:?})"),
+            AlertDescription::UnrecognisedName => "the server does not serve this name".into(),
+            other => format!("the server refused the connection ({other:?})"),
         },
         rustls::Error::PeerIncompatible(
             rustls::PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig
@@ -177,18 +181,18 @@ fn explain_refusal(error: &rustls::Error) -> String {
 
 const OLD_VERSION: &str = "the server speaks only an old version of TLS; 1.2 or 1.3 is needed";
 
-/// What TLS reads from and writes to. It keeps the first bytes, which tell who
-/// is there when they are no TLS.
+/// The stream below TLS. It keeps the first bytes, which show the protocol of a server without
+/// TLS.
 struct TlsStream {
     adapter: TransportAdapter,
-    beginning: Vec<u8>,
+    first_bytes: Vec<u8>,
 }
 
 impl Read for TlsStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.adapter.read(buffer)?;
-        let missing = b"HTTP/".len() - self.beginning.len();
-        self.beginning.extend(&buffer[..count.min(missing)]);
+        let missing = b"HTTP/".len() - self.first_bytes.len();
+        self.first_bytes.extend(&buffer[..count.min(missing)]);
         Ok(count)
     }
 }
@@ -207,20 +211,21 @@ impl Write for TlsStream {
 pub(super) struct TlsTransport {
     buffers: LazyBuffers,
     stream: StreamOwned<ClientConnection, TlsStream>,
-    party: Peer,
+    peer: Peer,
 }
 
 impl TlsTransport {
-    /// A server may refuse after the handshake: in TLS 1.3 it is over before
-    /// the server has seen that a client certificate is missing.
-    fn explain(&mut self, error: io::Error) -> io::Error {
+    /// Replaces an error by the alert that explains it. A server may refuse after the
+    /// handshake: in TLS 1.3 it is complete before the server has seen that a client
+    /// certificate is missing.
+    fn with_pending_alert(&mut self, error: io::Error) -> io::Error {
         let stream = &mut self.stream;
-        let error = last_words(&mut stream.conn, &mut stream.sock, &error).unwrap_or(error);
+        let error = pending_alert(&mut stream.conn, &mut stream.sock, &error).unwrap_or(error);
         match error.get_ref().and_then(|e| e.downcast_ref()) {
             Some(error) => {
                 let text =
-                    format!("no secure connection to {}: {}", self.party, explain_refusal(error));
-                ConnectError::lasting(ErrorKind::Endpoint, text).into()
+                    format!("no secure connection to {}: {}", self.peer, describe_error(error));
+                ConnectError::new(ErrorKind::Endpoint, text).into()
             }
             None => error,
         }
@@ -236,13 +241,13 @@ impl Transport for TlsTransport {
         self.stream.sock.adapter.set_timeout(timeout);
         let output = &self.buffers.output()[..amount];
         let result = self.stream.write_all(output);
-        Ok(result.map_err(|error| self.explain(error))?)
+        Ok(result.map_err(|error| self.with_pending_alert(error))?)
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, ureq::Error> {
         self.stream.sock.adapter.set_timeout(timeout);
-        let result = self.stream.read(room(&mut self.buffers)?);
-        let amount = result.map_err(|error| self.explain(error))?;
+        let result = self.stream.read(input_space(&mut self.buffers)?);
+        let amount = result.map_err(|error| self.with_pending_alert(error))?;
         self.buffers.input_appended(amount);
         Ok(amount > 0)
     }
@@ -258,7 +263,7 @@ impl Transport for TlsTransport {
 
 impl fmt::Debug for TlsTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The buffers hold headers, and so the key.
-        f.debug_struct("TlsTransport").field("party", &self.party).finish_non_exhaustive()
+        // The buffers contain headers, and so the key.
+        f.debug_struct("TlsTransport").field("peer", &self.peer).finish_non_exhaustive()
     }
 }

@@ -1,11 +1,10 @@
-//! What `ureq` stands on here: our own connections, which end at once for a
-//! signal or a deadline.
+//! Transport for `ureq`: our own connections, where a signal or a deadline ends every wait.
 //!
-//! One [`Dialer`] does everything that comes before the first request: name
-//! lookup, connecting, the proxy (`proxy.rs`, `socks.rs`) and TLS (`tls.rs`),
-//! all within `limits::CONNECT`. `ureq` itself looks nothing up and knows of no proxy.
+//! One [`Dialer`] does everything before the first request: name lookup, connecting, the proxy
+//! (`proxy.rs`, `socks.rs`) and TLS (`tls.rs`), all within `limits::CONNECT_TIMEOUT`. `ureq` itself
+//! does no lookup and has no proxy.
 //!
-//! The traits are `ureq`'s `unversioned` ones; the crate's version is pinned.
+//! The traits are from `ureq`'s `unversioned` module; the crate's version is pinned.
 
 use std::fmt;
 use std::io;
@@ -24,68 +23,67 @@ use crate::config::{Network, Proxy};
 use crate::error::ErrorKind;
 use crate::limits;
 use crate::model::http::connect_error::ConnectError;
-use crate::model::http::peer::{Peer, room, stopped_or};
+use crate::model::http::peer::{Peer, connect_failure, input_space};
 use crate::model::http::tls::TlsClient;
 use crate::world::cancellation::{Cancellation, StopReason};
-use crate::world::net::{Connection, left_until, resolve};
+use crate::world::net::{Connection, resolve, time_left};
 
-/// Who asks: servers and proxies are told the same.
+/// The user agent, the same for servers and proxies.
 pub(super) const USER_AGENT: &str = concat!("skills-runner/", env!("CARGO_PKG_VERSION"));
 
-/// How long the other side may be silent just now, and until when all of what
-/// it is saying has to be there; shared between the one who reads replies and
-/// the connection below.
+/// How long the server may be silent at present, and when its whole answer must have arrived;
+/// shared between the reader of replies and the connection.
 #[derive(Debug)]
 pub(super) struct SilenceLimit(Mutex<RemainingTime>);
 
 #[derive(Clone, Copy, Debug)]
 struct RemainingTime {
-    /// Longest silence.
+    /// The longest silence.
     silence: Duration,
-    /// When all has to be there, and how long that was.
-    whole: Option<(Instant, Duration)>,
-    /// When something came last.
-    last: Option<Instant>,
+    /// When the whole answer must have arrived, and how long that was from the start.
+    total: Option<(Instant, Duration)>,
+    /// When bytes were last received.
+    last_received: Option<Instant>,
 }
 
 impl SilenceLimit {
-    /// Starts with this limit.
+    /// Creates the limit with this longest silence.
     pub(super) fn new(silence: Duration) -> SilenceLimit {
-        SilenceLimit(Mutex::new(RemainingTime { silence, whole: None, last: None }))
+        SilenceLimit(Mutex::new(RemainingTime { silence, total: None, last_received: None }))
     }
 
-    /// From now on, however long the whole takes.
-    pub(super) fn set(&self, silence: Duration) {
-        *self.lock() = RemainingTime { silence, whole: None, last: None };
+    /// Limits only silence, however long the whole answer takes.
+    pub(super) fn set_silence(&self, silence: Duration) {
+        *self.lock() = RemainingTime { silence, total: None, last_received: None };
     }
 
-    /// The same, and all of it has to come in that time: what drips is never silent.
-    pub(super) fn set_whole(&self, limit: Duration) {
+    /// Limits silence and the whole answer: a server that sends single bytes is never silent.
+    pub(super) fn set_total(&self, limit: Duration) {
         *self.lock() = RemainingTime {
             silence: limit,
-            whole: Some((Instant::now() + limit, limit)),
-            last: None,
+            total: Some((Instant::now() + limit, limit)),
+            last_received: None,
         };
     }
 
-    /// Whether anything has come since the limit was set.
-    pub(super) fn has_been_broken(&self) -> bool {
-        self.lock().last.is_some()
+    /// Whether bytes were received since the limit was set.
+    pub(super) fn has_received(&self) -> bool {
+        self.lock().last_received.is_some()
     }
 
-    /// How long may be waited now, and what it means if nothing comes.
-    fn now(&self) -> (Duration, StopReason) {
-        let allowance = *self.lock();
-        let limit = allowance.silence;
-        let (Some((end, whole)), Some(last)) = (allowance.whole, allowance.last) else {
+    /// How long to wait now, and the reason to report if nothing arrives.
+    fn current_limit(&self) -> (Duration, StopReason) {
+        let remaining = *self.lock();
+        let limit = remaining.silence;
+        let (Some((end, whole)), Some(last)) = (remaining.total, remaining.last_received) else {
             return (limit, StopReason::Silence(limit));
         };
         let left = end.saturating_duration_since(Instant::now());
-        // Silent for most of the time is silent.
+        // A server that was silent for most of the time is reported as silent.
         let stop = if end.saturating_duration_since(last) > whole / 2 {
             StopReason::Silence(whole)
         } else {
-            StopReason::Dripping(whole)
+            StopReason::Incomplete(whole)
         };
         (left.min(limit), stop)
     }
@@ -96,16 +94,17 @@ impl SilenceLimit {
     }
 }
 
-/// What every connection of a model shares.
+/// State that all connections of a model share.
 #[derive(Clone, Debug)]
 pub(super) struct SharedTransport {
     /// Signals and the deadline of the run.
     pub cancellation: Cancellation,
-    /// How long the other side may be silent.
+    /// How long the server may be silent.
     pub silence: Arc<SilenceLimit>,
 }
 
-/// Leaves the lookup to the [`Dialer`]: who looks a name up depends on the proxy.
+/// Resolver that leaves the lookup to the [`Dialer`], since the proxy decides whether names are
+/// looked up here.
 #[derive(Debug)]
 pub(super) struct NoLookup;
 
@@ -129,77 +128,76 @@ pub(super) struct Dialer {
 }
 
 impl Dialer {
-    /// A dialer that has not connected yet.
+    /// Creates a dialer without connecting.
     pub(super) fn new(shared: SharedTransport, network: &Network) -> Dialer {
         Dialer { shared, tls: TlsClient::new(network.roots.clone()), proxy: network.proxy.clone() }
     }
 
-    /// Looks up and connects; gives also the moment when everything else that
-    /// belongs to connecting must be over.
-    pub(super) fn open(&self, party: &Peer) -> Result<(Connection, Instant), ureq::Error> {
-        let deadline = Instant::now() + limits::CONNECT;
+    /// Looks up the peer and connects; returns also the deadline for the rest of connecting.
+    pub(super) fn open(&self, peer: &Peer) -> Result<(Connection, Instant), ureq::Error> {
+        let deadline = Instant::now() + limits::CONNECT_TIMEOUT;
         let cancellation = &self.shared.cancellation;
-        let addresses = self.look_up(party, deadline)?;
-        let left = left_until(deadline).unwrap_or(Duration::ZERO);
+        let addresses = self.look_up(peer, deadline)?;
+        let left = time_left(deadline).unwrap_or(Duration::ZERO);
         let connection = Connection::open(&addresses, left, cancellation).map_err(|error| {
-            stopped_or(
+            connect_failure(
                 error,
                 |error| {
-                    // The text begins with the address; a name stands before it.
+                    // The text starts with the address; a name is added before it.
                     let mut text = error.to_string();
-                    if party.is_proxy && !text.starts_with(&party.authority()) {
-                        text = format!("{} at {text}", party.authority());
+                    if peer.is_proxy && !text.starts_with(&peer.authority()) {
+                        text = format!("{} at {text}", peer.authority());
                     }
-                    let who = if party.is_proxy { "the proxy " } else { "" };
-                    let obstacle =
-                        ConnectError::passing(format!("failed to connect to {who}{text}"));
+                    let name = if peer.is_proxy { "the proxy " } else { "" };
+                    let connect_error =
+                        ConnectError::transient(format!("failed to connect to {name}{text}"));
                     match error.kind() {
-                        _ if party.is_proxy => obstacle.with_hint(party.hint()),
-                        io::ErrorKind::ConnectionRefused => obstacle.with_hint(
-                            "is the server running, and is LLM_API_BASE_URL its address?",
-                        ),
-                        _ => obstacle,
+                        _ if peer.is_proxy => connect_error.with_hint(peer.address_hint()),
+                        io::ErrorKind::ConnectionRefused => {
+                            connect_error.with_hint("start the server, or correct LLM_API_BASE_URL")
+                        }
+                        _ => connect_error,
                     }
                 },
-                || format!("no connection to {party}"),
+                || format!("no connection to {peer}"),
             )
         })?;
         Ok((connection, deadline))
     }
 
-    /// The addresses of a name.
+    /// Looks up the addresses of a peer.
     pub(super) fn look_up(
         &self,
-        party: &Peer,
+        peer: &Peer,
         deadline: Instant,
     ) -> Result<Vec<std::net::SocketAddr>, ureq::Error> {
-        let left = left_until(deadline).unwrap_or(Duration::ZERO);
-        let found = resolve(&party.host, party.port, left, &self.shared.cancellation);
+        let left = time_left(deadline).unwrap_or(Duration::ZERO);
+        let found = resolve(&peer.host, peer.port, left, &self.shared.cancellation);
         let mut addresses = found.map_err(|error| {
-            stopped_or(
+            connect_failure(
                 error,
                 |error| {
-                    let who = if party.is_proxy { "the proxy " } else { "" };
-                    let text = format!("failed to look up {who}`{}`: {error}", party.host);
-                    let obstacle = ConnectError::passing(text);
+                    let name = if peer.is_proxy { "the proxy " } else { "" };
+                    let text = format!("failed to look up {name}`{}`: {error}", peer.host);
+                    let connect_error = ConnectError::transient(text);
                     match error.kind() {
-                        io::ErrorKind::NotFound => obstacle.with_hint(party.hint()),
-                        _ => obstacle,
+                        io::ErrorKind::NotFound => connect_error.with_hint(peer.address_hint()),
+                        _ => connect_error,
                     }
                 },
-                || format!("the name `{}` was not found", party.host),
+                || format!("the name `{}` was not found", peer.host),
             )
         })?;
         addresses.truncate(limits::HOST_ADDRESSES);
         Ok(addresses)
     }
 
-    /// What sends and receives on a connection. `plain` is who is expected at
-    /// the other end where no TLS follows at once.
-    pub(super) fn transport(
+    /// Creates the transport of a connection. `plain_peer` is the peer if no TLS handshake
+    /// follows.
+    pub(super) fn new_transport(
         &self,
         (connection, deadline): (Connection, Instant),
-        plain: Option<&Peer>,
+        plain_peer: Option<&Peer>,
         details: &ConnectionDetails<'_>,
     ) -> Box<dyn Transport> {
         let config = details.config;
@@ -209,7 +207,7 @@ impl Dialer {
             buffers,
             shared: self.shared.clone(),
             deadline,
-            plain: plain.cloned(),
+            plain_peer: plain_peer.cloned(),
         })
     }
 }
@@ -222,18 +220,18 @@ impl Connector<()> for Dialer {
         details: &ConnectionDetails<'_>,
         _chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        let target = Peer::of(details.uri)?;
+        let target = Peer::from_uri(details.uri)?;
         let plain = (!details.needs_tls()).then_some(&target);
         if details.needs_tls() {
-            // A bad file of certificates is told before anybody is troubled.
+            // An invalid certificate file is reported before any connection is opened.
             self.tls.config()?;
         }
         let transport = match &self.proxy {
-            None => self.transport(self.open(&target)?, plain, details),
-            Some(proxy) => self.open_through(proxy, &target, details)?,
+            None => self.new_transport(self.open(&target)?, plain, details),
+            Some(proxy) => self.open_through_proxy(proxy, &target, details)?,
         };
         Ok(Some(if details.needs_tls() {
-            Box::new(self.tls.wrap(transport, &target, details)?)
+            Box::new(self.tls.handshake(transport, &target, details)?)
         } else {
             transport
         }))
@@ -244,21 +242,21 @@ struct CancellableTransport {
     connection: Connection,
     buffers: LazyBuffers,
     shared: SharedTransport,
-    /// The end of everything that belongs to connecting.
+    /// The deadline for connecting, with proxy and TLS.
     deadline: Instant,
-    /// Who is expected to speak without TLS, until its first byte has come.
-    plain: Option<Peer>,
+    /// The peer, if it is expected to answer without TLS, until its first byte is received.
+    plain_peer: Option<Peer>,
 }
 
 impl CancellableTransport {
-    /// While connecting there is one deadline; afterwards the reply's reader
-    /// says how long silence may last.
+    /// The limit of the next wait: one deadline while connecting; afterwards the reader of the
+    /// reply sets it.
     fn limit(&self, timeout: NextTimeout) -> Result<(Duration, StopReason), StopReason> {
         if timeout.reason == Timeout::Connect {
-            let left = left_until(self.deadline)?;
-            return Ok((left, StopReason::Silence(limits::CONNECT)));
+            let left = time_left(self.deadline)?;
+            return Ok((left, StopReason::Silence(limits::CONNECT_TIMEOUT)));
         }
-        let (limit, stop) = self.shared.silence.now();
+        let (limit, stop) = self.shared.silence.current_limit();
         Ok((limit.min(*timeout.after), stop))
     }
 }
@@ -280,19 +278,19 @@ impl Transport for CancellableTransport {
         if limit.is_zero() {
             return Err(io::Error::from(stop).into());
         }
-        let input = room(&mut self.buffers)?;
+        let input = input_space(&mut self.buffers)?;
         let read = self.connection.read(input, limit, &self.shared.cancellation);
-        let amount = read.map_err(|error| match StopReason::within(&error) {
+        let amount = read.map_err(|error| match StopReason::from_io_error(&error) {
             Some(StopReason::Silence(_)) => stop.into(),
             _ => error,
         })?;
         let is_alert = input[..amount].starts_with(&TLS_ALERT);
-        match self.plain.take() {
-            Some(party) if is_alert => return Err(speaks_tls(&party).into()),
+        match self.plain_peer.take() {
+            Some(peer) if is_alert => return Err(unexpected_tls(&peer).into()),
             _ => {}
         }
         if amount > 0 && timeout.reason != Timeout::Connect {
-            self.shared.silence.lock().last = Some(Instant::now());
+            self.shared.silence.lock().last_received = Some(Instant::now());
         }
         self.buffers.input_appended(amount);
         Ok(amount > 0)
@@ -303,19 +301,19 @@ impl Transport for CancellableTransport {
     }
 }
 
-/// How a TLS server answers what is no TLS: an alert of version 3.x.
+/// The start of the alert with which a TLS server answers plain text: version 3.x.
 const TLS_ALERT: [u8; 2] = [21, 3];
 
-fn speaks_tls(party: &Peer) -> ConnectError {
-    let text = format!("{party} speaks TLS, not plain http");
-    ConnectError::lasting(ErrorKind::Endpoint, text)
-        .with_hint(format!("LLM_API_BASE_URL begins with https://{}", party.authority()))
+fn unexpected_tls(peer: &Peer) -> ConnectError {
+    let text = format!("{peer} speaks TLS, not plain http");
+    ConnectError::new(ErrorKind::Endpoint, text)
+        .with_hint(format!("LLM_API_BASE_URL must begin with https://{}", peer.authority()))
 }
 
 impl fmt::Debug for CancellableTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The buffers hold headers, and so the key.
-        f.debug_struct("PatientTransport")
+        // The buffers contain headers, and so the key.
+        f.debug_struct("CancellableTransport")
             .field("connection", &self.connection)
             .finish_non_exhaustive()
     }

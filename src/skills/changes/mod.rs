@@ -1,13 +1,12 @@
-//! What a script has changed of what decides about later runs: the document of its
-//! skill, the venv that runs it, what a setup installs, what git does in its folder;
-//! and in all skills folders every file that a program runs, or a model reads as
-//! instructions.
+//! Detection of changes by a script that affect later runs: of its skill's document, its
+//! venv, the requirements of a setup and git's settings in its folder; and in all skills
+//! folders of every file that a program runs, or that a model reads as instructions.
 //!
-//! Small files that decide most are compared; of the others size, times, inode and mode
-//! tell, among them the time of the last change (`ctime`), which no program can set back
-//! without privileges. Of the folders that tools fill with files (`venv`), only that time
-//! tells. On a file system of another machine, with another clock, and for what was
-//! written through memory on a `tmpfs`, it may say nothing.
+//! The most important small files are compared by content, the others by size, times,
+//! inode and mode. Among the times is that of the last change (`ctime`), which no program
+//! can set back without privileges. Folders that tools fill with files (`venv`) are
+//! compared by this time only. It may miss changes on a file system of another machine,
+//! with another clock, and writes through mapped memory on a `tmpfs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::limits;
 use crate::skills::Skill;
-use crate::skills::skill::is_document;
+use crate::skills::skill::is_document_name;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::world::confined::{Root, read_whole};
 
@@ -26,79 +25,79 @@ mod startup_files;
 
 use stamps::{FileStamps, ScanBudget, ScannedFolders};
 
-/// A moment, by the clock of the files.
+/// Time of the last change of a file (`ctime`): seconds and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FileMoment(i64, i64);
+struct ChangeTime(i64, i64);
 
-impl FileMoment {
-    fn of(status: &Metadata) -> FileMoment {
-        FileMoment(status.ctime(), status.ctime_nsec())
+impl ChangeTime {
+    fn from_metadata(status: &Metadata) -> ChangeTime {
+        ChangeTime(status.ctime(), status.ctime_nsec())
     }
 }
 
-/// What decides about later runs, before a script runs.
+/// State of all files that affect later runs, before a script runs.
 #[derive(Debug)]
 pub(crate) struct SkillsSnapshot {
     watched: BTreeMap<PathBuf, WatchedState>,
     stamps: FileStamps,
-    moment: FileMoment,
+    taken_at: ChangeTime,
 }
 
-/// What has changed since.
+/// The changes since a [`SkillsSnapshot`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct SkillChanges {
     /// Paths in the script's own skill.
     pub own: Vec<PathBuf>,
-    /// Paths of what lies elsewhere in the skills folders.
+    /// Paths elsewhere in the skills folders.
     pub others: Vec<PathBuf>,
-    /// There are more files than are looked at.
+    /// Whether there are more files than were checked.
     pub is_cut: bool,
 }
 
-/// What a watched name is.
+/// State of a watched entry of the skill's folder.
 #[derive(Debug, PartialEq, Eq)]
 enum WatchedState {
     /// A small file with these bytes.
     File(Vec<u8>),
-    /// A folder that lies here; a large file, or one behind a link that leads out.
-    Other(Option<PathBuf>),
+    /// The real path of a folder, a large file, or a file that a link leads out to.
+    FolderOrLarge(Option<PathBuf>),
 }
 
-/// Whether this name in the skill's folder is looked at closely.
+/// Whether an entry of the skill's folder is compared by content.
 fn is_watched(name: &str) -> bool {
-    // The last two make a repository of the folder itself.
+    // The last two can make the folder itself a git repository.
     let others = ["venv", ".venv", SETUP_FOLDER, "pyproject.toml", ".git", "HEAD", "config"];
-    is_document(name) || name.starts_with("requirements") || others.contains(&name)
+    is_document_name(name) || name.starts_with("requirements") || others.contains(&name)
 }
 
 impl SkillsSnapshot {
-    /// What there is, at the moment when `mark` was changed last: in the skill, and in
-    /// these folders of skills.
-    pub(crate) fn of(
+    /// Records the state of the skill and of the skills folders. `mark` is a file that was
+    /// changed just before: its time is the start of the run.
+    pub(crate) fn capture(
         skill: &Skill,
         folders: &[PathBuf],
         mark: &Path,
     ) -> io::Result<SkillsSnapshot> {
         let own = &skill.path;
         Ok(SkillsSnapshot {
-            watched: watched(own),
-            stamps: FileStamps::of(ScannedFolders { own, folders }),
-            moment: FileMoment::of(&mark.symlink_metadata()?),
+            watched: read_watched(own),
+            stamps: FileStamps::collect(ScannedFolders { own, folders }),
+            taken_at: ChangeTime::from_metadata(&mark.symlink_metadata()?),
         })
     }
 
-    /// What has changed since; of a folder that tools fill what is found first.
+    /// The changes since then; of a folder that tools fill, only the first one.
     pub(crate) fn changes(&self, skill: &Skill, folders: &[PathBuf]) -> SkillChanges {
         let own = &skill.path;
-        let mut budget = ScanBudget::of(limits::VENV_FILES);
+        let mut budget = ScanBudget::new(limits::VENV_FILES);
         let mut changes = SkillChanges {
             own: self.watched_changes(own, &mut budget),
             is_cut: budget.is_spent,
             ..SkillChanges::default()
         };
-        let mut budget = ScanBudget::of(limits::CHANGES_ENTRIES);
+        let mut budget = ScanBudget::new(limits::CHANGES_ENTRIES);
         let places = ScannedFolders { own, folders };
-        for path in self.stamps.changed(places, self.moment, &mut budget) {
+        for path in self.stamps.changed_files(places, self.taken_at, &mut budget) {
             match path.strip_prefix(own) {
                 Ok(inner) => changes.own.push(inner.to_path_buf()),
                 Err(_) => changes.others.push(path),
@@ -109,16 +108,17 @@ impl SkillsSnapshot {
         changes
     }
 
-    /// What has changed of what is watched closely.
+    /// The changes of the watched entries.
     fn watched_changes(&self, own: &Path, budget: &mut ScanBudget) -> Vec<PathBuf> {
-        let after = watched(own);
+        let after = read_watched(own);
         let names: BTreeSet<&PathBuf> = self.watched.keys().chain(after.keys()).collect();
         let found =
             names.into_iter().filter_map(|name| match (self.watched.get(name), after.get(name)) {
-                (Some(WatchedState::Other(Some(before))), Some(WatchedState::Other(Some(now))))
-                    if before == now =>
-                {
-                    let inner = first_changed(now, self.moment, budget)?;
+                (
+                    Some(WatchedState::FolderOrLarge(Some(before))),
+                    Some(WatchedState::FolderOrLarge(Some(now))),
+                ) if before == now => {
+                    let inner = first_changed(now, self.taken_at, budget)?;
                     match inner.strip_prefix(now) {
                         Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
                         _ => Some(name.clone()),
@@ -130,14 +130,14 @@ impl SkillsSnapshot {
     }
 }
 
-/// Through the confined door, as everything of a skill; a folder that has taken the
-/// place of another is opened anew.
-fn watched(folder: &Path) -> BTreeMap<PathBuf, WatchedState> {
+/// Reads the watched entries, with confined opening like all files of a skill. The folder
+/// is opened again each time, as a script may have replaced it.
+fn read_watched(folder: &Path) -> BTreeMap<PathBuf, WatchedState> {
     let root = Root::open(folder);
     let small = |name: &str| {
         let file = root.as_ref().ok()?.file(name).ok()?;
         let piece = read_whole(&file, limits::DOCUMENT_BYTES).ok()?;
-        (!piece.more).then_some(piece.bytes)
+        (!piece.has_more).then_some(piece.bytes)
     };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -146,22 +146,22 @@ fn watched(folder: &Path) -> BTreeMap<PathBuf, WatchedState> {
         .map(|name| {
             let state = match small(&name) {
                 Some(bytes) => WatchedState::File(bytes),
-                None => WatchedState::Other(folder.join(&name).canonicalize().ok()),
+                None => WatchedState::FolderOrLarge(folder.join(&name).canonicalize().ok()),
             };
             (PathBuf::from(name), state)
         })
         .collect()
 }
 
-/// The first thing in that folder, or the folder itself, that was changed later. What is
-/// added or removed changes its folder.
-fn first_changed(folder: &Path, moment: FileMoment, budget: &mut ScanBudget) -> Option<PathBuf> {
+/// The first path in that folder, or the folder itself, that was changed later than
+/// `moment`. Adding or removing an entry changes its folder.
+fn first_changed(folder: &Path, moment: ChangeTime, budget: &mut ScanBudget) -> Option<PathBuf> {
     let mut waiting = vec![folder.to_path_buf()];
-    while let Some(path) = waiting.pop().filter(|_| budget.take()) {
+    while let Some(path) = waiting.pop().filter(|_| budget.spend_one()) {
         let Ok(status) = path.symlink_metadata() else {
             return Some(path);
         };
-        if FileMoment::of(&status) > moment {
+        if ChangeTime::from_metadata(&status) > moment {
             return Some(path);
         }
         if status.is_dir() {

@@ -1,4 +1,4 @@
-//! The state of all files in the skills folders, as far as their status tells it.
+//! The state of all files in the skills folders, as hashes of their metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -7,31 +7,31 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::startup_files::{decides, decides_by_name};
-use super::{FileMoment, first_changed, is_watched};
+use super::startup_files::{affects_later_runs, path_affects_later_runs};
+use super::{ChangeTime, first_changed, is_watched};
 use crate::limits;
 use crate::skills::venv::SETUP_FOLDER;
 
-/// Folders that tools fill: they have too many files to look at them twice.
-const FILLED: [&str; 5] = ["venv", ".venv", "node_modules", ".git", SETUP_FOLDER];
+/// Folders that tools fill: they have too many files to record each.
+const TOOL_FOLDERS: [&str; 5] = ["venv", ".venv", "node_modules", ".git", SETUP_FOLDER];
 
-/// How much may still be looked at.
+/// Limit of entries and time for one scan.
 #[derive(Debug)]
 pub(super) struct ScanBudget {
     entries: usize,
     until: Instant,
-    /// There was more.
+    /// Whether the limit was reached.
     pub(super) is_spent: bool,
 }
 
 impl ScanBudget {
-    pub(super) fn of(entries: usize) -> ScanBudget {
+    pub(super) fn new(entries: usize) -> ScanBudget {
         ScanBudget { entries, until: Instant::now() + limits::CHANGES_TIME, is_spent: false }
     }
 
-    /// Whether one more may be looked at.
-    pub(super) fn take(&mut self) -> bool {
-        // The clock costs as much as a file's status.
+    /// Counts one entry; returns whether it is within the limit.
+    pub(super) fn spend_one(&mut self) -> bool {
+        // Reading the clock costs as much as a file's metadata.
         let is_late = self.entries.is_multiple_of(64) && Instant::now() >= self.until;
         self.is_spent |= self.entries == 0 || is_late;
         self.entries = self.entries.saturating_sub(1);
@@ -39,85 +39,85 @@ impl ScanBudget {
     }
 }
 
-/// What is looked at: the skill whose script runs first, then all others.
+/// The folders that are scanned: first the skill whose script runs, then all others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScannedFolders<'p> {
-    /// The folder of the skill.
+    /// The skill's folder.
     pub(super) own: &'p Path,
     /// The skills folders.
     pub(super) folders: &'p [PathBuf],
 }
 
-/// Files by their paths, and the folders that tools fill.
+/// Stamps of files by path, and the folders whose files have none.
 #[derive(Debug, Default)]
 pub(super) struct FileStamps {
     files: BTreeMap<PathBuf, u64>,
-    filled: BTreeSet<PathBuf>,
+    tool_folders: BTreeSet<PathBuf>,
     /// Folders that cannot be listed.
-    closed: BTreeSet<PathBuf>,
-    /// Not all of them.
+    unlistable: BTreeSet<PathBuf>,
+    /// Whether files are missing, as the limit was reached.
     is_cut: bool,
 }
 
-/// What lies in a skills folder.
+/// An entry that a scan visits.
 enum ScannedEntry {
     /// A file or a link.
     File(Metadata),
     /// A folder that tools fill.
-    Filled,
-    /// A folder that cannot be listed: nobody can say what has changed in it.
-    Closed,
+    ToolFolder,
+    /// A folder that cannot be listed, so its changes are unknown.
+    Unlistable,
 }
 
 impl FileStamps {
-    /// Notes the state of all files.
-    pub(super) fn of(places: ScannedFolders<'_>) -> FileStamps {
+    /// Records the state of all files.
+    pub(super) fn collect(places: ScannedFolders<'_>) -> FileStamps {
         let mut stamps = FileStamps::default();
-        let mut budget = ScanBudget::of(limits::CHANGES_ENTRIES);
+        let mut budget = ScanBudget::new(limits::CHANGES_ENTRIES);
         walk(places, &mut budget, &mut |path, found| match found {
             ScannedEntry::File(status) => {
                 let stamp = stamp(&path, &status).0;
                 stamps.files.insert(path, stamp);
             }
-            ScannedEntry::Filled => {
-                stamps.filled.insert(path);
+            ScannedEntry::ToolFolder => {
+                stamps.tool_folders.insert(path);
             }
-            ScannedEntry::Closed => {
-                stamps.closed.insert(path);
+            ScannedEntry::Unlistable => {
+                stamps.unlistable.insert(path);
             }
         });
         stamps.is_cut = budget.is_spent;
         stamps
     }
 
-    /// The files that have changed since, or are gone, and decide about later runs; and
-    /// folders that cannot be listed any more. What was not seen
-    /// before, as there was too much, has changed if its time says so.
-    pub(super) fn changed(
+    /// The files that affect later runs and were changed or deleted since, and folders
+    /// that can no longer be listed. If the first scan reached its limit, a file without a
+    /// stamp counts as changed if its time is later than `moment`.
+    pub(super) fn changed_files(
         &self,
         places: ScannedFolders<'_>,
-        moment: FileMoment,
+        moment: ChangeTime,
         budget: &mut ScanBudget,
     ) -> Vec<PathBuf> {
         let (mut changed, mut filled) = (Vec::new(), Vec::new());
         walk(places, budget, &mut |path, found| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if path.parent() == Some(places.own) && is_watched(&name) {
-                // Compared more closely.
+                // Compared by content instead.
                 return;
             }
             let status = match found {
                 ScannedEntry::File(status) => status,
-                ScannedEntry::Filled => return filled.push(path),
-                ScannedEntry::Closed if self.closed.contains(&path) => return,
-                ScannedEntry::Closed => return changed.push(path),
+                ScannedEntry::ToolFolder => return filled.push(path),
+                ScannedEntry::Unlistable if self.unlistable.contains(&path) => return,
+                ScannedEntry::Unlistable => return changed.push(path),
             };
             let (stamp, latest) = stamp(&path, &status);
             let has_changed = match self.files.get(&path) {
                 Some(known) => *known != stamp,
                 None => !self.is_cut || latest > moment,
             };
-            if has_changed && (status.is_symlink() || decides(&path, &status)) {
+            if has_changed && (status.is_symlink() || affects_later_runs(&path, &status)) {
                 changed.push(path);
             }
         });
@@ -125,11 +125,11 @@ impl FileStamps {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let is_close = path.parent() == Some(places.own) && is_watched(&name);
             let is_gone = || path.symlink_metadata().is_err();
-            !is_close && decides_by_name(path) && is_gone()
+            !is_close && path_affects_later_runs(path) && is_gone()
         });
         changed.extend(removed.cloned());
         for folder in filled {
-            let is_new = !self.is_cut && !self.filled.contains(&folder);
+            let is_new = !self.is_cut && !self.tool_folders.contains(&folder);
             let first = if is_new { Some(folder) } else { first_changed(&folder, moment, budget) };
             changed.extend(first);
         }
@@ -138,27 +138,27 @@ impl FileStamps {
     }
 }
 
-/// What differs once a file was written, replaced or renamed, and the time of its last
-/// change; of a link also those of the file that it leads to.
-fn stamp(path: &Path, status: &Metadata) -> (u64, FileMoment) {
+/// A hash that differs once a file was written, replaced or renamed, and the time of its
+/// last change. For a link both include its target.
+fn stamp(path: &Path, status: &Metadata) -> (u64, ChangeTime) {
     let target = status.is_symlink().then(|| path.metadata().ok()).flatten();
     let mut hasher = DefaultHasher::new();
-    let mut latest = FileMoment::of(status);
+    let mut latest = ChangeTime::from_metadata(status);
     for status in [Some(status), target.as_ref()].into_iter().flatten() {
         (status.dev(), status.ino(), status.mode()).hash(&mut hasher);
-        // What comes and goes in a folder is found there.
+        // Added and removed entries of a folder are found by scanning it.
         if !status.is_dir() {
             let written = (status.mtime(), status.mtime_nsec());
             let changed = (status.ctime(), status.ctime_nsec());
             (status.size(), written, changed).hash(&mut hasher);
-            latest = latest.max(FileMoment::of(status));
+            latest = latest.max(ChangeTime::from_metadata(status));
         }
     }
     (hasher.finish(), latest)
 }
 
-/// Visits every file below these places, each real folder once, through no link but one
-/// that is a skill.
+/// Visits every file below these folders, each real folder once. The only links that are
+/// followed are skills.
 fn walk(
     places: ScannedFolders<'_>,
     budget: &mut ScanBudget,
@@ -172,7 +172,7 @@ fn walk(
             if path.is_dir() {
                 waiting.push(path);
             } else if let Ok(status) = entry.metadata()
-                && budget.take()
+                && budget.spend_one()
             {
                 visit(path, ScannedEntry::File(status));
             }
@@ -185,19 +185,19 @@ fn walk(
             continue;
         }
         let name = folder.file_name().unwrap_or_default();
-        if folder != places.own && FILLED.iter().any(|filled| name == *filled) {
-            visit(folder, ScannedEntry::Filled);
+        if folder != places.own && TOOL_FOLDERS.iter().any(|filled| name == *filled) {
+            visit(folder, ScannedEntry::ToolFolder);
             continue;
         }
         let Ok(entries) = fs::read_dir(&folder) else {
-            visit(folder, ScannedEntry::Closed);
+            visit(folder, ScannedEntry::Unlistable);
             continue;
         };
         for entry in entries.flatten() {
             let Ok(status) = entry.metadata() else {
                 continue;
             };
-            if !budget.take() {
+            if !budget.spend_one() {
                 return;
             }
             if status.is_dir() {

@@ -1,28 +1,28 @@
-//! Files that decide about later runs: a program runs them, a tool or an interpreter
-//! goes by them, or a model reads them as instructions.
+//! Files that affect later runs: programs run them, tools or interpreters read them as
+//! settings, or models read them as instructions.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::skills::skill::is_document;
+use crate::skills::skill::is_document_name;
 use crate::world::confined::{Root, read_whole};
 
-/// Extensions of what runs, and of what is read as instructions.
+/// Extensions of files that are run, or read as instructions.
 const EXTENSIONS: [&str; 44] = [
-    // Python's.
+    // Python.
     "py", "pyw", "pyi", "pyc", "pyo", "pyd", "pyx", "pyz", "pth", "egg-link", "ipynb", "whl",
-    // Of shells.
+    // Shells.
     "sh", "bash", "zsh", "fish", "ksh", "command", "ps1", "bat", "cmd",
-    // Of other languages.
+    // Other languages.
     "js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "rb", "pl", "pm", "php", "lua", "r", "tcl",
     "awk", "jar", "wasm", // Libraries and programs.
     "so", "dylib", "dll", "exe", // Instructions.
     "md", "mdx",
 ];
 
-/// Names that tools and interpreters go by.
+/// Names of files that tools and interpreters read as settings.
 const NAMES: [&str; 36] = [
     ".envrc",
     ".python-version",
@@ -62,35 +62,35 @@ const NAMES: [&str; 36] = [
     "skills-runner.lock",
 ];
 
-/// How names begin that decide whatever follows.
-const BEGINNINGS: [&str; 3] = [".env", "requirements", "constraints"];
+/// Prefixes of such names.
+const NAME_PREFIXES: [&str; 3] = [".env", "requirements", "constraints"];
 
-/// Folders of settings in which clients keep hooks, and of workflows.
-const FOLDERS: [&str; 4] = [".claude", ".claude-plugin", ".codex-plugin", ".github"];
+/// Folders in which clients keep settings, hooks and workflows.
+const SETTINGS_FOLDERS: [&str; 4] = [".claude", ".claude-plugin", ".codex-plugin", ".github"];
 
-/// Whether this file decides about later runs, by its name, its mode or its beginning.
-pub(super) fn decides(path: &Path, status: &Metadata) -> bool {
-    decides_by_name(path) || status.permissions().mode() & 0o111 != 0 || names_interpreter(path)
+/// Whether this file affects later runs, by its path, its mode or its first bytes.
+pub(super) fn affects_later_runs(path: &Path, status: &Metadata) -> bool {
+    path_affects_later_runs(path) || status.permissions().mode() & 0o111 != 0 || has_shebang(path)
 }
 
-/// Whether a file of this path decides about later runs, whatever it holds.
-pub(super) fn decides_by_name(path: &Path) -> bool {
+/// Whether a file of this path affects later runs, whatever its content.
+pub(super) fn path_affects_later_runs(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let is_settings = |folder: &OsStr| FOLDERS.iter().any(|name| folder == *name);
-    is_document(&name)
+    let is_settings = |folder: &OsStr| SETTINGS_FOLDERS.iter().any(|name| folder == *name);
+    is_document_name(&name)
         || EXTENSIONS.contains(&extension)
         // `lib.so.1`.
         || name.contains(".so.")
         || NAMES.contains(&name.as_str())
-        || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+        || NAME_PREFIXES.iter().any(|begin| name.starts_with(begin))
         || path.parent().into_iter().flatten().any(is_settings)
 }
 
-/// Whether it begins as a script. It is opened through the confined door: nothing that
-/// has taken its place is waited for.
-fn names_interpreter(path: &Path) -> bool {
+/// Whether the file starts with `#!`. Confined opening does not block on a FIFO or device
+/// that has replaced the file.
+fn has_shebang(path: &Path) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return false;
     };

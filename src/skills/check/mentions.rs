@@ -1,31 +1,30 @@
-//! Which files a document names, by its text alone.
+//! The files that a document names, found in its text alone.
 //!
-//! Links are promises; a path in code may as well be a file of the user's
-//! project, an example, or something that is yet to be made. So of code only
-//! that counts which looks like nothing else, and what is left out is left out
-//! on purpose: a linter that cries wolf is switched off. Whether the files are
-//! there is for [`super::references`]; nothing here opens one.
+//! A link must lead to a file of the skill; a path in code may also be a file of the user's
+//! project, an example, or a file to be created. So a path in code counts only if it cannot be
+//! anything else: false reports would make authors switch the linter off.
+//! [`super::references`] checks whether the files exist; nothing here opens one.
 //!
-//! Every line is looked at a bounded number of times, whatever stands in it.
+//! The time is linear in the length of each line, whatever its content.
 
 use std::collections::BTreeMap;
 
 /// A file that the document names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// Counted from 1, in the whole document.
+    /// Line number in the document, from 1.
     pub line: usize,
-    /// Whether a Markdown link or image leads there, or code names it.
+    /// Whether it is the target of a Markdown link or image; otherwise code names it.
     pub is_link: bool,
-    /// As it is written, but for what stands in front of it or behind it.
+    /// The path as written, without prefix, fragment and query.
     pub path: String,
 }
 
-/// The folders that every skill may have by custom.
-const CUSTOMARY: [&str; 3] = ["scripts", "references", "assets"];
+/// Folders that skills have by convention.
+const STANDARD_FOLDERS: [&str; 3] = ["scripts", "references", "assets"];
 
-/// What clients put the skill's folder for.
-const SKILL_FOLDER: [&str; 8] = [
+/// Placeholders that clients replace with the skill's folder.
+const SKILL_FOLDER_PREFIXES: [&str; 8] = [
     "${CLAUDE_SKILL_DIR}/",
     "$CLAUDE_SKILL_DIR/",
     "${SKILL_DIR}/",
@@ -36,8 +35,8 @@ const SKILL_FOLDER: [&str; 8] = [
     "<skill-dir>/",
 ];
 
-/// What lies in the root of a machine, and hardly of a web site.
-const SYSTEM: [&str; 14] = [
+/// Folders in the root of a file system that are unlikely in a web site.
+const SYSTEM_FOLDERS: [&str; 14] = [
     "Applications",
     "Library",
     "Users",
@@ -54,13 +53,13 @@ const SYSTEM: [&str; 14] = [
     "var",
 ];
 
-/// What is put in front of a file to run or to read it.
+/// Programs that run or read the file named after them.
 const RUNNERS: [&str; 22] = [
     "python", "python3", "py", "bash", "sh", "zsh", "node", "deno", "bun", "ruby", "perl",
     "Rscript", "pwsh", "source", ".", "cat", "less", "head", "tsx", "ts-node", "run", "exec",
 ];
 
-/// Marks of names that stand for others.
+/// Parts of placeholder names.
 const PLACEHOLDERS: [&str; 15] = [
     "path/to",
     "your",
@@ -79,8 +78,7 @@ const PLACEHOLDERS: [&str; 15] = [
     "...",
 ];
 
-/// Words that make the line around a path in code an example, or a thing to be
-/// made.
+/// Words that mark a path in the same line as an example or as a file to be created.
 const EXAMPLES: [&str; 34] = [
     "example",
     "e.g.",
@@ -118,9 +116,9 @@ const EXAMPLES: [&str; 34] = [
     "❌",
 ];
 
-/// The files that a body names; `first_line` is its first line's number in the
-/// document, `folders` are the folders that the skill has.
-pub(super) fn mentions(body: &str, first_line: usize, folders: &[String]) -> Vec<Mention> {
+/// Returns the files that a body names. `first_line` is the number of its first line in the
+/// document, `folders` are the skill's folders.
+pub(super) fn find_mentions(body: &str, first_line: usize, folders: &[String]) -> Vec<Mention> {
     let mut found = Vec::new();
     let mut fence = Fence::default();
     let mut is_comment = false;
@@ -131,23 +129,23 @@ pub(super) fn mentions(body: &str, first_line: usize, folders: &[String]) -> Vec
         };
         if is_comment {
             is_comment = !line.contains("-->");
-        } else if fence.takes(line) {
-            // `# From the root of the repository`: no place of the skill.
+        } else if fence.advance(line) {
+            // After `# From the root of the repository` paths are not the skill's.
             fence.is_shell &= !(line.trim_start().starts_with('#') && is_example(line));
             if fence.is_shell {
-                in_command(line, folders, &mut |path| note(false, path));
+                find_in_command(line, folders, &mut |path| note(false, path));
             }
         } else if let Some(at) = line.find("<!--") {
             is_comment = !line[at..].contains("-->");
         } else {
-            in_prose(line, before, folders, &mut note);
+            find_in_prose(line, before, folders, &mut note);
         }
         before = line;
     }
     found
 }
 
-/// The state of fenced code: how deep, and what the outermost fence is.
+/// The state of fenced code: the open fences, and whether the outermost holds shell commands.
 #[derive(Default)]
 struct Fence {
     marks: Vec<(char, usize)>,
@@ -155,8 +153,8 @@ struct Fence {
 }
 
 impl Fence {
-    /// Whether the line belongs to fenced code, its fences included.
-    fn takes(&mut self, line: &str) -> bool {
+    /// Reads a line; returns whether it belongs to fenced code, fences included.
+    fn advance(&mut self, line: &str) -> bool {
         let text = line.trim_start_matches([' ', '\t', '>']);
         let mark = text.chars().next().filter(|c| "`~".contains(*c));
         let length = mark.map_or(0, |mark| text.len() - text.trim_start_matches(mark).len());
@@ -166,7 +164,7 @@ impl Fence {
         };
         let info = text[length..].trim();
         match self.marks.last() {
-            // Backticks behind it make it inline code.
+            // With further backticks it is inline code.
             None if mark == '`' && info.contains('`') => return false,
             None => {
                 let language = info.split([' ', '{', ',']).next().unwrap_or_default();
@@ -177,7 +175,7 @@ impl Fence {
             Some(&(open, least)) if open == mark && length >= least && info.is_empty() => {
                 self.marks.pop();
             }
-            // Strictly nothing nests, but many a template shows code in code.
+            // Fences do not nest in Markdown, but many templates show code in code.
             Some(&(open, _)) if open == mark && !info.is_empty() && self.marks.len() < 8 => {
                 self.marks.push((mark, length));
             }
@@ -187,26 +185,26 @@ impl Fence {
     }
 }
 
-/// Links and inline code of a line of prose, which stands below another line.
-fn in_prose(line: &str, above: &str, folders: &[String], note: &mut dyn FnMut(bool, &str)) {
-    if let Some(path) = definition(line) {
+/// Finds links and inline code in a line of prose; `above` is the line above it.
+fn find_in_prose(line: &str, above: &str, folders: &[String], note: &mut dyn FnMut(bool, &str)) {
+    if let Some(path) = link_definition(line) {
         return note(true, path);
     }
-    // Only code is asked about.
+    // Only inline code needs the answer.
     let is_example = line.contains('`') && is_example(line);
     let mut before = above;
-    let spans = spans(line);
+    let spans = split_spans(line);
     for (at, (is_code, text)) in spans.iter().enumerate() {
         let is_last = at + 2 >= spans.len();
         let after = spans.get(at + 1).map_or("", |(_, after)| after);
         if !is_code {
-            in_text(text, &mut |path| note(true, path));
+            find_links(text, &mut |path| note(true, path));
         } else if !is_example
-            && !is_owned(before)
+            && !ends_with_owner(before)
             && !after.starts_with("](")
-            && (is_last || !is_elsewhere(after))
+            && (is_last || !says_elsewhere(after))
         {
-            in_code(text, folders, &mut |path| note(false, path));
+            find_in_code(text, folders, &mut |path| note(false, path));
         }
         if !text.trim().is_empty() {
             before = text;
@@ -219,36 +217,36 @@ fn is_example(line: &str) -> bool {
     EXAMPLES.iter().any(|word| line.contains(word))
 }
 
-/// Whether what follows this text is somebody else's ("the skill's", "its
-/// own"), or is said not to be there.
-fn is_owned(before: &str) -> bool {
+/// Whether the path after this text belongs to something else ("the skill's", "its own"), or
+/// is said not to exist.
+fn ends_with_owner(before: &str) -> bool {
     let before = before.trim_end();
     let ends = ["'s", "\u{2019}s", " its", " own", "No", " no"];
     ends.iter().any(|end| before.ends_with(end))
 }
 
-/// Whether the text behind a path says that it lies elsewhere: "in `other`".
-fn is_elsewhere(after: &str) -> bool {
+/// Whether the text after a path says that the file is elsewhere: "in `other`".
+fn says_elsewhere(after: &str) -> bool {
     let after = after.trim_start();
     let rest = after.strip_prefix("in ").or_else(|| after.strip_prefix("of "));
     let rest = rest.map(|rest| rest.strip_prefix("the ").unwrap_or(rest));
     rest.is_some_and(|rest| rest.trim().is_empty() || rest.trim() == "skill")
 }
 
-/// `[label]: path`, which is no footnote.
-fn definition(line: &str) -> Option<&str> {
+/// Returns the path of a link definition, `[label]: path`; footnotes are not definitions.
+fn link_definition(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix('[')?;
     let (label, rest) = rest.split_once("]:")?;
     let is_label = !label.starts_with('^') && !label.contains(['[', ']', '`']);
     let target = rest.split_whitespace().next()?;
     let target = target.strip_prefix('<').unwrap_or(target);
     let target = target.strip_suffix('>').unwrap_or(target);
-    (is_label && is_target(target)).then_some(clean(target))
+    (is_label && is_file_target(target)).then_some(without_fragment(target))
 }
 
-/// The line in turns of text and inline code.
-fn spans(line: &str) -> Vec<(bool, &str)> {
-    // Where each run of backticks begins, and the last place of each length.
+/// Splits a line into text and inline code; the flag marks code.
+fn split_spans(line: &str) -> Vec<(bool, &str)> {
+    // The start and length of each run of backticks, and the last run of each length.
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (at, _) in line.match_indices('`') {
         match runs.last_mut() {
@@ -267,7 +265,7 @@ fn spans(line: &str) -> Vec<(bool, &str)> {
         if last.get(&length) == Some(&at) {
             continue;
         }
-        // There is a later run of this length: what lies between is code.
+        // The text up to the next run of this length is code.
         while let Some(&(end, other)) = runs.get(index) {
             index += 1;
             if other == length {
@@ -282,20 +280,20 @@ fn spans(line: &str) -> Vec<(bool, &str)> {
     found
 }
 
-/// Targets of links and images in text without code.
-fn in_text(text: &str, note: &mut dyn FnMut(&str)) {
+/// Finds the targets of links and images in text without code.
+fn find_links(text: &str, note: &mut dyn FnMut(&str)) {
     let mut rest = text;
     while let Some(at) = rest.find("](") {
         rest = &rest[at + 2..];
-        if let Some(target) = target(rest).filter(|target| is_target(target)) {
-            note(clean(target));
+        if let Some(target) = link_target(rest).filter(|target| is_file_target(target)) {
+            note(without_fragment(target));
         }
     }
 }
 
-/// The target of a link that begins here. A bracket ends the search, so that
-/// no byte is looked at for two links.
-fn target(text: &str) -> Option<&str> {
+/// Returns the target of a link that starts here. A bracket ends the search, so that no byte is
+/// read for two links.
+fn link_target(text: &str) -> Option<&str> {
     let text = text.trim_start_matches(' ');
     if let Some(inner) = text.strip_prefix('<') {
         let end = inner.find(['>', '<', ']'])?;
@@ -318,38 +316,38 @@ fn target(text: &str) -> Option<&str> {
     None
 }
 
-/// Whether a link's target means a file of the skill.
-fn is_target(target: &str) -> bool {
+/// Whether a link's target is a file of the skill.
+fn is_file_target(target: &str) -> bool {
     let scheme = target.split(':').next().unwrap_or_default();
     let has_scheme = scheme.len() < target.len()
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
-    let path = clean(target);
-    // A word without an extension is as often a page of a wiki, or of nothing.
+    let path = without_fragment(target);
+    // A word without an extension may as well be a wiki page.
     let last = path.rsplit('/').next().unwrap_or_default();
     let is_path = (last.is_empty() || last.contains('.')) && !path.starts_with(['/', '~', '\\'])
         || path.starts_with("../")
-        || is_of_system(path);
-    // What begins with a dot is made by tools, in the user's folder.
+        || is_system_path(path);
+    // Tools create hidden files, in the user's folder.
     let is_hidden = path.starts_with('.') && !path.starts_with("./") && !path.starts_with("../");
     !has_scheme && is_path && !is_hidden && !path.is_empty() && !is_placeholder(path)
 }
 
-/// Whether a path begins at the root of a machine. Other links that begin with
-/// a slash are pages of a web site.
-pub(super) fn is_of_system(path: &str) -> bool {
+/// Whether an absolute path is one of the file system. Other links that start with a slash are
+/// pages of a web site.
+pub(super) fn is_system_path(path: &str) -> bool {
     let mut parts = path.split('/');
-    parts.next() == Some("") && parts.next().is_some_and(|top| SYSTEM.contains(&top))
+    parts.next() == Some("") && parts.next().is_some_and(|top| SYSTEM_FOLDERS.contains(&top))
 }
 
-/// A target without fragment and query.
-fn clean(target: &str) -> &str {
+/// Returns a target without fragment and query.
+fn without_fragment(target: &str) -> &str {
     target.split(['#', '?']).next().unwrap_or_default()
 }
 
 fn is_placeholder(path: &str) -> bool {
     let lower = path.to_lowercase();
-    // `phaseN.md` is one of several.
+    // `phaseN.md` stands for several files.
     let is_counted = |part: &str| {
         let stem = part.split('.').next().unwrap_or_default();
         let rest = stem.strip_suffix(['N', 'X']);
@@ -360,31 +358,31 @@ fn is_placeholder(path: &str) -> bool {
         || path.split('/').any(is_counted)
 }
 
-/// Inline code: one path, or a command that runs or reads one.
-fn in_code(code: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
+/// Finds the path in inline code: the code itself, or the file that a command runs or reads.
+fn find_in_code(code: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
     let code = code.trim();
-    if code.contains(char::is_whitespace) && !code.starts_with(SKILL_FOLDER[6]) {
-        in_command(code, folders, note);
-    } else if let Some(path) = path_of(code, folders) {
+    if code.contains(char::is_whitespace) && !code.starts_with(SKILL_FOLDER_PREFIXES[6]) {
+        find_in_command(code, folders, note);
+    } else if let Some(path) = skill_path(code, folders) {
         note(path);
     }
 }
 
-/// A line of a shell: the program, and what is run or read by one.
-fn in_command(line: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
+/// Finds paths in a shell command: the program, and the file that it runs or reads.
+fn find_in_command(line: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
     let line = line.trim();
     let line = line.strip_prefix("$ ").unwrap_or(line);
     if line.starts_with('#') {
         return;
     }
-    // Behind a change of folders a path may mean anything.
+    // After `cd` a path may be anywhere.
     if line.starts_with("cd ") || line.contains("&& cd ") {
         return;
     }
     let mut may_name = true;
     for word in line.split_whitespace() {
         let word = word.trim_matches(['"', '\'', '(', ')', ';', '`']);
-        if may_name && let Some(path) = path_of(word, folders) {
+        if may_name && let Some(path) = skill_path(word, folders) {
             note(path);
         }
         let is_start = matches!(word, "&&" | "||" | "|" | ";" | "then" | "do" | "sudo" | "time");
@@ -393,16 +391,16 @@ fn in_command(line: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The path in a word of code, if it is one of the skill.
-fn path_of<'a>(word: &'a str, folders: &[String]) -> Option<&'a str> {
-    let given = SKILL_FOLDER.iter().find_map(|mark| word.strip_prefix(mark));
+/// Returns the path in a word of code if it is one of the skill.
+fn skill_path<'a>(word: &'a str, folders: &[String]) -> Option<&'a str> {
+    let given = SKILL_FOLDER_PREFIXES.iter().find_map(|mark| word.strip_prefix(mark));
     let is_sure = given.is_some();
     let path = given.unwrap_or(word);
     let path = path.strip_prefix("./").unwrap_or(path);
     let path = path.split(['#', ':', '?']).next().unwrap_or_default();
     let path = path.trim_end_matches(['.', ',', ')']);
     let (folder, _) = path.split_once('/')?;
-    let is_known = CUSTOMARY.contains(&folder) || folders.iter().any(|name| name == folder);
+    let is_known = STANDARD_FOLDERS.contains(&folder) || folders.iter().any(|name| name == folder);
     let is_file = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).is_some_and(
         |(stem, extension)| {
             !stem.is_empty()

@@ -1,8 +1,8 @@
-//! What the probe tells of a skill's Python, as problems with their remedy.
+//! Problems of a skill's Python, derived from the probe's results.
 //!
-//! A module is told once, at the file that needs it first. What a script does
-//! without is a warning; a package is named only where it is well known, since
-//! installing whatever bears a module's name is how strangers' code gets in.
+//! A module is reported once, at the file that needs it first. A module that a script can do
+//! without is a warning. A package is named only if it is well known: installing any package
+//! with the name of a module is a way to install malicious code.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,22 @@ use super::Findings;
 use crate::config::ScriptSettings;
 use crate::limits;
 use crate::order;
-use crate::skills::packages::{normalized, project};
-use crate::skills::probe::{self, DeclaredPackage, ProbeResult, ProbedImport, is_material};
-use crate::skills::python::{Interpreter, remedy, setup_command};
-use crate::skills::setup::{REQUIREMENTS, is_archive, is_recorded, lacks_listed};
+use crate::skills::packages::{normalized_name, project_name};
+use crate::skills::probe::{self, DeclaredPackage, ProbeResult, ProbedImport, is_sample_file};
+use crate::skills::python::{Interpreter, setup_command, venv_remedy};
+use crate::skills::setup::{REQUIREMENTS, is_archive, is_recorded, lacks_listed_requirements};
 use crate::skills::venv::{self, VenvRecord};
 use crate::skills::{Problem, Skill};
 use crate::text;
 use crate::world::cancellation::Cancellation;
 
-/// What is wrong with the Python of skills, in their order: every interpreter
-/// is started once for all the skills that it runs, and confined as scripts are. The
-/// error says why the run
-/// is to end.
-pub fn python(
+/// Returns the Python problems of each skill, in the order of `skills`. Every interpreter is
+/// started once for all skills that it runs, and confined like their scripts.
+///
+/// # Errors
+///
+/// The run was cancelled; the text says why.
+pub fn check_python(
     skills: &[&Skill],
     scripts: &ScriptSettings,
     skills_folders: &[PathBuf],
@@ -34,16 +36,17 @@ pub fn python(
     let groups = probe::group_by_interpreter(skills, scripts);
     let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
     for (skill, reason) in groups.refused {
-        found.insert(skill.path.clone(), refused(skill, &reason));
+        found.insert(skill.path.clone(), without_interpreter(skill, &reason));
     }
-    let until = Instant::now() + limits::PROBE_ALL;
+    let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
     for group in groups.groups {
         let (python, of_group) = (&group.interpreter, &group.skills);
-        let probed = match python.confine(scripts, skills_folders, limits::PROBE) {
+        let probed = match python.query_restrictions(scripts, skills_folders, limits::PROBE_TIMEOUT)
+        {
             Ok(confine) => {
                 probe::probe_until(python, of_group, scripts, confine.as_ref(), cancellation, until)
             }
-            Err(cause) => Ok(probe::unprobed(of_group, &cause)),
+            Err(cause) => Ok(probe::unprobed_results(of_group, &cause)),
         };
         cancellation.check().map_err(|stop| stop.to_string())?;
         for (at, skill) in group.skills.iter().enumerate() {
@@ -52,7 +55,7 @@ pub fn python(
                     Some(probed) => check(skill, probed, &group.interpreter),
                     None => continue,
                 },
-                Err(reason) => refused(skill, reason),
+                Err(reason) => without_interpreter(skill, reason),
             };
             found.insert(skill.path.clone(), problems);
         }
@@ -61,42 +64,43 @@ pub fn python(
     Ok(skills.iter().map(of).collect())
 }
 
-/// Nothing runs the skill's scripts; the reason names the remedy.
-pub(crate) fn refused(skill: &Skill, reason: &str) -> Vec<Problem> {
+/// Returns the problem of a skill whose scripts no interpreter can run; the reason names the
+/// remedy.
+pub(crate) fn without_interpreter(skill: &Skill, reason: &str) -> Vec<Problem> {
     let mut findings = Findings::default();
-    let venv = venv::of_skill(&skill.path);
+    let venv = venv::path_in_skill(&skill.path);
     let rule = match &venv {
-        Some(venv) if venv::is_begun(venv) => "unfinished-venv",
+        Some(venv) if venv::is_incomplete(venv) => "unfinished-venv",
         Some(_) => "broken-venv",
         None => "no-python",
     };
-    let fix = venv.as_ref().and_then(|venv| remedy(skill, venv));
+    let fix = venv.as_ref().and_then(|venv| venv_remedy(skill, venv));
     let name = venv.as_deref().and_then(Path::file_name);
     let file = name.map(PathBuf::from).unwrap_or_default();
     findings.push(rule, file, None, reason.to_owned(), fix);
     findings.problems
 }
 
-/// What was probed, put in words.
+/// Returns the problems in the probe's result for a skill.
 pub(super) fn check(
     skill: &Skill,
     probed: &ProbeResult,
     interpreter: &Interpreter,
 ) -> Vec<Problem> {
     let mut findings = Findings::default();
-    findings.problems.extend(probed.syntax.iter().take(limits::PROBLEMS).cloned());
-    findings.problems.extend(probed.faults.iter().take(limits::PROBLEMS).cloned());
+    findings.problems.extend(probed.syntax_problems.iter().take(limits::PROBLEMS).cloned());
+    findings.problems.extend(probed.problems.iter().take(limits::PROBLEMS).cloned());
     let mut is_whole = None;
-    let mut is_whole = || *is_whole.get_or_insert_with(|| is_complete(skill, interpreter));
+    let mut is_whole = || *is_whole.get_or_insert_with(|| has_all_listed(skill, interpreter));
     let mut undeclared = Vec::new();
-    for ((module, is_missing), imports) in by_module(probed) {
-        let declared = match probed.declares(imports[0]) {
-            // All that is listed is there, and does not bring it.
-            Declaration::Perhaps if is_whole() => Declaration::No,
+    for ((module, is_missing), imports) in group_by_module(probed) {
+        let declared = match probed.declaration_of(imports[0]) {
+            // All listed packages are installed, and none provides it.
+            Declaration::Unknown if is_whole() => Declaration::No,
             declared => declared,
         };
         if is_missing {
-            missing(skill, module, &imports, declared, &mut findings);
+            report_missing(skill, module, &imports, declared, &mut findings);
         } else if declared == Declaration::No
             && imports[0].package.is_some()
             && !imports[0].is_optional
@@ -104,20 +108,20 @@ pub(super) fn check(
             undeclared.push(imports[0]);
         }
     }
-    self::undeclared(skill, probed, interpreter, &undeclared, &mut findings);
-    lacking(skill, probed, interpreter, &mut findings);
-    stale(skill, probed, interpreter, &mut findings);
+    self::report_undeclared(skill, probed, interpreter, &undeclared, &mut findings);
+    report_missing_venv(skill, probed, interpreter, &mut findings);
+    report_stale_venv(skill, probed, interpreter, &mut findings);
     findings.into_sorted()
 }
 
-fn is_complete(skill: &Skill, interpreter: &Interpreter) -> bool {
+fn has_all_listed(skill: &Skill, interpreter: &Interpreter) -> bool {
     let venv = interpreter.venv.as_deref();
-    venv.is_some_and(|venv| !lacks_listed(skill, venv))
+    venv.is_some_and(|venv| !lacks_listed_requirements(skill, venv))
 }
 
-/// Modules that are installed and declared nowhere, all at the first of them:
+/// Reports all modules that are installed but not declared in one problem, at the first import:
 /// one command declares them all.
-fn undeclared(
+fn report_undeclared(
     skill: &Skill,
     probed: &ProbeResult,
     interpreter: &Interpreter,
@@ -137,38 +141,38 @@ fn undeclared(
         _ => (format!("{} and {last} are", modules.join(", ")), "their packages"),
     };
     let message = format!(
-        "{what} installed here, and the skill declares {whose} nowhere: others have to guess what \
-         to install"
+        "{what} installed here, but the skill does not declare {whose}: other users have to \
+         guess what to install"
     );
-    let fix = Some(declare(skill, probed, interpreter));
+    let fix = Some(declare_command(skill, probed, interpreter));
     let (file, line) = (first.file.clone(), Some(first.line));
     findings.push("undeclared-import", file, line, message, fix);
 }
 
-/// How all packages that scripts need come to be declared, at once.
-fn declare(skill: &Skill, probed: &ProbeResult, interpreter: &Interpreter) -> String {
+/// Returns the fix that declares all packages that the scripts need.
+fn declare_command(skill: &Skill, probed: &ProbeResult, interpreter: &Interpreter) -> String {
     let undeclared = probed
         .imports
         .iter()
-        .filter(|import| !import.is_optional && probed.declares(import) == Declaration::No);
+        .filter(|import| !import.is_optional && probed.declaration_of(import) == Declaration::No);
     let mut packages: Vec<&str> = undeclared.filter_map(|import| import.package).collect();
     order::sort(&mut packages);
     packages.dedup();
     let command = setup_command(&skill.address, &packages);
     if interpreter.venv.is_some() {
-        format!("`{command}` writes that into requirements.txt")
+        format!("`{command}` writes this to requirements.txt")
     } else {
-        format!("`{command}` makes a venv, and writes that into requirements.txt")
+        format!("`{command}` creates a venv, and writes this to requirements.txt")
     }
 }
 
 const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
 
-/// Imports by module, what is needed first, and by whether they are missing.
-fn by_module(probed: &ProbeResult) -> BTreeMap<(&str, bool), Vec<&ProbedImport>> {
+/// Groups imports by module and by whether they are missing; required imports come first.
+fn group_by_module(probed: &ProbeResult) -> BTreeMap<(&str, bool), Vec<&ProbedImport>> {
     let mut found: BTreeMap<(&str, bool), Vec<&ProbedImport>> = BTreeMap::new();
     for import in &probed.imports {
-        // Whoever runs a skill's tests has them; nobody else misses them.
+        // Only the skill's own tests need them.
         if import.is_optional && TEST_FRAMEWORKS.contains(&import.module.as_str()) {
             continue;
         }
@@ -181,7 +185,7 @@ fn by_module(probed: &ProbeResult) -> BTreeMap<(&str, bool), Vec<&ProbedImport>>
     found
 }
 
-fn missing(
+fn report_missing(
     skill: &Skill,
     module: &str,
     imports: &[&ProbedImport],
@@ -194,25 +198,25 @@ fn missing(
     files.dedup();
     let elsewhere = match files.len() - 1 {
         0 => String::new(),
-        1 => ", as in one more file".to_owned(),
-        more => format!(", as in {more} more files"),
+        1 => ", also in one more file".to_owned(),
+        more => format!(", also in {more} more files"),
     };
     let what = match (first.package, declared) {
-        (_, Declaration::Yes) => "the skill declares it, and it is not installed".to_owned(),
-        (_, Declaration::Perhaps) => "it is not installed".to_owned(),
+        (_, Declaration::Yes) => "the skill declares it, but it is not installed".to_owned(),
+        (_, Declaration::Unknown) => "it is not installed".to_owned(),
         (Some(package), Declaration::No) => {
             format!("its package `{package}` is neither installed nor declared")
         }
-        (None, Declaration::No) => "which package brings it is not known here".to_owned(),
+        (None, Declaration::No) => "the package that provides it is not known".to_owned(),
     };
     let shown = text::one_line(module, limits::SUMMARY_CHARS);
     let (rule, message) = if first.is_optional {
-        let need = if imports.iter().all(|import| is_material(&import.file)) {
+        let need = if imports.iter().all(|import| is_sample_file(&import.file)) {
             "only examples, templates or tests need it"
         } else {
-            "can be done without"
+            "the script can run without it"
         };
-        let message = format!("`{shown}` is missing{elsewhere}, and {need}: {what}");
+        let message = format!("`{shown}` is missing{elsewhere}; {need}: {what}");
         ("optional-import", message)
     } else {
         ("missing-import", format!("`{shown}` is missing{elsewhere}: {what}"))
@@ -220,20 +224,20 @@ fn missing(
     let command = |packages: &[&str]| format!("`{}`", setup_command(&skill.address, packages));
     let fix = match first.package {
         _ if declared != Declaration::No => Some(command(&[])),
-        // A setup installs what is needed, and no more unless it is asked to.
+        // A setup installs optional packages only on request.
         Some(package) if first.is_optional => {
-            Some(format!("{}, if that is wanted", command(&[package])))
+            Some(format!("{}, if you need it", command(&[package])))
         }
         Some(_) => Some(command(&[])),
         None if first.is_optional => None,
-        None => Some(format!("{}, with the package that brings it", command(&["PACKAGE"]))),
+        None => Some(format!("{}, where PACKAGE provides it", command(&["PACKAGE"]))),
     };
     findings.push(rule, first.file.clone(), Some(first.line), message, fix);
 }
 
-/// A skill without a venv, which lacks something that one would hold. Where
-/// all is there, the machine's own packages do.
-fn lacking(
+/// Reports a skill that lacks packages and has no venv. If nothing is missing, the machine's
+/// own packages suffice.
+fn report_missing_venv(
     skill: &Skill,
     probed: &ProbeResult,
     interpreter: &Interpreter,
@@ -241,51 +245,56 @@ fn lacking(
 ) {
     let lacks =
         |import: &ProbedImport| import.is_missing && (!import.is_optional || probed.has_declared());
-    // Declared, and not to be seen in an import: a program, or a plugin.
-    let is_unseen = probed.has_declared() && probed.imports.is_empty();
-    let is_lacking = probed.imports.iter().any(lacks) || is_unseen;
+    // A declared package that no import shows: a program or a plugin.
+    let is_without_import = probed.has_declared() && probed.imports.is_empty();
+    let is_lacking = probed.imports.iter().any(lacks) || is_without_import;
     if interpreter.venv.is_some() || !is_lacking {
         return;
     }
     let message = if probed.has_declared() {
-        "the skill declares what it needs, and has no venv that holds it"
+        "the skill declares packages, but has no venv with them"
     } else {
-        "the skill needs packages, and has no venv that holds them"
+        "the skill needs packages, but has no venv with them"
     };
-    // A setup installs what is declared, and what is known by its import alone.
+    // A setup installs declared packages, and well-known ones by their imports.
     let helps = |import: &&ProbedImport| lacks(import) && import.package.is_some();
     let fix = if probed.has_declared() || probed.imports.iter().any(|it| helps(&it)) {
         format!("`{}`", setup_command(&skill.address, &[]))
     } else {
         let command = setup_command(&skill.address, &["PACKAGE"]);
-        format!("`{command}`, with the packages that bring what is missing")
+        format!("`{command}`, where PACKAGE provides what is missing")
     };
     let fix = Some(fix);
     findings.push("missing-venv", PathBuf::new(), None, message.to_owned(), fix);
 }
 
-/// A venv that a setup filled, and what the skill declares has changed since.
-fn stale(skill: &Skill, probed: &ProbeResult, interpreter: &Interpreter, findings: &mut Findings) {
+/// Reports a venv whose setup is older than the skill's declared requirements.
+fn report_stale_venv(
+    skill: &Skill,
+    probed: &ProbeResult,
+    interpreter: &Interpreter,
+    findings: &mut Findings,
+) {
     let Some(venv) = interpreter.venv.as_deref() else {
         return;
     };
-    let Some(record) = VenvRecord::of(venv) else {
+    let Some(record) = VenvRecord::read(venv) else {
         return;
     };
     let declared = || probed.declared.iter();
     let is_listed = |row: &&DeclaredPackage| row.file.ends_with(REQUIREMENTS);
     let is_new = |row: &DeclaredPackage| !is_recorded(&row.requirement, &record);
-    let has_new =
-        lacks_listed(skill, venv) || declared().any(|row| !is_listed(&row) && is_new(row));
-    // What other files list, or nobody could read, is not known here.
+    let has_new = lacks_listed_requirements(skill, venv)
+        || declared().any(|row| !is_listed(&row) && is_new(row));
+    // Requirements in other files, or in unreadable ones, are not known here.
     let is_option = |row: &DeclaredPackage| row.requirement.starts_with('-');
-    let is_whole = probed.faults.is_empty() && !declared().any(is_option);
-    let names: Vec<String> = declared().map(|row| project(&row.requirement)).collect();
-    let is_gone = |line: &String| !names.contains(&project(line));
-    let has_less = record.made && is_whole && record.declared.iter().any(is_gone);
+    let is_whole = probed.problems.is_empty() && !declared().any(is_option);
+    let names: Vec<String> = declared().map(|row| project_name(&row.requirement)).collect();
+    let is_removed = |line: &String| !names.contains(&project_name(line));
+    let has_less = record.is_from_setup && is_whole && record.declared.iter().any(is_removed);
     if has_new || has_less {
         let file = venv.strip_prefix(&skill.path).unwrap_or(venv);
-        let message = "what the skill declares has changed since its venv was set up".to_owned();
+        let message = "the skill's requirements have changed since its venv was set up".to_owned();
         let fix = Some(format!("`{}`", setup_command(&skill.address, &[])));
         findings.push("stale-venv", file.to_path_buf(), None, message, fix);
     }
@@ -295,8 +304,8 @@ fn stale(skill: &Skill, probed: &ProbeResult, interpreter: &Interpreter, finding
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Declaration {
     Yes,
-    /// There are requirements that do not tell what they bring.
-    Perhaps,
+    /// Some requirement does not show which package it is.
+    Unknown,
     No,
 }
 
@@ -305,24 +314,24 @@ impl ProbeResult {
         !self.declared.is_empty()
     }
 
-    fn declares(&self, import: &ProbedImport) -> Declaration {
-        let module = normalized(&import.module);
-        let package = import.package.map(normalized);
+    fn declaration_of(&self, import: &ProbedImport) -> Declaration {
+        let module = normalized_name(&import.module);
+        let package = import.package.map(normalized_name);
         let names: Vec<Option<String>> = self.declared.iter().map(package_name).collect();
-        let is_it = |name: &Option<String>| {
+        let is_match = |name: &Option<String>| {
             name.as_ref().is_some_and(|name| *name == module || Some(name) == package.as_ref())
         };
-        if names.iter().any(is_it) {
+        if names.iter().any(is_match) {
             Declaration::Yes
         } else if names.contains(&None) {
-            Declaration::Perhaps
+            Declaration::Unknown
         } else {
             Declaration::No
         }
     }
 }
 
-/// The name in a requirement; none in an option, a path or an address.
+/// Returns the package's name in a requirement; `None` for an option, a path or an address.
 fn package_name(declared: &DeclaredPackage) -> Option<String> {
     let text = declared.requirement.trim();
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -330,5 +339,5 @@ fn package_name(declared: &DeclaredPackage) -> Option<String> {
     let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && !rest.starts_with(['/', ':', '+', '\\'])
         && !is_archive(text);
-    is_name.then(|| project(text))
+    is_name.then(|| project_name(text))
 }

@@ -1,18 +1,17 @@
-//! What to do where a rule alone does not tell: it depends on what stands in
-//! the line.
+//! Fixes that depend on the text of the line, not on the rule alone.
 
 use super::DocumentText;
 use crate::skills::frontmatter::Diagnostic;
 use crate::skills::yaml::lines::split_key;
 
-/// The remedy for a finding of the reader, where its rule alone does not tell.
-pub(super) fn of(page: &DocumentText, finding: &Diagnostic) -> Option<String> {
-    let at = finding.line.checked_sub(page.source_line())?;
-    let line = page.source().lines().nth(at)?;
+/// Returns the fix for a diagnostic of the reader if the line decides it.
+pub(super) fn find_remedy(document: &DocumentText, finding: &Diagnostic) -> Option<String> {
+    let at = finding.line.checked_sub(document.source_line())?;
+    let line = document.source().lines().nth(at)?;
     match finding.rule {
-        "anchor-alias-tag" => of_mark(page, line),
+        "anchor-alias-tag" => mark_remedy(document, line),
         "not-a-field" if !line.contains(':') => {
-            let fix = "write it as `key: value`, or indent it if it goes on with the value above";
+            let fix = "write it as `key: value`, or indent it if it continues the value above";
             Some(fix.to_owned())
         }
         "tab" if !line.trim_start_matches(' ').starts_with('\t') => {
@@ -21,7 +20,7 @@ pub(super) fn of(page: &DocumentText, finding: &Diagnostic) -> Option<String> {
         "field-type" if finding.message.contains("is a list") => {
             let is_flow = split_key(line).is_some_and(|(_, rest)| rest.trim().starts_with('['));
             let fix = if is_flow {
-                "take the brackets away, and put the text in double quotes"
+                "remove the brackets, and put the text in double quotes"
             } else {
                 "write it as one text in double quotes"
             };
@@ -31,26 +30,25 @@ pub(super) fn of(page: &DocumentText, finding: &Diagnostic) -> Option<String> {
     }
 }
 
-fn of_mark(page: &DocumentText, line: &str) -> Option<String> {
+fn mark_remedy(document: &DocumentText, line: &str) -> Option<String> {
     let word = marked_word(line)?;
     let (mark, name) = word.split_at_checked(1)?;
-    let is_anchored = || words(page.source()).any(|word| word.strip_prefix('&') == Some(name));
+    let is_anchored = || words(document.source()).any(|word| word.strip_prefix('&') == Some(name));
     Some(match mark {
         "!" if name.starts_with('!') => {
-            format!("take the tag `{word}` out, and put the value behind it in double quotes")
+            format!("remove the tag `{word}`, and put the value after it in double quotes")
         }
-        "&" if !name.is_empty() => format!(
-            "take the anchor `{word}` out, and write its value once more where `*{name}` stands \
-             for it"
-        ),
+        "&" if !name.is_empty() => {
+            format!("remove the anchor `{word}`, and repeat its value in place of `*{name}`")
+        }
         "*" if is_anchored() => {
-            format!("write out, in place of `{word}`, what the anchor `&{name}` stands for")
+            format!("replace `{word}` with the value of the anchor `&{name}`")
         }
         _ => "put the value in double quotes".to_owned(),
     })
 }
 
-/// The first word that begins with one of the marks.
+/// Returns the first word that starts with `&`, `*` or `!`.
 fn marked_word(line: &str) -> Option<&str> {
     words(line).find(|word| word.starts_with(['&', '*', '!']))
 }

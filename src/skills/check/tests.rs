@@ -1,4 +1,4 @@
-//! Every rule of the table, found where it is broken and nowhere else.
+//! Tests of the linter: each broken rule is reported at the right line, and no other rule is.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,24 +12,24 @@ use crate::world::clock::thread_time;
 use crate::world::confined::Root;
 use crate::world::scratch::Scratch;
 
-/// A skill in a folder of its own, which is gone with it.
-pub(super) struct Bench {
+/// A skill in a temporary folder.
+pub(super) struct TestSkill {
     scratch: Scratch,
     name: &'static str,
 }
 
-impl Bench {
-    pub(super) fn new(name: &'static str) -> Bench {
+impl TestSkill {
+    pub(super) fn new(name: &'static str) -> TestSkill {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         fs::create_dir(scratch.path().join(name)).unwrap();
-        Bench { scratch, name }
+        TestSkill { scratch, name }
     }
 
     pub(super) fn path(&self) -> std::path::PathBuf {
         self.scratch.path().join(self.name)
     }
 
-    pub(super) fn write(self, file: &str, content: impl AsRef<[u8]>) -> Bench {
+    pub(super) fn write(self, file: &str, content: impl AsRef<[u8]>) -> TestSkill {
         let path = self.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
@@ -45,8 +45,8 @@ impl Bench {
         }
     }
 
-    /// What is found, each as `file:line rule`.
-    pub(super) fn found(&self) -> Vec<String> {
+    /// Returns the problems found, each as `file:line rule`.
+    pub(super) fn findings(&self) -> Vec<String> {
         let show = |problem: Problem| {
             let line = problem.line.map_or("-".to_owned(), |line| line.to_string());
             format!("{}:{line} {}", problem.file.display(), problem.rule)
@@ -55,13 +55,13 @@ impl Bench {
     }
 }
 
-/// A document of the skill `a` with these further lines in its frontmatter.
-fn with(lines: &str) -> String {
+/// Returns a document of the skill `a` with these further lines in its frontmatter.
+fn document_with(lines: &str) -> String {
     format!("---\nname: a\ndescription: does b\n{lines}---\nDo it.\n")
 }
 
-fn document(text: impl AsRef<[u8]>) -> Vec<String> {
-    Bench::new("a").write("SKILL.md", text).found()
+fn findings_in_document(text: impl AsRef<[u8]>) -> Vec<String> {
+    TestSkill::new("a").write("SKILL.md", text).findings()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_good_skill_has_no_problem() {
                 compatibility: Python 3.9\r\nmetadata:\r\n  version: \"1.0\"\r\n\
                 allowed-tools: Bash(git:*, jq) Read\r\nargument-hint: [topic]\r\nversion: 2\r\n\
                 tags: [x]\r\nwhatever: 1\r\n---\r\nRead [it](references/x.md).\r\n";
-    let bench = Bench::new("a")
+    let skill = TestSkill::new("a")
         .write("SKILL.md", text)
         .write("references/x.md", "x")
         .write("assets/logo.png", b"\x89PNG\r\n\x1a\n\0\0")
@@ -78,52 +78,53 @@ fn a_good_skill_has_no_problem() {
         .write("notes.a", "notes that are text")
         .write("__pycache__/x.pyc", b"\0\0")
         .write("node_modules/b/SKILL.md", "---");
-    assert_eq!(bench.found(), [""; 0]);
+    assert_eq!(skill.findings(), [""; 0]);
 }
 
-/// What breaks each rule of the document and its fields: text, then findings.
-#[allow(clippy::too_many_lines, reason = "a table, told in order")]
+/// Returns documents that break each rule for documents and their fields, with the expected
+/// findings.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn documents() -> Vec<(String, &'static [&'static str])> {
     let long = |count| "é".repeat(count);
     vec![
-        (format!("\u{feff}{}", with("")), &["1 byte-order-mark"]),
-        (format!("\n\n{}", with("")), &["1 late-frontmatter"]),
+        (format!("\u{feff}{}", document_with("")), &["1 byte-order-mark"]),
+        (format!("\n\n{}", document_with("")), &["1 late-frontmatter"]),
         (
-            format!("{}a\u{200b}b\nc\u{e0041}\n👨\u{200d}👩\n", with("")),
+            format!("{}a\u{200b}b\nc\u{e0041}\n👨\u{200d}👩\n", document_with("")),
             &["6 invisible-character", "7 invisible-character"],
         ),
-        (format!("```markdown\n{}```\n", with("")), &["1 fenced-frontmatter"]),
+        (format!("```markdown\n{}```\n", document_with("")), &["1 fenced-frontmatter"]),
         ("# A\nText\n".into(), &["1 no-frontmatter"]),
         ("---\nname: a\ndescription: b\n\nBody\n".into(), &["1 unclosed-frontmatter"]),
         ("---\nname: a\ndescription: b\n---\n \n".into(), &["5 empty-body"]),
-        (with("x: Use when: now\n"), &["4 unquoted-colon"]),
-        (with("x: @home\n"), &["4 reserved-character"]),
-        (with("x: *bold* words\n"), &["4 anchor-alias-tag"]),
-        (with("x: <<\n"), &["4 ambiguous-value"]),
-        (with("x: [a] [b]\n"), &["4 text-after-value"]),
-        (with("x: \"open\n"), &["4 unclosed-quote"]),
-        (with("x: [open\n"), &["4 unclosed-bracket"]),
-        (with("x: \"C:\\windows\"\n"), &["4 bad-escape"]),
-        (with("x: ]\n"), &["4 bad-flow"]),
-        (with("x: | text\n"), &["4 bad-block"]),
-        (with("x: ? y\n"), &["4 complex-key"]),
-        (with(&format!("{}: y\n", "k".repeat(2000))), &["4 long-key"]),
-        (with(&format!("x: {}\n", "[".repeat(100))), &["4 too-deep"]),
-        (with("x:\n\ty: z\n"), &["5 tab"]),
-        (with("x:\n    y: z\n  w: v\n"), &["6 indentation"]),
-        (with(" license: MIT\n"), &["4 indented-field"]),
-        (with(" licence: MIT\n"), &["4 field-in-text"]),
-        (with("license:MIT\n"), &["4 not-a-field"]),
-        (with("license: MIT\nlicense: MIT\n"), &["5 duplicate-key"]),
-        (with("name: b\n"), &["4 duplicate-key", "4 name-folder"]),
-        (with("name: 3\n"), &["4 duplicate-key", "4 field-type", "4 name-folder"]),
+        (document_with("x: Use when: now\n"), &["4 unquoted-colon"]),
+        (document_with("x: @home\n"), &["4 reserved-character"]),
+        (document_with("x: *bold* words\n"), &["4 anchor-alias-tag"]),
+        (document_with("x: <<\n"), &["4 ambiguous-value"]),
+        (document_with("x: [a] [b]\n"), &["4 text-after-value"]),
+        (document_with("x: \"open\n"), &["4 unclosed-quote"]),
+        (document_with("x: [open\n"), &["4 unclosed-bracket"]),
+        (document_with("x: \"C:\\windows\"\n"), &["4 bad-escape"]),
+        (document_with("x: ]\n"), &["4 bad-flow"]),
+        (document_with("x: | text\n"), &["4 bad-block"]),
+        (document_with("x: ? y\n"), &["4 complex-key"]),
+        (document_with(&format!("{}: y\n", "k".repeat(2000))), &["4 long-key"]),
+        (document_with(&format!("x: {}\n", "[".repeat(100))), &["4 too-deep"]),
+        (document_with("x:\n\ty: z\n"), &["5 tab"]),
+        (document_with("x:\n    y: z\n  w: v\n"), &["6 indentation"]),
+        (document_with(" license: MIT\n"), &["4 indented-field"]),
+        (document_with(" licence: MIT\n"), &["4 field-in-text"]),
+        (document_with("license:MIT\n"), &["4 not-a-field"]),
+        (document_with("license: MIT\nlicense: MIT\n"), &["5 duplicate-key"]),
+        (document_with("name: b\n"), &["4 duplicate-key", "4 name-folder"]),
+        (document_with("name: 3\n"), &["4 duplicate-key", "4 field-type", "4 name-folder"]),
         ("---\nname: b\ndescription: c\nname: a\n---\nDo\n".into(), &["4 duplicate-key"]),
         (
-            with(&format!(" compatibility: {}\n", long(501))),
+            document_with(&format!(" compatibility: {}\n", long(501))),
             &["4 compatibility-length", "4 indented-field"],
         ),
-        (with("x: y\u{7}\n"), &["4 control-character"]),
-        (with("x: y\u{2028}z\n"), &["4 odd-character"]),
+        (document_with("x: y\u{7}\n"), &["4 control-character"]),
+        (document_with("x: y\u{2028}z\n"), &["4 odd-character"]),
         ("---\ndescription: b\n---\nDo\n".into(), &["1 missing-name"]),
         ("---\nname: a\ndescription: ' '\n---\nDo\n".into(), &["3 missing-description"]),
         (
@@ -143,109 +144,112 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         ),
         ("---\nname: a\ndescription: [b, c]\n---\nDo\n".into(), &["3 field-type"]),
         ("---\nname: [a]\ndescription: b\n---\nDo\n".into(), &["2 field-type"]),
-        (with(&format!("compatibility: {}\n", long(500))), &[]),
-        (with(&format!("compatibility: {}\n", long(501))), &["4 compatibility-length"]),
-        (with("compatibility: ''\n"), &["4 compatibility-length"]),
-        (with("license: [MIT]\n"), &["4 optional-type"]),
-        (with("metadata: x\n"), &["4 metadata-type"]),
-        (with("metadata:\n  version: 1.0\n"), &["4 metadata-value"]),
-        (with("allowed-tools:\n- Read\n"), &["4 allowed-tools-type"]),
-        (with("allowed-tools: 5\n"), &["4 allowed-tools-type"]),
-        (with("allowed-tools: Read, Bash(git:*)\n"), &["4 allowed-tools-commas"]),
-        (with("allowed_tools: Read\n"), &["4 field-typo"]),
+        (document_with(&format!("compatibility: {}\n", long(500))), &[]),
+        (document_with(&format!("compatibility: {}\n", long(501))), &["4 compatibility-length"]),
+        (document_with("compatibility: ''\n"), &["4 compatibility-length"]),
+        (document_with("license: [MIT]\n"), &["4 optional-type"]),
+        (document_with("metadata: x\n"), &["4 metadata-type"]),
+        (document_with("metadata:\n  version: 1.0\n"), &["4 metadata-value"]),
+        (document_with("allowed-tools:\n- Read\n"), &["4 allowed-tools-type"]),
+        (document_with("allowed-tools: 5\n"), &["4 allowed-tools-type"]),
+        (document_with("allowed-tools: Read, Bash(git:*)\n"), &["4 allowed-tools-commas"]),
+        (document_with("allowed_tools: Read\n"), &["4 field-typo"]),
         (
             "---\nname: a\ndesciption: b\n---\nDo\n".into(),
             &["1 missing-description", "3 field-typo"],
         ),
-        (format!("{}{}", with(""), "x\n".repeat(500)), &["- long-document"]),
-        (format!("{}{}", with(""), "x\n".repeat(499)), &[]),
-        (format!("{}{}", with(""), "x".repeat(20_001)), &["- long-document"]),
-        (format!("{}[x](y.md)", with("")), &["6 dangling-link"]),
-        (format!("{}`scripts/y.py`", with("")), &["6 dangling-mention"]),
-        (format!("{}[x](../y.md)", with("")), &["6 outside-reference"]),
+        (format!("{}{}", document_with(""), "x\n".repeat(500)), &["- long-document"]),
+        (format!("{}{}", document_with(""), "x\n".repeat(499)), &[]),
+        (format!("{}{}", document_with(""), "x".repeat(20_001)), &["- long-document"]),
+        (format!("{}[x](y.md)", document_with("")), &["6 dangling-link"]),
+        (format!("{}`scripts/y.py`", document_with("")), &["6 dangling-mention"]),
+        (format!("{}[x](../y.md)", document_with("")), &["6 outside-reference"]),
         (
-            format!("{}[x](../../etc/passwd)\n[x](/etc/passwd)", with("")),
+            format!("{}[x](../../etc/passwd)\n[x](/etc/passwd)", document_with("")),
             &["6 outside-reference", "7 outside-reference"],
         ),
     ]
 }
 
 #[test]
-fn every_rule_is_found_where_it_is_broken() {
+fn every_rule_is_reported_where_it_is_broken() {
     let mut seen = BTreeSet::new();
-    let mut see = |found: &[String]| {
+    let mut add_rules = |found: &[String]| {
         for line in found {
             seen.insert(line.rsplit(' ').next().unwrap().to_owned());
         }
     };
     for (text, expected) in documents() {
-        let mut found = document(&text);
+        let mut found = findings_in_document(&text);
         found.sort();
         let expected: Vec<String> =
             expected.iter().map(|line| format!("SKILL.md:{line}")).collect();
         let shown: String = text.chars().take(200).collect();
         assert_eq!(found, expected, "{shown:?}");
-        see(&found);
+        add_rules(&found);
     }
-    for (bench, expected) in benches() {
-        let found = bench.found();
+    for (skill, expected) in broken_folders() {
+        let found = skill.findings();
         assert_eq!(found, expected);
-        see(&found);
+        add_rules(&found);
     }
     for problem in clashes().into_iter().chain(no_skills()) {
-        see(&[format!("x {}", problem.rule)]);
+        add_rules(&[format!("x {}", problem.rule)]);
     }
-    // A second document cannot begin in frontmatter that ends at its marks;
-    // `...` in front of the end is the one way.
-    let found = document("---\nname: a\ndescription: b\n...\nx: y\n---\nDo\n");
+    // Only `...` before the end allows a second document inside frontmatter.
+    let found = findings_in_document("---\nname: a\ndescription: b\n...\nx: y\n---\nDo\n");
     assert!(found.iter().any(|line| line.ends_with("several-documents")), "{found:?}");
-    see(&found);
+    add_rules(&found);
     let all: BTreeSet<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
-    // These have tests of their own: below, and with a real Python in tests/it.
-    let elsewhere = |rule: &str| {
+    // Other rules have their own tests: below, and with a real Python in tests/it.
+    let is_tested_elsewhere = |rule: &str| {
         let at = RULES.iter().position(|row| row.name == rule).unwrap();
         let first = RULES.iter().position(|row| row.name == "no-python").unwrap();
-        let unreachable = [
+        let tested_separately = [
             "unreadable-file",
             "link-above",
             "many-files",
             "too-many-skills",
             "unwritable-document",
         ];
-        unreachable.contains(&rule) || at >= first
+        tested_separately.contains(&rule) || at >= first
     };
     let mut rest: Vec<&String> = all.difference(&seen).collect();
-    rest.retain(|rule| !elsewhere(rule));
+    rest.retain(|rule| !is_tested_elsewhere(rule));
     assert_eq!(rest, [""; 0]);
     assert_eq!(seen.difference(&all).collect::<Vec<_>>(), [""; 0]);
-    assert_eq!(all.len(), RULES.len(), "a rule stands in the table once");
+    assert_eq!(all.len(), RULES.len(), "a rule is listed once");
 }
 
-/// What breaks each rule of files.
-fn benches() -> Vec<(Bench, Vec<&'static str>)> {
-    let good = || Bench::new("a").write("SKILL.md", with(""));
-    let linked = |bench: Bench, to: &str, name: &str| {
-        symlink(to, bench.path().join(name)).unwrap();
-        bench
+/// Returns folders that break each rule about files, with the expected findings.
+fn broken_folders() -> Vec<(TestSkill, Vec<&'static str>)> {
+    let good = || TestSkill::new("a").write("SKILL.md", document_with(""));
+    let linked = |skill: TestSkill, to: &str, name: &str| {
+        symlink(to, skill.path().join(name)).unwrap();
+        skill
     };
-    let pipe = |bench: Bench, name: &str| {
-        let made = std::process::Command::new("mkfifo").arg(bench.path().join(name)).status();
-        assert!(made.unwrap().success());
-        bench
+    let pipe = |skill: TestSkill, name: &str| {
+        let status = std::process::Command::new("mkfifo").arg(skill.path().join(name)).status();
+        assert!(status.unwrap().success());
+        skill
     };
     vec![
-        (Bench::new("a").write("x.zip", b"PK\x03\x04"), vec![":- no-document"]),
-        (Bench::new("a").write("Skill.md", with("")), vec!["Skill.md:- document-case"]),
-        (good().write("skill.md", with("")), vec!["skill.md:- ambiguous-document"]),
-        (linked(Bench::new("a"), "/etc/hostname", "SKILL.md"), vec!["SKILL.md:- link-outside"]),
-        (linked(Bench::new("a"), "nowhere", "SKILL.md"), vec!["SKILL.md:- broken-link"]),
-        (pipe(Bench::new("a"), "SKILL.md"), vec!["SKILL.md:- unreadable-document"]),
+        (TestSkill::new("a").write("x.zip", b"PK\x03\x04"), vec![":- no-document"]),
         (
-            Bench::new("a").write("SKILL.md", with(&" ".repeat(1 << 20))),
+            TestSkill::new("a").write("Skill.md", document_with("")),
+            vec!["Skill.md:- document-case"],
+        ),
+        (good().write("skill.md", document_with("")), vec!["skill.md:- ambiguous-document"]),
+        (linked(TestSkill::new("a"), "/etc/hostname", "SKILL.md"), vec!["SKILL.md:- link-outside"]),
+        (linked(TestSkill::new("a"), "nowhere", "SKILL.md"), vec!["SKILL.md:- broken-link"]),
+        (pipe(TestSkill::new("a"), "SKILL.md"), vec!["SKILL.md:- unreadable-document"]),
+        (
+            TestSkill::new("a").write("SKILL.md", document_with(&" ".repeat(1 << 20))),
             vec!["SKILL.md:- large-document"],
         ),
         (
-            Bench::new("a").write("SKILL.md", [with("").as_bytes(), b"\n\xff"].concat()),
+            TestSkill::new("a")
+                .write("SKILL.md", [document_with("").as_bytes(), b"\n\xff"].concat()),
             vec!["SKILL.md:7 not-utf8"],
         ),
         (linked(good(), "/etc", "out"), vec!["out:- link-outside"]),
@@ -256,24 +260,27 @@ fn benches() -> Vec<(Bench, Vec<&'static str>)> {
         (good().write("scripts/tool", b"\x7fELF\x02\x01\0\0"), vec!["scripts/tool:- binary-file"]),
         (good().write("x.zip", b"PK\x03\x04"), vec!["x.zip:- binary-file"]),
         (good().write("x.pyc", b"\x01\x02"), vec!["x.pyc:- binary-file"]),
-        (good().write("b/skill.md", with("")), vec!["b/skill.md:- nested-skill"]),
+        (good().write("b/skill.md", document_with("")), vec!["b/skill.md:- nested-skill"]),
     ]
 }
 
-/// What is wrong between skills: two folders that share a name, an alias that
-/// is another's, a name that is no text, a skill as a skills folder, and a
-/// folder that is none.
+/// Returns problems between skills: a name in two folders, the alias of another skill, a name
+/// that is not UTF-8, a skill in place of a skills folder, and a missing folder.
 fn clashes() -> Vec<Problem> {
-    let bench = Bench::new("one").write("a/SKILL.md", with("")).write("b/SKILL.md", with(""));
-    let other = Bench::new("two").write("SKILL.md", with("")).write("a/SKILL.md", with(""));
+    let skill = TestSkill::new("one")
+        .write("a/SKILL.md", document_with(""))
+        .write("b/SKILL.md", document_with(""));
+    let other = TestSkill::new("two")
+        .write("SKILL.md", document_with(""))
+        .write("a/SKILL.md", document_with(""));
     let odd = std::ffi::OsString::from_vec(b"\xff".to_vec());
     fs::create_dir(other.path().join(odd)).unwrap();
-    let skills = Skills::new(vec![bench.path(), other.path(), "/nowhere".into()]);
-    between(&skills.catalogue())
+    let skills = Skills::new(vec![skill.path(), other.path(), "/nowhere".into()]);
+    check_catalogue(&skills.catalogue())
 }
 
 #[test]
-fn what_is_wrong_between_skills_is_told() {
+fn problems_between_skills_are_reported() {
     let mut rules: Vec<&str> = clashes().iter().map(|problem| problem.rule).collect();
     rules.sort_unstable();
     assert_eq!(
@@ -282,35 +289,35 @@ fn what_is_wrong_between_skills_is_told() {
     );
 }
 
-/// A folder whose folders are no skills.
+/// Returns the problems of a folder whose subfolders are not skills.
 fn no_skills() -> Vec<Problem> {
-    let bench = Bench::new("usr").write("bin/x", "").write("lib/y", "");
-    between(&Skills::new(vec![bench.path()]).catalogue())
+    let skill = TestSkill::new("usr").write("bin/x", "").write("lib/y", "");
+    check_catalogue(&Skills::new(vec![skill.path()]).catalogue())
 }
 
 #[test]
-fn what_is_no_folder_of_skills_is_told_once() {
-    let told = no_skills();
-    assert_eq!(told.len(), 1, "{told:?}");
+fn a_folder_without_skills_is_reported_once() {
+    let problems = no_skills();
+    assert_eq!(problems.len(), 1, "{problems:?}");
     assert_eq!(
-        told[0].message,
-        "this is no folder of skills: none of its 2 folders has a SKILL.md"
+        problems[0].message,
+        "this is not a skills folder: none of its 2 folders has a SKILL.md"
     );
     for names in [&["a"][..], &["a", "b/SKILL.md"]] {
-        let mut bench = Bench::new("skills");
+        let mut skill = TestSkill::new("skills");
         for name in names {
-            bench = bench.write(&format!("{name}/x").replace("SKILL.md/x", "SKILL.md"), "x");
+            skill = skill.write(&format!("{name}/x").replace("SKILL.md/x", "SKILL.md"), "x");
         }
-        let found = between(&Skills::new(vec![bench.path()]).catalogue());
+        let found = check_catalogue(&Skills::new(vec![skill.path()]).catalogue());
         assert_eq!(found, []);
     }
 }
 
-/// The name that is advised is one that the linter takes.
+/// The linter accepts the name that it suggests.
 #[test]
-fn a_clash_of_aliases_is_solved_by_a_valid_name() {
-    let other = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo\n");
-    for (folder, fix, own) in [
+fn a_valid_name_is_suggested_for_an_alias_clash() {
+    let text = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo\n");
+    for (folder, clash_fix, name_fix) in [
         (
             "b~2",
             "rename the folder to `b-2`, and give it that name there",
@@ -319,114 +326,115 @@ fn a_clash_of_aliases_is_solved_by_a_valid_name() {
         ("a~", "rename the folder, and give it the folder's name there", "rename the folder"),
         (
             "b",
-            "give it the name `b` there, as its folder has it",
+            "give it the name `b` there, like its folder",
             "write `name: b`, or rename the folder",
         ),
     ] {
-        let bench = Bench::new("skills")
-            .write("a/SKILL.md", other("a"))
-            .write(&format!("{folder}/SKILL.md"), other("a"));
-        let skills = Skills::new(vec![bench.path()]);
-        let found = between(&skills.catalogue());
+        let skill = TestSkill::new("skills")
+            .write("a/SKILL.md", text("a"))
+            .write(&format!("{folder}/SKILL.md"), text("a"));
+        let skills = Skills::new(vec![skill.path()]);
+        let found = check_catalogue(&skills.catalogue());
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[0].fix.as_deref(), Some(fix));
-        let other = check(&skills.find(folder).unwrap());
-        let named = other.iter().find(|problem| problem.rule == "name-folder");
-        assert_eq!(named.and_then(|problem| problem.fix.as_deref()), Some(own));
+        assert_eq!(found[0].fix.as_deref(), Some(clash_fix));
+        let problems = check(&skills.open(folder).unwrap());
+        let problem = problems.iter().find(|problem| problem.rule == "name-folder");
+        assert_eq!(problem.and_then(|problem| problem.fix.as_deref()), Some(name_fix));
     }
 }
 
-/// Keys as they are written, and what each value is.
+/// Messages show keys as written, and the type of each value.
 #[test]
-fn metadata_is_told_as_it_is_written() {
+fn metadata_is_reported_as_written() {
     let text = |lines: &str| {
-        let bench = Bench::new("a").write("SKILL.md", with(lines));
-        let found = check(&bench.skill());
+        let skill = TestSkill::new("a").write("SKILL.md", document_with(lines));
+        let found = check(&skill.skill());
         assert_eq!(found.len(), 1, "{found:?}");
         found[0].message.clone()
     };
-    for (lines, due) in [
-        ("metadata: {version: 1.0, on: yes}\n", "`on` is a truth value and `version` is a number"),
+    for (lines, cause) in [
+        ("metadata: {version: 1.0, on: yes}\n", "`on` is a boolean and `version` is a number"),
         ("metadata:\n  x: 'on'\n  Off: [a]\nlicense: MIT\n", "`Off` is a list"),
         (
             "metadata: {a: 1, b: 2, c: {}, d: 3, 'true': 4}\n",
-            "`a` is a number, `b` is a number, `c` is a map and 2 more are no text either",
+            "`a` is a number, `b` is a number, `c` is a map and 2 more are not text",
         ),
         ("metadata: {true: 1}\n", "`true` is a number"),
     ] {
-        let due = format!("the metadata is a map of texts, but {due}");
-        assert_eq!(text(lines), due);
+        let expected = format!("values of the metadata must be text, but {cause}");
+        assert_eq!(text(lines), expected);
     }
 }
 
-/// A name is offered that the linter takes, and every dangling link says what
-/// to do.
+/// The linter accepts the name that it suggests, and each dangling link has a fix.
 #[test]
-fn a_fix_is_a_valid_one() {
-    for (folder, name, due) in [
+fn suggested_names_are_valid() {
+    for (folder, name, expected) in [
         ("a", "A_b", "write `name: a`"),
         ("My Skill", "My Skill", "write `name: my-skill`"),
         ("My Skill", "-b-", "write `name: b`"),
     ] {
         let text = format!("---\nname: {name}\ndescription: d\n---\nDo [x](y.md).\n");
-        let bench = Bench::new(folder).write("SKILL.md", text);
-        let found = check(&bench.skill());
+        let skill = TestSkill::new(folder).write("SKILL.md", text);
+        let found = check(&skill.skill());
         let fix = |rule: &str| {
             let it = found.iter().find(|problem| problem.rule.starts_with(rule));
             it.and_then(|problem| problem.fix.clone()).unwrap()
         };
-        assert!(fix("name-").starts_with(due), "{found:?}");
-        assert_eq!(fix("dangling"), "put the file there, or take the link out");
+        assert!(fix("name-").starts_with(expected), "{found:?}");
+        assert_eq!(fix("dangling"), "add the file, or remove the link");
     }
 }
 
 #[test]
-fn a_folder_of_skills_is_no_skill() {
-    let bench = Bench::new("more").write("x/a/SKILL.md", with("")).write("x/b/SKILL.md", with(""));
-    let above = bench.path().parent().unwrap().to_path_buf();
+fn a_folder_of_skills_is_not_a_skill() {
+    let skill = TestSkill::new("more")
+        .write("x/a/SKILL.md", document_with(""))
+        .write("x/b/SKILL.md", document_with(""));
+    let above = skill.path().parent().unwrap().to_path_buf();
     let catalogue = Skills::new(vec![above]).catalogue();
-    let found = catalogue.named("more").unwrap().no_skill.clone().unwrap();
+    let found = catalogue.skill_named("more").unwrap().not_a_skill.clone().unwrap();
     assert_eq!(found.rule, "no-document");
-    let folder = bench.path().join("x");
+    let folder = skill.path().join("x");
     let fix = format!("name it as a skills folder: --skills {}", folder.display());
     assert_eq!(found.fix, Some(fix));
 }
 
 #[test]
-fn what_is_not_looked_at_is_said() {
-    let mut bench = Bench::new("a").write("SKILL.md", with(""));
+fn unchecked_files_are_reported() {
+    let mut skill = TestSkill::new("a").write("SKILL.md", document_with(""));
     let deep = "d/".repeat(limits::WALK_DEPTH);
-    bench = bench.write(&format!("{deep}x"), "x");
-    assert_eq!(bench.found(), [":- many-files"]);
+    skill = skill.write(&format!("{deep}x"), "x");
+    assert_eq!(skill.findings(), [":- many-files"]);
 }
 
-/// Root may read everything, so the refusal itself is put in.
+/// Root can read every file, so the expectation depends on the user.
 #[test]
-fn what_cannot_be_opened_is_an_error() {
+fn a_file_that_cannot_be_opened_is_an_error() {
     use std::os::unix::fs::PermissionsExt;
-    let bench = Bench::new("a").write("SKILL.md", with("")).write("x", "x");
-    let path = bench.path().join("x");
+    let skill = TestSkill::new("a").write("SKILL.md", document_with("")).write("x", "x");
+    let path = skill.path().join("x");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     let expected: &[&str] = match fs::read(&path) {
         Ok(_) => &[],
         Err(_) => &["x:- unreadable-file"],
     };
-    assert_eq!(bench.found(), expected);
+    assert_eq!(skill.findings(), expected);
     assert_eq!(rules::severity("unreadable-file"), Severity::Error);
 }
 
 #[test]
-fn too_many_of_a_kind_are_told_as_one() {
+fn problems_per_rule_are_limited() {
     let links: Vec<String> = (0..50).map(|n| format!("[x](n{n}.md)\n")).collect();
     let links = links.concat();
-    let bench = Bench::new("a").write("SKILL.md", format!("{}{links}", with("")));
-    let found = check(&bench.skill());
+    let skill = TestSkill::new("a").write("SKILL.md", format!("{}{links}", document_with("")));
+    let found = check(&skill.skill());
     assert_eq!(found.len(), limits::PROBLEMS);
-    assert!(found.last().unwrap().message.ends_with(MORE), "{found:?}");
+    assert!(found.last().unwrap().message.ends_with(MORE_OMITTED), "{found:?}");
 }
 
 #[test]
-fn references_are_found_and_nothing_else_is() {
+fn only_references_to_skill_files_are_found() {
     let missing = [
         "[x](y.md)",
         "![x](images/y.png \"title\")",
@@ -444,10 +452,10 @@ fn references_are_found_and_nothing_else_is() {
         "~~~console\n$ cat references/x.md | less\n~~~",
     ];
     for text in missing {
-        let found = document(format!("{}{text}\n", with("")));
+        let found = findings_in_document(format!("{}{text}\n", document_with("")));
         assert!(found.len() == 1 && found[0].contains("dangling-"), "{text}: {found:?}");
     }
-    let quiet = [
+    let ignored = [
         "[x](https://a.b/y.md) [x](mailto:a@b.c) [x](#part) [x](/y.md) [x](/docs/x) [x](~/y.md)",
         "[x](path/to/y.md) [x](<name>.md) [x]({x}.md) [x](url) [x](LICENSE) [x](wiki/page)",
         "`[x](y.md)` and ``[`x`](y.md)``",
@@ -469,87 +477,92 @@ fn references_are_found_and_nothing_else_is() {
         "[^1]: y.md",
         "![x](SKILL.md) `scripts/../SKILL.md`",
     ];
-    for text in quiet {
-        assert_eq!(document(format!("{}{text}\n", with(""))), [""; 0], "{text}");
+    for text in ignored {
+        assert_eq!(
+            findings_in_document(format!("{}{text}\n", document_with(""))),
+            [""; 0],
+            "{text}"
+        );
     }
 }
 
 #[test]
-fn a_file_beside_the_skill_is_told_as_such() {
-    let bench = Bench::new("a").write("SKILL.md", format!("{}`scripts/x.py`\n", with("")));
-    fs::create_dir(bench.path().with_file_name("scripts")).unwrap();
-    fs::write(bench.path().with_file_name("scripts").join("x.py"), "").unwrap();
-    assert_eq!(bench.found(), ["SKILL.md:6 outside-reference"]);
+fn a_file_above_the_skill_is_outside() {
+    let skill =
+        TestSkill::new("a").write("SKILL.md", format!("{}`scripts/x.py`\n", document_with("")));
+    fs::create_dir(skill.path().with_file_name("scripts")).unwrap();
+    fs::write(skill.path().with_file_name("scripts").join("x.py"), "").unwrap();
+    assert_eq!(skill.findings(), ["SKILL.md:6 outside-reference"]);
 }
 
 #[test]
-fn a_near_name_is_offered() {
-    let bench = Bench::new("a")
-        .write("SKILL.md", format!("{}[x](reference/Guide.md) [y](rest.md)\n", with("")))
+fn a_similar_name_is_suggested() {
+    let skill = TestSkill::new("a")
+        .write("SKILL.md", format!("{}[x](reference/Guide.md) [y](rest.md)\n", document_with("")))
         .write("references/guide.md", "x");
-    let found = check(&bench.skill());
+    let found = check(&skill.skill());
     assert_eq!(found[0].fix.as_deref(), Some("did you mean `references/guide.md`?"));
-    assert_eq!(found[1].fix.as_deref(), Some("put the file there, or take the link out"));
+    assert_eq!(found[1].fix.as_deref(), Some("add the file, or remove the link"));
 }
 
-/// What can be mended names the command, and only that.
+/// A fix mentions `--fix` only if that option repairs the problem.
 #[test]
-fn a_promise_is_made_where_it_is_kept() {
+fn fix_option_is_offered_only_where_it_works() {
     let fix = |text: &str| {
-        let found = check(&Bench::new("a").write("SKILL.md", text).skill());
-        let is_promised = |problem: &Problem| {
+        let found = check(&TestSkill::new("a").write("SKILL.md", text).skill());
+        let names_command = |problem: &Problem| {
             let fix = problem.fix.as_deref().unwrap_or_default();
             fix.contains("`skills-runner skills check --fix a` does it")
         };
-        found.iter().map(is_promised).collect::<Vec<_>>()
+        found.iter().map(names_command).collect::<Vec<_>>()
     };
-    assert_eq!(fix(&with("x: Use when: now\n")), [true]);
-    assert_eq!(fix(&with("x: [open\n")), [false]);
-    assert_eq!(fix(&format!("\u{feff}{}", with("x: [open\n"))), [false, false]);
+    assert_eq!(fix(&document_with("x: Use when: now\n")), [true]);
+    assert_eq!(fix(&document_with("x: [open\n")), [false]);
+    assert_eq!(fix(&format!("\u{feff}{}", document_with("x: [open\n"))), [false, false]);
     assert_eq!(fix("---\nname: b\ndescription: c\n---\nDo\n"), [false]);
-    let offered = |bench: &Bench| {
-        let found = check(&bench.skill()).into_iter();
+    let offered = |skill: &TestSkill| {
+        let found = check(&skill.skill()).into_iter();
         let fixes = found.filter_map(|problem| problem.fix);
         fixes.filter(|fix| fix.contains("--fix")).count()
     };
-    let latin = with("x: Use when: now\ny: caf\u{e9}\n").replace('\u{e9}', "?");
+    let latin = document_with("x: Use when: now\ny: caf\u{e9}\n").replace('\u{e9}', "?");
     let latin: Vec<u8> = latin.bytes().map(|b| if b == b'?' { 0xe9 } else { b }).collect();
-    assert_eq!(offered(&Bench::new("a").write("SKILL.md", latin)), 0);
-    let linked = Bench::new("a").write("real.md", with("x: Use when: now\n"));
+    assert_eq!(offered(&TestSkill::new("a").write("SKILL.md", latin)), 0);
+    let linked = TestSkill::new("a").write("real.md", document_with("x: Use when: now\n"));
     symlink("real.md", linked.path().join("SKILL.md")).unwrap();
     assert_eq!(offered(&linked), 0);
     assert_eq!(fix("---\nname: A\ndescription: c\n---\nDo\n"), [true, true]);
 }
 
-/// What YAML takes for more than text is not told to become text.
+/// Anchors and tags are not turned into text.
 #[test]
-fn a_remedy_keeps_what_a_value_stands_for() {
+fn a_fix_keeps_the_meaning_of_a_value() {
     let fixes = |lines: &str| -> Vec<String> {
-        let found = check(&Bench::new("a").write("SKILL.md", with(lines)).skill());
+        let found = check(&TestSkill::new("a").write("SKILL.md", document_with(lines)).skill());
         found.into_iter().map(|it| it.fix.unwrap()).collect()
     };
     assert_eq!(
         fixes("x: &d foo\ny: [*d]\n"),
         [
-            "take the anchor `&d` out, and write its value once more where `*d` stands for it",
-            "write out, in place of `*d`, what the anchor `&d` stands for",
+            "remove the anchor `&d`, and repeat its value in place of `*d`",
+            "replace `*d` with the value of the anchor `&d`",
         ]
     );
     assert_eq!(
         fixes("metadata:\n  v: !!str 12\n"),
-        ["take the tag `!!str` out, and put the value behind it in double quotes"]
+        ["remove the tag `!!str`, and put the value after it in double quotes"]
     );
     for text in ["x: *bold* words\n", "x: & more\n", "x: !important it is\n"] {
         let fixes = fixes(text);
         assert!(fixes[0].starts_with("put the value in double quotes"), "{fixes:?}");
     }
     let unclosed = fixes("metadata: {a: b, c: [1, 2}\n");
-    assert_eq!(unclosed[0], "close the bracket, or put mere text in double quotes");
+    assert_eq!(unclosed[0], "close the bracket, or put text in double quotes");
     let tools = fixes("allowed-tools:\n- Web Search # it\n- Read\n");
     assert!(tools[0].starts_with("write the names on one line"), "{tools:?}");
 }
 
-/// Neither time nor stack, whatever stands in a document of the full size.
+/// No document, even of the largest size, needs much time or stack.
 #[test]
 fn hostile_documents_are_checked_in_time() {
     for piece in [
@@ -581,17 +594,16 @@ fn hostile_documents_are_checked_in_time() {
         "\t",
         "`` ` ",
     ] {
-        for front in [with(""), "---\nname: a\ndescription: ".to_owned()] {
-            // The full size where Markdown is taken apart; less is enough for
-            // the rest, and quicker.
+        for front in [document_with(""), "---\nname: a\ndescription: ".to_owned()] {
+            // Only these pieces are tested at the full size; an eighth of it is faster.
             let is_full = ["](", "`", "[x](y.md) "].contains(&piece);
             let size = limits::DOCUMENT_BYTES / if is_full { 1 } else { 8 } - 100;
             let text = format!("{front}{}", piece.repeat(size / piece.len()));
-            let bench = Bench::new("a").write("SKILL.md", text);
+            let skill = TestSkill::new("a").write("SKILL.md", text);
             let start = thread_time();
-            check(&bench.skill());
-            fix(&bench.skill()).unwrap();
-            // What is not linear would need minutes.
+            check(&skill.skill());
+            fix(&skill.skill()).unwrap();
+            // Quadratic time would need minutes.
             let took = thread_time().saturating_sub(start);
             assert!(took.as_secs() < 20, "{piece:?} {took:?}");
         }
@@ -623,11 +635,11 @@ fn any_bytes_are_checked() {
                 .wrapping_add(1_442_695_040_888_963_407);
             text.extend_from_slice(pieces[usize::try_from(seed >> 33).unwrap() % pieces.len()]);
         }
-        let bench = Bench::new("a").write("SKILL.md", &text);
-        let before = check(&bench.skill());
-        if fix(&bench.skill()).unwrap().is_empty() {
-            assert_eq!(fs::read(Path::new(&bench.path()).join("SKILL.md")).unwrap(), text);
-            assert_eq!(check(&bench.skill()), before);
+        let skill = TestSkill::new("a").write("SKILL.md", &text);
+        let before = check(&skill.skill());
+        if fix(&skill.skill()).unwrap().is_empty() {
+            assert_eq!(fs::read(Path::new(&skill.path()).join("SKILL.md")).unwrap(), text);
+            assert_eq!(check(&skill.skill()), before);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! One start of the interpreter: what it is handed of many skills, and what it
-//! answers.
+//! One start of the interpreter: the input from many skills, and the parsed output.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,13 +7,15 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::files::{FileRole, is_material, own_modules, requirements, role, top_module, tree};
+use super::files::{
+    FileRole, file_role, file_tree, is_sample_file, own_modules, requirements, top_module,
+};
 use super::{DeclaredPackage, ProbeResult, ProbedImport};
 use crate::config::ScriptSettings;
 use crate::limits;
-use crate::skills::packages::{namespaced, package_of};
+use crate::skills::packages::{namespaced_modules, package_of};
 use crate::skills::python::{Interpreter, InterpreterQuery, python_path};
-use crate::skills::requirements_text::decoded;
+use crate::skills::requirements_text::decode;
 use crate::skills::{Problem, Severity, Skill};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
@@ -24,71 +25,71 @@ use crate::world::process::{ProcessOutcome, Restrictions};
 
 const PROGRAM: &str = include_str!("probe.py");
 
-/// Modules that Python runs at its start, where it finds them.
+/// Modules that Python runs at its start if it finds them.
 const HOOKS: [&str; 2] = ["sitecustomize", "usercustomize"];
 
-/// Skills that one start is asked about.
+/// The skills of one start.
 #[derive(Default)]
 pub(super) struct ProbeBatch {
-    pub(super) materials: Vec<SkillMaterial>,
+    pub(super) inputs: Vec<SkillInput>,
     bytes: Vec<u8>,
 }
 
-/// What one skill brings to it.
-pub(super) struct SkillMaterial {
+/// The input from one skill.
+pub(super) struct SkillInput {
     pub(super) number: usize,
-    /// Those that the interpreter is handed, and the length of each.
+    /// The files that the interpreter gets, each with its length.
     files: Vec<(PathBuf, FileRole, usize)>,
     own_modules: BTreeSet<String>,
-    /// Not all of its files are known.
+    /// Whether the list of its files is incomplete.
     is_cut: bool,
-    /// What is known without an interpreter.
+    /// The part of the result that needs no interpreter.
     probed: ProbeResult,
 }
 
 impl ProbeBatch {
     pub(super) fn has_room(&self) -> bool {
         self.bytes.len() < limits::PROBE_BATCH_BYTES
-            && self.materials.len() < limits::PROBE_BATCH_SKILLS
+            && self.inputs.len() < limits::PROBE_BATCH_SKILLS
     }
 
     pub(super) fn needs_python(&self) -> bool {
-        self.materials.iter().any(|skill| !skill.files.is_empty())
+        self.inputs.iter().any(|skill| !skill.files.is_empty())
     }
 
     /// Reads a skill's files.
-    pub(super) fn add(&mut self, number: usize, skill: &Skill) {
-        let tree = tree(skill);
-        let mut material = SkillMaterial {
+    pub(super) fn add_skill(&mut self, number: usize, skill: &Skill) {
+        let tree = file_tree(skill);
+        let mut material = SkillInput {
             number,
             files: Vec::new(),
             own_modules: own_modules(&tree),
-            is_cut: tree.cut,
+            is_cut: tree.is_cut,
             probed: ProbeResult::new(skill),
         };
         let begin = self.bytes.len();
         for path in &tree.files {
-            let Some(role) = role(path) else { continue };
+            let Some(role) = file_role(path) else { continue };
             let read =
                 skill.root.file(path).and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
-            let mut fault = |message| material.probed.fault(path, None, "unprobed", message);
+            let mut report = |message| material.probed.add_problem(path, None, "unprobed", message);
             match read {
-                Err(refusal) => fault(format!("it cannot be read: {}", refusal.for_people())),
-                Ok(piece) if piece.more => fault("it is too large to be looked at".into()),
+                Err(error) => report(format!("it cannot be read: {}", error.user_message())),
+                Ok(piece) if piece.has_more => report("it is too large to check".into()),
                 Ok(piece) if role == FileRole::Requirements => {
-                    let text = decoded(&piece.bytes);
+                    let text = decode(&piece.bytes);
                     let mut found = requirements(path, &text);
                     if found.len() > limits::PROBE_ROWS {
                         found.truncate(limits::PROBE_ROWS);
-                        let message = "it has more requirements than are looked at".to_string();
+                        let message = "it has more requirements than are read".to_string();
                         let probed = &mut material.probed;
-                        probed.fault(path, None, "unreadable-requirements", message);
+                        probed.add_problem(path, None, "unreadable-requirements", message);
                     }
                     material.probed.declared.extend(found);
                 }
                 Ok(piece) => {
                     if self.bytes.len() + piece.bytes.len() - begin > limits::PROBE_SKILL_BYTES {
-                        fault("the skill's Python files are too large to look at all".into());
+                        report("the skill's Python files are too large to check all".into());
                         break;
                     }
                     material.files.push((path.clone(), role, piece.bytes.len()));
@@ -97,20 +98,20 @@ impl ProbeBatch {
             }
         }
         if material.is_cut {
-            let message = "it has too many files to look at all".to_string();
-            material.probed.fault(Path::new(""), None, "unprobed", message);
+            let message = "it has too many files to check all".to_string();
+            material.probed.add_problem(Path::new(""), None, "unprobed", message);
         }
-        self.materials.push(material);
+        self.inputs.push(material);
     }
 
-    /// The number of the skill whose venv it is, where there is one.
-    pub(super) fn first(&self) -> usize {
-        self.materials.first().map_or(0, |skill| skill.number)
+    /// The number of the first skill: the owner of the venv, if the interpreter is a venv's.
+    pub(super) fn first_skill(&self) -> usize {
+        self.inputs.first().map_or(0, |skill| skill.number)
     }
 
-    /// One start of the interpreter: what it says, and how it ended. The error
-    /// says that it is no Python.
-    pub(super) fn answers(
+    /// Starts the interpreter; returns its parsed output and how it ended. Fails if it is
+    /// not a Python.
+    pub(super) fn run(
         &self,
         interpreter: &Interpreter,
         scripts: &ScriptSettings,
@@ -118,14 +119,14 @@ impl ProbeBatch {
         cancellation: &Cancellation,
         limit: Duration,
     ) -> Result<(ProbeOutput, ProcessOutcome), String> {
-        let outcome = self.run_probe(interpreter, scripts, confine, cancellation, limit)?;
+        let outcome = self.start_interpreter(interpreter, scripts, confine, cancellation, limit)?;
         match ProbeOutput::parse(&outcome) {
             Some(answers) => Ok((answers, outcome)),
-            None => Err(no_python(interpreter, &outcome)),
+            None => Err(not_python_error(interpreter, &outcome)),
         }
     }
 
-    fn run_probe(
+    fn start_interpreter(
         &self,
         interpreter: &Interpreter,
         scripts: &ScriptSettings,
@@ -137,7 +138,7 @@ impl ProbeBatch {
         let search = python_path(scripts);
         let search: Vec<_> = search.iter().map(|folder| folder.to_string_lossy()).collect();
         let skills: Vec<_> = self
-            .materials
+            .inputs
             .iter()
             .map(|skill| {
                 let files = skill.files.iter();
@@ -147,43 +148,47 @@ impl ProbeBatch {
                 json!([skill.number, files])
             })
             .collect();
-        let asked = json!({
-            "namespaced": namespaced().collect::<Vec<_>>(),
+        let request = json!({
+            "namespaced": namespaced_modules().collect::<Vec<_>>(),
             "python_path": search,
-            "most": limits::PROBE_ROWS,
-            "most_toml": limits::PROBE_TOML_CHARS,
-            "most_told": limits::PROBE_SKILL_ANSWER_BYTES,
+            "max_rows": limits::PROBE_ROWS,
+            "max_toml_chars": limits::PROBE_TOML_CHARS,
+            "max_answer_bytes": limits::PROBE_SKILL_ANSWER_BYTES,
             "seconds": limits::PROBE_SKILL_SECONDS,
             "memory": limits::PROBE_MEMORY_BYTES,
             "skills": skills,
         });
-        let mut stdin = asked.to_string().into_bytes();
+        let mut stdin = request.to_string().into_bytes();
         stdin.push(b'\n');
         stdin.extend_from_slice(&self.bytes);
         let question = InterpreterQuery {
             source: PROGRAM,
             stdin: &stdin,
-            environment: &interpreter.own_environment(scripts),
+            environment: &interpreter.query_environment(scripts),
             limit,
-            caps: CaptureLimits { head_bytes: limits::PROBE_ANSWER_BYTES, tail_bytes: 0 },
-            confine: confine.cloned(),
+            output_limits: CaptureLimits { head_bytes: limits::PROBE_ANSWER_BYTES, tail_bytes: 0 },
+            restrictions: confine.cloned(),
         };
         let outcome = question.run(&interpreter.program, cancellation);
         cancellation.check().map_err(|stop| stop.to_string())?;
         outcome.map_err(|cause| format!("{} {cause}", interpreter.program.display()))
     }
 
-    /// Files what was answered, and what is known without an answer, and gives the
-    /// numbers of the skills that have none.
-    pub(super) fn take(&mut self, answers: &ProbeOutput, probed: &mut [ProbeResult]) -> Vec<usize> {
+    /// Stores all results, with the answers if there are any. Returns the numbers of the
+    /// skills without an answer.
+    pub(super) fn store_answers(
+        &mut self,
+        answers: &ProbeOutput,
+        probed: &mut [ProbeResult],
+    ) -> Vec<usize> {
         let mut unanswered = Vec::new();
         let mut given = answers.skills.iter().peekable();
-        for skill in &mut self.materials {
-            // They come in order.
+        for skill in &mut self.inputs {
+            // Answers are in the order of the skills.
             match given.next_if(|answer| answer.skill == skill.number) {
                 Some(answer) => {
-                    skill.add(answer, &answers.version);
-                    skill.add_hidden(&answers.standard);
+                    skill.add_answer(answer, &answers.version);
+                    skill.add_hidden_modules(&answers.standard);
                 }
                 None => unanswered.push(skill.number),
             }
@@ -192,17 +197,17 @@ impl ProbeBatch {
         unanswered
     }
 
-    /// Files what is known without an interpreter.
-    pub(super) fn finish(self, probed: &mut [ProbeResult]) {
-        for skill in self.materials {
+    /// Stores the results that need no interpreter.
+    pub(super) fn store_known(self, probed: &mut [ProbeResult]) {
+        for skill in self.inputs {
             probed[skill.number] = skill.probed;
         }
     }
 }
 
-impl SkillMaterial {
-    /// Adds what the interpreter tells of the skill.
-    fn add(&mut self, answer: &SkillLine, version: &str) {
+impl SkillInput {
+    /// Adds the interpreter's answer for the skill.
+    fn add_answer(&mut self, answer: &SkillLine, version: &str) {
         let files = &self.files;
         let path = |index: usize| {
             let file = files.get(index).map(|(path, _, _)| path.clone());
@@ -210,8 +215,8 @@ impl SkillMaterial {
         };
         for (index, line, message) in &answer.syntax {
             let file = path(*index);
-            let is_material = is_material(&file);
-            self.probed.syntax.push(Problem {
+            let is_material = is_sample_file(&file);
+            self.probed.syntax_problems.push(Problem {
                 line: *line,
                 rule: "python-syntax",
                 severity: if is_material { Severity::Warning } else { Severity::Error },
@@ -227,37 +232,37 @@ impl SkillMaterial {
             }
             let file = path(row.file);
             let package = package_of(&row.module);
-            // What a file puts on its path may bring whatever nobody knows.
+            // Folders that a file adds to `sys.path` may provide any unknown module.
             let is_certain = package.is_some() || !(row.extends_path || self.is_cut);
             self.probed.imports.push(ProbedImport {
                 line: row.line,
-                is_optional: row.is_optional || is_material(&file),
+                is_optional: row.is_optional || is_sample_file(&file),
                 is_missing: row.is_missing && is_certain,
                 package,
                 module: row.module.clone(),
                 file,
             });
         }
-        for (index, message) in &answer.unread {
+        for (index, message) in &answer.unchecked {
             let message = message.clone();
-            self.probed.fault(&path(*index), None, "unprobed", message);
+            self.probed.add_problem(&path(*index), None, "unprobed", message);
         }
         self.add_declared(answer, version);
         let (declaring, looking): (Vec<&str>, Vec<&str>) = (answer.cut.iter())
             .map(String::as_str)
-            .partition(|kind| ["declared", "pythons", "faults"].contains(kind));
+            .partition(|kind| ["declared", "python_versions", "problems"].contains(kind));
         if !looking.is_empty() {
-            let message = "it imports more than is looked at".to_string();
-            self.probed.fault(Path::new(""), None, "unprobed", message);
+            let message = "it imports more modules than are checked".to_string();
+            self.probed.add_problem(Path::new(""), None, "unprobed", message);
         }
         if !declaring.is_empty() {
-            let message = "it declares more than is read".to_string();
-            self.probed.fault(Path::new(""), None, "unreadable-requirements", message);
+            let message = "it declares more requirements than are read".to_string();
+            self.probed.add_problem(Path::new(""), None, "unreadable-requirements", message);
         }
     }
 
-    /// Modules that are never imported, since Python has its own of the name.
-    fn add_hidden(&mut self, standard: &BTreeSet<String>) {
+    /// Reports modules that are never imported, as Python has its own of the name.
+    fn add_hidden_modules(&mut self, standard: &BTreeSet<String>) {
         let scripts = || {
             let files = self.files.iter();
             let scripts = files.filter(|(_, role, _)| *role == FileRole::Script);
@@ -269,7 +274,7 @@ impl SkillMaterial {
             .collect();
         let is_package = |folder: &Path| packages.contains(folder);
         let hidden = scripts()
-            .filter(|path| !is_material(path))
+            .filter(|path| !is_sample_file(path))
             .filter_map(|path| Some((path, top_module(path, &is_package)?)))
             .filter_map(|(path, name)| {
                 let message = if HOOKS.contains(&name.as_str()) {
@@ -288,20 +293,20 @@ impl SkillMaterial {
                     rule: "hidden-module",
                     severity: Severity::Warning,
                     message,
-                    fix: Some("give it a name of its own".to_owned()),
+                    fix: Some("give it another name".to_owned()),
                 })
             });
         let hidden: Vec<Problem> = hidden.collect();
-        self.probed.faults.extend(hidden);
+        self.probed.problems.extend(hidden);
     }
 
-    /// What scripts and projects declare. Material declares it for what is made
-    /// of it, not for the skill.
+    /// Adds the requirements of scripts and projects. Those of samples are for what is made
+    /// from the sample, not for the skill.
     fn add_declared(&mut self, answer: &SkillLine, version: &str) {
         let (files, probed) = (&self.files, &mut self.probed);
         let path = |index: usize| {
             let (path, _, _) = files.get(index)?;
-            Some(path.clone()).filter(|path| !is_material(path))
+            Some(path.clone()).filter(|path| !is_sample_file(path))
         };
         for (index, line, requirement) in &answer.declared {
             let Some(file) = path(*index) else { continue };
@@ -311,36 +316,36 @@ impl SkillMaterial {
                 requirement: requirement.clone(),
             });
         }
-        for (index, line, asked, fits) in &answer.pythons {
+        for (index, line, required, fits) in &answer.python_versions {
             let Some(file) = path(*index) else { continue };
             let message = match fits {
                 Some(true) => None,
                 Some(false) => {
-                    Some(format!("it asks for Python {asked}, and Python {version} runs it"))
+                    Some(format!("it requires Python {required}, and Python {version} runs it"))
                 }
-                None => Some(format!("`{asked}` names no versions of Python")),
+                None => Some(format!("`{required}` is not a valid version specifier")),
             };
             if let Some(message) = message {
-                probed.fault(&file, *line, "python-version", message);
+                probed.add_problem(&file, *line, "python-version", message);
             }
             probed.requires_python.push(DeclaredPackage {
                 file,
                 line: *line,
-                requirement: asked.clone(),
+                requirement: required.clone(),
             });
         }
-        for (index, line, message) in &answer.faults {
+        for (index, line, message) in &answer.problems {
             let Some(file) = path(*index) else { continue };
             let message = message.clone();
-            probed.fault(&file, *line, "unreadable-requirements", message);
+            probed.add_problem(&file, *line, "unreadable-requirements", message);
         }
     }
 }
 
-/// What the program says, line by line.
+/// The program's parsed output.
 pub(super) struct ProbeOutput {
     version: String,
-    /// The modules of its standard library.
+    /// The modules of the interpreter's standard library.
     standard: BTreeSet<String>,
     skills: Vec<SkillLine>,
 }
@@ -357,14 +362,14 @@ struct SkillLine {
     syntax: Vec<(usize, Option<usize>, String)>,
     imports: Vec<ImportRow>,
     declared: Vec<(usize, Option<usize>, String)>,
-    pythons: Vec<(usize, Option<usize>, String, Option<bool>)>,
-    faults: Vec<(usize, Option<usize>, String)>,
-    unread: Vec<(usize, String)>,
-    /// The kinds of rows of which there are more.
+    python_versions: Vec<(usize, Option<usize>, String, Option<bool>)>,
+    problems: Vec<(usize, Option<usize>, String)>,
+    unchecked: Vec<(usize, String)>,
+    /// The kinds of rows that were cut.
     cut: Vec<String>,
 }
 
-/// An import, as an array.
+/// An import; a JSON array.
 #[derive(Deserialize)]
 struct ImportRow {
     file: usize,
@@ -376,8 +381,7 @@ struct ImportRow {
 }
 
 impl ProbeOutput {
-    /// Whatever else the interpreter may have printed is passed over; `None`
-    /// where it did not begin to answer.
+    /// Parses the answers; all other output is ignored. `None` if there is no first line.
     fn parse(outcome: &ProcessOutcome) -> Option<ProbeOutput> {
         let (mut begin, mut skills) = (None, Vec::new());
         for line in outcome.stdout.head().split(|byte| *byte == b'\n') {
@@ -391,13 +395,13 @@ impl ProbeOutput {
     }
 }
 
-fn no_python(interpreter: &Interpreter, outcome: &ProcessOutcome) -> String {
+fn not_python_error(interpreter: &Interpreter, outcome: &ProcessOutcome) -> String {
     let program = interpreter.program.display();
     if outcome.timed_out {
-        return format!("{program} does not start in time");
+        return format!("{program} did not start in time");
     }
     let stderr = outcome.stderr.text();
-    let words = stderr.trim_end().lines().last().unwrap_or("it says nothing");
+    let words = stderr.trim_end().lines().last().unwrap_or("it printed nothing");
     let words = one_line(words, limits::QUOTED_BYTES);
-    format!("{program} is no working Python 3.6 or later: {words}")
+    format!("{program} is not a working Python 3.6 or later: {words}")
 }

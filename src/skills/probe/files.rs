@@ -1,5 +1,5 @@
-//! What a skill's files are to the probe: which of them it looks at, which
-//! modules they are, and what a `requirements.txt` lists.
+//! The files of a skill that the probe reads, the modules that they define, and the
+//! requirements of a `requirements.txt`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,7 +12,7 @@ use crate::skills::requirements_text;
 use crate::text::one_line;
 use crate::world::confined::{FileTree, WalkLimits};
 
-/// What a file is to the probe.
+/// Kind of a file that the probe reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileRole {
     Script,
@@ -20,7 +20,7 @@ pub(super) enum FileRole {
     Requirements,
 }
 
-pub(super) fn role(path: &Path) -> Option<FileRole> {
+pub(super) fn file_role(path: &Path) -> Option<FileRole> {
     if path.extension() == Some(OsStr::new("py")) {
         return Some(FileRole::Script);
     }
@@ -35,8 +35,8 @@ pub(super) fn role(path: &Path) -> Option<FileRole> {
     }
 }
 
-/// Whether a file is there to be copied, read or tried, not to be run.
-pub(crate) fn is_material(path: &Path) -> bool {
+/// Whether a file is not a script to run, but a template, an example, a test or the like.
+pub(crate) fn is_sample_file(path: &Path) -> bool {
     const FOLDERS: [&str; 12] = [
         "assets",
         "boilerplate",
@@ -59,8 +59,8 @@ pub(crate) fn is_material(path: &Path) -> bool {
         || ["conftest.py", "setup.py"].contains(&name.as_ref())
 }
 
-/// Modules that a skill brings itself: all that a path of one of its Python
-/// files or extension modules names, wherever its scripts look for it.
+/// Modules that a skill provides itself: every name in the path of one of its Python
+/// files or extension modules, as scripts may search for modules anywhere.
 pub(super) fn own_modules(tree: &FileTree) -> BTreeSet<String> {
     let is_module = |path: &&PathBuf| {
         let extension = path.extension().and_then(OsStr::to_str);
@@ -75,8 +75,8 @@ pub(super) fn own_modules(tree: &FileTree) -> BTreeSet<String> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// The name that a Python file has for scripts whose folder, or the skill's, it lies in;
-/// `None` for part of a package, and for what only Python's own names can say.
+/// The module name of a Python file for scripts in the same folder; `None` for part of a
+/// package, and for names that are not UTF-8.
 pub(super) fn top_module(path: &Path, is_package: &dyn Fn(&Path) -> bool) -> Option<String> {
     let folder = path.parent()?;
     let (name, within) = match path.file_stem()?.to_str()? {
@@ -86,7 +86,7 @@ pub(super) fn top_module(path: &Path, is_package: &dyn Fn(&Path) -> bool) -> Opt
     (!is_package(within)).then(|| name.to_owned())
 }
 
-pub(super) fn tree(skill: &Skill) -> FileTree {
+pub(super) fn file_tree(skill: &Skill) -> FileTree {
     let limits = WalkLimits {
         depth: limits::WALK_DEPTH,
         files: limits::PROBE_FILES,
@@ -95,10 +95,10 @@ pub(super) fn tree(skill: &Skill) -> FileTree {
     skill.root.walk(limits).unwrap_or_default()
 }
 
-/// The requirements of a `requirements.txt`, with their lines. They are told, not
-/// installed from here, and cut to a line's length.
+/// The requirements of a `requirements.txt`, with their lines. They are reported, never
+/// installed from here, and truncated to the length of a line.
 pub(super) fn requirements(file: &Path, text: &str) -> Vec<DeclaredPackage> {
-    let lines = requirements_text::lines(text).into_iter();
+    let lines = requirements_text::logical_lines(text).into_iter();
     let declared = lines.map(|(line, requirement)| DeclaredPackage {
         file: file.to_path_buf(),
         line: Some(line),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_that_are_looked_at() {
+    fn files_that_are_read() {
         for (path, expected) in [
             ("a.py", Some(FileRole::Script)),
             ("deep/down/a.py", Some(FileRole::Script)),
@@ -147,12 +147,12 @@ mod tests {
             ("scripts/pyproject.toml", Some(FileRole::Project)),
             ("assets/pyproject.toml", None),
         ] {
-            assert_eq!(role(Path::new(path)), expected, "{path}");
+            assert_eq!(file_role(Path::new(path)), expected, "{path}");
         }
     }
 
     #[test]
-    fn material_is_no_script() {
+    fn samples_are_not_scripts() {
         for path in [
             "assets/app.py",
             "scripts/Templates/app.py",
@@ -161,15 +161,15 @@ mod tests {
             "a_test.py",
             "setup.py",
         ] {
-            assert!(is_material(Path::new(path)), "{path}");
+            assert!(is_sample_file(Path::new(path)), "{path}");
         }
         for path in ["scripts/a.py", "a.py", "latest.py", "test.py", "core/x.py"] {
-            assert!(!is_material(Path::new(path)), "{path}");
+            assert!(!is_sample_file(Path::new(path)), "{path}");
         }
     }
 
     #[test]
-    fn a_skill_owns_all_modules_that_its_python_files_name() {
+    fn own_modules_are_all_names_in_paths_of_python_files() {
         let files = ["lib/inner/a.py", "fast.cpython-311-x86_64.so", "pandas/notes.md"];
         let tree = FileTree { files: files.map(PathBuf::from).to_vec(), ..FileTree::default() };
         let own: Vec<String> = own_modules(&tree).into_iter().collect();

@@ -1,10 +1,10 @@
-//! What the Python files of skills import and declare, told by the interpreter
-//! that runs them.
+//! The probe: finds out what the Python files of skills import and declare, with the
+//! interpreter that runs them.
 //!
-//! Files are read here, confined; `probe.py` is handed their bytes, parses them
-//! and looks for what they import. Nothing of a skill is ever executed, and no
-//! folder of a skill is on that program's path. Many skills share one start. A
-//! file that ends the interpreter costs its skill alone.
+//! Files are opened confined and read here; `probe.py` gets their bytes, parses them and
+//! checks whether their imports are installed. No code of a skill is executed, and no
+//! folder of a skill is on that program's path. One start serves many skills. A file that
+//! crashes the interpreter affects only the results of its own skill.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -22,94 +22,94 @@ mod batch;
 mod files;
 
 use batch::ProbeBatch;
-pub(crate) use files::is_material;
-use files::{role, tree};
+pub(crate) use files::is_sample_file;
+use files::{file_role, file_tree};
 
-/// What is added where an interpreter does not answer in the sandbox.
+/// Added to the error of an interpreter that does not start in the sandbox.
 const IN_SANDBOX: &str = ", in the sandbox (SCRIPT_SANDBOX_READ grants it more)";
 
-/// What is known of one skill.
+/// The probe's result for one skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// Its name.
+    /// The skill's name.
     pub skill: String,
-    /// Python files that do not parse.
-    pub syntax: Vec<Problem>,
-    /// What its files import that is neither the standard library's nor its
-    /// own; a module once a file.
+    /// Syntax errors of Python files.
+    pub syntax_problems: Vec<Problem>,
+    /// Imports of modules that are neither in the standard library nor the skill's own; each
+    /// module once per file.
     pub imports: Vec<ProbedImport>,
-    /// The requirements that it lists, in `requirements.txt`, `pyproject.toml`
-    /// or its scripts' blocks `# /// script`.
+    /// The requirements that it declares in `requirements.txt`, `pyproject.toml` or
+    /// `# /// script` blocks of its scripts.
     pub declared: Vec<DeclaredPackage>,
-    /// The versions of Python that it asks for; one that this interpreter does
-    /// not meet is among the faults too.
+    /// The versions of Python that it requires; one that this interpreter does not satisfy
+    /// is also a problem.
     pub requires_python: Vec<DeclaredPackage>,
-    /// What else is wrong, and what could not be looked at.
-    pub faults: Vec<Problem>,
+    /// Other problems, and files that could not be checked.
+    pub problems: Vec<Problem>,
 }
 
 /// A module that a file imports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbedImport {
-    /// Its first word, or as much of its name as a package is known by.
+    /// The first word of its name, or the part that the table of packages lists.
     pub module: String,
     /// Relative to the skill's folder.
     pub file: PathBuf,
-    /// Where it is first imported; where it is first needed, if it is.
+    /// The line of the first import that is needed, or else of the first import.
     pub line: usize,
-    /// The file does without it, needs it only for some of what it does, or is
-    /// material (a template, an example, a test) and no script of the skill.
+    /// The file works without it, needs it only for some functions, or is a sample (a
+    /// template, an example, a test) and not a script of the skill.
     pub is_optional: bool,
-    /// The interpreter does not find it.
+    /// Whether the interpreter does not find it.
     pub is_missing: bool,
-    /// The package that brings it; `None`: that is not well known, and must not
-    /// be guessed.
+    /// The package that provides it; `None`: the module is not well known, and its package
+    /// must not be guessed.
     pub package: Option<&'static str>,
 }
 
-/// A line of what a skill declares.
+/// A requirement that a skill declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredPackage {
     /// Relative to the skill's folder.
     pub file: PathBuf,
-    /// Counted from 1, where it is known.
+    /// Counted from 1, if known.
     pub line: Option<usize>,
-    /// As it is written, without comments; in a `requirements.txt` it may be an
-    /// option, such as `-r other.txt`.
+    /// As written, without comments; in a `requirements.txt` it may be an option, such as
+    /// `-r other.txt`.
     pub requirement: String,
 }
 
-/// Skills that one interpreter runs.
+/// Skills with the same interpreter.
 #[derive(Debug)]
 pub struct InterpreterGroup<'s> {
-    /// What runs them.
+    /// The interpreter of their scripts.
     pub interpreter: Interpreter,
-    /// In the order in which they were given.
+    /// In their original order.
     pub skills: Vec<&'s Skill>,
 }
 
-/// Skills with Python in them, by what runs them.
+/// Skills with Python files, grouped by interpreter.
 #[derive(Debug, Default)]
 pub struct InterpreterGroups<'s> {
     /// In the order of their first skills.
     pub groups: Vec<InterpreterGroup<'s>>,
-    /// Those that nothing runs, each with the reason, which names the fix.
+    /// Skills without a usable interpreter, each with the reason, which names the remedy.
     pub refused: Vec<(&'s Skill, String)>,
 }
 
-/// Finds the interpreter of each skill that has Python files, declares
-/// requirements or has a venv; other skills are in no group.
+/// Selects the interpreter of each skill that has Python files, declares requirements or
+/// has a venv; other skills are in no group.
 pub fn group_by_interpreter<'s>(
     skills: &[&'s Skill],
     scripts: &ScriptSettings,
 ) -> InterpreterGroups<'s> {
     let mut found = InterpreterGroups::default();
     for skill in skills {
-        let has_venv = venv::of_skill(&skill.path).is_some();
-        if !has_venv && !tree(skill).files.iter().any(|path| role(path).is_some()) {
+        let has_venv = venv::path_in_skill(&skill.path).is_some();
+        if !has_venv && !file_tree(skill).files.iter().any(|path| file_role(path).is_some()) {
             continue;
         }
-        match Interpreter::of(skill, scripts) {
+        match Interpreter::for_skill(skill, scripts) {
             Ok(interpreter) => {
                 let mut groups = found.groups.iter_mut();
                 match groups.find(|group| group.interpreter == interpreter) {
@@ -125,28 +125,28 @@ pub fn group_by_interpreter<'s>(
     found
 }
 
-/// Asks an interpreter about skills, and answers in their order. What it does
-/// not get to is a fault of the skills concerned. The error says why it cannot
-/// be asked at all: it does not start, it is no Python 3, or the run is to end.
+/// Probes skills with an interpreter; returns the results in their order. Skills that it
+/// does not get to have a problem that says so. Fails if no probe is possible: the
+/// interpreter does not start, it is not a Python 3, or the run was interrupted.
 pub fn probe(
     interpreter: &Interpreter,
     skills: &[&Skill],
     scripts: &ScriptSettings,
     cancellation: &Cancellation,
 ) -> Result<Vec<ProbeResult>, String> {
-    let until = Instant::now() + limits::PROBE_ALL;
+    let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
     probe_until(interpreter, skills, scripts, None, cancellation, until)
 }
 
-/// What is known of skills whose interpreter must not be asked.
-pub(crate) fn unprobed(skills: &[&Skill], cause: &str) -> Vec<ProbeResult> {
+/// The results for skills whose interpreter must not be started.
+pub(crate) fn unprobed_results(skills: &[&Skill], cause: &str) -> Vec<ProbeResult> {
     let mut probed = vec![ProbeResult::default(); skills.len()];
-    give_up((0..skills.len()).collect(), skills, &mut probed, cause);
+    finish_unprobed((0..skills.len()).collect(), skills, &mut probed, cause);
     probed
 }
 
-/// The same where several interpreters share the time that a check may take, and
-/// in a sandbox if need be.
+/// Like [`probe`], with a deadline that several interpreters share, and in a sandbox if
+/// there is one.
 pub fn probe_until(
     interpreter: &Interpreter,
     skills: &[&Skill],
@@ -162,90 +162,95 @@ pub fn probe_until(
         let mut batch = ProbeBatch::default();
         while let Some(number) = left.front().copied().filter(|_| batch.has_room()) {
             left.pop_front();
-            batch.add(number, skills[number]);
+            batch.add_skill(number, skills[number]);
         }
-        // Whether a venv's interpreter starts is only known by its start.
+        // A venv's interpreter is started in any case, to find out whether it works.
         if !batch.needs_python() && interpreter.venv.is_none() {
-            batch.finish(&mut probed);
+            batch.store_known(&mut probed);
             continue;
         }
         let limit = until.saturating_duration_since(Instant::now());
         if limit.is_zero() {
-            left.extend(batch.materials.iter().map(|skill| skill.number));
-            give_up(left, skills, &mut probed, "the others took too long");
+            left.extend(batch.inputs.iter().map(|skill| skill.number));
+            finish_unprobed(left, skills, &mut probed, "the others took too long");
             break;
         }
-        // A start that would have no time to begin says nothing of its interpreter.
-        let limit = limit.clamp(limits::PYTHON_START, limits::PROBE);
-        let answered = batch.answers(interpreter, scripts, confine, cancellation, limit);
+        // A timeout shorter than a normal start would say nothing about the interpreter.
+        let limit = limit.clamp(limits::PYTHON_START_TIMEOUT, limits::PROBE_TIMEOUT);
+        let answered = batch.run(interpreter, scripts, confine, cancellation, limit);
         cancellation.check().map_err(|stop| stop.to_string())?;
         let (answers, outcome) = match answered {
             Ok(answered) => answered,
             Err(cause) if has_answered => {
-                left.extend(batch.materials.iter().map(|skill| skill.number));
-                give_up(left, skills, &mut probed, &cause);
+                left.extend(batch.inputs.iter().map(|skill| skill.number));
+                finish_unprobed(left, skills, &mut probed, &cause);
                 break;
             }
-            // It may well start without one.
+            // The interpreter may well start without the sandbox.
             Err(cause) if confine.is_some() => return Err(cause + IN_SANDBOX),
-            Err(cause) => return Err(interpreter.explain(skills[batch.first()], &cause)),
+            Err(cause) => return Err(interpreter.start_error(skills[batch.first_skill()], &cause)),
         };
         has_answered = true;
-        let unanswered = batch.take(&answers, &mut probed);
+        let unanswered = batch.store_answers(&answers, &mut probed);
         let Some((first, rest)) = unanswered.split_first() else {
             continue;
         };
         for number in rest.iter().rev() {
             left.push_front(*number);
         }
-        // Not the fault of the one that was next.
-        let is_full = outcome.stdout.truncated() || outcome.timed_out;
-        if is_full && unanswered.len() < batch.materials.len() {
+        // The first unanswered skill is not the cause: the start's own limit was reached.
+        let is_full = outcome.stdout.is_truncated() || outcome.timed_out;
+        if is_full && unanswered.len() < batch.inputs.len() {
             left.push_front(*first);
             continue;
         }
-        let message = format!("its Python files cannot be looked at: {}", end_of(&outcome));
-        probed[*first].fault(Path::new(""), None, "unprobed", message);
+        let message = format!("its Python files cannot be checked: {}", ending_cause(&outcome));
+        probed[*first].add_problem(Path::new(""), None, "unprobed", message);
         deaths += 1;
-        if deaths > limits::PROBE_DEATHS {
+        if deaths > limits::PROBE_CRASHES {
             let cause = format!(
-                "{} ended over {deaths} skills, the last of them `{}`",
+                "{}crashed on {deaths} skills, last on `{}`",
                 interpreter.program.display(),
                 skills[*first].name
             );
-            give_up(left, skills, &mut probed, &cause);
+            finish_unprobed(left, skills, &mut probed, &cause);
             break;
         }
     }
     Ok(probed)
 }
 
-/// Files what is known of skills without asking about them.
-fn give_up(left: VecDeque<usize>, skills: &[&Skill], probed: &mut [ProbeResult], cause: &str) {
+/// Stores the results of skills that are not probed, each with a problem that says why.
+fn finish_unprobed(
+    left: VecDeque<usize>,
+    skills: &[&Skill],
+    probed: &mut [ProbeResult],
+    cause: &str,
+) {
     for number in left {
         let mut alone = ProbeBatch::default();
-        alone.add(number, skills[number]);
+        alone.add_skill(number, skills[number]);
         let lacks_answer = alone.needs_python();
-        alone.finish(probed);
+        alone.store_known(probed);
         if lacks_answer {
-            let message = format!("its Python files were not looked at: {cause}");
-            probed[number].fault(Path::new(""), None, "unprobed", message);
+            let message = format!("its Python files were not checked: {cause}");
+            probed[number].add_problem(Path::new(""), None, "unprobed", message);
         }
     }
 }
 
-/// How an interpreter ended that did not answer.
-fn end_of(outcome: &ProcessOutcome) -> String {
+/// Why an interpreter ended without answering.
+fn ending_cause(outcome: &ProcessOutcome) -> String {
     let stderr = outcome.stderr.text();
     let last = one_line(stderr.trim_end().lines().last().unwrap_or_default(), limits::QUOTED_BYTES);
-    match outcome.ending {
-        _ if outcome.timed_out => "Python did not get through them in time".into(),
-        _ if outcome.stdout.truncated() => "there is too much to tell of them".into(),
-        // The clock in `probe.py`.
+    match outcome.exit {
+        _ if outcome.timed_out => "Python took too long".into(),
+        _ if outcome.stdout.is_truncated() => "the result is too large".into(),
+        // From the timer in `probe.py`.
         ProcessExit::Signaled(libc::SIGVTALRM) => "they take too long".into(),
-        ProcessExit::Signaled(signal) => format!("Python died of signal {signal} over them"),
-        _ if last.is_empty() => "Python ended over them".into(),
-        _ => format!("Python ended over them: {last}"),
+        ProcessExit::Signaled(signal) => format!("Python was killed by signal {signal}"),
+        _ if last.is_empty() => "Python ended".into(),
+        _ => format!("Python ended: {last}"),
     }
 }
 
@@ -254,8 +259,14 @@ impl ProbeResult {
         ProbeResult { skill: skill.name.clone(), ..ProbeResult::default() }
     }
 
-    fn fault(&mut self, file: &Path, line: Option<usize>, rule: &'static str, message: String) {
-        self.faults.push(Problem {
+    fn add_problem(
+        &mut self,
+        file: &Path,
+        line: Option<usize>,
+        rule: &'static str,
+        message: String,
+    ) {
+        self.problems.push(Problem {
             file: file.to_path_buf(),
             line,
             rule,

@@ -1,16 +1,16 @@
-"""What the Python files of skills import and declare, told as JSON.
+"""Reports what the Python files of skills import and declare, as JSON.
 
-Runs in the interpreter that runs the skills' scripts, from Python 3.6 on. It
-is handed the files' bytes and opens no file of a skill; it imports nothing but
-the standard library (and pip's own TOML reader where there is no other), and
-executes nothing that it is given.
+Runs in the interpreter that runs the skills' scripts, from Python 3.6 on. It reads the
+files' bytes from standard input and opens no file of a skill; it imports only the
+standard library (and pip's own TOML reader if there is no other), and never executes
+its input.
 
 Standard input: a line of JSON, then the bytes of all files, one after the
 other. Standard output: a line of JSON for each skill.
 """
 import sys
 
-# Scripts' folders are no part of this program's path, whatever starts it.
+# No folder of scripts may be on this program's path, however it is started.
 sys.path = [entry for entry in sys.path if entry not in ("", ".", "/")]
 
 import ast
@@ -28,21 +28,21 @@ import warnings
 warnings.simplefilter("ignore")
 
 CATCHES = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
-# Of the standard library somewhere, or no module at all.
+# Modules of the standard library on other systems, or not modules at all.
 ELSEWHERE = {"__future__", "__main__", "_winapi", "msvcrt", "nt", "winreg", "winsound", "_typeshed"}
 # Tables of a pyproject.toml in which tools keep dependencies of their own.
 UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.dynamic.dependencies",
           "dependency-groups", "tool.poetry.group", "tool.uv.dev-dependencies")
-# Characters of anything that is told: names and messages have no bound of their own.
-LONGEST = 500
-# Dots in one line of TOML: a hundred requirements with their versions have 300.
-DOTS = 500
-# What a line of text may hold: neither controls nor what turns its direction.
+# Longest text in the answer, in characters: names and messages have no limit of their own.
+MAX_TEXT = 500
+# Most dots in one line of TOML: a hundred requirements with their versions have 300.
+MAX_DOTS = 500
+# Readable text: no control characters, and none that change the direction of text.
 READABLE = re.compile("[^\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*")
 CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)(\.\*)?$")
 
-# What names a source's encoding, and those that are read in C: some of the others
-# take minutes for a file, and no script is written in them.
+# The declaration of a source's encoding, and the encodings that are decoded in C: some of
+# the others take minutes for a file, and no script is written in them.
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 BLANK = re.compile(rb"^[ \t\f]*(?:#|$)")
 CODECS = re.compile(
@@ -51,7 +51,7 @@ CODECS = re.compile(
 )
 
 
-# What imports, or holds statements; those of later versions where there are any.
+# Nodes that import or contain statements, including those of later versions of Python.
 NESTING = {getattr(ast, name, None) for name in (
     "Import ImportFrom FunctionDef AsyncFunctionDef ClassDef If For AsyncFor While "
     "With AsyncWith Try TryStar ExceptHandler Match match_case"
@@ -61,7 +61,7 @@ PARTS = ("handlers", "orelse", "finalbody", "cases")
 
 
 def words_of(node):
-    """The last word of a name, or a text: of this node alone."""
+    """The last word of a name, and the text of a string, for this node alone."""
     # Strings are nodes of their own kind before Python 3.8.
     text = getattr(node, "value", None) if hasattr(ast, "Constant") else None
     text = text if text is not None else getattr(node, "s", None)
@@ -76,9 +76,9 @@ def names_in(node):
     return found
 
 
-def gives_up(handler):
-    """Whether a handler ends the program, or has pip install what is missing."""
-    # With whether it is part of a call: each node is seen once, however deep calls nest.
+def ends_program(handler):
+    """Whether a handler ends the program, or runs pip to install the missing module."""
+    # Each node with whether it is part of a call, so that nested calls are visited once.
     left = [(handler, False)]
     while left:
         node, is_called = left.pop()
@@ -93,17 +93,17 @@ def gives_up(handler):
     return False
 
 
-def forgives(node):
-    """Whether a `try` goes on where an import in it fails."""
+def tolerates_failure(node):
+    """Whether a `try` continues after an import in it fails."""
     for handler in node.handlers:
         if handler.type is None or CATCHES & names_in(handler.type):
-            return not gives_up(handler)
+            return not ends_program(handler)
     return False
 
 
 def imports_of(tree, depth):
-    """(dotted name, line, is optional) of each import that is not relative; the
-    first words of long names are enough."""
+    """(dotted name, line, is optional) of each import that is not relative; of long names
+    only the first words."""
     left = [(tree, False)]
     while left:
         node, optional = left.pop()
@@ -122,12 +122,12 @@ def imports_of(tree, depth):
         if kind in LAZY:
             body = inside = True
         elif kind is ast.If and not optional:
-            # What depends on a platform or a version is not always needed.
+            # An import that depends on a platform or a version is not always needed.
             body = inside = "__name__" not in names_in(node.test)
         elif kind is ast.With and not optional:
             body = any(CATCHES & names_in(item.context_expr) for item in node.items)
         elif hasattr(node, "handlers") and not optional:
-            body = forgives(node)
+            body = tolerates_failure(node)
         below = [(inner, body) for inner in getattr(node, "body", ()) if type(inner) in NESTING]
         for part in PARTS:
             for inner in getattr(node, part, ()):
@@ -137,18 +137,18 @@ def imports_of(tree, depth):
 
 
 class Finder:
-    """Which modules there are, without importing any."""
+    """Finds out which modules are installed, without importing any."""
 
     def __init__(self, namespaced):
         self.namespaced = set(namespaced)
-        # Words of a module's name that are of interest.
+        # Number of words of a module's name that matter.
         self.depth = 1 + max([name.count(".") for name in namespaced] or [0])
         self.roots = {name.split(".")[0] for name in namespaced}
         self.known = {}
         self.standard = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names) | ELSEWHERE
 
     def module(self, dotted):
-        """The part of an imported name that a package brings."""
+        """The part of an imported name that identifies its package."""
         parts = dotted.split(".", self.depth)[:self.depth]
         if parts[0] in self.roots:
             for length in range(len(parts), 1, -1):
@@ -160,10 +160,10 @@ class Finder:
     def place(self, name):
         """"s" for the standard library, "i" for installed, "m" for missing."""
         if name not in self.known:
-            self.known[name] = self.look(name)
+            self.known[name] = self.find_place(name)
         return self.known[name]
 
-    def look(self, name):
+    def find_place(self, name):
         parts = name.split(".")
         if parts[0] in self.standard:
             return "s"
@@ -175,7 +175,7 @@ class Finder:
                 below = spec.submodule_search_locations
                 spec = importlib.machinery.PathFinder.find_spec(".".join(parts[:length]), below)
         except Exception:
-            # A finder that fails, or a module that was loaded in a strange way.
+            # A finder that fails, or a loaded module without a spec.
             return "i"
         if spec is None:
             return "m"
@@ -211,7 +211,7 @@ def toml():
 
 
 def version_fits(specifier):
-    """Whether this Python is what `requires-python` asks for; None: not readable."""
+    """Whether this Python satisfies `requires-python`; None: the specifier is invalid."""
     mine = list(sys.version_info[:3])
     for clause in filter(None, (part.strip() for part in specifier.split(","))):
         match = CLAUSE.match(clause)
@@ -236,8 +236,8 @@ def version_fits(specifier):
     return True
 
 
-def blocks_of(lines):
-    """The blocks `script` of PEP 723, (line, content) each, and the line of one that does not end."""
+def script_blocks(lines):
+    """The `script` blocks of PEP 723 as (line, content), and the line of an unclosed one."""
     blocks = []
     at = 0
     while at < len(lines):
@@ -247,7 +247,7 @@ def blocks_of(lines):
             continue
         end = None
         while at < len(lines) and (lines[at] == "#" or lines[at].startswith("# ")):
-            # The last one ends it.
+            # The last such line ends the block.
             end = at if lines[at] == "# ///" else end
             at += 1
         if end is None:
@@ -258,12 +258,12 @@ def blocks_of(lines):
     return blocks, None
 
 
-class Unread(Exception):
-    """Why a file is not looked at."""
+class NotChecked(Exception):
+    """The reason why a file is not checked."""
 
 
 def decoded(source):
-    """A source as text, as Python reads it."""
+    """A source as text, decoded as Python does."""
     encoding = None
     for line in re.split(b"\r\n|\r|\n", source, 2)[:2]:
         match = COOKIE.match(line)
@@ -277,18 +277,18 @@ def decoded(source):
     except LookupError:
         raise ValueError("unknown encoding: " + encoding)
     if not CODECS.fullmatch(name):
-        raise Unread("its encoding `%s` is none for scripts" % name)
+        raise NotChecked("its encoding `%s` is not supported for scripts" % name)
     if marked and not name.startswith("utf-8"):
-        raise ValueError("its encoding is said to be `%s`, and it begins with a mark of UTF-8" % name)
+        raise ValueError("its encoding is declared as `%s`, but it starts with a UTF-8 byte order mark" % name)
     return source[3 * marked:].decode(name)
 
 
 class TooSlow(BaseException):
-    """A skill has taken as long as it may."""
+    """A skill has reached its limit of processor time."""
 
 
 class Clock:
-    """Bounds what a skill takes of the processor."""
+    """Limits the processor time of a skill."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -302,9 +302,9 @@ class Clock:
 
     def start(self):
         self.runs = True
-        # Again where something has swallowed it.
+        # Repeated, in case the exception was caught.
         signal.setitimer(signal.ITIMER_PROF, self.seconds, 0.5)
-        # What never comes back from C ends the interpreter.
+        # Ends the interpreter if C code does not return.
         signal.setitimer(signal.ITIMER_VIRTUAL, 2 * self.seconds)
 
     def stop(self):
@@ -313,71 +313,71 @@ class Clock:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def told(value):
-    """A value as it is told: no longer than is read, and no half characters."""
-    return value[:LONGEST].encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+def shown(value):
+    """A value for the answer: truncated, and without lone surrogates."""
+    return value[:MAX_TEXT].encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
 
 
 class Skill:
-    """What one skill's files say."""
+    """The answer for one skill."""
 
-    def __init__(self, finder, reader, asked):
+    def __init__(self, finder, reader, request):
         self.finder = finder
         self.reader = reader
-        self.most = asked["most"]
-        self.most_toml = asked["most_toml"]
-        # Bytes of all that is told.
-        self.room = asked["most_told"]
-        self.told = {"syntax": [], "imports": [], "declared": [], "pythons": [], "faults": [], "unread": [], "cut": []}
+        self.max_rows = request["max_rows"]
+        self.max_toml_chars = request["max_toml_chars"]
+        # Bytes left for the answer.
+        self.room = request["max_answer_bytes"]
+        self.answer = {"syntax": [], "imports": [], "declared": [], "python_versions": [], "problems": [], "unchecked": [], "cut": []}
 
-    def look(self, files, sources, clock):
-        """Looks at all files. Whatever goes wrong over one costs that one alone."""
+    def read_files(self, files, sources, clock):
+        """Reads all files. An error in one file does not affect the others."""
         clock.start()
         try:
             for index, (is_project, _) in enumerate(files):
-                self.look_at(index, is_project, sources[index])
+                self.read_file(index, is_project, sources[index])
         except TooSlow:
             clock.stop()
-            self.tell("unread", index, "it takes too long to look at, and what comes after it is not looked at")
+            self.add("unchecked", index, "it takes too long to check, and the files after it are not checked")
         clock.stop()
 
-    def look_at(self, index, is_project, source):
+    def read_file(self, index, is_project, source):
         try:
             if is_project:
                 self.read_project(index, source)
             else:
                 self.read_script(index, source)
         except Exception as error:
-            name = "" if isinstance(error, Unread) else type(error).__name__ + ": "
-            self.tell("unread", index, "it cannot be looked at: " + name + str(error))
+            name = "" if isinstance(error, NotChecked) else type(error).__name__ + ": "
+            self.add("unchecked", index, "it cannot be checked: " + name + str(error))
 
-    def tell(self, kind, *row):
-        row = [told(each) for each in row]
+    def add(self, kind, *row):
+        row = [shown(value) for value in row]
         self.room -= len(json.dumps(row))
-        if len(self.told[kind]) < self.most and self.room > 0:
-            self.told[kind].append(row)
+        if len(self.answer[kind]) < self.max_rows and self.room > 0:
+            self.answer[kind].append(row)
         else:
             self.cut(kind)
 
     def cut(self, kind):
-        if kind not in self.told["cut"]:
-            self.told["cut"].append(kind)
+        if kind not in self.answer["cut"]:
+            self.answer["cut"].append(kind)
 
     def read_script(self, index, source):
         try:
             tree = ast.parse(decoded(source))
-        except Unread:
+        except NotChecked:
             raise
         except SyntaxError as error:
-            self.tell("syntax", index, error.lineno or None, str(error.msg))
+            self.add("syntax", index, error.lineno or None, str(error.msg))
         except RecursionError:
-            self.tell("syntax", index, None, "it is nested too deeply")
+            self.add("syntax", index, None, "it is nested too deeply")
         except MemoryError:
-            self.tell("syntax", index, None, "it is nested too deeply, or too large")
+            self.add("syntax", index, None, "it is nested too deeply, or too large")
         except UnicodeDecodeError as error:
-            self.tell("syntax", index, source.count(b"\n", 0, error.start) + 1, str(error))
+            self.add("syntax", index, source.count(b"\n", 0, error.start) + 1, str(error))
         except Exception as error:
-            self.tell("syntax", index, None, str(error) or type(error).__name__)
+            self.add("syntax", index, None, str(error) or type(error).__name__)
         else:
             self.read_imports(index, source, tree)
         if b"# /// script" in source:
@@ -388,7 +388,7 @@ class Skill:
         rows = {}
         for dotted, line, optional in imports_of(tree, self.finder.depth):
             module = self.finder.module(dotted)
-            if module not in rows and len(rows) + len(self.told["imports"]) >= self.most:
+            if module not in rows and len(rows) + len(self.answer["imports"]) >= self.max_rows:
                 self.cut("imports")
                 continue
             place = self.finder.place(module)
@@ -396,17 +396,17 @@ class Skill:
                 continue
             row = rows.setdefault(module, [index, module, line, optional, place == "m", moves])
             if row[3] and not optional:
-                # The import that is needed counts.
+                # The line of the needed import replaces that of the optional one.
                 row[2:4] = line, False
         for row in rows.values():
-            self.tell("imports", *row)
+            self.add("imports", *row)
 
     def read_block(self, index, source):
-        blocks, unclosed = blocks_of(source.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
+        blocks, unclosed = script_blocks(source.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
         if unclosed is not None:
-            self.tell("faults", index, unclosed, "the block `# /// script` has a line that is no comment, or does not end in a line `# ///`")
+            self.add("problems", index, unclosed, "the block `# /// script` has a line that is not a comment, or does not end with a line `# ///`")
         elif len(blocks) > 1:
-            self.tell("faults", index, blocks[1][0], "a second block `# /// script`")
+            self.add("problems", index, blocks[1][0], "a second block `# /// script`")
         elif blocks:
             line, content = blocks[0]
             read = self.read_toml(index, content, line)
@@ -421,12 +421,12 @@ class Skill:
             if isinstance(project, dict):
                 self.declare(index, content, 0, project)
                 if "dependencies" not in project:
-                    self.tell_unread(index, content, read)
+                    self.add_unread_dependencies(index, content, read)
             else:
-                self.tell("faults", index, None, "`project` is no table")
+                self.add("problems", index, None, "`project` is not a table")
 
-    def tell_unread(self, index, content, read):
-        """Dependencies are declared, and not where they are read."""
+    def add_unread_dependencies(self, index, content, read):
+        """Reports dependencies that are declared in a table that is not read."""
         for name in UNREAD:
             table = read
             for part in name.split("."):
@@ -435,32 +435,32 @@ class Skill:
                 continue
             lines = content.split("\n")
             found = [number for number, line in enumerate(lines, 1) if line.strip().startswith("[" + name)]
-            self.tell("faults", index, found[0] if found else None, "`%s` is not read, only `dependencies` of `[project]` are" % name)
+            self.add("problems", index, found[0] if found else None, "`%s` is not read, only `dependencies` of `[project]`" % name)
             return
 
     def read_toml(self, index, content, before):
         if self.reader is None:
-            self.tell("faults", index, None, "its TOML cannot be read by this Python %d.%d, which has no TOML reader (3.11 has)" % sys.version_info[:2])
+            self.add("problems", index, None, "its TOML cannot be read by this Python %d.%d, which has no TOML reader (3.11 has)" % sys.version_info[:2])
             return None
-        if len(content) > self.most_toml:
-            self.tell("faults", index, before or None, "its TOML is longer than %d characters" % self.most_toml)
+        if len(content) > self.max_toml_chars:
+            self.add("problems", index, before or None, "its TOML is longer than %d characters" % self.max_toml_chars)
             return None
         for line, text in enumerate(content.split("\n"), 1):
-            # A key of many words takes the square of their number.
-            if text.count(".") > DOTS:
-                self.tell("faults", index, before + line, "its TOML is not read: more than %d dots in one line" % DOTS)
+            # The time for a dotted key is quadratic in the number of its words.
+            if text.count(".") > MAX_DOTS:
+                self.add("problems", index, before + line, "its TOML is not read: more than %d dots in one line" % MAX_DOTS)
                 return None
         try:
             return self.reader.loads(content)
         except RecursionError:
-            self.tell("faults", index, None, "its TOML is nested too deeply")
+            self.add("problems", index, None, "its TOML is nested too deeply")
         except MemoryError:
-            self.tell("faults", index, before or None, "its TOML takes too much memory")
+            self.add("problems", index, before or None, "its TOML takes too much memory")
         except Exception as error:
             at = re.search(r" ?\(at line ([0-9]+), column [0-9]+\)", str(error))
             line = int(at.group(1)) if at else content.count("\n") + 1
             what = str(error).replace(at.group(0), "") if at else str(error)
-            self.tell("faults", index, before + line, "its TOML is broken: " + what.replace(" (at end of document)", " at its end"))
+            self.add("problems", index, before + line, "its TOML is invalid: " + what.replace(" (at end of document)", " at its end"))
         return None
 
     def declare(self, index, content, before, table):
@@ -473,15 +473,16 @@ class Skill:
         listed = table.get(dependencies, [])
         at = line_of(dependencies)
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-            self.tell("faults", index, at, "`%s` is no list of strings" % dependencies)
+            self.add("problems", index, at, "`%s` is not a list of strings" % dependencies)
             listed = []
-        # They stand in the order in which they are listed: one pass finds all lines.
+        # They are in the order of the list, so one pass finds all their lines.
         found, line = max(content.find(dependencies), 0), at
         for number, item in enumerate(listed):
-            if len(self.told["declared"]) >= self.most or self.room <= 0:
-                self.tell("faults", index, at, "%d of its requirements are left out: there are too many" % (len(listed) - number))
+            if len(self.answer["declared"]) >= self.max_rows or self.room <= 0:
+                self.add("problems", index, at, "%d of its requirements are left out: there are too many" % (len(listed) - number))
                 break
-            # One that is not readable is written otherwise: its beginning is not.
+            # Characters that are not readable may be escaped in the source: only the text
+            # before them is searched.
             text = READABLE.match(item).group()
             place = content.find(text, found)
             if place >= 0:
@@ -491,57 +492,57 @@ class Skill:
         asked = table.get(python)
         at = line_of(python)
         if isinstance(asked, str) and self.is_readable(index, at, "`%s`" % python, asked):
-            self.tell("pythons", index, at, asked, version_fits(asked))
+            self.add("python_versions", index, at, asked, version_fits(asked))
         elif isinstance(asked, str):
             pass
         elif asked is not None:
-            self.tell("faults", index, at, "`%s` is no string" % python)
+            self.add("problems", index, at, "`%s` is not a string" % python)
 
     def declare_one(self, index, line, item):
         if self.is_readable(index, line, "a requirement", item):
-            self.tell("declared", index, line, item)
+            self.add("declared", index, line, item)
 
     def is_readable(self, index, line, what, text):
-        """Whether it can be told as it is; what is installed is what was shown."""
+        """Whether it can be shown as it is: what is installed must be what was shown."""
         read = READABLE.match(text).end()
         if read < len(text):
-            self.tell("faults", index, line, "%s is left out: it has the character U+%04X" % (what, ord(text[read])))
+            self.add("problems", index, line, "%s is left out: it has the character U+%04X" % (what, ord(text[read])))
             return False
-        if len(text) > LONGEST:
-            self.tell("faults", index, line, "%s is left out: it is longer than %d characters" % (what, LONGEST))
+        if len(text) > MAX_TEXT:
+            self.add("problems", index, line, "%s is left out: it is longer than %d characters" % (what, MAX_TEXT))
             return False
         return True
 
 
-def say(answer):
+def write(answer):
     sys.stdout.buffer.write((json.dumps(answer) + "\n").encode("ascii"))
     sys.stdout.buffer.flush()
 
 
-def bound_memory(most):
-    """What takes more fails, instead of all else on the machine."""
+def limit_memory(most):
+    """Limits the memory of this process, so that it fails instead of other programs."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 def main():
-    say({"python": "%d.%d.%d" % sys.version_info[:3], "standard": standard_names()})
+    write({"python": "%d.%d.%d" % sys.version_info[:3], "standard": standard_names()})
     given = sys.stdin.buffer
-    asked = json.loads(given.readline().decode("utf-8"))
-    bound_memory(asked["memory"])
-    # Trees hold no circles: there is nothing to collect.
+    request = json.loads(given.readline().decode("utf-8"))
+    limit_memory(request["memory"])
+    # Syntax trees have no cycles: there is nothing to collect.
     gc.disable()
     reader = toml()
-    # Only to look for modules in: all that this program needs is imported.
-    sys.path += asked["python_path"]
-    finder = Finder(asked["namespaced"])
-    clock = Clock(asked["seconds"])
-    for number, files in asked["skills"]:
-        skill = Skill(finder, reader, asked)
-        skill.look(files, [given.read(size) for _, size in files], clock)
-        skill.told["skill"] = number
-        say(skill.told)
+    # Only to search for modules: all modules that this program needs are imported already.
+    sys.path += request["python_path"]
+    finder = Finder(request["namespaced"])
+    clock = Clock(request["seconds"])
+    for number, files in request["skills"]:
+        skill = Skill(finder, reader, request)
+        skill.read_files(files, [given.read(size) for _, size in files], clock)
+        skill.answer["skill"] = number
+        write(skill.answer)
 
 
 main()

@@ -1,11 +1,11 @@
-//! What a sandboxed script of a skill may use: the skill's folder and a temporary
-//! one to write in; the system's programs and libraries and its interpreter to
-//! read; and what the user grants.
+//! The paths that a sandboxed script may use. It may write in the skill's folder and in a
+//! temporary one; it may read the system's programs and libraries and its interpreter; and
+//! the user may grant more.
 //!
-//! Landlock grants whole trees and takes nothing back. So where something that
-//! must stay hidden (other skills, settings, the key) lies in a tree that is only
-//! read, what lies around it is granted entry by entry; where it lies in a tree to
-//! be written in, there can be no sandbox, and that is said.
+//! Landlock grants whole trees and cannot exclude parts of them. If a path that must stay
+//! hidden (other skills, settings, the key) is in a readable tree, the entries around it
+//! are granted one by one; if it is in a writable tree, no sandbox is possible, and that is
+//! an error.
 
 mod system;
 
@@ -16,51 +16,51 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Confinement, ScriptSettings, parts};
+use crate::config::{SandboxConfig, ScriptSettings, split_path_list};
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
 use crate::skills::boundary::Boundary;
 use crate::skills::python::{Interpreter, is_executable, variable};
-use crate::skills::skill::is_document;
-use crate::world::confined::{MARK_OF_VENVS, identity};
+use crate::skills::skill::is_document_name;
+use crate::world::confined::{VENV_MARKER, identity};
 use crate::world::files;
 use crate::world::process::Restrictions;
 use crate::world::sandbox::{Grants, Sandbox};
-use system::{NEVER, OF_MANAGERS, REST, SETTINGS, SYSTEM};
+use system::{NEVER_GRANTED, OTHER_DATA, SYSTEM_FOLDERS, SYSTEM_SETTINGS, VERSION_FILES};
 
-/// What `multiprocessing` cannot do without: locks and shared memory.
+/// Folder of the locks and shared memory that `multiprocessing` needs.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What belongs to a Python beside its program, in its prefix.
-const OF_PYTHON: [&str; 8] =
-    ["bin", "etc", "lib", "lib64", "libexec", "share", "ssl", MARK_OF_VENVS];
+/// The entries of a Python's prefix that scripts may read.
+const PYTHON_PARTS: [&str; 8] =
+    ["bin", "etc", "lib", "lib64", "libexec", "share", "ssl", VENV_MARKER];
 
-/// Variables with folders of programs and of libraries.
-const SEARCHED: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
+/// Variables that list folders of programs or libraries.
+const SEARCH_VARIABLES: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
 
-/// Everything that decides about grants.
+/// The input that determines the grants for one program.
 #[derive(Debug)]
 pub(crate) struct GrantRequest<'a> {
-    /// The folder of the skill whose script it is.
+    /// The folder of the skill whose script runs; `None` for an interpreter query.
     pub folder: Option<&'a Path>,
-    /// What runs it.
+    /// The interpreter.
     pub python: &'a Interpreter,
-    /// How scripts run.
+    /// The settings of scripts.
     pub scripts: &'a ScriptSettings,
-    /// What the user grants and hides.
-    pub confinement: &'a Confinement,
-    /// The folders in which other skills lie.
+    /// The paths that the user grants and hides.
+    pub confinement: &'a SandboxConfig,
+    /// The skills folders, with other skills.
     pub skills_folders: &'a [PathBuf],
-    /// A folder of this one run, in which its script lies.
+    /// A temporary folder of this run that holds the script.
     pub source: Option<&'a Path>,
-    /// A folder of this one run for what it wants to put somewhere.
+    /// A temporary folder of this run for the script's files.
     pub temporary: Option<&'a Path>,
 }
 
 impl GrantRequest<'_> {
-    /// What a program that has `limit` does to itself before it starts, or why that
-    /// is impossible here.
-    pub(crate) fn confine(&self, limit: Duration) -> Result<Restrictions, String> {
+    /// The restrictions that the program's process applies before it starts, or why no
+    /// sandbox is possible. `limit` is the program's time limit.
+    pub(crate) fn restrictions(&self, limit: Duration) -> Result<Restrictions, String> {
         let sandbox = self.grants().and_then(|grants| {
             Sandbox::new(&grants, limit).map_err(|unavailable| unavailable.to_string())
         });
@@ -69,135 +69,136 @@ impl GrantRequest<'_> {
                 Ok(Restrictions { enter: Arc::new(move || sandbox.enter()), scopes_signals: true })
             }
             Err(cause) => {
-                Err(format!("{SCRIPT_SANDBOX} is on, and there can be no sandbox: {cause}"))
+                Err(format!("{SCRIPT_SANDBOX} is on, but no sandbox is possible: {cause}"))
             }
         }
     }
 
     /// The grants, or why they cannot be given.
     pub(crate) fn grants(&self) -> Result<Grants, String> {
-        let private = self.private();
+        let private = self.private_paths();
         let hidden: Vec<PathBuf> = private.into_iter().chain(self.other_skills()).collect();
-        let mut write: Vec<PathBuf> = self.own(&hidden)?.into_iter().collect();
-        let places = self.places();
+        let mut write: Vec<PathBuf> = self.skill_folder(&hidden)?.into_iter().collect();
+        let places = self.script_writable_folders();
         for folder in &self.confinement.write {
-            write.push(checked(folder, &hidden, &places)?);
+            write.push(check_write_grant(folder, &hidden, &places)?);
         }
-        write.extend(real(SHARED_MEMORY));
-        let source = self.source.and_then(real);
+        write.extend(canonical(SHARED_MEMORY));
+        let source = self.source.and_then(canonical);
         if let Some(source) = &source
             && let Some(folder) = write.iter().find(|folder| source.starts_with(folder))
         {
             return Err(format!(
-                "temporary files would lie in {}, where scripts write: set TMPDIR to another folder",
+                "temporary files would be in {}, where scripts may write: set TMPDIR to another folder",
                 folder.display()
             ));
         }
-        write.extend(self.temporary.and_then(real));
+        write.extend(self.temporary.and_then(canonical));
         let mut read: Vec<PathBuf> = source.into_iter().collect();
-        for path in self.to_read(&places)? {
+        for path in self.readable_paths(&places)? {
             grant_around(&path, &hidden, &mut read);
         }
-        read.extend(self.choices());
+        read.extend(self.version_files());
         // Not `hidden`: it lies in a folder of skills.
-        read.extend(self.venv());
+        read.extend(self.venv_paths());
         Ok(Grants { read, write })
     }
 
-    /// The skill's folder, which may be a link, but to a skill.
-    fn own(&self, hidden: &[PathBuf]) -> Result<Option<PathBuf>, String> {
-        let Some(own) = self.folder.and_then(real) else {
+    /// The real path of the skill's folder. If it is a link, it must lead to a skill.
+    fn skill_folder(&self, hidden: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+        let Some(own) = self.folder.and_then(canonical) else {
             return Ok(None);
         };
         let shown = own.display();
-        if let Some(held) = held_in(&own, hidden) {
+        if let Some(held) = first_inside(&own, hidden) {
             return Err(format!(
-                "the skill's folder holds {}, which its scripts must not touch: move it elsewhere",
+                "the skill's folder holds {}, which its scripts must not access: move it elsewhere",
                 held.display()
             ));
         }
-        let is_link = self.folder.and_then(plain).as_ref() != Some(&own);
-        if self.holds_home(&own) || is_link && !is_skill(&own) {
-            return Err(format!("the skill is a link to {shown}, which is none"));
+        let is_link = self.folder.and_then(without_following).as_ref() != Some(&own);
+        if self.contains_home(&own) || is_link && !is_skill(&own) {
+            return Err(format!("the skill is a link to {shown}, which is not a skill"));
         }
         Ok(Some(own))
     }
 
-    /// Where scripts, of this skill and of others, may put links.
-    fn places(&self) -> Vec<PathBuf> {
-        let own = self.folder.and_then(real);
-        let granted = self.confinement.write.iter().filter_map(real);
-        let shared = real(SHARED_MEMORY);
+    /// The folders in which scripts of this and other skills may create links.
+    fn script_writable_folders(&self) -> Vec<PathBuf> {
+        let own = self.folder.and_then(canonical);
+        let granted = self.confinement.write.iter().filter_map(canonical);
+        let shared = canonical(SHARED_MEMORY);
         let skills = self.other_skills().into_iter().chain(own);
         skills.chain(granted).chain(shared).collect()
     }
 
-    /// Settings and credentials, also where they are still missing, and what is never
+    /// Files with settings and credentials (existing or not) and paths that are never
     /// granted.
-    fn private(&self) -> Vec<PathBuf> {
+    fn private_paths(&self) -> Vec<PathBuf> {
         let hidden = self.confinement.hidden.iter();
-        let hidden = hidden.filter_map(|path| real(path).or_else(|| plain(path)));
-        hidden.chain(NEVER.iter().filter_map(real)).collect()
+        let hidden = hidden.filter_map(|path| canonical(path).or_else(|| without_following(path)));
+        hidden.chain(NEVER_GRANTED.iter().filter_map(canonical)).collect()
     }
 
-    /// The folders of skills, and where links in them lead.
+    /// The skills folders, and the skills that links in them lead to.
     fn other_skills(&self) -> Vec<PathBuf> {
-        let forbidden = Boundary::of(self.scripts).draw();
+        let forbidden = Boundary::new(self.scripts).forbidden_folders();
         let is_forbidden = |path: &Path| {
             let found = identity(path);
-            found.is_none_or(|found| forbidden.names(found).is_some())
+            found.is_none_or(|found| forbidden.describe(found).is_some())
         };
-        let roots = || self.skills_folders.iter().filter_map(real);
+        let roots = || self.skills_folders.iter().filter_map(canonical);
         let entries = roots().filter_map(|root| fs::read_dir(root).ok()).flatten();
-        // Links to anything else are no skills, and may lead to all there is.
+        // Other links are not skills, and may lead anywhere.
         let links = entries.flatten().filter_map(|entry| {
             let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            is_link
-                .then(|| real(entry.path()).filter(|path| is_skill(path) && !is_forbidden(path)))?
+            is_link.then(|| {
+                canonical(entry.path()).filter(|path| is_skill(path) && !is_forbidden(path))
+            })?
         });
-        let own = self.folder.and_then(real);
+        let own = self.folder.and_then(canonical);
         let others = links.filter(|link| Some(link) != own.as_ref());
         roots().chain(others).collect()
     }
 
-    fn to_read(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-        let fixed = SYSTEM.iter().chain(&SETTINGS).chain(&REST);
+    fn readable_paths(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+        let fixed = SYSTEM_FOLDERS.iter().chain(&SYSTEM_SETTINGS).chain(&OTHER_DATA);
         let mut paths: Vec<PathBuf> = fixed.map(PathBuf::from).collect();
-        paths.extend(self.interpreter(places));
-        // What a user has installed by `pip install --user`.
+        paths.extend(self.interpreter_paths(places));
+        // The packages of `pip install --user`.
         let base = variable(self.scripts, "PYTHONUSERBASE").map(PathBuf::from);
         let base = base.or_else(|| Some(self.home()?.join(".local")));
         let base = base.map(|base| base.join("lib"));
-        let lists = SEARCHED.iter().filter_map(|name| variable(self.scripts, name));
-        let searched = lists.flat_map(parts).map(PathBuf::from);
+        let lists = SEARCH_VARIABLES.iter().filter_map(|name| variable(self.scripts, name));
+        let searched = lists.flat_map(split_path_list).map(PathBuf::from);
         let searched = searched.filter(|path| path.is_absolute()).chain(base);
-        // A whole home in a search path is somebody's slip, and too much.
+        // A whole home in a search path is a mistake, and too broad.
         let user = &self.scripts.user_folder;
-        let is_broad = |path: &PathBuf| self.holds_home(path) || user.starts_with(path);
-        let searched = searched.filter_map(|path| steady(&path, places));
+        let is_broad = |path: &PathBuf| self.contains_home(path) || user.starts_with(path);
+        let searched = searched.filter_map(|path| resolve_trusted(&path, places));
         paths.extend(searched.filter(|path| !is_broad(path)));
         for path in self.confinement.read.iter().filter(|path| path.exists()) {
-            let found = steady(path, places);
-            paths.push(found.ok_or_else(|| unsteady(SCRIPT_SANDBOX_READ, path))?);
+            let found = resolve_trusted(path, places);
+            paths.push(found.ok_or_else(|| untrusted_link_error(SCRIPT_SANDBOX_READ, path))?);
         }
         Ok(paths)
     }
 
-    /// By what version managers choose a Python for the skill's folder. Not links, which
-    /// may lead anywhere.
-    fn choices(&self) -> Vec<PathBuf> {
+    /// The files by which version managers choose a Python for the skill's folder, without
+    /// links, which may lead anywhere.
+    fn version_files(&self) -> Vec<PathBuf> {
         let above = self.folder.into_iter().flat_map(Path::ancestors);
-        let files = above.flat_map(|folder| OF_MANAGERS.map(|name| folder.join(name)));
+        let files = above.flat_map(|folder| VERSION_FILES.map(|name| folder.join(name)));
         let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_file());
-        files.filter(is_file).filter_map(plain).collect()
+        files.filter(is_file).filter_map(without_following).collect()
     }
 
-    /// What the interpreter consists of, and what it leads to: a venv's base, a version
-    /// manager. A venv of the skill is not trusted to say where that is: a prefix
-    /// counts only if it looks like a Python's.
-    fn interpreter(&self, places: &[PathBuf]) -> Vec<PathBuf> {
+    /// The files of the interpreter and of what it starts: a venv's base interpreter, a
+    /// version manager. The skill's venv is not trusted to name the base: a prefix counts
+    /// only if it looks like a Python's.
+    fn interpreter_paths(&self, places: &[PathBuf]) -> Vec<PathBuf> {
         let program = &self.python.program;
-        if self.python.venv.is_none() && steady(program, places).is_none() {
+        if self.python.venv.is_none() && resolve_trusted(program, places).is_none() {
             return Vec::new();
         }
         let folder = program.parent().unwrap_or(program);
@@ -205,38 +206,40 @@ impl GrantRequest<'_> {
         let mut found = Vec::new();
         if self.python.venv.is_none() {
             found.push(program.clone());
-            if folder.ends_with("shims") && real(prefix).is_some_and(|it| !self.holds_home(&it)) {
-                // What it starts lies beside its shims.
+            if folder.ends_with("shims")
+                && canonical(prefix).is_some_and(|it| !self.contains_home(&it))
+            {
+                // A version manager keeps its interpreters next to its shims.
                 found.push(prefix.to_path_buf());
-            } else if prefix.join(MARK_OF_VENVS).is_file() {
-                found.extend(self.parts_of(prefix));
+            } else if prefix.join(VENV_MARKER).is_file() {
+                found.extend(self.python_parts(prefix));
             }
         }
-        let bases = [real(program), base_of_venv(prefix)].into_iter().flatten();
+        let bases = [canonical(program), venv_base(prefix)].into_iter().flatten();
         for base in bases.filter(|base| is_executable(base)) {
             let prefix = base.parent().filter(|folder| folder.ends_with("bin"));
             let prefix = prefix.and_then(Path::parent);
             if let Some(prefix) = prefix.filter(|prefix| has_library(prefix)) {
-                found.extend(self.parts_of(prefix));
+                found.extend(self.python_parts(prefix));
             }
         }
         found
     }
 
-    /// The skill's venv, for a program of our own that it runs.
-    fn venv(&self) -> Vec<PathBuf> {
+    /// The files of the skill's venv, for an interpreter query.
+    fn venv_paths(&self) -> Vec<PathBuf> {
         let venv = self.python.venv.iter().filter(|_| self.folder.is_none());
-        venv.filter(|venv| venv.join(MARK_OF_VENVS).is_file())
-            .flat_map(|venv| self.parts_of(venv))
+        venv.filter(|venv| venv.join(VENV_MARKER).is_file())
+            .flat_map(|venv| self.python_parts(venv))
             .collect()
     }
 
-    /// The parts of a Python in this prefix that really lie there.
-    fn parts_of(&self, prefix: &Path) -> Vec<PathBuf> {
-        let Some(prefix) = real(prefix).filter(|prefix| !self.holds_home(prefix)) else {
+    /// The parts of a Python in this prefix, without links that lead out of it.
+    fn python_parts(&self, prefix: &Path) -> Vec<PathBuf> {
+        let Some(prefix) = canonical(prefix).filter(|prefix| !self.contains_home(prefix)) else {
             return Vec::new();
         };
-        let parts = OF_PYTHON.iter().filter_map(|part| real(prefix.join(part)));
+        let parts = PYTHON_PARTS.iter().filter_map(|part| canonical(prefix.join(part)));
         parts.filter(|part| part.starts_with(&prefix)).collect()
     }
 
@@ -244,15 +247,15 @@ impl GrantRequest<'_> {
         variable(self.scripts, "HOME").map(Path::new)
     }
 
-    /// Whether the user's home is in it.
-    fn holds_home(&self, path: &Path) -> bool {
+    /// Whether the path contains the user's home.
+    fn contains_home(&self, path: &Path) -> bool {
         let home = self.home();
         home.is_some_and(|home| home.starts_with(path))
-            || home.and_then(real).is_some_and(|home| home.starts_with(path))
+            || home.and_then(canonical).is_some_and(|home| home.starts_with(path))
     }
 
-    /// What a script that was refused something should be told.
-    pub(crate) fn explain(&self) -> String {
+    /// Advice for a script that was denied access.
+    pub(crate) fn denial_hint(&self) -> String {
         let more = match self.confinement.write.as_slice() {
             [] => String::new(),
             folders => {
@@ -267,46 +270,53 @@ impl GrantRequest<'_> {
     }
 }
 
-/// Whether a skill's document lies in this folder.
+/// Whether this folder has a document.
 fn is_skill(folder: &Path) -> bool {
     let names = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    names.any(|name| is_document(&name))
+    names.any(|name| is_document_name(&name))
 }
 
-/// A folder of `SCRIPT_SANDBOX_WRITE`, if all of it may be granted.
-fn checked(folder: &Path, hidden: &[PathBuf], places: &[PathBuf]) -> Result<PathBuf, String> {
+/// Returns the real path of a folder of `SCRIPT_SANDBOX_WRITE`, if it may be granted.
+fn check_write_grant(
+    folder: &Path,
+    hidden: &[PathBuf],
+    places: &[PathBuf],
+) -> Result<PathBuf, String> {
     let shown = folder.display();
     if !folder.exists() {
         return Err(format!(
-            "{SCRIPT_SANDBOX_WRITE} names {shown}, which does not exist: make it first"
+            "{SCRIPT_SANDBOX_WRITE} names {shown}, which does not exist: create it first"
         ));
     }
     if !folder.is_dir() {
-        return Err(format!("{SCRIPT_SANDBOX_WRITE} names {shown}, which is no folder: name one"));
+        return Err(format!(
+            "{SCRIPT_SANDBOX_WRITE} names {shown}, which is not a folder: name a folder"
+        ));
     }
-    let found = steady(folder, places);
-    let found = found.ok_or_else(|| unsteady(SCRIPT_SANDBOX_WRITE, folder))?;
-    match held_in(&found, hidden) {
+    let found = resolve_trusted(folder, places);
+    let found = found.ok_or_else(|| untrusted_link_error(SCRIPT_SANDBOX_WRITE, folder))?;
+    match first_inside(&found, hidden) {
         Some(held) => Err(format!(
-            "{SCRIPT_SANDBOX_WRITE} names {shown}, and {}, which scripts must not touch, is in it: \
-             name a folder beside that",
+            "{SCRIPT_SANDBOX_WRITE} names {shown}, and {}, which scripts must not access, is in it: \
+             name a folder next to it",
             held.display()
         )),
         None => Ok(found),
     }
 }
 
-fn unsteady(name: &str, path: &Path) -> String {
+fn untrusted_link_error(name: &str, path: &Path) -> String {
     format!(
-        "{name} names {}, which leads over a link where scripts write: name what it leads to, if \
+        "{name} names {}, which leads over a link in a folder where scripts may write: name its target, if \
          you mean that",
         path.display()
     )
 }
 
-/// Where an absolute path leads, if it leads over no link in one of these places.
-fn steady(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
+/// The real path of an absolute path; `None` if it leads over a link in one of these
+/// folders.
+fn resolve_trusted(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
     let words = |path: &Path| -> Vec<OsString> {
         let parts = path.components().rev();
         parts.map(|part| part.as_os_str().to_owned()).collect()
@@ -319,7 +329,7 @@ fn steady(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
             at.pop();
             continue;
         }
-        // The root begins anew, as `join` does.
+        // A root component restarts the path, as `join` does.
         let next = at.join(&word);
         match fs::read_link(&next) {
             Ok(target) => {
@@ -332,19 +342,19 @@ fn steady(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
             Err(_) => at = next,
         }
     }
-    real(&at).filter(|real| *real == at)
+    canonical(&at).filter(|real| *real == at)
 }
 
-/// The interpreter that a venv with copied programs was made from.
-fn base_of_venv(venv: &Path) -> Option<PathBuf> {
-    let text = files::read_whole(&venv.join(MARK_OF_VENVS), limits::VENV_SETTINGS_BYTES).ok()?;
+/// The interpreter that a venv with copied programs was created from.
+fn venv_base(venv: &Path) -> Option<PathBuf> {
+    let text = files::read_whole(&venv.join(VENV_MARKER), limits::VENV_SETTINGS_BYTES).ok()?;
     let text = String::from_utf8(text).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once('='));
     let (_, home) = lines.find(|(name, _)| name.trim() == "home")?;
-    real(Path::new(home.trim()).join("python3"))
+    canonical(Path::new(home.trim()).join("python3"))
 }
 
-/// Whether a Python has its modules in this prefix: in `lib/python3.11` or the like.
+/// Whether this prefix holds a Python's modules, as in `lib/python3.11`.
 fn has_library(prefix: &Path) -> bool {
     ["lib", "lib64"].iter().any(|lib| {
         let versions = fs::read_dir(prefix.join(lib)).into_iter().flatten().flatten();
@@ -354,14 +364,14 @@ fn has_library(prefix: &Path) -> bool {
     })
 }
 
-/// Grants `path` to be read, or if something hidden lies in it, what lies around
-/// that. Links there are not followed: they may lead anywhere.
+/// Grants reading of `path` or, if it contains a hidden path, of the entries around that.
+/// Links are not followed there, as they may lead anywhere.
 fn grant_around(path: &Path, hidden: &[PathBuf], granted: &mut Vec<PathBuf>) {
-    let Some(path) = real(path) else { return };
+    let Some(path) = canonical(path) else { return };
     if hidden.iter().any(|hidden| path.starts_with(hidden)) {
         return;
     }
-    if held_in(&path, hidden).is_none() {
+    if first_inside(&path, hidden).is_none() {
         return granted.push(path);
     }
     let Ok(entries) = fs::read_dir(&path) else {
@@ -374,17 +384,17 @@ fn grant_around(path: &Path, hidden: &[PathBuf], granted: &mut Vec<PathBuf>) {
     }
 }
 
-/// The first of `hidden` that lies in `folder` or is it.
-fn held_in<'h>(folder: &Path, hidden: &'h [PathBuf]) -> Option<&'h PathBuf> {
+/// The first of `hidden` that is `folder` or inside it.
+fn first_inside<'h>(folder: &Path, hidden: &'h [PathBuf]) -> Option<&'h PathBuf> {
     hidden.iter().find(|hidden| hidden.starts_with(folder))
 }
 
-/// Where it lies if it is no link itself.
-fn plain(path: impl AsRef<Path>) -> Option<PathBuf> {
+/// The real path of the parent, joined with the name: a final link is not followed.
+fn without_following(path: impl AsRef<Path>) -> Option<PathBuf> {
     let path = path.as_ref();
-    Some(real(path.parent()?)?.join(path.file_name()?))
+    Some(canonical(path.parent()?)?.join(path.file_name()?))
 }
 
-fn real(path: impl AsRef<Path>) -> Option<PathBuf> {
+fn canonical(path: impl AsRef<Path>) -> Option<PathBuf> {
     path.as_ref().canonicalize().ok()
 }

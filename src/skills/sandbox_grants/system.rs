@@ -1,7 +1,7 @@
-//! What of the system every sandboxed script may read, and what none may.
+//! Paths of the system that every sandboxed script may read, and those that none may.
 
 /// Programs, libraries and their data.
-pub(super) const SYSTEM: [&str; 9] = [
+pub(super) const SYSTEM_FOLDERS: [&str; 9] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -13,9 +13,9 @@ pub(super) const SYSTEM: [&str; 9] = [
     "/home/linuxbrew/.linuxbrew",
 ];
 
-/// Settings of the system that programs read: names, fonts, time zones, and of
-/// certificates the public part only.
-pub(super) const SETTINGS: [&str; 34] = [
+/// Settings of the system that programs read: names, fonts, time zones, and the public
+/// part of certificates.
+pub(super) const SYSTEM_SETTINGS: [&str; 34] = [
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
     "/etc/R",
@@ -52,12 +52,12 @@ pub(super) const SETTINGS: [&str; 34] = [
     "/etc/timezone",
 ];
 
-/// What programs look up elsewhere: the number of processors, fonts.
-pub(super) const REST: [&str; 4] =
+/// Other data that programs read: the number of processors, fonts.
+pub(super) const OTHER_DATA: [&str; 4] =
     ["/sys/devices/system/cpu", "/var/cache/fontconfig", "/var/lib/ghostscript", "/var/lib/texmf"];
 
-/// What is granted by no name: processes, devices, the hashes of passwords.
-pub(super) const NEVER: [&str; 8] = [
+/// Paths that are never granted: processes, devices, password hashes, private keys.
+pub(super) const NEVER_GRANTED: [&str; 8] = [
     "/proc",
     "/dev",
     "/etc/shadow",
@@ -68,6 +68,6 @@ pub(super) const NEVER: [&str; 8] = [
     "/etc/ssl/private",
 ];
 
-/// By what version managers choose a Python, in a folder or one above it.
-pub(super) const OF_MANAGERS: [&str; 4] =
+/// Files by which version managers choose a Python, in a folder or one above it.
+pub(super) const VERSION_FILES: [&str; 4] =
     [".python-version", ".tool-versions", "mise.toml", ".mise.toml"];

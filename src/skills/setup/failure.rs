@@ -1,17 +1,17 @@
-//! Why a command failed, out of what it printed.
+//! The cause of a failed command, extracted from its output.
 //!
-//! What is told apart here are words of programs that may change them; where
-//! none is known the last line is the reason.
+//! The texts are those of pip, uv and git, which may change them; without a known text the last
+//! line is the cause.
 
 use crate::error::ErrorKind;
 use crate::limits;
-use crate::secret::without_logins;
+use crate::secret::mask_url_logins;
 use crate::text;
 use crate::world::process::{ProcessExit, ProcessOutcome};
 
-/// A reason in one sentence, and what to do where that is known.
+/// The cause of a failure in one sentence, and a hint if one is known.
 pub(super) struct SetupFailure {
-    /// [`ErrorKind::Temporary`] where nothing but the network was in the way.
+    /// [`ErrorKind::Temporary`] if only the network failed.
     pub(super) kind: ErrorKind,
     pub(super) cause: String,
     pub(super) hint: Option<&'static str>,
@@ -19,17 +19,17 @@ pub(super) struct SetupFailure {
 
 const NO_ENSUREPIP: [&str; 3] =
     ["ensurepip is not available", "No module named ensurepip", "No module named venv"];
-const NO_TRUST: [&str; 4] = [
+const UNTRUSTED_CERTIFICATE: [&str; 4] = [
     "CERTIFICATE_VERIFY_FAILED",
     "certificate verify failed",
     "invalid peer certificate",
     "SSL certificate problem",
 ];
-/// What `uv` says where `UV_OFFLINE` is set.
+/// Messages of `uv` if `UV_OFFLINE` is set.
 const OFFLINE: [&str; 3] =
     ["network was disabled", "Network connectivity is disabled", "was not found in the cache"];
-/// What older pips say of a file that they could not get.
-const POOL: &str = "Could not install packages due to an OSError: HTTP";
+/// Message of older pips about a file that they could not download.
+const OLD_PIP_HTTP: &str = "Could not install packages due to an OSError: HTTP";
 const NO_NETWORK: [&str; 14] = [
     "error: connection-",
     "Retrying (Retry(",
@@ -46,7 +46,7 @@ const NO_NETWORK: [&str; 14] = [
     "Temporary failure in name resolution",
     "error sending request",
 ];
-const NO_REQUIREMENT: [&str; 5] = [
+const INVALID_REQUIREMENT: [&str; 5] = [
     "Invalid requirement",
     "Couldn't parse requirement",
     "Failed to parse",
@@ -61,8 +61,8 @@ const NO_PACKAGE: [&str; 6] = [
     "there are no versions of",
     "only the following versions of",
 ];
-/// git's last word where another program has the reason.
-const NOT_READ: &str = "Could not read from remote repository.";
+/// The last line of git if another program printed the cause.
+const REPOSITORY_NOT_READ: &str = "Could not read from remote repository.";
 const CONFLICT: [&str; 3] = [
     "ResolutionImpossible",
     "these package versions have conflicting dependencies",
@@ -70,109 +70,112 @@ const CONFLICT: [&str; 3] = [
 ];
 
 impl SetupFailure {
-    pub(super) fn of(outcome: &ProcessOutcome) -> SetupFailure {
+    pub(super) fn from_outcome(outcome: &ProcessOutcome) -> SetupFailure {
         let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
-        let said = CommandOutput(&[&stderr, &stdout]);
-        if said.any(&NO_ENSUREPIP) {
+        let output = CommandOutput(&[&stderr, &stdout]);
+        if output.contains_any(&NO_ENSUREPIP) {
             return SetupFailure {
                 kind: ErrorKind::Io,
-                cause: "this Python cannot make venvs, a part of it is not installed".into(),
+                cause: "this Python cannot create venvs: a part of it is not installed".into(),
                 hint: Some(
-                    "apt install python3-venv (Debian, Ubuntu), or put `uv` on PATH, which needs no part of Python",
+                    "apt install python3-venv (Debian, Ubuntu), or put `uv` on PATH, which does not need that part",
                 ),
             };
         }
-        let cause = match outcome.ending {
+        let cause = match outcome.exit {
             ProcessExit::Signaled(signal) => format!("it was killed by signal {signal}"),
-            _ => said.cause().unwrap_or_else(|| "it said no reason".into()),
+            _ => output.cause().unwrap_or_else(|| "it gave no reason".into()),
         };
-        let (kind, hint) = said.remedy();
+        let (kind, hint) = output.remedy();
         SetupFailure {
             kind,
-            cause: text::one_line(&without_logins(&cause), limits::SETUP_REASON_BYTES),
+            cause: text::one_line(&mask_url_logins(&cause), limits::SETUP_REASON_BYTES),
             hint,
         }
     }
 }
 
-/// What a command printed, the most telling stream first.
+/// The output of a command, the more important stream first.
 struct CommandOutput<'s>(&'s [&'s str]);
 
 impl CommandOutput<'_> {
-    fn any(&self, words: &[&str]) -> bool {
+    fn contains_any(&self, words: &[&str]) -> bool {
         let has = |text: &&str| words.iter().any(|word| text.contains(word));
         self.0.iter().any(has)
     }
 
-    /// Whether the network was in the way. An index that was reached after all
-    /// tells its versions.
-    fn is_cut_off(&self) -> bool {
+    /// Whether the network failed. An index that was reached after all lists its versions.
+    fn is_network_failure(&self) -> bool {
         let versions = "(from versions: ";
-        let is_reached = self.any(&[versions]) && !self.any(&["(from versions: none)"]);
-        self.any(&NO_NETWORK) && !is_reached
+        let is_reached =
+            self.contains_any(&[versions]) && !self.contains_any(&["(from versions: none)"]);
+        self.contains_any(&NO_NETWORK) && !is_reached
     }
 
     fn cause(&self) -> Option<String> {
-        let cause = self.0.iter().find_map(|text| last_words(text))?;
+        let cause = self.0.iter().find_map(|text| extract_cause(text))?;
         if cause.ends_with(CONFLICT[1]) {
-            let reasons: Vec<&str> = self.0.iter().flat_map(|text| reasons(text)).collect();
+            let reasons: Vec<&str> =
+                self.0.iter().flat_map(|text| conflict_reasons(text)).collect();
             return Some(format!("{cause}: {}", reasons.join(", ")));
         }
-        if !self.is_cut_off() {
+        if !self.is_network_failure() {
             return Some(cause);
         }
         let what = if cause.starts_with(NO_PACKAGE[0]) {
-            // pip takes an index that it cannot reach for one that is empty.
+            // pip treats an index that it cannot reach as empty.
             "the package index".to_string()
         } else if let Some(host) = host_of_file(&cause) {
-            let way = if cause.contains("ProxyError") { "the proxy before " } else { "" };
+            let way = if cause.contains("ProxyError") { "the proxy for " } else { "" };
             format!("{way}the host `{host}`")
         } else {
             return Some(cause);
         };
-        let why = self.why_not_reached();
+        let why = self.connection_cause();
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         Some(format!("{what} was not reached{why}"))
     }
 
-    /// The system's words for it, in the last try.
-    fn why_not_reached(&self) -> Option<&str> {
-        if self.any(&NO_TRUST) {
+    /// Returns the system's error message of the last attempt.
+    fn connection_cause(&self) -> Option<&str> {
+        if self.contains_any(&UNTRUSTED_CERTIFICATE) {
             return Some("its certificate is not trusted");
         }
         let why = self.0.iter().find_map(|text| {
             let (_, why) = text.rsplit_once("[Errno ")?.1.split_once("] ")?;
             why.split(['\'', '"', ')', '\n']).next()
         });
-        why.or_else(|| self.any(&["timed out", "-timeout"]).then_some("it did not answer in time"))
+        why.or_else(|| {
+            self.contains_any(&["timed out", "-timeout"]).then_some("it did not answer in time")
+        })
     }
 
-    /// Whether what was not reached is no page of an index, whose addresses end
-    /// with a slash.
-    fn is_file(&self) -> bool {
+    /// Whether the unreachable URL is a file, not a page of an index, which ends with a slash.
+    fn is_file_download(&self) -> bool {
         self.0.iter().any(|text| {
             let fetched = ["Failed to fetch: ", "Unable to fetch ", " while fetching "]
                 .iter()
                 .find_map(|words| text.split_once(words))
                 .and_then(|(_, rest)| rest.split_whitespace().next());
-            text.contains(POOL) || fetched.is_some_and(|url| !url.trim_matches('`').ends_with('/'))
+            text.contains(OLD_PIP_HTTP)
+                || fetched.is_some_and(|url| !url.trim_matches('`').ends_with('/'))
         })
     }
 
-    /// What kind of failure it is, and what to do where that is known.
+    /// Returns the kind of failure, and a hint if one is known.
     fn remedy(&self) -> (ErrorKind, Option<&'static str>) {
-        if self.any(&["No space left on device"]) {
+        if self.contains_any(&["No space left on device"]) {
             return (
                 ErrorKind::Io,
-                Some("make room on the disk, or set PIP_CACHE_DIR or UV_CACHE_DIR to another one"),
+                Some("free space on the disk, or set PIP_CACHE_DIR or UV_CACHE_DIR to another one"),
             );
         }
-        if self.is_cut_off() && !self.any(&NO_TRUST) {
-            let hint = if self.any(&["ssh: "]) {
+        if self.is_network_failure() && !self.contains_any(&UNTRUSTED_CERTIFICATE) {
+            let hint = if self.contains_any(&["ssh: "]) {
                 "is the host of the repository reachable by ssh?"
-            } else if self.any(&["fatal: "]) {
+            } else if self.contains_any(&["fatal: "]) {
                 "is the host of the repository reachable? HTTPS_PROXY sets a proxy"
-            } else if self.is_file() {
+            } else if self.is_file_download() {
                 "is the host of that file reachable? HTTPS_PROXY sets a proxy"
             } else {
                 "is the package index reachable? HTTPS_PROXY sets a proxy, PIP_INDEX_URL or UV_INDEX_URL another index"
@@ -181,44 +184,44 @@ impl CommandOutput<'_> {
         }
         let table: [(&[&str], &str); 5] = [
             (
-                &NO_TRUST,
-                "the certificate is not trusted: PIP_CERT or SSL_CERT_FILE names a file with those to trust",
+                &UNTRUSTED_CERTIFICATE,
+                "the certificate is not trusted: set PIP_CERT or SSL_CERT_FILE to a file with the certificates to trust",
             ),
             (
                 &OFFLINE,
-                "uv is told to stay offline (UV_OFFLINE), and has it not in its cache: unset that, or set it to 0",
+                "uv is offline (UV_OFFLINE), and the package is not in its cache: unset UV_OFFLINE, or set it to 0",
             ),
             (
-                &NO_REQUIREMENT,
-                "a requirement is a package's name, if need be with its version: openpyxl>=3.1",
+                &INVALID_REQUIREMENT,
+                "a requirement is a package name, optionally with a version: openpyxl>=3.1",
             ),
             (
                 &NO_PACKAGE,
-                "the index has no such package or version for this Python: mend the requirement; a package can bear another name than its module",
+                "the index has no such package or version for this Python: correct the requirement; a package can have another name than its module",
             ),
             (
                 &CONFLICT,
                 "requirements exclude each other: loosen the version of one of them, in the command or where the skill declares it",
             ),
         ];
-        let row = table.iter().find(|(words, _)| self.any(words));
+        let row = table.iter().find(|(words, _)| self.contains_any(words));
         (ErrorKind::Io, row.map(|(_, hint)| *hint))
     }
 }
 
-/// What stopped a program that another one ran, or a conflict; the last error of
-/// pip's, all of uv's, or the last line.
-fn last_words(output: &str) -> Option<String> {
+/// Returns the error of a program that the installer ran, or a conflict; otherwise pip's last
+/// error, uv's whole error, or the last line.
+fn extract_cause(output: &str) -> Option<String> {
     let plain = text::sendable(output);
     let lines: Vec<&str> = plain.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if let Some(cause) = part(&lines) {
+    if let Some(cause) = embedded_cause(&lines) {
         return Some(cause);
     }
     let mut errors = lines.iter().rev();
     let error = errors.find_map(|line| line.strip_prefix("ERROR: "));
-    // Behind that is where it happened, and what at the end.
+    // A traceback follows `Exception:`; its last line is the cause.
     if let Some(error) = error.filter(|error| *error != "Exception:") {
-        // Some pips tell the line of the file behind a picture of the fault.
+        // Some pips print the line number only after an excerpt of the file.
         let place = lines.iter().find_map(|line| line.find("(from line ").map(|at| &line[at..]));
         return Some(match place {
             Some(place) if !error.contains(place) => format!("{error} {place}"),
@@ -230,9 +233,9 @@ fn last_words(output: &str) -> Option<String> {
         return lines.last().map(|line| (*line).to_string());
     };
     let mut cause = String::new();
-    // Hints are given here.
+    // The hints are replaced by those of this file.
     for line in lines[at..].iter().take_while(|line| !line.starts_with("hint: ")) {
-        let line = untied(line);
+        let line = without_tree(line);
         match line.strip_prefix("cause: ") {
             Some(rest) => cause.extend([": ", rest]),
             None if cause.is_empty() => cause.push_str(line),
@@ -242,19 +245,19 @@ fn last_words(output: &str) -> Option<String> {
     Some(cause)
 }
 
-/// The cause where it stands among much else.
-fn part(lines: &[&str]) -> Option<String> {
-    // git's; whoever ran it tells the command, and no reason.
+/// Returns a cause that is embedded in other output.
+fn embedded_cause(lines: &[&str]) -> Option<String> {
+    // The cause from git; the installer only prints the command.
     let is_fatal = |line: &&str| line.starts_with("fatal: ");
     if let Some(at) = lines.iter().position(is_fatal).filter(|_| names_git(lines)) {
         let cause = &lines[at]["fatal: ".len()..];
-        // What ssh or the host says of it stands before.
+        // The message of ssh or the host is on the line before.
         let before = at.checked_sub(1).map(|before| lines[before]);
         let before = before.filter(|line| {
             !["Running ", "Cloning ", "--- "].iter().any(|begin| line.starts_with(begin))
         });
         return Some(match before {
-            Some(said) if cause == NOT_READ => said.to_string(),
+            Some(output) if cause == REPOSITORY_NOT_READ => output.to_string(),
             _ => cause.to_string(),
         });
     }
@@ -265,19 +268,19 @@ fn part(lines: &[&str]) -> Option<String> {
     if let Some(conflict) = conflict {
         return Some(conflict.trim_end_matches('.').to_string());
     }
-    // pip tells such an end twice, the second time without what was said.
+    // pip reports such a failure twice, the second time without the output.
     let at = lines.iter().position(|line| *line == "error: subprocess-exited-with-error")?;
     let what = lines[at..].iter().find(|line| line.starts_with('×'))?;
-    let what = untied(what).trim_end_matches('.');
-    let end = lines[at..].iter().position(|line| untied(line) == "[end of output]");
+    let what = without_tree(what).trim_end_matches('.');
+    let end = lines[at..].iter().position(|line| without_tree(line) == "[end of output]");
     Some(match end.and_then(|end| lines[at..].get(end.checked_sub(1)?)) {
-        Some(said) => format!("{what}: {}", untied(said)),
+        Some(output) => format!("{what}: {}", without_tree(output)),
         None => what.to_string(),
     })
 }
 
-/// What excludes each other, as pip lists it.
-fn reasons(output: &str) -> impl Iterator<Item = &str> {
+/// Returns the conflicting requirements that pip lists.
+fn conflict_reasons(output: &str) -> impl Iterator<Item = &str> {
     let lines = output.lines().map(str::trim);
     lines
         .skip_while(|line| *line != "The conflict is caused by:")
@@ -285,7 +288,7 @@ fn reasons(output: &str) -> impl Iterator<Item = &str> {
         .take_while(|line| line.contains(" requested ") || line.contains(" depends on "))
 }
 
-/// The host of a file that pip could not get.
+/// Returns the host of a file that could not be downloaded.
 fn host_of_file(cause: &str) -> Option<String> {
     if let Some((_, pool)) = cause.split_once("ConnectionPool(host='") {
         let (host, rest) = pool.split_once("', port=")?;
@@ -304,8 +307,8 @@ fn names_git(lines: &[&str]) -> bool {
     lines.iter().any(is_git)
 }
 
-/// Without the branches of the tree that pip and uv draw.
-fn untied(line: &str) -> &str {
+/// Strips the tree that pip and uv draw.
+fn without_tree(line: &str) -> &str {
     line.strip_prefix("error: ")
         .unwrap_or(line)
         .trim_start_matches(['×', '╰', '├', '─', '▶', '│', ' '])
@@ -316,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_is_found_among_other_lines() {
+    fn the_cause_is_found_among_other_lines() {
         let table = [
             (
                 "WARNING: x\nERROR: Could not find a version that satisfies the requirement a\nERROR: No matching distribution found for a\n\n[notice] A new release\n",
@@ -363,13 +366,13 @@ mod tests {
             ("\n", None),
         ];
         for (output, expected) in table {
-            assert_eq!(last_words(output).as_deref(), expected);
+            assert_eq!(extract_cause(output).as_deref(), expected);
         }
     }
 
-    /// The error is on one stream, its reasons on the other.
+    /// The error is on one stream, its causes on the other.
     #[test]
-    fn a_conflict_has_its_reasons() {
+    fn a_conflict_lists_its_causes() {
         let stderr = "ERROR: Cannot install a==1 and b because these package versions have conflicting dependencies.\nERROR: ResolutionImpossible: for help visit x\n";
         let stdout = "Collecting a\n\nThe conflict is caused by:\n    The user requested a==1\n    b 2.0 depends on a>1\n\nTo fix this you could try to:\n1. loosen\n";
         let expected = "Cannot install a==1 and b because these package versions have conflicting dependencies: The user requested a==1, b 2.0 depends on a>1";
@@ -377,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_was_not_reached_is_told() {
+    fn an_unreachable_index_is_reported() {
         let none = "ERROR: Could not find a version (from versions: none)\nERROR: No matching distribution found for a\n";
         let broken = "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError('<x>: Failed to establish a new connection: [Errno 111] Connection refused')': /simple/a/\n";
         let some = none.replace("none", "1.0, 2.0");
@@ -390,9 +393,9 @@ mod tests {
         }
     }
 
-    /// What a requirement names by its URL lies on no index.
+    /// A requirement with a URL needs no index.
     #[test]
-    fn a_host_that_was_not_reached_is_told() {
+    fn an_unreachable_host_is_reported() {
         let file = "is the host of that file reachable?";
         let git = "  Running command git clone --quiet 'ssh://****@h:9/x.git' /tmp/x\n";
         let end = "  fatal: Could not read from remote repository.\n\n  Please make sure\n";
@@ -433,15 +436,15 @@ mod tests {
                 "is the host of the repository reachable? HTTPS_PROXY",
             ),
         ] {
-            let said = CommandOutput(&[&output]);
-            assert_eq!(said.cause().as_deref(), Some(cause));
-            let (kind, found) = said.remedy();
+            let parsed = CommandOutput(&[&output]);
+            assert_eq!(parsed.cause().as_deref(), Some(cause));
+            let (kind, found) = parsed.remedy();
             assert_eq!(kind, ErrorKind::Temporary, "{output}");
             assert!(found.unwrap().starts_with(hint), "{output}: {found:?}");
         }
         for (before, cause) in [
             ("  git@h: Permission denied (publickey).\n", "git@h: Permission denied (publickey)."),
-            ("", NOT_READ),
+            ("", REPOSITORY_NOT_READ),
         ] {
             let output = format!("{git}{before}{end}");
             assert_eq!(CommandOutput(&[&output]).cause().as_deref(), Some(cause));
@@ -450,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_do_is_told_for_what_is_known() {
+    fn known_failures_have_a_hint() {
         use ErrorKind::{Io, Temporary};
         for (output, kind, expected) in [
             (
@@ -496,7 +499,7 @@ mod tests {
             (
                 "error: No solution\n  cause: Because a was not found in the cache and you require a, your requirements are unsatisfiable\nhint: the network was disabled",
                 Io,
-                Some("uv is told to stay offline (UV_OFFLINE)"),
+                Some("uv is offline (UV_OFFLINE)"),
             ),
             (
                 "error: No solution\n  cause: Because you require a==1 and a<1, your requirements are unsatisfiable",

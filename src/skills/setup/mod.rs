@@ -1,27 +1,27 @@
-//! `skills setup`: a venv of a skill's own, with what its scripts need. It is made
-//! also where they need nothing: then it is settled what runs them.
+//! `skills setup`: creates a skill's own venv with the packages that its scripts need. An empty
+//! venv is useful as well: it determines the interpreter.
 //!
-//! What is needed is what the skill declares, what a person asks for, and what
-//! its imports show to be missing, as far as the package is known. A venv that a
-//! setup made is made anew when that has changed; one that people made is only
-//! added to. `place` sees to it that no half-made one is ever used, a lock that
-//! two setups do not meet, `tool` runs the installers. Nothing here prints.
+//! The packages are those that the skill declares, those that the user requests, and well-known
+//! packages for imports that fail. A venv that a setup created is recreated when these change;
+//! the setup only adds to a venv that the user created. `venv_location` ensures that no
+//! unfinished venv is ever used, a lock keeps other setups out, `command_runner` runs the
+//! installers. Nothing here prints.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind};
-use crate::secret::without_logins;
+use crate::secret::mask_url_logins;
 use crate::skills::Skill;
-use crate::skills::packages::project;
+use crate::skills::packages::project_name;
 use crate::skills::python::Interpreter;
-use crate::skills::venv::{self, VenvRecord, installed};
+use crate::skills::venv::{self, VenvRecord, installed_packages};
 use crate::world::confined::OpenError;
 
 mod command_runner;
 mod existing_venv;
 mod failure;
-mod foreign;
+mod foreign_venv;
 mod needs;
 mod progress;
 mod request;
@@ -36,321 +36,339 @@ pub(crate) use progress::{
     ScriptImport, SetupOutcome, SetupProgress, SetupSummary, UndeclaredRequirement,
 };
 pub(crate) use request::SetupRequest;
-use request::{lock, requested_packages, requirements_file};
-pub(crate) use requirements::FILE as REQUIREMENTS;
-use requirements::{RequirementsFile, level, levelled};
+use request::{lock_skill, requested_packages, requirements_file};
+pub(crate) use requirements::REQUIREMENTS_FILE as REQUIREMENTS;
+use requirements::{RequirementsFile, normalize_line, normalize_lines};
 pub(crate) use syntax::is_archive;
 use venv_location::VenvLocation;
 
-/// Sets a skill up. When it fails the skill is as before; only a venv that people
-/// made keeps what was installed in it by then. No login of a URL is told.
+/// Sets a skill up. On failure the skill is unchanged, except that a venv of the user keeps
+/// what was installed so far. Events and errors contain no login of a URL.
 pub(crate) fn setup(
-    order: &SetupRequest<'_>,
-    tell: &mut ProgressSink<'_>,
+    request: &SetupRequest<'_>,
+    on_progress: &mut ProgressSink<'_>,
 ) -> Result<SetupSummary, Error> {
-    set_up(order, tell).map_err(|error| {
-        let told = Error::new(error.kind(), without_logins(error.message()));
+    run_setup(request, on_progress).map_err(|error| {
+        let masked = Error::new(error.kind(), mask_url_logins(error.message()));
         match error.hint() {
-            Some(hint) => told.with_hint(without_logins(hint)),
-            None => told,
+            Some(hint) => masked.with_hint(mask_url_logins(hint)),
+            None => masked,
         }
     })
 }
 
-fn set_up(order: &SetupRequest<'_>, tell: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
-    let folder = &order.skill.path;
-    // Programs work in it, where a relative path would mean another one.
+fn run_setup(
+    request: &SetupRequest<'_>,
+    on_progress: &mut ProgressSink<'_>,
+) -> Result<SetupSummary, Error> {
+    let folder = &request.skill.path;
+    // Programs run in this folder, where a relative path would lead elsewhere.
     if !folder.is_absolute() {
-        let text = format!(
-            "failed to set up `{}`: the working folder cannot be found out",
-            order.skill.name
+        let text =
+            format!("failed to set up `{}`: the working folder is unknown", request.skill.name);
+        return Err(
+            Error::new(ErrorKind::Io, text).with_hint("name the skill by its absolute path")
         );
-        return Err(Error::new(ErrorKind::Io, text).with_hint("name the skill by an absolute path"));
     }
-    let extra = requested_packages(order)?;
-    let lock = lock(order, tell)?;
-    let place = VenvLocation::new(folder, order.cancellation);
-    if place.is_unfinished() {
-        let recovered = place.recover();
-        order.cancellation.check()?;
-        recovered.map_err(|error| unwritable(folder, &error))?;
-        tell(SetupProgress::Recovered);
+    let extra = requested_packages(request)?;
+    let lock = lock_skill(request, on_progress)?;
+    let location = VenvLocation::new(folder, request.cancellation);
+    if location.is_unfinished() {
+        let recovered = location.recover();
+        request.cancellation.check()?;
+        recovered.map_err(|error| write_error(folder, &error))?;
+        on_progress(SetupProgress::Recovered);
     }
-    let bench = CommandRunner::new(folder, order.scripts, order.cancellation, &lock);
-    let (file, added) = requirements_file(order.skill, &extra)?;
-    let setup = Setup { order, bench, place, file, added, extra };
-    let mut begun = VenvAction::Nothing;
-    let done = setup.carry_out(&mut |progress| {
+    let runner = CommandRunner::new(folder, request.scripts, request.cancellation, &lock);
+    let (file, added) = requirements_file(request.skill, &extra)?;
+    let setup = Setup { request, runner, location, file, added, extra };
+    let mut action = VenvAction::None;
+    let result = setup.run(&mut |progress| {
         match progress {
-            SetupProgress::Keeps(_) => begun = VenvAction::Adding,
-            SetupProgress::Changes(_) | SetupProgress::Makes { .. } => begun = VenvAction::Making,
+            SetupProgress::KeepsUserVenv(_) => action = VenvAction::Adding,
+            SetupProgress::Recreating(_) | SetupProgress::CreatingVenv { .. } => {
+                action = VenvAction::Creating;
+            }
             _ => {}
         }
-        tell(progress);
+        on_progress(progress);
     });
-    if let Err(error) = &done {
-        let has_venv = venv::of_skill(folder).is_some();
-        match (begun, error.kind()) {
-            (VenvAction::Adding, _) => tell(SetupProgress::Partly),
-            (VenvAction::Making, _) if !setup.place.is_as_before() => tell(SetupProgress::Remains),
-            (VenvAction::Making, _) | (_, ErrorKind::Interrupted(_)) => {
-                tell(SetupProgress::AsBefore { has_venv });
+    if let Err(error) = &result {
+        let has_venv = venv::path_in_skill(folder).is_some();
+        match (action, error.kind()) {
+            (VenvAction::Adding, _) => on_progress(SetupProgress::PartlyInstalled),
+            (VenvAction::Creating, _) if !setup.location.is_restored() => {
+                on_progress(SetupProgress::CleanupPending);
+            }
+            (VenvAction::Creating, _) | (_, ErrorKind::Interrupted(_)) => {
+                on_progress(SetupProgress::Unchanged { has_venv });
             }
             _ => {}
         }
     }
-    done
+    result
 }
 
-/// What a setup has set out to do to the venv.
+/// The change to the venv that a setup has started.
 #[derive(Clone, Copy)]
 enum VenvAction {
-    Nothing,
-    /// A new one is made.
-    Making,
-    /// People's own is added to.
+    None,
+    /// Creates a new venv.
+    Creating,
+    /// Adds to the user's venv.
     Adding,
 }
 
-/// Whether a setup would install more of what the skill's requirements files list
-/// than the venv has.
-pub(crate) fn lacks_listed(skill: &Skill, venv: &Path) -> bool {
-    let files = [requirements::FILE, "scripts/requirements.txt"];
-    let mut lines = files.iter().flat_map(|file| requirements::lines_of(&skill.root, file));
-    if let Some(record) = VenvRecord::of(venv) {
-        let declared = levelled(&record.declared);
-        return lines.any(|line| !declared.contains(&level(&line)));
+/// Whether a setup would install listed requirements that the venv lacks.
+pub(crate) fn lacks_listed_requirements(skill: &Skill, venv: &Path) -> bool {
+    let files = [requirements::REQUIREMENTS_FILE, "scripts/requirements.txt"];
+    let mut lines = files.iter().flat_map(|file| requirements::read_lines(&skill.root, file));
+    if let Some(record) = VenvRecord::read(venv) {
+        let declared = normalize_lines(&record.declared);
+        return lines.any(|line| !declared.contains(&normalize_line(&line)));
     }
-    let installed = installed(venv);
-    lines.any(|line| !installed.contains(&project(&line)))
+    let installed = installed_packages(venv);
+    lines.any(|line| !installed.contains(&project_name(&line)))
 }
 
 /// Whether a requirement was declared when a venv was set up.
 pub(crate) fn is_recorded(requirement: &str, record: &VenvRecord) -> bool {
-    levelled(&record.declared).contains(&level(requirement))
+    normalize_lines(&record.declared).contains(&normalize_line(requirement))
 }
 
-/// A setup under way.
+/// A running setup.
 struct Setup<'s> {
-    order: &'s SetupRequest<'s>,
-    bench: CommandRunner<'s>,
-    place: VenvLocation<'s>,
-    /// The skill's requirements file as it will be; `None` if it has none.
+    request: &'s SetupRequest<'s>,
+    runner: CommandRunner<'s>,
+    location: VenvLocation<'s>,
+    /// The skill's future requirements file; `None` if it has none.
     file: Option<RequirementsFile>,
-    /// Those of `extra` that the file did not name yet.
+    /// The requirements in `extra` that the file did not contain.
     added: Vec<String>,
+    /// The requirements that the user requested.
     extra: Vec<String>,
 }
 
 impl Setup<'_> {
-    fn carry_out(&self, tell: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
-        match self.find()? {
-            ExistingVenv::Nothing(base) => self.first(&base, tell),
-            ExistingVenv::Ours(record, python) => self.again(&record, python, tell),
-            ExistingVenv::Theirs(venv, python) => self.add_to(&venv, &python, tell),
+    fn run(&self, on_progress: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
+        match self.find_venv()? {
+            ExistingVenv::Missing(base) => self.create_first_venv(&base, on_progress),
+            ExistingVenv::FromSetup(record, python) => {
+                self.update_venv(&record, python, on_progress)
+            }
+            ExistingVenv::FromUser(venv, python) => {
+                self.add_to_user_venv(&venv, &python, on_progress)
+            }
         }
     }
 
-    /// There is no venv yet: one is made, also where nothing goes into it.
-    fn first(&self, base: &Path, tell: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
-        let needs = self.needs(base, None)?;
-        needs.tell_faults(tell);
-        self.make(base, &needs, None, tell)
+    /// Creates the first venv, even an empty one.
+    fn create_first_venv(
+        &self,
+        base: &Path,
+        on_progress: &mut ProgressSink<'_>,
+    ) -> Result<SetupSummary, Error> {
+        let needs = self.probe_needs(base, None)?;
+        needs.report_problems(on_progress);
+        self.create_venv(base, &needs, None, on_progress)
     }
 
-    /// An earlier setup made the venv.
-    fn again(
+    /// Recreates the venv of an earlier setup if necessary.
+    fn update_venv(
         &self,
         record: &VenvRecord,
         python: Option<PathBuf>,
-        tell: &mut ProgressSink<'_>,
+        on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
         let Some(python) = python else {
-            let base = self.base()?;
-            tell(SetupProgress::Changes("its bin/python does not run"));
-            let needs = self.needs(&base, None)?;
-            needs.tell_faults(tell);
-            return self.make(&base, &needs, Some(record), tell);
+            let base = self.base_python()?;
+            on_progress(SetupProgress::Recreating("its bin/python does not run"));
+            let needs = self.probe_needs(&base, None)?;
+            needs.report_problems(on_progress);
+            return self.create_venv(&base, &needs, Some(record), on_progress);
         };
-        let venv = self.place.venv();
-        let needs = self.needs(&python, Some(&venv))?;
-        needs.tell_faults(tell);
-        let declared = self.declared(&needs);
-        let is_same = levelled(&declared) == levelled(&record.declared);
-        if is_same && self.added.is_empty() && needs.are_known_to(record) {
+        let venv = self.location.venv();
+        let needs = self.probe_needs(&python, Some(&venv))?;
+        needs.report_problems(on_progress);
+        let declared = self.declared_requirements(&needs);
+        let is_same = normalize_lines(&declared) == normalize_lines(&record.declared);
+        if is_same && self.added.is_empty() && needs.are_covered_by(record) {
             return Ok(up_to_date(record, declared, venv, python, needs));
         }
-        let why = if is_same { "modules are missing" } else { "what is needed has changed" };
-        tell(SetupProgress::Changes(why));
-        self.make(&self.base()?, &needs, Some(record), tell)
+        let why = if is_same { "modules are missing" } else { "the requirements have changed" };
+        on_progress(SetupProgress::Recreating(why));
+        self.create_venv(&self.base_python()?, &needs, Some(record), on_progress)
     }
 
-    /// Makes a venv with all that is needed, in place of the one that `old` is
-    /// the record of.
-    fn make(
+    /// Creates a venv with all packages, replacing the one with the record `old`.
+    fn create_venv(
         &self,
         base: &Path,
         needs: &InterpreterNeeds,
         old: Option<&VenvRecord>,
-        tell: &mut ProgressSink<'_>,
+        on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
-        let folder = &self.order.skill.path;
-        let outcome = old.map_or(SetupOutcome::Made, |_| SetupOutcome::MadeAnew);
-        let others = old.map(|old| old.packages_since(&self.place.venv()));
-        let making = self.place.begin().map_err(|error| unwritable(folder, &error))?;
-        let venv = self.place.venv();
-        self.bench.make_venv(base, &venv, tell)?;
+        let folder = &self.request.skill.path;
+        let outcome = old.map_or(SetupOutcome::Created, |_| SetupOutcome::Recreated);
+        let added_later = old.map(|old| old.packages_installed_since(&self.location.venv()));
+        let build = self.location.start_build().map_err(|error| write_error(folder, &error))?;
+        let venv = self.location.venv();
+        self.runner.create_venv(base, &venv, on_progress)?;
         let python = venv.join("bin/python");
-        let mut done = self.fill(&venv, &python, needs, &[], outcome, tell)?;
-        let record = self.record(true, base, &done);
-        done.declared.retain(|line| is_shown(line));
-        let lost = others.unwrap_or_default();
+        let mut summary = self.install_needed(&venv, &python, needs, &[], outcome, on_progress)?;
+        let record = self.new_record(true, base, &summary);
+        summary.declared.retain(|line| is_displayed(line));
+        let lost = added_later.unwrap_or_default();
         let lost: Vec<String> = lost.difference(&record.packages).cloned().collect();
         if !lost.is_empty() {
-            tell(SetupProgress::Lost(&lost));
+            on_progress(SetupProgress::PackagesLost(&lost));
         }
         let written = record.write(&venv);
-        written.map_err(|error| unwritable(&venv, &error))?;
-        done.recorded = self.record_extra()?;
-        making.finish().map_err(|error| unwritable(&venv, &error))?;
-        Ok(done)
+        written.map_err(|error| write_error(&venv, &error))?;
+        summary.recorded = self.write_extra_requirements()?;
+        build.finish().map_err(|error| write_error(&venv, &error))?;
+        Ok(summary)
     }
 
-    /// People made the venv; nothing of it goes.
-    fn add_to(
+    /// Adds packages to the user's venv; removes nothing.
+    fn add_to_user_venv(
         &self,
         venv: &Path,
         python: &Path,
-        tell: &mut ProgressSink<'_>,
+        on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
-        let needs = self.needs(python, Some(venv))?;
-        needs.tell_faults(tell);
-        let declared = self.declared(&needs);
-        let record = VenvRecord::of(venv).unwrap_or_default();
-        let is_same = levelled(&declared) == levelled(&record.declared);
-        if is_same && self.added.is_empty() && needs.are_known_to(&record) {
+        let needs = self.probe_needs(python, Some(venv))?;
+        needs.report_problems(on_progress);
+        let declared = self.declared_requirements(&needs);
+        let record = VenvRecord::read(venv).unwrap_or_default();
+        let is_same = normalize_lines(&declared) == normalize_lines(&record.declared);
+        if is_same && self.added.is_empty() && needs.are_covered_by(&record) {
             let (venv, python) = (venv.to_path_buf(), python.to_path_buf());
             return Ok(up_to_date(&record, declared, venv, python, needs));
         }
-        tell(SetupProgress::Keeps(venv));
-        let mut done =
-            self.fill(venv, python, &needs, &record.undeclared, SetupOutcome::Added, tell)?;
-        let written = self.record(false, python, &done).write(venv);
-        done.declared.retain(|line| is_shown(line));
-        written.map_err(|error| unwritable(venv, &error))?;
-        let recorded = self.record_extra();
-        // Nothing is under way here: only the working folder goes.
-        let _ = self.place.recover();
-        done.recorded = recorded?;
-        Ok(done)
+        on_progress(SetupProgress::KeepsUserVenv(venv));
+        let mut summary = self.install_needed(
+            venv,
+            python,
+            &needs,
+            &record.undeclared,
+            SetupOutcome::Added,
+            on_progress,
+        )?;
+        let written = self.new_record(false, python, &summary).write(venv);
+        summary.declared.retain(|line| is_displayed(line));
+        written.map_err(|error| write_error(venv, &error))?;
+        let recorded = self.write_extra_requirements();
+        // No venv is being created: this only removes the working folder.
+        let _ = self.location.recover();
+        summary.recorded = recorded?;
+        Ok(summary)
     }
 
-    fn record(&self, made: bool, python: &Path, done: &SetupSummary) -> VenvRecord {
-        let missing = done.missing.iter().map(|import| import.module.clone());
+    fn new_record(&self, is_from_setup: bool, python: &Path, summary: &SetupSummary) -> VenvRecord {
+        let missing = summary.missing.iter().map(|import| import.module.clone());
         VenvRecord {
-            made,
-            tool: self.bench.tool().into(),
+            is_from_setup,
+            tool: self.runner.installer().into(),
             python: python.display().to_string(),
-            declared: done.declared.clone(),
-            undeclared: done.undeclared.clone(),
+            declared: summary.declared.clone(),
+            undeclared: summary.undeclared.clone(),
             missing: missing.collect(),
-            packages: installed(&done.venv),
+            packages: installed_packages(&summary.venv),
         }
     }
 
-    /// Installs what is declared, then what the imports still lack.
-    fn fill(
+    /// Installs the declared packages, then those of imports that are still missing.
+    fn install_needed(
         &self,
         venv: &Path,
         python: &Path,
         needs: &InterpreterNeeds,
-        already: &[String],
+        earlier_undeclared: &[String],
         outcome: SetupOutcome,
-        tell: &mut ProgressSink<'_>,
+        on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
-        // The extra requirements stand in the file only at the end.
-        let mut wanted = needs.declared.clone();
-        wanted.extend(self.extra.iter().cloned());
-        if !(needs.files.is_empty() && wanted.is_empty()) {
-            self.bench.install(python, &needs.files, &wanted, tell)?;
+        // The extra requirements are added to the file only at the end.
+        let mut to_install = needs.declared.clone();
+        to_install.extend(self.extra.iter().cloned());
+        if !(needs.files.is_empty() && to_install.is_empty()) {
+            self.runner.install(python, &needs.files, &to_install, on_progress)?;
         }
-        let mut after = self.needs(python, Some(venv))?;
-        let mut undeclared = already.to_vec();
-        if !after.known.is_empty() {
-            for found in &after.known {
-                tell(SetupProgress::Undeclared(found));
+        let mut after = self.probe_needs(python, Some(venv))?;
+        let mut undeclared = earlier_undeclared.to_vec();
+        if !after.undeclared.is_empty() {
+            for found in &after.undeclared {
+                on_progress(SetupProgress::Undeclared(found));
                 undeclared.push(found.requirement.clone());
             }
             crate::order::sort(&mut undeclared);
             undeclared.dedup();
-            // All of them again, so that one does not undo the other.
-            wanted.extend(undeclared.iter().cloned());
-            self.bench.install(python, &needs.files, &wanted, tell)?;
-            after = self.needs(python, Some(venv))?;
+            // All of them together, so that no install reverts another.
+            to_install.extend(undeclared.iter().cloned());
+            self.runner.install(python, &needs.files, &to_install, on_progress)?;
+            after = self.probe_needs(python, Some(venv))?;
         }
         Ok(SetupSummary {
             outcome,
             venv: venv.to_path_buf(),
             python: python.to_path_buf(),
-            declared: self.declared(&after),
+            declared: self.declared_requirements(&after),
             undeclared,
             recorded: Vec::new(),
             missing: after.into_missing(),
         })
     }
 
-    /// All that is declared once the setup is done, to tell a change by and to
-    /// be told.
-    fn declared(&self, needs: &InterpreterNeeds) -> Vec<String> {
-        let root = &self.order.skill.root;
+    /// Returns all requirements that are declared after the setup, to detect changes and for the
+    /// summary.
+    fn declared_requirements(&self, needs: &InterpreterNeeds) -> Vec<String> {
+        let root = &self.request.skill.root;
         let mut declared = needs.declared.clone();
-        for path in needs.files.iter().filter(|path| *path != requirements::FILE) {
-            declared.extend(requirements::lines_of(root, path));
+        for path in needs.files.iter().filter(|path| *path != requirements::REQUIREMENTS_FILE) {
+            declared.extend(requirements::read_lines(root, path));
         }
         declared.extend(self.file.iter().flat_map(|file| file.lines(root)));
         for line in &mut declared {
-            *line = without_logins(line).into_owned();
+            *line = mask_url_logins(line).into_owned();
         }
         crate::order::sort(&mut declared);
         declared.dedup();
         declared
     }
 
-    /// Writes what was asked for into the skill's requirements file.
-    fn record_extra(&self) -> Result<Vec<String>, Error> {
-        let folder = &self.order.skill.path;
+    /// Adds the requested packages to the skill's requirements file.
+    fn write_extra_requirements(&self) -> Result<Vec<String>, Error> {
+        let folder = &self.request.skill.path;
         if let Some(file) = self.file.as_ref().filter(|_| !self.added.is_empty()) {
-            let place = &self.place;
-            let written = place
-                .prepare()
-                .map_err(OpenError::from)
-                .and_then(|()| file.write(&self.order.skill.root, folder, &place.work()));
+            let location = &self.location;
+            let written = location.create_work_folder().map_err(OpenError::from).and_then(|()| {
+                file.write(&self.request.skill.root, folder, &location.work_folder())
+            });
             written.map_err(|error| {
-                let path = folder.join(requirements::FILE);
+                let path = folder.join(requirements::REQUIREMENTS_FILE);
                 Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", path.display()))
             })?;
         }
-        let told = self.added.iter().map(|line| without_logins(line));
-        Ok(told.map(Cow::into_owned).collect())
+        let masked = self.added.iter().map(|line| mask_url_logins(line));
+        Ok(masked.map(Cow::into_owned).collect())
     }
 
-    fn needs(&self, python: &Path, venv: Option<&Path>) -> Result<InterpreterNeeds, Error> {
+    fn probe_needs(&self, python: &Path, venv: Option<&Path>) -> Result<InterpreterNeeds, Error> {
         let python = Interpreter {
             program: python.to_path_buf(),
             venv: venv.map(Path::to_path_buf),
             search_path: None,
         };
-        InterpreterNeeds::of(self.order, &python)
+        InterpreterNeeds::probe(self.request, &python)
     }
 }
 
-/// Whether a line is told: one that names something to install, not how, and
-/// can be read.
-fn is_shown(line: &str) -> bool {
+/// Whether the summary shows a line: it must be readable and name a package, not an option.
+fn is_displayed(line: &str) -> bool {
     let is_option = line.starts_with('-');
     let is_editable = line.starts_with("-e") || line.starts_with("--editable");
-    let is_unread = line.contains(|c: char| c == '\u{fffd}' || (c.is_control() && c != '\t'));
-    (!is_option || is_editable) && !is_unread
+    let is_unreadable = line.contains(|c: char| c == '\u{fffd}' || (c.is_control() && c != '\t'));
+    (!is_option || is_editable) && !is_unreadable
 }
 
 fn up_to_date(
@@ -360,7 +378,7 @@ fn up_to_date(
     python: PathBuf,
     needs: InterpreterNeeds,
 ) -> SetupSummary {
-    declared.retain(|line| is_shown(line));
+    declared.retain(|line| is_displayed(line));
     SetupSummary {
         outcome: SetupOutcome::UpToDate,
         venv,
@@ -372,7 +390,7 @@ fn up_to_date(
     }
 }
 
-fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
+fn write_error(folder: &Path, error: &std::io::Error) -> Error {
     let text = format!("failed to write in `{}`: {error}", folder.display());
-    Error::new(ErrorKind::Io, text).with_hint("a setup needs to write in the skill's folder: copy the skill to a folder of your own, or ask its owner")
+    Error::new(ErrorKind::Io, text).with_hint("a setup writes in the skill's folder: copy the skill to a folder of your own, or ask its owner")
 }

@@ -1,67 +1,64 @@
-//! What a setup tells while it works, and what has come of it.
+//! The progress events of a setup, and its summary.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::secret::without_logins;
+use crate::secret::mask_url_logins;
 use crate::skills::Problem;
-use crate::text::quoted;
+use crate::text::shell_quoted;
 
-/// One thing that a person who waits wants to know; `Display` is a line.
+/// Progress event of a setup; `Display` is a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum SetupProgress<'p> {
-    /// Somebody else sets this skill up; their end is waited for.
-    Waits,
-    /// The folder's file system knows no locks.
+    /// Waits for another setup of this skill.
+    Waiting,
+    /// The folder's file system has no locks.
     Unlocked,
-    /// A setup before did not finish; its remains are gone.
+    /// The leftovers of an unfinished setup were removed.
     Recovered,
-    /// Something is wrong with the skill, and stops nothing.
-    Fault(&'p Problem),
-    /// Why the venv that is there does not stay as it is.
-    Changes(&'p str),
-    /// A venv that people made stays, and is added to.
-    Keeps(&'p Path),
-    /// A venv is made.
-    Makes {
-        /// Where.
+    /// A problem of the skill that does not stop the setup.
+    SkillProblem(&'p Problem),
+    /// The existing venv is recreated, for this reason.
+    Recreating(&'p str),
+    /// The user's venv stays, and packages are added.
+    KeepsUserVenv(&'p Path),
+    /// A venv is created.
+    CreatingVenv {
+        /// Path of the venv.
         venv: &'p Path,
-        /// The interpreter that makes it.
+        /// The interpreter that creates it.
         python: &'p Path,
         /// `uv` or `pip`.
         tool: &'static str,
     },
-    /// Something is missing that the skill does not declare.
+    /// A missing package that the skill does not declare.
     Undeclared(&'p UndeclaredRequirement),
     /// Requirements are installed.
-    Installs {
-        /// Files of requirements.
+    Installing {
+        /// Requirements files.
         files: &'p [String],
-        /// Requirements beside those of the files.
+        /// Further requirements.
         requirements: &'p [String],
     },
-    /// Packages that somebody had installed in the venv before, and that nothing
-    /// declares: the new one lacks them.
-    Lost(&'p [String]),
-    /// The setup failed or was stopped, and the skill is as before.
-    AsBefore {
+    /// Undeclared packages that the user had added to the previous venv; the new one lacks them.
+    PackagesLost(&'p [String]),
+    /// The setup failed or was stopped; the skill is unchanged.
+    Unchanged {
         /// Whether it has a venv.
         has_venv: bool,
     },
-    /// The setup failed or was stopped; people's own venv keeps what was
-    /// installed in it by then.
-    Partly,
-    /// The setup failed or was stopped, and could not clear up.
-    Remains,
-    /// A line of the program that works: text of strangers, without commands to
-    /// a terminal.
-    Line(&'p str),
+    /// The setup failed or was stopped; the user's venv keeps what was installed so far.
+    PartlyInstalled,
+    /// The setup failed or was stopped, and could not remove everything.
+    CleanupPending,
+    /// A line of the installer's output, without terminal control characters.
+    OutputLine(&'p str),
 }
 
 /// A requirement that a skill does not declare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UndeclaredRequirement {
-    /// What is installed.
+    /// The package to install.
     pub requirement: String,
     /// The import that needs it.
     pub import: ScriptImport,
@@ -76,66 +73,65 @@ pub(crate) struct ScriptImport {
     pub file: PathBuf,
     /// Counted from 1.
     pub line: usize,
-    /// A package that should bring it is declared, or known; if it is missing
-    /// all the same, that package does not bring it here.
+    /// Whether a package that should provide it is declared or known; if it is still missing,
+    /// that package does not provide it here.
     pub is_declared: bool,
 }
 
-/// What has come of a setup.
+/// The result of a setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SetupSummary {
-    /// What was done.
+    /// The change to the venv.
     pub outcome: SetupOutcome,
     /// The skill's venv.
     pub venv: PathBuf,
-    /// What runs the skill's scripts.
+    /// The interpreter of the skill's scripts.
     pub python: PathBuf,
-    /// What the venv holds because the skill declares it or a person asked for
-    /// it: requirements, and lines of its requirements file but options; without
-    /// logins.
+    /// Installed requirements that the skill declares or the user requested, including the lines
+    /// of its requirements file except options; without logins.
     pub declared: Vec<String>,
-    /// What it holds although the skill does not declare it.
+    /// Installed requirements that the skill does not declare.
     pub undeclared: Vec<String>,
-    /// What was added to the skill's requirements file.
+    /// Lines added to the skill's requirements file.
     pub recorded: Vec<String>,
-    /// Imports that still find no module.
+    /// Imports whose module is still missing.
     pub missing: Vec<ScriptImport>,
 }
 
-/// What a setup did.
+/// Change of a setup to the venv.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetupOutcome {
-    /// All was there already.
+    /// None: everything was installed.
     UpToDate,
-    /// A venv was made.
-    Made,
-    /// The one of an earlier setup was replaced.
-    MadeAnew,
-    /// People's own venv got what was missing.
+    /// A venv was created.
+    Created,
+    /// The venv of an earlier setup was replaced.
+    Recreated,
+    /// Missing packages were added to the user's venv.
     Added,
 }
 
 impl fmt::Display for SetupProgress<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SetupProgress::Waits => f.write_str("waits for another setup of this skill"),
-            SetupProgress::Unlocked => {
-                f.write_str("cannot lock the skill's folder: run no other setup of it meanwhile")
-            }
-            SetupProgress::Recovered => {
-                f.write_str("an earlier setup did not finish; what it left is cleared up")
-            }
-            SetupProgress::Changes(why) => write!(f, "makes the venv anew: {why}"),
-            SetupProgress::Keeps(venv) => write!(
-                f,
-                "{} was not made by a setup: it stays, and gets what is missing",
-                quoted(venv)
+            SetupProgress::Waiting => f.write_str("waiting for another setup of this skill"),
+            SetupProgress::Unlocked => f.write_str(
+                "cannot lock the skill's folder: do not run another setup of it at the same time",
             ),
-            SetupProgress::Makes { venv, python, tool } => {
-                let (venv, python) = (quoted(venv), quoted(python));
+            SetupProgress::Recovered => {
+                f.write_str("an earlier setup did not finish; its leftovers were removed")
+            }
+            SetupProgress::Recreating(why) => write!(f, "recreating the venv: {why}"),
+            SetupProgress::KeepsUserVenv(venv) => write!(
+                f,
+                "{} was not created by a setup: it stays, missing packages are added",
+                shell_quoted(venv)
+            ),
+            SetupProgress::CreatingVenv { venv, python, tool } => {
+                let (venv, python) = (shell_quoted(venv), shell_quoted(python));
                 match *tool {
-                    "uv" => write!(f, "makes {venv} with uv and {python}"),
-                    _ => write!(f, "makes {venv} with {python}"),
+                    "uv" => write!(f, "creating {venv} with uv and {python}"),
+                    _ => write!(f, "creating {venv} with {python}"),
                 }
             }
             SetupProgress::Undeclared(found) => write!(
@@ -143,34 +139,36 @@ impl fmt::Display for SetupProgress<'_> {
                 "not declared by the skill, found in its imports: {} ({})",
                 found.requirement, found.import
             ),
-            SetupProgress::Fault(problem) => write!(f, "{problem}"),
-            SetupProgress::Installs { files, requirements } => {
+            SetupProgress::SkillProblem(problem) => write!(f, "{problem}"),
+            SetupProgress::Installing { files, requirements } => {
                 let files = files.iter().map(|file| format!("what {file} lists"));
                 let list: Vec<String> = files.chain(requirements.iter().cloned()).collect();
-                write!(f, "installs {}", without_logins(&list.join(", ")))
+                write!(f, "installing {}", mask_url_logins(&list.join(", ")))
             }
-            SetupProgress::Lost(packages) => write!(
+            SetupProgress::PackagesLost(packages) => write!(
                 f,
-                "the venv before also had {}, which nothing declares: name them behind the \
-                 skill to have them again",
+                "the previous venv also had {}, which nothing declares: name them after the \
+                 skill to install them again",
                 packages.join(", ")
             ),
-            SetupProgress::AsBefore { has_venv: true } => {
-                f.write_str("the skill is as before, and the venv is as before")
+            SetupProgress::Unchanged { has_venv: true } => {
+                f.write_str("the skill and its venv are unchanged")
             }
-            SetupProgress::AsBefore { has_venv: false } => {
-                f.write_str("the skill is as before: it has no venv")
+            SetupProgress::Unchanged { has_venv: false } => {
+                f.write_str("the skill is unchanged: it has no venv")
             }
-            SetupProgress::Partly => f.write_str("the venv keeps what was installed by then"),
-            SetupProgress::Remains => {
-                f.write_str("what is left of it is cleared up by the next setup")
+            SetupProgress::PartlyInstalled => {
+                f.write_str("the venv keeps what was installed so far")
             }
-            SetupProgress::Line(line) => f.write_str(&without_logins(line)),
+            SetupProgress::CleanupPending => {
+                f.write_str("the next setup removes what is left of it")
+            }
+            SetupProgress::OutputLine(line) => f.write_str(&mask_url_logins(line)),
         }
     }
 }
 
-/// Where it stands: `scripts/recalc.py line 3`.
+/// The place of the import: `scripts/recalc.py line 3`.
 impl fmt::Display for ScriptImport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} line {}", self.file.display(), self.line)

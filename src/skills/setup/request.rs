@@ -1,4 +1,4 @@
-//! What a setup is asked for, made sense of before anything is done.
+//! The request for a setup, validated before anything changes.
 
 use crate::config::ScriptSettings;
 use crate::error::{Error, ErrorKind};
@@ -10,63 +10,66 @@ use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::OpenError;
 use crate::world::lock::FolderLock;
 
-/// What is to be set up.
+/// A request for a setup.
 pub(crate) struct SetupRequest<'s> {
     /// The skill.
     pub skill: &'s Skill,
     /// How its scripts run.
     pub scripts: &'s ScriptSettings,
-    /// What ends the setup early.
+    /// Signals and the deadline.
     pub cancellation: &'s Cancellation,
-    /// Requirements of the person who asks. Once installed they stand in the
-    /// skill's `requirements.txt`.
+    /// Requirements that the user gave. Once installed they are added to the skill's
+    /// `requirements.txt`.
     pub extra: &'s [String],
 }
 
-/// The requirements that were asked for, if they are some.
-pub(super) fn requested_packages(order: &SetupRequest<'_>) -> Result<Vec<String>, Error> {
+/// Returns the requested requirements, validated.
+pub(super) fn requested_packages(request: &SetupRequest<'_>) -> Result<Vec<String>, Error> {
     let mut extra: Vec<String> = Vec::new();
-    for requirement in order.extra {
-        if let Err(cause) = requirements::check(requirement) {
+    for requirement in request.extra {
+        if let Err(cause) = requirements::validate(requirement) {
             let text = format!("failed to install `{}`: {cause}", requirement.escape_debug());
             return Err(Error::new(ErrorKind::Usage, text)
                 .with_hint("name packages, as in: lxml \"openpyxl>=3.1\""));
         }
-        let located =
-            requirements::located(requirement, &order.scripts.user_folder, &order.skill.path);
-        if !extra.contains(&located) {
-            extra.push(located);
+        let resolved = requirements::resolve_path(
+            requirement,
+            &request.scripts.user_folder,
+            &request.skill.path,
+        );
+        if !extra.contains(&resolved) {
+            extra.push(resolved);
         }
     }
     Ok(extra)
 }
 
-/// The skill's requirements file with the extra requirements, and those of them
-/// that are new in it.
+/// Returns the skill's requirements file with the extra requirements, and which of these are new.
 pub(super) fn requirements_file(
     skill: &Skill,
     extra: &[String],
 ) -> Result<(Option<RequirementsFile>, Vec<String>), Error> {
-    let path = skill.path.join(requirements::FILE);
+    let path = skill.path.join(requirements::REQUIREMENTS_FILE);
     let failure = |verb: &str, cause: String| {
         let text = format!("failed to {verb} `{}`: {cause}", path.display());
         Error::new(ErrorKind::Io, text)
     };
-    let file = RequirementsFile::of(&skill.root);
-    let mut file = file.map_err(|refusal| failure("read", refusal.to_string()))?;
+    let file = RequirementsFile::read(&skill.root);
+    let mut file = file.map_err(|error| failure("read", error.to_string()))?;
     let mut added: Vec<String> = Vec::new();
     for requirement in extra {
-        let is_named = |file: &RequirementsFile| file.names(&skill.root, requirement);
-        if !file.as_ref().is_some_and(is_named) && !requirements::are_naming(&added, requirement) {
+        let is_named = |file: &RequirementsFile| file.contains(&skill.root, requirement);
+        if !file.as_ref().is_some_and(is_named) && !requirements::list_contains(&added, requirement)
+        {
             added.push(requirement.clone());
         }
     }
     if !added.is_empty() {
-        let file = file.get_or_insert_with(RequirementsFile::empty);
-        let writable = file.may_be_written(&skill.root);
-        let done = writable.map_err(|refusal| match refusal {
+        let file = file.get_or_insert_with(RequirementsFile::new);
+        let writable = file.check_writable(&skill.root);
+        let done = writable.map_err(|error| match error {
             OpenError::Link => "it is a link".into(),
-            refusal => refusal.to_string(),
+            error => error.to_string(),
         });
         let done = done.and_then(|()| Ok(file.add(&added)?));
         done.map_err(|cause| {
@@ -77,21 +80,23 @@ pub(super) fn requirements_file(
     Ok((file, added))
 }
 
-/// Keeps every other setup of the skill out, as soon as there is none.
-pub(super) fn lock(
-    order: &SetupRequest<'_>,
-    tell: &mut ProgressSink<'_>,
+/// Locks the skill against other setups, after waiting for a running one.
+pub(super) fn lock_skill(
+    request: &SetupRequest<'_>,
+    on_progress: &mut ProgressSink<'_>,
 ) -> Result<FolderLock, Error> {
-    let folder = &order.skill.path;
-    let lock = FolderLock::take(folder, order.cancellation, &mut || tell(SetupProgress::Waits));
-    let lock = lock.map_err(|error| match StopReason::within(&error) {
+    let folder = &request.skill.path;
+    let lock = FolderLock::acquire(folder, request.cancellation, &mut || {
+        on_progress(SetupProgress::Waiting);
+    });
+    let lock = lock.map_err(|error| match StopReason::from_io_error(&error) {
         Some(stop) => stop.into(),
         None => {
             Error::new(ErrorKind::Io, format!("failed to lock `{}`: {error}", folder.display()))
         }
     })?;
     if !lock.is_held() {
-        tell(SetupProgress::Unlocked);
+        on_progress(SetupProgress::Unlocked);
     }
     Ok(lock)
 }

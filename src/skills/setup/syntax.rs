@@ -1,14 +1,13 @@
-//! Whether a requirement can be one, by its shape: said before anything is done,
-//! where an installer says it after minutes.
+//! Syntax check of requirements before anything is installed: an installer may report an invalid
+//! one only after minutes.
 //!
-//! Only what every pip and `uv` refuse is refused here; paths, addresses, options,
-//! and what a version may be are theirs to judge.
+//! It refuses only what all versions of pip and `uv` refuse. Paths, URLs, options and version
+//! numbers are left to them.
 
-/// What a version begins with. Longer ones first, so that none is taken for the
-/// beginning of another.
+/// Version operators; longer ones first, because some are prefixes of others.
 const OPERATORS: [&str; 8] = ["===", "==", "~=", "!=", "<=", ">=", "<", ">"];
 
-/// How files end that are installed.
+/// Suffixes of files that can be installed.
 const ARCHIVES: [&str; 12] = [
     ".whl",
     ".zip",
@@ -24,57 +23,58 @@ const ARCHIVES: [&str; 12] = [
     ".tar.lzma",
 ];
 
-/// Why the requirement is none.
-pub(super) fn fault(requirement: &str) -> Option<&'static str> {
+/// Returns why a requirement is invalid; `None` if it may be valid.
+pub(super) fn syntax_error(requirement: &str) -> Option<&'static str> {
     let requirement = requirement.trim();
-    if is_for_others(requirement) {
+    if is_left_to_installer(requirement) {
         return None;
     }
     let requirement = without_marker(requirement);
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let rest = requirement.trim_start_matches(is_of_name);
+    let is_name_char = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let rest = requirement.trim_start_matches(is_name_char);
     if rest.len() == requirement.len() {
-        return Some("it does not begin with the name of a package");
+        return Some("it does not start with a package name");
     }
     let mut rest = rest.trim();
     if let Some(extras) = rest.strip_prefix('[') {
-        let Some((_, behind)) = extras.split_once(']') else {
+        let Some((_, after)) = extras.split_once(']') else {
             return Some("a bracket is not closed");
         };
-        rest = behind.trim();
+        rest = after.trim();
     }
-    // Old ones have their versions in parentheses; behind `===` all may stand.
+    // Old requirements have versions in parentheses; any text may follow `===`.
     if rest.is_empty() || rest.starts_with('(') || rest.contains("===") {
         return None;
     }
     let mut versions = rest.split(',').map(str::trim);
-    let is_wrong = |version: &str| {
-        let Some(number) = OPERATORS.iter().find_map(|it| version.strip_prefix(it)) else {
+    let is_invalid = |version: &str| {
+        let Some(number) = OPERATORS.iter().find_map(|operator| version.strip_prefix(operator))
+        else {
             return !version.is_empty();
         };
-        // Before packaging 22 a version was any word, or none.
+        // Before version 22 of `packaging`, a version could be any word, or missing.
         number.trim().contains(char::is_whitespace)
     };
     versions
-        .any(is_wrong)
-        .then_some("what is behind the name is no version with its operator, as in `>=3.1`")
+        .any(is_invalid)
+        .then_some("the text after the name is not a version with an operator, as in `>=3.1`")
 }
 
-/// A path, an address, an option, or what only an installer fills in.
-fn is_for_others(requirement: &str) -> bool {
+/// Whether only the installer checks it: a path, a URL, an option, or text with variables.
+fn is_left_to_installer(requirement: &str) -> bool {
     requirement.starts_with(['-', '.'])
         || requirement.contains(['/', '\\', '$', ':', '@'])
         || requirement.contains(" -")
         || is_archive(requirement)
 }
 
-/// Whether it is the name of a file, before its extras and its marker.
+/// Whether a requirement is the file name of an archive, ignoring extras and marker.
 pub(crate) fn is_archive(requirement: &str) -> bool {
     let file = split_file(requirement).0.to_ascii_lowercase();
     ARCHIVES.iter().any(|end| file.ends_with(end))
 }
 
-/// The name of a file, and the extras and the marker behind it.
+/// Splits a requirement into its file name, and its extras and marker.
 pub(super) fn split_file(requirement: &str) -> (&str, &str) {
     let file = without_marker(requirement).trim_end();
     let extras = file.ends_with(']').then(|| file.rfind('[')).flatten();
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_no_installer_takes_is_refused() {
+    fn only_requirements_that_every_installer_refuses_are_invalid() {
         for good in [
             "a",
             "ruamel.yaml",
@@ -119,13 +119,13 @@ mod tests {
             "-r more.txt",
             "a==1 --hash=sha256:00",
         ] {
-            assert_eq!(fault(good), None, "{good}");
+            assert_eq!(syntax_error(good), None, "{good}");
         }
         for bad in [
             "a b", "a 1.0", "a=1", "a>=1 <2", "a>=1 2", "a[b", "a!", "==1", "größe", "a, b", "[a]",
             "'a'",
         ] {
-            assert!(fault(bad).is_some(), "{bad}");
+            assert!(syntax_error(bad).is_some(), "{bad}");
         }
     }
 }

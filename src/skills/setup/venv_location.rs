@@ -1,16 +1,13 @@
-//! Where a skill's `venv` is made, so that it is whole, marked or not there.
+//! The location of a skill's `venv`, which is always complete, marked as incomplete, or absent.
 //!
-//! A venv cannot be moved, so it is made where it stays. What makes that safe
-//! are renamings, each of which happens at once or not at all:
+//! A venv cannot be moved, so it is created in its final place. Atomic renames make that safe:
 //!
-//! 1. a folder with nothing but the marker becomes `venv`; the one that was
-//!    there has gone to `before` in the working folder, and where only that is
-//!    there, no script runs either;
-//! 2. it is filled; whoever meets the marker refuses it;
-//! 3. the marker goes: from now on it is the skill's venv, and the old one goes.
+//! 1. the old `venv` moves to `before` in the working folder (no script runs while only that
+//!    exists), and a folder with nothing but the marker becomes `venv`;
+//! 2. packages are installed; a venv with the marker is refused;
+//! 3. the marker is deleted: this is now the skill's venv, and the old one is deleted.
 //!
-//! Whatever ends this early, [`VenvLocation::recover`] puts right, now or at the next
-//! setup. Nothing here knows what is installed.
+//! If this is interrupted, [`VenvLocation::recover`] repairs it, now or at the next setup.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -18,83 +15,82 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::limits;
-use crate::skills::venv::{BEFORE, INCOMPLETE, SETUP_FOLDER};
+use crate::skills::venv::{INCOMPLETE, PREVIOUS_VENV, SETUP_FOLDER};
 use crate::world::cancellation::Cancellation;
 
-/// The skill's folder, as the place of a `venv`.
+/// The skill's folder as the location of a `venv`.
 pub(super) struct VenvLocation<'s> {
     skill: &'s Path,
     cancellation: &'s Cancellation,
 }
 
 impl<'s> VenvLocation<'s> {
-    /// Once `cancellation` ends, what takes long is left to the next setup.
+    /// After a cancellation, long deletions are left to the next setup.
     pub(super) fn new(skill: &'s Path, cancellation: &'s Cancellation) -> VenvLocation<'s> {
         VenvLocation { skill, cancellation }
     }
 
-    /// The venv that is made here.
+    /// Path of the venv.
     pub(super) fn venv(&self) -> PathBuf {
         self.skill.join("venv")
     }
 
-    /// A folder for what is not yet, or no longer, the skill's.
-    pub(super) fn work(&self) -> PathBuf {
+    /// Folder for the new and the old venv outside their final place.
+    pub(super) fn work_folder(&self) -> PathBuf {
         self.skill.join(SETUP_FOLDER)
     }
 
-    fn before(&self) -> PathBuf {
-        self.work().join(BEFORE)
+    fn previous(&self) -> PathBuf {
+        self.work_folder().join(PREVIOUS_VENV)
     }
 
-    /// Whether an earlier setup left something to clear up.
+    /// Whether an earlier setup left something to remove.
     pub(super) fn is_unfinished(&self) -> bool {
-        exists(&self.work()) || self.is_marked()
+        exists(&self.work_folder()) || self.is_marked()
     }
 
-    /// Whether a setup that has ended without success got the skill to what it
-    /// was; at most something to remove is left.
-    pub(super) fn is_as_before(&self) -> bool {
-        !self.is_marked() && !exists(&self.before())
+    /// Whether a failed setup restored the skill; leftovers to remove may remain.
+    pub(super) fn is_restored(&self) -> bool {
+        !self.is_marked() && !exists(&self.previous())
     }
 
-    /// Whether there is a venv that a setup has begun; never through a link,
-    /// which no setup makes.
+    /// Whether there is an unfinished venv; never through a link, which no setup creates.
     fn is_marked(&self) -> bool {
         is_folder(&self.venv()) && exists(&self.venv().join(INCOMPLETE))
     }
 
-    /// Clears up after a setup that did not finish: a marked venv goes, the one
-    /// before it comes back.
+    /// Cleans up after an unfinished setup: removes a marked venv, and restores the previous one.
     pub(super) fn recover(&self) -> io::Result<()> {
         let venv = self.venv();
-        // Not through a link that a stranger has put into the skill.
-        if exists(&self.work()) && !is_folder(&self.work()) {
-            return Err(io::Error::other(format!("{SETUP_FOLDER} is no folder: remove it")));
+        // Not through a link that the skill's author may have added.
+        if exists(&self.work_folder()) && !is_folder(&self.work_folder()) {
+            return Err(io::Error::other(format!("{SETUP_FOLDER} is not a folder: remove it")));
         }
         if self.is_marked() {
-            self.prepare()?;
-            self.put_away(&venv)?;
+            self.create_work_folder()?;
+            self.set_aside(&venv)?;
         }
-        if !exists(&venv) && exists(&self.before()) {
-            fs::rename(self.before(), &venv)?;
+        if !exists(&venv) && exists(&self.previous()) {
+            fs::rename(self.previous(), &venv)?;
         }
-        if exists(&self.before()) {
-            self.put_away(&self.before())?;
+        if exists(&self.previous()) {
+            self.set_aside(&self.previous())?;
         }
-        match self.remove(&self.work(), &mut None) {
-            _ if !exists(&self.work()) => Ok(()),
-            // Deeper than paths reach, say.
-            Err(error) if error.kind() != ErrorKind::TimedOut => fs::remove_dir_all(self.work()),
+        match self.remove(&self.work_folder(), &mut None) {
+            _ if !exists(&self.work_folder()) => Ok(()),
+            // For example, the tree is deeper than paths can be long.
+            Err(error) if error.kind() != ErrorKind::TimedOut => {
+                fs::remove_dir_all(self.work_folder())
+            }
             result => result,
         }
     }
 
-    /// Removes a folder with all that is in it. Who has asked to stop waits for
-    /// that no longer than until `end`, which is set when it is first seen.
+    /// Removes a folder with its content. After a cancellation it continues only until `end`,
+    /// which is set at the first check that sees the cancellation.
     fn remove(&self, path: &Path, end: &mut Option<Instant>) -> io::Result<()> {
         if self.cancellation.check().is_err() {
-            let end = *end.get_or_insert_with(|| Instant::now() + limits::SETUP_CLEARING);
+            let end = *end.get_or_insert_with(|| Instant::now() + limits::SETUP_CLEANUP);
             if Instant::now() >= end {
                 return Err(ErrorKind::TimedOut.into());
             }
@@ -108,62 +104,64 @@ impl<'s> VenvLocation<'s> {
         fs::remove_dir(path)
     }
 
-    /// Begins a new venv: an empty, marked one is there, and the one before is
-    /// kept until [`VenvBuild::finish`]. Dropped earlier, all is as before.
-    pub(super) fn begin(&self) -> io::Result<VenvBuild<'_>> {
-        self.prepare()?;
-        let new = self.work().join("new");
+    /// Starts a new venv: puts an empty, marked one in place, and keeps the previous one until
+    /// [`VenvBuild::finish`]. Dropping the build earlier restores it.
+    pub(super) fn start_build(&self) -> io::Result<VenvBuild<'_>> {
+        self.create_work_folder()?;
+        let new = self.work_folder().join("new");
         DirBuilder::new().create(&new)?;
         File::create_new(new.join(INCOMPLETE))?;
-        // Nobody wants it in their repository.
+        // Keeps the venv out of repositories.
         fs::write(new.join(".gitignore"), "*\n")?;
-        let making = VenvBuild { place: self };
+        let build = VenvBuild { location: self };
         if exists(&self.venv()) {
-            fs::rename(self.venv(), self.before())?;
+            fs::rename(self.venv(), self.previous())?;
         }
         fs::rename(&new, self.venv())?;
-        Ok(making)
+        Ok(build)
     }
 
-    /// Makes the working folder.
-    pub(super) fn prepare(&self) -> io::Result<()> {
-        match DirBuilder::new().create(self.work()) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && is_folder(&self.work()) => {
+    /// Creates the working folder.
+    pub(super) fn create_work_folder(&self) -> io::Result<()> {
+        match DirBuilder::new().create(self.work_folder()) {
+            Err(error)
+                if error.kind() == ErrorKind::AlreadyExists && is_folder(&self.work_folder()) =>
+            {
                 Ok(())
             }
             result => result,
         }
     }
 
-    /// Takes a folder away at once; to remove it takes its time.
-    fn put_away(&self, path: &Path) -> io::Result<()> {
+    /// Renames a folder out of the way; removing it takes longer.
+    fn set_aside(&self, path: &Path) -> io::Result<()> {
         for number in 0..limits::SETUP_REMAINS {
-            let dead = self.work().join(format!("dead-{number}"));
+            let dead = self.work_folder().join(format!("dead-{number}"));
             if !exists(&dead) {
                 return fs::rename(path, dead);
             }
         }
-        Err(io::Error::other("too many remains of earlier setups"))
+        Err(io::Error::other("too many leftovers of earlier setups"))
     }
 }
 
-/// A venv under way.
+/// A venv that is being created.
 pub(super) struct VenvBuild<'p> {
-    place: &'p VenvLocation<'p>,
+    location: &'p VenvLocation<'p>,
 }
 
 impl VenvBuild<'_> {
-    /// It is complete: from now on it is the skill's.
+    /// Completes the venv: it is now the skill's.
     pub(super) fn finish(self) -> io::Result<()> {
-        fs::remove_file(self.place.venv().join(INCOMPLETE))
-        // What is left to do is done by `drop`.
+        fs::remove_file(self.location.venv().join(INCOMPLETE))
+        // `drop` does the rest.
     }
 }
 
 impl Drop for VenvBuild<'_> {
     fn drop(&mut self) {
-        // What cannot be cleared up now stays marked, for the next setup.
-        let _ = self.place.recover();
+        // What cannot be removed now stays marked, for the next setup.
+        let _ = self.location.recover();
     }
 }
 
@@ -182,10 +180,10 @@ mod tests {
 
     type Files<'f> = &'f [(&'f str, &'f str)];
 
-    /// What a killed setup can leave, and which venv there is after it: `old`,
-    /// `new`, or none. A path ends in what its file `name` says.
+    /// Leftovers of a killed setup, and the venv after recovery: `old`, `new`, or none, as
+    /// recorded in its file `name`.
     #[test]
-    fn whatever_was_left_is_put_right() {
+    fn any_leftovers_are_recovered() {
         let marker = format!("venv/{INCOMPLETE}");
         let table: [(Files<'_>, Option<&str>); 9] = [
             (&[], None),
@@ -222,48 +220,48 @@ mod tests {
                 fs::write(path, text).unwrap();
             }
             let cancellation = Cancellation::never();
-            let place = VenvLocation::new(scratch.path(), &cancellation);
+            let location = VenvLocation::new(scratch.path(), &cancellation);
             for _ in 0..2 {
-                place.recover().unwrap();
-                let name = fs::read_to_string(place.venv().join("name")).ok();
+                location.recover().unwrap();
+                let name = fs::read_to_string(location.venv().join("name")).ok();
                 assert_eq!(name.as_deref(), expected, "{files:?}");
-                assert_eq!(exists(&place.venv()), expected.is_some());
-                assert!(!place.is_unfinished(), "{files:?}");
+                assert_eq!(exists(&location.venv()), expected.is_some());
+                assert!(!location.is_unfinished(), "{files:?}");
             }
         }
     }
 
     #[test]
-    fn a_venv_under_way_is_marked_and_gives_way_when_dropped() {
+    fn an_unfinished_venv_is_marked_and_removed_on_drop() {
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
         let cancellation = Cancellation::never();
-        let place = VenvLocation::new(scratch.path(), &cancellation);
+        let location = VenvLocation::new(scratch.path(), &cancellation);
         for old in [false, true] {
-            let making = place.begin().unwrap();
-            assert!(exists(&place.venv().join(INCOMPLETE)));
-            drop(making);
-            assert_eq!(exists(&place.venv()), old);
-            let making = place.begin().unwrap();
-            making.finish().unwrap();
-            assert!(exists(&place.venv()) && !place.is_unfinished());
+            let build = location.start_build().unwrap();
+            assert!(exists(&location.venv().join(INCOMPLETE)));
+            drop(build);
+            assert_eq!(exists(&location.venv()), old);
+            let build = location.start_build().unwrap();
+            build.finish().unwrap();
+            assert!(exists(&location.venv()) && !location.is_unfinished());
         }
     }
 
-    /// Who wants to stop gets the old venv at once; the rest is for the next.
+    /// A cancelled setup restores the old venv; the next one removes the rest.
     #[test]
-    fn clearing_up_ends_where_somebody_waits_for_it() {
+    fn a_cancellation_limits_the_cleanup() {
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
         let mut cancellation = Cancellation::never();
         cancellation.deadline = Some(Instant::now());
-        let place = VenvLocation::new(scratch.path(), &cancellation);
-        fs::create_dir_all(place.before()).unwrap();
-        fs::create_dir_all(place.work().join("dead-0/lib")).unwrap();
+        let location = VenvLocation::new(scratch.path(), &cancellation);
+        fs::create_dir_all(location.previous()).unwrap();
+        fs::create_dir_all(location.work_folder().join("dead-0/lib")).unwrap();
         let mut past = Some(Instant::now());
-        let error = place.remove(&place.work(), &mut past).unwrap_err();
+        let error = location.remove(&location.work_folder(), &mut past).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        assert!(exists(&place.work().join("dead-0/lib")) && exists(&place.before()));
-        // There is a moment for what is quick.
-        place.recover().unwrap();
-        assert!(exists(&place.venv()) && !exists(&place.work()));
+        assert!(exists(&location.work_folder().join("dead-0/lib")) && exists(&location.previous()));
+        // Quick deletions still have time.
+        location.recover().unwrap();
+        assert!(exists(&location.venv()) && !exists(&location.work_folder()));
     }
 }

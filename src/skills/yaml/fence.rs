@@ -1,15 +1,14 @@
-//! Where the YAML lies in a document: behind a line of `---` at its start, up
-//! to the next such line, or up to where it seems to end without one.
+//! Position of the YAML in a document: after a line of `---` at its start, up to the next
+//! such line, or up to its probable end if that line is missing.
 //!
-//! Offsets are bytes of the document as it is, whatever its line ends. What
-//! the YAML says is for the rest of the module.
+//! Offsets are bytes of the document with its own line ends.
 
 use super::lines::is_key_line;
 
-/// Where the line after the opening `---` begins.
+/// Offset of the line after the opening `---`.
 pub fn find_opening(document: &str) -> Option<usize> {
     let rest = trim_start(document);
-    let rest = in_code_fence(rest).unwrap_or(rest);
+    let rest = inside_code_fence(rest).unwrap_or(rest);
     let line = rest.split_inclusive('\n').next()?;
     let is_opening = line.trim_end() == "---" && line.ends_with('\n');
     is_opening.then(|| document.len() - rest.len() + line.len())
@@ -23,18 +22,18 @@ pub fn trim_start(document: &str) -> &str {
     &text[indent_start..]
 }
 
-/// What stands in a code fence that begins with frontmatter: documents that
-/// were copied out of a chat, fence and all.
-pub fn in_code_fence(text: &str) -> Option<&str> {
+/// The text inside a code fence that starts with frontmatter, as in documents that were
+/// copied from a chat.
+pub fn inside_code_fence(text: &str) -> Option<&str> {
     let (_, inside) = text.strip_prefix("```")?.split_once('\n')?;
     let (dashes, source) = inside.split_once('\n')?;
-    let is_it = dashes.trim_end() == "---" && begins_with_key(source);
-    is_it.then_some(inside)
+    let has_frontmatter = dashes.trim_end() == "---" && begins_with_key(source);
+    has_frontmatter.then_some(inside)
 }
 
-/// The end of the YAML that begins at `start`, and of the line of `marks` that
-/// closes it. At the end of a document that line may lack its line end.
-pub fn find_fence(
+/// The end of the YAML that starts at `start`, and the end of the line of `marks` that
+/// closes it. At the end of a document that line needs no line end.
+pub fn find_closing_line(
     document: &str,
     start: usize,
     marks: &str,
@@ -59,10 +58,10 @@ pub fn begins_with_key(source: &str) -> bool {
     source.lines().find(|line| !line.trim().is_empty()).is_some_and(is_key_line)
 }
 
-/// Where frontmatter ends whose closing line is missing or stands glued to
-/// the line before: the end of the YAML and the start of the body.
-pub fn find_lost_end(source: &str, is_closed: bool) -> Option<(usize, usize)> {
-    let natural = find_prose(source, is_closed);
+/// The end of frontmatter whose closing line is missing or was appended to the line before:
+/// the end of the YAML and the start of the body.
+pub fn find_missing_end(source: &str, is_closed: bool) -> Option<(usize, usize)> {
+    let natural = find_body_start(source, is_closed);
     if is_closed && natural.is_none() {
         return None;
     }
@@ -84,10 +83,10 @@ pub fn find_lost_end(source: &str, is_closed: bool) -> Option<(usize, usize)> {
     is_sure.then_some(ends)
 }
 
-/// Where the body begins in lines that should be YAML: at the gap (empty lines
-/// and headings) before a line that is no field. A `#` line ends frontmatter
-/// that is never closed; in closed frontmatter it may be a comment.
-fn find_prose(source: &str, is_closed: bool) -> Option<usize> {
+/// Offset of the body in lines that should be YAML: the gap (empty lines and headings)
+/// before a line that is not a field. A `#` line ends unclosed frontmatter; in closed
+/// frontmatter it may be a comment.
+fn find_body_start(source: &str, is_closed: bool) -> Option<usize> {
     let (mut at, mut gap, mut has_key) = (0, None, false);
     for line in source.split_inclusive('\n') {
         if line.starts_with('#') || line.trim().is_empty() {
@@ -107,7 +106,7 @@ fn find_prose(source: &str, is_closed: bool) -> Option<usize> {
     None
 }
 
-/// The number of the line, from 1, in which a byte lies.
+/// The number of the line, from 1, that contains a byte.
 pub fn line_number(document: &str, at: usize) -> usize {
     1 + document[..at].matches('\n').count()
 }

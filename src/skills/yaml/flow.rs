@@ -1,18 +1,17 @@
-//! Maps and lists in brackets, inline JSON among them.
+//! Flow collections: maps and lists in brackets, including inline JSON.
 //!
-//! Indentation does not count here and they may span lines. As in `PyYAML` a
-//! list may hold a single pair (`[topic: foo]`), and a map's value may be left
-//! out (`{a, b: 1}`).
+//! Indentation does not count here, and they may span lines. As in `PyYAML`, a list may
+//! hold a single pair (`[topic: foo]`), and a map's value may be missing (`{a, b: 1}`).
 
 use serde_json::{Map, Value};
 
-use super::{YamlError, YamlReader, insert};
+use super::{YamlError, YamlReader, insert_field};
 
 impl YamlReader<'_> {
-    /// Reads the collection whose opening bracket stands here.
+    /// Reads the collection that starts at this bracket.
     pub(super) fn flow_collection(&mut self) -> Result<Value, YamlError> {
-        self.enter()?;
-        let opened = self.mark.line;
+        self.enter_level()?;
+        let opened = self.position.line;
         let is_list = self.peek() == Some(b'[');
         let close = if is_list { b']' } else { b'}' };
         let mut items = Vec::new();
@@ -36,62 +35,61 @@ impl YamlReader<'_> {
                 _ => {
                     self.other_bracket(close)?;
                     let message = format!("`,` or `{}` was expected here", char::from(close));
-                    return Err(self.fault("bad-flow", message));
+                    return Err(self.error("bad-flow", message));
                 }
             }
         }
         self.advance(1);
-        self.leave();
+        self.leave_level();
         Ok(if is_list { Value::Array(items) } else { Value::Object(fields) })
     }
 
-    /// The bracket of another collection closes this one only if this one was
-    /// never closed.
+    /// Reports the closing bracket of another collection: this one was never closed.
     fn other_bracket(&self, close: u8) -> Result<(), YamlError> {
         match self.peek() {
             Some(byte @ (b']' | b'}')) if byte != close => {
                 let (found, due) = (char::from(byte), char::from(close));
                 let message = format!("`{found}` before a bracket is closed by `{due}`");
-                Err(self.fault("unclosed-bracket", message))
+                Err(self.error("unclosed-bracket", message))
             }
             _ => Ok(()),
         }
     }
 
-    /// Reads one item of a list; with a colon behind it, it is a pair.
+    /// Reads one item of a list; if a colon follows, it is a pair.
     fn flow_item(&mut self, opened: usize) -> Result<Value, YamlError> {
-        let start = self.mark;
+        let start = self.position;
         let node = self.leaf(None)?;
         self.skip_in_flow(opened)?;
-        if self.peek() != Some(b':') || start.line != self.mark.line {
+        if self.peek() != Some(b':') || start.line != self.position.line {
             return Ok(node.value);
         }
         let key = self.key_text(node, start)?;
-        self.enter()?;
+        self.enter_level()?;
         let value = self.flow_value(opened)?;
-        self.leave();
+        self.leave_level();
         let mut pair = Map::new();
-        insert(&mut pair, key, value, &mut self.findings);
+        insert_field(&mut pair, key, value, &mut self.diagnostics);
         Ok(Value::Object(pair))
     }
 
-    /// Reads one key of a map and, behind a colon, its value.
+    /// Reads one key of a map and, after a colon, its value.
     fn flow_pair(
         &mut self,
         opened: usize,
         fields: &mut Map<String, Value>,
     ) -> Result<(), YamlError> {
-        let start = self.mark;
+        let start = self.position;
         let node = self.leaf(None)?;
         self.skip_in_flow(opened)?;
-        let has_value = self.peek() == Some(b':') && start.line == self.mark.line;
+        let has_value = self.peek() == Some(b':') && start.line == self.position.line;
         let key = self.key_text(node, start)?;
         let value = if has_value { self.flow_value(opened)? } else { Value::Null };
-        insert(fields, key, value, &mut self.findings);
+        insert_field(fields, key, value, &mut self.diagnostics);
         Ok(())
     }
 
-    /// Reads what follows the colon that stands here.
+    /// Reads the value after this colon.
     fn flow_value(&mut self, opened: usize) -> Result<Value, YamlError> {
         self.advance(1);
         self.skip_in_flow(opened)?;
@@ -106,7 +104,7 @@ impl YamlReader<'_> {
         if self.next_token()? {
             return Ok(());
         }
-        let message = "a bracket that is never closed".to_owned();
+        let message = "a bracket is never closed".to_owned();
         Err(YamlError { line: opened, rule: "unclosed-bracket", message })
     }
 }

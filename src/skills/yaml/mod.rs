@@ -1,17 +1,17 @@
-//! A reader of the YAML that stands in front of skills.
+//! Reader for the YAML in frontmatter.
 //!
-//! [`parse`] is strict: it gives the values that YAML 1.1 readers such as
-//! `PyYAML` give, as JSON, or one fault with its line. [`mend`] takes what the
-//! strict reader refused and saves what can be saved, entry by entry.
+//! [`parse`] is strict: it returns the values that YAML 1.1 readers such as `PyYAML`
+//! return, as JSON, or one error with its line. [`repair()`] reads what the strict reader
+//! refused, entry by entry, and keeps as many values as possible.
 //!
-//! Two rules keep the result honest. What JSON cannot hold stays text as it
-//! was written: dates, infinities, numbers beyond 64 bits. What is never needed
-//! here is refused and not guessed: anchors, aliases, tags, merge keys,
-//! complex keys, directives, several documents.
+//! Two rules keep the result faithful to the text. Values that JSON cannot hold stay text as it was
+//! written: dates, infinities, numbers beyond 64 bits. Features that frontmatter never
+//! needs are errors: anchors, aliases, tags, merge keys, complex keys, directives, several
+//! documents.
 //!
-//! Every byte is looked at a bounded number of times and nesting is bounded,
-//! so that a hostile document costs neither time nor stack. Nothing here knows
-//! what a skill is, opens a file or prints.
+//! Each byte is read a limited number of times and nesting is limited, so that a hostile
+//! document exhausts neither time nor stack. Nothing here depends on skills, opens a file
+//! or prints.
 
 use crate::limits;
 mod block;
@@ -29,87 +29,87 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-pub use repair::mend;
+pub use repair::repair;
 
-/// How bad a finding is.
+/// Severity of a diagnostic or problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// Something is lost or unusable.
+    /// A value is lost or unusable.
     Error,
-    /// It was read, but other readers may not be so kind.
+    /// The value was read, but other readers may refuse it.
     Warning,
 }
 
-/// One thing that is wrong with a document.
+/// A problem in the YAML of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The line, counted from 1.
     pub line: usize,
-    /// How bad it is.
+    /// Whether a value is lost.
     pub severity: Severity,
-    /// A stable name for this kind of finding, in kebab case.
+    /// A stable name for this kind of problem, in kebab case.
     pub rule: &'static str,
-    /// What is wrong, for people.
+    /// Message for the user.
     pub message: String,
 }
 
-/// What a piece of YAML says.
+/// The result of reading a piece of YAML.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedYaml {
-    /// Its value; a map for anything that calls itself frontmatter.
+    /// Its value; a map for valid frontmatter.
     pub value: Value,
-    /// How top-level values that are no text, or are flow collections, were
-    /// written, by key: `1.10` is the number 1.1, but a version to its author.
-    pub written: BTreeMap<String, String>,
-    /// What other readers may stumble over, at most `limits::YAML_FINDINGS`.
-    pub findings: Vec<Diagnostic>,
+    /// The source text of top-level values that are not text, by key: `1.10` is the number
+    /// 1.1, but a version to its author.
+    pub source_texts: BTreeMap<String, String>,
+    /// Problems that did not prevent reading, up to a limit.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The end of a strict reading: where and why.
+/// The error that ended a strict reading.
 #[derive(Clone, Debug)]
 pub struct YamlError {
     /// The line, counted from 1.
     pub line: usize,
-    /// A stable name for this kind of fault, in kebab case.
+    /// A stable name for this kind of error, in kebab case.
     pub rule: &'static str,
-    /// What is wrong, for people.
+    /// Message for the user.
     pub message: String,
 }
 
 /// Reads one YAML document strictly. Lines must end in LF: see [`normalize`].
 pub fn parse(text: &str) -> Result<ParsedYaml, YamlError> {
-    read(YamlReader::new(text))
+    read_document(YamlReader::new(text))
 }
 
-/// The same with the values of YAML 1.2 (its core schema), in which `on`, `yes`,
-/// `012` and `1:30` are what they look like.
+/// Like [`parse`], with the values of YAML 1.2 (its core schema), in which `on`, `yes` and
+/// `1:30` are text, and `012` is 12.
 pub fn parse_core(text: &str) -> Result<ParsedYaml, YamlError> {
-    read(YamlReader { is_core: true, ..YamlReader::new(text) })
+    read_document(YamlReader { is_core: true, ..YamlReader::new(text) })
 }
 
-/// The same for readers that, unlike `PyYAML`, take tabs wherever they do not
-/// indent: `libyaml` and those of YAML 1.2. In a text they stay what they are.
+/// Like [`parse`], but allows tabs wherever they do not indent, as `libyaml` and readers of
+/// YAML 1.2 do. Tabs inside a text are kept.
 pub(in crate::skills) fn parse_with_tabs(text: &str) -> Result<ParsedYaml, YamlError> {
-    read(YamlReader { with_tabs: true, ..YamlReader::new(text) })
+    read_document(YamlReader { allows_tabs: true, ..YamlReader::new(text) })
 }
 
-fn read(mut reader: YamlReader<'_>) -> Result<ParsedYaml, YamlError> {
-    let mut reading = ParsedYaml::default();
+fn read_document(mut reader: YamlReader<'_>) -> Result<ParsedYaml, YamlError> {
+    let mut parsed = ParsedYaml::default();
     if reader.next_token()? {
-        reading.value = reader.block_node(0, false)?.value;
+        parsed.value = reader.block_node(0, false)?.value;
         if reader.next_token()? {
-            return Err(reader.fault("indentation", "text after the end of the document"));
+            return Err(reader.error("indentation", "text after the end of the document"));
         }
     } else if reader.peek().is_some() {
-        return Err(reader.fault("several-documents", "`...` without a document in front"));
+        return Err(reader.error("several-documents", "`...` without a document before it"));
     }
-    reader.end_of_document()?;
-    reading.written = reader.written;
-    reading.findings = reader.findings;
-    Ok(reading)
+    reader.check_document_end()?;
+    parsed.source_texts = reader.source_texts;
+    parsed.diagnostics = reader.diagnostics;
+    Ok(parsed)
 }
 
-/// The text with every line end as LF: CRLF and a lone CR count as one too.
+/// The text with LF for every line end, also for CRLF and a lone CR.
 pub fn normalize(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
@@ -118,10 +118,10 @@ pub fn normalize(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The first character that YAML does not allow, or takes for a line end where
-/// people see none; with its line.
+/// The first character that YAML does not allow, or reads as a line end although it is not
+/// visible as one; with its line.
 pub fn find_odd_character(text: &str) -> Option<(usize, char)> {
-    // Nearly all text is made of these, and bytes are looked at faster.
+    // Fast path: nearly all text has these bytes only.
     let is_usual = |byte| matches!(byte, b' '..=b'~' | b'\n');
     if text.bytes().all(is_usual) {
         return None;
@@ -135,75 +135,75 @@ pub fn find_odd_character(text: &str) -> Option<(usize, char)> {
     Some((1 + text[..at].matches('\n').count(), c))
 }
 
-/// Adds a finding, unless there are enough already.
-pub(super) fn note(findings: &mut Vec<Diagnostic>, finding: Diagnostic) {
-    if findings.len() < limits::YAML_FINDINGS {
-        findings.push(finding);
+/// Adds a diagnostic, up to the limit.
+pub(super) fn add_diagnostic(diagnostics: &mut Vec<Diagnostic>, diagnostic: Diagnostic) {
+    if diagnostics.len() < limits::YAML_DIAGNOSTICS {
+        diagnostics.push(diagnostic);
     }
 }
 
-/// Adds an entry to a map. The last of equal keys wins, and that is said.
-fn insert(
+/// Adds an entry to a map. If a key is repeated, the last value is used and the
+/// repetition is reported.
+fn insert_field(
     fields: &mut Map<String, Value>,
     (key, line): (String, usize),
     value: Value,
-    findings: &mut Vec<Diagnostic>,
+    diagnostics: &mut Vec<Diagnostic>,
 ) {
     if fields.contains_key(&key) {
-        let message = format!("key `{}` stands here again; the last one wins", shown(&key));
+        let message = format!("key `{}` is repeated; the last value is used", display_key(&key));
         let (severity, rule) = (Severity::Warning, "duplicate-key");
-        note(findings, Diagnostic { line, severity, rule, message });
+        add_diagnostic(diagnostics, Diagnostic { line, severity, rule, message });
     }
     fields.insert(key, value);
 }
 
-/// A key for a message: on one line, and not for ever.
-fn shown(key: &str) -> String {
+/// A key for a message: on one line and truncated.
+fn display_key(key: &str) -> String {
     crate::text::one_line(key, limits::SUMMARY_CHARS)
 }
 
-/// A value and, where its text is not the value, how it was written.
+/// A value and, if it is not text, its source text.
 struct YamlNode {
     value: Value,
-    written: Option<String>,
+    source_text: Option<String>,
 }
 
-/// A position that can be returned to.
+/// Position in the text.
 #[derive(Clone, Copy)]
 struct YamlPosition {
-    at: usize,
+    offset: usize,
     line: usize,
     line_start: usize,
 }
 
-/// The text, the place reached in it, and what was found on the way.
+/// State of the strict reader.
 struct YamlReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
-    mark: YamlPosition,
+    position: YamlPosition,
     /// Whether tabs are white space where they do not indent.
-    with_tabs: bool,
-    /// Whether plain text means what it does in YAML 1.2.
+    allows_tabs: bool,
+    /// Whether plain text has the values of YAML 1.2.
     is_core: bool,
     depth: usize,
-    written: BTreeMap<String, String>,
-    findings: Vec<Diagnostic>,
+    source_texts: BTreeMap<String, String>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> YamlReader<'a> {
     fn new(text: &'a str) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        let mark = YamlPosition { at, line: 1, line_start: at };
-        let (written, findings) = (BTreeMap::new(), Vec::new());
+        let position = YamlPosition { offset: at, line: 1, line_start: at };
         YamlReader {
             text,
             bytes: text.as_bytes(),
-            mark,
-            with_tabs: false,
+            position,
+            allows_tabs: false,
             is_core: false,
             depth: 0,
-            written,
-            findings,
+            source_texts: BTreeMap::new(),
+            diagnostics: Vec::new(),
         }
     }
 
@@ -212,28 +212,28 @@ impl<'a> YamlReader<'a> {
     }
 
     fn peek_at(&self, ahead: usize) -> Option<u8> {
-        self.bytes.get(self.mark.at + ahead).copied()
+        self.bytes.get(self.position.offset + ahead).copied()
     }
 
-    /// Whether white space or the end follows `ahead` bytes further on.
+    /// Whether white space or the end is `ahead` bytes further on.
     fn is_blank_at(&self, ahead: usize) -> bool {
         matches!(self.peek_at(ahead), None | Some(b' ' | b'\t' | b'\n'))
     }
 
-    /// Goes on by `count` bytes, none of which ends a line.
+    /// Advances by `count` bytes, none of which ends a line.
     fn advance(&mut self, count: usize) {
-        self.mark.at += count;
+        self.position.offset += count;
     }
 
-    /// Goes over the LF that stands here.
+    /// Advances past the LF at this position.
     fn newline(&mut self) {
-        self.mark.at += 1;
-        self.mark.line += 1;
-        self.mark.line_start = self.mark.at;
+        self.position.offset += 1;
+        self.position.line += 1;
+        self.position.line_start = self.position.offset;
     }
 
     fn column(&self) -> usize {
-        self.mark.at - self.mark.line_start
+        self.position.offset - self.position.line_start
     }
 
     fn skip_spaces(&mut self) {
@@ -242,78 +242,78 @@ impl<'a> YamlReader<'a> {
         }
     }
 
-    /// Whether a tab stands here that is allowed, because it does not indent.
+    /// Whether there is a tab here that is allowed, as it does not indent.
     fn is_inner_tab(&self) -> bool {
-        let before = &self.bytes[self.mark.line_start..self.mark.at];
+        let before = &self.bytes[self.position.line_start..self.position.offset];
         let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-        self.with_tabs && self.peek() == Some(b'\t') && !before.iter().all(is_blank)
+        self.allows_tabs && self.peek() == Some(b'\t') && !before.iter().all(is_blank)
     }
 
-    /// Skips to the end of the line; only a comment may stand there.
+    /// Skips spaces and a comment.
     fn skip_comment(&mut self) {
         self.skip_spaces();
         if self.peek() == Some(b'#') {
-            let rest = &self.bytes[self.mark.at..];
+            let rest = &self.bytes[self.position.offset..];
             let length = rest.iter().position(|&b| b == b'\n');
             self.advance(length.unwrap_or(rest.len()));
         }
     }
 
-    /// Skips blank lines and comments; false at the end of the document.
+    /// Skips blank lines and comments. Returns `false` at the end of the document.
     fn next_token(&mut self) -> Result<bool, YamlError> {
         loop {
             self.skip_comment();
             match self.peek() {
                 None => return Ok(false),
                 Some(b'\n') => self.newline(),
-                Some(b'\t') => return Err(self.tab()),
-                Some(b'-') if self.is_marker() => {
-                    return Err(self.fault("several-documents", "a second document begins"));
+                Some(b'\t') => return Err(self.tab_error()),
+                Some(b'-') if self.is_document_marker() => {
+                    return Err(self.error("several-documents", "a second document starts"));
                 }
-                Some(_) => return Ok(!self.is_marker()),
+                Some(_) => return Ok(!self.is_document_marker()),
             }
         }
     }
 
-    /// Whether `---` or `...` stands alone at the start of this line.
-    fn is_marker(&self) -> bool {
-        let rest = &self.bytes[self.mark.at..];
+    /// Whether this position is a line of `---` or `...`.
+    fn is_document_marker(&self) -> bool {
+        let rest = &self.bytes[self.position.offset..];
         self.column() == 0
             && (rest.starts_with(b"---") || rest.starts_with(b"..."))
             && self.is_blank_at(3)
     }
 
-    /// Checks that nothing but comments follows a final `...`.
-    fn end_of_document(&mut self) -> Result<(), YamlError> {
+    /// Checks that only comments follow a final `...`.
+    fn check_document_end(&mut self) -> Result<(), YamlError> {
         if self.peek().is_some() {
             self.advance(3);
             if self.next_token()? {
-                return Err(self.fault("several-documents", "text after `...`"));
+                return Err(self.error("several-documents", "text after `...`"));
             }
         }
         Ok(())
     }
 
-    /// Counts one level of nesting; whoever enters also leaves.
-    fn enter(&mut self) -> Result<(), YamlError> {
+    /// Enters one level of nesting; each call needs a `leave_level`.
+    fn enter_level(&mut self) -> Result<(), YamlError> {
         self.depth += 1;
         if self.depth > limits::YAML_DEPTH {
             let message = format!("nested deeper than {} levels", limits::YAML_DEPTH);
-            return Err(self.fault("too-deep", message));
+            return Err(self.error("too-deep", message));
         }
         Ok(())
     }
 
-    fn leave(&mut self) {
+    fn leave_level(&mut self) {
         self.depth -= 1;
     }
 
-    fn fault(&self, rule: &'static str, message: impl Into<String>) -> YamlError {
-        YamlError { line: self.mark.line, rule, message: message.into() }
+    fn error(&self, rule: &'static str, message: impl Into<String>) -> YamlError {
+        YamlError { line: self.position.line, rule, message: message.into() }
     }
 
-    fn tab(&self) -> YamlError {
-        self.fault("tab", "a tab outside quotes")
+    fn tab_error(&self) -> YamlError {
+        self.error("tab", "a tab outside quotes")
     }
 }
 

@@ -1,12 +1,12 @@
-//! A text written as a value, so that every reader reads it as just this text.
+//! Quoting: writes a text as a YAML value that every reader reads as this text.
 
 use serde_json::Value;
 
-/// The text as a value on one line: without quotes if no reader takes it for
-/// anything else, otherwise in double quotes.
-pub fn scalar(text: &str) -> String {
+/// The text as a value on one line: without quotes if every reader reads it as this text,
+/// otherwise in double quotes.
+pub fn quote_if_needed(text: &str) -> String {
     let is_itself = super::parse(&format!("k: {text}"))
-        .is_ok_and(|reading| reading.value["k"] == Value::String(text.to_owned()));
+        .is_ok_and(|parsed| parsed.value["k"] == Value::String(text.to_owned()));
     if is_itself && !text.is_empty() && !is_typed_elsewhere(text) {
         return text.to_owned();
     }
@@ -28,11 +28,11 @@ pub fn scalar(text: &str) -> String {
     quoted
 }
 
-/// Whether another reader may take for a date, a number or a truth value what
-/// is text here: `2026-11-21`, `1e3` and `0o17` (YAML 1.2), a number of any
-/// size, `y` (YAML 1.1). Quotes too many do no harm, quotes too few do.
+/// Whether another reader may read the text as a date, a number or a boolean: `2026-11-21`,
+/// `1e3` and `0o17` (YAML 1.2), a number of any size, `y` (YAML 1.1). Unnecessary quotes do
+/// no harm, missing ones do.
 fn is_typed_elsewhere(text: &str) -> bool {
-    let is_begun = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    let starts_as_number = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     let is_hexadecimal = text.contains(['x', 'X']);
     let in_number = |c: char| {
         c.is_ascii_digit()
@@ -40,7 +40,7 @@ fn is_typed_elsewhere(text: &str) -> bool {
             || is_hexadecimal && c.is_ascii_hexdigit()
     };
     let words = ["y", "n", ".inf", "+.inf", "-.inf", ".nan"];
-    is_begun && text.chars().all(in_number)
+    starts_as_number && text.chars().all(in_number)
         || words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
@@ -50,7 +50,7 @@ mod tests {
 
     /// `PyYAML` 6 and a reader of YAML 1.2 read all of them as these texts.
     #[test]
-    fn what_any_reader_takes_for_something_else_is_quoted() {
+    fn text_with_another_meaning_for_any_reader_is_quoted() {
         for text in [
             "",
             "~",
@@ -88,10 +88,10 @@ mod tests {
             "a\nb",
             " a",
         ] {
-            let quoted = scalar(text);
+            let quoted = quote_if_needed(text);
             assert!(quoted.starts_with('"') && quoted.ends_with('"'), "{quoted}");
-            let reading = crate::skills::yaml::parse(&format!("k: {quoted}")).unwrap();
-            assert_eq!(reading.value["k"], text);
+            let parsed = crate::skills::yaml::parse(&format!("k: {quoted}")).unwrap();
+            assert_eq!(parsed.value["k"], text);
         }
         for text in [
             "a",
@@ -105,7 +105,7 @@ mod tests {
             "0 errors",
             "x=y",
         ] {
-            assert_eq!(scalar(text), text);
+            assert_eq!(quote_if_needed(text), text);
         }
     }
 }

@@ -1,56 +1,61 @@
-//! What to do with YAML that the strict reader refused.
+//! Repair of YAML that the strict reader refused.
 //!
-//! The text is cut where a key (or a list's dash) stands at the first column,
-//! and each entry is read for itself: strictly, then with its tabs as white space,
-//! then entry by entry below it, then as the text that its author meant. One
-//! bad entry so never costs the others. Each step is a finding: a warning
-//! where a value was saved, an error where it was lost.
+//! The text is split before each key (or list item) at the first column, and each entry is
+//! read separately: strictly, then with its tabs as white space, then its nested entries
+//! one by one, then as the text that its author meant. So an invalid entry does not affect
+//! the others. Each repair is reported: as a warning if the value was kept, as an error if
+//! it was lost.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::indented::{find_field, find_suspect};
-use super::lines::{as_text, is_idle, is_item_line, is_key_line, split_key, unindent, untab};
+use super::indented::{find_field_in_text, find_indented_field};
+use super::lines::{
+    expand_indent_tabs, is_blank_or_comment, is_item_line, is_key_line, split_key, unindent,
+    value_as_text,
+};
 use super::{
-    Diagnostic, ParsedYaml, Severity, YamlError, insert, note, parse, parse_with_tabs, shown,
+    Diagnostic, ParsedYaml, Severity, YamlError, add_diagnostic, display_key, insert_field, parse,
+    parse_with_tabs,
 };
 use crate::limits;
 
-/// Reads what it can of a map whose strict reading failed. Lines must end in
-/// LF. The value is null where nothing was found, and there is always a finding.
-pub fn mend(text: &str) -> ParsedYaml {
+/// Reads as much as possible of a map that the strict reader refused. Lines must end in LF.
+/// The value is null if no field was found. There is always at least one diagnostic.
+pub fn repair(text: &str) -> ParsedYaml {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut mender = YamlRepair { reading: ParsedYaml::default(), keys: BTreeSet::new() };
-    let value = mender.block(&unindent(text), 1, 0);
-    // Entries that are sound one by one can still be unsound together.
-    if mender.reading.findings.is_empty()
-        && let Err(fault) = parse(text)
+    let mut repairer = YamlRepair { result: ParsedYaml::default(), keys: BTreeSet::new() };
+    let value = repairer.repair_block(&unindent(text), 1, 0);
+    // Entries that are valid one by one can still be invalid together.
+    if repairer.result.diagnostics.is_empty()
+        && let Err(error) = parse(text)
     {
-        let message = format!("{}; read all the same", fault.message);
-        mender.warn(fault.line, fault.rule, message);
+        let message = format!("{}; read nevertheless", error.message);
+        repairer.add_warning(error.line, error.rule, message);
     }
-    mender.reading.value = value.filter(Value::is_object).unwrap_or_default();
-    mender.reading
+    repairer.result.value = value.filter(Value::is_object).unwrap_or_default();
+    repairer.result
 }
 
-/// A key or a dash with all that belongs to it, and its first line's number.
+/// An entry of a map or list, from its key or dash on, and the number of its first line.
 struct BlockEntry<'a> {
     text: Cow<'a, str>,
     line: usize,
 }
 
 struct YamlRepair {
-    reading: ParsedYaml,
-    /// Those at the first column of the document.
+    result: ParsedYaml,
+    /// The keys at the first column of the document.
     keys: BTreeSet<String>,
 }
 
 impl YamlRepair {
-    /// Mends the entries at the first column of `text`: a map's or a list's.
-    fn block(&mut self, text: &str, line: usize, depth: usize) -> Option<Value> {
-        let is_list = text.lines().find(|line| !is_idle(line)).is_some_and(is_item_line);
+    /// Repairs the entries of a map or list at the first column of `text`.
+    fn repair_block(&mut self, text: &str, line: usize, depth: usize) -> Option<Value> {
+        let is_list =
+            text.lines().find(|line| !is_blank_or_comment(line)).is_some_and(is_item_line);
         let begins = if is_list { is_item_line } else { is_key_line };
         let mut fields = Map::new();
         let mut items = Vec::new();
@@ -61,11 +66,11 @@ impl YamlRepair {
         }
         for entry in entries {
             if !is_list {
-                self.field(entry, depth, &mut fields);
+                self.repair_field(entry, depth, &mut fields);
             } else if is_item_line(&entry.text) {
-                items.extend(self.item(entry, depth));
+                items.extend(self.repair_item(entry, depth));
             } else {
-                self.stray(&entry.text, entry.line);
+                self.report_stray_line(&entry.text, entry.line);
             }
         }
         if is_list {
@@ -74,42 +79,52 @@ impl YamlRepair {
         (!fields.is_empty()).then_some(Value::Object(fields))
     }
 
-    fn field(&mut self, mut entry: BlockEntry, depth: usize, fields: &mut Map<String, Value>) {
+    fn repair_field(
+        &mut self,
+        mut entry: BlockEntry,
+        depth: usize,
+        fields: &mut Map<String, Value>,
+    ) {
         if depth == 0
             && parse(&entry.text).is_err()
-            && let Some(at) = find_field(&entry.text, |key| self.keys.contains(key))
+            && let Some(at) = find_indented_field(&entry.text, |key| self.keys.contains(key))
         {
-            return self.two_fields(&entry, at, fields);
+            return self.split_indented_field(&entry, at, fields);
         }
-        let fault = match self.strict(&mut entry) {
-            Ok(ParsedYaml { value: Value::Object(found), written, .. }) => {
+        let error = match self.parse_strictly(&mut entry) {
+            Ok(ParsedYaml { value: Value::Object(found), source_texts, .. }) => {
                 for (key, value) in found {
-                    self.keep(fields, (key, entry.line), value, depth);
+                    self.insert_value(fields, (key, entry.line), value, depth);
                 }
                 if depth == 0 {
-                    self.reading.written.extend(written);
+                    self.result.source_texts.extend(source_texts);
                 }
                 return;
             }
             Ok(_) => YamlError {
                 line: entry.line,
                 rule: "not-a-field",
-                message: "no space behind the key's colon".to_owned(),
+                message: "no space after the key's colon".to_owned(),
             },
-            Err(fault) => fault,
+            Err(error) => error,
         };
         let Some((key, rest)) = split_key(&entry.text) else {
-            return self.stray(&entry.text, entry.line);
+            return self.report_stray_line(&entry.text, entry.line);
         };
-        let what = format!("`{}`", shown(key));
-        if let Some(value) = self.save(rest, entry.line, &fault, &what, depth) {
-            self.keep(fields, (key.to_owned(), entry.line), value, depth);
+        let what = format!("`{}`", display_key(key));
+        if let Some(value) = self.repair_value(rest, entry.line, &error, &what, depth) {
+            self.insert_value(fields, (key.to_owned(), entry.line), value, depth);
         }
     }
 
-    /// Reads the lines from `at` on as a field of its own, which they are but
-    /// for their indentation. Each key is found so once: the recursion ends.
-    fn two_fields(&mut self, entry: &BlockEntry, at: usize, fields: &mut Map<String, Value>) {
+    /// Reads the lines from `at` on as a separate field that was indented by mistake. Each
+    /// key is found only once, so the recursion ends.
+    fn split_indented_field(
+        &mut self,
+        entry: &BlockEntry,
+        at: usize,
+        fields: &mut Map<String, Value>,
+    ) {
         let (above, own) = entry.text.split_at(at);
         let line = entry.line + above.matches('\n').count();
         let own = own.trim_start_matches([' ', '\t']);
@@ -120,135 +135,137 @@ impl YamlRepair {
             BlockEntry { text, line }
         };
         let above = as_entry(above, entry.line);
-        self.field(above, 0, fields);
+        self.repair_field(above, 0, fields);
         let message = format!(
-            "`{}` is indented, and so part of the value above it to other readers; read as a \
+            "`{}` is indented, so other readers take it as part of the value above; read as a \
              field of its own",
-            shown(key)
+            display_key(key)
         );
-        self.warn(line, "indented-field", message);
-        self.field(as_entry(own, line), 0, fields);
+        self.add_warning(line, "indented-field", message);
+        self.repair_field(as_entry(own, line), 0, fields);
     }
 
-    fn item(&mut self, mut entry: BlockEntry, depth: usize) -> Option<Value> {
-        match self.strict(&mut entry) {
+    fn repair_item(&mut self, mut entry: BlockEntry, depth: usize) -> Option<Value> {
+        match self.parse_strictly(&mut entry) {
             Ok(ParsedYaml { value: Value::Array(items), .. }) => items.into_iter().next(),
             Ok(_) => None,
-            Err(fault) => self.save(&entry.text[1..], entry.line, &fault, "the list item", depth),
+            Err(error) => {
+                self.repair_value(&entry.text[1..], entry.line, &error, "the list item", depth)
+            }
         }
     }
 
-    /// Reads one entry strictly, if need be with tabs, or without the stray lines
-    /// behind a value that has its own end.
-    fn strict(&mut self, entry: &mut BlockEntry) -> Result<ParsedYaml, YamlError> {
+    /// Reads one entry strictly, if necessary with tabs, or without the stray lines after a
+    /// quoted, bracketed or block value.
+    fn parse_strictly(&mut self, entry: &mut BlockEntry) -> Result<ParsedYaml, YamlError> {
         let mut result = parse(&entry.text);
-        if let Err(fault) = &result
+        if let Err(error) = &result
             && entry.text.contains('\t')
         {
-            result = self.with_tabs(entry, fault);
+            result = self.parse_tabs(entry, error);
         }
         if result.is_err() && !is_plain(&entry.text) {
-            let is_stray = |line: &str| !line.starts_with([' ', '-']) && !is_idle(line);
+            let is_stray = |line: &str| !line.starts_with([' ', '-']) && !is_blank_or_comment(line);
             if let Some(at) = find_line(&entry.text, is_stray)
-                && let Ok(reading) = parse(&entry.text[..at])
+                && let Ok(parsed) = parse(&entry.text[..at])
             {
                 let line = entry.line + entry.text[..at].matches('\n').count();
-                self.stray(&entry.text[at..], line);
-                result = Ok(reading);
+                self.report_stray_line(&entry.text[at..], line);
+                result = Ok(parsed);
             }
         }
         let above = entry.line - 1;
         match result {
-            Ok(mut reading) => {
-                for mut finding in reading.findings.drain(..) {
-                    finding.line += above;
-                    note(&mut self.reading.findings, finding);
+            Ok(mut parsed) => {
+                for mut diagnostic in parsed.diagnostics.drain(..) {
+                    diagnostic.line += above;
+                    add_diagnostic(&mut self.result.diagnostics, diagnostic);
                 }
-                Ok(reading)
+                Ok(parsed)
             }
-            Err(fault) => Err(YamlError { line: fault.line + above, ..fault }),
+            Err(error) => Err(YamlError { line: error.line + above, ..error }),
         }
     }
 
     /// Reads an entry that has tabs, which the strict reader refused.
-    fn with_tabs(
+    fn parse_tabs(
         &mut self,
         entry: &mut BlockEntry,
-        fault: &YamlError,
+        error: &YamlError,
     ) -> Result<ParsedYaml, YamlError> {
         let first = entry.text.lines().position(|line| line.contains('\t'));
-        let line = match fault.rule {
-            "tab" => entry.line + fault.line - 1,
+        let line = match error.rule {
+            "tab" => entry.line + error.line - 1,
             _ => entry.line + first.unwrap_or_default(),
         };
         let inner = parse_with_tabs(&entry.text);
         if inner.is_ok() {
-            let message = "a tab outside quotes, at which some readers stop".to_owned();
-            self.warn(line, "tab", message);
+            let message = "a tab outside quotes, which some readers refuse".to_owned();
+            self.add_warning(line, "tab", message);
             return inner;
         }
-        let text = untab(&entry.text);
+        let text = expand_indent_tabs(&entry.text);
         if text == entry.text {
             return inner;
         }
-        let message = "a tab where YAML wants spaces; taken as spaces".to_owned();
-        self.warn(line, "tab", message);
+        let message = "a tab where YAML needs spaces; read as spaces".to_owned();
+        self.add_warning(line, "tab", message);
         entry.text = Cow::Owned(text);
         parse_with_tabs(&entry.text)
     }
 
-    /// Saves the value in `rest`, what stands behind a key's colon or a dash.
-    fn save(
+    /// Repairs the value in `rest`, the text after a key's colon or a dash.
+    fn repair_value(
         &mut self,
         rest: &str,
         line: usize,
-        fault: &YamlError,
+        error: &YamlError,
         what: &str,
         depth: usize,
     ) -> Option<Value> {
-        if fault.rule != "too-deep" {
-            if let Some(value) = self.below(rest, line, depth) {
+        if error.rule != "too-deep" {
+            if let Some(value) = self.repair_nested(rest, line, depth) {
                 return Some(value);
             }
-            if let Some(text) = as_text(rest) {
-                let suspect = find_suspect(rest).map(|(key, below)| (key, line + below));
+            if let Some(text) = value_as_text(rest) {
+                let suspect = find_field_in_text(rest).map(|(key, below)| (key, line + below));
                 let is_cause = |(_, at)| {
-                    at == fault.line && ["unquoted-colon", "indentation"].contains(&fault.rule)
+                    at == error.line && ["unquoted-colon", "indentation"].contains(&error.rule)
                 };
                 if !suspect.is_some_and(is_cause) {
-                    let message = format!("{}; {what} is taken as text", fault.message);
-                    self.warn(fault.line, fault.rule, message);
+                    let message = format!("{}; {what} is read as text", error.message);
+                    self.add_warning(error.line, error.rule, message);
                 }
                 if let Some((key, at)) = suspect {
                     let message = format!(
-                        "`{}:` looks like a field, and is taken as text of {what}",
-                        shown(key)
+                        "`{}:` looks like a field, but is read as text of {what}",
+                        display_key(key)
                     );
-                    self.warn(at, "field-in-text", message);
+                    self.add_warning(at, "field-in-text", message);
                 }
                 return Some(Value::String(text));
             }
         }
-        let message = format!("{}; {what} is left out", fault.message);
-        self.lose(fault.line, fault.rule, message);
+        let message = format!("{}; {what} is left out", error.message);
+        self.add_error(error.line, error.rule, message);
         None
     }
 
-    /// Mends the entries below a line that holds no value itself.
-    fn below(&mut self, rest: &str, line: usize, depth: usize) -> Option<Value> {
+    /// Repairs the entries below a line that has no value itself.
+    fn repair_nested(&mut self, rest: &str, line: usize, depth: usize) -> Option<Value> {
         let (own_line, lines) = rest.split_once('\n')?;
-        if !is_idle(own_line.trim_start()) || depth >= limits::YAML_MEND_DEPTH {
+        if !is_blank_or_comment(own_line.trim_start()) || depth >= limits::YAML_REPAIR_DEPTH {
             return None;
         }
         let inner = unindent(lines);
-        let first = inner.lines().find(|line| !is_idle(line))?;
+        let first = inner.lines().find(|line| !is_blank_or_comment(line))?;
         if !is_key_line(first) && !is_item_line(first) {
             return None;
         }
-        self.block(&inner, line + 1, depth + 1)
+        self.repair_block(&inner, line + 1, depth + 1)
     }
 
-    fn keep(
+    fn insert_value(
         &mut self,
         fields: &mut Map<String, Value>,
         key: (String, usize),
@@ -256,29 +273,29 @@ impl YamlRepair {
         depth: usize,
     ) {
         if depth == 0 {
-            self.reading.written.remove(&key.0);
+            self.result.source_texts.remove(&key.0);
         }
-        insert(fields, key, value, &mut self.reading.findings);
+        insert_field(fields, key, value, &mut self.result.diagnostics);
     }
 
-    fn stray(&mut self, text: &str, line: usize) {
-        if let Some(at) = text.lines().position(|line| !is_idle(line)) {
-            self.lose(line + at, "not-a-field", "a line that is no `key: value`".to_owned());
+    fn report_stray_line(&mut self, text: &str, line: usize) {
+        if let Some(at) = text.lines().position(|line| !is_blank_or_comment(line)) {
+            self.add_error(line + at, "not-a-field", "a line that is not `key: value`".to_owned());
         }
     }
 
-    fn warn(&mut self, line: usize, rule: &'static str, message: String) {
+    fn add_warning(&mut self, line: usize, rule: &'static str, message: String) {
         let severity = Severity::Warning;
-        note(&mut self.reading.findings, Diagnostic { line, severity, rule, message });
+        add_diagnostic(&mut self.result.diagnostics, Diagnostic { line, severity, rule, message });
     }
 
-    fn lose(&mut self, line: usize, rule: &'static str, message: String) {
+    fn add_error(&mut self, line: usize, rule: &'static str, message: String) {
         let severity = Severity::Error;
-        note(&mut self.reading.findings, Diagnostic { line, severity, rule, message });
+        add_diagnostic(&mut self.result.diagnostics, Diagnostic { line, severity, rule, message });
     }
 }
 
-/// Cuts the text before each line that begins an entry.
+/// Splits the text before each line that starts an entry.
 fn split_entries(text: &str, line: usize, begins: fn(&str) -> bool) -> Vec<BlockEntry<'_>> {
     let mut entries = Vec::new();
     let (mut start, mut at, mut first, mut number) = (0, 0, line, line);
@@ -296,18 +313,18 @@ fn split_entries(text: &str, line: usize, begins: fn(&str) -> bool) -> Vec<Block
     entries
 }
 
-/// Whether the value of an entry is one that no quote or bracket encloses.
+/// Whether the value of an entry is neither quoted, nor bracketed, nor a block.
 fn is_plain(entry: &str) -> bool {
     let value = split_key(entry).map_or("", |(_, rest)| rest);
     let line = value.split('\n').next().unwrap_or_default().trim_start();
     !line.is_empty() && !line.starts_with(['"', '\'', '[', '{', '|', '>', '#'])
 }
 
-/// Where the first line after line 1 begins that answers to `is_wanted`.
-fn find_line(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<usize> {
+/// Offset of the first line after line 1 for which `is_match` is true.
+fn find_line(text: &str, is_match: impl Fn(&str) -> bool) -> Option<usize> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        if at > 0 && is_wanted(line) {
+        if at > 0 && is_match(line) {
             return Some(at);
         }
         at += line.len();

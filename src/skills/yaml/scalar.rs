@@ -1,21 +1,21 @@
-//! What plain text means: null, a truth value, a number, or just text.
+//! The value of plain text: null, a boolean, a number, or just text.
 //!
-//! The rules are those of YAML 1.1 as `PyYAML` applies them, with their
-//! surprises: `on` is true, `012` is 10, `1:30` is 90, `1e3` is text. What JSON
-//! cannot hold as a value stays text: dates, `.inf`, `.nan`, big integers.
+//! The rules are those of YAML 1.1 as `PyYAML` applies them, with their surprises: `on` is
+//! true, `012` is 10, `1:30` is 90, `1e3` is text. Values that JSON cannot hold stay text:
+//! dates, `.inf`, `.nan`, big integers.
 
 use std::ops::RangeInclusive;
 
 use serde_json::{Number, Value};
 
-/// Whether this can only be text, as most is: no number or date begins with a letter,
-/// and no other value is so long.
+/// Whether plain text can only be text (a fast check): no number or date starts with a
+/// letter, and no other value is so long.
 pub(super) fn is_surely_text(text: &str) -> bool {
     text.len() > "false".len() && text.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// The value of plain text, or none where it is text.
-pub(super) fn typed(text: &str) -> Option<Value> {
+/// The value of plain text by YAML 1.1; `None` if it is text.
+pub(super) fn yaml_1_1_value(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
@@ -32,8 +32,8 @@ pub(super) fn typed(text: &str) -> Option<Value> {
     integer(text).or_else(|| float(text)).map(Value::Number)
 }
 
-/// The same by the core schema of YAML 1.2, which knows fewer forms.
-pub(super) fn core(text: &str) -> Option<Value> {
+/// The value of plain text by the core schema of YAML 1.2; `None` if it is text.
+pub(super) fn core_schema_value(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
         "true" | "True" | "TRUE" => return Some(Value::Bool(true)),
@@ -59,12 +59,12 @@ pub(super) fn core(text: &str) -> Option<Value> {
     integer.ok().or_else(float)
 }
 
-/// Why readers such as `PyYAML` stop at this plain text, if they do.
-pub(super) fn objection(text: &str) -> Option<&'static str> {
+/// Why readers such as `PyYAML` refuse this plain text, if they do.
+pub(super) fn ambiguity(text: &str) -> Option<&'static str> {
     let (_, digits) = split_sign(text);
     match text {
         "=" | "<<" => Some("`=` and `<<` without quotes have a meaning of their own"),
-        _ if is_impossible_date(text) => Some("a date that no calendar has"),
+        _ if is_impossible_date(text) => Some("an invalid date"),
         _ if digits.len() > 2
             && (digits.starts_with("0x") || digits.starts_with("0b"))
             && digits[2..].bytes().all(|b| b == b'_') =>
@@ -94,7 +94,7 @@ fn integer(text: &str) -> Option<Number> {
         let mut parts = digits.split(':');
         let mut value = in_base(parts.next().filter(|first| !first.starts_with('_'))?, 10)?;
         for part in parts {
-            value = value.checked_mul(60)?.checked_add(sixtieth(part)?)?;
+            value = value.checked_mul(60)?.checked_add(sexagesimal_part(part)?)?;
         }
         value
     };
@@ -102,8 +102,8 @@ fn integer(text: &str) -> Option<Number> {
     i64::try_from(value).map(Number::from).or_else(|_| u64::try_from(value).map(Number::from)).ok()
 }
 
-/// The value of digits and underscores; none if there is anything else, no
-/// digit at all, or too many.
+/// The value of digits and underscores; `None` if there are other characters, no digit, or
+/// too many digits.
 fn in_base(digits: &str, base: u32) -> Option<i128> {
     let mut value = None;
     for c in digits.chars().filter(|&c| c != '_') {
@@ -114,7 +114,7 @@ fn in_base(digits: &str, base: u32) -> Option<i128> {
 }
 
 /// One of the parts of `1:30:00` after the first: 0 to 59.
-fn sixtieth(part: &str) -> Option<i128> {
+fn sexagesimal_part(part: &str) -> Option<i128> {
     let is_two_digits = matches!(part.len(), 1 | 2) && part.bytes().all(|b| b.is_ascii_digit());
     is_two_digits.then(|| part.parse().ok()).flatten().filter(|&value| value < 60)
 }
@@ -136,7 +136,7 @@ fn float(text: &str) -> Option<Number> {
         part.starts_with(|c: char| c.is_ascii_digit())
             && part.bytes().all(|b| b.is_ascii_digit() || b == b'_')
     };
-    // Without digits before the point there must be one behind it, and no sign.
+    // Without digits before the point, a digit must follow it, and there must be no sign.
     let may_start = is_digits(first) || first.is_empty() && !has_sign && is_digits(fraction);
     if !may_start || (whole.contains(':') && (first.is_empty() || !exponent.is_empty())) {
         return None;
@@ -157,7 +157,7 @@ fn is_exponent(text: &str) -> bool {
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Adds from the smallest part up, so that rounding is the same as elsewhere.
+/// Adds from the smallest part up, so that rounding is the same as in `PyYAML`.
 fn sexagesimal<'a>(
     first: &str,
     parts: impl Iterator<Item = &'a str>,
@@ -165,11 +165,11 @@ fn sexagesimal<'a>(
 ) -> Option<f64> {
     let mut parts: Vec<&str> = parts.collect();
     let last = parts.pop()?;
-    sixtieth(last)?;
+    sexagesimal_part(last)?;
     let mut value: f64 = format!("{last}.{fraction}").replace('_', "").parse().ok()?;
     let mut base = 60.0;
     for part in parts.iter().rev() {
-        let part: f64 = sixtieth(part).map(|_| part.parse().ok())??;
+        let part: f64 = sexagesimal_part(part).map(|_| part.parse().ok())??;
         value += part * base;
         base *= 60.0;
     }
@@ -177,8 +177,7 @@ fn sexagesimal<'a>(
     Some(value + first * base)
 }
 
-/// Whether this is a date, alone or with a time behind it, that no calendar or
-/// no clock has.
+/// Whether this looks like a date, alone or with a time, but is not a valid one.
 fn is_impossible_date(text: &str) -> bool {
     let (date, time) = match text.find(['T', 't', ' ']) {
         Some(at) if text[at..].starts_with(' ') => (&text[..at], Some(text[at..].trim_start())),
@@ -186,7 +185,7 @@ fn is_impossible_date(text: &str) -> bool {
         None => (text, None),
     };
     let mut parts = date.split('-');
-    // Alone, a date has two digits for month and day.
+    // A date without a time has two digits for month and day.
     let least = if time.is_some() { 1 } else { 2 };
     let mut next = |least, most| parts.next().and_then(|part| number(part, least..=most));
     let (Some(year), Some(month), Some(day)) = (next(4, 4), next(least, 2), next(least, 2)) else {
@@ -211,8 +210,7 @@ fn is_impossible_date(text: &str) -> bool {
     }
 }
 
-/// Whether a clock shows this time of day, with its zone; none where it is no
-/// time at all.
+/// Whether this time of day, with its zone, is valid; `None` if it is not a time at all.
 fn is_possible_time(text: &str) -> Option<bool> {
     let end = text.find([' ', 'Z', '+', '-']).unwrap_or(text.len());
     let (clock, zone) = (&text[..end], text[end..].trim_start());
@@ -236,7 +234,7 @@ fn is_possible_time(text: &str) -> Option<bool> {
     Some(hour < 24 && minute < 60 && second < 60 && ahead < 24 * 60)
 }
 
-/// The value of so many decimal digits and nothing else.
+/// The value of a text of decimal digits, with a number of digits in this range.
 fn number(text: &str, digits: RangeInclusive<usize>) -> Option<u32> {
     let is_number = digits.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

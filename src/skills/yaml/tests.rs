@@ -1,16 +1,16 @@
-//! What the reader makes of each feature, as tables.
+//! Tests of the reader: a table for each feature.
 
 use serde_json::{Value, json};
 
-use super::{find_odd_character, mend, normalize, parse, parse_core, parse_with_tabs};
+use super::{find_odd_character, normalize, parse, parse_core, parse_with_tabs, repair};
 use crate::limits;
 
 #[track_caller]
 fn check(cases: &[(&str, Value)]) {
     for (text, expected) in cases {
         match parse(text) {
-            Ok(reading) => assert_eq!(reading.value, *expected, "{text:?}"),
-            Err(fault) => panic!("{text:?}: line {}: {}", fault.line, fault.message),
+            Ok(parsed) => assert_eq!(parsed.value, *expected, "{text:?}"),
+            Err(error) => panic!("{text:?}: line {}: {}", error.line, error.message),
         }
     }
 }
@@ -192,31 +192,31 @@ fn refuses_with_rule_and_line() {
         ("\n...", "several-documents", 2),
         ("a: 1\n...\nb: 2", "several-documents", 3),
     ] {
-        let fault = parse(text).expect_err(text);
-        assert_eq!((fault.rule, fault.line), (rule, line), "{text:?}: {}", fault.message);
+        let error = parse(text).expect_err(text);
+        assert_eq!((error.rule, error.line), (rule, line), "{text:?}: {}", error.message);
     }
 }
 
 #[test]
-fn the_last_of_equal_keys_wins_and_that_is_said() {
-    let reading = parse("a: 1\nb: {c: 1, c: 2}\na: 3").expect("valid");
-    assert_eq!(reading.value, json!({"a": 3, "b": {"c": 2}}));
-    let lines: Vec<usize> = reading.findings.iter().map(|finding| finding.line).collect();
+fn last_of_equal_keys_wins_and_is_reported() {
+    let parsed = parse("a: 1\nb: {c: 1, c: 2}\na: 3").expect("valid");
+    assert_eq!(parsed.value, json!({"a": 3, "b": {"c": 2}}));
+    let lines: Vec<usize> = parsed.diagnostics.iter().map(|diagnostic| diagnostic.line).collect();
     assert_eq!(lines, [2, 3]);
     let many = parse(&"a: 1\n".repeat(1000)).expect("valid");
-    assert_eq!(many.findings.len(), limits::YAML_FINDINGS);
+    assert_eq!(many.diagnostics.len(), limits::YAML_DIAGNOSTICS);
 }
 
 #[test]
 fn keeps_how_top_level_values_were_written() {
-    let reading = parse("a: 1.10\nb: [x, y]\nc: text\nd: {e: 012}\nf: 1\nf: z").expect("valid");
+    let parsed = parse("a: 1.10\nb: [x, y]\nc: text\nd: {e: 012}\nf: 1\nf: z").expect("valid");
     let written: Vec<(&str, &str)> =
-        reading.written.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
+        parsed.source_texts.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
     assert_eq!(written, [("a", "1.10"), ("b", "[x, y]"), ("d", "{e: 012}")]);
 }
 
 #[test]
-fn bounds_nesting_and_keys() {
+fn limits_nesting_and_keys() {
     let fits = format!("{}{}", "[".repeat(limits::YAML_DEPTH), "]".repeat(limits::YAML_DEPTH));
     assert!(parse(&fits).is_ok());
     let dashes = "- ".repeat(100_000);
@@ -227,7 +227,7 @@ fn bounds_nesting_and_keys() {
     }
     for text in ["[".repeat(100_000), "{a: ".repeat(100_000), dashes, steps] {
         assert_eq!(parse(&text).expect_err("too deep").rule, "too-deep");
-        assert!(mend(&format!("a: 1\nb: {text}\nc: 2")).value.get("a").is_some());
+        assert!(repair(&format!("a: 1\nb: {text}\nc: 2")).value.get("a").is_some());
     }
     assert_eq!(parse(&format!("{}: 1", "k".repeat(1025))).expect_err("long").rule, "long-key");
 }
@@ -240,7 +240,7 @@ fn finds_odd_characters() {
 }
 
 #[test]
-fn mends_entry_by_entry() {
+fn repairs_entry_by_entry() {
     for (text, expected) in [
         ("a: use when: x\nb: 1", json!({"a": "use when: x", "b": 1})),
         (
@@ -268,15 +268,15 @@ fn mends_entry_by_entry() {
         ("nothing here", json!(null)),
         ("- a\n- b: c: d", json!(null)),
     ] {
-        let reading = mend(text);
-        assert_eq!(reading.value, expected, "{text:?}");
-        assert!(!reading.findings.is_empty() || reading.value.is_null(), "{text:?}");
+        let parsed = repair(text);
+        assert_eq!(parsed.value, expected, "{text:?}");
+        assert!(!parsed.diagnostics.is_empty() || parsed.value.is_null(), "{text:?}");
     }
 }
 
-/// As `libyaml` reads them: only tabs that indent are no white space.
+/// As in `libyaml`, tabs are white space unless they indent.
 #[test]
-fn tabs_that_do_not_indent_stay() {
+fn tabs_that_do_not_indent_are_kept() {
     for (text, expected) in [
         ("a: b\tc", json!({"a": "b\tc"})),
         ("a: b\tc\n  d\te\t", json!({"a": "b\tc d\te"})),
@@ -291,22 +291,21 @@ fn tabs_that_do_not_indent_stay() {
         ("a: Use: b\tc", json!({"a": "Use: b\tc"})),
     ] {
         assert!(parse(text).is_err(), "{text:?}");
-        let reading = mend(text);
-        assert_eq!(reading.value, expected, "{text:?}");
-        let rule = reading.findings.first().map(|finding| finding.rule);
-        let is_told =
+        let parsed = repair(text);
+        assert_eq!(parsed.value, expected, "{text:?}");
+        let rule = parsed.diagnostics.first().map(|diagnostic| diagnostic.rule);
+        let is_reported =
             if text.contains("Use") { rule == Some("unquoted-colon") } else { rule == Some("tab") };
-        assert!(is_told, "{text:?} {rule:?}");
+        assert!(is_reported, "{text:?} {rule:?}");
     }
     for text in ["\ta: b", "a:\n\tb: c", "a: b\n\tc", "a: >\n\tb", "a:\n- b\n\t- c"] {
         assert!(parse_with_tabs(text).is_err(), "{text:?}");
     }
 }
 
-/// What one blank too many makes part of the value above, and what is part of
-/// it in truth.
+/// Fields that are part of the value above by mistake, and lines that are part of it.
 #[test]
-fn an_indented_field_is_one_of_its_own() {
+fn indented_field_is_read_as_a_separate_field() {
     let table = [
         (
             "name: i\n description: Use when X",
@@ -336,7 +335,7 @@ fn an_indented_field_is_one_of_its_own() {
             json!({"a": {"b": "c"}, "license": "MIT"}),
             "2 indented-field",
         ),
-        // Fields of the value above, and text.
+        // Fields of the value above, or text.
         (
             "a:\n  b: c: d\n  license: MIT",
             json!({"a": {"b": "c: d", "license": "MIT"}}),
@@ -362,9 +361,9 @@ fn an_indented_field_is_one_of_its_own() {
     ];
     for (text, expected, findings) in table {
         assert!(parse(text).is_err(), "{text:?}");
-        let reading = mend(text);
-        assert_eq!(reading.value, expected, "{text:?}");
-        let found = reading.findings.iter();
+        let parsed = repair(text);
+        assert_eq!(parsed.value, expected, "{text:?}");
+        let found = parsed.diagnostics.iter();
         let found: Vec<String> = found.map(|it| format!("{} {}", it.line, it.rule)).collect();
         assert_eq!(found.join(", "), findings, "{text:?}");
     }
@@ -372,20 +371,20 @@ fn an_indented_field_is_one_of_its_own() {
     assert!(parse(text).is_ok(), "no field: what is sound says what it says");
 }
 
-/// What the `yaml` package 2 for JavaScript gives, which the MCP Inspector and the
-/// protocol's conformance suite read frontmatter with.
+/// The values of the `yaml` package 2 for JavaScript, with which the MCP Inspector and the
+/// protocol's conformance suite read frontmatter.
 #[test]
-fn the_core_schema_takes_plain_text_by_its_looks() {
+fn core_schema_reads_plain_text_as_yaml_1_2() {
     let text = "a: yes\nb: on\non: off\nc: 012\nd: 1:30\ne: 1_000\nf: 0o17\ng: 0x1F\n\
                 h: 1e3\ni: -1.50\nj: .5\nk: 1.\nl: true\nm: ~\nn: 2024-01-01\no: 1.2.3\n\
                 p: +7\nq: 0b1\nr: 18446744073709551615\ns: -\nt: 1e\nv: 0x+1\nu: [no, False]\n";
-    let due = json!({
+    let expected = json!({
         "a": "yes", "b": "on", "on": "off", "c": 12, "d": "1:30", "e": "1_000", "f": 15, "g": 31,
         "h": 1000.0, "i": -1.5, "j": 0.5, "k": 1.0, "l": true, "m": null, "n": "2024-01-01",
         "o": "1.2.3", "p": 7, "q": "0b1", "r": u64::MAX, "s": "-", "t": "1e", "v": "0x+1", "u": ["no", false],
     });
-    // A lone dash begins a list.
+    // A lone dash starts a list.
     let text = text.replace("s: -\n", "s: '-'\n");
-    assert_eq!(parse_core(&text).unwrap().value, due);
+    assert_eq!(parse_core(&text).unwrap().value, expected);
     assert_eq!(parse("on: yes").unwrap().value, json!({"true": true}));
 }

@@ -1,12 +1,13 @@
-//! Text in its four styles: plain, single-quoted, double-quoted, and the
-//! indented blocks behind `|` and `>`.
+//! Reader of text in the four styles of YAML: plain, single-quoted, double-quoted, and the
+//! indented blocks after `|` and `>`.
 //!
-//! Lines fold as `PyYAML` folds them: one line end is a space, each further
-//! one a line end. Whether plain text is a number is for [`super::scalar`].
+//! Lines are folded as in `PyYAML`: a single line end becomes a space; of several, all but one
+//! are kept.
+//! [`super::scalar`] decides whether plain text is a number.
 
 use super::{YamlError, YamlReader};
 
-/// What a block's header says about the line ends after its text.
+/// How a block treats the line ends after its text.
 #[derive(Clone, Copy, PartialEq)]
 enum Chomp {
     Strip,
@@ -15,13 +16,13 @@ enum Chomp {
 }
 
 impl YamlReader<'_> {
-    /// Reads plain text. `floor` as in [`super::block`]; none in brackets.
-    pub(super) fn plain_text(&mut self, floor: Option<usize>) -> Result<String, YamlError> {
-        self.check_plain_start(floor.is_none())?;
+    /// Reads plain text. `min_column` as in [`super::block`]; `None` inside brackets.
+    pub(super) fn plain_text(&mut self, min_column: Option<usize>) -> Result<String, YamlError> {
+        self.check_plain_start(min_column.is_none())?;
         let mut text = String::new();
         let mut line_ends = 0;
         loop {
-            let line = self.plain_line(floor.is_none())?;
+            let line = self.plain_line(min_column.is_none())?;
             if line.is_empty() {
                 break;
             }
@@ -30,7 +31,7 @@ impl YamlReader<'_> {
             if self.peek() != Some(b'\n') {
                 break;
             }
-            match self.continue_plain(floor)? {
+            match self.continue_plain(min_column)? {
                 Some(count) => line_ends = count,
                 None => break,
             }
@@ -38,20 +39,20 @@ impl YamlReader<'_> {
         Ok(text)
     }
 
-    /// Reads plain text up to what ends it on this line.
+    /// Reads plain text up to its end on this line.
     fn plain_line(&mut self, in_flow: bool) -> Result<&str, YamlError> {
-        let ends_nothing = |byte: &u8| match byte {
+        let is_ordinary = |byte: &u8| match byte {
             b'\n' | b'\t' | b'#' | b':' => false,
             b'?' => !in_flow,
             _ => !in_flow || !is_bracket_mark(*byte),
         };
-        let start = self.mark.at;
+        let start = self.position.offset;
         let mut end = start;
         loop {
-            let rest = &self.bytes[self.mark.at..];
-            let length = rest.iter().take_while(|byte| ends_nothing(byte)).count();
+            let rest = &self.bytes[self.position.offset..];
+            let length = rest.iter().take_while(|byte| is_ordinary(byte)).count();
             if let Some(last) = rest[..length].iter().rposition(|byte| *byte != b' ') {
-                end = self.mark.at + last + 1;
+                end = self.position.offset + last + 1;
             }
             self.advance(length);
             match self.peek() {
@@ -59,8 +60,8 @@ impl YamlReader<'_> {
                     self.advance(1);
                     continue;
                 }
-                Some(b'\t') => return Err(self.tab()),
-                Some(b'#') if end < self.mark.at || end == start => break,
+                Some(b'\t') => return Err(self.tab_error()),
+                Some(b'#') if end < self.position.offset || end == start => break,
                 Some(b':') if self.is_blank_at(1) => break,
                 Some(b':')
                     if in_flow
@@ -71,49 +72,52 @@ impl YamlReader<'_> {
                 Some(b'#' | b':') => self.advance(1),
                 _ => break,
             }
-            end = self.mark.at;
+            end = self.position.offset;
         }
         Ok(&self.text[start..end])
     }
 
-    /// Goes to the next line of a plain text and tells how many line ends lie
-    /// between; stays at the line's end when the text ends there.
-    fn continue_plain(&mut self, floor: Option<usize>) -> Result<Option<usize>, YamlError> {
-        let end = self.mark;
+    /// Advances to the next line of a plain text and returns the number of line ends
+    /// between them; stays at the end of the line if the text ends there.
+    fn continue_plain(&mut self, min_column: Option<usize>) -> Result<Option<usize>, YamlError> {
+        let end = self.position;
         let mut line_ends = 0;
         while self.peek() == Some(b'\n') {
             self.newline();
             line_ends += 1;
             self.skip_spaces();
         }
-        let goes_on = match self.peek() {
+        let continues = match self.peek() {
             None | Some(b'#') => false,
-            Some(b'\t') => return Err(self.tab()),
-            Some(_) => !self.is_marker() && floor.is_none_or(|floor| self.column() >= floor),
+            Some(b'\t') => return Err(self.tab_error()),
+            Some(_) => {
+                !self.is_document_marker()
+                    && min_column.is_none_or(|min_column| self.column() >= min_column)
+            }
         };
-        if !goes_on {
-            self.mark = end;
+        if !continues {
+            self.position = end;
         }
-        Ok(goes_on.then_some(line_ends))
+        Ok(continues.then_some(line_ends))
     }
 
     fn check_plain_start(&self, in_flow: bool) -> Result<(), YamlError> {
         let Some(byte) = self.peek() else {
-            return Err(self.fault("bad-flow", "a value was expected here"));
+            return Err(self.error("bad-flow", "a value was expected here"));
         };
         let (rule, message) = match byte {
             b'-' | b'?' | b':' if !self.is_blank_at(1) && (byte == b'-' || !in_flow) => {
                 return Ok(());
             }
-            b'\t' => return Err(self.tab()),
-            b'?' => ("complex-key", "`?` begins a value"),
+            b'\t' => return Err(self.tab_error()),
+            b'?' => ("complex-key", "a value starts with `?`"),
             b'-' => ("bad-flow", "a dash among bracketed items"),
             b':' => ("complex-key", "a colon without a key"),
             b'&' | b'*' | b'!' => ("anchor-alias-tag", "anchors, aliases and tags are not read"),
             b'%' | b'@' | b'`' | b'|' | b'>' => {
-                ("reserved-character", "begins a value without quotes")
+                ("reserved-character", "starts a value without quotes")
             }
-            b',' | b'[' | b']' | b'{' | b'}' => ("bad-flow", "stands where a value was expected"),
+            b',' | b'[' | b']' | b'{' | b'}' => ("bad-flow", "is where a value was expected"),
             _ => return Ok(()),
         };
         let message = match rule {
@@ -122,33 +126,32 @@ impl YamlReader<'_> {
             }
             _ => message.to_owned(),
         };
-        Err(self.fault(rule, message))
+        Err(self.error(rule, message))
     }
 
-    /// Reads the quoted text whose opening quote stands here.
+    /// Reads the quoted text that starts at this quote.
     pub(super) fn quoted_text(&mut self) -> Result<String, YamlError> {
-        let opened = self.mark.line;
-        let quote = self.bytes[self.mark.at];
+        let opened = self.position.line;
+        let quote = self.bytes[self.position.offset];
         let is_double = quote == b'"';
         let mut text = String::new();
         self.advance(1);
         loop {
-            let rest = &self.bytes[self.mark.at..];
+            let rest = &self.bytes[self.position.offset..];
             let is_plain = |&b: &u8| {
                 b != quote && !matches!(b, b' ' | b'\t' | b'\n') && !(is_double && b == b'\\')
             };
             let length = rest.iter().take_while(|b| is_plain(b)).count();
-            text.push_str(&self.text[self.mark.at..self.mark.at + length]);
+            text.push_str(&self.text[self.position.offset..self.position.offset + length]);
             self.advance(length);
             match self.peek() {
                 None => {
-                    let message = "a quote that is never closed".to_owned();
+                    let message = "a quote is never closed".to_owned();
                     return Err(YamlError { line: opened, rule: "unclosed-quote", message });
                 }
                 Some(b'\\') => self.escape(&mut text)?,
                 Some(b' ' | b'\t' | b'\n') => self.fold_in_quotes(&mut text)?,
-                // What is left is the quote itself; doubled in single quotes
-                // it stands for one.
+                // This is the quote; inside single quotes, two of them mean one.
                 Some(_) if !is_double && self.peek_at(1) == Some(quote) => {
                     text.push('\'');
                     self.advance(2);
@@ -162,7 +165,7 @@ impl YamlReader<'_> {
     }
 
     fn fold_in_quotes(&mut self, text: &mut String) -> Result<(), YamlError> {
-        let start = self.mark.at;
+        let start = self.position.offset;
         while matches!(self.peek(), Some(b' ' | b'\t')) {
             self.advance(1);
         }
@@ -170,19 +173,19 @@ impl YamlReader<'_> {
             let line_ends = self.line_ends_in_quotes()?;
             push_fold(text, line_ends);
         } else {
-            text.push_str(&self.text[start..self.mark.at]);
+            text.push_str(&self.text[start..self.position.offset]);
         }
         Ok(())
     }
 
-    /// Goes over line ends and the white space around them; tells how many.
+    /// Skips line ends and the white space around them; returns the number of line ends.
     fn line_ends_in_quotes(&mut self) -> Result<usize, YamlError> {
         let mut count = 0;
         while self.peek() == Some(b'\n') {
             self.newline();
             count += 1;
-            if self.is_marker() {
-                return Err(self.fault("unclosed-quote", "the document ends inside quotes"));
+            if self.is_document_marker() {
+                return Err(self.error("unclosed-quote", "the document ends inside quotes"));
             }
             while matches!(self.peek(), Some(b' ' | b'\t')) {
                 self.advance(1);
@@ -191,7 +194,7 @@ impl YamlReader<'_> {
         Ok(count)
     }
 
-    /// Reads the escape whose backslash stands here.
+    /// Reads the escape that starts at this backslash.
     fn escape(&mut self, text: &mut String) -> Result<(), YamlError> {
         self.advance(1);
         let c = match self.peek() {
@@ -213,25 +216,25 @@ impl YamlReader<'_> {
             Some(b'u') => self.code_point(4)?,
             Some(b'U') => self.code_point(8)?,
             Some(b'\n') => {
-                // An escaped line end joins; blank lines after it remain.
+                // An escaped line end joins the lines; blank lines after it are kept.
                 for _ in 1..self.line_ends_in_quotes()? {
                     text.push('\n');
                 }
                 return Ok(());
             }
-            _ => return Err(self.fault("bad-escape", "an unknown escape in double quotes")),
+            _ => return Err(self.error("bad-escape", "an unknown escape in double quotes")),
         };
         self.advance(1);
         text.push(c);
         Ok(())
     }
 
-    /// Reads `digits` hexadecimal digits; stays at the last one. Two halves of
-    /// a surrogate pair, as JSON writes them, are one character.
+    /// Reads `digits` hexadecimal digits; stays at the last one. A surrogate pair of two
+    /// escapes, as in JSON, is one character.
     fn code_point(&mut self, digits: usize) -> Result<char, YamlError> {
         let mut code = self.hexadecimal(digits)?;
         if digits == 4 && (0xd800..0xdc00).contains(&code) {
-            let rest = &self.bytes[self.mark.at + 1..];
+            let rest = &self.bytes[self.position.offset + 1..];
             if rest.starts_with(b"\\u") {
                 self.advance(2);
                 let low = self.hexadecimal(4)?;
@@ -241,7 +244,7 @@ impl YamlReader<'_> {
             }
         }
         char::from_u32(code)
-            .ok_or_else(|| self.fault("bad-escape", "an escape that is no character"))
+            .ok_or_else(|| self.error("bad-escape", "an escape that is not a character"))
     }
 
     fn hexadecimal(&mut self, digits: usize) -> Result<u32, YamlError> {
@@ -251,35 +254,35 @@ impl YamlReader<'_> {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
             let Some(digit) = digit else {
                 let message = format!("an escape needs {digits} hexadecimal digits");
-                return Err(self.fault("bad-escape", message));
+                return Err(self.error("bad-escape", message));
             };
             code = code << 4 | digit;
         }
         Ok(code)
     }
 
-    /// Reads the block whose `|` or `>` stands here.
-    pub(super) fn block_text(&mut self, floor: usize) -> Result<String, YamlError> {
+    /// Reads the block that starts at this `|` or `>`.
+    pub(super) fn block_text(&mut self, min_column: usize) -> Result<String, YamlError> {
         let is_folded = self.peek() == Some(b'>');
-        let (chomp, deeper) = self.block_header()?;
-        let smallest = floor.max(1);
-        let (indent, mut line_ends) = match deeper {
-            Some(deeper) => {
-                let indent = smallest + deeper - 1;
+        let (chomp, explicit_indent) = self.block_header()?;
+        let min_indent = min_column.max(1);
+        let (indent, mut line_ends) = match explicit_indent {
+            Some(explicit_indent) => {
+                let indent = min_indent + explicit_indent - 1;
                 (indent, self.block_line_ends(indent))
             }
-            None => self.block_indent(smallest),
+            None => self.block_indent(min_indent),
         };
         let mut text = String::new();
         let mut last_line_end = "";
         while self.column() == indent && self.peek().is_some() {
             push_line_ends(&mut text, line_ends);
-            let is_flush = !matches!(self.peek(), Some(b' ' | b'\t'));
-            let rest = &self.text[self.mark.at..];
+            let is_unindented = !matches!(self.peek(), Some(b' ' | b'\t'));
+            let rest = &self.text[self.position.offset..];
             let line = rest.split('\n').next().unwrap_or(rest);
             text.push_str(line);
             let has_end = line.len() < rest.len();
-            self.mark.at += line.len();
+            self.position.offset += line.len();
             last_line_end = if has_end { "\n" } else { "" };
             if has_end {
                 self.newline();
@@ -288,7 +291,7 @@ impl YamlReader<'_> {
             if self.column() != indent || self.peek().is_none() {
                 break;
             }
-            if is_folded && is_flush && !matches!(self.peek(), Some(b' ' | b'\t')) {
+            if is_folded && is_unindented && !matches!(self.peek(), Some(b' ' | b'\t')) {
                 if line_ends == 0 {
                     text.push(' ');
                 }
@@ -305,16 +308,16 @@ impl YamlReader<'_> {
         Ok(text)
     }
 
-    /// Reads the header: chomping and indentation in either order, a comment.
+    /// Reads the header: chomping and indentation in either order, and a comment.
     fn block_header(&mut self) -> Result<(Chomp, Option<usize>), YamlError> {
-        let (mut chomp, mut deeper) = (None, None);
+        let (mut chomp, mut explicit_indent) = (None, None);
         self.advance(1);
         loop {
             match self.peek() {
                 Some(b'-') if chomp.is_none() => chomp = Some(Chomp::Strip),
                 Some(b'+') if chomp.is_none() => chomp = Some(Chomp::Keep),
-                Some(digit @ b'1'..=b'9') if deeper.is_none() => {
-                    deeper = Some(usize::from(digit - b'0'));
+                Some(digit @ b'1'..=b'9') if explicit_indent.is_none() => {
+                    explicit_indent = Some(usize::from(digit - b'0'));
                 }
                 _ => break,
             }
@@ -326,15 +329,17 @@ impl YamlReader<'_> {
         match self.peek() {
             None => {}
             Some(b'\n') => self.newline(),
-            Some(_) => return Err(self.fault("bad-block", "text on the line of `|` or `>`")),
+            Some(_) => {
+                return Err(self.error("bad-block", "text after `|` or `>` on the same line"));
+            }
         }
-        Ok((chomp.unwrap_or(Chomp::Clip), deeper))
+        Ok((chomp.unwrap_or(Chomp::Clip), explicit_indent))
     }
 
-    /// Goes to the block's first text; tells its indentation and how many line
-    /// ends came before.
-    fn block_indent(&mut self, smallest: usize) -> (usize, usize) {
-        let (mut indent, mut line_ends) = (smallest, 0);
+    /// Advances to the block's first text; returns its indentation and the number of line
+    /// ends before it.
+    fn block_indent(&mut self, min_indent: usize) -> (usize, usize) {
+        let (mut indent, mut line_ends) = (min_indent, 0);
         loop {
             self.skip_spaces();
             indent = indent.max(self.column());
@@ -346,7 +351,7 @@ impl YamlReader<'_> {
         }
     }
 
-    /// Goes over blank lines and at most `indent` spaces; tells how many lines.
+    /// Skips blank lines and at most `indent` spaces; returns the number of blank lines.
     fn block_line_ends(&mut self, indent: usize) -> usize {
         let mut line_ends = 0;
         loop {
@@ -366,7 +371,7 @@ fn is_bracket_mark(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
 }
 
-/// Adds what `line_ends` between two pieces of folded text amount to.
+/// Adds the folded form of the line ends between two pieces of text.
 fn push_fold(text: &mut String, line_ends: usize) {
     match line_ends {
         0 => {}

@@ -1,7 +1,7 @@
-//! `--confirm`: a person sees a script before it runs, and says whether it may.
+//! `--confirm`: shows a script to the user, and asks for consent before it runs.
 //!
-//! Every row of the script stands behind a mark of our own, also where a long
-//! line goes on: nothing in it can pass for a question, or hide at a line's end.
+//! Every row of the script is prefixed with a mark, including the rest of a wrapped line, so that
+//! no part of it can look like the question or hide at the end of a line.
 
 use std::cell::Cell;
 use std::io;
@@ -11,19 +11,19 @@ use super::{ScriptSource, script_arguments};
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::python::Interpreter;
-use crate::text::{self, quoted};
-use crate::tools::{Arguments, ToolContext, text_of};
+use crate::text::{self, shell_quoted};
+use crate::tools::{Arguments, ToolContext, string_argument};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::terminal::Terminal;
 
-/// What a person has allowed so far.
+/// The consent that the user has given so far.
 #[derive(Debug, Default)]
 pub struct Consent {
-    /// All scripts of this run.
-    to_all: Cell<bool>,
+    /// Whether all scripts of this run are allowed.
+    is_for_all: Cell<bool>,
 }
 
-/// What wants to run.
+/// A script that needs the user's consent.
 pub(super) struct ConsentRequest<'a> {
     pub skill: &'a Skill,
     pub source: &'a ScriptSource<'a>,
@@ -31,28 +31,25 @@ pub(super) struct ConsentRequest<'a> {
     pub arguments: &'a Arguments,
 }
 
-/// A person has allowed this script and those that come.
+/// Record of consent to this script and all later ones.
 const ALL: &str = "all";
 const MARK: &str = "  | ";
 const QUESTION: &str = "run it? y: yes, n: no, s: show all of it, a: yes to all of this run > ";
-const UNKNOWN: &str = "the answer is one of y, n, s and a\n";
+const UNKNOWN: &str = "answer with y, n, s or a\n";
 
 const REFUSED: &str = "the user refused to run this script: do not try it again, nor the same in another way; \
                        go on without it, or ask the user what to do instead";
-const UNASKED: &str = "scripts run only when the user allows it on a terminal (--confirm), and there is none: \
+const UNASKED: &str = "scripts run only when the user allows it on a terminal (--confirm), but there is no terminal: \
                        the script was not run; answer without running any";
 
 impl ConsentRequest<'_> {
-    /// Asks, unless nobody wants to be asked; the answer as a log tells it. The
-    /// error is for the model.
-    pub(super) fn consent(
-        &self,
-        context: &ToolContext<'_>,
-    ) -> Result<Option<&'static str>, String> {
+    /// Asks the user if consent is required; returns the answer for the log. The error is for the
+    /// model.
+    pub(super) fn obtain(&self, context: &ToolContext<'_>) -> Result<Option<&'static str>, String> {
         let Some(consent) = &context.consent else {
             return Ok(None);
         };
-        if consent.to_all.get() {
+        if consent.is_for_all.get() {
             return Ok(Some(ALL));
         }
         let answer =
@@ -60,11 +57,11 @@ impl ConsentRequest<'_> {
         match answer {
             Ok(ConsentAnswer::Once) => Ok(Some("once")),
             Ok(ConsentAnswer::Always) => {
-                consent.to_all.set(true);
+                consent.is_for_all.set(true);
                 Ok(Some(ALL))
             }
             Ok(ConsentAnswer::No) => Err(REFUSED.into()),
-            Err(error) => Err(match StopReason::within(&error) {
+            Err(error) => Err(match StopReason::from_io_error(&error) {
                 Some(StopReason::Interrupted(_)) => "interrupted by the user".into(),
                 Some(stop) => stop.to_string(),
                 None => UNASKED.into(),
@@ -95,16 +92,16 @@ impl ConsentRequest<'_> {
             if is_confined { ", in a sandbox" } else { "" }
         );
         let head = text::one_line(&context.secrets.mask(&head), limits::LINE_BYTES);
-        terminal.say(&format!("{}\n", text::printable(&head)), cancellation)?;
-        // The line above, that of the question, and what is left of the one before.
+        terminal.write(&format!("{}\n", text::printable(&head)), cancellation)?;
+        // Leaves room for the head, the question, and what is above them.
         let most = height.saturating_sub(6).max(6);
         let first = rows(false);
-        terminal.say(&first[..first.len().min(most)].concat(), cancellation)?;
+        terminal.write(&first[..first.len().min(most)].concat(), cancellation)?;
         if let Some(left @ 1..) = first.len().checked_sub(most) {
-            terminal.say(&format!("… {}\n", text::counted(left, "more line")), cancellation)?;
+            terminal.write(&format!("… {}\n", text::counted(left, "more line")), cancellation)?;
         }
         let mut tries = limits::CONFIRM_TRIES;
-        // At the end of typing nobody can say yes.
+        // The end of input counts as no.
         while let Some(answer) =
             terminal.read_reply(QUESTION, cancellation, context.event_source)?
         {
@@ -112,10 +109,10 @@ impl ConsentRequest<'_> {
                 "y" | "yes" => return Ok(ConsentAnswer::Once),
                 "a" | "all" => return Ok(ConsentAnswer::Always),
                 "n" | "no" => return Ok(ConsentAnswer::No),
-                "s" | "show" => terminal.say(&rows(true).concat(), cancellation)?,
+                "s" | "show" => terminal.write(&rows(true).concat(), cancellation)?,
                 _ if tries > 1 => {
                     tries -= 1;
-                    terminal.say(UNKNOWN, cancellation)?;
+                    terminal.write(UNKNOWN, cancellation)?;
                 }
                 _ => break,
             }
@@ -123,13 +120,12 @@ impl ConsentRequest<'_> {
         Ok(ConsentAnswer::No)
     }
 
-    /// Titles and texts of what there is to see; what stands in files and comes
-    /// as input only with `is_whole`.
+    /// Titles and texts to show; with `is_whole`, also the script file and the input.
     fn sections(&self, is_whole: bool) -> impl Iterator<Item = (String, String)> {
         let words = script_arguments(self.arguments);
-        let quoted_words = words.iter().map(|word| quoted(Path::new(word)));
+        let quoted_words = words.iter().map(|word| shell_quoted(Path::new(word)));
         let words = quoted_words.collect::<Vec<_>>().join(" ");
-        let input = text_of(self.arguments, "stdin");
+        let input = string_argument(self.arguments, "stdin");
         let (title, shown) = if is_whole {
             ("input".into(), input)
         } else {
@@ -143,7 +139,7 @@ impl ConsentRequest<'_> {
                 Some(("script".to_string(), script)),
             ],
             Some(path) => [
-                Some(("command".to_string(), format!("{} {words}", quoted(Path::new(path))))),
+                Some(("command".to_string(), format!("{} {words}", shell_quoted(Path::new(path))))),
                 is_whole.then(|| (format!("script {path}"), script)),
             ],
         };
@@ -151,7 +147,7 @@ impl ConsentRequest<'_> {
     }
 }
 
-/// What a person says.
+/// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConsentAnswer {
     Once,
@@ -159,7 +155,7 @@ enum ConsentAnswer {
     No,
 }
 
-/// The text in rows of a terminal of this width, below its title.
+/// Splits a text into rows of a terminal of this width, below its title.
 fn rows(title: &str, text: &str, width: usize) -> Vec<String> {
     let room = width.saturating_sub(MARK.len() + 1).max(8);
     let title = text::one_line(&text::printable(title), limits::SUMMARY_CHARS);
@@ -168,7 +164,7 @@ fn rows(title: &str, text: &str, width: usize) -> Vec<String> {
         let mut row = String::from(MARK);
         let mut used = 0;
         for c in line.replace('\t', "    ").chars() {
-            // Rather too much room for one that needs less.
+            // Assumes two columns for every other character.
             let wide = if c.is_ascii() { 1 } else { 2 };
             if used + wide > room {
                 rows.push(row + "\n");
@@ -188,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_a_script_stands_behind_the_mark() {
+    fn every_row_of_a_script_starts_with_the_mark() {
         let text = "abcdefghijkl\n\tx\r\n\x1b[2Jä日本語日本語\n";
         assert_eq!(
             rows("script a\nb", text, 13),

@@ -1,6 +1,6 @@
 # Runs the copy of a script as Python runs the script itself. Arguments: the skill's
 # folder, the module's name or nothing, the copy, the script's path and its own
-# arguments. What the script finds in `__main__` is what it would find.
+# arguments. `__main__` has the content that it would have without this loader.
 def run():
     import io
     import sys
@@ -29,28 +29,28 @@ def run():
         try:
             folder = path.dirname(path.realpath(script))
         except OSError:
-            # Somebody changes it meanwhile.
+            # Another process changes the path at the same time.
             folder = path.dirname(path.join(getcwd(), script))
         loader = SourceFileLoader("__main__", file)
     main.update(__file__=file, __loader__=loader)
 
-    # Ours is for this process, and for those of `multiprocessing` by its flag.
+    # Our value is for this process only; children of `multiprocessing` inherit the flag.
     is_safe = getattr(flags, "safe_path", False)
     if environ.get("PYTHONSAFEPATH") == "skills-runner":
         del environ["PYTHONSAFEPATH"]
         is_safe = is_safe and flags.ignore_environment
-    # The standard library first: no module of a skill takes the place of one of its.
+    # The standard library first, so that no module of a skill replaces one of its modules.
     standard = path.dirname(getattr(path, "__file__", "/")), "python%d%d.zip" % sys.version_info[:2], "lib-dynload"
     others = [entry for entry in sys.path if entry != own]
     first = [entry for entry in others if entry in standard or path.basename(str(entry)) in standard]
     skills = [] if is_safe or folder in (None, skill) else [folder]
     sys.path[:] = first + skills + [skill] + [entry for entry in others if entry not in first]
 
-    def tell(kind, error, trace):
-        # In the place of the hook: without the two frames of this file.
+    def report(kind, error, trace):
+        # Replaces the hook, to leave out the two frames of this file.
         sys.excepthook = hook
         error.__traceback__ = trace.tb_next.tb_next
-        # Up to 3.12 Python opens by this what it quotes.
+        # Up to 3.12 Python opens the lines that it quotes with this.
         before, io.open = io.open, lambda name, *rest: open(copy if name == file else name, *rest)
         hook(kind, error, error.__traceback__)
         io.open = before
@@ -73,7 +73,7 @@ def run():
         raise
     except BaseException as error:
         hook = getattr(sys, "excepthook", sys.__excepthook__)
-        sys.excepthook = tell
+        sys.excepthook = report
         lines = []
         try:
             import linecache
@@ -83,7 +83,7 @@ def run():
         except Exception:
             pass
         if not error.__traceback__.tb_next and isinstance(error, SyntaxError):
-            # Python has looked for it by name.
+            # Python read the line from the script's path, which may have changed.
             error.text = "".join(lines[(error.lineno or 0) - 1 : error.lineno]) or None
         raise
 

@@ -1,8 +1,8 @@
-//! `run_python_script`: Python that the model wrote, or a script that the
-//! skill brings, run as a person at a shell in the skill's folder would.
+//! `run_python_script`: runs Python that the model wrote, or a script of the skill, in the
+//! skill's folder.
 //!
-//! What keeps a script under control (its session, its limit, its output) is
-//! `world/process.rs`; here is what makes it a Python script of a skill.
+//! `world/process` controls the process (session, time limit, output); this module adds what is
+//! particular to Python scripts of skills.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::skills::Skill;
 use crate::skills::changes::SkillsSnapshot;
 use crate::skills::python::{Interpreter, variable};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, text_of};
+use crate::tools::{Arguments, Tool, ToolContext, string_argument};
 use crate::world::cancellation::StopReason;
 use crate::world::capture::CaptureLimits;
 use crate::world::process::{Leftovers, ProcessJob, run};
@@ -34,7 +34,7 @@ use report::{ScriptReport, ScriptRun};
 use run_sandbox::RunSandbox;
 use source::{SAFE_PATH, ScriptSource};
 
-/// The tool.
+/// The tool `run_python_script`.
 pub(super) struct RunPython;
 
 impl Tool for RunPython {
@@ -89,20 +89,20 @@ impl Tool for RunPython {
 
     fn effects(&self, context: &ToolContext<'_>) -> Effects {
         let is_confined = context.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
-        Effects { is_open: !is_confined, starts_programs: true, ..Effects::ANY }
+        Effects { is_open_world: !is_confined, starts_programs: true, ..Effects::UNKNOWN }
     }
 
     fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
         has_skills
             && context.scripts.is_some_and(|scripts| {
-                Interpreter::without_venv(scripts).is_ok() || context.skills.any_venv()
+                Interpreter::without_venv(scripts).is_ok() || context.skills.has_any_venv()
             })
     }
 
     fn summary(&self, arguments: &Arguments) -> String {
-        let skill = text_of(arguments, "skill_name");
-        match text_of(arguments, "file_path") {
-            "" => format!("{skill}: {}", text_of(arguments, "script")),
+        let skill = string_argument(arguments, "skill_name");
+        match string_argument(arguments, "file_path") {
+            "" => format!("{skill}: {}", string_argument(arguments, "script")),
             path => format!("{skill}: {path} {}", script_arguments(arguments).join(" ")),
         }
     }
@@ -113,22 +113,24 @@ impl Tool for RunPython {
                 "scripts are switched off (--no-scripts): answer without running any",
             );
         };
-        let skill = match context.skills.find(text_of(arguments, "skill_name")) {
+        let skill = match context.skills.open(string_argument(arguments, "skill_name")) {
             Ok(skill) => skill,
             Err(message) => return ToolResult::failure(message),
         };
-        let prepared = ScriptSource::of(arguments, &skill)
-            .and_then(|source| Interpreter::of(&skill, scripts).map(|python| (source, python)))
-            .and_then(|(source, python)| Ok((source, python, limit(arguments, scripts)?)));
+        let prepared = ScriptSource::read(arguments, &skill)
+            .and_then(|source| {
+                Interpreter::for_skill(&skill, scripts).map(|python| (source, python))
+            })
+            .and_then(|(source, python)| Ok((source, python, time_limit(arguments, scripts)?)));
         let allowed = prepared.and_then(|(source, python, limit)| {
-            let proposal =
+            let request =
                 ConsentRequest { skill: &skill, source: &source, python: &python, arguments };
-            let allowed = proposal.consent(context)?;
+            let allowed = request.obtain(context)?;
             Ok((source, python, limit, allowed))
         });
         match allowed {
             Ok((source, python, limit, allowed)) => ToolResult {
-                allowed,
+                consent: allowed,
                 ..execute(&skill, &source, python, limit, arguments, scripts, context)
             },
             Err(message) => ToolResult::failure(message),
@@ -136,7 +138,7 @@ impl Tool for RunPython {
     }
 }
 
-fn limit(arguments: &Arguments, scripts: &ScriptSettings) -> Result<Duration, String> {
+fn time_limit(arguments: &Arguments, scripts: &ScriptSettings) -> Result<Duration, String> {
     match arguments.get("timeout_seconds").and_then(Value::as_i64) {
         None => Ok(scripts.limit),
         Some(seconds) => match u64::try_from(seconds) {
@@ -151,9 +153,9 @@ fn script_arguments(arguments: &Arguments) -> Vec<&str> {
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// The script's arguments as the kernel takes them, or what is wrong with them and
-/// how.
-fn checked_words(
+/// Returns the script's arguments, or the problem and its explanation if the kernel would refuse
+/// them.
+fn checked_arguments(
     arguments: &Arguments,
 ) -> Result<impl Iterator<Item = OsString>, (&'static str, &'static str)> {
     let words = script_arguments(arguments);
@@ -164,12 +166,12 @@ fn checked_words(
         return Err(("its arguments are too long", "give them through `stdin`"));
     }
     if words.iter().any(|word| word.contains('\0')) {
-        return Err(("its arguments", "they hold a NUL character"));
+        return Err(("its arguments", "they contain a NUL character"));
     }
     Ok(words.into_iter().map(OsString::from))
 }
 
-/// The skills folders that the script may write in.
+/// Returns the skills folders in which the script may write.
 fn writable_folders(scripts: &ScriptSettings, context: &ToolContext<'_>) -> Vec<PathBuf> {
     let mut folders = context.skills.folders().to_vec();
     if let Some(confinement) = &scripts.sandbox {
@@ -198,22 +200,22 @@ fn execute(
         Ok(scratch) => scratch,
         Err(error) => return failure("no temporary folder (set TMPDIR)", &error),
     };
-    let mut command = match source.write(&scratch, &skill.path) {
+    let mut command = match source.write_files(&scratch, &skill.path) {
         Ok(command) => command,
         Err(error) => return failure("its source could not be written", &error),
     };
-    match checked_words(arguments) {
+    match checked_arguments(arguments) {
         Ok(words) => command.extend(words),
         Err((what, why)) => return failure(what, &why),
     }
     let folders = writable_folders(scripts, context);
-    let before = match SkillsSnapshot::of(skill, &folders, scratch.path()) {
+    let before = match SkillsSnapshot::capture(skill, &folders, scratch.path()) {
         Ok(before) => before,
-        Err(error) => return failure("its temporary folder is gone", &error),
+        Err(error) => return failure("its temporary folder was deleted", &error),
     };
-    // What a shim takes to answer is the script's time, as its start is.
+    // The time for resolving a shim counts towards the script's time limit.
     let began = Instant::now();
-    let python = (context.shims).behind(
+    let python = (context.shims).resolve(
         python,
         skill,
         scripts,
@@ -221,18 +223,20 @@ fn execute(
         context.event_source,
         limit,
     );
-    let asked = began.elapsed();
+    let elapsed = began.elapsed();
     if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
         return ToolResult::failure("interrupted by the user");
     }
-    let left = limit.saturating_sub(asked);
-    let given = context.cancellation.limited_to(left);
-    let mut environment = python.environment(skill, scripts);
-    let confined = match RunSandbox::of(skill, &python, scripts, context.skills, &scratch, given) {
-        Ok(confined) => confined,
-        Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
-    };
-    confined.add_to(&mut environment, scripts);
+    let remaining = limit.saturating_sub(elapsed);
+    let process_limit = context.cancellation.capped_by_deadline(remaining);
+    let mut environment = python.script_environment(skill, scripts);
+    let sandbox =
+        match RunSandbox::prepare(skill, &python, scripts, context.skills, &scratch, process_limit)
+        {
+            Ok(sandbox) => sandbox,
+            Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
+        };
+    sandbox.set_variables(&mut environment, scripts);
     let (name, value) = SAFE_PATH;
     if variable(scripts, name).is_none_or(OsStr::is_empty) {
         environment.retain(|(known, _)| known != name);
@@ -243,32 +247,32 @@ fn execute(
         args: &command,
         folder: &skill.path,
         environment: &environment,
-        stdin: text_of(arguments, "stdin").as_bytes(),
-        limit: given,
+        stdin: string_argument(arguments, "stdin").as_bytes(),
+        limit: process_limit,
         leftovers: if scripts.keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
-        caps: CaptureLimits::halves(limits::OUTPUT_BYTES),
+        output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
         interrupt: &context.cancellation.interrupt,
         scratch: Some(&scratch),
-        confine: confined.confine.clone(),
+        restrictions: sandbox.restrictions.clone(),
         event_source: context.event_source,
     };
     match run(&job) {
         Ok(mut outcome) => {
-            outcome.duration += asked;
+            outcome.duration += elapsed;
             let ran = ScriptRun {
                 skill,
                 python: &python,
-                limit: (given == left).then_some(limit),
-                keep: scripts.keep_leftovers,
-                confined: &confined,
+                limit: (process_limit == remaining).then_some(limit),
+                keep_leftovers: scripts.keep_leftovers,
+                sandbox: &sandbox,
                 changes: before.changes(skill, &folders),
                 outcome: &outcome,
             };
             ToolResult {
-                ran: source.text_of_file(),
-                ..ScriptReport::of(&ran, context.secrets).into_result()
+                script_source: source.skill_script_text(),
+                ..ScriptReport::new(&ran, context.secrets).into_result()
             }
         }
-        Err(error) => failure("no Python", &python.explain(skill, &error.to_string())),
+        Err(error) => failure("no Python", &python.start_error(skill, &error.to_string())),
     }
 }

@@ -1,15 +1,14 @@
-//! A script that can only run as a module of its package.
+//! Scripts that can only run as a module of their package.
 //!
-//! Some skills are written for `python -m scripts.report`: their scripts import
-//! their neighbours by `from .tables import …`, which Python refuses in a file
-//! that is run by its path.
+//! Some skills are written for `python -m scripts.report`: their scripts contain relative imports
+//! (`from .tables import …`), which Python refuses in a file that is run by its path.
 
 use std::path::{Component, Path};
 
-/// The module's name for `-m`, if the script at `relative` in the skill's folder
-/// needs to be run so.
-pub(super) fn name(relative: &str, source: &[u8]) -> Option<String> {
-    imports_relatively(source).then(|| dotted(relative)).flatten()
+/// Returns the module's name for `-m` if the script at `relative` in the skill's folder must run
+/// as a module.
+pub(super) fn module_name(relative: &str, source: &[u8]) -> Option<String> {
+    imports_relatively(source).then(|| dotted_name(relative)).flatten()
 }
 
 fn imports_relatively(source: &[u8]) -> bool {
@@ -19,9 +18,9 @@ fn imports_relatively(source: &[u8]) -> bool {
     })
 }
 
-/// `scripts/report.py` as `scripts.report`; none for a file that lies in no
-/// folder, or whose path is no name for Python.
-fn dotted(relative: &str) -> Option<String> {
+/// Converts `scripts/report.py` to `scripts.report`; `None` for a file outside any folder, or a
+/// path that is not a valid Python name.
+fn dotted_name(relative: &str) -> Option<String> {
     let mut names = Vec::new();
     for component in Path::new(relative.strip_suffix(".py")?).components() {
         match component {
@@ -62,7 +61,7 @@ mod tests {
             ("scripts/2x.py", None),
             ("../a/x.py", None),
         ] {
-            assert_eq!(dotted(path).as_deref(), module, "{path}");
+            assert_eq!(dotted_name(path).as_deref(), module, "{path}");
         }
     }
 }

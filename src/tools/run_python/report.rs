@@ -1,4 +1,4 @@
-//! What came of a script, as the model reads it, with the hint that helps.
+//! The result of a script for the model, with hints.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::Skill;
 use crate::skills::changes::SkillChanges;
-use crate::skills::packages::{known_part, package_of};
+use crate::skills::packages::{known_module, package_of};
 use crate::skills::python::{Interpreter, setup_command};
-use crate::skills::setup::lacks_listed;
+use crate::skills::setup::lacks_listed_requirements;
 use crate::text;
 use crate::tool::{ToolResult, milliseconds};
 use crate::tools::run_python::run_sandbox::RunSandbox;
@@ -43,52 +43,52 @@ pub(super) struct ScriptReport<'r> {
 
 /// A script that has run.
 pub(super) struct ScriptRun<'r> {
-    /// Whose it is.
+    /// The script's skill.
     pub skill: &'r Skill,
-    /// What ran it.
+    /// The interpreter.
     pub python: &'r Interpreter,
-    /// Its limit, or `None` for what was left of the run's time.
+    /// The script's time limit; `None` if the run's deadline came first.
     pub limit: Option<Duration>,
-    /// What it left behind lives on.
-    pub keep: bool,
-    /// The sandbox that it ran in.
-    pub confined: &'r RunSandbox,
-    /// What it changed that decides about later runs.
+    /// Whether processes that it left behind keep running.
+    pub keep_leftovers: bool,
+    /// The sandbox in which it ran.
+    pub sandbox: &'r RunSandbox,
+    /// Files that it changed and that affect later runs.
     pub changes: SkillChanges,
-    /// How it ended, and what it said.
+    /// The process's exit and output.
     pub outcome: &'r ProcessOutcome,
 }
 
 impl<'r> ScriptReport<'r> {
-    /// What came of it. What it printed is masked here, where its cuts are known.
-    pub(super) fn of(ran: &ScriptRun<'r>, secrets: &Secrets) -> ScriptReport<'r> {
+    /// Creates the report. The output is masked here, where the places of its cuts are known.
+    pub(super) fn new(ran: &ScriptRun<'r>, secrets: &Secrets) -> ScriptReport<'r> {
         let (skill, python, outcome) = (ran.skill, ran.python, ran.outcome);
-        let returncode = match outcome.ending {
+        let returncode = match outcome.exit {
             ProcessExit::Exited(code) => code,
             ProcessExit::Signaled(signal) => -signal,
-            ProcessExit::Lost => -libc::SIGKILL,
+            ProcessExit::Unknown => -libc::SIGKILL,
         };
         let stderr = outcome.stderr.masked(secrets);
         let error = if outcome.interrupted.is_some() {
             Some("interrupted by the user".to_string())
-        } else if outcome.dismissed {
-            Some(StopReason::Dismissed.to_string())
+        } else if outcome.cancelled {
+            Some(StopReason::Cancelled.to_string())
         } else if outcome.timed_out {
             Some(match ran.limit {
                 Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),
                 None => "stopped at the time limit of the whole run (--timeout)".into(),
             })
-        } else if outcome.ending == ProcessExit::Lost {
+        } else if outcome.exit == ProcessExit::Unknown {
             Some(
-                "the script ended the process that watches over it; all that it started was killed"
+                "the script killed its guardian process; everything that it started was killed"
                     .into(),
             )
-        } else if outcome.unread {
+        } else if outcome.is_output_incomplete {
             Some("its output could not be read to the end".into())
         } else {
             None
         };
-        let truncated = outcome.stdout.truncated() || outcome.stderr.truncated();
+        let truncated = outcome.stdout.is_truncated() || outcome.stderr.is_truncated();
         ScriptReport {
             skill_name: &skill.name,
             returncode,
@@ -105,7 +105,7 @@ impl<'r> ScriptReport<'r> {
         }
     }
 
-    /// The same as a tool's result.
+    /// Converts the report to a tool result.
     pub(super) fn into_result(self) -> ToolResult {
         let ok = self.returncode == 0 && self.error.is_none();
         let end = match &self.error {
@@ -113,16 +113,16 @@ impl<'r> ScriptReport<'r> {
             None => format!("exit {}", self.returncode),
         };
         let failed = self.returncode != 0 && !self.stderr.trim().is_empty();
-        let said = if failed || self.stdout.trim().is_empty() {
+        let excerpt = if failed || self.stdout.trim().is_empty() {
             last_line(&self.stderr)
         } else {
             &self.stdout
         };
-        let said = text::one_line(said, limits::SUMMARY_CHARS);
-        let colon = if said.is_empty() { "" } else { ": " };
+        let excerpt = text::one_line(excerpt, limits::SUMMARY_CHARS);
+        let colon = if excerpt.is_empty() { "" } else { ": " };
         let (bytes, took) = (self.bytes, self.duration_ms);
-        let mut summary = format!("{end}, {bytes} bytes, {took} ms{colon}{said}");
-        // What the model may pass on, the user can do now.
+        let mut summary = format!("{end}, {bytes} bytes, {took} ms{colon}{excerpt}");
+        // The user can act on the hint now.
         if let Some(hint) = self.hint.as_ref().filter(|_| failed) {
             let hint = text::one_line(hint, limits::HINT_BYTES);
             summary.push_str(&format!("; hint: {hint}"));
@@ -134,8 +134,8 @@ impl<'r> ScriptReport<'r> {
             ok,
             document_bytes: None,
             image: None,
-            ran: None,
-            allowed: None,
+            script_source: None,
+            consent: None,
             warning: self.warning,
         }
     }
@@ -145,31 +145,32 @@ fn last_line(text: &str) -> &str {
     text.trim_end().rsplit('\n').next().unwrap_or_default()
 }
 
-/// What would help: the command that installs a missing module, the walls of the
-/// sandbox, a word about what was left running or changed.
+/// Returns the hints: the command that installs a missing module, the limits of the sandbox,
+/// processes left behind, and changed files.
 fn hint(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
-    let failed = ran.outcome.ending != ProcessExit::Exited(0);
-    let reason = if failed { reason(ran, stderr) } else { None };
-    let after = reason.or_else(|| left_behind(ran.outcome.left_behind, ran.keep));
-    let changed = changed(&ran.changes).map(|what| format!("{what} while the script ran: {LATER}"));
+    let failed = ran.outcome.exit != ProcessExit::Exited(0);
+    let reason = if failed { missing_hint(ran, stderr) } else { None };
+    let after = reason.or_else(|| leftovers_hint(ran.outcome.left_behind, ran.keep_leftovers));
+    let changed =
+        changed_files(&ran.changes).map(|what| format!("{what} while the script ran: {LATER}"));
     let hints: Vec<String> = after.into_iter().chain(changed).collect();
     (!hints.is_empty()).then(|| hints.join("; "))
 }
 
-const LATER: &str = "later runs go by what is there now";
+const LATER: &str = "later runs use what is there now";
 
-/// What decides about later runs and has changed.
-fn changed(changes: &SkillChanges) -> Option<String> {
-    let own = named(&changes.own).map(|names| format!("{names} of the skill"));
-    let whose: Vec<String> = own.into_iter().chain(named(&changes.others)).collect();
+/// Names the changed files that affect later runs.
+fn changed_files(changes: &SkillChanges) -> Option<String> {
+    let own = name_paths(&changes.own).map(|names| format!("{names} of the skill"));
+    let whose: Vec<String> = own.into_iter().chain(name_paths(&changes.others)).collect();
     (!whose.is_empty()).then(|| format!("{} changed", whose.join(", and ")))
 }
 
-/// The first of these paths, and how many more there are.
-fn named(paths: &[PathBuf]) -> Option<String> {
+/// Lists the first of these paths, and the number of further ones.
+fn name_paths(paths: &[PathBuf]) -> Option<String> {
     let shown = paths.iter().take(limits::CHANGES_NAMED);
     let mut names: Vec<String> =
-        shown.map(|path| text::one_name(&path.display().to_string())).collect();
+        shown.map(|path| text::one_line_name(&path.display().to_string())).collect();
     if let Some(more @ 1..) = paths.len().checked_sub(limits::CHANGES_NAMED) {
         names.push(format!("{more} more"));
     }
@@ -180,20 +181,20 @@ fn named(paths: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// The same for the person, who is told as well where not everything was looked at.
+/// Returns the same for the user, and notes if not all files were checked.
 fn warning(skill: &Skill, changes: &SkillChanges) -> Option<String> {
     let cut = changes.is_cut.then(|| {
-        "the skills folders have too many files: not all were looked at for changes".to_owned()
+        "the skills folders have too many files: not all were checked for changes".to_owned()
     });
-    let found = changed(changes).map(|what| format!("{what}: {LATER}"));
+    let found = changed_files(changes).map(|what| format!("{what}: {LATER}"));
     let parts: Vec<String> = found.into_iter().chain(cut).collect();
-    let said = parts.join("; ");
-    (!parts.is_empty()).then(|| format!("while a script of the skill `{}` ran: {said}", skill.name))
+    let list = parts.join("; ");
+    (!parts.is_empty()).then(|| format!("while a script of the skill `{}` ran: {list}", skill.name))
 }
 
-/// What a script that failed lacked.
-fn reason(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
-    // What lies in the skill is not installed by anybody.
+/// Returns a hint about what a failed script lacked.
+fn missing_hint(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
+    // A module of the skill itself cannot be installed.
     let is_own = |module: &&str| {
         let name = module.split('.').next().unwrap_or(module);
         let path = ran.skill.path.join(name);
@@ -201,40 +202,40 @@ fn reason(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
     };
     match missing_module(stderr).filter(|module| !is_own(module)) {
         Some(module) => Some(install_command(ran.skill, ran.python, module)),
-        None => ran.confined.advice_for(stderr).map(str::to_string),
+        None => ran.sandbox.advice_on_refusal(stderr).map(str::to_string),
     }
 }
 
-fn left_behind(count: u32, keep: bool) -> Option<String> {
+fn leftovers_hint(count: u32, keep: bool) -> Option<String> {
     let processes = if count == 1 { "process" } else { "processes" };
     let fate = match (keep, count) {
         (_, 0) => return None,
-        (true, 1) => "lives on (SCRIPT_LEFTOVERS=keep)",
-        (true, _) => "live on (SCRIPT_LEFTOVERS=keep)",
+        (true, 1) => "keeps running (SCRIPT_LEFTOVERS=keep)",
+        (true, _) => "keep running (SCRIPT_LEFTOVERS=keep)",
         (false, 1) => "was ended",
         (false, _) => "were ended",
     };
     Some(format!("{count} {processes} that the script left behind {fate}"))
 }
 
-/// The module that is missing, where the last line says so.
+/// Returns the missing module if the last line names one.
 fn missing_module(stderr: &str) -> Option<&str> {
     let line = last_line(stderr);
-    // Scripts that catch it quote the same words.
+    // Scripts that catch the error print only its message.
     let name = line.split_once("No module named '")?.1.split('\'').next()?;
-    Some(name).filter(|name| !known_part(name).is_empty())
+    Some(name).filter(|name| !known_module(name).is_empty())
 }
 
-/// The one command that installs it. What package brings a module that is not
-/// well known is not guessed: the skill's own list may tell, or its author.
+/// Returns the hint with the command that installs a module. The package of a module that is not
+/// well known is not guessed.
 fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String {
     let place = match &python.venv {
         Some(_) => " in the skill's venv",
         None => "",
     };
-    let missing = format!("`{}` is not installed{place}", known_part(module));
+    let missing = format!("`{}` is not installed{place}", known_module(module));
     let is_listed = match &python.venv {
-        Some(venv) => lacks_listed(skill, venv),
+        Some(venv) => lacks_listed_requirements(skill, venv),
         None => skill.root.file("requirements.txt").is_ok(),
     };
     let command = |packages: &[&str]| setup_command(&skill.address, packages);
@@ -245,7 +246,7 @@ fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String 
             command(&[])
         ),
         None => format!(
-            "{missing}: `{}` installs it, with the package that brings it for PACKAGE",
+            "{missing}: `{}` installs it, where PACKAGE is the package that provides it",
             command(&["PACKAGE"])
         ),
     }

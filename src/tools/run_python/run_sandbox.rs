@@ -1,5 +1,5 @@
-//! A script's sandbox, as far as it is a script of a skill: its grants, what its
-//! environment says of them, and what to tell one that ran into a wall.
+//! The sandbox of a skill's script: its grants, the environment variables for them, and the
+//! advice after a refused access.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,23 +13,23 @@ use crate::world::confined::identity;
 use crate::world::process::Restrictions;
 use crate::world::scratch::Scratch;
 
-/// The sandbox of one run; without one, nothing.
+/// The sandbox of one run; empty if the sandbox is off.
 #[derive(Default)]
 pub(super) struct RunSandbox {
-    /// What the script's process does before it starts.
-    pub confine: Option<Restrictions>,
-    /// What a script that was refused something should know.
+    /// Restrictions that the script's process applies before it starts.
+    pub restrictions: Option<Restrictions>,
+    /// Advice for the model after a refused access.
     pub advice: Option<String>,
     temporary: Option<PathBuf>,
-    /// What the user grants.
+    /// Paths that the user granted.
     granted: Vec<PathBuf>,
 }
 
 /// Variables that name the folder for temporary files.
 const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
-/// Variables that name folders in a home, and which: programs take one that they may
-/// not enter for broken.
+/// Variables that name folders in the home, and their defaults. Without these variables programs
+/// fail at folders that they must not open.
 const OF_HOME: [(&str, &str); 4] = [
     ("XDG_CACHE_HOME", ".cache"),
     ("XDG_CONFIG_HOME", ".config"),
@@ -37,15 +37,16 @@ const OF_HOME: [(&str, &str); 4] = [
     ("XDG_STATE_HOME", ".local/state"),
 ];
 
-/// The same for git's settings, which may hold passwords besides.
+/// The same for git's settings, which may contain passwords.
 const GIT_SETTINGS: (&str, &str) = ("GIT_CONFIG_GLOBAL", ".gitconfig");
 
-/// How a refusal shows in a traceback, or in what a program says.
+/// Texts of a refused access in tracebacks and messages.
 const REFUSALS: [&str; 3] = ["PermissionError", "Permission denied", "Operation not permitted"];
 
 impl RunSandbox {
-    /// Prepares it for a script that has `limit`, or tells why there can be none.
-    pub(super) fn of(
+    /// Prepares the sandbox for a script with the time limit `limit`; the error says why it cannot
+    /// be created.
+    pub(super) fn prepare(
         skill: &Skill,
         python: &Interpreter,
         scripts: &ScriptSettings,
@@ -56,13 +57,13 @@ impl RunSandbox {
         let Some(confinement) = &scripts.sandbox else {
             return Ok(RunSandbox::default());
         };
-        // What is granted goes by paths: they must lead to what was opened.
+        // Grants use paths, which must lead to the folder that was opened.
         if identity(&skill.path) != skill.root.identity().ok() {
-            return Err("another folder has taken the place of the skill's; try again".into());
+            return Err("the skill's folder was replaced by another one; try again".into());
         }
         let temporary = scratch
-            .folder("tmp")
-            .map_err(|error| format!("its temporary folder cannot be made: {error}"))?;
+            .create_folder("tmp")
+            .map_err(|error| format!("its temporary folder cannot be created: {error}"))?;
         let case = GrantRequest {
             folder: Some(&skill.path),
             python,
@@ -73,16 +74,15 @@ impl RunSandbox {
             temporary: Some(&temporary),
         };
         Ok(RunSandbox {
-            confine: Some(case.confine(limit)?),
-            advice: Some(case.explain()),
+            restrictions: Some(case.restrictions(limit)?),
+            advice: Some(case.denial_hint()),
             temporary: Some(temporary),
             granted: [&confinement.read[..], &confinement.write].concat(),
         })
     }
 
-    /// Tells the script where it may put things, and where it finds what else it would
-    /// look for in a home, unless that is granted.
-    pub(super) fn add_to(
+    /// Sets the variables of temporary folders, and of folders in the home that are not granted.
+    pub(super) fn set_variables(
         &self,
         environment: &mut Vec<(OsString, OsString)>,
         scripts: &ScriptSettings,
@@ -111,8 +111,8 @@ impl RunSandbox {
         }
     }
 
-    /// The advice for a script that failed, if its last words tell of a refusal.
-    pub(super) fn advice_for(&self, stderr: &str) -> Option<&str> {
+    /// Returns the advice for a failed script if its output shows a refused access.
+    pub(super) fn advice_on_refusal(&self, stderr: &str) -> Option<&str> {
         let is_refused = REFUSALS.iter().any(|words| stderr.contains(words));
         self.advice.as_deref().filter(|_| is_refused)
     }

@@ -1,5 +1,5 @@
-//! What is to be run, read once: what was opened through the confined door, and
-//! what a user is shown of it, is what runs. Nothing here opens a script by name.
+//! The source of a script, read once through `world/confined`: the bytes shown to the user are
+//! the bytes that run. This file must not open a script by its path.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -15,25 +15,27 @@ use crate::tools::Arguments;
 use crate::world::confined::read_whole;
 use crate::world::scratch::Scratch;
 
-/// Runs the copy of a script as Python runs the script itself.
+/// Python program that runs the copy of a script as Python runs the script itself.
 const LOADER: &[u8] = include_bytes!("loader.py");
 
-/// Keeps the working folder off the path of a Python that runs a command (`-c`), from
-/// 3.11 on. The loader takes it out of the environment, so that it holds only for the
-/// children of `multiprocessing`, which start so and are handed a path.
+/// Environment variable, with its value, that keeps the working folder out of `sys.path` when
+/// Python (3.11 or later) runs a command (`-c`). The loader removes it from the environment, so
+/// that of the script's children only those of `multiprocessing` are affected, which inherit the
+/// flag and receive a `sys.path`.
 pub(super) const SAFE_PATH: (&str, &str) = ("PYTHONSAFEPATH", "skills-runner");
 
-/// What is to be run.
+/// The source of a script.
 pub(super) struct ScriptSource<'a> {
-    /// Where it lies in the skill's folder; the model's own text lies nowhere.
+    /// Path relative to the skill's folder; `None` for source that the model wrote.
     pub path: Option<String>,
-    /// What runs, byte for byte.
+    /// The bytes to run.
     pub bytes: Cow<'a, [u8]>,
 }
 
 impl ScriptSource<'_> {
-    /// What a call asks for. The error is for the model.
-    pub(super) fn of<'a>(
+    /// Reads the source from a call's arguments or from the file that they name. The error is a
+    /// text for the model.
+    pub(super) fn read<'a>(
         arguments: &'a Arguments,
         skill: &Skill,
     ) -> Result<ScriptSource<'a>, String> {
@@ -43,7 +45,7 @@ impl ScriptSource<'_> {
             (Some(script), Some(_)) if !script.trim().is_empty() => {
                 Err("give either `script` or `file_path`, not both".into())
             }
-            (_, Some(path)) => of_skill(skill, path),
+            (_, Some(path)) => read_from_skill(skill, path),
             (Some(script), None) if script.len() > limits::SCRIPT_BYTES => {
                 Err(format!("`script` is larger than {} bytes", limits::SCRIPT_BYTES))
             }
@@ -56,52 +58,57 @@ impl ScriptSource<'_> {
         }
     }
 
-    /// The skill's own script as text, as far as it is text.
-    pub(super) fn text_of_file(&self) -> Option<String> {
+    /// Returns the text of a script file of the skill, with invalid UTF-8 replaced; `None` for
+    /// source that the model wrote.
+    pub(super) fn skill_script_text(&self) -> Option<String> {
         let text = || String::from_utf8_lossy(&self.bytes).into_owned();
         self.path.is_some().then(text)
     }
 
-    /// Writes it to a private folder, and gives the arguments with which Python runs
-    /// it as a script of the skill in `folder`.
-    pub(super) fn write(&self, scratch: &Scratch, folder: &Path) -> io::Result<Vec<OsString>> {
-        let loader = scratch.write("loader.py", LOADER)?;
+    /// Writes the source to a private folder, and returns the arguments with which Python runs it
+    /// as a script of the skill in `folder`.
+    pub(super) fn write_files(
+        &self,
+        scratch: &Scratch,
+        folder: &Path,
+    ) -> io::Result<Vec<OsString>> {
+        let loader = scratch.write_file("loader.py", LOADER)?;
         let arguments = |module: String, copy: OsString, script: OsString| {
             let folder = folder.into();
             Ok(vec![loader.into(), folder, module.into(), copy, script])
         };
         let Some(path) = &self.path else {
-            let copy = OsString::from(scratch.write("script.py", &self.bytes)?);
+            let copy = OsString::from(scratch.write_file("script.py", &self.bytes)?);
             return arguments(String::new(), copy.clone(), copy);
         };
-        // An archive, or what Python has compiled: it runs without its source.
+        // An archive or compiled Python runs without its source.
         if self.bytes.contains(&0) {
-            let kind = Path::new(path).extension();
+            let extension = Path::new(path).extension();
             let name =
-                if kind.is_some_and(|kind| kind == "pyc") { "script.pyc" } else { "script.pyz" };
-            let copy = OsString::from(scratch.write(name, &self.bytes)?);
+                if extension.is_some_and(|it| it == "pyc") { "script.pyc" } else { "script.pyz" };
+            let copy = OsString::from(scratch.write_file(name, &self.bytes)?);
             return arguments(String::new(), copy.clone(), copy);
         }
-        let copy = scratch.write("script.py", &self.bytes)?;
-        let module = module::name(path, &self.bytes).unwrap_or_default();
-        // A name that begins with a dash is no option, also when the script starts
-        // itself again.
+        let copy = scratch.write_file("script.py", &self.bytes)?;
+        let module = module::module_name(path, &self.bytes).unwrap_or_default();
+        // A name with a leading dash must not become an option, even if the script restarts
+        // itself.
         let prefix = if path.starts_with('-') { "./" } else { "" };
         let script = format!("{prefix}{path}");
         arguments(module, copy.into(), script.into())
     }
 }
 
-/// A file of the skill, opened as every file of it: confined.
-fn of_skill(skill: &Skill, path: &str) -> Result<ScriptSource<'static>, String> {
+/// Reads a file of the skill through the confined root.
+fn read_from_skill(skill: &Skill, path: &str) -> Result<ScriptSource<'static>, String> {
     let read = || {
-        let relative = skill.root.relative(path)?;
+        let relative = skill.root.relative_path(path)?;
         let file = skill.root.file(&relative)?;
         Ok((relative, read_whole(&file, limits::SCRIPT_BYTES)?))
     };
     let (relative, piece) =
-        read().map_err(|refusal| skill.explain("the script", "run", path, &refusal))?;
-    if piece.more {
+        read().map_err(|error| skill.file_error("the script", "run", path, &error))?;
+    if piece.has_more {
         return Err(format!(
             "the script `{path}` of the skill `{}` is larger than {} MiB: give a `script` that \
              runs it with `runpy.run_path`",

@@ -1,9 +1,7 @@
-//! Arguments against the schema of a tool: type, required, enum, items, nested
-//! objects, alternatives (`anyOf`, `oneOf`); other keywords are left to the
-//! tool. What is wrong is told by its path. Values that are right but wrapped
-//! (`"5"` for 5, an array as JSON text) are unwrapped, because small models
-//! write them so. The names of skills are made one here, for the tools that
-//! take such a name.
+//! Checks the arguments of a call against the tool's schema: type, required, enum, items, nested
+//! objects, alternatives (`anyOf`, `oneOf`); other keywords are left to the tool. A problem is
+//! reported with its path. Wrapped values (`"5"` for 5, an array as JSON text), which small models
+//! write, are unwrapped. Also adds the skills' names to schemas with a skill argument.
 
 use serde_json::{Map, Value, json};
 
@@ -15,12 +13,12 @@ mod validity;
 
 pub use validity::validate;
 
-/// How the argument that names a skill is called.
+/// The name of the argument that names a skill.
 const SKILL_NAME: &str = "skill_name";
 
-/// Advises these names where the schema has an argument that names a skill: a
-/// tool is never held to them. Whether it has one.
-pub fn advise(schema: &mut Value, skills: &[&str]) -> bool {
+/// Adds these names as an `enum` if the schema has an argument that names a skill, and returns
+/// whether it has one. A call with another name is not refused.
+pub fn add_skill_names(schema: &mut Value, skills: &[&str]) -> bool {
     let property = schema["properties"].get_mut(SKILL_NAME);
     let Some(property) = property.filter(|_| !skills.is_empty()) else {
         return false;
@@ -29,8 +27,8 @@ pub fn advise(schema: &mut Value, skills: &[&str]) -> bool {
     true
 }
 
-/// The names that are offered as an `enum`: those of the skills that are for
-/// the model, all or none, because many would cost too much.
+/// Returns the names to offer as an `enum`: those of all skills for the model, or none if there
+/// are too many.
 pub(super) fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
     let listed = catalogue.usable().filter(|skill| skill.is_for_model);
     let names: Vec<&str> = listed.map(|skill| skill.name.as_str()).collect();
@@ -40,24 +38,23 @@ pub(super) fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
     names
 }
 
-/// Whether the names are all that a tool may have to be called with. Some
-/// servers let a model write nothing else than an `enum`, and a skill that
-/// only the user invokes has files and scripts as any other.
-pub(super) fn is_whole(catalogue: &Catalogue) -> bool {
+/// Whether the names include every skill. Some servers allow a model only the values of an
+/// `enum`, but skills that only the user invokes have files and scripts, too.
+pub(super) fn is_complete(catalogue: &Catalogue) -> bool {
     catalogue.usable().all(|skill| skill.is_for_model)
 }
 
-/// Bytes that an `enum` of these names takes.
-pub(super) fn cost(names: &[&str]) -> usize {
+/// Returns the size in bytes of an `enum` of these names.
+pub(super) fn enum_bytes(names: &[&str]) -> usize {
     names.iter().map(|name| name.len() + r#""","#.len()).sum()
 }
 
-/// Gives the arguments as the schema wants them, or says what is wrong.
+/// Returns the arguments as the schema requires them, or a message about the problem.
 pub fn check(arguments: Map<String, Value>, schema: &Value) -> Result<Map<String, Value>, String> {
     check_object(arguments, schema, "")
 }
 
-/// Refuses a number in the place of a skill's name, unless a skill is called so.
+/// Refuses a number as a skill's name unless a skill has that name.
 pub(super) fn check_name(
     arguments: Map<String, Value>,
     is_name: &dyn Fn(&str) -> bool,
@@ -70,7 +67,7 @@ pub(super) fn check_name(
     }
 }
 
-/// The schema in one line, for the message about wrong arguments.
+/// Describes the schema in one line, for the message about wrong arguments.
 pub fn describe(schema: &Value) -> String {
     let parts = arguments(schema).map(|(name, property, is_required)| {
         let need = if is_required { "" } else { ", optional" };
@@ -79,10 +76,9 @@ pub fn describe(schema: &Value) -> String {
     format!("expected: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
-/// Each argument that the schema knows: its name, its own schema, and whether
-/// it is required.
+/// Returns each argument of the schema: its name, its own schema, and whether it is required.
 pub(super) fn arguments(schema: &Value) -> impl Iterator<Item = (&str, &Value, bool)> {
-    let required = names(schema, "required");
+    let required = string_list(schema, "required");
     let properties = schema["properties"].as_object().into_iter().flatten();
     properties.map(move |(name, property)| {
         let is_required = required.contains(&name.as_str());
@@ -95,13 +91,13 @@ fn check_object(
     schema: &Value,
     path: &str,
 ) -> Result<Map<String, Value>, String> {
-    let required = names(schema, "required");
+    let required = string_list(schema, "required");
     if let Some(properties) = schema["properties"].as_object() {
         for (name, property) in properties {
             let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             match fields.remove(name) {
-                // Null is how some models leave an optional argument out.
-                Some(value) if !value.is_null() || takes_null(property) => {
+                // Some models write null to omit an optional argument.
+                Some(value) if !value.is_null() || allows_null(property) => {
                     fields.insert(name.clone(), check_value(value, property, &place)?);
                 }
                 _ if required.contains(&name.as_str()) => {
@@ -116,24 +112,24 @@ fn check_object(
 
 fn check_value(value: Value, schema: &Value, path: &str) -> Result<Value, String> {
     let value = check_plain(value, schema, path)?;
-    let Some(forms) = forms(schema) else {
+    let Some(forms) = alternatives(schema) else {
         return Ok(value);
     };
-    let chosen = check_forms(&value, forms, path)?;
-    // What stands beside the alternatives holds for what they made of it, too.
+    let chosen = check_alternatives(&value, forms, path)?;
+    // The unwrapped value must also satisfy the keywords next to the alternatives.
     if chosen != value && check_plain(chosen.clone(), schema, path).as_ref() != Ok(&chosen) {
         return Err(format!("`{path}` fits no alternative of its schema"));
     }
     Ok(chosen)
 }
 
-/// Everything but alternatives.
+/// Checks everything except alternatives.
 fn check_plain(value: Value, schema: &Value, path: &str) -> Result<Value, String> {
     let wanted = types(schema);
-    let value = fitted(value, &wanted).map_err(|value| {
-        let wanted = wanted.iter().map(|kind| article(kind)).collect::<Vec<_>>();
+    let value = coerce(value, &wanted).map_err(|value| {
+        let wanted = wanted.iter().map(|kind| with_article(kind)).collect::<Vec<_>>();
         let wanted = wanted.join(" or ");
-        format!("`{path}` must be {wanted}, not {}", kind(&value))
+        format!("`{path}` must be {wanted}, not {}", type_name(&value))
     })?;
     let value = match value {
         Value::Array(items) if schema["items"].is_object() => items
@@ -146,37 +142,37 @@ fn check_plain(value: Value, schema: &Value, path: &str) -> Result<Value, String
         value => value,
     };
     match schema["enum"].as_array() {
-        Some(choices) if !choices.iter().any(|choice| is_same(choice, &value)) => {
+        Some(choices) if !choices.iter().any(|choice| equals_choice(choice, &value)) => {
             Err(format!("`{path}` must be {}, not {}", shown_choices(choices), shown(&value)))
         }
         _ => Ok(value),
     }
 }
 
-/// The first alternative that takes the value as it is, or else the first that
-/// takes what the value must mean.
-fn check_forms(value: &Value, forms: &[Value], path: &str) -> Result<Value, String> {
+/// Checks alternatives: returns the value of the first that accepts it unchanged, or else of the
+/// first that accepts it unwrapped.
+fn check_alternatives(value: &Value, forms: &[Value], path: &str) -> Result<Value, String> {
     let mut meant = None;
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for form in forms {
         match check_value(value.clone(), form, path) {
             Ok(taken) if taken == *value => return Ok(taken),
             Ok(taken) => meant = meant.or(Some(taken)),
-            Err(fault) if !faults.contains(&fault) => faults.push(fault),
+            Err(error) if !errors.contains(&error) => errors.push(error),
             Err(_) => {}
         }
     }
-    faults.truncate(limits::NAMES);
-    meant.ok_or_else(|| faults.join("; or "))
+    errors.truncate(limits::LISTED_NAMES);
+    meant.ok_or_else(|| errors.join("; or "))
 }
 
-/// The value, unwrapped where that makes it one of the wanted types.
-fn fitted(value: Value, wanted: &[&str]) -> Result<Value, Value> {
+/// Returns the value, unwrapped if that gives it one of the wanted types.
+fn coerce(value: Value, wanted: &[&str]) -> Result<Value, Value> {
     if wanted.is_empty() || wanted.iter().any(|wanted| fits(&value, wanted)) {
         return Ok(value);
     }
     let mut meant = wanted.iter().filter_map(|wanted| {
-        let value = unwrap(value.clone(), wanted);
+        let value = unwrap_value(value.clone(), wanted);
         fits(&value, wanted).then_some(value)
     });
     match meant.next() {
@@ -198,36 +194,36 @@ fn fits(value: &Value, wanted: &str) -> bool {
     }
 }
 
-/// The types that a schema names; none: any.
+/// Returns the types of a schema; empty for any type.
 fn types(schema: &Value) -> Vec<&str> {
     match &schema["type"] {
         Value::String(one) => vec![one],
-        _ => names(schema, "type"),
+        _ => string_list(schema, "type"),
     }
 }
 
-/// Alternatives: one of them is enough.
-fn forms(schema: &Value) -> Option<&[Value]> {
+/// Returns the alternatives of a schema, one of which must match.
+fn alternatives(schema: &Value) -> Option<&[Value]> {
     let any = schema["anyOf"].as_array().or(schema["oneOf"].as_array())?;
     (!any.is_empty()).then_some(any)
 }
 
-/// Whether null is a value here, and not the want of one.
-fn takes_null(schema: &Value) -> bool {
+/// Whether null is a valid value, not a missing one.
+fn allows_null(schema: &Value) -> bool {
     let wanted = types(schema);
     let is_wanted = wanted.is_empty() || wanted.contains(&"null");
     let is_choice = |choices: &Vec<Value>| choices.contains(&Value::Null);
     is_wanted
         && schema["enum"].as_array().is_none_or(is_choice)
-        && forms(schema).is_none_or(|forms| forms.iter().any(takes_null))
+        && alternatives(schema).is_none_or(|forms| forms.iter().any(allows_null))
 }
 
-/// Equal, be a number written as 1 or as 1.0.
-fn is_same(choice: &Value, value: &Value) -> bool {
+/// Whether the values are equal; 1 and 1.0 are.
+fn equals_choice(choice: &Value, value: &Value) -> bool {
     choice == value || (choice.is_number() && choice.as_f64() == value.as_f64())
 }
 
-/// The types, for a person or a model.
+/// Names the types for messages.
 pub(super) fn shown_types(schema: &Value) -> String {
     match types(schema).as_slice() {
         [] => "any value".into(),
@@ -236,9 +232,9 @@ pub(super) fn shown_types(schema: &Value) -> String {
 }
 
 fn shown_choices(choices: &[Value]) -> String {
-    let first = choices.iter().take(limits::NAMES).map(shown);
+    let first = choices.iter().take(limits::LISTED_NAMES).map(shown);
     let mut list = first.collect::<Vec<_>>().join(", ");
-    if choices.len() > limits::NAMES {
+    if choices.len() > limits::LISTED_NAMES {
         list.push_str(", …");
     }
     match choices.len() {
@@ -251,16 +247,16 @@ fn shown(value: &Value) -> String {
     text::one_line(&value.to_string(), limits::SUMMARY_CHARS)
 }
 
-/// A value of another type that can only mean the wanted one.
+/// Converts a value of another type that can only mean the wanted type.
 #[allow(clippy::cast_possible_truncation, reason = "checked to be whole and below 2^53")]
-fn unwrap(value: Value, wanted: &str) -> Value {
+fn unwrap_value(value: Value, wanted: &str) -> Value {
     match (&value, wanted) {
         (Value::String(text), "integer" | "number" | "boolean" | "array" | "object" | "null") => {
             serde_json::from_str(text.trim()).unwrap_or(value)
         }
         (Value::Number(number), "string") => Value::String(number.to_string()),
         (Value::Number(number), "integer") => match number.as_f64() {
-            // 5.0 is 5; beyond 2^53 a float says nothing exact.
+            // 5.0 is 5; beyond 2^53 a float is not exact.
             Some(float) if float.fract() == 0.0 && float.abs() < 9e15 => Value::from(float as i64),
             _ => value,
         },
@@ -268,11 +264,11 @@ fn unwrap(value: Value, wanted: &str) -> Value {
     }
 }
 
-fn names<'s>(schema: &'s Value, list: &str) -> Vec<&'s str> {
+fn string_list<'s>(schema: &'s Value, list: &str) -> Vec<&'s str> {
     schema[list].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-fn article(kind: &str) -> String {
+fn with_article(kind: &str) -> String {
     match kind {
         "null" => kind.into(),
         "integer" | "array" | "object" => format!("an {kind}"),
@@ -280,7 +276,7 @@ fn article(kind: &str) -> String {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -316,9 +312,8 @@ mod tests {
         check(arguments, &schema).map(Value::Object)
     }
 
-    /// R-REG-2.
     #[test]
-    fn what_is_wrong_is_told_by_its_path() {
+    fn problems_are_reported_with_their_path() {
         let table = [
             (json!({}), "`name` is missing"),
             (json!({"name": null}), "`name` is missing"),
@@ -342,8 +337,8 @@ mod tests {
             ),
             (json!({"name": "a", "digit": 1.5}), "`digit` must be one of 1, 2, not 1.5"),
         ];
-        for (arguments, fault) in table {
-            assert_eq!(checked(arguments.clone()), Err(fault.to_string()), "{arguments}");
+        for (arguments, error) in table {
+            assert_eq!(checked(arguments.clone()), Err(error.to_string()), "{arguments}");
         }
     }
 
@@ -368,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alternative_that_takes_a_value_as_it_is_goes_first() {
+    fn an_alternative_that_accepts_the_value_unchanged_wins() {
         let either = json!({"anyOf": [{"type": "integer"}, {"type": "string"}]});
         let schema = json!({"properties": {"a": either}});
         for value in [json!("5"), json!(5)] {

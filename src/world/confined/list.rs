@@ -1,7 +1,7 @@
-//! The names in a folder.
+//! Listing of a folder.
 //!
-//! Bounded in memory and in number whatever lies on the disk, and it says what
-//! was left out. Nothing here reads a file's content or follows a link.
+//! Memory use and the number of entries are limited, and omitted entries are reported. Reads
+//! no file's content and follows no link.
 
 use std::collections::BinaryHeap;
 use std::ffi::{CStr, CString, OsStr, OsString};
@@ -10,84 +10,84 @@ use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::ptr::NonNull;
 
-use super::open::{open_name, status};
+use super::open::{entry_status, open_name};
 use super::{OpenError, Root};
 
-/// Folders that tools fill: nobody wrote what is in them for a reader.
-const FILLED_BY_TOOLS: [&str; 6] =
+/// Folders that tools create, with no content written for readers.
+const TOOL_FOLDERS: [&str; 6] =
     [".git", ".skills-runner-setup", ".venv", "__pycache__", "node_modules", "venv"];
 
-/// What every venv holds, whatever its name (PEP 405).
-pub(crate) const MARK_OF_VENVS: &str = "pyvenv.cfg";
+/// File that every venv contains (PEP 405).
+pub(crate) const VENV_MARKER: &str = "pyvenv.cfg";
 
-/// What kind of thing an entry is. A link is not followed to find out.
+/// Kind of an entry. Links are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// A regular file.
     File,
     /// A folder.
     Folder,
-    /// A symbolic link, wherever it leads.
+    /// A symbolic link.
     Link,
     /// A FIFO, a socket or a device.
     Other,
 }
 
-/// One name in a folder.
+/// Entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderEntry {
-    /// As it is on the disk; not always UTF-8, and it may hold line breaks.
+    /// Name as on the disk; it may contain invalid UTF-8 and line breaks.
     pub name: OsString,
-    /// What it is.
+    /// Kind of the entry.
     pub kind: EntryKind,
-    /// The size of a regular file in bytes, where it may be seen.
+    /// Size of a regular file in bytes, if known.
     pub size: Option<u64>,
 }
 
 /// The entries of a folder, sorted by the bytes of their names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FolderEntries {
-    /// The first ones, at most as many as were asked for.
-    pub list: Vec<FolderEntry>,
-    /// How many more there are.
-    pub left_out: usize,
-    /// Whether there are so many that not even all names were read: then
-    /// `left_out` is a least number, and earlier names may be missing.
-    pub unread: bool,
+    /// The first entries, at most as many as requested.
+    pub entries: Vec<FolderEntry>,
+    /// Number of further entries.
+    pub omitted: usize,
+    /// Whether there are so many that not all names were read: then there are at
+    /// least `omitted` more, and names that sort earlier may be missing.
+    pub is_incomplete: bool,
 }
 
 impl FolderEntries {
-    /// Whether the folder is a venv, of whatever name.
-    pub fn are_of_venv(&self) -> bool {
-        self.list.iter().any(|entry| entry.name == MARK_OF_VENVS)
+    /// Whether the folder is a venv.
+    pub fn is_venv(&self) -> bool {
+        self.entries.iter().any(|entry| entry.name == VENV_MARKER)
     }
 
-    /// Without the folders that tools fill.
-    pub fn by_people(self) -> impl Iterator<Item = FolderEntry> {
-        let entries = self.list.into_iter();
-        entries.filter(|entry| !is_filled_by_tools(&entry.name))
+    /// The entries without the folders that tools create.
+    pub fn without_tool_folders(self) -> impl Iterator<Item = FolderEntry> {
+        let entries = self.entries.into_iter();
+        entries.filter(|entry| !is_tool_folder(&entry.name))
     }
 }
 
-/// Whether a folder of this name holds what nobody wrote for a reader.
-pub(super) fn is_filled_by_tools(name: &OsStr) -> bool {
-    FILLED_BY_TOOLS.iter().any(|filled| name == *filled)
+/// Whether a folder of this name is created by tools.
+pub(super) fn is_tool_folder(name: &OsStr) -> bool {
+    TOOL_FOLDERS.iter().any(|filled| name == *filled)
 }
 
-/// The first `keep` names of the first `read_max` that the system gives.
+/// Reads up to `max_read` names from the system and keeps the `keep` that sort first.
 pub(super) fn read_entries(
     root: &Root,
     keep: usize,
-    read_max: usize,
+    max_read: usize,
 ) -> Result<FolderEntries, OpenError> {
     let mut stream = FolderStream::open(root)?;
-    // The greatest name kept is on top, to make room for a lesser one.
+    // The name that sorts last is on top, to be replaced by one that sorts earlier.
     let mut kept: BinaryHeap<(Vec<u8>, u8)> = BinaryHeap::new();
     let mut read = 0;
-    let mut unread = false;
+    let mut is_incomplete = false;
     while let Some((name, kind)) = stream.next()? {
-        if read == read_max {
-            unread = true;
+        if read == max_read {
+            is_incomplete = true;
             break;
         }
         read += 1;
@@ -97,9 +97,9 @@ pub(super) fn read_entries(
             *last = (name.to_vec(), kind);
         }
     }
-    let left_out = read - kept.len() + usize::from(unread);
+    let omitted = read - kept.len() + usize::from(is_incomplete);
     let list = kept.into_sorted_vec().into_iter().map(|(name, kind)| describe(root, name, kind));
-    Ok(FolderEntries { list: list.collect(), left_out, unread })
+    Ok(FolderEntries { entries: list.collect(), omitted, is_incomplete })
 }
 
 fn describe(root: &Root, name: Vec<u8>, kind: u8) -> FolderEntry {
@@ -107,9 +107,12 @@ fn describe(root: &Root, name: Vec<u8>, kind: u8) -> FolderEntry {
     let kind = match kind {
         libc::DT_DIR => EntryKind::Folder,
         libc::DT_LNK => EntryKind::Link,
-        // Some file systems do not say what an entry is; a file's size is asked for.
+        // Some file systems do not report the kind; the size needs `fstatat` anyway.
         libc::DT_REG | libc::DT_UNKNOWN => {
-            match CString::new(name.as_slice()).ok().and_then(|name| status(root.as_fd(), &name)) {
+            match CString::new(name.as_slice())
+                .ok()
+                .and_then(|name| entry_status(root.as_fd(), &name))
+            {
                 Some(status) => match status.st_mode & libc::S_IFMT {
                     libc::S_IFREG => {
                         size = u64::try_from(status.st_size).ok();
@@ -128,7 +131,7 @@ fn describe(root: &Root, name: Vec<u8>, kind: u8) -> FolderEntry {
     FolderEntry { name: OsString::from_vec(name), kind, size }
 }
 
-/// A folder being read. Std's own reader would need a path.
+/// Open stream of a folder's names. `std::fs::read_dir` would need a path.
 struct FolderStream(NonNull<libc::DIR>);
 
 impl FolderStream {
@@ -136,21 +139,21 @@ impl FolderStream {
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
         let descriptor: OwnedFd = open_name(root.as_fd(), c".", flags)?;
         let number = descriptor.into_raw_fd();
-        // SAFETY: an open descriptor of a folder, which the stream owns from now on.
+        // SAFETY: an open descriptor of a folder, which the stream now owns.
         let stream = NonNull::new(unsafe { libc::fdopendir(number) });
         stream.map(FolderStream).ok_or_else(|| {
             let error = io::Error::last_os_error();
-            // SAFETY: `fdopendir` has failed, so the descriptor is still ours.
+            // SAFETY: `fdopendir` failed, so the descriptor still belongs to this function.
             unsafe { libc::close(number) };
             error.into()
         })
     }
 
-    /// The next name and its `d_type`; `.` and `..` are left out.
+    /// The next name and its `d_type`, without `.` and `..`.
     fn next(&mut self) -> Result<Option<(&[u8], u8)>, OpenError> {
         loop {
             clear_errno();
-            // SAFETY: the stream is open, and only this value uses it.
+            // SAFETY: the stream is open and used only by this value.
             let entry = unsafe { libc::readdir(self.0.as_ptr()) };
             if entry.is_null() {
                 let error = io::Error::last_os_error();
@@ -175,12 +178,12 @@ impl FolderStream {
 
 impl Drop for FolderStream {
     fn drop(&mut self) {
-        // SAFETY: the stream is open and nobody uses it after this.
+        // SAFETY: the stream is open and not used after this.
         unsafe { libc::closedir(self.0.as_ptr()) };
     }
 }
 
-/// `readdir` tells its end from a failure by errno alone.
+/// Clears errno, by which alone `readdir` distinguishes the end from an error.
 fn clear_errno() {
     // SAFETY: the address of this thread's errno.
     unsafe {

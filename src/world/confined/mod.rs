@@ -1,26 +1,25 @@
-//! The one confined way to open anything below a folder.
+//! Confined opening of files below a folder.
 //!
-//! A skill's files are named by a language model, and a skill may come from a
-//! stranger. Whoever opens something in a skill or a skills folder (the document,
-//! files, a script's path, an MCP resource) goes through a [`Root`]: nothing
-//! outside is reached by `..`, by absolute paths, by links or by swapping them at
-//! the right moment, and nothing that is not a regular file is read.
+//! The model chooses which files of a skill are opened, and the skill itself may be
+//! hostile. All code that opens something in a skill or a skills folder (the document,
+//! files, scripts, MCP resources) uses a [`Root`]: `..`, absolute paths, links, and links
+//! swapped during the opening cannot reach anything outside, and only regular files are
+//! read.
 //!
-//! A file is opened twice: first only to look (`O_PATH` runs no driver, wakes no
-//! writer of a FIFO, needs no permission), and when it is a regular file, to
-//! read, confined as before. The second descriptor is judged by itself, so it
-//! does no harm when the two differ: an editor that saves by renaming has come
-//! between.
+//! A file is opened twice: first for inspection (`O_PATH` calls no driver, wakes no writer
+//! of a FIFO, needs no permission), then, if it is a regular file, for reading, confined in
+//! the same way. The second descriptor is inspected again, so it is safe if the two differ,
+//! as when an editor saves by renaming in between.
 //!
-//! What this must not do: decide what a file is for, word whole messages, or open
-//! anything by a path that was checked before.
+//! This module must not decide what a file is for, compose whole messages, or open anything
+//! by a path that was checked before.
 
 use crate::limits;
 mod list;
 mod open;
+mod open_error;
 mod path;
 mod read;
-mod refusal;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -36,23 +35,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use list::read_entries;
-pub(crate) use list::{EntryKind, FolderEntries, FolderEntry, MARK_OF_VENVS};
+pub(crate) use list::{EntryKind, FolderEntries, FolderEntry, VENV_MARKER};
 pub use open::Mechanism;
-use open::{LOOK, OpenPurpose, OpenedKind, link_told, look, open_folder, open_name, user};
-use path::{RelativePath, strip};
+use open::{
+    INSPECT_FLAGS, OpenPurpose, OpenedKind, inspect, open_folder, open_name, open_noting_link, user,
+};
+pub use open_error::OpenError;
+use path::{RelativePath, strip_folder};
 pub use read::read_whole;
 pub(crate) use read::{read_head, read_range};
-pub use refusal::OpenError;
 pub(crate) use tree::FileTree;
 pub use tree::WalkLimits;
 
-/// Device and inode: what a folder is, by whatever path it is reached.
+/// Device and inode number: identify a folder independently of its path.
 pub(crate) type Identity = (u64, u64);
 
-/// The bits of a mode by which group and others may write.
+/// Mode bits that let group and others write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// An opened folder that nothing opened through it can leave.
+/// Open folder that confines everything opened through it.
 pub struct Root {
     folder: OwnedFd,
     path: PathBuf,
@@ -63,13 +64,13 @@ pub struct Root {
 /// A regular file, opened for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// To read from, bounded: see [`read_whole`] and `read_range`.
+    /// The file; read it with a limit: see [`read_whole`] and `read_range`.
     pub file: File,
-    /// Bytes, as the system said when it was opened.
+    /// Size in bytes when it was opened.
     pub size: u64,
 }
 
-/// What a path leads to.
+/// File or folder that a path leads to.
 #[derive(Debug)]
 pub enum PathTarget {
     /// A regular file.
@@ -84,23 +85,23 @@ impl Root {
         Root::open_with(path, Mechanism::available())
     }
 
-    /// Like [`Root::open`], with a given way of opening what lies below.
+    /// Like [`Root::open`], with this mechanism for opening paths below.
     pub fn open_with(path: &Path, mechanism: Mechanism) -> Result<Root, OpenError> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| OpenError::Nul)?;
         let (folder, is_linked) = open_folder(&name)?;
         Ok(Root { folder, path: path.to_owned(), is_linked, mechanism })
     }
 
-    /// Opens the folder `names` below the folder `base`, over no link, if nobody but
-    /// root and this user can have put there what lies in it: each of the folders is
-    /// theirs, and in the last two nobody else may write. In the first others may, as
-    /// a group may in `/usr/local/share`: what they put there is theirs, or a link.
-    pub fn open_own(base: &Path, names: [&CStr; 3]) -> Result<Root, OpenError> {
+    /// Opens the folder `names` below the folder `base`, following no link, if only root and
+    /// this user can have created its content: they own each of the folders, and no other
+    /// user may write in the last two. Others may write in the first, as a group may in
+    /// `/usr/local/share`: what they create there is owned by them, or is a link.
+    pub fn open_trusted(base: &Path, names: [&CStr; 3]) -> Result<Root, OpenError> {
         let mut root = Root::open(base)?;
-        let flags = LOOK | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let flags = INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         for (place, name) in names.into_iter().enumerate() {
             let opened = open_name(root.as_fd(), name, flags).map_err(OpenError::from);
-            let folder = File::from(opened.map_err(|refusal| match refusal {
+            let folder = File::from(opened.map_err(|error| match error {
                 OpenError::NotAFolder | OpenError::TooManyLinks => OpenError::Foreign,
                 other => other,
             })?);
@@ -111,13 +112,13 @@ impl Root {
                 return Err(OpenError::Foreign);
             }
             let name = OsStr::from_bytes(name.to_bytes());
-            root = Root { is_linked: false, ..root.below(folder.into(), name) };
+            root = Root { is_linked: false, ..root.subfolder(folder.into(), name) };
         }
         Ok(root)
     }
 
-    /// Opens the direct subfolder `name`, which may be a link to anywhere: a
-    /// skill in a skills folder, where the user has put the link.
+    /// Opens the direct subfolder `name`, which may be a link to anywhere: a skill in a
+    /// skills folder, where the link is the user's own.
     pub fn linked_folder(&self, name: impl AsRef<OsStr>) -> Result<Root, OpenError> {
         let name = name.as_ref();
         let below = RelativePath::parse(name)?;
@@ -127,16 +128,17 @@ impl Root {
         if only.as_bytes() != name.as_bytes() {
             return Err(OpenError::NotFound);
         }
-        let flags = LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let (folder, is_linked) = link_told(flags, |flags| open_name(self.as_fd(), only, flags))?;
-        Ok(Root { is_linked: self.is_linked || is_linked, ..self.below(folder, name) })
+        let flags = INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_CLOEXEC;
+        let (folder, is_linked) =
+            open_noting_link(flags, |flags| open_name(self.as_fd(), only, flags))?;
+        Ok(Root { is_linked: self.is_linked || is_linked, ..self.subfolder(folder, name) })
     }
 
-    /// Opens the folder `relative`, confined; empty or `.` for this one again.
+    /// Opens the subfolder `relative`; an empty path or `.` is this folder.
     pub fn folder(&self, relative: impl AsRef<OsStr>) -> Result<Root, OpenError> {
         let relative = relative.as_ref();
-        match self.look(relative)? {
-            (folder, OpenedKind::Folder) => Ok(self.below(folder, relative)),
+        match self.inspect(relative)? {
+            (folder, OpenedKind::Folder) => Ok(self.subfolder(folder, relative)),
             (_, OpenedKind::Link) => Err(OpenError::Link),
             (_, OpenedKind::File { .. } | OpenedKind::Other(_)) => Err(OpenError::NotAFolder),
         }
@@ -144,18 +146,18 @@ impl Root {
 
     /// Opens the regular file `relative` for reading.
     pub fn file(&self, relative: impl AsRef<OsStr>) -> Result<File, OpenError> {
-        match self.node(relative)? {
+        match self.open_target(relative)? {
             PathTarget::File(open) => Ok(open.file),
             PathTarget::Folder(_) => Err(OpenError::NotAFile("a folder")),
         }
     }
 
-    /// Opens the regular file `relative` at the least cost, for whoever opens
-    /// thousands of them. `None` also for a file behind a link, or where nothing
-    /// can be said: look closer then.
-    pub fn plain_file(&self, relative: &CStr) -> Option<OpenFile> {
+    /// Opens the regular file `relative` with as few system calls as possible, for callers
+    /// that open thousands. Also returns `None` for a file behind a link, and where the fast
+    /// way is not available: use [`Root::open_target`] then.
+    pub fn open_plain_file(&self, relative: &CStr) -> Option<OpenFile> {
         let descriptor = self.mechanism.open_plain(self.as_fd(), relative)?;
-        match look(descriptor).ok()? {
+        match inspect(descriptor).ok()? {
             (descriptor, OpenedKind::File { size }) => {
                 Some(OpenFile { file: descriptor.into(), size })
             }
@@ -164,14 +166,14 @@ impl Root {
     }
 
     /// Opens the regular file or the folder `relative`.
-    pub fn node(&self, relative: impl AsRef<OsStr>) -> Result<PathTarget, OpenError> {
+    pub fn open_target(&self, relative: impl AsRef<OsStr>) -> Result<PathTarget, OpenError> {
         let relative = relative.as_ref();
         let below = RelativePath::parse(relative)?;
-        let seen = look(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Look)?)?;
+        let seen = inspect(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Inspect)?)?;
         let (descriptor, found) = match seen {
-            // Only what was seen to be a regular file is opened to be read.
+            // Only a regular file is opened for reading.
             (_, OpenedKind::File { .. }) => {
-                look(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Read)?)?
+                inspect(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Read)?)?
             }
             other => other,
         };
@@ -179,47 +181,47 @@ impl Root {
             OpenedKind::File { size } => {
                 Ok(PathTarget::File(OpenFile { file: descriptor.into(), size }))
             }
-            OpenedKind::Folder => Ok(PathTarget::Folder(self.below(descriptor, relative))),
+            OpenedKind::Folder => Ok(PathTarget::Folder(self.subfolder(descriptor, relative))),
             OpenedKind::Link => Err(OpenError::Link),
             OpenedKind::Other(kind) => Err(OpenError::NotAFile(kind)),
         }
     }
 
-    /// The names in the folder, the first `limit` of them by their bytes.
+    /// Lists the entries of the folder: the first `limit` in the byte order of their names.
     pub fn entries(&self, limit: usize) -> Result<FolderEntries, OpenError> {
         read_entries(self, limit, limits::ENTRIES_READ)
     }
 
-    /// All files below the folder, but for those in folders that tools fill
-    /// (`.git`, `node_modules`, `__pycache__`, `venv`, `.venv`).
+    /// Lists all files below the folder, except those in folders that tools create (`.git`,
+    /// `node_modules`, `__pycache__`, `venv`, `.venv`).
     pub fn walk(&self, limits: WalkLimits) -> Result<FileTree, OpenError> {
         tree::walk(self, limits)
     }
 
-    /// Opens a file that a [`Root::walk`] would name, or a folder that it would
-    /// enter; empty for this one.
-    pub fn walked(&self, relative: impl AsRef<OsStr>) -> Result<PathTarget, OpenError> {
+    /// Opens a file that [`Root::walk`] would list, or a folder that it would enter; an
+    /// empty path is this folder.
+    pub fn open_walked(&self, relative: impl AsRef<OsStr>) -> Result<PathTarget, OpenError> {
         tree::open(self, relative.as_ref())
     }
 
-    /// Turns an absolute path that lies in the folder into a relative one, by
-    /// its text, or by where it meets the folder through other links; a
-    /// relative one stays. Opening it is what confines.
-    pub fn relative(&self, path: &str) -> Result<String, OpenError> {
+    /// Converts an absolute path inside the folder to a relative path. The folder may be
+    /// reached through other links than in its own path. A relative path is returned as it
+    /// is. The result is not checked: opening it does that.
+    pub fn relative_path(&self, path: &str) -> Result<String, OpenError> {
         if !path.starts_with('/') {
             return Ok(path.to_owned());
         }
-        let typed = self.path.is_absolute().then_some(&self.path);
-        let rest = typed
-            .and_then(|folder| strip(folder, path))
-            .or_else(|| strip(&fs::canonicalize(&self.path).ok()?, path))
-            .or_else(|| self.behind(path));
+        let own_path = self.path.is_absolute().then_some(&self.path);
+        let rest = own_path
+            .and_then(|folder| strip_folder(folder, path))
+            .or_else(|| strip_folder(&fs::canonicalize(&self.path).ok()?, path))
+            .or_else(|| self.remainder_below(path));
         rest.map(str::to_owned).ok_or(OpenError::Absolute)
     }
 
-    /// What follows the first part of an absolute path that leads to this very
-    /// folder. Nothing is looked at behind `..`.
-    fn behind<'p>(&self, path: &'p str) -> Option<&'p str> {
+    /// The rest of an absolute path after its shortest prefix that leads to this folder.
+    /// Prefixes after a `..` are not tried.
+    fn remainder_below<'p>(&self, path: &'p str) -> Option<&'p str> {
         let own = self.identity().ok()?;
         let is_own = |folder: &str| identity(folder) == Some(own);
         if path.len() > limits::PATH_BYTES {
@@ -233,45 +235,44 @@ impl Root {
         Some(rest.trim_start_matches('/'))
     }
 
-    /// The path the folder was opened by; for people, not to open anything by.
+    /// The path by which the folder was opened, for display. Not for opening anything.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a link stood at the end of the path that was opened, or of the one
-    /// to the folder in which [`Root::linked_folder`] found this one.
+    /// Whether the last component of the opened path was a link, also that of a folder
+    /// through which [`Root::linked_folder`] opened this one.
     pub fn is_linked(&self) -> bool {
         self.is_linked
     }
 
-    /// What the opened folder is.
+    /// The identity of the open folder.
     pub fn identity(&self) -> io::Result<Identity> {
         let meta = File::from(self.folder.try_clone()?).metadata()?;
         Ok((meta.dev(), meta.ino()))
     }
 
-    /// What `relative` is, seen through a descriptor that cannot be read.
-    fn look(&self, relative: &OsStr) -> Result<(OwnedFd, OpenedKind), OpenError> {
+    /// Opens `relative` for inspection only and determines its kind.
+    fn inspect(&self, relative: &OsStr) -> Result<(OwnedFd, OpenedKind), OpenError> {
         let below = RelativePath::parse(relative)?;
-        look(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Look)?)
+        inspect(self.mechanism.open(self.as_fd(), &below, OpenPurpose::Inspect)?)
     }
 
-    fn below(&self, folder: OwnedFd, relative: &OsStr) -> Root {
-        // By components, so that `a//b/.` and an empty path leave no trace.
+    fn subfolder(&self, folder: OwnedFd, relative: &OsStr) -> Root {
+        // Rebuilt from components to normalize `a//b/.` and empty paths.
         let path = self.path.join(relative).components().collect();
         Root { folder, path, is_linked: self.is_linked, mechanism: self.mechanism }
     }
 }
 
-/// What the folder is to which a path leads.
+/// The identity of the folder at this path.
 pub(crate) fn identity(path: impl AsRef<Path>) -> Option<Identity> {
     let meta = fs::metadata(path).ok()?;
     Some((meta.dev(), meta.ino()))
 }
 
 impl AsFd for Root {
-    /// The folder itself: for `fchdir`, or as the start of another opening. It
-    /// cannot be read.
+    /// The folder's descriptor, for `fchdir` or `openat`. It cannot be read.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }

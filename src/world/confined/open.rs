@@ -1,10 +1,9 @@
-//! The two ways to open a path below a folder without ever leaving it.
+//! Two mechanisms that open a path below a folder and never leave it.
 //!
-//! `openat2` lets the kernel do it: links are followed as long as they stay
-//! beneath. Where the kernel lacks it, or a container's filter forbids it, the
-//! path is walked name by name with `O_NOFOLLOW`, and links are refused. No path
-//! is checked first and opened by name later: every decision is about a
-//! descriptor. `/proc` is not needed. Nothing here reads content.
+//! With `openat2` the kernel confines the path: links are followed as long as they stay
+//! inside. Where the kernel lacks it, or a container's filter forbids it, the path is walked
+//! name by name with `O_NOFOLLOW`, and links are refused. No path is checked first and opened
+//! by name later: every decision is based on a descriptor. Needs no `/proc`. Reads no content.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -21,26 +20,26 @@ use super::OpenError;
 use super::path::RelativePath;
 use crate::limits;
 
-/// How paths below a folder are opened. Both ways confine alike.
+/// Mechanism that opens paths below a folder. Both confine equally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
-    /// The kernel confines; links that stay inside are followed.
+    /// The kernel confines the path; links that stay inside are followed.
     #[cfg(target_os = "linux")]
     Openat2,
-    /// Name by name, without following any link.
+    /// The path is opened name by name, without following any link.
     Walk,
 }
 
-/// What a descriptor is opened for.
+/// Purpose of a descriptor.
 #[derive(Clone, Copy)]
 pub(super) enum OpenPurpose {
-    /// To see what it is: opens no device, waits for nothing.
-    Look,
-    /// To read it.
+    /// To determine the kind: opens no device, never waits.
+    Inspect,
+    /// To read content.
     Read,
 }
 
-/// What an opened descriptor turned out to be.
+/// Kind of an opened descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OpenedKind {
     File { size: u64 },
@@ -49,17 +48,17 @@ pub(super) enum OpenedKind {
     Other(&'static str),
 }
 
-/// Flags that open a thing only to look at it or to go on from it.
+/// Flags that open an entry only to inspect it, or as the start of a further `openat`.
 #[cfg(target_os = "linux")]
-pub(super) const LOOK: i32 = libc::O_PATH;
-/// Without `O_PATH` the nearest is an opening that never waits.
+pub(super) const INSPECT_FLAGS: i32 = libc::O_PATH;
+/// Without `O_PATH` the closest equivalent is to open without ever waiting.
 #[cfg(not(target_os = "linux"))]
 pub(super) const LOOK: i32 = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
 
 impl OpenPurpose {
     fn flags(self) -> i32 {
         match self {
-            OpenPurpose::Look => LOOK | libc::O_CLOEXEC,
+            OpenPurpose::Inspect => INSPECT_FLAGS | libc::O_CLOEXEC,
             OpenPurpose::Read => {
                 libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC
             }
@@ -68,7 +67,7 @@ impl OpenPurpose {
 }
 
 impl Mechanism {
-    /// The best one that works here.
+    /// The best mechanism that this system supports.
     pub fn available() -> Mechanism {
         #[cfg(target_os = "linux")]
         if kernel_has_openat2() {
@@ -91,17 +90,17 @@ impl Mechanism {
                 let flags = purpose.flags();
                 Ok(open_beneath(folder, &path.joined(), flags, resolve)?)
             }
-            Mechanism::Walk => walk(folder, path, purpose),
+            Mechanism::Walk => open_by_walking(folder, path, purpose),
         }
     }
 
-    /// Opens what was just seen to be a regular file, with no link anywhere on
-    /// the way. `None`: it is not so, or this is not the mechanism to tell.
+    /// Opens a regular file whose path contains no link. `None` if that is not the case, or
+    /// if this mechanism does not support it.
     pub(super) fn open_plain(self, folder: BorrowedFd<'_>, path: &CStr) -> Option<OwnedFd> {
         match self {
             #[cfg(target_os = "linux")]
             Mechanism::Openat2 => {
-                let is_file = status(folder, path)?.st_mode & libc::S_IFMT == libc::S_IFREG;
+                let is_file = entry_status(folder, path)?.st_mode & libc::S_IFMT == libc::S_IFREG;
                 let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
                 let flags = OpenPurpose::Read.flags();
                 is_file.then(|| open_beneath(folder, path, flags, resolve).ok())?
@@ -111,9 +110,9 @@ impl Mechanism {
     }
 }
 
-/// What `descriptor` is, whatever its name leads to by now.
-pub(super) fn look(descriptor: OwnedFd) -> Result<(OwnedFd, OpenedKind), OpenError> {
-    // `File` only lends its `metadata`; a descriptor made by `O_PATH` will do.
+/// Determines the kind of `descriptor`, independently of what its name leads to by now.
+pub(super) fn inspect(descriptor: OwnedFd) -> Result<(OwnedFd, OpenedKind), OpenError> {
+    // `File` is used only for `metadata`, which works with `O_PATH` as well.
     let file = File::from(descriptor);
     let metadata = file.metadata()?;
     let kind = metadata.file_type();
@@ -133,19 +132,22 @@ pub(super) fn look(descriptor: OwnedFd) -> Result<(OwnedFd, OpenedKind), OpenErr
     Ok((file.into(), found))
 }
 
-/// Opens a folder by a path that the user chose, links and all. Not by std: with
-/// musl it takes `O_PATH` for a part of the access mode and drops it, and then the
-/// folder has to be readable, not only passable. Also whether its last name is a link.
+/// Opens a folder by a path that the user chose, following links. Also returns whether its
+/// last name is a link. Does not use std: with musl, std treats `O_PATH` as a part of the
+/// access mode and drops it, and then the folder must be readable, not only searchable.
 pub(super) fn open_folder(path: &CStr) -> io::Result<(OwnedFd, bool)> {
-    link_told(LOOK | libc::O_DIRECTORY | libc::O_CLOEXEC, |flags| {
+    open_noting_link(INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_CLOEXEC, |flags| {
         // SAFETY: `path` ends with NUL for the whole call; without O_CREAT no mode is read.
-        patiently(|| unsafe { owned(libc::c_long::from(libc::open(path.as_ptr(), flags))) })
+        retry_open(|| unsafe {
+            own_descriptor(libc::c_long::from(libc::open(path.as_ptr(), flags)))
+        })
     })
 }
 
-/// Opens a folder without following a link, and only then following it. So what was
-/// opened as no link is none, whatever stands at its place later.
-pub(super) fn link_told(
+/// Opens a folder, first without following a link, and if that fails, following it. Returns
+/// whether it was a link: a folder opened by the first call certainly was not, whatever
+/// replaces it later.
+pub(super) fn open_noting_link(
     flags: i32,
     open: impl Fn(i32) -> io::Result<OwnedFd>,
 ) -> io::Result<(OwnedFd, bool)> {
@@ -157,26 +159,32 @@ pub(super) fn link_told(
     }
 }
 
-/// The user by whose rights files are opened.
+/// The user ID with whose rights files are opened.
 pub(super) fn user() -> u32 {
-    // SAFETY: it takes nothing and cannot fail.
+    // SAFETY: no arguments, and it always succeeds.
     unsafe { libc::geteuid() }
 }
 
-/// `openat(2)` of one name: the caller says in `flags` whether it may be a link.
+/// Calls `openat(2)` with one name. `flags` decide whether a link is followed.
 pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
-    patiently(|| {
+    retry_open(|| {
         // SAFETY: the descriptor is open and `name` ends with NUL for the whole
         // call; without O_CREAT no mode is read.
-        unsafe { owned(libc::c_long::from(libc::openat(folder.as_raw_fd(), name.as_ptr(), flags))) }
+        unsafe {
+            own_descriptor(libc::c_long::from(libc::openat(
+                folder.as_raw_fd(),
+                name.as_ptr(),
+                flags,
+            )))
+        }
     })
 }
 
-/// The status of the entry itself, not of what a link at its end leads to.
-pub(super) fn status(folder: BorrowedFd<'_>, path: &CStr) -> Option<libc::stat> {
+/// The status of the entry itself: a link at the end of the path is not followed.
+pub(super) fn entry_status(folder: BorrowedFd<'_>, path: &CStr) -> Option<libc::stat> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the path ends with NUL, `status` has room for the answer, and it
-    // is taken as written only where the call says so.
+    // SAFETY: the path ends with NUL, `status` has room for the result, and it is
+    // assumed to be initialized only if the call succeeded.
     unsafe {
         let answer = libc::fstatat(
             folder.as_raw_fd(),
@@ -197,14 +205,14 @@ fn open_beneath(
 ) -> io::Result<OwnedFd> {
     // SAFETY: `open_how` is three integers, for which zero is a valid value.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-    // No flag is the sign bit.
+    // No flag uses the sign bit.
     how.flags = u64::from(flags.unsigned_abs());
     how.resolve = resolve;
-    patiently(|| {
-        // SAFETY: the descriptor is open, `path` ends with NUL and `how` has the
-        // size that is passed; all outlive the call, which writes to none.
+    retry_open(|| {
+        // SAFETY: the descriptor is open, `path` ends with NUL, and `how` has the size
+        // that is passed. All outlive the call, which writes to none of them.
         unsafe {
-            owned(libc::syscall(
+            own_descriptor(libc::syscall(
                 libc::SYS_openat2,
                 folder.as_raw_fd(),
                 path.as_ptr(),
@@ -215,8 +223,9 @@ fn open_beneath(
     })
 }
 
-/// Asked once. A kernel that has the call finds fault with a size of 0 before it
-/// looks at anything else; any other answer (ENOSYS, a filter's EPERM) means no.
+/// Whether the kernel supports `openat2`; determined once. A kernel with the call rejects a
+/// size of 0 (EINVAL) before it checks anything else; any other result (ENOSYS, a filter's
+/// EPERM) means that it is not available.
 #[cfg(target_os = "linux")]
 fn kernel_has_openat2() -> bool {
     const UNKNOWN: u8 = 0;
@@ -241,7 +250,7 @@ fn kernel_has_openat2() -> bool {
     KNOWN.load(Ordering::Relaxed) == PRESENT
 }
 
-fn walk(
+fn open_by_walking(
     folder: BorrowedFd<'_>,
     path: &RelativePath,
     purpose: OpenPurpose,
@@ -252,15 +261,17 @@ fn walk(
     let mut reached: Option<OwnedFd> = None;
     for name in before {
         let here = reached.as_ref().map_or(folder, AsFd::as_fd);
-        reached = Some(step(here, name, OpenPurpose::Look.flags() | libc::O_DIRECTORY)?);
+        reached =
+            Some(open_component(here, name, OpenPurpose::Inspect.flags() | libc::O_DIRECTORY)?);
     }
     let here = reached.as_ref().map_or(folder, AsFd::as_fd);
-    let folder_only = if path.folder_due { libc::O_DIRECTORY } else { 0 };
-    step(here, last, purpose.flags() | folder_only)
+    let folder_only = if path.requires_folder { libc::O_DIRECTORY } else { 0 };
+    open_component(here, last, purpose.flags() | folder_only)
 }
 
-/// Opens one name, and tells a link from what is merely no folder.
-fn step(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, OpenError> {
+/// Opens one component of a path. The error distinguishes a link from a file that is not a
+/// folder.
+fn open_component(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, OpenError> {
     match open_name(folder, name, flags | libc::O_NOFOLLOW) {
         Ok(descriptor) => Ok(descriptor),
         Err(error) => match error.raw_os_error() {
@@ -271,39 +282,39 @@ fn step(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, Open
     }
 }
 
-/// Only for the wording of a refusal that is certain already.
+/// Whether the entry is a link. Used only to choose the error after a refusal.
 fn is_link(folder: BorrowedFd<'_>, name: &CStr) -> bool {
-    open_name(folder, name, OpenPurpose::Look.flags() | libc::O_NOFOLLOW)
-        .is_ok_and(|descriptor| matches!(look(descriptor), Ok((_, OpenedKind::Link))))
+    open_name(folder, name, OpenPurpose::Inspect.flags() | libc::O_NOFOLLOW)
+        .is_ok_and(|descriptor| matches!(inspect(descriptor), Ok((_, OpenedKind::Link))))
 }
 
-/// Tries again, a bounded number of times, what a signal or somebody's rename
-/// has interrupted.
-fn patiently(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+/// Calls `open` again, a limited number of times, if a signal or a concurrent rename
+/// interrupted it.
+fn retry_open(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let mut tries = 1;
     loop {
         let error = match open() {
             Ok(descriptor) => return Ok(descriptor),
             Err(error) => error,
         };
-        let passing = matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR));
-        if !passing || tries == limits::OPEN_TRIES {
+        let is_transient = matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR));
+        if !is_transient || tries == limits::OPEN_TRIES {
             return Err(error);
         }
-        if tries >= limits::OPEN_TRIES_AT_ONCE {
+        if tries >= limits::OPEN_TRIES_WITHOUT_WAIT {
             thread::sleep(Duration::from_millis(limits::OPEN_WAIT_MILLISECONDS));
         }
         tries += 1;
     }
 }
 
-/// The descriptor a call has made, or why it made none.
+/// Converts the result of a system call to the new descriptor, or to the error.
 ///
 /// # Safety
-/// `answer` is what the system call has just returned; nobody else owns it.
-unsafe fn owned(answer: libc::c_long) -> io::Result<OwnedFd> {
+/// `answer` must be what the system call has just returned, and have no other owner.
+unsafe fn own_descriptor(answer: libc::c_long) -> io::Result<OwnedFd> {
     match libc::c_int::try_from(answer) {
-        // SAFETY: a new descriptor, which the caller vouches for.
+        // SAFETY: a new descriptor without an owner, as the caller guarantees.
         Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
         _ => Err(io::Error::last_os_error()),
     }

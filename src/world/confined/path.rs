@@ -1,9 +1,8 @@
-//! A path below a folder, taken apart before the system sees it.
+//! Relative path, parsed before the system gets it.
 //!
-//! Whatever can be refused by its text alone is refused here, so that both ways
-//! of opening (see `open`) refuse it alike. `..` is refused even where it would
-//! stay inside; names that only look like it (`...`, `..hidden`, `．．`) are
-//! ordinary, and so is a backslash.
+//! Paths that are invalid by their text alone are refused here, so that both mechanisms (see
+//! `open`) refuse the same ones. `..` is refused even where it would stay inside. Names that
+//! only look like it (`...`, `..hidden`, `．．`) are ordinary, and so is a backslash.
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -12,12 +11,12 @@ use std::path::Path;
 use super::OpenError;
 use crate::limits;
 
-/// A relative path without empty components, `.` and `..`.
+/// Relative path without empty components, `.` and `..`.
 pub(super) struct RelativePath {
     /// The components; none for the folder itself.
     pub names: Vec<CString>,
-    /// Whether the text ended so (`/`, `/.`) that only a folder may stand there.
-    pub folder_due: bool,
+    /// Whether the end of the text (`/`, `/.`) requires a folder.
+    pub requires_folder: bool,
 }
 
 impl RelativePath {
@@ -42,10 +41,10 @@ impl RelativePath {
                 name => names.push(CString::new(name).map_err(|_| OpenError::Nul)?),
             }
         }
-        Ok(RelativePath { names, folder_due })
+        Ok(RelativePath { names, requires_folder: folder_due })
     }
 
-    /// The whole path as one text for the kernel.
+    /// The path as one string for the kernel.
     #[cfg(target_os = "linux")]
     pub(super) fn joined(&self) -> CString {
         let mut bytes = Vec::new();
@@ -53,20 +52,21 @@ impl RelativePath {
             bytes.extend_from_slice(name.as_bytes());
             bytes.push(b'/');
         }
-        if !self.folder_due {
+        if !self.requires_folder {
             bytes.pop();
         }
         if bytes.is_empty() {
             bytes.push(b'.');
         }
-        // No name has a NUL, so the empty path, which the kernel refuses, never shows.
+        // No name contains NUL, so the default, an empty path, is never used. The kernel
+        // would refuse it.
         CString::new(bytes).unwrap_or_default()
     }
 }
 
-/// What follows `folder` in the absolute path `text`, compared by components:
-/// `/a/skill-evil` does not lie in `/a/skill`. The rest stays as it was typed.
-pub(super) fn strip<'a>(folder: &Path, text: &'a str) -> Option<&'a str> {
+/// The rest of the absolute path `text` after `folder`, compared by components:
+/// `/a/skill-evil` is not in `/a/skill`. The rest is returned unchanged.
+pub(super) fn strip_folder<'a>(folder: &Path, text: &'a str) -> Option<&'a str> {
     let mut rest = text;
     for wanted in folder.as_os_str().as_bytes().split(|&byte| byte == b'/') {
         if matches!(wanted, b"" | b".") {
@@ -81,7 +81,7 @@ pub(super) fn strip<'a>(folder: &Path, text: &'a str) -> Option<&'a str> {
     Some(rest.trim_start_matches('/'))
 }
 
-/// The first component that is neither empty nor `.`, and what follows it.
+/// The first component that is not empty or `.`, and the text after it.
 fn first_name(mut text: &str) -> Option<(&str, &str)> {
     while !text.is_empty() {
         let (name, after) = text.split_once('/').unwrap_or((text, ""));

@@ -1,8 +1,7 @@
-//! Bounded reads from a descriptor.
+//! Reads of limited size from an open file.
 //!
-//! A file's size is only a hint: it may grow meanwhile, be sparse, or be 0 for a
-//! file that has content. So never more than the bound and one byte is read.
-//! Nothing here knows a path.
+//! A file's size is only a hint: the file may grow meanwhile, be sparse, or have content
+//! although its size is 0. So at most one byte more than the limit is read. Uses no paths.
 
 use std::fs::File;
 use std::io;
@@ -11,30 +10,30 @@ use std::os::unix::fs::FileExt;
 use super::OpenError;
 use crate::limits;
 
-/// A piece of a file.
+/// Part of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FileRange {
-    /// At most as many bytes as were asked for.
+    /// The bytes, at most as many as requested.
     pub bytes: Vec<u8>,
-    /// Whether the file goes on behind them.
-    pub more: bool,
+    /// Whether the file continues after them.
+    pub has_more: bool,
 }
 
-/// The file from its start; with `more`, it is longer than `bytes_max`.
-pub fn read_whole(file: &File, bytes_max: usize) -> Result<FileRange, OpenError> {
-    read_range(file, 0, bytes_max)
+/// Reads a file from its start. `has_more` is set if it is longer than `max_bytes`.
+pub fn read_whole(file: &File, max_bytes: usize) -> Result<FileRange, OpenError> {
+    read_range(file, 0, max_bytes)
 }
 
-/// The file from `offset` on; behind its end there is nothing, and no error.
+/// Reads a file from `offset`. After its end the result is empty, not an error.
 pub(crate) fn read_range(
     file: &File,
     offset: u64,
-    bytes_max: usize,
+    max_bytes: usize,
 ) -> Result<FileRange, OpenError> {
     let size = file.metadata()?.len();
-    let wanted = bytes_max.saturating_add(1);
+    let wanted = max_bytes.saturating_add(1);
     let left = size.saturating_sub(offset).saturating_add(1);
-    let first = left.clamp(limits::LEAST_READ_BYTES, limits::FIRST_READ_BYTES);
+    let first = left.clamp(limits::READ_BYTES_MIN, limits::INITIAL_BUFFER_BYTES);
     let mut room = usize::try_from(first).unwrap_or(wanted);
     let mut bytes = Vec::new();
     let mut filled = 0;
@@ -54,7 +53,7 @@ pub(crate) fn read_range(
             Ok(0) => break,
             Ok(count) => {
                 filled += count;
-                // Less than was asked for, and just what it said it has: its end.
+                // A short read up to the stated size is the end; saves another read.
                 let end = offset.saturating_add(filled as u64);
                 if filled < bytes.len() && end == size {
                     break;
@@ -64,13 +63,13 @@ pub(crate) fn read_range(
             Err(error) => return Err(error.into()),
         }
     }
-    let more = filled > bytes_max;
-    bytes.truncate(filled.min(bytes_max));
-    Ok(FileRange { bytes, more })
+    let has_more = filled > max_bytes;
+    bytes.truncate(filled.min(max_bytes));
+    Ok(FileRange { bytes, has_more })
 }
 
-/// Fills `room` with the beginning of a file whose size was seen a moment ago,
-/// for whoever reads thousands of them; how much there was of it.
+/// Fills `room` with the start of a file of a known size and returns the number of bytes.
+/// For callers that read thousands of files.
 pub(crate) fn read_head(file: &File, size: u64, room: &mut [u8]) -> Result<usize, OpenError> {
     let mut filled = 0;
     while filled < room.len() {
@@ -87,8 +86,8 @@ pub(crate) fn read_head(file: &File, size: u64, room: &mut [u8]) -> Result<usize
     Ok(filled)
 }
 
-/// The place of the next byte, unless the system cannot count to the end of the
-/// room: no file reaches that far.
+/// The position of the next byte; `None` if the end of the room is beyond the largest file
+/// offset of the system.
 fn position(offset: u64, filled: usize, room_end: usize) -> Option<u64> {
     let end = offset.checked_add(u64::try_from(room_end).ok()?)?;
     i64::try_from(end).ok()?;

@@ -1,8 +1,7 @@
-//! Proof that nothing outside is reached: hostile names, links and files on both
-//! ways of opening, and links that are swapped while they are opened.
+//! Tests that nothing outside is reached: hostile names, links and files with both mechanisms,
+//! and links that are swapped while they are opened.
 //!
-//! Everything lies in a fresh folder of its own; the canary outside must never
-//! be seen.
+//! Each test uses a new folder; the canary outside of the skill must never be read.
 
 use std::ffi::CString;
 use std::fmt::Write as _;
@@ -24,7 +23,7 @@ const CANARY: &str = "canary-6f1d: nobody may read this";
 const INSIDE: &str = "inside";
 const MECHANISMS: [Mechanism; 2] = [Mechanism::Openat2, Mechanism::Walk];
 
-/// A fresh folder that goes with the value.
+/// New folder, removed when dropped.
 struct TempDir(PathBuf);
 
 impl TempDir {
@@ -49,7 +48,7 @@ impl TempDir {
         symlink(target, self.path(below)).unwrap();
     }
 
-    fn node(&self, below: &str, mode: libc::mode_t, device: libc::dev_t) -> bool {
+    fn special_file(&self, below: &str, mode: libc::mode_t, device: libc::dev_t) -> bool {
         let path = CString::new(self.path(below).into_os_string().into_encoded_bytes()).unwrap();
         // SAFETY: the path ends with NUL and outlives the call.
         unsafe { libc::mknod(path.as_ptr(), mode | 0o666, device) == 0 }
@@ -62,7 +61,7 @@ impl Drop for TempDir {
     }
 }
 
-/// A skill with everything hostile in it, and the canary around it.
+/// A skill with all kinds of hostile entries, and the canary around it.
 fn hostile_skill() -> TempDir {
     let dir = TempDir::new();
     for outside in ["secret", "outside/secret", "skill-evil/secret", "outside/a.md"] {
@@ -108,21 +107,21 @@ fn hostile_skill() -> TempDir {
     for step in 1..=45 {
         dir.link(format!("long-{}", step - 1), &format!("skill/long-{step}"));
     }
-    assert!(dir.node("skill/fifo", libc::S_IFIFO, 0));
+    assert!(dir.special_file("skill/fifo", libc::S_IFIFO, 0));
     drop(UnixListener::bind(dir.path("skill/socket")).unwrap());
     dir
 }
 
-/// What came back, in one word.
+/// The result in one word.
 fn word<T: std::fmt::Debug>(result: &Result<T, OpenError>) -> String {
     match result {
         Ok(_) => "Ok".to_owned(),
         Err(OpenError::NotAFile(kind)) => (*kind).to_owned(),
-        Err(refusal) => format!("{refusal:?}"),
+        Err(error) => format!("{error:?}"),
     }
 }
 
-/// What both ways of opening answer alike.
+/// Paths with the same result for both mechanisms.
 const BY_TEXT: &[(&str, &str)] = &[
     ("a.md", "Ok"),
     ("./a.md", "Ok"),
@@ -191,7 +190,7 @@ const BY_TEXT: &[(&str, &str)] = &[
     ("../secret\0.md", "Nul"),
 ];
 
-/// What openat2 answers where links are in the way; the walk refuses them all.
+/// Results of `openat2` for paths with links; the walk refuses all of them.
 const BY_LINKS: &[(&str, &str)] = &[
     ("link-in", "Ok"),
     ("chain-in", "Ok"),
@@ -231,14 +230,14 @@ const BY_LINKS: &[(&str, &str)] = &[
     ("long-link", "NameTooLong"),
 ];
 
-/// A path, and what comes back for it: by openat2, and by the walk where that differs.
+/// A path and its results by `openat2` and by the walk.
 type Row = (String, &'static str, &'static str);
 
 fn hostile_rows(dir: &TempDir) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     rows.extend(BY_TEXT.iter().map(|&(path, answer)| (path.to_owned(), answer, answer)));
     rows.extend(BY_LINKS.iter().map(|&(path, answer)| (path.to_owned(), answer, "Link")));
-    let made = [
+    let created = [
         (dir.path("secret").to_str().unwrap().to_owned(), "Absolute"),
         (dir.path("skill-evil/secret").to_str().unwrap().to_owned(), "Absolute"),
         (dir.path("skill/../secret").to_str().unwrap().to_owned(), "Absolute"),
@@ -254,8 +253,8 @@ fn hostile_rows(dir: &TempDir) -> Vec<Row> {
         (format!("{}secret", "docs/../".repeat(400)), "Parent"),
         (format!("{}secret", "../".repeat(400_000)), "NameTooLong"),
     ];
-    rows.extend(made.map(|(path, answer)| (path, answer, answer)));
-    if dir.node("skill/device", libc::S_IFCHR, libc::makedev(1, 5)) {
+    rows.extend(created.map(|(path, answer)| (path, answer, answer)));
+    if dir.special_file("skill/device", libc::S_IFCHR, libc::makedev(1, 5)) {
         rows.push(("device".to_owned(), "a device", "a device"));
     } else {
         eprintln!("skipped the device: only root makes one");
@@ -269,9 +268,8 @@ fn content(mut file: File) -> String {
     text
 }
 
-/// Proves R-READ-2.
 #[test]
-fn refuses_what_is_hostile() {
+fn refuses_hostile_paths() {
     let dir = hostile_skill();
     let rows = hostile_rows(&dir);
     assert!(rows.len() > 110);
@@ -279,19 +277,20 @@ fn refuses_what_is_hostile() {
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
         for (path, by_openat2, by_walk) in &rows {
-            let due = if mechanism == Mechanism::Openat2 { by_openat2 } else { by_walk };
+            let expected = if mechanism == Mechanism::Openat2 { by_openat2 } else { by_walk };
             let start = thread_time();
             let opened = root.file(path);
             let as_folder = root.folder(path);
             let took = thread_time().saturating_sub(start);
             let shown: String = path.chars().take(60).collect();
-            if word(&opened) != *due {
-                let _ = writeln!(wrong, "{mechanism:?} {shown:?}: {} not {due}", word(&opened));
+            if word(&opened) != *expected {
+                let _ =
+                    writeln!(wrong, "{mechanism:?} {shown:?}: {} not {expected}", word(&opened));
             }
             assert!(took < Duration::from_secs(1), "{shown:?} took {took:?}");
-            assert_eq!(as_folder.is_ok(), *due == "a folder", "{shown:?} as a folder");
-            if let Err(refusal) = &opened {
-                let text = refusal.to_string();
+            assert_eq!(as_folder.is_ok(), *expected == "a folder", "{shown:?} as a folder");
+            if let Err(error) = &opened {
+                let text = error.to_string();
                 assert!(!text.contains(['/', '\n']) && text.len() < 140, "{text}");
             }
             if let Ok(file) = opened {
@@ -303,7 +302,7 @@ fn refuses_what_is_hostile() {
 }
 
 #[test]
-fn follows_a_link_only_where_the_user_put_it() {
+fn follows_links_only_for_direct_subfolders() {
     let dir = hostile_skill();
     dir.link("../outside", "skill/docs/skill");
     for mechanism in MECHANISMS {
@@ -317,7 +316,7 @@ fn follows_a_link_only_where_the_user_put_it() {
         assert_eq!(linked.path(), dir.path("skill/outside"));
         assert_eq!(word(&linked.file("../skill/a.md")), "Parent");
         assert!(root.linked_folder("docs").is_ok());
-        for (name, due) in [
+        for (name, expected) in [
             ("", "NotFound"),
             (".", "NotFound"),
             ("..", "Parent"),
@@ -331,7 +330,7 @@ fn follows_a_link_only_where_the_user_put_it() {
             ("dangling", "NotFound"),
             ("docs\0", "Nul"),
         ] {
-            assert_eq!(word(&root.linked_folder(name)), due, "{name:?}");
+            assert_eq!(word(&root.linked_folder(name)), expected, "{name:?}");
         }
     }
     assert_eq!(word(&Root::open(&dir.path("nothing"))), "NotFound");
@@ -340,13 +339,13 @@ fn follows_a_link_only_where_the_user_put_it() {
 }
 
 #[test]
-fn takes_an_absolute_path_that_lies_inside_as_relative() {
+fn converts_an_absolute_path_inside_to_a_relative_one() {
     let dir = TempDir::new();
     dir.file("real/skill/a.md", INSIDE);
     dir.link("real", "link");
     let root = Root::open(&dir.path("link/skill")).unwrap();
     let base = dir.0.to_str().unwrap();
-    for (path, due) in [
+    for (path, expected) in [
         ("a.md", Some("a.md")),
         ("", Some("")),
         ("../a.md", Some("../a.md")),
@@ -364,11 +363,11 @@ fn takes_an_absolute_path_that_lies_inside_as_relative() {
         ("/", None),
         ("/etc/passwd", None),
     ] {
-        let relative = root.relative(&path.replace("{}", base));
-        assert_eq!(relative.as_deref().ok(), due, "{path}");
-        assert!(due.is_some() || matches!(relative, Err(OpenError::Absolute)), "{path}");
+        let relative = root.relative_path(&path.replace("{}", base));
+        assert_eq!(relative.as_deref().ok(), expected, "{path}");
+        assert!(expected.is_some() || matches!(relative, Err(OpenError::Absolute)), "{path}");
     }
-    assert_eq!(Root::open(Path::new("/")).unwrap().relative("/etc/x").unwrap(), "etc/x");
+    assert_eq!(Root::open(Path::new("/")).unwrap().relative_path("/etc/x").unwrap(), "etc/x");
 }
 
 #[test]
@@ -380,15 +379,15 @@ fn opens_folders_within_folders() {
         assert_eq!(content(deep.file("c.md").unwrap()), INSIDE);
         assert_eq!(format!("{deep:?}"), format!("Root({:?})", dir.path("skill/docs/deep")));
         assert_eq!(root.folder("").unwrap().path(), root.path());
-        // Out of the subfolder is outside, though it is inside the skill.
-        let due = if mechanism == Mechanism::Openat2 { "Outside" } else { "Link" };
-        assert_eq!(word(&deep.file("up-in")), due);
-        match root.node("a.md").unwrap() {
+        // A link out of the subfolder leads outside, although it is inside the skill.
+        let expected = if mechanism == Mechanism::Openat2 { "Outside" } else { "Link" };
+        assert_eq!(word(&deep.file("up-in")), expected);
+        match root.open_target("a.md").unwrap() {
             PathTarget::File(open) => assert_eq!(open.size, INSIDE.len() as u64),
             PathTarget::Folder(_) => panic!("a folder"),
         }
-        assert!(matches!(root.node(".").unwrap(), PathTarget::Folder(_)));
-        // An opened folder stays the same whatever becomes of its name.
+        assert!(matches!(root.open_target(".").unwrap(), PathTarget::Folder(_)));
+        // An open folder stays the same when its name changes.
         fs::rename(dir.path("skill"), dir.path("moved")).unwrap();
         assert_eq!(content(root.file("a.md").unwrap()), INSIDE);
         fs::rename(dir.path("moved"), dir.path("skill")).unwrap();
@@ -396,7 +395,7 @@ fn opens_folders_within_folders() {
 }
 
 #[test]
-fn tells_what_may_not_be_read() {
+fn reports_denied_permission() {
     let dir = TempDir::new();
     dir.file("locked.md", INSIDE);
     dir.file("closed/a.md", INSIDE);
@@ -406,34 +405,34 @@ fn tells_what_may_not_be_read() {
     };
     mode("locked.md", 0);
     mode("closed", 0);
-    // May be passed through, but not listed.
+    // Can be searched, but not listed.
     mode("blind", 0o111);
-    // SAFETY: a call without arguments that cannot fail.
-    let due = if unsafe { libc::geteuid() } == 0 { "Ok" } else { "Denied" };
+    // SAFETY: no arguments, and it always succeeds.
+    let expected = if unsafe { libc::geteuid() } == 0 { "Ok" } else { "Denied" };
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.0, mechanism).unwrap();
-        assert_eq!(word(&root.file("locked.md")), due);
-        assert_eq!(word(&root.file("closed/a.md")), due);
+        assert_eq!(word(&root.file("locked.md")), expected);
+        assert_eq!(word(&root.file("closed/a.md")), expected);
         assert_eq!(word(&root.file("blind/a.md")), "Ok");
-        assert_eq!(word(&root.folder("blind").unwrap().entries(9)), due);
+        assert_eq!(word(&root.folder("blind").unwrap().entries(9)), expected);
         let blind = Root::open_with(&dir.path("blind"), mechanism).unwrap();
         assert_eq!(word(&blind.file("a.md")), "Ok");
         let tree = root.walk(WalkLimits { depth: 9, files: 9, entries: 99 }).unwrap();
-        assert_eq!(tree.unreadable, if due == "Ok" { 0 } else { 2 });
+        assert_eq!(tree.unreadable, if expected == "Ok" { 0 } else { 2 });
     }
     mode("closed", 0o755);
     mode("blind", 0o755);
 }
 
 #[test]
-fn lists_entries_sorted_and_bounded() {
+fn lists_entries_sorted_and_limited() {
     let dir = hostile_skill();
     let root = Root::open(&dir.path("skill")).unwrap();
     let all = root.entries(1000).unwrap();
-    assert_eq!((all.left_out, all.unread), (0, false));
-    assert!(all.list.is_sorted_by(|one, other| one.name < other.name));
+    assert_eq!((all.omitted, all.is_incomplete), (0, false));
+    assert!(all.entries.is_sorted_by(|one, other| one.name < other.name));
     let find = |name: &str| {
-        let entry = all.list.iter().find(|entry| entry.name == name).unwrap();
+        let entry = all.entries.iter().find(|entry| entry.name == name).unwrap();
         (entry.kind, entry.size)
     };
     assert_eq!(find("a.md"), (EntryKind::File, Some(INSIDE.len() as u64)));
@@ -441,11 +440,11 @@ fn lists_entries_sorted_and_bounded() {
     assert_eq!(find("link-out"), (EntryKind::Link, None));
     assert_eq!(find("fifo"), (EntryKind::Other, None));
     let some = root.entries(5).unwrap();
-    assert_eq!(some.list, all.list[..5]);
-    assert_eq!(some.left_out, all.list.len() - 5);
-    assert_eq!(root.entries(0).unwrap().left_out, all.list.len());
+    assert_eq!(some.entries, all.entries[..5]);
+    assert_eq!(some.omitted, all.entries.len() - 5);
+    assert_eq!(root.entries(0).unwrap().omitted, all.entries.len());
     let little = read_entries(&root, 5, 7).unwrap();
-    assert_eq!((little.list.len(), little.left_out, little.unread), (5, 3, true));
+    assert_eq!((little.entries.len(), little.omitted, little.is_incomplete), (5, 3, true));
 }
 
 #[test]
@@ -472,7 +471,7 @@ fn walks_all_files_inside() {
     dir.link(".", "skill/a/circle");
     dir.link("../secret", "skill/folder-out");
     dir.link("../secret/x", "skill/link-out");
-    assert!(dir.node("skill/fifo", libc::S_IFIFO, 0));
+    assert!(dir.special_file("skill/fifo", libc::S_IFIFO, 0));
     let limits = WalkLimits { depth: 9, files: 99, entries: 999 };
     let paths = |tree: &FileTree| -> Vec<String> {
         tree.files.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
@@ -481,35 +480,35 @@ fn walks_all_files_inside() {
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
         let walk = |limits| root.walk(limits).unwrap();
         let tree = walk(limits);
-        let mut due =
+        let mut expected =
             vec![".hidden", "a/b/c/d", "a/b/e", "a.md", "link-in", "pyvenv.cfg", "venv.py", "z"];
-        due.retain(|path| mechanism == Mechanism::Openat2 || *path != "link-in");
-        assert_eq!(paths(&tree), due);
-        assert_eq!((tree.cut, tree.unreadable), (false, 0));
+        expected.retain(|path| mechanism == Mechanism::Openat2 || *path != "link-in");
+        assert_eq!(paths(&tree), expected);
+        assert_eq!((tree.is_cut, tree.unreadable), (false, 0));
         for path in &tree.files {
             assert_eq!(content(root.file(path).unwrap()), INSIDE);
         }
         let shallow = walk(WalkLimits { depth: 3, ..limits });
-        assert!(shallow.cut && !paths(&shallow).contains(&"a/b/c/d".to_owned()));
+        assert!(shallow.is_cut && !paths(&shallow).contains(&"a/b/c/d".to_owned()));
         assert!(paths(&shallow).contains(&"a/b/e".to_owned()));
         let few = walk(WalkLimits { files: 2, ..limits });
-        assert!(few.cut);
+        assert!(few.is_cut);
         assert_eq!(paths(&few), [".hidden", "a.md"]);
-        assert!(walk(WalkLimits { entries: 3, ..limits }).cut);
-        assert!(walk(WalkLimits { entries: 0, ..limits }).cut);
+        assert!(walk(WalkLimits { entries: 3, ..limits }).is_cut);
+        assert!(walk(WalkLimits { entries: 0, ..limits }).is_cut);
     }
 }
 
 #[test]
-fn reads_no_more_than_asked_for() {
+fn reads_no_more_than_requested() {
     let dir = TempDir::new();
     dir.file("ten", "0123456789");
     dir.file("empty", "");
     File::create(dir.path("sparse")).unwrap().set_len(1 << 40).unwrap();
     let root = Root::open(&dir.0).unwrap();
     let ten = root.file("ten").unwrap();
-    let text = |piece: FileRange| (String::from_utf8(piece.bytes).unwrap(), piece.more);
-    for (offset, bytes_max, due, more) in [
+    let text = |piece: FileRange| (String::from_utf8(piece.bytes).unwrap(), piece.has_more);
+    for (offset, max_bytes, expected, more) in [
         (0, 10, "0123456789", false),
         (0, 11, "0123456789", false),
         (0, 9, "012345678", true),
@@ -522,30 +521,30 @@ fn reads_no_more_than_asked_for() {
         (i64::MAX as u64, 4, "", false),
         (0, usize::MAX, "0123456789", false),
     ] {
-        let piece = text(read_range(&ten, offset, bytes_max).unwrap());
-        assert_eq!(piece, (due.to_owned(), more), "{offset} {bytes_max}");
+        let piece = text(read_range(&ten, offset, max_bytes).unwrap());
+        assert_eq!(piece, (expected.to_owned(), more), "{offset} {max_bytes}");
     }
     let empty = root.file("empty").unwrap();
-    assert_eq!(read_whole(&empty, 0).unwrap(), FileRange { bytes: vec![], more: false });
+    assert_eq!(read_whole(&empty, 0).unwrap(), FileRange { bytes: vec![], has_more: false });
     let sparse = root.file("sparse").unwrap();
     let piece = read_whole(&sparse, 3_000_000).unwrap();
-    assert!(piece.more && piece.bytes.len() == 3_000_000 && piece.bytes.capacity() < 6_000_000);
+    assert!(piece.has_more && piece.bytes.len() == 3_000_000 && piece.bytes.capacity() < 6_000_000);
     assert_eq!(read_range(&sparse, (1 << 40) - 7, 10).unwrap().bytes, [0; 7]);
 }
 
 #[test]
-fn reads_past_a_size_that_lies() {
+fn reads_files_with_a_wrong_size() {
     let dir = TempDir::new();
     dir.file("log", "");
     let root = Root::open(&dir.0).unwrap();
-    let PathTarget::File(log) = root.node("log").unwrap() else { panic!("no file") };
+    let PathTarget::File(log) = root.open_target("log").unwrap() else { panic!("no file") };
     assert_eq!(log.size, 0);
     let mut writer = File::options().append(true).open(dir.path("log")).unwrap();
     writer.write_all(&vec![b'x'; 700_000]).unwrap();
     assert_eq!(read_whole(&log.file, 1_000_000).unwrap().bytes.len(), 700_000);
     let piece = read_whole(&log.file, 600_000).unwrap();
-    assert!(piece.more && piece.bytes.len() == 600_000);
-    // A file whose size is always said to be 0.
+    assert!(piece.has_more && piece.bytes.len() == 600_000);
+    // A file whose stated size is always 0.
     if let Ok(process) = Root::open(Path::new("/proc/self")) {
         let status = process.file("status").unwrap();
         assert!(read_whole(&status, 100_000).unwrap().bytes.starts_with(b"Name:"));
@@ -553,13 +552,13 @@ fn reads_past_a_size_that_lies() {
 }
 
 #[test]
-fn descriptors_are_not_inherited_and_do_not_pile_up() {
+fn descriptors_are_not_inherited_and_do_not_leak() {
     let dir = hostile_skill();
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
         let file = root.file("docs/b.md").unwrap();
         for number in [file.as_raw_fd(), root.as_fd().as_raw_fd()] {
-            // SAFETY: asks for the flags of a descriptor that is open.
+            // SAFETY: reads the flags of an open descriptor.
             assert_eq!(unsafe { libc::fcntl(number, libc::F_GETFD) }, libc::FD_CLOEXEC);
         }
         for _ in 0..3000 {
@@ -569,21 +568,22 @@ fn descriptors_are_not_inherited_and_do_not_pile_up() {
     }
 }
 
-/// A process that swaps what is inside for links to the outside until it is dropped.
+/// Process that swaps inside entries with links to the outside, until dropped.
 struct Swapper(libc::pid_t);
 
 impl Swapper {
     fn start(pairs: &[(PathBuf, PathBuf)]) -> Swapper {
         let name = |path: &PathBuf| CString::new(path.to_str().unwrap()).unwrap();
         let pairs: Vec<_> = pairs.iter().map(|(one, other)| (name(one), name(other))).collect();
-        // SAFETY: after the fork the child makes system calls only, on memory
-        // that was made before, and never returns.
+        // SAFETY: after the fork the child only makes system calls, on memory that was
+        // allocated before, and never returns.
         unsafe {
             let child = libc::fork();
             assert!(child >= 0);
             if child == 0 {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // Other tests' descriptors: their pipes, ports and locks would live on.
+                // Closes other tests' descriptors: their pipes, ports and locks would stay
+                // open.
                 close_from(0);
                 loop {
                     for (one, other) in &pairs {
@@ -606,14 +606,14 @@ impl Swapper {
     }
 
     fn runs(&self) -> bool {
-        // SAFETY: asks after our own child without waiting.
+        // SAFETY: polls the state of this test's child without waiting.
         unsafe { libc::waitpid(self.0, std::ptr::null_mut(), libc::WNOHANG) == 0 }
     }
 }
 
 impl Drop for Swapper {
     fn drop(&mut self) {
-        // SAFETY: ends and reaps our own child, which nobody else waits for.
+        // SAFETY: kills and reaps this test's child, which no other code waits for.
         unsafe {
             libc::kill(self.0, libc::SIGKILL);
             libc::waitpid(self.0, std::ptr::null_mut(), 0);
@@ -621,7 +621,7 @@ impl Drop for Swapper {
     }
 }
 
-/// Reads what is being swapped; nothing but the inside may ever come back.
+/// Reads entries while they are swapped; only inside content may be returned.
 fn race(mechanism: Mechanism, reads: usize) {
     let dir = TempDir::new();
     dir.file("outside/a.md", CANARY);
@@ -633,7 +633,7 @@ fn race(mechanism: Mechanism, reads: usize) {
     dir.link("../outside", "to-outside");
     dir.link("../outside/a.md", "to-canary");
     dir.link(dir.path("outside/a.md"), "to-canary-2");
-    assert!(dir.node("fifo", libc::S_IFIFO, 0));
+    assert!(dir.special_file("fifo", libc::S_IFIFO, 0));
     dir.file("skill/b.md", INSIDE);
     fs::create_dir(dir.path("spare")).unwrap();
     let swaps = [
@@ -641,7 +641,7 @@ fn race(mechanism: Mechanism, reads: usize) {
         ("skill/a.md", "to-canary"),
         ("skill/link", "to-canary-2"),
         ("skill/b.md", "fifo"),
-        // The folder that a link's `..` starts from changes places with one outside.
+        // The folder from which a link's `..` starts is swapped with one outside.
         ("skill/docs", "spare"),
     ];
     let swapper = Swapper::start(&swaps.map(|(one, other)| (dir.path(one), dir.path(other))));
@@ -649,7 +649,7 @@ fn race(mechanism: Mechanism, reads: usize) {
     let paths = ["folder/a.md", "a.md", "link", "b.md", "docs/up", "docs/deep/b.md"];
     let (mut read, mut refused, mut changing, mut slowest) = (0, 0, 0, Duration::ZERO);
     let begin = Instant::now();
-    // Also until the swapper has had its turn on a busy machine.
+    // On a busy machine, continues until the swapper has run.
     let is_shown = |read, refused| read > 0 && refused > 0 || begin.elapsed().as_secs() > 20;
     let mut number = 0;
     while number < reads || !is_shown(read, refused) {
@@ -676,7 +676,6 @@ fn race(mechanism: Mechanism, reads: usize) {
     );
 }
 
-/// Proves R-READ-2.
 #[test]
 fn leaks_nothing_while_links_are_swapped() {
     for mechanism in MECHANISMS {
@@ -684,13 +683,12 @@ fn leaks_nothing_while_links_are_swapped() {
     }
 }
 
-/// What is opened at the least cost is opened under the strictest rules.
 #[test]
-fn plain_files_are_regular_files_behind_no_link() {
+fn plain_files_are_regular_files_without_links_in_their_path() {
     let dir = hostile_skill();
-    dir.node("skill/pipe", libc::S_IFIFO, 0);
+    dir.special_file("skill/pipe", libc::S_IFIFO, 0);
     let root = Root::open_with(&dir.path("skill"), Mechanism::Openat2).unwrap();
-    let plain = |path: &str| root.plain_file(&CString::new(path).unwrap());
+    let plain = |path: &str| root.open_plain_file(&CString::new(path).unwrap());
     for path in ["a.md", "docs/b.md", "docs/deep/c.md"] {
         let open = plain(path).unwrap();
         let mut head = [0; 100];
@@ -716,17 +714,17 @@ fn plain_files_are_regular_files_behind_no_link() {
         assert!(plain(path).is_none(), "{path}");
     }
     let walk = Root::open_with(&dir.path("skill"), Mechanism::Walk).unwrap();
-    assert!(walk.plain_file(c"a.md").is_none());
+    assert!(walk.open_plain_file(c"a.md").is_none());
 }
 
-/// What others have attached to a file, such as who else may read it, stays.
+/// Extended attributes, such as access control lists, are kept.
 #[test]
 fn a_replaced_file_keeps_its_attributes() {
     let dir = TempDir::new();
     dir.file("skill/a", "old");
     let path = CString::new(dir.path("skill/a").into_os_string().into_encoded_bytes()).unwrap();
     let (name, value) = (c"user.kept", b"yes");
-    // SAFETY: both names end with NUL, and the value is as long as is said.
+    // SAFETY: both names end with NUL, and the value has the length that is passed.
     let set = unsafe {
         libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
     };
@@ -737,7 +735,7 @@ fn a_replaced_file_keeps_its_attributes() {
     root.replace("a", b"old", b"new").unwrap();
     assert_eq!(fs::read(dir.path("skill/a")).unwrap(), b"new");
     let mut kept = [0_u8; 8];
-    // SAFETY: as above, and the buffer is as large as is said.
+    // SAFETY: as above, and the buffer has the size that is passed.
     let length = unsafe {
         libc::getxattr(path.as_ptr(), name.as_ptr(), kept.as_mut_ptr().cast(), kept.len())
     };

@@ -1,7 +1,7 @@
-//! All files below a folder.
+//! Listing of all files below a folder.
 //!
-//! Bounded in depth, number and memory whatever lies on the disk, and it says
-//! when something was left out. Nothing here reads a file's content.
+//! Depth, number and memory use are limited, and omissions are reported. Reads no file's
+//! content.
 
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr};
@@ -9,36 +9,36 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::list::{MARK_OF_VENVS, is_filled_by_tools, read_entries};
-use super::open::{OpenedKind, status};
+use super::list::{VENV_MARKER, is_tool_folder, read_entries};
+use super::open::{OpenedKind, entry_status};
 use super::path::RelativePath;
 use super::{EntryKind, FolderEntries, OpenError, PathTarget, Root};
 use crate::limits;
 use crate::order;
 
-/// How far a walk goes.
+/// Limits of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkLimits {
-    /// Levels of folders; 1 for the files of the folder itself.
+    /// Levels of folders; 1 lists only the files of the folder itself.
     pub depth: usize,
-    /// Files that are named.
+    /// Listed files.
     pub files: usize,
-    /// Entries of any kind that are looked at.
+    /// Examined entries of any kind.
     pub entries: usize,
 }
 
 /// The files below a folder, sorted by path.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct FileTree {
-    /// Relative to the folder.
+    /// Paths relative to the folder.
     pub files: Vec<PathBuf>,
-    /// Whether a limit left something out.
-    pub cut: bool,
-    /// How many folders could not be read.
+    /// Whether files were omitted because of a limit.
+    pub is_cut: bool,
+    /// Number of folders that could not be read.
     pub unreadable: usize,
 }
 
-/// Level by level, so that a limit cuts what lies deepest.
+/// Lists the files level by level, so that a limit omits the deepest ones.
 pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<FileTree, OpenError> {
     let mut tree = FileTree::default();
     let mut budget = WalkBudget { entries: limits.entries, path_bytes: limits::WALK_PATH_BYTES };
@@ -47,20 +47,20 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<FileTree, OpenErro
         let listed = root.folder(&path).and_then(|folder| budget.entries(&folder));
         let entries = match listed {
             Ok(entries) => entries,
-            Err(refusal) if depth == 1 => return Err(refusal),
-            // Removed since its name was read.
+            Err(error) if depth == 1 => return Err(error),
+            // The folder was deleted since its name was read.
             Err(OpenError::NotFound) => continue,
             Err(_) => {
                 tree.unreadable += 1;
                 continue;
             }
         };
-        // A skill that is a venv itself has its own files in it, too.
-        if depth > 1 && entries.are_of_venv() {
+        // A skill may be a venv itself: then its own files are in it too.
+        if depth > 1 && entries.is_venv() {
             continue;
         }
-        tree.cut |= entries.unread || entries.left_out > 0;
-        for entry in entries.by_people() {
+        tree.is_cut |= entries.is_incomplete || entries.omitted > 0;
+        for entry in entries.without_tool_folders() {
             let below = path.join(&entry.name);
             let is_folder = entry.kind == EntryKind::Folder;
             if !is_folder && !is_readable(root, &below, entry.kind) {
@@ -68,8 +68,8 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<FileTree, OpenErro
             }
             let fits =
                 if is_folder { depth < limits.depth } else { tree.files.len() < limits.files };
-            if !fits || !budget.takes(&below) {
-                tree.cut = true;
+            if !fits || !budget.spend(&below) {
+                tree.is_cut = true;
             } else if is_folder {
                 folders.push_back((below, depth + 1));
             } else {
@@ -81,22 +81,22 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<FileTree, OpenErro
     Ok(tree)
 }
 
-/// Opens what a walk that has no limits comes by.
+/// Opens what a walk without limits would list or enter.
 pub(super) fn open(root: &Root, path: &OsStr) -> Result<PathTarget, OpenError> {
     let below = RelativePath::parse(path)?;
     let mut folder = root.folder("")?;
     for (index, name) in below.names.iter().enumerate() {
-        let kind = status(folder.as_fd(), name).map(|status| status.st_mode & libc::S_IFMT);
+        let kind = entry_status(folder.as_fd(), name).map(|status| status.st_mode & libc::S_IFMT);
         let is_last = index + 1 == below.names.len();
         let name = OsStr::from_bytes(name.as_bytes());
-        if is_filled_by_tools(name) {
+        if is_tool_folder(name) {
             return Err(OpenError::NotFound);
         }
         match kind {
             Some(libc::S_IFDIR) => folder = folder.folder(name)?,
-            // A link is confined to the whole, not to the folder that it lies in.
+            // Opened from the root: a link may leave its own folder, but not the root.
             Some(_) if is_last => {
-                return match root.node(path)? {
+                return match root.open_target(path)? {
                     PathTarget::Folder(_) => Err(OpenError::Link),
                     file @ PathTarget::File(_) => Ok(file),
                 };
@@ -112,11 +112,11 @@ pub(super) fn open(root: &Root, path: &OsStr) -> Result<PathTarget, OpenError> {
 }
 
 fn is_venv(folder: &Root) -> bool {
-    let mark = CString::new(MARK_OF_VENVS).unwrap_or_default();
-    status(folder.as_fd(), &mark).is_some()
+    let mark = CString::new(VENV_MARKER).unwrap_or_default();
+    entry_status(folder.as_fd(), &mark).is_some()
 }
 
-/// What a walk may still use up.
+/// Remaining limits of a walk.
 struct WalkBudget {
     entries: usize,
     path_bytes: usize,
@@ -125,11 +125,12 @@ struct WalkBudget {
 impl WalkBudget {
     fn entries(&mut self, folder: &Root) -> Result<FolderEntries, OpenError> {
         let read = read_entries(folder, self.entries, self.entries)?;
-        self.entries = self.entries.saturating_sub(read.list.len());
+        self.entries = self.entries.saturating_sub(read.entries.len());
         Ok(read)
     }
 
-    fn takes(&mut self, path: &Path) -> bool {
+    /// Subtracts the length of a path. Returns false if it does not fit.
+    fn spend(&mut self, path: &Path) -> bool {
         let length = path.as_os_str().len();
         let fits = length <= self.path_bytes;
         self.path_bytes = self.path_bytes.saturating_sub(length);
@@ -137,11 +138,13 @@ impl WalkBudget {
     }
 }
 
-/// Whether a walk names it: a link counts where it leads to a file inside.
+/// Whether a walk lists this entry: a file, or a link to a file inside.
 fn is_readable(root: &Root, path: &Path, kind: EntryKind) -> bool {
     match kind {
         EntryKind::File => true,
-        EntryKind::Link => matches!(root.look(path.as_os_str()), Ok((_, OpenedKind::File { .. }))),
+        EntryKind::Link => {
+            matches!(root.inspect(path.as_os_str()), Ok((_, OpenedKind::File { .. })))
+        }
         EntryKind::Folder | EntryKind::Other => false,
     }
 }

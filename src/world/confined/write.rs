@@ -1,9 +1,8 @@
-//! Changing a file that lies directly in a folder: all of it, or its name.
+//! Replaces or renames a file that is directly in a folder.
 //!
-//! A change is there as a whole or not at all, whenever the program or the
-//! machine stops: the new content is written beside the file and takes its name
-//! in one step. Links are never written through, and nothing is overwritten
-//! that is not what the caller has read.
+//! Changes are atomic, whenever the program or the machine stops: the new content is written
+//! to a temporary file, which is then renamed. Links are never written through, and only
+//! content that the caller has read is overwritten.
 
 use std::ffi::{CStr, CString};
 use std::fs::{File, Permissions};
@@ -12,34 +11,32 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process;
 
-use super::open::{LOOK, OpenedKind, look, open_name};
+use super::open::{INSPECT_FLAGS, OpenedKind, inspect, open_name};
 use super::path::RelativePath;
 use super::{OpenError, Root, read_whole};
 use crate::limits;
 
 impl Root {
-    /// Whether [`Root::replace`] may write the file `name`, before anything else
-    /// depends on it.
-    pub fn may_replace(&self, name: &str) -> Result<(), OpenError> {
-        changeable(self.as_fd(), &one_name(name)?).map(drop)
+    /// Checks in advance whether [`Root::replace`] may write the file `name`.
+    pub fn check_replaceable(&self, name: &str) -> Result<(), OpenError> {
+        open_writable(self.as_fd(), &single_name(name)?).map(drop)
     }
 
-    /// Replaces the content of the file `name`, which was read as `old`; its
-    /// mode stays. Refused where it is a link, may not be written, or has
-    /// changed since.
+    /// Replaces the content of the file `name`, which was read as `old`, and keeps its mode.
+    /// Fails if the file is a link, is not writable, or has changed since.
     pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), OpenError> {
-        let name = one_name(name)?;
-        let file = changeable(self.as_fd(), &name)?;
-        let draft = draft(self.as_fd(), &name)?;
-        self.put(&name, &file, draft, old, new, false)
+        let name = single_name(name)?;
+        let file = open_writable(self.as_fd(), &name)?;
+        let draft = create_draft(self.as_fd(), &name)?;
+        self.commit_draft(&name, &file, draft, old, new, false)
     }
 
-    /// The same for a file of our own, which may not be there yet: then `old` is
-    /// `None`, and the new one is for its owner only. Whoever keeps all other
-    /// writers out by a lock on the folder clears what a killed one has left.
-    /// Refused also where the file has another name, which would keep the old.
-    /// Returns the file that has lost its name: it may have grown behind `old`,
-    /// and the caller takes that over.
+    /// Like [`Root::replace`], for a file of the program's own, which may be missing: then
+    /// `old` is `None`, and only the owner may access the new file. With `is_locked` the
+    /// caller holds a lock on the folder against other writers, and a temporary file that a
+    /// killed writer left is removed. Also fails if the file has a hard link, which would
+    /// keep the old content. Returns the replaced file: other processes may have appended to
+    /// it after `old`, which the caller must carry over.
     pub fn save(
         &self,
         name: &str,
@@ -47,30 +44,30 @@ impl Root {
         new: &[u8],
         is_locked: bool,
     ) -> Result<Option<File>, OpenError> {
-        let name = one_name(name)?;
+        let name = single_name(name)?;
         let folder = self.as_fd();
         let draft = || {
             if !is_locked {
-                return draft(folder, &name);
+                return create_draft(folder, &name);
             }
-            let temporary = beside(&name, ".new")?;
+            let temporary = temporary_name(&name, ".new")?;
             remove(folder, &temporary);
             let file = create(folder, &temporary)?;
             Ok((temporary, file))
         };
         if let Some(old) = old {
-            let file = changeable(folder, &name)?;
+            let file = open_writable(folder, &name)?;
             let (temporary, draft) = draft()?;
             if file.metadata()?.nlink() > 1 {
                 remove(folder, &temporary);
                 return Err(io::Error::other("it has another name too, a hard link").into());
             }
-            self.put(&name, &file, (temporary, draft), old, new, true)?;
+            self.commit_draft(&name, &file, (temporary, draft), old, new, true)?;
             return Ok(Some(file));
         }
         let (temporary, mut file) = draft()?;
         let written = file.write_all(new).and_then(|()| file.sync_all());
-        // Never over a file that somebody has just made.
+        // `link` does not replace a file that another process has just created.
         let named = written.and_then(|()| link(folder, &temporary, &name));
         remove(folder, &temporary);
         named.map(|()| None).map_err(|error| match error.kind() {
@@ -79,9 +76,9 @@ impl Root {
         })
     }
 
-    /// Fills the draft and gives it the file's name. `may_grow`: the caller takes
-    /// over what somebody appends meanwhile.
-    fn put(
+    /// Fills the draft and renames it to the file's name. With `may_grow` the caller carries
+    /// over what other processes append meanwhile.
+    fn commit_draft(
         &self,
         name: &CStr,
         file: &File,
@@ -92,11 +89,11 @@ impl Root {
     ) -> Result<(), OpenError> {
         let folder = self.as_fd();
         let written = write_draft(&mut draft, file, new).and_then(|()| {
-            // As late as can be: what somebody saved meanwhile must not be lost.
-            let (now, before) = (regular(folder, name)?, file.metadata()?);
+            // Checked as late as possible: a change by another process must not be lost.
+            let (now, before) = (regular_file_metadata(folder, name)?, file.metadata()?);
             let piece = read_whole(file, old.len())?;
             let is_same = (now.dev(), now.ino()) == (before.dev(), before.ino());
-            if !is_same || (piece.more && !may_grow) || piece.bytes != old {
+            if !is_same || (piece.has_more && !may_grow) || piece.bytes != old {
                 return Err(OpenError::Changing);
             }
             Ok(rename(folder, &temporary, name)?)
@@ -107,30 +104,30 @@ impl Root {
         written
     }
 
-    /// Gives the file `from` the name `to`, which nothing has yet, unless the
-    /// file system takes the two for one.
+    /// Renames the file `from` to `to`. Fails if `to` exists, unless both names are the same
+    /// file to the file system (letter case).
     pub fn rename(&self, from: &str, to: &str) -> Result<(), OpenError> {
-        let (from, to) = (one_name(from)?, one_name(to)?);
+        let (from, to) = (single_name(from)?, single_name(to)?);
         let folder = self.as_fd();
-        let file = regular(folder, &from)?;
-        match regular(folder, &to) {
+        let file = regular_file_metadata(folder, &from)?;
+        match regular_file_metadata(folder, &to) {
             Ok(other) if (other.dev(), other.ino()) == (file.dev(), file.ino()) => {
                 Ok(rename(folder, &from, &to)?)
             }
             Err(OpenError::NotFound) => {
-                // A second name first, which never replaces anything.
+                // First a second name, since `link` never replaces a file.
                 link(folder, &from, &to)?;
                 remove(folder, &from);
                 Ok(())
             }
             Ok(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists).into()),
-            Err(refusal) => Err(refusal),
+            Err(error) => Err(error),
         }
     }
 }
 
-/// A name directly in the folder.
-fn one_name(name: &str) -> Result<CString, OpenError> {
+/// Checks that this is a name directly in the folder.
+fn single_name(name: &str) -> Result<CString, OpenError> {
     let below = RelativePath::parse(name.as_ref())?;
     match below.names.as_slice() {
         [only] if only.as_bytes() == name.as_bytes() => Ok(only.clone()),
@@ -138,17 +135,20 @@ fn one_name(name: &str) -> Result<CString, OpenError> {
     }
 }
 
-/// A regular file that is no link and may be written; nothing is written to it.
-fn changeable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, OpenError> {
-    regular(folder, name)?;
+/// Opens a regular file, not a link, for reading and writing. Writes nothing.
+fn open_writable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, OpenError> {
+    regular_file_metadata(folder, name)?;
     let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     Ok(File::from(open_name(folder, name, flags)?))
 }
 
-/// What the system says of a regular file that is no link.
-fn regular(folder: BorrowedFd<'_>, name: &CStr) -> Result<std::fs::Metadata, OpenError> {
-    let flags = LOOK | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    match look(open_name(folder, name, flags)?)? {
+/// The metadata of a regular file; an error for a link and anything else.
+fn regular_file_metadata(
+    folder: BorrowedFd<'_>,
+    name: &CStr,
+) -> Result<std::fs::Metadata, OpenError> {
+    let flags = INSPECT_FLAGS | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    match inspect(open_name(folder, name, flags)?)? {
         (file, OpenedKind::File { .. }) => Ok(File::from(file).metadata()?),
         (_, OpenedKind::Link) => Err(OpenError::Link),
         (_, OpenedKind::Folder) => Err(OpenError::NotAFile("a folder")),
@@ -156,11 +156,11 @@ fn regular(folder: BorrowedFd<'_>, name: &CStr) -> Result<std::fs::Metadata, Ope
     }
 }
 
-/// A new, empty file beside the one that it is to replace.
-fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), OpenError> {
+/// Creates an empty temporary file in the folder of the file that it will replace.
+fn create_draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), OpenError> {
     let mut number = 0;
     loop {
-        let temporary = beside(name, &format!(".{}.{number}", process::id()))?;
+        let temporary = temporary_name(name, &format!(".{}.{number}", process::id()))?;
         match create(folder, &temporary) {
             Ok(file) => return Ok((temporary, file)),
             Err(error)
@@ -171,31 +171,31 @@ fn draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), OpenErr
     }
 }
 
-/// A hidden name beside this one.
-fn beside(name: &CStr, end: &str) -> Result<CString, OpenError> {
+/// A hidden name derived from this one.
+fn temporary_name(name: &CStr, end: &str) -> Result<CString, OpenError> {
     CString::new([b".", name.to_bytes(), end.as_bytes()].concat()).map_err(|_| OpenError::Nul)
 }
 
-/// A file that was not there, for its owner only.
+/// Creates a new file that only its owner may access.
 fn create(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     let mode: libc::c_uint = 0o600;
-    // SAFETY: the descriptor is open and the name ends with NUL for the
-    // whole call; the mode that O_CREAT reads is passed.
+    // SAFETY: the descriptor is open and the name ends with NUL for the whole call;
+    // the mode that O_CREAT reads is passed.
     let answer = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, mode) };
     if answer < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor that nobody else owns.
+    // SAFETY: a new descriptor without another owner.
     Ok(File::from(unsafe { OwnedFd::from_raw_fd(answer) }))
 }
 
-/// Fills the draft and gives it the owner, if that can be, the mode, and the
-/// attributes of the file that it is to replace.
+/// Fills the draft and gives it the owner (if permitted), the mode and the attributes of the
+/// file that it will replace.
 fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), OpenError> {
     let metadata = like.metadata()?;
     draft.write_all(content)?;
-    // Only a superuser may, and for everybody else it is right already.
+    // Only root may change the owner; for other users it is already right.
     let owner = std::os::unix::fs::fchown(&*draft, Some(metadata.uid()), Some(metadata.gid()));
     let mode = metadata.mode() & if owner.is_ok() { 0o7777 } else { 0o777 };
     draft.set_permissions(Permissions::from_mode(mode))?;
@@ -203,12 +203,12 @@ fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), Open
     Ok(draft.sync_all()?)
 }
 
-/// Extended attributes, access control lists among them. Those of the system's own
-/// are set by the system.
+/// Copies extended attributes, including access control lists. The system sets its own
+/// attributes (`security`, `trusted`) itself.
 fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
-    // SAFETY: the descriptor is open, and the buffer is as large as is said.
-    let names = filled(|buffer| unsafe {
+    // SAFETY: the descriptor is open, and the buffer has the size that is passed.
+    let names = read_attribute(|buffer| unsafe {
         libc::flistxattr(from, buffer.as_mut_ptr().cast(), buffer.len())
     });
     let names = match names {
@@ -222,17 +222,19 @@ fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
         }
         let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
         // SAFETY: as above, and the name ends with NUL.
-        let value = filled(|buffer| unsafe {
+        let value = read_attribute(|buffer| unsafe {
             libc::fgetxattr(from, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
         })?;
         // SAFETY: the descriptor is open, and name and value live for the call.
-        done(unsafe { libc::fsetxattr(to, name.as_ptr(), value.as_ptr().cast(), value.len(), 0) })?;
+        check(unsafe {
+            libc::fsetxattr(to, name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
+        })?;
     }
     Ok(())
 }
 
-/// What a call writes into a buffer of the greatest size that the kernel knows.
-fn filled(call: impl Fn(&mut [u8]) -> libc::ssize_t) -> io::Result<Vec<u8>> {
+/// Calls `call` with a buffer of the kernel's maximum size and returns what it wrote.
+fn read_attribute(call: impl Fn(&mut [u8]) -> libc::ssize_t) -> io::Result<Vec<u8>> {
     let mut buffer = vec![0; limits::ATTRIBUTE_BYTES];
     match usize::try_from(call(&mut buffer)) {
         Ok(length) => {
@@ -246,22 +248,22 @@ fn filled(call: impl Fn(&mut [u8]) -> libc::ssize_t) -> io::Result<Vec<u8>> {
 fn rename(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
     let folder = folder.as_raw_fd();
     // SAFETY: the descriptor is open, and both names end with NUL for the call.
-    done(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
+    check(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
 }
 
 fn link(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
     let folder = folder.as_raw_fd();
     // SAFETY: the descriptor is open, and both names end with NUL for the call.
-    done(unsafe { libc::linkat(folder, from.as_ptr(), folder, to.as_ptr(), 0) })
+    check(unsafe { libc::linkat(folder, from.as_ptr(), folder, to.as_ptr(), 0) })
 }
 
-/// Takes a name away; where that fails, a file more is left.
+/// Removes a name; a failure leaves a superfluous file.
 fn remove(folder: BorrowedFd<'_>, name: &CStr) {
     // SAFETY: the descriptor is open, and the name ends with NUL for the call.
     unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) };
 }
 
-fn done(answer: libc::c_int) -> io::Result<()> {
+fn check(answer: libc::c_int) -> io::Result<()> {
     match answer {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

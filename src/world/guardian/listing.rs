@@ -1,12 +1,12 @@
-//! Listing a folder by system calls alone, as it has to be after a `fork`.
+//! Listing of a folder with system calls only, as required after `fork`.
 
 use std::ffi::CStr;
 
 use crate::limits;
 use libc::c_int;
 
-/// Shows every name in an open folder, from where its descriptor stands, but
-/// not `.` and `..`. What cannot be read ends the listing.
+/// Calls `visit` with every name in an open folder except `.` and `..`, from the descriptor's
+/// current position. An error ends the listing.
 pub(in crate::world) fn visit_names(folder: c_int, visit: &mut dyn FnMut(&CStr)) {
     let mut entries = [0u8; limits::LISTING_BYTES];
     loop {
@@ -20,7 +20,7 @@ pub(in crate::world) fn visit_names(folder: c_int, visit: &mut dyn FnMut(&CStr))
         if rest.is_empty() {
             return;
         }
-        // An entry: number, offset, 2 bytes of length at 16, type, name at 19.
+        // Layout of an entry: inode, offset, length (2 bytes at 16), type, name at 19.
         while let (Some(&[low, high]), Some(name)) = (rest.get(16..18), rest.get(19..)) {
             if let Ok(name) = CStr::from_bytes_until_nul(name)
                 && name != c"."

@@ -1,12 +1,12 @@
-//! The mark by which a guardian knows its script's processes at a glance.
+//! Mark by which a guardian recognizes its script's processes quickly.
 //!
-//! A limit on resources that restricts nothing (the time of a real-time process
-//! between two waits, of which every system gives any amount) holds the guardian's
-//! number. Every process that a script starts inherits it, and one system call reads
-//! it, where `/proc` takes fifteen times as long: only so does stopping outrun a
-//! script that starts processes as fast as it can. The mark can be lost (a script may
-//! lower the limit, another user's process hides it), so it only ever decides whom to
-//! stop first; whom to kill is read from `/proc`.
+//! The mark is a resource limit that restricts nothing (`RLIMIT_RTTIME`, the time of a
+//! real-time process between two waits, set far above any real value) and contains the
+//! guardian's process ID. Every process that a script starts inherits it, and one system call
+//! reads it; `/proc` takes fifteen times as long. Only so can stopping processes be faster than
+//! a script that starts them as fast as it can. The mark can be missing (a script may lower the
+//! limit, and another user's process hides it), so it only decides which processes are stopped
+//! first; which are killed is decided by `/proc`.
 //!
 //! Called after `fork`: no allocation, no locks, no panic.
 
@@ -18,11 +18,11 @@ use libc::{c_long, pid_t, rlimit64};
 
 use super::process_tree::{self, visit_all};
 
-/// Marks this process and all that it will start. Without effect where the limit is
-/// lower already.
-pub(super) fn put_on(guardian: pid_t) {
-    let limit = limit_of(guardian);
-    // SAFETY: 0 is this process; `limit` outlives the call, and nothing is written.
+/// Marks this process and all its future children. Without effect where the limit is already
+/// lower.
+pub(super) fn mark_self(guardian: pid_t) {
+    let limit = mark_of(guardian);
+    // SAFETY: 0 means this process. `limit` outlives the call, which writes nothing.
     unsafe {
         libc::syscall(
             libc::SYS_prlimit64,
@@ -34,24 +34,24 @@ pub(super) fn put_on(guardian: pid_t) {
     }
 }
 
-/// From which end the numbers of processes are walked over. The guardian and the runner
-/// begin at different ones, so that each does half of the work.
+/// Order in which process IDs are scanned. The guardian and the runner start at opposite ends,
+/// so that each does half of the work.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::world) enum First {
-    /// The smallest number.
-    Oldest,
-    /// The number that was given last.
-    Newest,
+pub(in crate::world) enum ScanOrder {
+    /// From the smallest process ID up.
+    OldestFirst,
+    /// From the most recent process ID down.
+    NewestFirst,
 }
 
-/// Stops every process that bears this guardian's mark, again and again until a pass
-/// finds no more than the one before: what is stopped starts no other.
-pub(in crate::world) fn stop_marked(guardian: pid_t, first: First) {
+/// Stops every process with this guardian's mark, in passes, until a pass finds no more than
+/// the one before: stopped processes start no others.
+pub(in crate::world) fn stop_marked(guardian: pid_t, first: ScanOrder) {
     let mut last = 0;
     for _ in 0..limits::STOPPING_PASSES {
         let mut count = 0;
-        visit_since(guardian, first, |pid| {
-            count += u32::from(stop(pid, guardian));
+        visit_pids_from(guardian, first, |pid| {
+            count += u32::from(stop_if_marked(pid, guardian));
         });
         if count == last {
             return;
@@ -60,28 +60,28 @@ pub(in crate::world) fn stop_marked(guardian: pid_t, first: First) {
     }
 }
 
-/// Shows the numbers of all processes that may be younger than this one: a walk over the
-/// numbers themselves takes a third of the time of a listing, unless they are many.
-fn visit_since(oldest: pid_t, first: First, mut visit: impl FnMut(pid_t)) {
-    let newest = newest().unwrap_or(0);
-    if !(oldest..oldest.saturating_add(limits::NUMBERS_WALKED)).contains(&newest) {
+/// Calls `visit` with the IDs of all processes that may be younger than this one. Trying each
+/// number takes a third of the time of listing `/proc`, unless there are too many numbers.
+fn visit_pids_from(oldest: pid_t, first: ScanOrder, mut visit: impl FnMut(pid_t)) {
+    let newest = newest_pid().unwrap_or(0);
+    if !(oldest..oldest.saturating_add(limits::PIDS_WALKED)).contains(&newest) {
         visit_all(&mut visit);
-    } else if first == First::Oldest {
+    } else if first == ScanOrder::OldestFirst {
         (oldest..=newest).for_each(visit);
     } else {
         (oldest..=newest).rev().for_each(visit);
     }
 }
 
-/// The number that was given last, the last word of `/proc/loadavg`.
-fn newest() -> Option<pid_t> {
+/// The most recent process ID: the last word of `/proc/loadavg`.
+fn newest_pid() -> Option<pid_t> {
     let mut text = [0; 128];
     let line = process_tree::read(c"/proc/loadavg", &mut text)?;
-    process_tree::parse(line.trim_ascii_end().rsplit(|byte| *byte == b' ').next()?)
+    process_tree::parse_number(line.trim_ascii_end().rsplit(|byte| *byte == b' ').next()?)
 }
 
-/// Stops a process if it bears the mark. Returns whether it does.
-fn stop(pid: pid_t, guardian: pid_t) -> bool {
+/// Stops a process if it has the mark. Returns whether it was stopped.
+fn stop_if_marked(pid: pid_t, guardian: pid_t) -> bool {
     if !is_marked(pid, guardian) {
         return false;
     }
@@ -90,8 +90,8 @@ fn stop(pid: pid_t, guardian: pid_t) -> bool {
 }
 
 fn is_marked(pid: pid_t, guardian: pid_t) -> bool {
-    let mark = limit_of(guardian);
-    // SAFETY: nothing is changed; the answer goes to a structure of this stack.
+    let mark = mark_of(guardian);
+    // SAFETY: reads a limit into a structure of this stack and changes nothing.
     unsafe {
         let mut limit: rlimit64 = mem::zeroed();
         let answer = libc::syscall(
@@ -105,7 +105,7 @@ fn is_marked(pid: pid_t, guardian: pid_t) -> bool {
     }
 }
 
-fn limit_of(guardian: pid_t) -> rlimit64 {
+fn mark_of(guardian: pid_t) -> rlimit64 {
     let limit = limits::MARK_MICROSECONDS + u64::from(guardian.unsigned_abs());
     rlimit64 { rlim_cur: limit, rlim_max: limit }
 }
@@ -118,10 +118,10 @@ mod tests {
 
     use super::*;
 
-    /// A process in a session of its own bears the mark and is stopped; one without the
-    /// mark is not.
+    /// A process in its own session inherits the mark and is stopped; one without the mark is
+    /// not.
     #[test]
-    fn what_a_marked_process_starts_is_stopped() {
+    fn children_of_a_marked_process_are_stopped() {
         let own = pid_t::try_from(id()).unwrap();
         let start = |marked: bool| {
             let mut shell = Command::new("/bin/sh");
@@ -130,7 +130,7 @@ mod tests {
             unsafe {
                 shell.pre_exec(move || {
                     if marked {
-                        put_on(own);
+                        mark_self(own);
                     }
                     Ok(())
                 });
@@ -147,14 +147,14 @@ mod tests {
         };
         let (mut marked, inner) = start(true);
         let (mut other, free) = start(false);
-        for first in [First::Oldest, First::Newest] {
+        for first in [ScanOrder::OldestFirst, ScanOrder::NewestFirst] {
             stop_marked(own, first);
-            let until = super::super::now() + limits::GUARDIAN_LOOK * 20;
+            let until = super::super::now() + limits::GUARDIAN_POLL * 20;
             while !is_stopped(inner) && super::super::now() < until {
                 std::thread::yield_now();
             }
             assert!(is_stopped(inner) && !is_stopped(free));
-            // SAFETY: a process of this test's.
+            // SAFETY: signals a process that this test started.
             unsafe { libc::kill(inner, libc::SIGCONT) };
         }
         for pid in [inner, free] {

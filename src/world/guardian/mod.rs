@@ -1,14 +1,13 @@
-//! The process that stands between the runner and a script.
+//! Guardian: the process between the runner and a script.
 //!
-//! It is a fork of the runner that never runs another program. As subreaper it
-//! inherits whatever tries to slip away from the script; one socket ties it to
-//! the runner. The socket's end, by request or by the runner's death, even by
-//! `kill -9`, means: kill the script and all that it started. When nothing is
-//! left it reports in a few bytes and ends.
+//! It is a fork of the runner that never executes another program. As subreaper it becomes
+//! the parent of the script's orphans. A socket connects it to the runner: when the runner
+//! closes its end, on purpose or by its death (even by `kill -9`), the guardian kills the
+//! script and all its descendants. When none is left it sends a short report and ends.
 //!
-//! Most of it runs after `fork` in what may have been a program with
-//! threads: no allocation, no locks, no std I/O, no panic; system calls and the
-//! stack only. What a script did, and what its output was, is `process`'s concern.
+//! Most of this code runs after `fork` in a process that may have had threads, so it must not
+//! allocate, lock, use std I/O or panic: only system calls and the stack. The script's output
+//! is handled by `process`.
 
 mod listing;
 mod mark;
@@ -24,51 +23,51 @@ use crate::limits;
 use libc::{c_int, c_uint, pid_t, sigset_t};
 
 pub(super) use listing::visit_names;
-pub(super) use mark::{First, stop_marked};
-use process_tree::visit_children_blindly;
+pub(super) use mark::{ScanOrder, stop_marked};
+use process_tree::visit_children_without_proc;
 pub(super) use process_tree::{kill_tree, visit_tree};
 
-use runner_state::{RunnerState, WakeTimer, look};
+use runner_state::{RunnerState, WakeTimer, check_runner};
 
 use super::sandbox;
-use super::scratch::Folder;
+use super::scratch::ScratchFolder;
 
-/// What the guardian needs to know; plain numbers that a fork copies.
+/// Configuration of a guardian: plain numbers that a fork copies.
 #[derive(Clone, Copy)]
 pub(super) struct GuardianConfig {
     /// The guardian's end of the socket.
     pub(super) channel: c_int,
-    /// The runner's process number.
+    /// The runner's process ID.
     pub(super) runner: pid_t,
-    /// Leave alone what outlives the script.
-    pub(super) keep: bool,
-    /// When to kill without being told.
+    /// Whether processes that outlive the script are kept.
+    pub(super) keep_leftovers: bool,
+    /// Time limit of the script.
     pub(super) limit: Duration,
-    /// Whether to enter a domain of signals that holds the script and nothing else.
+    /// Whether to enter a signal scope that contains only the script's processes.
     pub(super) scopes_signals: bool,
-    /// What is to go when the script is gone; its descriptors are above the
-    /// streams', as the channel is.
-    pub(super) scratch: Option<Folder>,
+    /// Folder to remove after the script has ended. Its descriptors, as the channel, are
+    /// not 0 to 2, which the script's streams use.
+    pub(super) scratch: Option<ScratchFolder>,
 }
 
-/// The guardian's last words.
+/// Final report of a guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GuardianReport {
-    /// The script's wait status; `None` when it could not be killed.
+    /// The script's wait status; `None` if it could not be killed.
     pub(super) status: Option<c_int>,
-    /// Processes that outlived the script.
+    /// Number of processes that outlived the script.
     pub(super) left_behind: u32,
-    /// The script had not ended at its limit, and was killed.
+    /// Whether the script reached its time limit and was killed.
     pub(super) timed_out: bool,
 }
 
 impl GuardianReport {
     pub(super) const BYTES: usize = 8;
-    /// Beside the count of processes, of which no system has so many.
+    /// Flag in the number of processes, which is never that large.
     const TIMED_OUT: u32 = 1 << 31;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
-        // No wait status is negative or fills 32 bits.
+        // A wait status is never negative and never needs 32 bits.
         let status = self.status.map_or(u32::MAX, |raw| u32::try_from(raw).unwrap_or(u32::MAX));
         let timed_out = if self.timed_out { Self::TIMED_OUT } else { 0 };
         let count = self.left_behind.min(Self::TIMED_OUT - 1);
@@ -86,73 +85,73 @@ impl GuardianReport {
     }
 }
 
-/// For a forked child, before it runs the script's program: splits it in two.
-/// One half becomes the guardian and never returns; the other returns and runs
-/// the program. All signals must be blocked: the script's half unblocks them.
-pub(super) fn stand_between(post: GuardianConfig) -> io::Result<()> {
-    // SAFETY: every call is async-signal-safe or a fork, and takes plain numbers
-    // or structures of this stack.
+/// Splits a forked child in two, before it executes the script's program: one process becomes
+/// the guardian and never returns, the other returns and executes the program. All signals
+/// must be blocked; the script's process unblocks them.
+pub(super) fn split_guardian(config: GuardianConfig) -> io::Result<()> {
+    // SAFETY: every call is async-signal-safe or a fork, with plain numbers or structures
+    // of this stack as arguments.
     unsafe {
         let guardian = libc::getpid();
         if libc::setsid() < 0 || !set_attribute(libc::PR_SET_CHILD_SUBREAPER, 1) {
             return Err(io::Error::last_os_error());
         }
-        // Before the fork: with SIGCHLD ignored, as a parent may have left it,
-        // the script's status would be lost.
-        answer_signals();
-        // The socket's end tells of the runner's death; this does so too where a
-        // program with threads lent the socket to another process, or the script
-        // has stopped its guardian. Whoever else sends it ends a wait, no more.
+        // Before the fork: if SIGCHLD were still ignored, as a parent may have left it, the
+        // script's status would be lost.
+        block_signals();
+        // The runner's death closes the socket. This signal also reports it, for when
+        // another process holds a copy of the socket (a fork by a thread of the host), or
+        // the script has stopped the guardian. From other senders it only ends a wait.
         set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGCONT);
-        // The guardian is a copy of the runner's memory: not for the script's
-        // eyes. The script's half is readable again once it runs its program.
+        // The guardian has a copy of the runner's memory, which the script must not read.
+        // The script's process becomes readable again when it executes its program.
         set_attribute(libc::PR_SET_DUMPABLE, 0);
-        let alone = post.scopes_signals && scope_signals(post.runner);
+        let has_own_scope = config.scopes_signals && scope_signals(config.runner);
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
             0 => become_script(guardian),
-            script => guard(post, script, alone),
+            script => run_guardian(config, script, has_own_scope),
         }
     }
 }
 
-/// Enters a domain of signals that will hold this process and what it starts. Returns
-/// whether a signal to all that this process may signal now reaches nothing else.
+/// Enters a signal scope for this process and its future children. Returns whether a signal
+/// to every process (`kill(-1)`) now reaches only them.
 unsafe fn scope_signals(runner: pid_t) -> bool {
-    // SAFETY: plain numbers; the signal 0 does nothing.
+    // SAFETY: plain numbers; signal 0 only checks permission.
     let can_signal = || unsafe { libc::kill(runner, 0) == 0 };
     can_signal() && sandbox::scope_signals().is_ok() && !can_signal()
 }
 
-/// Sets one of this process's attributes. Returns whether the kernel agreed.
+/// Sets an attribute of this process by `prctl(2)`. Returns whether that succeeded.
 pub(super) fn set_attribute(name: c_int, value: c_int) -> bool {
     const NONE: libc::c_long = 0;
     // SAFETY: plain numbers, as wide as the kernel reads them.
     unsafe { libc::prctl(name, libc::c_long::from(value), NONE, NONE, NONE) == 0 }
 }
 
-/// The half that becomes the script. Returns for the program to be run.
+/// Prepares the process that becomes the script, and returns to execute its program.
 unsafe fn become_script(guardian: pid_t) -> io::Result<()> {
-    // SAFETY: async-signal-safe calls with plain numbers; the set is a local.
+    // SAFETY: async-signal-safe calls with plain numbers; the set is a local variable.
     unsafe {
         if libc::setsid() < 0 || !set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
             return Err(io::Error::last_os_error());
         }
         if libc::getppid() != guardian {
-            // It died before it could be watched.
+            // The guardian died before the parent-death signal was set.
             libc::_exit(1);
         }
-        mark::put_on(guardian);
-        // The program gets no descriptor but its three streams.
+        mark::mark_self(guardian);
+        // The program gets no descriptors except its three streams.
         let first: c_uint = 3;
         let flags = libc::CLOSE_RANGE_CLOEXEC;
         if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, flags) < 0 {
-            for fd in 3..most_descriptors() {
+            for fd in 3..max_descriptors() {
                 libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC);
             }
         }
         for signal in 1..=libc::SIGRTMAX() {
-            // Refused for SIGKILL, SIGSTOP and those of the C library.
+            // Fails for SIGKILL, SIGSTOP and the C library's own signals.
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut none: sigset_t = mem::zeroed();
@@ -162,152 +161,159 @@ unsafe fn become_script(guardian: pid_t) -> io::Result<()> {
     Ok(())
 }
 
-/// The guardian's whole life. `alone`: it has a domain of signals to itself.
-fn guard(post: GuardianConfig, script: pid_t, alone: bool) -> ! {
-    // SAFETY: plain calls; the descriptors closed here belong to nobody else in
-    // this process, which runs no other code than this.
+/// Runs the guardian until its end. `has_own_scope`: it has entered its own signal scope.
+fn run_guardian(config: GuardianConfig, script: pid_t, has_own_scope: bool) -> ! {
+    // SAFETY: calls with plain numbers. The descriptors replaced or closed here have no
+    // other user: this process runs no other code.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, c"skills-guardian".as_ptr());
-        libc::dup2(post.channel, 0);
+        libc::dup2(config.channel, 0);
     }
-    let scratch = post.scratch.map(|scratch| scratch.keep_as(1, 2));
+    let scratch = config.scratch.map(|scratch| scratch.move_descriptors(1, 2));
     close_from(if scratch.is_some() { 3 } else { 1 });
     set_priority(libc::SCHED_FIFO, 1);
-    let guard = GuardianState { post, script, alone, waker: WakeTimer::new() };
-    let report = guard.watch();
+    let guardian = GuardianState { config, script, has_own_scope, waker: WakeTimer::new() };
+    let report = guardian.watch();
     let bytes = report.to_bytes();
     // SAFETY: sends from a local array.
     unsafe { libc::send(0, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
     if let Some(scratch) = scratch {
         set_priority(libc::SCHED_OTHER, 0);
-        // Not left to the runner, which may be killed at this very moment. What
-        // takes longer is: it knows how not to wait.
-        let mut is_clear = scratch.clear(limits::CLEARING);
+        // Cleared here, since the runner may be killed at any moment. If it takes longer,
+        // the runner does it, in the background.
+        let mut is_clear = scratch.clear(limits::CLEANUP);
         let since = now();
-        while !is_clear && guard.has_lost() && now().saturating_sub(since) < limits::LAST_CLEARING {
-            is_clear = scratch.clear(limits::CLEARING);
+        while !is_clear
+            && guardian.is_orphaned()
+            && now().saturating_sub(since) < limits::CLEANUP_LAST
+        {
+            is_clear = scratch.clear(limits::CLEANUP);
             wait_for_signal(&mut [], Some(limits::SWEEP_ROUND));
         }
     }
-    // A runner that the script has stopped is to hear Ctrl+C all the same.
-    while !guard.has_lost() && look(post.runner) == RunnerState::Stopped {
-        guard.wait_for_news(limits::GUARDIAN_LOOK);
+    // If the script has stopped the runner, the runner must still receive Ctrl+C:
+    // `check_runner` continues it then.
+    while !guardian.is_orphaned() && check_runner(config.runner) == RunnerState::Stopped {
+        guardian.wait_for_event(limits::GUARDIAN_POLL);
     }
-    // SAFETY: the process ends.
+    // SAFETY: ends this process.
     unsafe { libc::_exit(0) }
 }
 
-/// Closes every descriptor from this one on.
+/// Closes this descriptor and all higher ones.
 pub(super) fn close_from(first: c_int) {
-    // SAFETY: for a process that runs no other code than its caller's.
+    // SAFETY: for a process that runs only its caller's code, so no other code uses the
+    // descriptors.
     unsafe {
         if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) < 0 {
-            for fd in first..most_descriptors() {
+            for fd in first..max_descriptors() {
                 libc::close(fd);
             }
         }
     }
 }
 
-/// A guardian at work.
+/// Running guardian.
 struct GuardianState {
-    post: GuardianConfig,
+    config: GuardianConfig,
     script: pid_t,
-    /// Whether a signal to everything reaches the script's processes alone.
-    alone: bool,
+    /// Whether `kill(-1)` reaches only the script's processes.
+    has_own_scope: bool,
     waker: WakeTimer,
 }
 
 impl GuardianState {
-    /// Waits for the script's end, its limit or the word to kill, then clears up.
+    /// Waits for the script's end, its time limit or the order to kill, then kills what is
+    /// left.
     fn watch(&self) -> GuardianReport {
-        let began = now();
+        let started = now();
         let mut status = None;
-        let mut told = false;
+        let mut must_kill = false;
         let mut timed_out = false;
-        let mut others = self.reap(&mut status);
-        while status.is_none() && others && !told && !timed_out {
-            let left = self.post.limit.saturating_sub(now().saturating_sub(began));
-            // Should no signal tell of a child's end, a look from time to time does.
-            told = self.wait_for_news(left.min(limits::GUARDIAN_LOOK));
-            let is_late = now().saturating_sub(began) >= self.post.limit;
-            // The clock before the child: one that ended in time is never called late.
-            others = self.reap(&mut status);
-            timed_out = is_late && status.is_none() && others;
+        let mut has_children = self.reap(&mut status);
+        while status.is_none() && has_children && !must_kill && !timed_out {
+            let left = self.config.limit.saturating_sub(now().saturating_sub(started));
+            // The limit is a fallback for when no signal reports a child's end.
+            must_kill = self.wait_for_event(left.min(limits::GUARDIAN_POLL));
+            let is_late = now().saturating_sub(started) >= self.config.limit;
+            // The clock is read before the child's status, so that a script that ended in
+            // time is never reported as timed out.
+            has_children = self.reap(&mut status);
+            timed_out = is_late && status.is_none() && has_children;
         }
-        told |= timed_out;
-        if !told && !self.post.keep {
+        must_kill |= timed_out;
+        if !must_kill && !self.config.keep_leftovers {
             let since = now();
             let left = || limits::LEFTOVER_GRACE.saturating_sub(now().saturating_sub(since));
-            while others && !told && !left().is_zero() {
-                told = self.wait_for_news(left());
-                others = self.reap(&mut status);
+            while has_children && !must_kill && !left().is_zero() {
+                must_kill = self.wait_for_event(left());
+                has_children = self.reap(&mut status);
             }
         }
-        if others && (told || !self.post.keep) {
+        if has_children && (must_kill || !self.config.keep_leftovers) {
             self.stop_all();
         }
-        let left_behind = if told || !others { 0 } else { self.count_living() };
-        if told || !self.post.keep {
-            let limit = if told { limits::LAST_SWEEP } else { limits::SWEEP };
-            self.sweep(others, &mut status, limit);
+        let left_behind = if must_kill || !has_children { 0 } else { self.count_living() };
+        if must_kill || !self.config.keep_leftovers {
+            let limit = if must_kill { limits::SWEEP_AFTER_KILL } else { limits::SWEEP };
+            self.sweep(has_children, &mut status, limit);
         }
         GuardianReport { status, left_behind, timed_out }
     }
 
-    /// Whether the runner is gone.
-    fn has_lost(&self) -> bool {
-        // SAFETY: always succeeds.
-        unsafe { libc::getppid() != self.post.runner }
+    /// Whether the runner has ended.
+    fn is_orphaned(&self) -> bool {
+        // SAFETY: no arguments, and it always succeeds.
+        unsafe { libc::getppid() != self.config.runner }
     }
 
-    /// Kills until no child is left, within bounds.
-    fn sweep(&self, mut others: bool, status: &mut Option<c_int>, limit: Duration) {
+    /// Kills in rounds until no child is left or the limit is reached.
+    fn sweep(&self, mut has_children: bool, status: &mut Option<c_int>, limit: Duration) {
         let since = now();
         let mut round = since;
-        while others && round.saturating_sub(since) < limit {
+        while has_children && round.saturating_sub(since) < limit {
             self.kill_all(round.saturating_sub(since) > limits::SWEEP / 2);
-            // The dying need a processor too: who goes before everybody else leaves
-            // them half of the time.
+            // Dying processes need a processor too: a guardian with real-time priority
+            // leaves them half of the time.
             let pause = now().saturating_sub(round).max(limits::SWEEP_ROUND);
-            let struck = now();
-            round = struck;
-            while others && round.saturating_sub(struck) < pause {
-                wait_for_signal(&mut [], Some(pause.saturating_sub(round.saturating_sub(struck))));
-                others = self.reap(status);
+            let killed = now();
+            round = killed;
+            while has_children && round.saturating_sub(killed) < pause {
+                wait_for_signal(&mut [], Some(pause.saturating_sub(round.saturating_sub(killed))));
+                has_children = self.reap(status);
                 round = now();
             }
         }
     }
 
-    /// Stops all that the script started, so that nothing more is started.
+    /// Stops all of the script's processes, so that they start no more.
     fn stop_all(&self) {
-        // SAFETY: plain numbers. Only in a domain of its own does this process signal
-        // whatever it may.
+        // SAFETY: plain numbers. `kill(-1)` is called only in a signal scope of its own, where
+        // it reaches only the script's processes.
         unsafe {
-            if self.alone {
+            if self.has_own_scope {
                 libc::kill(-1, libc::SIGSTOP);
             } else {
-                stop_marked(libc::getpid(), First::Oldest);
+                stop_marked(libc::getpid(), ScanOrder::OldestFirst);
             }
         }
     }
 
-    /// One round of killing; a `thorough` one relies on nothing.
-    fn kill_all(&self, thorough: bool) {
-        // SAFETY: plain numbers; as above.
+    /// Kills once. With `is_thorough` every way is used, even if one has succeeded.
+    fn kill_all(&self, is_thorough: bool) {
+        // SAFETY: plain numbers; `kill(-1)` as above.
         unsafe {
-            if self.alone {
+            if self.has_own_scope {
                 libc::kill(-1, libc::SIGKILL);
-                if !thorough {
+                if !is_thorough {
                     return;
                 }
             }
             let own = libc::getpid();
-            stop_marked(own, First::Oldest);
-            // What `/proc` shows may be less than there is.
-            if !kill_tree(own, &[]) || thorough {
-                visit_children_blindly(self.script, |pid| {
+            stop_marked(own, ScanOrder::OldestFirst);
+            // `/proc` may not show all processes.
+            if !kill_tree(own, &[]) || is_thorough {
+                visit_children_without_proc(self.script, |pid| {
                     process_tree::kill_group(libc::getpgid(pid));
                     libc::kill(pid, libc::SIGKILL);
                 });
@@ -315,23 +321,23 @@ impl GuardianState {
         }
     }
 
-    /// How many of the script's processes still live.
+    /// Number of the script's processes that are still alive.
     fn count_living(&self) -> u32 {
         let mut count = 0;
-        // SAFETY: always succeeds.
+        // SAFETY: no arguments, and it always succeeds.
         if !visit_tree(unsafe { libc::getpid() }, &[], |process| {
-            count += u32::from(!process.zombie);
+            count += u32::from(!process.is_zombie);
         }) {
-            visit_children_blindly(self.script, |_| count += 1);
+            visit_children_without_proc(self.script, |_| count += 1);
         }
         count
     }
 
-    /// Takes leave of every child that has ended. Returns whether others live on.
+    /// Reaps every child that has ended. Returns whether other children are left.
     fn reap(&self, status: &mut Option<c_int>) -> bool {
         loop {
             let mut raw = 0;
-            // SAFETY: the status is written to a local.
+            // SAFETY: the status is written to a local variable.
             match unsafe { libc::waitpid(-1, &raw mut raw, libc::WNOHANG) } {
                 0 => return true,
                 -1 => return io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD),
@@ -341,33 +347,33 @@ impl GuardianState {
         }
     }
 
-    /// Waits for a signal, the socket, or so long. Returns whether it is time to kill.
-    fn wait_for_news(&self, limit: Duration) -> bool {
-        self.waker.start(limits::GUARDIAN_LOOK);
+    /// Waits for a signal, the socket or the limit. Returns whether the script must be killed.
+    fn wait_for_event(&self, limit: Duration) -> bool {
+        self.waker.start(limits::GUARDIAN_POLL);
         let mut channel = [libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 }];
         let since = now();
         wait_for_signal(&mut channel, Some(limit));
-        let is_called = channel.iter().any(|fd| fd.revents != 0) || self.has_lost();
-        let was_long = now().saturating_sub(since) >= limits::GUARDIAN_LOOK / 2;
-        is_called || was_long && look(self.post.runner) == RunnerState::Ends
+        let is_ordered = channel.iter().any(|fd| fd.revents != 0) || self.is_orphaned();
+        let was_long = now().saturating_sub(since) >= limits::GUARDIAN_POLL / 2;
+        is_ordered || was_long && check_runner(self.config.runner) == RunnerState::Ending
     }
 }
 
-/// Goes before everybody else where the system allows it, for a script may have
-/// filled every processor; or steps back.
+/// Sets the scheduling class: real-time where the system allows it, since a script may keep
+/// every processor busy, or back to normal.
 fn set_priority(class: c_int, priority: c_int) {
-    // SAFETY: plain numbers and a zeroed, then filled, structure of this stack.
+    // SAFETY: plain numbers, and a structure of this stack that is zeroed and then filled.
     unsafe {
         let mut parameters: libc::sched_param = mem::zeroed();
         parameters.sched_priority = priority;
-        // Not the C library's function, which musl does not have.
+        // The system call, since musl's function only returns an error.
         let class = class | libc::SCHED_RESET_ON_FORK;
         libc::syscall(libc::SYS_sched_setscheduler, 0, class, &raw const parameters);
     }
 }
 
-/// Waits for a child's end, the runner's end or a descriptor. The two signals
-/// are blocked but here, so none can slip in between a check and the wait.
+/// Waits for a child's end, the runner's end or a descriptor. The two signals are unblocked
+/// only during the wait, so none can arrive unnoticed between a check and the wait.
 fn wait_for_signal(fds: &mut [libc::pollfd], limit: Option<Duration>) {
     let limit = limit.map(to_timespec);
     let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
@@ -381,11 +387,11 @@ fn wait_for_signal(fds: &mut [libc::pollfd], limit: Option<Duration>) {
     }
 }
 
-/// Blocks every signal; SIGCHLD and the runner's death only end a wait. The
-/// runner's own handlers must not run in its copy.
-unsafe fn answer_signals() {
+/// Blocks every signal and gives SIGCHLD and SIGCONT (the runner's death) an empty handler, so
+/// that they only end a wait. The runner's own handlers must not run in this copy.
+unsafe fn block_signals() {
     extern "C" fn wake(_: c_int) {}
-    // SAFETY: zeroed, then filled, structures of this stack; the handler is empty.
+    // SAFETY: structures of this stack that are zeroed and then filled; the handler is empty.
     unsafe {
         let mut all: sigset_t = mem::zeroed();
         libc::sigfillset(&raw mut all);
@@ -397,15 +403,15 @@ unsafe fn answer_signals() {
     }
 }
 
-fn most_descriptors() -> c_int {
-    // SAFETY: always succeeds for this name.
+fn max_descriptors() -> c_int {
+    // SAFETY: a plain number; the call always succeeds for this name.
     let most = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
     c_int::try_from(most).map_or(limits::DESCRIPTORS, |most| most.clamp(0, limits::DESCRIPTORS))
 }
 
-/// The time since some fixed moment.
+/// Monotonic time.
 pub(super) fn now() -> Duration {
-    // SAFETY: a zeroed structure of this stack, filled by the call.
+    // SAFETY: a zeroed structure of this stack that the call fills.
     let time = unsafe {
         let mut time: libc::timespec = mem::zeroed();
         libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
@@ -416,9 +422,10 @@ pub(super) fn now() -> Duration {
 }
 
 fn to_timespec(duration: Duration) -> libc::timespec {
-    // SAFETY: a structure of plain numbers; padding differs between C libraries.
+    // SAFETY: a structure of plain numbers, for which zero is a valid value. Not written as
+    // a literal, because its padding differs between C libraries.
     let mut time: libc::timespec = unsafe { mem::zeroed() };
-    // No pause of ours is that long.
+    // Durations here are too short to overflow.
     time.tv_sec = duration.as_secs().try_into().unwrap_or(0);
     time.tv_nsec = duration.subsec_nanos().into();
     time
@@ -429,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_survives_the_wire() {
+    fn a_report_is_the_same_after_decoding() {
         for (status, left_behind) in [(None, 0), (Some(0), 1), (Some(0xff00), u32::MAX >> 1)] {
             let report = GuardianReport { status, left_behind, timed_out: left_behind == 1 };
             assert_eq!(GuardianReport::from_bytes(report.to_bytes()), report);

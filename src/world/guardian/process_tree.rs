@@ -1,9 +1,9 @@
-//! Finding and killing every descendant of a process.
+//! Finds and kills every descendant of a process.
 //!
-//! `/proc` tells who descends from whom; where it is missing `waitid` tells who
-//! is a child. The guardian calls this after `fork` in what may have been a
-//! program with threads: no allocation, no locks, no panic; system calls and the
-//! stack only. When to kill is not decided here.
+//! Descent is read from `/proc`; where it is missing, `waitid` shows which processes are
+//! children. The guardian calls this after `fork` in a process that may have had threads, so
+//! it must not allocate, lock or panic: only system calls and the stack. The caller decides
+//! when to kill.
 
 use std::ffi::CStr;
 use std::mem;
@@ -21,15 +21,14 @@ pub(in crate::world) struct Process {
     pub(in crate::world) parent: pid_t,
     pub(in crate::world) group: pid_t,
     pub(in crate::world) session: pid_t,
-    /// A zombie has ended; only its parent does not know yet.
-    pub(in crate::world) zombie: bool,
+    /// Whether it has ended and is not reaped yet.
+    pub(in crate::world) is_zombie: bool,
 }
 
-/// Kills every process below `root`, but nothing at or below one of `spared`.
-/// One round: what starts meanwhile is left for the next. `false` where `/proc`
-/// cannot tell.
+/// Kills every descendant of `root`, except the processes `spared` and their descendants, once:
+/// processes that are started during the pass may survive. Returns false if `/proc` is not usable.
 pub(in crate::world) fn kill_tree(root: pid_t, spared: &[pid_t]) -> bool {
-    // A group gets its signal in one stroke, so nobody in it can fork away.
+    // A group is signalled atomically, so none of its processes can escape by forking.
     let mut last_group = 0;
     visit_tree(root, spared, |process| {
         if process.group != last_group && kill_one(process) {
@@ -38,20 +37,20 @@ pub(in crate::world) fn kill_tree(root: pid_t, spared: &[pid_t]) -> bool {
     })
 }
 
-/// Shows every process below `root`, parents before their children as a rule.
-/// `false` where `/proc` cannot tell.
+/// Calls `visit` with every descendant of `root`, usually parents before their children. Returns
+/// false if `/proc` is not usable.
 pub(in crate::world) fn visit_tree(
     root: pid_t,
     spared: &[pid_t],
     mut visit: impl FnMut(&Process),
 ) -> bool {
-    let mut tree = [0; limits::FAMILY];
+    let mut tree = [0; limits::PROCESSES_PER_ROUND];
     let mut size = 0;
     visit_all(|pid| {
         let Some(process) = read_process(pid) else {
             return;
         };
-        // The listing is in order of numbers, and so is the tree.
+        // The listing is sorted by process ID, and so is the tree.
         let known = tree.get(..size).unwrap_or_default();
         let below = process.parent == root || known.binary_search(&process.parent).is_ok();
         if below && !spared.contains(&pid) {
@@ -64,16 +63,17 @@ pub(in crate::world) fn visit_tree(
     })
 }
 
-/// Kills a process of the script's, and its group. The number may have passed
-/// to a stranger since it was read: hold the process, look whether it lies in a
-/// session of the script's, then strike. Returns whether it was there to be killed.
+/// Kills a process of the script and its group. Returns whether the process still existed.
+///
+/// Its ID may have been reused by a foreign process since it was read. So this first opens the
+/// process (pidfd), then checks that it is still in the same session, then kills it.
 fn kill_one(process: &Process) -> bool {
     // SAFETY: plain numbers; the descriptor is closed here.
     unsafe {
         let held = libc::syscall(libc::SYS_pidfd_open, process.pid, 0);
         let killed = libc::getsid(process.pid) == process.session
             && if held < 0 {
-                // A kernel before 5.3.
+                // Kernels before 5.3 have no pidfd.
                 libc::kill(process.pid, libc::SIGKILL) == 0
             } else {
                 let info = ptr::null::<libc::siginfo_t>();
@@ -89,8 +89,8 @@ fn kill_one(process: &Process) -> bool {
     }
 }
 
-/// Kills a group of the script's. All its members descend from the script:
-/// a group lies in one session, and the script began its own.
+/// Kills a process group of the script. All its members descend from the script: a group
+/// belongs to one session, and the script started its own.
 pub(super) unsafe fn kill_group(group: pid_t) {
     // SAFETY: plain numbers.
     unsafe {
@@ -100,17 +100,17 @@ pub(super) unsafe fn kill_group(group: pid_t) {
     }
 }
 
-/// Lists the numbers in `/proc`, in ascending order. `false` where there is no
-/// `/proc`, or one of another namespace.
+/// Calls `visit` with the process IDs in `/proc`, in ascending order. Returns false if there is
+/// no `/proc`, or if it belongs to another PID namespace.
 pub(super) fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
     let mut target = [0u8; 16];
-    // SAFETY: at most its length is written to `target`; the descriptor is closed
+    // SAFETY: at most the length of `target` is written to it; the descriptor is closed
     // here.
     unsafe {
         let length =
             libc::readlink(c"/proc/self".as_ptr(), target.as_mut_ptr().cast(), target.len());
         let own = usize::try_from(length).ok().and_then(|length| target.get(..length));
-        if own.and_then(parse) != Some(libc::getpid()) {
+        if own.and_then(parse_number) != Some(libc::getpid()) {
             return false;
         }
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
@@ -119,7 +119,7 @@ pub(super) fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
             return false;
         }
         visit_names(folder, &mut |name| {
-            if let Some(pid) = parse(name.to_bytes()) {
+            if let Some(pid) = parse_number(name.to_bytes()) {
                 visit(pid);
             }
         });
@@ -128,12 +128,12 @@ pub(super) fn visit_all(mut visit: impl FnMut(pid_t)) -> bool {
     true
 }
 
-/// Shows all children of this process without `/proc`: `waitid` knows for each
-/// number whether it is a child. Numbers are given in order, so only those from
-/// the script's to the newest come into question.
-pub(super) fn visit_children_blindly(script: pid_t, mut visit: impl FnMut(pid_t)) {
-    // SAFETY: the forked child does nothing but end; the result of `waitid` goes
-    // to a local.
+/// Calls `visit` with all living children of this process, without `/proc`: `waitid` reports
+/// for each ID whether it is a child. IDs are assigned in order, so only those from the
+/// script's to the most recent are tried.
+pub(super) fn visit_children_without_proc(script: pid_t, mut visit: impl FnMut(pid_t)) {
+    // SAFETY: the forked child only ends; the result of `waitid` is written to a local
+    // variable.
     unsafe {
         let newest = libc::fork();
         if newest == 0 {
@@ -148,7 +148,7 @@ pub(super) fn visit_children_blindly(script: pid_t, mut visit: impl FnMut(pid_t)
             let mut info: libc::siginfo_t = mem::zeroed();
             let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
             let known = libc::waitid(libc::P_PID, pid.unsigned_abs(), &raw mut info, flags) == 0;
-            // One that has ended gives its number, one that lives gives none.
+            // For a child that is alive `waitid` leaves the ID 0.
             if known && info.si_pid() == 0 {
                 visit(pid);
             }
@@ -162,9 +162,9 @@ fn read_process(pid: pid_t) -> Option<Process> {
     parse_stat(pid, read_file(pid, b"/stat", &mut line)?)
 }
 
-/// Reads the beginning of a process's file in `/proc`, `name` of at most 7 bytes.
+/// Reads the start of a process's file in `/proc`; `name` has at most 7 bytes.
 pub(super) fn read_file<'t>(pid: pid_t, name: &[u8], text: &'t mut [u8]) -> Option<&'t [u8]> {
-    // "/proc/", at most ten digits, the name, and the end.
+    // "/proc/", at most ten digits, the name, and NUL.
     let mut path = *b"/proc/\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut divisor = 1;
     while pid / divisor >= 10 {
@@ -180,9 +180,9 @@ pub(super) fn read_file<'t>(pid: pid_t, name: &[u8], text: &'t mut [u8]) -> Opti
     read(CStr::from_bytes_until_nul(&path).ok()?, text)
 }
 
-/// Reads the beginning of a file.
+/// Reads the start of a file.
 pub(super) fn read<'t>(path: &CStr, text: &'t mut [u8]) -> Option<&'t [u8]> {
-    // SAFETY: the path ends in NUL; at most its length is read into `text`; the
+    // SAFETY: the path ends with NUL; at most the length of `text` is read into it; the
     // descriptor is closed here.
     let length = unsafe {
         let file = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
@@ -196,19 +196,19 @@ pub(super) fn read<'t>(path: &CStr, text: &'t mut [u8]) -> Option<&'t [u8]> {
     text.get(..usize::try_from(length).ok()?)
 }
 
-/// Reads "PID (NAME) STATE PARENT GROUP SESSION …"; the name may hold anything.
+/// Parses "PID (NAME) STATE PARENT GROUP SESSION …". The name may contain any byte.
 fn parse_stat(pid: pid_t, line: &[u8]) -> Option<Process> {
     let end = line.iter().rposition(|byte| *byte == b')')?;
     let mut fields = line.get(end + 2..)?.split(|byte| *byte == b' ');
     let zombie = matches!(fields.next()?, b"Z" | b"X");
-    let parent = fields.next().and_then(parse)?;
-    let group = fields.next().and_then(parse)?;
-    let session = fields.next().and_then(parse)?;
-    Some(Process { pid, parent, group, session, zombie })
+    let parent = fields.next().and_then(parse_number)?;
+    let group = fields.next().and_then(parse_number)?;
+    let session = fields.next().and_then(parse_number)?;
+    Some(Process { pid, parent, group, session, is_zombie: zombie })
 }
 
-/// A number, if it is nothing else.
-pub(super) fn parse(digits: &[u8]) -> Option<pid_t> {
+/// Parses decimal digits; `None` for anything else.
+pub(super) fn parse_number(digits: &[u8]) -> Option<pid_t> {
     let add = |number: pid_t, digit: &u8| {
         let digit = digit.is_ascii_digit().then(|| pid_t::from(digit - b'0'))?;
         number.checked_mul(10)?.checked_add(digit)
@@ -222,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_name_cannot_forge_a_stat_line() {
-        let process = |zombie| Some(Process { pid: 7, parent: 12, group: 3, session: 2, zombie });
+        let process =
+            |zombie| Some(Process { pid: 7, parent: 12, group: 3, session: 2, is_zombie: zombie });
         let table: &[(&[u8], _)] = &[
             (b"7 (cat) S 12 3 2 0 -1", process(false)),
             (b"7 (a) Z 1 1 (b) Z 12 3 2 0", process(true)),
@@ -236,12 +237,12 @@ mod tests {
         for (line, expected) in table {
             assert_eq!(parse_stat(7, line), *expected);
         }
-        assert_eq!(parse(b"99999999999"), None);
+        assert_eq!(parse_number(b"99999999999"), None);
     }
 
     #[test]
     fn proc_shows_this_process_below_its_parent() {
-        // SAFETY: always succeed.
+        // SAFETY: no arguments, and they always succeed.
         let (own, parent) = unsafe { (libc::getpid(), libc::getppid()) };
         assert_eq!(read_process(own).map(|process| process.parent), Some(parent));
         let mut found = false;

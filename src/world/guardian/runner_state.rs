@@ -1,5 +1,5 @@
-//! What a script without a sandbox can do to the processes that watch it, undone as
-//! far as that goes: it can stop them, as it may signal whatever its user may.
+//! Protection against a script that stops the processes that watch it. Without a sandbox a
+//! script may signal every process of its user.
 //!
 //! Called after `fork`: no allocation, no locks, no panic.
 
@@ -12,7 +12,7 @@ use libc::{c_int, pid_t};
 
 use super::{process_tree, to_timespec};
 
-/// A timer that continues this process whenever it was stopped.
+/// Timer that continues this process after it was stopped.
 #[derive(Clone, Copy)]
 pub(super) struct WakeTimer {
     timer: Option<c_int>,
@@ -26,11 +26,12 @@ struct TimerSpec {
 }
 
 impl WakeTimer {
-    /// Not running yet.
+    /// Creates the timer without starting it.
     pub(super) fn new() -> WakeTimer {
         let mut timer: c_int = 0;
-        // SAFETY: zeroed, then filled, structures of this stack that outlive the call.
-        let made = unsafe {
+        // SAFETY: a structure of this stack, zeroed and then filled, and a number; both
+        // outlive the call.
+        let status = unsafe {
             let mut event: libc::sigevent = mem::zeroed();
             event.sigev_notify = libc::SIGEV_SIGNAL;
             event.sigev_signo = libc::SIGCONT;
@@ -41,10 +42,11 @@ impl WakeTimer {
                 &raw mut timer,
             )
         };
-        WakeTimer { timer: (made == 0).then_some(timer) }
+        WakeTimer { timer: (status == 0).then_some(timer) }
     }
 
-    /// Starts it anew. Before each wait, as a stop takes a signal away that is on its way.
+    /// Starts or restarts the timer. Called before each wait, because stopping a process
+    /// discards a pending SIGCONT.
     pub(super) fn start(self, interval: Duration) {
         let Some(own) = self.timer else { return };
         let times = TimerSpec { interval: to_timespec(interval), first: to_timespec(interval) };
@@ -61,36 +63,37 @@ impl WakeTimer {
     }
 }
 
-/// How the runner is.
+/// State of the runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunnerState {
-    /// Nothing keeps it from its work.
-    Lives,
-    /// It is stopped, and stays so.
+    /// It is not stopped.
+    Running,
+    /// It is stopped.
     Stopped,
-    /// It is stopped, and a signal that ends it is pending.
-    Called,
-    /// It is about to be gone: its memory is given back already, which among thousands
-    /// of processes that map the same libraries takes seconds.
-    Ends,
+    /// It is stopped, and a signal that requests its end is pending.
+    SignalPending,
+    /// It is ending: its memory is already released. Among thousands of processes that map
+    /// the same libraries the rest can take seconds.
+    Ending,
 }
 
-/// Looks how the runner is, and continues it if it is to end, so that it can.
-pub(super) fn look(runner: pid_t) -> RunnerState {
+/// Reads the runner's state. If it is stopped with a pending request to end, continues it, so
+/// that it can end.
+pub(super) fn check_runner(runner: pid_t) -> RunnerState {
     let mut text = [0; limits::PROC_STATUS_BYTES];
     let Some(status) = process_tree::read_file(runner, b"/status", &mut text) else {
-        return RunnerState::Lives;
+        return RunnerState::Running;
     };
-    let found = judge(status);
-    if found == RunnerState::Called {
-        // SAFETY: plain numbers; the caller vouches for the process.
+    let found = parse_status(status);
+    if found == RunnerState::SignalPending {
+        // SAFETY: plain numbers; the caller guarantees that this is the runner.
         unsafe { libc::kill(runner, libc::SIGCONT) };
     }
     found
 }
 
-/// What `/proc/PID/status` says.
-fn judge(status: &[u8]) -> RunnerState {
+/// Parses `/proc/PID/status`.
+fn parse_status(status: &[u8]) -> RunnerState {
     const ENDING: u64 =
         bit(libc::SIGHUP) | bit(libc::SIGINT) | bit(libc::SIGQUIT) | bit(libc::SIGTERM);
     let (mut is_stopped, mut has_memory, mut pending) = (false, false, 0);
@@ -105,9 +108,9 @@ fn judge(status: &[u8]) -> RunnerState {
         }
     }
     match (is_stopped, has_memory) {
-        (_, false) => RunnerState::Ends,
-        (false, true) => RunnerState::Lives,
-        (true, true) if pending & ENDING != 0 => RunnerState::Called,
+        (_, false) => RunnerState::Ending,
+        (false, true) => RunnerState::Running,
+        (true, true) if pending & ENDING != 0 => RunnerState::SignalPending,
         (true, true) => RunnerState::Stopped,
     }
 }
@@ -129,15 +132,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_says_how_the_runner_is() {
+    fn a_status_file_gives_the_state() {
         let table: &[(&str, RunnerState)] = &[
             (
                 "State:\tT (stopped)\nVmSize:\t1 kB\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000002\n",
-                RunnerState::Called,
+                RunnerState::SignalPending,
             ),
             (
                 "State:\tT (stopped)\nVmSize:\t1 kB\nSigPnd:\t0000000000004000\nShdPnd:\t0000000000000000\n",
-                RunnerState::Called,
+                RunnerState::SignalPending,
             ),
             (
                 "State:\tT (stopped)\nVmSize:\t1 kB\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n",
@@ -145,13 +148,13 @@ mod tests {
             ),
             (
                 "State:\tS (sleeping)\nVmSize:\t1 kB\nShdPnd:\t0000000000000002\n",
-                RunnerState::Lives,
+                RunnerState::Running,
             ),
-            ("State:\tt (tracing stop)\nVmSize:\t1 kB\n", RunnerState::Lives),
-            ("State:\tD (disk sleep)\nShdPnd:\t0000000000000000\n", RunnerState::Ends),
+            ("State:\tt (tracing stop)\nVmSize:\t1 kB\n", RunnerState::Running),
+            ("State:\tD (disk sleep)\nShdPnd:\t0000000000000000\n", RunnerState::Ending),
         ];
         for (status, expected) in table {
-            assert_eq!(judge(status.as_bytes()), *expected, "{status}");
+            assert_eq!(parse_status(status.as_bytes()), *expected, "{status}");
         }
     }
 }

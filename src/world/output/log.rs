@@ -1,9 +1,9 @@
-//! `--log FILE`: the records of a run, kept in a private file.
+//! `--log FILE`: the records of a run in a private file.
 //!
-//! It is an audit: what cannot be written down must not happen. So a record
-//! that cannot be written asks the run to stop, as a signal does, and nothing
-//! more is tried. Several runners may share a file: every record is one write,
-//! under a lock, and what a crash left of a line stays a line of its own.
+//! The log is an audit: nothing may happen that is not logged. So a failed write stops
+//! the run, as a signal does, and nothing more is written. Several runners may share a
+//! file: each record is one write under a lock, and a line that a crash left incomplete
+//! stays a separate line.
 
 use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
@@ -15,46 +15,45 @@ use std::time::{Instant, SystemTime};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::world::clock::timestamp;
-use crate::world::files::user;
+use crate::world::files::effective_user;
 use crate::world::output::records::RunEnvironment;
 use crate::world::output::report::TextReport;
 use crate::world::random;
 use crate::world::signal::{Interrupt, Signal};
 
-/// Letters that tell a run from others.
-const RUN_LETTERS: usize = 8;
+/// Length of the id of a run.
+const RUN_ID_CHARS: usize = 8;
 
-/// The file, and what is to be written there.
+/// Open log file.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// The run as the log tells it: always all of it.
+    /// Records for the log: always all of them.
     pub report: TextReport,
     path: PathBuf,
     file: File,
-    /// Some logs may be written only.
+    /// False for a file that may only be written.
     is_readable: bool,
     run: String,
     interrupt: Interrupt,
     failure: Option<io::Error>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Log {
-    /// Opens the file, or makes it. Should writing fail later, it is the
-    /// `interrupt` that is raised.
+    /// Opens or creates the file. If writing fails later, `interrupt` is raised.
     pub(super) fn open(
         path: &Path,
-        circumstances: RunEnvironment,
+        run_environment: RunEnvironment,
         interrupt: Interrupt,
     ) -> Result<Log> {
         let failure = |cause: &dyn std::fmt::Display| {
             let path = path.display();
             Error::new(ErrorKind::Usage, format!("failed to open the log `{path}`: {cause}"))
         };
-        // Looked at first: opening a device may do something.
+        // Checked first, since opening a device may have effects.
         let is_special = |meta: &Metadata| !meta.is_file() && !meta.is_symlink();
         if path.symlink_metadata().is_ok_and(|meta| is_special(&meta)) {
-            return Err(failure(&"it is no regular file"));
+            return Err(failure(&"it is not a regular file"));
         }
         let (file, is_readable) = open_private(path).map_err(|error| {
             if path.is_symlink() {
@@ -65,34 +64,34 @@ impl Log {
         })?;
         let meta = file.metadata().map_err(|error| failure(&error))?;
         if !meta.is_file() {
-            return Err(failure(&"it is no regular file"));
+            return Err(failure(&"it is not a regular file"));
         }
-        let hint = "name a file that is only yours";
-        if meta.uid() != user() {
+        let hint = "name a file that only you own";
+        if meta.uid() != effective_user() {
             return Err(failure(&"it belongs to another user").with_hint(hint));
         }
         if meta.nlink() > 1 {
-            return Err(failure(&"it has another name too, a hard link").with_hint(hint));
+            return Err(failure(&"it has more than one hard link").with_hint(hint));
         }
         if meta.mode() & 0o077 != 0 {
             file.set_permissions(Permissions::from_mode(0o600))
-                .map_err(|error| failure(&format!("others have access to it: {error}")))?;
+                .map_err(|error| failure(&format!("other users have access to it: {error}")))?;
         }
         let mut run = random::name().map_err(|error| failure(&error))?;
-        run.truncate(RUN_LETTERS);
+        run.truncate(RUN_ID_CHARS);
         Ok(Log {
-            report: TextReport::for_log(circumstances),
+            report: TextReport::for_log(run_environment),
             path: path.to_path_buf(),
             file,
             is_readable,
             run,
             interrupt,
             failure: None,
-            is_told: false,
+            is_reported: false,
         })
     }
 
-    /// Writes lines of records, each with the time and the run in front.
+    /// Writes lines of records, and adds the time and the run's id to each.
     pub(super) fn write(&mut self, lines: &str) {
         for line in lines.split_inclusive('\n') {
             if self.failure.is_none() {
@@ -108,19 +107,19 @@ impl Log {
         }
     }
 
-    /// Whether everything was written.
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether all records were written.
+    pub(super) fn is_complete(&self) -> bool {
         self.failure.is_none()
     }
 
-    /// Why not everything could be written, told once.
-    pub(super) fn outcome(&mut self) -> Result<()> {
+    /// Returns the error of a failed write once.
+    pub(super) fn take_write_error(&mut self) -> Result<()> {
         match &self.failure {
-            Some(error) if !std::mem::replace(&mut self.is_told, true) => {
+            Some(error) if !std::mem::replace(&mut self.is_reported, true) => {
                 let path = self.path.display();
                 let message = format!("failed to write the log `{path}`: {error}");
                 Err(Error::new(ErrorKind::Io, message)
-                    .with_hint("what cannot be written down is not run"))
+                    .with_hint("nothing runs that cannot be logged"))
             }
             _ => Ok(()),
         }
@@ -128,31 +127,31 @@ impl Log {
 
     fn append(&mut self, line: &str) -> io::Result<()> {
         let is_locked = self.lock()?;
-        let done = self.append_alone(line, is_locked);
+        let done = self.append_unlocked(line, is_locked);
         if is_locked {
             let _ = self.file.unlock();
         }
         done
     }
 
-    /// Whether nobody else writes now; some network file systems lock nothing.
+    /// Locks the file; false on network file systems without locks.
     fn lock(&self) -> io::Result<bool> {
-        let began = Instant::now();
+        let start = Instant::now();
         loop {
             match self.file.try_lock() {
                 Ok(()) => return Ok(true),
                 Err(TryLockError::Error(_)) => return Ok(false),
-                Err(TryLockError::WouldBlock) if began.elapsed() < limits::LOG_LOCK => {
-                    thread::sleep(limits::LOG_LOCK_ROUND);
+                Err(TryLockError::WouldBlock) if start.elapsed() < limits::LOG_LOCK => {
+                    thread::sleep(limits::LOG_LOCK_POLL);
                 }
                 Err(TryLockError::WouldBlock) => {
-                    return Err(io::Error::other("somebody else keeps it locked"));
+                    return Err(io::Error::other("another process keeps it locked"));
                 }
             }
         }
     }
 
-    fn append_alone(&mut self, line: &str, is_locked: bool) -> io::Result<()> {
+    fn append_unlocked(&mut self, line: &str, is_locked: bool) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         let mut last = *b"\n";
         if self.is_readable && length > 0 {
@@ -160,19 +159,19 @@ impl Log {
         }
         let done = match &last {
             b"\n" => self.file.write_all(line.as_bytes()),
-            // Somebody was killed while writing.
+            // A process was killed while it wrote.
             _ => self.file.write_all(format!("\n{line}").as_bytes()),
         };
         if done.is_err() && is_locked {
-            // Rather no record than a part of one.
+            // No record is better than a part of one.
             let _ = self.file.set_len(length);
         }
         done
     }
 }
 
-/// The file, and whether it can be read too. Never through a link; a device
-/// that took a file's place does not hold us up.
+/// Opens the file, and returns whether it can be read, too. Does not follow a link, and
+/// does not block on a device that replaced the file.
 fn open_private(path: &Path) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options
@@ -194,18 +193,18 @@ mod tests {
     use crate::world::scratch::Scratch;
 
     #[test]
-    fn a_locked_log_is_a_failure_and_not_a_wait_for_ever() {
+    fn a_locked_log_fails_after_a_limited_wait() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let path = scratch.path().join("log");
         let mut log = Log::open(&path, RunEnvironment::default(), Interrupt::never()).unwrap();
         let other = File::open(&path).unwrap();
         other.lock().unwrap();
         log.write("{\"a\":1}\n");
-        let error = log.outcome().unwrap_err();
+        let error = log.take_write_error().unwrap_err();
         assert!(error.to_string().contains("keeps it locked"), "{error}");
-        assert!(log.outcome().is_ok(), "it has been told");
+        assert!(log.take_write_error().is_ok(), "the error is returned once");
         other.unlock().unwrap();
         log.write("{\"a\":1}\n");
-        assert_eq!(std::fs::read(&path).unwrap(), b"", "nothing more is tried");
+        assert_eq!(std::fs::read(&path).unwrap(), b"", "nothing more is written");
     }
 }

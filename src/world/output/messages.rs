@@ -1,5 +1,5 @@
-//! Standard output as a protocol's channel: messages, and nothing else. Standard
-//! error then belongs to a client that may never read it.
+//! Output of a protocol server: standard output gets only messages, and standard error
+//! goes to a client that may never read it.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -10,30 +10,28 @@ use crate::text::counted;
 use crate::world::cancellation::{self, Cancellation, Readiness};
 
 impl Output {
-    /// From now on standard output carries a protocol's messages: should their
-    /// reader go away, whatever is waited for ends. What finds no room on standard
-    /// error is left out.
+    /// Switches to protocol messages on standard output: every wait ends when their
+    /// reader closes it, and lines are dropped while standard error is full.
     pub(crate) fn serve(&mut self) {
         self.streams = false;
         self.stdout.serve();
     }
 
-    /// One message: a line of JSON, which has no line end within. It goes out as it
-    /// is: who makes it masks what others have said in it.
+    /// Writes one message: a line of JSON without a line end. It is not masked here.
     pub(crate) fn send(&mut self, message: &str) {
         self.stdout.write(&format!("{message}\n"));
     }
 
-    /// Lines for standard error. Nobody is told, if this fails.
+    /// Writes lines to standard error, and ignores failures.
     pub(super) fn write_error(&mut self, lines: &str) {
         for line in lines.split_inclusive('\n') {
             if !self.has_room() {
-                self.left_out = self.left_out.saturating_add(1);
+                self.dropped_lines = self.dropped_lines.saturating_add(1);
                 continue;
             }
             let mut text = line.to_string();
-            if self.left_out > 0 {
-                let count = counted(std::mem::take(&mut self.left_out), "line");
+            if self.dropped_lines > 0 {
+                let count = counted(std::mem::take(&mut self.dropped_lines), "line");
                 text.insert_str(0, &format!("… {count} left out here\n"));
             }
             for piece in text.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
@@ -45,18 +43,18 @@ impl Output {
         }
     }
 
-    /// Whether standard error takes a piece. After a line that found no room it
-    /// is not waited for: who reads nothing would hold up each answer a little.
+    /// Whether standard error has room for a piece. After a dropped line there is no wait,
+    /// which would delay each response.
     fn has_room(&self) -> bool {
         let stderr = io::stderr();
         let room = (stderr.as_fd(), Readiness::Write);
-        if !self.stdout.serves() {
+        if !self.stdout.is_server() {
             return true;
         }
-        if self.left_out > 0 {
+        if self.dropped_lines > 0 {
             return cancellation::is_ready(room);
         }
         let cancellation = Cancellation::never();
-        cancellation.wait(Some(room), Some(limits::STDERR_ROOM)).is_ok()
+        cancellation.wait(Some(room), Some(limits::STDERR_WAIT)).is_ok()
     }
 }

@@ -1,9 +1,9 @@
-//! The only place that prints.
+//! Printing: only this module writes to standard output and standard error.
 //!
-//! Standard output carries the answer and nothing else: streamed to a
-//! terminal, whole to anything else; with `--output json` or `jsonl` it
-//! carries records instead. Standard error carries the rest, one line a thing.
-//! Nothing from a model or a tool reaches a terminal raw.
+//! Standard output gets only the answer: streamed to a terminal, otherwise as a
+//! whole; with `--output json` or `jsonl` it gets records instead. Standard error
+//! gets everything else, one line per message. Text from a model or a tool must not
+//! reach a terminal unfiltered.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::text::{self, one_line, printable, without_commands};
+use crate::text::{self, one_line, printable, without_controls};
 use crate::world::signal::Interrupt;
 
 mod log;
@@ -32,90 +32,90 @@ pub(crate) use records::RunEnvironment;
 use records::{CommandFailure, ErrorRecord};
 use report::TextReport;
 use stdout::Stdout;
-pub(crate) use stdout::print_alone;
+pub(crate) use stdout::print_standalone;
 pub use stream_redactor::StreamRedactor;
 pub(crate) use tone::Tone;
 use tone::{DIM, PLAIN, RED, YELLOW};
 
-/// What standard output carries.
+/// Format of standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// The answer.
     #[default]
     Text,
-    /// One object at the end.
+    /// One JSON object at the end.
     Json,
-    /// Objects as things happen, one a line; the last is that of `Json`.
+    /// One JSON object per event, each on a line; the last is that of `Json`.
     Jsonl,
 }
 
-/// Every format and its name.
+/// All formats and their names.
 pub(crate) const FORMATS: [(&str, Format); 3] =
     [("text", Format::Text), ("json", Format::Json), ("jsonl", Format::Jsonl)];
 
-/// How much is said on standard error.
+/// Amount of output on standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
     /// Errors and warnings.
     Quiet,
-    /// Tools as well.
+    /// Tool calls as well.
     #[default]
     Normal,
-    /// Requests, retries, timings and thoughts as well.
+    /// Requests, retries, timings and reasoning as well.
     Verbose,
 }
 
-/// Both output streams and how to treat them.
+/// Both output streams and their settings.
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about two streams")]
 pub(crate) struct Output {
     format: Format,
     verbosity: Verbosity,
-    /// Text goes out as it comes: standard output is a terminal that shows text.
+    /// Whether text is streamed: standard output is a terminal, and the format is text.
     streams: bool,
     color: bool,
-    /// By the environment, on any stream.
-    color_wanted: bool,
-    /// The terminal's cursor stands behind text, not at the beginning of a line.
+    /// Whether the environment allows colours, on any stream.
+    colors_allowed: bool,
+    /// Whether the terminal's cursor is after text, not at the start of a line.
     is_line_open: bool,
-    is_thinking: bool,
-    /// Notes answer a person: they are told also with `--quiet`.
-    converses: bool,
-    /// Lines that found no room there since the last one that did.
-    left_out: usize,
-    text: StreamRedactor,
-    /// What has come of the answer, as a terminal may show it.
-    answer: text::TerminalTextFilter,
-    thought: StreamRedactor,
+    is_reasoning: bool,
+    /// Whether this is a conversation, which shows notes even with `--quiet`.
+    is_conversation: bool,
+    /// Lines for standard error that were dropped since the last one written.
+    dropped_lines: usize,
+    text_redactor: StreamRedactor,
+    /// Filters the answer for a terminal.
+    terminal_filter: text::TerminalTextFilter,
+    reasoning_redactor: StreamRedactor,
     report: TextReport,
     stdout: Stdout,
     log: Option<Log>,
-    /// Masked in everything that is printed: servers quote what they were sent.
+    /// Masked in all output: servers quote parts of requests.
     secrets: Secrets,
 }
 
 impl Output {
-    /// `color_wanted` is false with `NO_COLOR` or on a dumb terminal. Should
-    /// standard output fail, it is the `interrupt` that is raised.
+    /// `colors_allowed` is false with `NO_COLOR` or on a dumb terminal. If writing to
+    /// standard output fails, `interrupt` is raised.
     pub(crate) fn new(
         format: Format,
         verbosity: Verbosity,
-        color_wanted: bool,
+        colors_allowed: bool,
         interrupt: Interrupt,
     ) -> Output {
         Output {
             format,
             verbosity,
             streams: format == Format::Text && io::stdout().is_terminal(),
-            color_wanted,
-            color: color_wanted && io::stderr().is_terminal(),
+            colors_allowed,
+            color: colors_allowed && io::stderr().is_terminal(),
             is_line_open: false,
-            is_thinking: false,
-            converses: false,
-            left_out: 0,
-            text: StreamRedactor::default(),
-            answer: text::TerminalTextFilter::default(),
-            thought: StreamRedactor::default(),
+            is_reasoning: false,
+            is_conversation: false,
+            dropped_lines: 0,
+            text_redactor: StreamRedactor::default(),
+            terminal_filter: text::TerminalTextFilter::default(),
+            reasoning_redactor: StreamRedactor::default(),
             report: TextReport::new(format),
             stdout: Stdout::new(interrupt, format == Format::Jsonl),
             log: None,
@@ -123,72 +123,73 @@ impl Output {
         }
     }
 
-    /// From now on these are never printed.
-    pub(crate) fn hide(&mut self, secrets: Secrets) {
+    /// Sets the secrets to be masked from now on.
+    pub(crate) fn set_secrets(&mut self, secrets: Secrets) {
         self.secrets = secrets;
     }
 
-    /// From now on writing to standard output ends with the run.
-    pub(crate) fn end_at(&mut self, deadline: Option<Instant>) {
+    /// Sets the deadline of the run, at which writing to standard output ends.
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.stdout.end_at(deadline);
     }
 
-    /// From now on everything that happens is written to this file as well,
-    /// whatever the format.
-    pub(crate) fn log_to(
+    /// Opens a log file, which gets all records from now on, whatever the format.
+    pub(crate) fn open_log(
         &mut self,
         path: &Path,
-        circumstances: RunEnvironment,
+        run_environment: RunEnvironment,
         interrupt: Interrupt,
     ) -> Result<()> {
-        let circumstances = circumstances.masked(&self.secrets);
-        self.log = Some(Log::open(path, circumstances, interrupt)?);
+        let run_environment = run_environment.masked(&self.secrets);
+        self.log = Some(Log::open(path, run_environment, interrupt)?);
         Ok(())
     }
 
-    /// The run begins: what is still missing is the model's to do. Not for
-    /// runs that wrong usage may still end.
-    pub(crate) fn start(&mut self, skills: &[&str]) {
-        self.tell(&|report, secrets| report.start(skills, secrets));
+    /// Records the start of the run. Call it only when wrong usage can no longer end the
+    /// run.
+    pub(crate) fn record_start(&mut self, skills: &[&str]) {
+        self.write_records(&|report, secrets| report.start(skills, secrets));
     }
 
-    /// This is asked: a log tells it as well.
-    pub(crate) fn begin_question(&mut self, text: &str) {
+    /// Records the question in the log.
+    pub(crate) fn record_question(&mut self, text: &str) {
         if let Some(log) = &mut self.log {
-            log.report.begin_question(text, &self.secrets);
+            log.report.start_question(text, &self.secrets);
         }
     }
 
-    /// A turn of a conversation begins.
-    pub(crate) fn begin_turn(&mut self) {
-        self.reports().for_each(TextReport::begin_turn);
+    /// Starts a turn of a conversation.
+    pub(crate) fn start_turn(&mut self) {
+        self.reports().for_each(TextReport::start_turn);
     }
 
-    /// Says that standard input was silent and is ignored.
+    /// Warns that standard input was silent and is ignored.
     pub(crate) fn ignore_stdin(&mut self) {
-        let seconds = limits::STDIN_PATIENCE.as_secs();
+        let seconds = limits::STDIN_FIRST_BYTE.as_secs();
         self.warn(&format!(
-            "standard input stayed silent for {seconds} s and is ignored (-n never reads it, - waits for it)"
+            "standard input had no data for {seconds} s and is ignored (option -n: never read it; prompt -: wait for it)"
         ));
         self.reports().for_each(TextReport::ignore_stdin);
     }
 
-    /// What the turn has cost by now.
-    pub(crate) fn spend(&mut self, stats: RunStats) {
-        self.reports().for_each(|report| report.spend(stats));
+    /// Sets the totals of the turn.
+    pub(crate) fn set_stats(&mut self, stats: RunStats) {
+        self.reports().for_each(|report| report.set_stats(stats));
     }
 
-    /// Records what happens, and shows nothing.
+    /// Records an event without showing it.
     pub(crate) fn record(&mut self, event: &Event<'_>) {
-        self.tell(&|report, secrets| report.event(event, secrets));
+        self.write_records(&|report, secrets| report.event(event, secrets));
     }
 
-    /// Records what happens, and shows it.
+    /// Records and shows an event.
     pub(crate) fn show(&mut self, event: &Event<'_>) {
         self.record(event);
         match event {
-            Event::Text(text) if self.streams => self.stream(text),
-            Event::Reasoning(text) if self.verbosity == Verbosity::Verbose => self.think(text),
+            Event::Text(text) if self.streams => self.stream_text(text),
+            Event::Reasoning(text) if self.verbosity == Verbosity::Verbose => {
+                self.stream_reasoning(text);
+            }
             Event::MessageEnd { .. } => self.close_line(),
             Event::ToolCall { call, summary } if self.verbosity >= Verbosity::Normal => {
                 let space = if summary.is_empty() { "" } else { " " };
@@ -198,7 +199,7 @@ impl Output {
                 self.line(if result.ok { DIM } else { YELLOW }, &format!("← {}", result.summary));
                 if self.verbosity == Verbosity::Verbose {
                     let text = self.secrets.mask(&result.content);
-                    self.line(DIM, &verbose::beginning(&text));
+                    self.line(DIM, &verbose::first_lines(&text));
                 }
             }
             Event::Context { summarized, before, after } => {
@@ -215,8 +216,8 @@ impl Output {
         }
     }
 
-    /// The answer is complete. On a terminal it is there already, and records
-    /// bring it with the turn's result.
+    /// Writes the complete answer. A terminal has it already, and records contain it in
+    /// the turn's result.
     pub(crate) fn answer(&mut self, text: &str) {
         let text = self.secrets.mask(text);
         self.reports().for_each(|report| report.answer(&text));
@@ -227,7 +228,7 @@ impl Output {
         }
     }
 
-    /// Text for standard output that is no model's answer: help, a tool's result.
+    /// Prints a text that is not a model's answer, such as a tool's result.
     pub(crate) fn print(&mut self, text: &str) {
         let mut text = self.masked(text).into_owned();
         if !text.ends_with('\n') {
@@ -237,62 +238,59 @@ impl Output {
         self.stdout.write(&shown);
     }
 
-    /// A failure as the one object that a program reads, beside the lines for
-    /// people.
+    /// Prints an error as a JSON object for programs, in addition to the lines for users.
     pub(crate) fn print_failure(&mut self, error: &Error) {
-        let failure = CommandFailure { error: ErrorRecord::of(error, &self.secrets) };
+        let failure = CommandFailure { error: ErrorRecord::from_error(error, &self.secrets) };
         // Texts always have a JSON form.
         self.print(&serde_json::to_string(&failure).unwrap_or_default());
     }
 
-    /// A line of a report on standard output: its first word tells how it
-    /// stands, in colour on a terminal where colours are wanted.
+    /// Prints a line of a report. Its first word is the status, in colour on a terminal
+    /// if colours are allowed.
     pub(crate) fn print_marked(&mut self, mark: &str, tone: Tone, text: &str) {
         self.print_located("", mark, tone, text);
     }
 
-    /// The same with a place in front: `path:line: `.
-    pub(crate) fn print_located(&mut self, place: &str, mark: &str, tone: Tone, text: &str) {
+    /// Same as [`Output::print_marked`] after a location: `path:line: `.
+    pub(crate) fn print_located(&mut self, location: &str, mark: &str, tone: Tone, text: &str) {
         let color = tone.color();
-        let is_colored = self.color_wanted && self.streams;
+        let is_colored = self.colors_allowed && self.streams;
         let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
-        let place = self.masked(place).into_owned();
-        self.stdout.write(&format!("{}{on}{mark}{off}", printable(&place)));
+        let location = self.masked(location).into_owned();
+        self.stdout.write(&format!("{}{on}{mark}{off}", printable(&location)));
         self.print(text);
     }
 
-    /// Whether a person looks at standard output.
+    /// Whether text is streamed to a terminal.
     pub(crate) fn is_on_terminal(&self) -> bool {
         self.streams
     }
 
-    /// Something the user should know; said also with `--quiet`.
+    /// Shows a warning, even with `--quiet`.
     pub(crate) fn warn(&mut self, text: &str) {
         self.line(YELLOW, &format!("skills-runner: {text}"));
     }
 
-    /// What is said with `--quiet` too.
-    pub(crate) fn say(&mut self, text: &str) {
+    /// Shows a note, even with `--quiet`.
+    pub(crate) fn note_always(&mut self, text: &str) {
         self.line(DIM, &format!("skills-runner: {text}"));
     }
 
-    /// Something worth a line, but not with `--quiet`, unless it is said in a
-    /// conversation.
+    /// Shows a note, with `--quiet` only in a conversation.
     pub(crate) fn note(&mut self, text: &str) {
-        if self.converses || self.verbosity >= Verbosity::Normal {
-            self.say(text);
+        if self.is_conversation || self.verbosity >= Verbosity::Normal {
+            self.note_always(text);
         }
     }
 
-    /// One line for who wants to know everything (`-v`).
+    /// Shows a line only with `-v`.
     pub(crate) fn detail(&mut self, text: &str) {
         if self.verbosity == Verbosity::Verbose {
             self.line(DIM, &format!("· {text}"));
         }
     }
 
-    /// Why something failed, and what helps. A signal needs no explanation:
-    /// the shell shows it.
+    /// Shows an error and its hint. A signal is not shown, since the shell shows it.
     pub(crate) fn error(&mut self, error: &Error) {
         if matches!(error.kind(), ErrorKind::Interrupted(_)) {
             return self.close_line();
@@ -303,55 +301,55 @@ impl Output {
         }
     }
 
-    /// A turn is over: its error is told, its result recorded.
+    /// Ends a turn: shows its error and records its result.
     pub(crate) fn end_turn(&mut self, error: Option<&Error>) {
         let exit_code = error.map_or(0, |error| error.kind().exit_status());
         if let Some(error) = error {
             self.error(error);
         }
-        self.tell(&|report, secrets| report.end(error, exit_code, secrets));
+        self.write_records(&|report, secrets| report.end(error, exit_code, secrets));
     }
 
-    /// The run is over and has not failed, or has told so: the last record is
-    /// a result.
-    pub(crate) fn complete(&mut self, exit_code: u8) {
-        self.tell(&|report, secrets| report.complete(exit_code, secrets));
+    /// Ends a run without an error, or whose error was shown: the last record is a
+    /// result.
+    pub(crate) fn finish_run(&mut self, exit_code: u8) {
+        self.write_records(&|report, secrets| report.complete(exit_code, secrets));
     }
 
-    /// The run is over and would end with this status: the log's last record,
-    /// and whether everything could be written.
-    pub(crate) fn settle(&mut self, exit_code: u8) -> Result<()> {
-        self.outcome()?;
+    /// Writes the log's last record with the exit status, and returns an error if any
+    /// output could not be written.
+    pub(crate) fn finish_log(&mut self, exit_code: u8) -> Result<()> {
+        self.take_write_error()?;
         if let Some(log) = &mut self.log {
             let lines = log.report.complete(exit_code, &self.secrets);
             log.write(&lines);
         }
-        self.outcome()
+        self.take_write_error()
     }
 
-    /// The prompt of a conversation, on standard error: standard output is for answers.
+    /// Shows the prompt of a conversation on standard error.
     pub(crate) fn prompt(&mut self, text: &str) {
         self.close_line();
         let _ = io::stderr().write_all(text.as_bytes());
     }
 
-    /// Ends a line of standard error that the user's typing left open.
+    /// Ends the line of the prompt, if the user did not.
     pub(crate) fn end_prompt() {
         let _ = io::stderr().write_all(b"\n");
     }
 
-    /// Whether everything could be written; told once. A reader that went away
-    /// is no failure; a full disk is.
-    pub(crate) fn outcome(&mut self) -> Result<()> {
+    /// Returns an error once if any output could not be written, for example on a full
+    /// disk. A closed reader is not an error.
+    pub(crate) fn take_write_error(&mut self) -> Result<()> {
         match &mut self.log {
-            Some(log) => log.outcome().and_then(|()| self.stdout.outcome()),
-            None => self.stdout.outcome(),
+            Some(log) => log.take_write_error().and_then(|()| self.stdout.take_write_error()),
+            None => self.stdout.take_write_error(),
         }
     }
 
-    /// Whether the reader of standard output went away, and nothing else is wrong.
-    pub(crate) fn is_unread(&self) -> bool {
-        self.stdout.is_unread() && self.log.as_ref().is_none_or(Log::is_whole)
+    /// Whether the reader of standard output closed it, and the log has no error.
+    pub(crate) fn is_reader_gone(&self) -> bool {
+        self.stdout.is_reader_gone() && self.log.as_ref().is_none_or(Log::is_complete)
     }
 
     fn reports(&mut self) -> impl Iterator<Item = &mut TextReport> {
@@ -359,8 +357,8 @@ impl Output {
         std::iter::once(&mut self.report).chain(log)
     }
 
-    /// Writes records, first to the log: what is told has been written down.
-    fn tell(&mut self, lines: &dyn Fn(&mut TextReport, &Secrets) -> String) {
+    /// Writes records, first to the log, so that all output has been logged.
+    fn write_records(&mut self, lines: &dyn Fn(&mut TextReport, &Secrets) -> String) {
         if let Some(log) = &mut self.log {
             let lines = lines(&mut log.report, &self.secrets);
             log.write(&lines);
@@ -369,60 +367,61 @@ impl Output {
         self.stdout.write(&lines);
     }
 
-    fn stream(&mut self, text: &str) {
-        self.end_thought();
-        let text = self.text.add(text, &self.secrets);
-        let text = self.answer.add(&text);
+    fn stream_text(&mut self, text: &str) {
+        self.end_reasoning();
+        let text = self.text_redactor.add(text, &self.secrets);
+        let text = self.terminal_filter.add(&text);
         self.write_shown(&text);
     }
 
     fn write_shown(&mut self, text: &str) {
-        let shown = without_commands(text);
+        let shown = without_controls(text);
         if !shown.is_empty() {
             self.is_line_open = !shown.ends_with('\n');
             self.stdout.write(&shown);
         }
     }
 
-    fn think(&mut self, text: &str) {
-        if !self.is_thinking {
+    fn stream_reasoning(&mut self, text: &str) {
+        if !self.is_reasoning {
             self.close_line();
         }
-        let mark = if self.is_thinking { "" } else { "(thinking) " };
-        self.is_thinking = true;
-        let text = self.thought.add(text, &self.secrets);
+        let mark = if self.is_reasoning { "" } else { "(thinking) " };
+        self.is_reasoning = true;
+        let text = self.reasoning_redactor.add(text, &self.secrets);
         if !mark.is_empty() || !text.is_empty() {
-            self.write_thought(mark, &text);
+            self.write_reasoning(mark, &text);
         }
     }
 
-    fn write_thought(&self, mark: &str, text: &str) {
+    fn write_reasoning(&self, mark: &str, text: &str) {
         let (on, off) = if self.color { (DIM, PLAIN) } else { ("", "") };
         let shown = format!("{on}{mark}{}{off}", printable(text));
         let _ = io::stderr().write_all(shown.as_bytes());
     }
 
-    fn end_thought(&mut self) {
-        if std::mem::take(&mut self.is_thinking) {
-            let held = self.thought.end(&self.secrets);
+    fn end_reasoning(&mut self) {
+        if std::mem::take(&mut self.is_reasoning) {
+            let held = self.reasoning_redactor.end(&self.secrets);
             if !held.is_empty() {
-                self.write_thought("", held.trim_end_matches('\r'));
+                self.write_reasoning("", held.trim_end_matches('\r'));
             }
             let _ = io::stderr().write_all(b"\n");
         }
     }
 
     fn close_line(&mut self) {
-        self.end_thought();
-        let held = self.text.end(&self.secrets);
-        let held = self.answer.add(held.trim_end_matches('\r')) + &self.answer.end();
+        self.end_reasoning();
+        let held = self.text_redactor.end(&self.secrets);
+        let held =
+            self.terminal_filter.add(held.trim_end_matches('\r')) + &self.terminal_filter.end();
         self.write_shown(&held);
         if std::mem::take(&mut self.is_line_open) {
             self.stdout.write("\n");
         }
     }
 
-    /// One thing on standard error. Its lines are kept, each bounded.
+    /// Writes a message to standard error. Each of its lines is truncated.
     fn line(&mut self, color: &str, text: &str) {
         self.close_line();
         let mut shown = String::new();

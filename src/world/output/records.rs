@@ -1,6 +1,5 @@
-//! The objects of `--output json` and `jsonl`: what happens, as other programs
-//! read it. Their names and fields are promised in the README; a field may be
-//! added, never changed.
+//! The JSON objects of `--output json` and `jsonl`, for other programs. The README
+//! documents their names and fields; a field may be added, never changed.
 
 use std::borrow::Cow;
 
@@ -12,107 +11,107 @@ use crate::event::Event;
 use crate::secret::Secrets;
 use crate::text::is_invisible;
 use crate::tool::milliseconds;
-use crate::world::files::user;
+use crate::world::files::effective_user;
 
-/// One object, masked; its field `type` is its name in small letters.
+/// One masked object; its field `type` is the variant's name in snake case.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum OutputRecord<'a> {
-    /// A run or a conversation begins.
+    /// A run or a conversation starts.
     Start {
-        /// The name it is saved under.
+        /// The session's name.
         session: Option<&'a str>,
         /// The model's name.
         model: Option<Cow<'a, str>>,
-        /// The names of the skills that can be used.
+        /// Names of the usable skills.
         skills: Vec<Cow<'a, str>>,
         /// In a log only.
         #[serde(flatten)]
-        circumstances: Option<&'a RunEnvironment>,
-        /// What is asked, unless it is a conversation; in a log only.
+        run_environment: Option<&'a RunEnvironment>,
+        /// The question, unless it is a conversation; in a log only.
         #[serde(skip_serializing_if = "Option::is_none")]
         prompt: Option<&'a str>,
     },
-    /// A piece of what the model says.
+    /// A piece of the model's text.
     Text { delta: &'a str },
-    /// A piece of what the model thinks.
+    /// A piece of the model's reasoning.
     Reasoning { delta: &'a str },
     /// A tool is about to run.
     ToolCall {
         id: Cow<'a, str>,
         name: Cow<'a, str>,
-        /// The object, or what the model wrote instead of one.
+        /// The object, or the model's text if it is not an object.
         arguments: Value,
     },
-    /// A tool has answered.
+    /// A tool has run.
     ToolResult {
         id: Cow<'a, str>,
         name: Cow<'a, str>,
         ok: bool,
         content: Cow<'a, str>,
         duration_ms: u64,
-        /// The skill's own script as it ran; in a log only.
+        /// Source of the skill's script; in a log only.
         #[serde(skip_serializing_if = "Option::is_none")]
         script: Option<Cow<'a, str>>,
-        /// What a person said about the script; in a log only.
+        /// The user's consent to the script; in a log only.
         #[serde(skip_serializing_if = "Option::is_none")]
         allowed: Option<&'static str>,
     },
     /// A request is sent again after a pause.
     Retry {
-        /// Which try comes next, from 2.
+        /// Number of the next try, from 2.
         attempt: u32,
         delay_ms: u64,
         reason: Cow<'a, str>,
     },
-    /// Older messages became a summary.
+    /// Older messages were replaced by a summary.
     Context {
-        /// How many.
+        /// Number of replaced messages.
         summarized: usize,
-        /// About so many tokens the conversation had, and has now.
+        /// Estimated tokens before and after.
         before: u64,
         after: u64,
     },
-    /// The turn fails.
+    /// The turn failed.
     Error(ErrorRecord<'a>),
-    /// The turn is over.
+    /// The turn has ended.
     Result(TurnSummary<'a>),
 }
 
-/// Who runs it, where and how.
+/// User, place and settings of a run, for the log.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct RunEnvironment {
     /// The user's working folder.
     pub folder: String,
     /// The program's version.
     pub version: &'static str,
-    /// The effective user's number.
+    /// Number of the effective user.
     pub user: u32,
-    /// The process's number.
+    /// Process number.
     pub pid: u32,
-    /// Scripts run in the sandbox.
+    /// Whether scripts run in the sandbox.
     pub sandbox: bool,
-    /// A person is asked before a script runs.
+    /// Whether the user must consent before a script runs.
     pub confirm: bool,
-    /// The endpoint's address, without its query; none is asked otherwise.
+    /// The endpoint's address without its query, if the run uses one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// Where skills are looked for.
+    /// Folders that are searched for skills.
     pub skills_folders: Vec<String>,
 }
 
 impl RunEnvironment {
-    /// What is known without being told.
-    pub(crate) fn of_process() -> RunEnvironment {
+    /// Creates the part that depends only on the process.
+    pub(crate) fn for_process() -> RunEnvironment {
         RunEnvironment {
             version: env!("CARGO_PKG_VERSION"),
-            user: user(),
+            user: effective_user(),
             pid: std::process::id(),
             ..RunEnvironment::default()
         }
     }
 
-    /// The same without secrets.
+    /// Masks all secrets.
     #[must_use]
     pub(crate) fn masked(mut self, secrets: &Secrets) -> RunEnvironment {
         let folders = self.skills_folders.iter_mut();
@@ -123,7 +122,7 @@ impl RunEnvironment {
     }
 }
 
-/// Why a turn failed.
+/// Error of a turn.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct ErrorRecord<'a> {
     kind: &'static str,
@@ -132,58 +131,58 @@ pub(super) struct ErrorRecord<'a> {
     hint: Option<Cow<'a, str>>,
 }
 
-/// A failure of a command that prints an object of its own.
+/// Error object of a command that prints its own objects.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct CommandFailure<'a> {
-    /// Why it failed.
+    /// The error.
     pub error: ErrorRecord<'a>,
 }
 
-/// What became of a turn.
+/// Result of a turn.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct TurnSummary<'a> {
     /// `ok` or `error`.
     pub status: &'static str,
     /// The program's exit status, or what it would be if this turn were the last.
     pub exit_code: u8,
-    /// What was asked; in a log only.
+    /// The question; in a log only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<&'a str>,
-    /// What the model said after its last call; of a turn that failed, what came.
+    /// The model's text after its last tool call; for a failed turn, as much as there is.
     pub answer: &'a str,
-    /// The name the conversation is saved under.
+    /// The session's name.
     pub session: Option<&'a str>,
     /// The model's name, unless the configuration failed.
     pub model: Option<Cow<'a, str>>,
-    /// Requests that brought a reply.
+    /// Requests that got a reply.
     pub steps: u32,
-    /// Tools that ran.
+    /// Tool calls.
     pub tool_calls: u32,
-    /// Tokens, as far as the endpoint told.
+    /// Tokens, as the endpoint reported them.
     pub usage: TokenTotals,
-    /// From the start of the program, in a conversation of the turn.
+    /// Time since the start of the program, or of the turn in a conversation.
     pub duration_ms: u64,
-    /// `ignored`: a pipe beside the prompt stayed silent.
+    /// `ignored` if a pipe stayed silent and the prompt was an argument.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<&'static str>,
-    /// Only of a turn that failed.
+    /// Only for a failed turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorRecord<'a>>,
 }
 
-/// Tokens, added up over a turn.
+/// Token totals of a turn.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct TokenTotals {
-    /// Tokens read.
+    /// Tokens of the requests.
     pub prompt_tokens: u64,
-    /// Tokens written.
+    /// Tokens of the replies.
     pub completion_tokens: u64,
 }
 
 impl<'a> OutputRecord<'a> {
-    /// The record of an event that has one of its own. Pieces of text have
-    /// not: where they end is decided by what they hold.
-    pub(super) fn of(
+    /// Record of an event, if it has one. Pieces of text have none here, because masking
+    /// changes where they end.
+    pub(super) fn from_event(
         event: &Event<'a>,
         is_log: bool,
         secrets: &Secrets,
@@ -201,8 +200,8 @@ impl<'a> OutputRecord<'a> {
                 ok: result.ok,
                 content: mask(&result.content),
                 duration_ms: milliseconds(*duration),
-                script: result.ran.as_deref().filter(|_| is_log).map(mask),
-                allowed: result.allowed.filter(|_| is_log),
+                script: result.script_source.as_deref().filter(|_| is_log).map(mask),
+                allowed: result.consent.filter(|_| is_log),
             },
             Event::Retry { attempt, delay, reason } => OutputRecord::Retry {
                 attempt: *attempt,
@@ -216,10 +215,10 @@ impl<'a> OutputRecord<'a> {
         })
     }
 
-    /// The object on a line of its own. What could command a terminal, or looks
-    /// like a line's end to some readers, is escaped.
+    /// The object on one line. Characters that control a terminal, or that some readers
+    /// treat as a line end, are escaped.
     pub(super) fn line(&self) -> String {
-        // Every key is a text and every value has a form in JSON: it cannot fail.
+        // Cannot fail: every key is a string, and every value has a JSON form.
         let mut json = serde_json::to_string(self).unwrap_or_default();
         if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             json.push('\n');
@@ -241,8 +240,8 @@ impl<'a> OutputRecord<'a> {
 }
 
 impl<'a> ErrorRecord<'a> {
-    /// The error as an object.
-    pub(super) fn of(error: &'a error::Error, secrets: &Secrets) -> ErrorRecord<'a> {
+    /// Converts an error.
+    pub(super) fn from_error(error: &'a error::Error, secrets: &Secrets) -> ErrorRecord<'a> {
         ErrorRecord {
             kind: error.kind().name(),
             message: secrets.mask(error.message()),
@@ -251,13 +250,13 @@ impl<'a> ErrorRecord<'a> {
     }
 }
 
-/// The arguments as the object they are, or as the text that is none.
+/// The arguments as an object, or as text if they are not an object.
 fn arguments(text: &str, secrets: &Secrets) -> Value {
     let mut value = match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Value::Object(fields),
         _ => Value::from(text),
     };
-    secrets.mask_all(&mut value);
+    secrets.mask_json(&mut value);
     value
 }
 
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_carry_their_arguments_as_an_object_where_they_are_one() {
+    fn arguments_of_calls_are_an_object_if_possible() {
         let table = [
             (r#"{"b": 1, "a": [true]}"#, r#"{"a":[true],"b":1}"#),
             ("{", r#""{""#),
@@ -300,7 +299,7 @@ mod tests {
             let call = call(text);
             let event = Event::ToolCall { call: &call, summary: "" };
             assert_eq!(
-                OutputRecord::of(&event, true, &secrets()).unwrap().line(),
+                OutputRecord::from_event(&event, true, &secrets()).unwrap().line(),
                 format!(
                     "{{\"type\":\"tool_call\",\"id\":\"call_1\",\"name\":\"t\",\"arguments\":{expected}}}\n"
                 )
@@ -318,20 +317,20 @@ mod tests {
             duration: Duration::from_micros(1900),
         };
         assert_eq!(
-            OutputRecord::of(&event, true, &secrets()).unwrap().line(),
+            OutputRecord::from_event(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"tool_result\",\"id\":\"call_1\",\"name\":\"t\",\"ok\":false,\
              \"content\":\"{\\\"error\\\":\\\"no [secret]\\\"}\",\"duration_ms\":1}\n"
         );
         let event = Event::Retry { attempt: 2, delay: Duration::from_millis(500), reason: "busy" };
         assert_eq!(
-            OutputRecord::of(&event, true, &secrets()).unwrap().line(),
+            OutputRecord::from_event(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"retry\",\"attempt\":2,\"delay_ms\":500,\"reason\":\"busy\"}\n"
         );
-        assert_eq!(OutputRecord::of(&Event::Text("x"), true, &secrets()), None);
+        assert_eq!(OutputRecord::from_event(&Event::Text("x"), true, &secrets()), None);
     }
 
     #[test]
-    fn a_line_is_one_line_for_every_reader_and_harmless_on_a_terminal() {
+    fn a_record_is_one_line_and_harmless_on_a_terminal() {
         let delta = "a\n\r\u{1b}[1m\u{7f}\u{85}\u{9b}\u{2028}\u{202e}ä😀\"\\";
         let line = OutputRecord::Text { delta }.line();
         assert_eq!(
@@ -343,9 +342,10 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_has_its_hint_where_there_is_one() {
+    fn an_error_record_has_a_hint_if_the_error_has_one() {
         let error = Error::new(ErrorKind::Auth, "refused sk-\"canary");
-        let line = |error: &Error| OutputRecord::Error(ErrorRecord::of(error, &secrets())).line();
+        let line =
+            |error: &Error| OutputRecord::Error(ErrorRecord::from_error(error, &secrets())).line();
         assert_eq!(
             line(&error),
             "{\"type\":\"error\",\"kind\":\"auth\",\"message\":\"refused [secret]\"}\n"

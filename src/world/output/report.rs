@@ -1,7 +1,7 @@
-//! A run as records: what is told of it, and what its result adds up to.
+//! Builds the records of a run and the totals of its result.
 //!
-//! Every text that it gives is whole lines, each one object; nothing is
-//! written here.
+//! Every returned text consists of complete lines, each with one object. This module
+//! does not write.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -16,128 +16,129 @@ use crate::world::output::records::{
 };
 use crate::world::output::stream_redactor::StreamRedactor;
 
-/// What has been told so far.
+/// State of the records of a run.
 #[derive(Debug)]
 pub(super) struct TextReport {
     format: Format,
-    /// For a log.
-    circumstances: Option<RunEnvironment>,
+    /// Only for a log.
+    run_environment: Option<RunEnvironment>,
     model: Option<String>,
     session: Option<String>,
     turn: ResultLine,
-    /// The last record is a result.
-    is_over: bool,
+    /// Whether the last record is a result.
+    is_finished: bool,
     text: StreamRedactor,
-    /// Apart from the text: a secret does not become visible because thoughts
-    /// come in between.
+    /// Separate from the text, so that a secret in the text stays masked if reasoning
+    /// interrupts it.
     reasoning: StreamRedactor,
-    /// For a log: what the message has said and thought so far, masked.
-    unsaid: String,
-    unthought: String,
+    /// For a log: masked text and reasoning of the current message.
+    pending_text: String,
+    pending_reasoning: String,
 }
 
-/// What the next result will say.
+/// Content of the next result.
 #[derive(Debug)]
 struct ResultLine {
-    began: Instant,
-    /// What was asked, masked.
+    start: Instant,
+    /// The masked question.
     prompt: Option<String>,
-    /// What the model has said since the last result of a tool, masked.
+    /// The masked text of the model since the last tool result.
     answer: String,
-    /// The answer itself, masked, once it is there: thoughts that turned out to
-    /// be some only at their end were told as text, and are not in it.
-    whole: Option<String>,
+    /// The masked complete answer. It lacks reasoning that was recognized only at its end
+    /// and so was emitted as text.
+    complete_answer: Option<String>,
     stats: RunStats,
     stdin: Option<&'static str>,
 }
 
 impl TextReport {
-    /// Nothing has happened.
+    /// Creates a report without records.
     pub(super) fn new(format: Format) -> TextReport {
         TextReport {
             format,
-            circumstances: None,
+            run_environment: None,
             model: None,
             session: None,
             turn: ResultLine::new(),
-            is_over: false,
+            is_finished: false,
             text: StreamRedactor::default(),
             reasoning: StreamRedactor::default(),
-            unsaid: String::new(),
-            unthought: String::new(),
+            pending_text: String::new(),
+            pending_reasoning: String::new(),
         }
     }
 
-    /// The same for a log: all of it, each message as a whole, and who runs it,
-    /// where and how.
-    pub(super) fn for_log(circumstances: RunEnvironment) -> TextReport {
-        TextReport { circumstances: Some(circumstances), ..TextReport::new(Format::Jsonl) }
+    /// Creates a report for a log: with all records, each message as a whole, and the run
+    /// environment.
+    pub(super) fn for_log(run_environment: RunEnvironment) -> TextReport {
+        TextReport { run_environment: Some(run_environment), ..TextReport::new(Format::Jsonl) }
     }
 
-    /// From now on the model is known.
-    pub(super) fn name_model(&mut self, name: &str) {
+    /// Sets the model's name.
+    pub(super) fn set_model(&mut self, name: &str) {
         self.model = Some(name.to_string());
     }
 
-    /// From now on the conversation is saved under this name, or not at all.
-    pub(super) fn name_session(&mut self, name: Option<&str>) {
+    /// Sets the session's name; `None`: the conversation is not saved.
+    pub(super) fn set_session(&mut self, name: Option<&str>) {
         self.session = name.map(String::from);
     }
 
-    /// Standard input stayed silent.
+    /// Records that standard input was ignored.
     pub(super) fn ignore_stdin(&mut self) {
         self.turn.stdin = Some("ignored");
     }
 
-    /// What the turn has cost.
-    pub(super) fn spend(&mut self, stats: RunStats) {
+    /// Sets the totals of the turn.
+    pub(super) fn set_stats(&mut self, stats: RunStats) {
         self.turn.stats = stats;
     }
 
-    /// The run begins, with these skills.
+    /// Record of the start, with these skills.
     pub(super) fn start(&self, skills: &[&str], secrets: &Secrets) -> String {
         self.line(&OutputRecord::Start {
             session: self.session.as_deref(),
             model: self.masked_model(secrets),
             skills: skills.iter().map(|name| secrets.mask(name)).collect(),
-            circumstances: self.circumstances.as_ref(),
+            run_environment: self.run_environment.as_ref(),
             prompt: self.turn.prompt.as_deref(),
         })
     }
 
-    /// This is asked in the turn; a log says it with the turn's result, and
-    /// with the start that comes next.
-    pub(super) fn begin_question(&mut self, text: &str, secrets: &Secrets) {
-        if self.circumstances.is_some() {
+    /// Sets the question of the turn. A log has it in the turn's result and in the next
+    /// start record.
+    pub(super) fn start_question(&mut self, text: &str, secrets: &Secrets) {
+        if self.run_environment.is_some() {
             self.turn.prompt = Some(secrets.mask(text).into_owned());
         }
     }
 
-    /// A turn of a conversation begins.
-    pub(super) fn begin_turn(&mut self) {
+    /// Starts a turn of a conversation.
+    pub(super) fn start_turn(&mut self) {
         self.turn = ResultLine::new();
-        self.is_over = false;
+        self.is_finished = false;
     }
 
-    /// Something happens.
+    /// Records of an event.
     pub(super) fn event(&mut self, event: &Event<'_>, secrets: &Secrets) -> String {
         match event {
             _ if self.format == Format::Text => String::new(),
             Event::Text(piece) => {
                 let ready = self.text.add(piece, secrets);
-                self.say(&ready)
+                self.add_text(&ready)
             }
             Event::Reasoning(piece) => {
                 let ready = self.reasoning.add(piece, secrets);
-                self.think(&ready)
+                self.add_reasoning(&ready)
             }
-            Event::MessageEnd { .. } => self.rest(secrets),
+            Event::MessageEnd { .. } => self.held_records(secrets),
             _ => {
-                let Some(record) = OutputRecord::of(event, self.circumstances.is_some(), secrets)
+                let Some(record) =
+                    OutputRecord::from_event(event, self.run_environment.is_some(), secrets)
                 else {
                     return String::new();
                 };
-                let lines = self.rest(secrets) + &self.line(&record);
+                let lines = self.held_records(secrets) + &self.line(&record);
                 if matches!(record, OutputRecord::ToolResult { .. }) {
                     self.turn.answer.clear();
                 }
@@ -146,14 +147,14 @@ impl TextReport {
         }
     }
 
-    /// The answer is there, masked.
+    /// Sets the masked complete answer.
     pub(super) fn answer(&mut self, text: &str) {
         if self.format != Format::Text {
-            self.turn.whole = Some(text.to_string());
+            self.turn.complete_answer = Some(text.to_string());
         }
     }
 
-    /// The turn is over, with this exit status. Wrong usage is no turn.
+    /// Records of the end of a turn with this exit status. Wrong usage is not a turn.
     pub(super) fn end(
         &mut self,
         error: Option<&Error>,
@@ -163,18 +164,18 @@ impl TextReport {
         if error.is_some_and(|error| error.kind() == ErrorKind::Usage) {
             return String::new();
         }
-        let mut lines = self.rest(secrets);
+        let mut lines = self.held_records(secrets);
         if let Some(error) = error {
-            lines += &self.line(&OutputRecord::Error(ErrorRecord::of(error, secrets)));
+            lines += &self.line(&OutputRecord::Error(ErrorRecord::from_error(error, secrets)));
         }
         let turn = std::mem::replace(&mut self.turn, ResultLine::new());
-        self.is_over = true;
+        self.is_finished = true;
         lines
             + &self.line(&OutputRecord::Result(TurnSummary {
                 status: if exit_code == 0 { "ok" } else { "error" },
                 exit_code,
                 prompt: turn.prompt.as_deref(),
-                answer: turn.whole.as_ref().unwrap_or(&turn.answer),
+                answer: turn.complete_answer.as_ref().unwrap_or(&turn.answer),
                 session: self.session.as_deref(),
                 model: self.masked_model(secrets),
                 steps: turn.stats.steps,
@@ -183,15 +184,15 @@ impl TextReport {
                     prompt_tokens: turn.stats.usage.prompt_tokens,
                     completion_tokens: turn.stats.usage.completion_tokens,
                 },
-                duration_ms: milliseconds(turn.began.elapsed()),
+                duration_ms: milliseconds(turn.start.elapsed()),
                 stdin: turn.stdin,
-                error: error.map(|error| ErrorRecord::of(error, secrets)),
+                error: error.map(|error| ErrorRecord::from_error(error, secrets)),
             }))
     }
 
-    /// The run is over: its result, unless that of its last turn says it.
+    /// Record of the end of the run, unless its last turn had a result.
     pub(super) fn complete(&mut self, exit_code: u8, secrets: &Secrets) -> String {
-        if self.is_over {
+        if self.is_finished {
             return String::new();
         }
         self.end(None, exit_code, secrets)
@@ -201,47 +202,47 @@ impl TextReport {
         self.model.as_deref().map(|name| secrets.mask(name))
     }
 
-    /// What was held back, before something else is told.
-    fn rest(&mut self, secrets: &Secrets) -> String {
-        let (thought, said) = (self.reasoning.end(secrets), self.text.end(secrets));
-        let lines = self.think(&thought) + &self.say(&said);
-        let thought = std::mem::take(&mut self.unthought);
-        let said = std::mem::take(&mut self.unsaid);
-        lines + &self.thought_line(&thought) + &self.said_line(&said)
+    /// Records of text that was held back.
+    fn held_records(&mut self, secrets: &Secrets) -> String {
+        let (reasoning, text) = (self.reasoning.end(secrets), self.text.end(secrets));
+        let lines = self.add_reasoning(&reasoning) + &self.add_text(&text);
+        let reasoning = std::mem::take(&mut self.pending_reasoning);
+        let text = std::mem::take(&mut self.pending_text);
+        lines + &self.reasoning_line(&reasoning) + &self.text_line(&text)
     }
 
-    fn say(&mut self, delta: &str) -> String {
+    fn add_text(&mut self, delta: &str) -> String {
         self.turn.answer.push_str(delta);
-        if self.circumstances.is_some() {
-            self.unsaid.push_str(delta);
+        if self.run_environment.is_some() {
+            self.pending_text.push_str(delta);
             return String::new();
         }
-        self.said_line(delta)
+        self.text_line(delta)
     }
 
-    fn think(&mut self, delta: &str) -> String {
-        if self.circumstances.is_some() {
-            self.unthought.push_str(delta);
+    fn add_reasoning(&mut self, delta: &str) -> String {
+        if self.run_environment.is_some() {
+            self.pending_reasoning.push_str(delta);
             return String::new();
         }
-        self.thought_line(delta)
+        self.reasoning_line(delta)
     }
 
-    fn said_line(&self, delta: &str) -> String {
+    fn text_line(&self, delta: &str) -> String {
         match delta {
             "" => String::new(),
             delta => self.line(&OutputRecord::Text { delta }),
         }
     }
 
-    fn thought_line(&self, delta: &str) -> String {
+    fn reasoning_line(&self, delta: &str) -> String {
         match delta {
             "" => String::new(),
             delta => self.line(&OutputRecord::Reasoning { delta }),
         }
     }
 
-    /// The record's line, if the format has it.
+    /// Line of a record; empty if the format does not include it.
     fn line(&self, record: &OutputRecord<'_>) -> String {
         match (self.format, record) {
             (Format::Jsonl, _) | (Format::Json, OutputRecord::Result(_)) => record.line(),
@@ -253,10 +254,10 @@ impl TextReport {
 impl ResultLine {
     fn new() -> ResultLine {
         ResultLine {
-            began: Instant::now(),
+            start: Instant::now(),
             prompt: None,
             answer: String::new(),
-            whole: None,
+            complete_answer: None,
             stats: RunStats::default(),
             stdin: None,
         }
@@ -283,7 +284,7 @@ mod tests {
         secrets
     }
 
-    /// A key that thoughts interrupt is not shown in two halves.
+    /// A key that reasoning interrupts is masked.
     #[test]
     fn deltas_add_up_to_the_answer_without_the_key() {
         let mut report = TextReport::new(Format::Jsonl);
@@ -299,12 +300,12 @@ mod tests {
         }
         lines += &report.complete(0, &key());
         let records = values(&lines);
-        let told: Vec<(&str, &str)> = records
+        let deltas: Vec<(&str, &str)> = records
             .iter()
             .filter_map(|record| Some((record["type"].as_str()?, record["delta"].as_str()?)))
             .collect();
         assert_eq!(
-            told,
+            deltas,
             [
                 ("text", "is it "),
                 ("reasoning", "hm, "),
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_what_came_after_the_last_tool() {
+    fn the_answer_is_the_text_after_the_last_tool_result() {
         let mut report = TextReport::new(Format::Json);
         let (call, result) = (ToolCall::default(), ToolResult::success("", ""));
         let duration = Duration::ZERO;
@@ -331,7 +332,7 @@ mod tests {
         for event in &events {
             assert_eq!(report.event(event, &key()), "");
         }
-        report.name_model("m");
+        report.set_model("m");
         report.ignore_stdin();
         let line = report.complete(0, &key());
         let expected = "{\"type\":\"result\",\"status\":\"ok\",\"exit_code\":0,\"answer\":\"It is 4.\",\"session\":null,\
@@ -339,7 +340,7 @@ mod tests {
                         \"completion_tokens\":0},\"duration_ms\":";
         assert!(line.starts_with(expected), "{line}");
         assert!(line.ends_with(",\"stdin\":\"ignored\"}\n"), "{line}");
-        assert_eq!(report.complete(0, &key()), "", "it has been said");
+        assert_eq!(report.complete(0, &key()), "", "the result was already written");
     }
 
     #[test]
@@ -349,7 +350,7 @@ mod tests {
         assert_eq!(report.end(Some(&usage), 2, &key()), "");
         report.event(&Event::Text("one"), &key());
         report.end(None, 0, &key());
-        report.begin_turn();
+        report.start_turn();
         let auth = Error::new(ErrorKind::Auth, "no").with_hint("ask");
         let records = values(&report.end(Some(&auth), 77, &key()));
         assert_eq!(records.len(), 2);

@@ -1,26 +1,25 @@
-//! What becomes known of a run on its way.
+//! Facts of a run that become known after its start.
 
 use super::{DIM, Output, Verbosity};
 
 impl Output {
-    /// From now on the model is known.
-    pub(crate) fn name_model(&mut self, name: &str) {
-        self.reports().for_each(|report| report.name_model(name));
+    /// Sets the model's name.
+    pub(crate) fn set_model(&mut self, name: &str) {
+        self.reports().for_each(|report| report.set_model(name));
     }
 
-    /// From now on the conversation is saved under this name, or not at all.
-    pub(crate) fn name_session(&mut self, name: Option<&str>) {
-        self.reports().for_each(|report| report.name_session(name));
+    /// Sets the session's name; `None`: the conversation is not saved.
+    pub(crate) fn set_session(&mut self, name: Option<&str>) {
+        self.reports().for_each(|report| report.set_session(name));
     }
 
-    /// From now on notes are what a conversation says to the person who holds it:
-    /// who asks is answered, also with `--quiet`.
-    pub(crate) fn converse(&mut self) {
-        self.converses = true;
+    /// Declares this run a conversation, which shows notes even with `--quiet`.
+    pub(crate) fn set_conversation(&mut self) {
+        self.is_conversation = true;
     }
 
-    /// A line of what was said before, in a conversation that goes on.
-    pub(crate) fn recall(&mut self, text: &str) {
+    /// Shows a line of an earlier turn in a resumed conversation.
+    pub(crate) fn show_history_line(&mut self, text: &str) {
         if self.verbosity >= Verbosity::Normal {
             self.line(DIM, text);
         }

@@ -1,8 +1,8 @@
-//! Standard output, as long as it can be written.
+//! Standard output, until writing fails.
 //!
-//! A reader that does not read would hold up a signal's end: what is written
-//! waits for room with an eye on the signals and the end of the run. Once writing has failed, nothing
-//! more is tried, and whatever the run waits for ends: nobody would see it.
+//! A slow reader must not delay the end after a signal: a write waits for room, for
+//! signals and for the deadline of the run. After a failure nothing more is written,
+//! and every wait of the run ends, since its output would be lost.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -13,53 +13,57 @@ use crate::limits;
 use crate::world::cancellation::{self, Cancellation, Readiness, StopReason};
 use crate::world::signal::{Interrupt, Signal};
 
-/// Where the answer goes.
+/// Standard output.
 #[derive(Debug)]
 pub(super) struct Stdout {
     interrupt: Interrupt,
-    /// The end of the run: nobody waits for a reader any longer.
+    /// Deadline of the run, at which waiting for the reader ends.
     deadline: Option<Instant>,
-    /// A reader that takes nothing goes with whoever asks on standard input.
-    serves: bool,
+    /// Whether the reader is the client on standard input.
+    is_server: bool,
     failure: Option<io::Error>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Stdout {
-    /// Nothing has been written yet. `is_live`: it is read as it comes, so that
-    /// a reader that goes away need not be written to before it is missed.
-    pub(super) fn new(interrupt: Interrupt, is_live: bool) -> Stdout {
-        let stdout =
-            Stdout { interrupt, deadline: None, serves: false, failure: None, is_told: false };
-        if is_live {
+    /// With `is_watched`, a closed reader is noticed even before the next write.
+    pub(super) fn new(interrupt: Interrupt, is_watched: bool) -> Stdout {
+        let stdout = Stdout {
+            interrupt,
+            deadline: None,
+            is_server: false,
+            failure: None,
+            is_reported: false,
+        };
+        if is_watched {
             stdout.watch();
         }
         stdout
     }
 
-    /// From now on the reader belongs to whoever asks on standard input, and is
-    /// not waited for long once nobody can ask any more.
+    /// Declares the reader to be the client on standard input. Waiting for it is short
+    /// once standard input is closed.
     pub(super) fn serve(&mut self) {
-        self.serves = true;
+        self.is_server = true;
         self.watch();
     }
 
-    /// Whether it does; standard error then belongs to the same client.
-    pub(super) fn serves(&self) -> bool {
-        self.serves
+    /// Whether the reader is such a client, which then also reads standard error.
+    pub(super) fn is_server(&self) -> bool {
+        self.is_server
     }
 
-    /// From now on the reader is missed as soon as it goes.
+    /// Raises the interrupt as soon as the reader closes standard output.
     fn watch(&self) {
-        self.interrupt.watch(io::stdout().as_fd());
+        self.interrupt.watch_reader(io::stdout().as_fd());
     }
 
-    /// From now on writing ends with the run.
+    /// Sets the deadline at which writing ends.
     pub(super) fn end_at(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
 
-    /// Writes all of it, through to the reader.
+    /// Writes and flushes a text.
     pub(super) fn write(&mut self, text: &str) {
         for piece in text.as_bytes().chunks(limits::STDOUT_PIECE_BYTES) {
             if self.failure.is_some() {
@@ -72,7 +76,7 @@ impl Stdout {
         }
     }
 
-    /// Writes it as a line, a short one at once.
+    /// Writes a text and a line end; a short line with one write.
     pub(super) fn write_line(&mut self, text: &str) {
         let rest = text.len() % limits::STDOUT_PIECE_BYTES;
         let (pieces, rest) = text.split_at(text.floor_char_boundary(text.len() - rest));
@@ -80,20 +84,19 @@ impl Stdout {
         self.write(&format!("{rest}\n"));
     }
 
-    /// Whether the reader went away.
-    pub(super) fn is_unread(&self) -> bool {
+    /// Whether the reader closed standard output.
+    pub(super) fn is_reader_gone(&self) -> bool {
         let kind = self.failure.as_ref().map(io::Error::kind);
         kind == Some(io::ErrorKind::BrokenPipe)
     }
 
-    /// Why not everything could be written, told once. A reader that went away
-    /// is no failure; a full disk is, and so is a signal that came while the
-    /// reader did not read.
-    pub(super) fn outcome(&mut self) -> Result<()> {
+    /// Returns the error of a failed write once: a full disk, or a signal while the
+    /// reader was slow. A closed reader is not an error.
+    pub(super) fn take_write_error(&mut self) -> Result<()> {
         match &self.failure {
-            Some(error) if !self.is_unread() && !self.is_told => {
-                self.is_told = true;
-                Err(match StopReason::within(error) {
+            Some(error) if !self.is_reader_gone() && !self.is_reported => {
+                self.is_reported = true;
+                Err(match StopReason::from_io_error(error) {
                     Some(stop) => stop.into(),
                     None => {
                         Error::new(ErrorKind::Io, format!("failed to write the answer: {error}"))
@@ -109,9 +112,9 @@ impl Stdout {
         let cancellation =
             Cancellation { interrupt: self.interrupt.clone(), deadline: self.deadline };
         let room = Some((stdout.as_fd(), Readiness::Write));
-        let round = self.serves.then_some(limits::STDOUT_UNREAD);
+        let round = self.is_server.then_some(limits::STDOUT_AFTER_STDIN);
         loop {
-            let is_over = self.serves && is_abandoned();
+            let is_over = self.is_server && is_abandoned();
             match cancellation.wait(room, round) {
                 Ok(()) => break,
                 Err(StopReason::Silence(_)) if is_over => {
@@ -119,9 +122,10 @@ impl Stdout {
                 }
                 Err(StopReason::Silence(_)) => {}
                 Err(stop) => {
-                    // The last words still go out, if somebody takes them.
-                    let last = Cancellation::never().wait(room, Some(limits::STDOUT_LAST));
-                    last.map_err(|_| stop)?;
+                    // A last short wait for the reader.
+                    let last_wait =
+                        Cancellation::never().wait(room, Some(limits::STDOUT_AFTER_SIGNAL));
+                    last_wait.map_err(|_| stop)?;
                     break;
                 }
             }
@@ -131,16 +135,15 @@ impl Stdout {
     }
 }
 
-/// Writes a text of the program's own, such as its help, when nothing else is
-/// to be told: there is nothing in it to be masked, and no signal but those
-/// that end the program by themselves.
-pub(crate) fn print_alone(text: &str) -> Result<()> {
+/// Writes a text of the program itself, such as its help, without masking. Signals end
+/// the program in the default way.
+pub(crate) fn print_standalone(text: &str) -> Result<()> {
     let mut stdout = Stdout::new(Interrupt::never(), false);
     stdout.write_line(text.strip_suffix('\n').unwrap_or(text));
-    stdout.outcome()
+    stdout.take_write_error()
 }
 
-/// Whether nobody can write to standard input any more.
+/// Whether the writer of standard input has closed it.
 fn is_abandoned() -> bool {
-    cancellation::is_ready((io::stdin().as_fd(), Readiness::Abandoned))
+    cancellation::is_ready((io::stdin().as_fd(), Readiness::PeerClosed))
 }

@@ -1,17 +1,17 @@
-//! Text that comes in pieces, with its secrets masked although one may be
-//! spread over several of them.
+//! Masks secrets in text that comes in pieces, even if a secret is split between
+//! pieces.
 
 use crate::secret::Secrets;
 
-/// Holds back the end of what has come, as long as the next piece may change
-/// what it is: the beginning of a secret, or of a line's end.
+/// Masks a stream of text. It holds back the end of a piece that may be the start of a
+/// secret or of a line end.
 #[derive(Debug, Default)]
 pub struct StreamRedactor {
     held: String,
 }
 
 impl StreamRedactor {
-    /// Takes a piece and gives what can be shown by now, masked.
+    /// Adds a piece, and returns the masked text that can be shown now.
     pub fn add(&mut self, piece: &str, secrets: &Secrets) -> String {
         let mut text = std::mem::take(&mut self.held) + piece;
         let held = secrets.undecided_at_end(&text, usize::from(text.ends_with('\r')));
@@ -19,7 +19,7 @@ impl StreamRedactor {
         secrets.mask(&text).into_owned()
     }
 
-    /// Nothing more comes: gives the rest, masked.
+    /// Returns the masked rest at the end of the stream.
     pub fn end(&mut self, secrets: &Secrets) -> String {
         let held = std::mem::take(&mut self.held);
         secrets.mask(&held).into_owned()
@@ -32,7 +32,7 @@ mod tests {
     use crate::secret::Secret;
 
     #[test]
-    fn a_secret_in_pieces_is_masked_and_everything_else_comes_through() {
+    fn a_split_secret_is_masked_and_other_text_is_kept() {
         let mut secrets = Secrets::default();
         secrets.extend(Secret::new("sk-canary"));
         secrets.extend(Secret::new("sk-canary-2"));
@@ -47,10 +47,10 @@ mod tests {
             (&["a\r", "\nb\r"], &["a", "\r\nb", "\r"]),
         ];
         for (pieces, expected) in table {
-            let mut veil = StreamRedactor::default();
+            let mut redactor = StreamRedactor::default();
             let mut shown: Vec<String> =
-                pieces.iter().map(|piece| veil.add(piece, &secrets)).collect();
-            shown.push(veil.end(&secrets));
+                pieces.iter().map(|piece| redactor.add(piece, &secrets)).collect();
+            shown.push(redactor.end(&secrets));
             assert_eq!(shown, expected, "{pieces:?}");
         }
     }

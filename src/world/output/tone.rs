@@ -1,4 +1,4 @@
-//! How things stand, and the colours for it on a terminal.
+//! Status of a report line, and terminal colours.
 
 pub(super) const DIM: &str = "\x1b[2m";
 const GREEN: &str = "\x1b[32m";
@@ -6,26 +6,26 @@ pub(super) const RED: &str = "\x1b[31m";
 pub(super) const YELLOW: &str = "\x1b[33m";
 pub(super) const PLAIN: &str = "\x1b[0m";
 
-/// How a line of a report stands.
+/// Status of a report line, shown as its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// As it should be.
+    /// No problem.
     Good,
-    /// Beside the point.
-    Aside,
-    /// Works, and could be better.
-    Doubtful,
+    /// Not relevant.
+    Neutral,
+    /// Works, but could be better.
+    Warning,
     /// Does not work.
     Bad,
 }
 
 impl Tone {
-    /// What switches its colour on.
+    /// Escape sequence that starts the colour.
     pub(super) fn color(self) -> &'static str {
         match self {
             Tone::Good => GREEN,
-            Tone::Aside => DIM,
-            Tone::Doubtful => YELLOW,
+            Tone::Neutral => DIM,
+            Tone::Warning => YELLOW,
             Tone::Bad => RED,
         }
     }

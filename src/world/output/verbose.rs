@@ -1,12 +1,12 @@
-//! What is said of events, one line each; of most with `-v` alone.
+//! Lines on standard error for events; most of them only with `-v`.
 
 use crate::event::Event;
 use crate::limits;
-use crate::text::{counted, grouped, one_line};
+use crate::text::{counted, group_digits, one_line};
 use crate::tool::milliseconds;
 
-/// The first lines of a tool's result, and how many more there are.
-pub(super) fn beginning(text: &str) -> String {
+/// The first lines of a tool's result, and the number of further lines.
+pub(super) fn first_lines(text: &str) -> String {
     let mut rest = text.lines().filter(|line| !line.trim().is_empty());
     let first = rest.by_ref().take(limits::RESULT_LINES);
     let mut lines: Vec<String> =
@@ -18,19 +18,20 @@ pub(super) fn beginning(text: &str) -> String {
     lines.join("\n")
 }
 
-/// What a summary has done to a conversation: so many messages, and tokens before and
-/// after.
+/// Message about a summary: number of messages, tokens before and after.
 pub(super) fn summary(messages: usize, before: u64, after: u64) -> String {
-    let (messages, before, after) = (counted(messages, "message"), grouped(before), grouped(after));
+    let (messages, before, after) =
+        (counted(messages, "message"), group_digits(before), group_digits(after));
     format!("the conversation was summarized: {messages}, {before} → {after} tokens")
 }
 
-/// The line of an event, if it has one.
+/// Line for an event; `None` if the event has none.
 pub(super) fn line(event: &Event<'_>) -> Option<String> {
     Some(match event {
         Event::Estimate { tokens, window } => {
-            let of = window.map_or_else(String::new, |window| format!(" of {}", grouped(window)));
-            format!("· about {}{of} tokens", grouped(*tokens))
+            let of_window =
+                window.map_or_else(String::new, |window| format!(" of {}", group_digits(window)));
+            format!("· about {}{of_window} tokens", group_digits(*tokens))
         }
         Event::Request { method, url, bytes } => format!("· {method} {url}, {bytes} bytes"),
         Event::Response { duration, usage } => {
@@ -43,10 +44,10 @@ pub(super) fn line(event: &Event<'_>) -> Option<String> {
             format!("· answered in {} ms{tokens}", milliseconds(*duration))
         }
         Event::Retry { attempt, delay, reason } => {
-            // A request that was changed is no further try of the same.
+            // A changed request is not another try of the same one.
             let when = match milliseconds(*delay) {
                 0 => "again at once".to_string(),
-                delay => format!("try {attempt} of {} in {delay} ms", limits::TRIES),
+                delay => format!("try {attempt} of {} in {delay} ms", limits::REQUEST_TRIES),
             };
             format!("· {when}: {reason}")
         }

@@ -1,19 +1,19 @@
-//! Signals that wait: for the moments in which a handler of ours must not run,
-//! or a write must not end the process.
+//! Blocks signals for a short time, in which no handler may run, or a write must not end the
+//! process.
 
 use std::{mem, ptr};
 
 use libc::{c_int, sigset_t};
 
-/// Signals that are held back from this thread until this is dropped.
+/// Signals that are blocked in this thread until this value is dropped.
 pub(super) struct BlockedSignals {
     pub(super) before: sigset_t,
 }
 
 impl BlockedSignals {
-    /// One signal, or all.
+    /// Blocks one signal, or all.
     pub(super) fn new(signal: Option<c_int>) -> BlockedSignals {
-        // SAFETY: zeroed, then filled, structures of this stack.
+        // SAFETY: structures of this stack that are zeroed and then filled.
         unsafe {
             let (mut set, mut before): (sigset_t, sigset_t) = (mem::zeroed(), mem::zeroed());
             match signal {
@@ -33,7 +33,7 @@ impl BlockedSignals {
 
 impl Drop for BlockedSignals {
     fn drop(&mut self) {
-        // SAFETY: the set was filled by the call that blocked.
+        // SAFETY: the set was filled by the call that blocked the signals.
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut())
         };

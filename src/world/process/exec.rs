@@ -1,7 +1,7 @@
-//! The program's `execve`, prepared before the fork.
+//! `execve` of the program, prepared before the fork.
 //!
-//! Not left to std, whose `execvp` hands a file that the kernel refuses to a
-//! shell (glibc does so): a program for another processor has to be an error.
+//! std would call `execvp`, and glibc's `execvp` runs a file that the kernel refuses with a
+//! shell. A program for another processor must be an error instead.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -12,23 +12,23 @@ use libc::c_char;
 
 use super::ProcessJob;
 
-/// Everything that the call needs, in the kernel's form.
+/// Arguments of `execve`, in the kernel's format.
 pub(super) struct ExecCall {
     program: CString,
     arguments: CStringList,
     environment: CStringList,
 }
 
-/// Strings and the pointers to them, ended by a null pointer.
+/// Strings and the pointers to them, terminated by a null pointer.
 struct CStringList {
-    // What the pointers lead to; never touched again.
+    // Owns the strings that the pointers lead to; never changed.
     _texts: Vec<CString>,
     pointers: Vec<*const c_char>,
 }
 
-// SAFETY: the pointers lead to texts that the list owns and nobody changes.
+// SAFETY: the pointers lead to strings that the list owns and never changes.
 unsafe impl Send for CStringList {}
-// SAFETY: as above; nothing can be changed through a shared list.
+// SAFETY: as above; a shared list gives no mutable access.
 unsafe impl Sync for CStringList {}
 
 impl CStringList {
@@ -40,7 +40,7 @@ impl CStringList {
 }
 
 impl ExecCall {
-    /// What `job` runs, as long as no text of it holds a NUL.
+    /// Prepares the call for `job`; an error if one of its strings contains NUL.
     pub(super) fn new(job: &ProcessJob<'_>) -> io::Result<ExecCall> {
         let program = job.program.as_os_str();
         let words = [program].into_iter().chain(job.args.iter().map(AsRef::as_ref));
@@ -48,25 +48,26 @@ impl ExecCall {
             let mut entry = name.clone();
             entry.push("=");
             entry.push(value);
-            text(&entry)
+            c_string(&entry)
         });
         Ok(ExecCall {
-            program: text(program)?,
-            arguments: CStringList::new(words.map(text))?,
+            program: c_string(program)?,
+            arguments: CStringList::new(words.map(c_string))?,
             environment: CStringList::new(variables)?,
         })
     }
 
-    /// Becomes the program. Returns only when it cannot, with the reason.
+    /// Executes the program. Returns only on failure, with the error.
     pub(super) fn run(&self) -> io::Error {
         let (arguments, environment) = (&self.arguments.pointers, &self.environment.pointers);
-        // SAFETY: all three are NUL-terminated and owned by `self`; safe after a fork.
+        // SAFETY: the program is a string terminated by NUL, the lists are terminated by null
+        // pointers, and `self` owns all of them. The call is async-signal-safe.
         unsafe { libc::execve(self.program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
         io::Error::last_os_error()
     }
 }
 
-fn text(text: &OsStr) -> io::Result<CString> {
+fn c_string(text: &OsStr) -> io::Result<CString> {
     CString::new(text.as_bytes())
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "a NUL character"))
 }

@@ -1,14 +1,14 @@
-//! Runs one child program with everything that it starts under control.
+//! Runs a child program and controls all processes that it starts.
 //!
-//! [`run`] is one thread and one `poll` loop over the program's streams, the
-//! interrupt and the guardian's report. The guardian (`guardian`) holds the
-//! program's whole family and kills it on demand; `capture` keeps what fits of
-//! the output, and [`run_heard`] hands it on as it comes. When `run` returns nothing of the family is left, whatever it
-//! tried, unless it was to be kept. What a result means to a model or a user is
-//! decided above: nothing here knows of skills or interpreters.
+//! [`run`] is one `poll` loop in one thread over the program's streams, the interrupt and the
+//! guardian's report. The guardian (`guardian`) watches the program and all its descendants and
+//! kills them on demand. `capture` keeps a limited part of the output; [`run_with_output`]
+//! passes all of it to a sink as it arrives. When `run` returns no descendant is left, whatever
+//! they tried, unless they are to be kept. The meaning of a result is decided by callers: this
+//! module has no notion of skills or interpreters.
 //!
-//! Only children that `run` itself started are ever waited for or killed, so a
-//! host program may have threads and children of its own.
+//! Only children that `run` itself started are waited for or killed, so a host program may have
+//! threads and children of its own.
 
 mod blocked;
 mod exec;
@@ -33,113 +33,113 @@ use super::signal::{Interrupt, Signal};
 pub use script_process::become_subreaper;
 pub(super) use script_process::prepare_adoption;
 use script_process::{GuardianHandle, kill_adopted};
-use streams::{ChildOutput, ChildStdin, is_passing, poll};
+use streams::{ChildOutput, ChildStdin, is_transient, poll};
 
-/// One program to run.
+/// Program to run, with its limits.
 pub(crate) struct ProcessJob<'a> {
-    /// The program's file: an absolute path, never looked up in `PATH`.
+    /// The program's file: an absolute path. `PATH` is not searched.
     pub program: &'a Path,
-    /// Its arguments, without its own name.
+    /// Its arguments, without the program name.
     pub args: &'a [OsString],
     /// Its working directory.
     pub folder: &'a Path,
-    /// Its whole environment; nothing of ours is added.
+    /// Its complete environment; nothing is added.
     pub environment: &'a [(OsString, OsString)],
-    /// What it reads from its standard input; empty for `/dev/null`.
+    /// Its standard input; `/dev/null` if empty.
     pub stdin: &'a [u8],
-    /// How long it may run.
+    /// Its time limit.
     pub limit: Duration,
-    /// What becomes of processes that outlive it.
+    /// Treatment of processes that outlive it.
     pub leftovers: Leftovers,
-    /// How much is kept of each of its output streams.
-    pub caps: CaptureLimits,
-    /// A signal to the runner kills it.
+    /// Limits on the kept part of each output stream.
+    pub output_limits: CaptureLimits,
+    /// Pending signal of the runner, which kills the program.
     pub interrupt: &'a Interrupt,
-    /// Its temporary folder, which goes when it and its family are gone, even if
-    /// this process does not live to see it.
+    /// Its temporary folder. The guardian clears it after the program and its descendants
+    /// have ended, even if the runner has been killed.
     pub scratch: Option<&'a Scratch>,
-    /// Restrictions that the program puts on itself before it starts.
-    pub confine: Option<Restrictions>,
-    /// Whoever is served meanwhile.
+    /// Restrictions that the program's process applies to itself.
+    pub restrictions: Option<Restrictions>,
+    /// Event source that is served during the run.
     pub event_source: Option<&'a dyn EventSource>,
 }
 
-/// Restrictions that a program puts on itself.
+/// Restrictions that a process applies to itself before it executes the program.
 #[derive(Clone)]
 pub struct Restrictions {
-    /// Called in the program's process, last before it starts. It runs after a
-    /// `fork`: only system calls, no allocation, no locks.
+    /// Called in the program's process, directly before `execve`. It runs after a `fork`: only
+    /// system calls, no allocation, no locks.
     pub enter: Arc<dyn Fn() -> io::Result<()> + Send + Sync>,
-    /// Whether the guardian enters a domain of signals of its own, as far as the
-    /// kernel has them: then one call kills all that the program started. Nothing
-    /// started there can gain privileges or signal a process outside.
+    /// Whether the guardian enters its own signal scope, if the kernel supports that: then one
+    /// call kills all processes of the program. They can neither gain privileges nor signal a
+    /// process outside.
     pub scopes_signals: bool,
 }
 
-/// What becomes of processes that outlive the program that started them. At the
-/// time limit and at an interrupt they are killed either way.
+/// Treatment of processes that outlive the program. At the time limit and at an interrupt they
+/// are always killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leftovers {
     /// They are killed.
     Kill,
-    /// They live on as children of the system's first process, outlive the
-    /// runner too, and lose their output streams when `run` returns.
+    /// They continue as children of the system's first process and outlive the runner too.
+    /// Their output pipes are closed when `run` returns.
     Keep,
 }
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessExit {
-    /// By itself, with this status.
+    /// It exited with this status.
     Exited(i32),
-    /// By this signal.
+    /// This signal killed it.
     Signaled(i32),
-    /// Nobody knows: it killed its guardian, or cannot be killed. What it started
-    /// is gone too where this process is a subreaper.
-    Lost,
+    /// The status is unknown: the program killed its guardian, or cannot be killed. Its
+    /// descendants have been killed too if this process is a subreaper.
+    Unknown,
 }
 
-/// What came of a job.
+/// Result of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessOutcome {
     /// How the program ended.
-    pub ending: ProcessExit,
-    /// What it wrote to its standard output.
+    pub exit: ProcessExit,
+    /// Its standard output.
     pub stdout: Capture,
-    /// What it wrote to its standard error.
+    /// Its standard error.
     pub stderr: Capture,
-    /// Its limit was reached and it was killed.
+    /// Whether it reached its time limit and was killed.
     pub timed_out: bool,
-    /// The signal on which it was killed. It stays pending.
+    /// The runner's pending signal for which it was killed. The signal stays pending.
     pub interrupted: Option<Signal>,
-    /// The event source did not let it go on, and it was killed.
-    pub dismissed: bool,
-    /// Processes that outlived it, and were killed or kept; 0 where it was
-    /// killed together with all that it started.
+    /// Whether it was killed on behalf of the event source.
+    pub cancelled: bool,
+    /// Number of processes that outlived it and were killed or kept; 0 if it was killed
+    /// together with its descendants.
     pub left_behind: u32,
-    /// Some of its output could not be read.
-    pub unread: bool,
-    /// From its start to its end, and its family's.
+    /// Whether some of its output could not be read.
+    pub is_output_incomplete: bool,
+    /// Time from its start until it and its descendants had ended.
     pub duration: Duration,
 }
 
-/// Hears a program's output as it comes, in pieces that end anywhere. While it
-/// works nothing else is watched, so it must not wait.
+/// Callback for a program's output as it arrives, in arbitrary pieces. Nothing else is watched
+/// while it runs, so it must not block.
 pub(crate) type OutputSink<'l> = dyn FnMut(ScriptStream, &[u8]) + 'l;
 
-/// Runs a program to its end, its limit or an interrupt. An error means that it
-/// never ran: a missing program or folder, or (`ErrorKind::Interrupted`) a signal
-/// that was pending already.
+/// Runs a program until its end, its time limit or an interrupt. An error means that it did not
+/// run: a missing program or folder, or (`ErrorKind::Interrupted`) a signal that was already
+/// pending.
 pub(crate) fn run(job: &ProcessJob<'_>) -> io::Result<ProcessOutcome> {
-    run_heard(job, &mut |stream, bytes| {
+    run_with_output(job, &mut |stream, bytes| {
         if let Some(event_source) = job.event_source {
-            event_source.hear(stream, bytes);
+            event_source.on_output(stream, bytes);
         }
     })
 }
 
-/// The same, with somebody who hears the whole output, also what is not kept.
-pub(crate) fn run_heard(
+/// Like [`run`], but passes the whole output to `sink`, also the part that is not kept.
+pub(crate) fn run_with_output(
     job: &ProcessJob<'_>,
     sink: &mut OutputSink<'_>,
 ) -> io::Result<ProcessOutcome> {
@@ -151,35 +151,35 @@ pub(crate) fn run_heard(
         return Err(io::Error::new(ErrorKind::InvalidInput, text));
     }
     prepare_adoption(job.leftovers);
-    let mut watch = ProcessWatch::start(job)?;
+    let mut supervisor = ProcessSupervisor::start(job)?;
     let mut chunk = vec![0; limits::SCRIPT_READ_BYTES];
-    while !watch.is_over() {
-        let ready = watch.wait()?;
-        watch.serve(ready, &mut chunk, sink);
+    while !supervisor.is_over() {
+        let ready = supervisor.wait()?;
+        supervisor.serve(ready, &mut chunk, sink);
     }
-    Ok(watch.finish())
+    Ok(supervisor.finish())
 }
 
-/// Where a run stands.
+/// Phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProcessPhase {
     Running,
-    /// The guardian was told to kill.
+    /// The guardian has been ordered to kill.
     Killing,
-    /// It did not in time; the runner lends a hand.
-    Helping,
-    /// The script has ended; only its output is still awaited.
+    /// The guardian did not report in time, and the runner kills too.
+    KillingDirectly,
+    /// The program has ended; only its output is still read.
     Draining,
 }
 
-/// A run under way.
-struct ProcessWatch<'a> {
+/// Supervisor of a running program.
+struct ProcessSupervisor<'a> {
     job: &'a ProcessJob<'a>,
     started: Instant,
     guardian: GuardianHandle,
     phase: ProcessPhase,
-    /// When the phase ends by itself; `None` for a limit beyond all time. While the
-    /// program runs that is a little later than its limit, which the guardian keeps.
+    /// Deadline of the phase; `None` if it is beyond the clock's range. While the program runs
+    /// it is a little later than the time limit, which the guardian enforces.
     until: Option<Instant>,
     stdin: ChildStdin<'a>,
     outputs: [ChildOutput; 2],
@@ -187,10 +187,10 @@ struct ProcessWatch<'a> {
     duration: Duration,
     timed_out: bool,
     interrupted: Option<Signal>,
-    dismissed: bool,
+    cancelled: bool,
 }
 
-/// Which descriptors have something to say.
+/// Descriptors that are ready.
 #[derive(Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "one for each descriptor")]
 struct ReadyDescriptors {
@@ -201,29 +201,29 @@ struct ReadyDescriptors {
     event_source: bool,
 }
 
-impl<'a> ProcessWatch<'a> {
-    fn start(job: &'a ProcessJob<'a>) -> io::Result<ProcessWatch<'a>> {
+impl<'a> ProcessSupervisor<'a> {
+    fn start(job: &'a ProcessJob<'a>) -> io::Result<ProcessSupervisor<'a>> {
         let started = Instant::now();
         let mut guardian = GuardianHandle::start(job)?;
         let child = &mut guardian.child;
         let stdin = ChildStdin::new(child.stdin.take().map(OwnedFd::from), job.stdin)?;
-        let stdout = ChildOutput::new(child.stdout.take().map(OwnedFd::from), job.caps)?;
-        let stderr = ChildOutput::new(child.stderr.take().map(OwnedFd::from), job.caps)?;
-        Ok(ProcessWatch {
+        let stdout = ChildOutput::new(child.stdout.take().map(OwnedFd::from), job.output_limits)?;
+        let stderr = ChildOutput::new(child.stderr.take().map(OwnedFd::from), job.output_limits)?;
+        Ok(ProcessSupervisor {
             job,
             started,
             guardian,
             phase: ProcessPhase::Running,
             until: started
                 .checked_add(job.limit)
-                .and_then(|limit| limit.checked_add(limits::GUARDIAN_SPARE)),
+                .and_then(|limit| limit.checked_add(limits::GUARDIAN_EXTRA_TIME)),
             stdin,
             outputs: [stdout, stderr],
             report: None,
             duration: Duration::ZERO,
             timed_out: false,
             interrupted: None,
-            dismissed: false,
+            cancelled: false,
         })
     }
 
@@ -233,10 +233,10 @@ impl<'a> ProcessWatch<'a> {
                 || self.until.is_none_or(|until| Instant::now() >= until))
     }
 
-    /// Waits until a descriptor has something to say or the phase is over.
+    /// Waits until a descriptor is ready or the phase is over.
     fn wait(&self) -> io::Result<ReadyDescriptors> {
         let entry = |fd: Option<BorrowedFd<'_>>, events| libc::pollfd {
-            // `poll` passes over negative numbers.
+            // `poll` ignores negative descriptors.
             fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
             events,
             revents: 0,
@@ -245,7 +245,7 @@ impl<'a> ProcessWatch<'a> {
         let channel = (self.phase != ProcessPhase::Draining).then(|| self.guardian.channel.as_fd());
         let interrupt = self.job.interrupt.as_fd().filter(|_| self.phase == ProcessPhase::Running);
         let event_source = self.event_source();
-        let due = event_source.and_then(EventSource::due);
+        let due = event_source.and_then(EventSource::next_call);
         let until = self.until.into_iter().chain(due).min();
         let mut fds = [
             entry(stdout.pipe.as_ref().map(AsFd::as_fd), libc::POLLIN),
@@ -261,7 +261,7 @@ impl<'a> ProcessWatch<'a> {
         Ok(ReadyDescriptors { outputs: [stdout, stderr], channel, stdin, interrupt, event_source })
     }
 
-    /// Moves what can be moved, then looks at the clock.
+    /// Serves the descriptors that are ready, then checks the deadline of the phase.
     fn serve(&mut self, ready: ReadyDescriptors, chunk: &mut [u8], sink: &mut OutputSink<'_>) {
         let streams = [ScriptStream::Out, ScriptStream::Err].into_iter().zip(ready.outputs);
         for (output, (stream, ready)) in self.outputs.iter_mut().zip(streams) {
@@ -276,18 +276,19 @@ impl<'a> ProcessWatch<'a> {
             self.stdin.write();
         }
         if ready.channel {
-            self.listen();
+            self.read_report();
         }
         if self.phase == ProcessPhase::Running && ready.interrupt {
-            // A stale byte without a signal would keep the descriptor readable.
+            // `take_pending` also removes a byte without a signal, which would keep the
+            // descriptor readable.
             let interrupt = self.job.interrupt;
-            self.interrupted = interrupt.pending().or_else(|| interrupt.take());
+            self.interrupted = interrupt.pending().or_else(|| interrupt.take_pending());
             if self.interrupted.is_some() {
                 self.kill();
             }
         }
         if self.phase == ProcessPhase::Running {
-            self.attend(ready.event_source);
+            self.serve_event_source(ready.event_source);
         }
         if self.until.is_some_and(|until| Instant::now() >= until) {
             match self.phase {
@@ -295,29 +296,29 @@ impl<'a> ProcessWatch<'a> {
                     self.timed_out = true;
                     self.kill();
                 }
-                ProcessPhase::Killing | ProcessPhase::Helping => self.lose_patience(),
+                ProcessPhase::Killing | ProcessPhase::KillingDirectly => self.escalate(),
                 ProcessPhase::Draining => {}
             }
         }
     }
 
-    /// Who is attended to: only while the program runs, all that comes later is short.
+    /// The event source, served only while the program runs: all later phases are short.
     fn event_source(&self) -> Option<&'a dyn EventSource> {
         self.job.event_source.filter(|_| self.phase == ProcessPhase::Running)
     }
 
-    fn attend(&mut self, is_ready: bool) {
+    fn serve_event_source(&mut self, is_ready: bool) {
         let event_source = self.event_source();
-        if event_source.is_some_and(|event_source| !event_source.serve(is_ready)) {
-            self.dismissed = true;
+        if event_source.is_some_and(|event_source| !event_source.handle_if_due(is_ready)) {
+            self.cancelled = true;
             self.kill();
         }
     }
 
-    /// Tells the guardian to kill.
+    /// Orders the guardian to kill the program and its descendants.
     fn kill(&mut self) {
         self.guardian.order_kill();
-        self.guardian.stop_family();
+        self.guardian.stop_descendants();
         self.enter(ProcessPhase::Killing, limits::GUARDIAN_REPORT);
     }
 
@@ -327,8 +328,8 @@ impl<'a> ProcessWatch<'a> {
         self.stdin.pipe = None;
     }
 
-    /// Takes the guardian's report, or notes that there will be none.
-    fn listen(&mut self) {
+    /// Reads the guardian's report, or detects that there will be none.
+    fn read_report(&mut self) {
         let mut bytes = [0; GuardianReport::BYTES];
         match self.guardian.channel.read(&mut bytes) {
             Ok(GuardianReport::BYTES) => {
@@ -336,27 +337,27 @@ impl<'a> ProcessWatch<'a> {
                 self.timed_out |= report.timed_out;
                 self.report = Some(report);
             }
-            Err(error) if is_passing(&error) => return,
-            // It has no more to say, but may live: its time is over.
+            Err(error) if is_transient(&error) => return,
+            // The guardian sends no report but may be alive: order it to kill.
             Ok(_) | Err(_) => self.guardian.order_kill(),
         }
         self.conclude();
     }
 
-    /// The guardian does not answer: stopped, or starved. As long as it lives its
-    /// family can be told from everybody else's, so it gets a second chance.
-    fn lose_patience(&mut self) {
+    /// Handles a guardian that does not report because it is stopped or gets no processor. As
+    /// long as it lives its descendants can be identified, so it gets a second chance.
+    fn escalate(&mut self) {
         if self.phase == ProcessPhase::Killing {
-            self.guardian.help();
-            self.enter(ProcessPhase::Helping, limits::GUARDIAN_LAST_REPORT);
+            self.guardian.kill_descendants();
+            self.enter(ProcessPhase::KillingDirectly, limits::GUARDIAN_LAST_REPORT);
         } else {
-            self.guardian.help();
+            self.guardian.kill_descendants();
             self.guardian.kill();
             self.conclude();
         }
     }
 
-    /// The script has ended, or is out of reach.
+    /// Notes that the program has ended or cannot be reached any more.
     fn conclude(&mut self) {
         self.duration = self.started.elapsed();
         if self.report.is_none_or(|report| report.status.is_none()) {
@@ -368,23 +369,26 @@ impl<'a> ProcessWatch<'a> {
 
     fn finish(mut self) -> ProcessOutcome {
         self.guardian.reap();
-        let unread = self.outputs.iter().any(|output| output.is_broken);
-        let [stdout, stderr] = self.outputs.map(|output| output.kept);
+        let unread = self.outputs.iter().any(|output| output.has_failed);
+        let [stdout, stderr] = self.outputs.map(|output| output.capture);
         ProcessOutcome {
-            ending: self.report.and_then(|report| report.status).map_or(ProcessExit::Lost, ending),
+            exit: self
+                .report
+                .and_then(|report| report.status)
+                .map_or(ProcessExit::Unknown, exit_of_status),
             stdout,
             stderr,
             timed_out: self.timed_out,
             interrupted: self.interrupted,
-            dismissed: self.dismissed,
+            cancelled: self.cancelled,
             left_behind: self.report.map_or(0, |report| report.left_behind),
-            unread,
+            is_output_incomplete: unread,
             duration: self.duration,
         }
     }
 }
 
-fn ending(status: c_int) -> ProcessExit {
+fn exit_of_status(status: c_int) -> ProcessExit {
     if libc::WIFSIGNALED(status) {
         ProcessExit::Signaled(libc::WTERMSIG(status))
     } else {

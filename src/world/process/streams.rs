@@ -1,7 +1,7 @@
-//! The script's streams: pipes that never block the runner.
+//! Standard streams of a script: pipes that never block the runner.
 //!
-//! Each is read or written once whenever `poll` says that it is ready; whatever
-//! goes wrong with one ends that stream only. When to wait is `process`'s concern.
+//! Each is read or written once when `poll` reports it as ready; an error ends only that
+//! stream. Waiting is done by `process`.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,7 +15,7 @@ use libc::{c_int, sigset_t};
 use super::blocked::BlockedSignals;
 use crate::world::capture::{Capture, CaptureLimits};
 
-/// The script's standard input and what it has still to get.
+/// Standard input of the script and the bytes that are not written yet.
 pub(super) struct ChildStdin<'a> {
     pub(super) pipe: Option<File>,
     unwritten: &'a [u8],
@@ -26,14 +26,14 @@ impl<'a> ChildStdin<'a> {
         Ok(ChildStdin { pipe: pipe.map(nonblocking).transpose()?, unwritten: bytes })
     }
 
-    /// Writes what the script is ready to read; at the end lets go of it.
+    /// Writes as much as the script is ready to read; closes the pipe after the last byte.
     pub(super) fn write(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
         let now = &self.unwritten[..self.unwritten.len().min(limits::SCRIPT_READ_BYTES)];
-        match write_quietly(pipe, now) {
+        match write_without_sigpipe(pipe, now) {
             Ok(written) => self.unwritten = &self.unwritten[written..],
-            Err(error) if is_passing(&error) => {}
-            // It does not read on; that is its own affair.
+            Err(error) if is_transient(&error) => {}
+            // The script has closed its input, which is not an error.
             Err(_) => self.unwritten = &[],
         }
         if self.unwritten.is_empty() {
@@ -42,36 +42,36 @@ impl<'a> ChildStdin<'a> {
     }
 }
 
-/// One of the script's output streams.
+/// Output stream of the script.
 pub(super) struct ChildOutput {
     pub(super) pipe: Option<File>,
-    pub(super) kept: Capture,
-    /// Reading has failed, and did not come to the end.
-    pub(super) is_broken: bool,
+    pub(super) capture: Capture,
+    /// Whether reading failed before the end of the stream.
+    pub(super) has_failed: bool,
 }
 
 impl ChildOutput {
     pub(super) fn new(pipe: Option<OwnedFd>, caps: CaptureLimits) -> io::Result<ChildOutput> {
         Ok(ChildOutput {
             pipe: pipe.map(nonblocking).transpose()?,
-            kept: Capture::new(caps),
-            is_broken: false,
+            capture: Capture::new(caps),
+            has_failed: false,
         })
     }
 
-    /// Reads once and gives what came; at the stream's end lets go of it.
+    /// Reads once and returns the bytes; closes the pipe at the end of the stream.
     pub(super) fn read<'c>(&mut self, chunk: &'c mut [u8]) -> &'c [u8] {
         let Some(pipe) = &mut self.pipe else {
             return &[];
         };
         match pipe.read(chunk) {
             Ok(length) if length > 0 => {
-                self.kept.push(&chunk[..length]);
+                self.capture.push(&chunk[..length]);
                 return &chunk[..length];
             }
-            Err(error) if is_passing(&error) => {}
+            Err(error) if is_transient(&error) => {}
             ended => {
-                self.is_broken = ended.is_err();
+                self.has_failed = ended.is_err();
                 self.pipe = None;
             }
         }
@@ -79,12 +79,12 @@ impl ChildOutput {
     }
 }
 
-/// Writes without ever dying of SIGPIPE, whatever the host does with it.
-fn write_quietly(file: &mut File, bytes: &[u8]) -> io::Result<usize> {
+/// Writes without a SIGPIPE that could end the process, whatever its action in the host.
+fn write_without_sigpipe(file: &mut File, bytes: &[u8]) -> io::Result<usize> {
     let blocked = BlockedSignals::new(Some(libc::SIGPIPE));
     let result = file.write(bytes);
     if matches!(&result, Err(error) if error.kind() == ErrorKind::BrokenPipe) {
-        // SAFETY: structures of this stack; takes the signal if it is there.
+        // SAFETY: structures of this stack. Removes the signal if it is pending.
         unsafe {
             let mut set: sigset_t = mem::zeroed();
             libc::sigemptyset(&raw mut set);
@@ -98,8 +98,8 @@ fn write_quietly(file: &mut File, bytes: &[u8]) -> io::Result<usize> {
     result
 }
 
-/// `poll`, to the millisecond after `until` at the latest. A signal ends it as
-/// if nothing had come.
+/// Calls `poll`, at most until the millisecond after `until`. If a signal ends it, no
+/// descriptor is ready.
 pub(super) fn poll(fds: &mut [libc::pollfd], until: Option<Instant>) -> io::Result<()> {
     let milliseconds = until.map_or(-1, |until| {
         let left = until.saturating_duration_since(Instant::now());
@@ -111,7 +111,7 @@ pub(super) fn poll(fds: &mut [libc::pollfd], until: Option<Instant>) -> io::Resu
         if error.kind() != ErrorKind::Interrupted {
             return Err(error);
         }
-        // What `poll` left in the results after a failure is not to be trusted.
+        // After a failure the results are undefined.
         for fd in fds {
             fd.revents = 0;
         }
@@ -129,7 +129,7 @@ fn nonblocking(pipe: OwnedFd) -> io::Result<File> {
     if done { Ok(File::from(pipe)) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Nothing now, maybe later.
-pub(super) fn is_passing(error: &io::Error) -> bool {
+/// Whether the call can be repeated later.
+pub(super) fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! One job at a time, against real shells and daemons.
+//! Tests with real shells and daemons, one job at a time.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -25,10 +25,10 @@ fn run_shell(script: &str, change: impl FnOnce(&mut ProcessJob<'_>)) -> io::Resu
         stdin: b"",
         limit: Duration::from_secs(20),
         leftovers: Leftovers::Kill,
-        caps: CaptureLimits::halves(64 << 10),
+        output_limits: CaptureLimits::halves(64 << 10),
         interrupt: &interrupt,
         scratch: None,
-        confine: None,
+        restrictions: None,
         event_source: None,
     };
     change(&mut job);
@@ -53,9 +53,9 @@ fn is_alive(pid: &str) -> bool {
     !stat.is_empty() && !stat.contains(") Z ")
 }
 
-/// Whether it is gone. Without a guardian the end of its streams may be seen
-/// before its own.
-fn is_gone(pid: &str) -> bool {
+/// Whether the process ends. Without a guardian its streams may be closed before it has
+/// ended.
+fn ends_soon(pid: &str) -> bool {
     let since = Instant::now();
     while is_alive(pid) && since.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(1));
@@ -64,26 +64,26 @@ fn is_gone(pid: &str) -> bool {
 }
 
 #[test]
-fn streams_and_status_come_back_apart() {
+fn streams_and_status_are_separate() {
     let outcome = shell("echo out; echo err >&2; exit 7");
-    assert_eq!(outcome.ending, ProcessExit::Exited(7));
+    assert_eq!(outcome.exit, ProcessExit::Exited(7));
     assert_eq!((outcome.stdout.text(), outcome.stderr.text()), ("out\n".into(), "err\n".into()));
     assert!(!outcome.timed_out && outcome.interrupted.is_none() && outcome.left_behind == 0);
 }
 
 #[test]
-fn death_by_signal_is_told() {
+fn death_by_signal_is_reported() {
     for signal in [libc::SIGKILL, libc::SIGSEGV, libc::SIGTERM] {
-        assert_eq!(shell(&format!("kill -{signal} $$")).ending, ProcessExit::Signaled(signal));
+        assert_eq!(shell(&format!("kill -{signal} $$")).exit, ProcessExit::Signaled(signal));
     }
 }
 
 #[test]
-fn the_environment_is_what_was_given_and_no_descriptor_leaks() {
+fn the_environment_is_the_given_one_and_no_descriptor_leaks() {
     let outcome = run_shell("env; ls /proc/self/fd", |job| job.stdin = b"x").expect("starts");
     let text = outcome.stdout.text();
     assert!(!text.contains("HOME=") && !text.contains("CARGO"), "{text}");
-    // `ls` itself opens the folder as number 3.
+    // `ls` itself opens the folder as descriptor 3.
     assert!(text.ends_with("\n0\n1\n2\n3\n"), "{text}");
 }
 
@@ -94,12 +94,12 @@ fn signals_are_as_in_a_fresh_process() {
     let text = shell(&format!("{script} </proc/self/status")).stdout.text();
     let masks: Vec<u64> =
         text.lines().map(|mask| u64::from_str_radix(mask, 16).expect("a mask")).collect();
-    // The last of the first 32 belongs to the C library.
+    // Signal 32 belongs to the C library.
     assert!(masks.len() == 2 && masks.iter().all(|mask| mask.trailing_zeros() >= 31), "{text}");
 }
 
 #[test]
-fn input_is_fed_and_may_be_left_unread() {
+fn input_is_written_and_may_stay_unread() {
     static BYTES: [u8; 1 << 20] = [b'x'; 1 << 20];
     let outcome = run_shell("wc -c", |job| job.stdin = &BYTES).expect("starts");
     assert_eq!(outcome.stdout.text().trim(), "1048576");
@@ -109,35 +109,35 @@ fn input_is_fed_and_may_be_left_unread() {
 }
 
 #[test]
-fn a_flood_is_read_to_its_end() {
+fn large_output_is_read_to_its_end() {
     let outcome = shell("yes 0123456 | head -c 8000000; printf END");
-    assert_eq!(outcome.ending, ProcessExit::Exited(0));
+    assert_eq!(outcome.exit, ProcessExit::Exited(0));
     assert_eq!(outcome.stdout.total_bytes(), 8_000_003);
     assert!(outcome.stdout.head().starts_with(b"0123456\n"));
     assert!(outcome.stdout.tail().ends_with(b"0123456\nEND"));
 }
 
 #[test]
-fn the_limit_kills_and_keeps_what_was_said() {
+fn the_limit_kills_and_keeps_the_output() {
     let started = Instant::now();
     let outcome = shell_within(1000, "echo before; (setsid sleep 60; :) & sleep 60");
     assert!(started.elapsed() < Duration::from_secs(20));
     assert!(outcome.timed_out);
-    assert_eq!(outcome.ending, ProcessExit::Signaled(libc::SIGKILL));
+    assert_eq!(outcome.exit, ProcessExit::Signaled(libc::SIGKILL));
     assert_eq!(outcome.stdout.text(), "before\n");
-    // A stopped script is no different.
+    // The limit also ends a stopped script.
     assert!(shell_within(100, "kill -STOP $$").timed_out);
 }
 
 #[test]
-fn who_outlives_the_script_is_killed_and_counted() {
-    // It is in a session of its own once it has become `sleep`.
+fn processes_that_outlive_the_script_are_killed_and_counted() {
+    // The child is in its own session once it has become `sleep`.
     let script = "setsid sleep 60 & echo $!; until grep -q sleep /proc/$!/comm; do :; done";
     let outcome = shell(script);
-    assert_eq!((outcome.ending, outcome.left_behind), (ProcessExit::Exited(0), 1));
+    assert_eq!((outcome.exit, outcome.left_behind), (ProcessExit::Exited(0), 1));
     assert!(!is_alive(&outcome.stdout.text()));
-    // Those who end by themselves at once were not left behind; on a busy machine
-    // that may take longer than they have.
+    // Children that end soon by themselves do not count as left behind; on a busy machine
+    // that may exceed the grace time.
     assert!((0..50).any(|_| {
         let outcome = shell("(sleep 0.01; echo late) & echo early");
         outcome.stdout.text() == "early\nlate\n" && outcome.left_behind == 0
@@ -145,28 +145,28 @@ fn who_outlives_the_script_is_killed_and_counted() {
 }
 
 #[test]
-fn who_is_to_be_kept_lives_on() {
+fn kept_processes_live_on() {
     let script = "sleep 60 & echo $!";
     let outcome = run_shell(script, |job| job.leftovers = Leftovers::Keep).expect("starts");
     let text = outcome.stdout.text();
     assert_eq!(outcome.left_behind, 1);
     assert!(is_alive(&text));
     let pid = text.trim().parse().expect("a number");
-    // SAFETY: the process that the test itself started.
+    // SAFETY: kills a process that this test started.
     unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
 #[test]
-fn a_script_that_turns_on_its_guardian_does_not_win() {
+fn a_script_that_attacks_its_guardian_is_killed() {
     let outcome = shell("echo $$; kill -9 $PPID; exec sleep 60");
-    assert_eq!(outcome.ending, ProcessExit::Lost);
-    assert!(is_gone(&outcome.stdout.text()));
+    assert_eq!(outcome.exit, ProcessExit::Unknown);
+    assert!(ends_soon(&outcome.stdout.text()));
     let outcome = shell_within(1000, "echo $$; kill -STOP $PPID; exec sleep 60");
     assert!(outcome.timed_out && !is_alive(&outcome.stdout.text()));
 }
 
 #[test]
-fn what_cannot_start_is_an_error_that_names_it() {
+fn a_failed_start_is_an_error_that_names_the_cause() {
     let kind_and_text = |program: &'static str, folder: &'static str| {
         let change = |job: &mut ProcessJob<'_>| {
             job.program = Path::new(program);
@@ -187,18 +187,18 @@ fn what_cannot_start_is_an_error_that_names_it() {
 }
 
 #[test]
-fn a_confinement_that_fails_keeps_the_script_from_running() {
+fn a_script_does_not_run_if_a_restriction_fails() {
     let refuse = Restrictions {
         enter: Arc::new(|| Err(io::Error::from_raw_os_error(libc::EPERM))),
         scopes_signals: false,
     };
-    let result = run_shell("echo never", |job| job.confine = Some(refuse));
+    let result = run_shell("echo never", |job| job.restrictions = Some(refuse));
     assert!(matches!(result, Err(error) if error.kind() == ErrorKind::PermissionDenied));
 }
 
 #[test]
-fn all_output_is_heard_also_what_is_not_kept() {
-    // What comes is answered by a file.
+fn the_sink_gets_all_output_also_what_is_not_kept() {
+    // The sink answers each piece of output by creating a file.
     let next = |file| format!("until [ -e {file} ]; do sleep 0.01; done");
     let script = format!("echo one; {}; echo two >&2; {}; echo three", next(1), next(2));
     let args = [OsString::from("-c"), OsString::from(script)];
@@ -212,88 +212,88 @@ fn all_output_is_heard_also_what_is_not_kept() {
         stdin: b"",
         limit: Duration::from_secs(20),
         leftovers: Leftovers::Kill,
-        caps: CaptureLimits::halves(2),
+        output_limits: CaptureLimits::halves(2),
         interrupt: &interrupt,
         scratch: None,
-        confine: None,
+        restrictions: None,
         event_source: None,
     };
-    let mut heard = Vec::new();
-    let mut listener = |stream, bytes: &[u8]| {
-        heard.push((stream, String::from_utf8_lossy(bytes).into_owned()));
-        let answer = scratch.write(&heard.len().to_string(), b"");
+    let mut received = Vec::new();
+    let mut sink = |stream, bytes: &[u8]| {
+        received.push((stream, String::from_utf8_lossy(bytes).into_owned()));
+        let answer = scratch.write_file(&received.len().to_string(), b"");
         answer.expect("there is room");
     };
-    let outcome = run_heard(&job, &mut listener).expect("the shell starts");
-    assert!(outcome.stdout.truncated());
+    let outcome = run_with_output(&job, &mut sink).expect("the shell starts");
+    assert!(outcome.stdout.is_truncated());
     let expected = [
         (ScriptStream::Out, "one\n"),
         (ScriptStream::Err, "two\n"),
         (ScriptStream::Out, "three\n"),
     ];
-    assert_eq!(heard, expected.map(|(stream, text)| (stream, text.to_string())));
+    assert_eq!(received, expected.map(|(stream, text)| (stream, text.to_string())));
 }
 
-/// Somebody who waits for a pipe, wants to be called every 20 ms, and counts.
-struct Counting {
+/// Event source that waits for a pipe, is called every 20 ms, and counts its calls.
+struct CountingSource {
     pipe: io::PipeReader,
-    came: Cell<u32>,
-    called: Cell<u32>,
-    /// The program may go on until he was called so often.
-    cancellation: u32,
-    /// Made at the sixth call.
+    events: Cell<u32>,
+    calls: Cell<u32>,
+    /// Number of calls after which the program is cancelled.
+    max_calls: u32,
+    /// Created by the sixth call.
     file: PathBuf,
     next: Cell<Instant>,
 }
 
-impl EventSource for Counting {
+impl EventSource for CountingSource {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        (self.came.get() == 0).then(|| self.pipe.as_fd())
+        (self.events.get() == 0).then(|| self.pipe.as_fd())
     }
 
-    fn due(&self) -> Option<Instant> {
+    fn next_call(&self) -> Option<Instant> {
         Some(self.next.get())
     }
 
-    fn attend(&self, is_ready: bool) -> bool {
-        self.came.set(self.came.get() + u32::from(is_ready));
-        self.called.set(self.called.get() + 1);
+    fn handle(&self, is_ready: bool) -> bool {
+        self.events.set(self.events.get() + u32::from(is_ready));
+        self.calls.set(self.calls.get() + 1);
         self.next.set(Instant::now() + Duration::from_millis(20));
-        if self.called.get() == 6 {
+        if self.calls.get() == 6 {
             fs::write(&self.file, "").expect("there is room");
         }
-        self.called.get() < self.cancellation
+        self.calls.get() < self.max_calls
     }
 
-    fn hear(&self, stream: ScriptStream, bytes: &[u8]) {
+    fn on_output(&self, stream: ScriptStream, bytes: &[u8]) {
         assert_eq!((stream, bytes), (ScriptStream::Out, &b"on\n"[..]));
     }
 }
 
 #[test]
-fn somebody_is_served_while_a_program_runs_and_may_end_it() {
+fn an_event_source_is_served_while_a_program_runs_and_can_end_it() {
     let scratch = Scratch::new(&std::env::temp_dir()).expect("there is room");
     let file = scratch.path().join("file");
-    for cancellation in [3, u32::MAX] {
+    for max_calls in [3, u32::MAX] {
         let (pipe, mut writer) = io::pipe().expect("two descriptors are free");
         writer.write_all(b"x").expect("it has room");
-        // As long as any job may last.
-        let counting: &Counting = Box::leak(Box::new(Counting {
+        // Leaked, since the job in `run_shell` may have any lifetime.
+        let counting: &CountingSource = Box::leak(Box::new(CountingSource {
             pipe,
-            came: Cell::new(0),
-            called: Cell::new(0),
-            cancellation,
+            events: Cell::new(0),
+            calls: Cell::new(0),
+            max_calls,
             file: file.clone(),
             next: Cell::new(Instant::now() + Duration::from_millis(20)),
         }));
         let script = format!("echo on; until [ -e {} ]; do sleep 0.01; done", file.display());
         let outcome = run_shell(&script, |job| job.event_source = Some(counting)).expect("starts");
-        let has_ended = outcome.ending == ProcessExit::Exited(0);
-        assert_eq!(has_ended, cancellation == u32::MAX, "{:?}", outcome.ending);
-        assert_eq!(outcome.dismissed, cancellation == 3);
-        assert_eq!(counting.came.get(), 1);
-        let called = counting.called.get();
-        assert!(called == 3 || cancellation > 3 && called >= 6, "{called}");
+        let has_ended = outcome.exit == ProcessExit::Exited(0);
+        assert_eq!(has_ended, max_calls == u32::MAX, "{:?}", outcome.exit);
+        assert_eq!(outcome.cancelled, max_calls == 3);
+        assert_eq!(counting.events.get(), 1);
+        let calls = counting.calls.get();
+        assert!(calls == 3 || max_calls > 3 && calls >= 6, "{calls}");
         assert!(!outcome.timed_out);
     }
 }

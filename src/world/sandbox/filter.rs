@@ -1,201 +1,203 @@
-//! A filter of system calls (seccomp): what Landlock does not govern. The network
-//! whole, local sockets too, since a container engine's is a way out; other
-//! processes' memory; new namespaces; programs that run with their file's rights.
+//! System call filter (seccomp) for what Landlock does not cover: the whole network,
+//! including local sockets, since a container engine's socket is a way out; the memory of
+//! other processes; new namespaces; set-user-ID programs.
 //!
-//! It is a list of what is forbidden, so that programs work which nobody thought
-//! of; each row says why it is there. A foreign table of system calls (32 bits,
-//! x32), in which the numbers mean others, is closed.
+//! It is a list of denied calls, so that programs with unforeseen needs work; each group of
+//! rows states its reason. Other tables of system calls (32 bits, x32), in which the numbers
+//! have other meanings, are denied as a whole.
 
 use std::io;
 use std::mem::offset_of;
 
 use libc::{c_int, c_long, sock_filter};
 
-use super::{Unavailable, check, landlock, set};
+use super::{SandboxUnavailable, check, landlock, prctl};
 
-/// What becomes of a system call.
+/// Rule for one system call.
 enum SyscallRule {
-    /// It fails with this error.
-    Never(c_long, c_int),
-    /// It fails unless the lower half of this argument, masked, is the value.
-    Unless(c_long, u32, MaskedValue, c_int),
-    /// It fails if so.
-    If(c_long, u32, MaskedValue, c_int),
-    /// It fails if the flags, this argument, say that a file is made, and the mode,
-    /// the next one, gives a program its file's rights.
-    Making(c_long, u32, c_int),
+    /// The call fails with this error.
+    Deny(c_long, c_int),
+    /// The call fails unless the lower half of this argument, masked, is the value.
+    DenyUnless(c_long, u32, MaskedValue, c_int),
+    /// The call fails if the lower half of this argument, masked, is the value.
+    DenyIf(c_long, u32, MaskedValue, c_int),
+    /// The call fails if its flags (this argument) create a file and its mode (the next
+    /// argument) has a set-user-ID or set-group-ID bit.
+    DenySetId(c_long, u32, c_int),
 }
 
-/// A value behind a mask.
+/// Mask, and the value to compare with the masked argument.
 struct MaskedValue(u32, u32);
 
-use SyscallRule::{If, Making, Never, Unless};
+use SyscallRule::{Deny, DenyIf, DenySetId, DenyUnless};
 
-/// `open(2)`'s modes and `chmod(2)`'s: bits that give a program its file's rights.
+/// Modes of `open(2)` and `chmod(2)` without set-user-ID and set-group-ID bits.
 const NO_SET_ID: MaskedValue = MaskedValue(libc::S_ISUID | libc::S_ISGID, 0);
-/// What in the flags of `open(2)` makes a file; without it the mode may be anything.
-const MAKING: u32 = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
-/// Connected stream and packet sockets (1 and 5, and not 2, 3, 4): one of single
-/// messages could be turned to any address.
+/// Flags of `open(2)` that create a file; without them the mode is ignored.
+const CREATES_FILE: u32 = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY).cast_unsigned();
+/// Connected stream and packet sockets (types 1 and 5, not 2, 3, 4): a datagram socket could
+/// send to any address.
 const CONNECTED: MaskedValue = MaskedValue(0b1011, libc::SOCK_STREAM.cast_unsigned());
-const LOCAL: MaskedValue = MaskedValue(u32::MAX, libc::AF_UNIX.cast_unsigned());
-const OWN: MaskedValue = MaskedValue(u32::MAX, 0);
-/// All that `clone(2)` can make a new one of.
+const LOCAL_SOCKET: MaskedValue = MaskedValue(u32::MAX, libc::AF_UNIX.cast_unsigned());
+const OWN_PROCESS: MaskedValue = MaskedValue(u32::MAX, 0);
+/// Flags of `clone(2)` without any that creates a namespace.
 const NO_NAMESPACE: MaskedValue = MaskedValue(0x7e02_0000, 0);
-/// Opening to read may truncate all the same.
+/// Flags of `open(2)` that truncate although the file is opened for reading.
 const TRUNCATING_READ: MaskedValue =
     MaskedValue((libc::O_TRUNC | libc::O_ACCMODE).cast_unsigned(), libc::O_TRUNC.cast_unsigned());
-/// No error.
-const GRANTED: c_int = 0;
-/// One process, to `setpriority(2)` and to `ioprio_set(2)`; then 0 is the own one.
+/// The call succeeds without doing anything.
+const NO_ERROR: c_int = 0;
+/// The argument means one process, in `setpriority(2)` and in `ioprio_set(2)`; the next
+/// argument is then its number, 0 for the calling process.
 const PROCESS: MaskedValue = MaskedValue(u32::MAX, 0);
 const IO_PROCESS: MaskedValue = MaskedValue(u32::MAX, 1);
-/// Linux 6.13; three more follow it: `getxattrat`, `listxattrat`, `removexattrat`.
+/// Since Linux 6.13; the next three numbers are `getxattrat`, `listxattrat`, `removexattrat`.
 const SYS_SETXATTRAT: c_long = 463;
-/// Linux 6.17; `file_setattr` follows it.
+/// Since Linux 6.17; the next number is `file_setattr`.
 const SYS_FILE_GETATTR: c_long = 468;
-/// Linux 6.8; `listmount` follows it.
+/// Since Linux 6.8; the next number is `listmount`.
 const SYS_STATMOUNT: c_long = 457;
-/// Linux 6.6; libc does not name it for every processor.
+/// Since Linux 6.6; libc does not define it for every processor.
 const SYS_FCHMODAT2: c_long = 452;
 
 const RULES: &[SyscallRule] = &[
-    // The network. Pairs of connected sockets stay: they lead nowhere else.
-    Never(libc::SYS_socket, libc::EACCES),
-    Never(libc::SYS_connect, libc::EACCES),
-    Never(libc::SYS_bind, libc::EACCES),
-    Unless(libc::SYS_socketpair, 0, LOCAL, libc::EACCES),
-    Unless(libc::SYS_socketpair, 1, CONNECTED, libc::EACCES),
-    // Does all of these unseen by any filter.
-    Never(libc::SYS_io_uring_setup, libc::EPERM),
-    Never(libc::SYS_io_uring_enter, libc::EPERM),
-    Never(libc::SYS_io_uring_register, libc::EPERM),
+    // The network. Pairs of connected sockets are allowed: they reach nothing else.
+    Deny(libc::SYS_socket, libc::EACCES),
+    Deny(libc::SYS_connect, libc::EACCES),
+    Deny(libc::SYS_bind, libc::EACCES),
+    DenyUnless(libc::SYS_socketpair, 0, LOCAL_SOCKET, libc::EACCES),
+    DenyUnless(libc::SYS_socketpair, 1, CONNECTED, libc::EACCES),
+    // io_uring does all of these without passing any filter.
+    Deny(libc::SYS_io_uring_setup, libc::EPERM),
+    Deny(libc::SYS_io_uring_enter, libc::EPERM),
+    Deny(libc::SYS_io_uring_register, libc::EPERM),
     // Other processes: their memory, their descriptors, their limits.
-    Never(libc::SYS_ptrace, libc::EPERM),
-    Never(libc::SYS_process_vm_readv, libc::EPERM),
-    Never(libc::SYS_process_vm_writev, libc::EPERM),
-    Never(libc::SYS_process_madvise, libc::EPERM),
-    Never(libc::SYS_pidfd_getfd, libc::EPERM),
-    Never(libc::SYS_kcmp, libc::EPERM),
-    Unless(libc::SYS_prlimit64, 0, OWN, libc::EPERM),
-    // Their processors and priorities. Threads set their own by a number that nobody
-    // can tell from others': it is only advice, so nothing is done, and no error told.
-    Unless(libc::SYS_sched_setaffinity, 0, OWN, GRANTED),
-    Unless(libc::SYS_sched_setscheduler, 0, OWN, GRANTED),
-    Unless(libc::SYS_sched_setparam, 0, OWN, GRANTED),
-    Unless(libc::SYS_sched_setattr, 0, OWN, GRANTED),
-    Unless(libc::SYS_setpriority, 0, PROCESS, GRANTED),
-    Unless(libc::SYS_setpriority, 1, OWN, GRANTED),
-    Unless(libc::SYS_ioprio_set, 0, IO_PROCESS, GRANTED),
-    Unless(libc::SYS_ioprio_set, 1, OWN, GRANTED),
-    // What others do with their files.
-    Never(libc::SYS_inotify_add_watch, libc::EACCES),
-    Never(libc::SYS_fanotify_mark, libc::EACCES),
-    // Attributes of files by their paths, access lists among them.
-    Never(libc::SYS_getxattr, libc::ENOTSUP),
-    Never(libc::SYS_lgetxattr, libc::ENOTSUP),
-    Never(libc::SYS_listxattr, libc::ENOTSUP),
-    Never(libc::SYS_llistxattr, libc::ENOTSUP),
-    Never(libc::SYS_setxattr, libc::ENOTSUP),
-    Never(libc::SYS_lsetxattr, libc::ENOTSUP),
-    Never(libc::SYS_removexattr, libc::ENOTSUP),
-    Never(libc::SYS_lremovexattr, libc::ENOTSUP),
-    Never(SYS_SETXATTRAT, libc::ENOSYS),
-    Never(SYS_SETXATTRAT + 1, libc::ENOSYS),
-    Never(SYS_SETXATTRAT + 2, libc::ENOSYS),
-    Never(SYS_SETXATTRAT + 3, libc::ENOSYS),
-    Never(SYS_FILE_GETATTR, libc::ENOSYS),
-    Never(SYS_FILE_GETATTR + 1, libc::ENOSYS),
-    // What is mounted where.
-    Never(SYS_STATMOUNT, libc::ENOSYS),
-    Never(SYS_STATMOUNT + 1, libc::ENOSYS),
-    // Memory and queues that any process of the user reaches by a number or a name.
-    Never(libc::SYS_shmget, libc::EPERM),
-    Never(libc::SYS_shmat, libc::EPERM),
-    Never(libc::SYS_shmctl, libc::EPERM),
-    Never(libc::SYS_semget, libc::EPERM),
-    Never(libc::SYS_semctl, libc::EPERM),
-    Never(libc::SYS_semop, libc::EPERM),
-    Never(libc::SYS_semtimedop, libc::EPERM),
-    Never(libc::SYS_msgget, libc::EPERM),
-    Never(libc::SYS_msgsnd, libc::EPERM),
-    Never(libc::SYS_msgrcv, libc::EPERM),
-    Never(libc::SYS_msgctl, libc::EPERM),
-    Never(libc::SYS_mq_open, libc::EPERM),
-    Never(libc::SYS_mq_unlink, libc::EPERM),
+    Deny(libc::SYS_ptrace, libc::EPERM),
+    Deny(libc::SYS_process_vm_readv, libc::EPERM),
+    Deny(libc::SYS_process_vm_writev, libc::EPERM),
+    Deny(libc::SYS_process_madvise, libc::EPERM),
+    Deny(libc::SYS_pidfd_getfd, libc::EPERM),
+    Deny(libc::SYS_kcmp, libc::EPERM),
+    DenyUnless(libc::SYS_prlimit64, 0, OWN_PROCESS, libc::EPERM),
+    // Their processors and priorities. A filter cannot tell a number of the program's own
+    // threads from others. These calls are only advice, so they succeed without effect.
+    DenyUnless(libc::SYS_sched_setaffinity, 0, OWN_PROCESS, NO_ERROR),
+    DenyUnless(libc::SYS_sched_setscheduler, 0, OWN_PROCESS, NO_ERROR),
+    DenyUnless(libc::SYS_sched_setparam, 0, OWN_PROCESS, NO_ERROR),
+    DenyUnless(libc::SYS_sched_setattr, 0, OWN_PROCESS, NO_ERROR),
+    DenyUnless(libc::SYS_setpriority, 0, PROCESS, NO_ERROR),
+    DenyUnless(libc::SYS_setpriority, 1, OWN_PROCESS, NO_ERROR),
+    DenyUnless(libc::SYS_ioprio_set, 0, IO_PROCESS, NO_ERROR),
+    DenyUnless(libc::SYS_ioprio_set, 1, OWN_PROCESS, NO_ERROR),
+    // Watching what other processes do with their files.
+    Deny(libc::SYS_inotify_add_watch, libc::EACCES),
+    Deny(libc::SYS_fanotify_mark, libc::EACCES),
+    // Attributes of files by path, including access control lists.
+    Deny(libc::SYS_getxattr, libc::ENOTSUP),
+    Deny(libc::SYS_lgetxattr, libc::ENOTSUP),
+    Deny(libc::SYS_listxattr, libc::ENOTSUP),
+    Deny(libc::SYS_llistxattr, libc::ENOTSUP),
+    Deny(libc::SYS_setxattr, libc::ENOTSUP),
+    Deny(libc::SYS_lsetxattr, libc::ENOTSUP),
+    Deny(libc::SYS_removexattr, libc::ENOTSUP),
+    Deny(libc::SYS_lremovexattr, libc::ENOTSUP),
+    Deny(SYS_SETXATTRAT, libc::ENOSYS),
+    Deny(SYS_SETXATTRAT + 1, libc::ENOSYS),
+    Deny(SYS_SETXATTRAT + 2, libc::ENOSYS),
+    Deny(SYS_SETXATTRAT + 3, libc::ENOSYS),
+    Deny(SYS_FILE_GETATTR, libc::ENOSYS),
+    Deny(SYS_FILE_GETATTR + 1, libc::ENOSYS),
+    // The list of mounts.
+    Deny(SYS_STATMOUNT, libc::ENOSYS),
+    Deny(SYS_STATMOUNT + 1, libc::ENOSYS),
+    // Shared memory and queues that any process of the user can open by number or name.
+    Deny(libc::SYS_shmget, libc::EPERM),
+    Deny(libc::SYS_shmat, libc::EPERM),
+    Deny(libc::SYS_shmctl, libc::EPERM),
+    Deny(libc::SYS_semget, libc::EPERM),
+    Deny(libc::SYS_semctl, libc::EPERM),
+    Deny(libc::SYS_semop, libc::EPERM),
+    Deny(libc::SYS_semtimedop, libc::EPERM),
+    Deny(libc::SYS_msgget, libc::EPERM),
+    Deny(libc::SYS_msgsnd, libc::EPERM),
+    Deny(libc::SYS_msgrcv, libc::EPERM),
+    Deny(libc::SYS_msgctl, libc::EPERM),
+    Deny(libc::SYS_mq_open, libc::EPERM),
+    Deny(libc::SYS_mq_unlink, libc::EPERM),
     // The user's keys in the kernel.
-    Never(libc::SYS_keyctl, libc::EPERM),
-    Never(libc::SYS_add_key, libc::EPERM),
-    Never(libc::SYS_request_key, libc::EPERM),
-    // Parts of the kernel in which its holes have been.
-    Never(libc::SYS_bpf, libc::EPERM),
-    Never(libc::SYS_perf_event_open, libc::EPERM),
-    Never(libc::SYS_userfaultfd, libc::EPERM),
-    // In a namespace of its own a process is root.
-    Never(libc::SYS_unshare, libc::EPERM),
-    Never(libc::SYS_setns, libc::EPERM),
-    Unless(libc::SYS_clone, 0, NO_NAMESPACE, libc::EPERM),
-    // These take what is judged here from memory, where no filter sees it; who
-    // finds them missing uses the older ones.
-    Never(libc::SYS_clone3, libc::ENOSYS),
-    Never(libc::SYS_openat2, libc::ENOSYS),
-    // Programs that would run with this user's rights for everybody, root's above all.
-    Unless(libc::SYS_fchmod, 1, NO_SET_ID, libc::EPERM),
-    Unless(libc::SYS_fchmodat, 2, NO_SET_ID, libc::EPERM),
-    Unless(SYS_FCHMODAT2, 2, NO_SET_ID, libc::EPERM),
-    Unless(libc::SYS_mknodat, 2, NO_SET_ID, libc::EPERM),
-    Making(libc::SYS_openat, 2, libc::EPERM),
+    Deny(libc::SYS_keyctl, libc::EPERM),
+    Deny(libc::SYS_add_key, libc::EPERM),
+    Deny(libc::SYS_request_key, libc::EPERM),
+    // Parts of the kernel with a history of vulnerabilities.
+    Deny(libc::SYS_bpf, libc::EPERM),
+    Deny(libc::SYS_perf_event_open, libc::EPERM),
+    Deny(libc::SYS_userfaultfd, libc::EPERM),
+    // In its own user namespace a process is root.
+    Deny(libc::SYS_unshare, libc::EPERM),
+    Deny(libc::SYS_setns, libc::EPERM),
+    DenyUnless(libc::SYS_clone, 0, NO_NAMESPACE, libc::EPERM),
+    // These take their flags from memory, which a filter cannot read. Programs that find
+    // them missing use the older calls.
+    Deny(libc::SYS_clone3, libc::ENOSYS),
+    Deny(libc::SYS_openat2, libc::ENOSYS),
+    // Set-user-ID programs, which would give this user's rights to other users; worst for
+    // root.
+    DenyUnless(libc::SYS_fchmod, 1, NO_SET_ID, libc::EPERM),
+    DenyUnless(libc::SYS_fchmodat, 2, NO_SET_ID, libc::EPERM),
+    DenyUnless(SYS_FCHMODAT2, 2, NO_SET_ID, libc::EPERM),
+    DenyUnless(libc::SYS_mknodat, 2, NO_SET_ID, libc::EPERM),
+    DenySetId(libc::SYS_openat, 2, libc::EPERM),
 ];
 
-/// The older calls that newer processors do not have.
+/// Rules for older system calls that newer processors do not have.
 #[cfg(target_arch = "x86_64")]
 const OLD_RULES: &[SyscallRule] = &[
-    Unless(libc::SYS_chmod, 1, NO_SET_ID, libc::EPERM),
-    Unless(libc::SYS_creat, 1, NO_SET_ID, libc::EPERM),
-    Unless(libc::SYS_mknod, 1, NO_SET_ID, libc::EPERM),
-    Making(libc::SYS_open, 1, libc::EPERM),
+    DenyUnless(libc::SYS_chmod, 1, NO_SET_ID, libc::EPERM),
+    DenyUnless(libc::SYS_creat, 1, NO_SET_ID, libc::EPERM),
+    DenyUnless(libc::SYS_mknod, 1, NO_SET_ID, libc::EPERM),
+    DenySetId(libc::SYS_open, 1, libc::EPERM),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const OLD_RULES: &[SyscallRule] = &[];
 
-/// What a Landlock that does not govern truncation lets through.
-const TRUNCATION: &[SyscallRule] = &[
-    Never(libc::SYS_truncate, libc::EACCES),
-    If(libc::SYS_openat, 2, TRUNCATING_READ, libc::EACCES),
+/// Rules for truncation, which older versions of Landlock do not cover.
+const TRUNCATION_RULES: &[SyscallRule] = &[
+    Deny(libc::SYS_truncate, libc::EACCES),
+    DenyIf(libc::SYS_openat, 2, TRUNCATING_READ, libc::EACCES),
     #[cfg(target_arch = "x86_64")]
-    If(libc::SYS_open, 1, TRUNCATING_READ, libc::EACCES),
+    DenyIf(libc::SYS_open, 1, TRUNCATING_READ, libc::EACCES),
 ];
 
-/// The numbers of `linux/audit.h` for the processors whose calls these are.
+/// The architecture's number in `linux/audit.h`; `None` if this filter does not support it.
 #[cfg(target_arch = "x86_64")]
-const PROCESSOR: Option<u32> = Some(0xc000_003e);
+const AUDIT_ARCH: Option<u32> = Some(0xc000_003e);
 #[cfg(target_arch = "aarch64")]
 const PROCESSOR: Option<u32> = Some(0xc000_00b7);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const PROCESSOR: Option<u32> = None;
 
-/// x32: the calls of another table, numbered from here.
+/// First number of the x32 table of system calls.
 const X32: u32 = 0x4000_0000;
 
-/// A program for the kernel's filter.
+/// Filter program for the kernel.
 #[derive(Debug)]
 pub(super) struct SyscallFilter {
     program: Vec<sock_filter>,
 }
 
 impl SyscallFilter {
-    /// The filter beside a Landlock of this version.
-    pub(super) fn new(landlock: u32) -> Result<SyscallFilter, Unavailable> {
-        let Some(processor) = PROCESSOR else {
-            let text = "there is no filter of system calls for this processor";
-            return Err(Unavailable(text.into()));
+    /// Builds the filter for use with this version of Landlock.
+    pub(super) fn new(landlock: u32) -> Result<SyscallFilter, SandboxUnavailable> {
+        let Some(processor) = AUDIT_ARCH else {
+            let text = "the filter of system calls does not support this processor";
+            return Err(SandboxUnavailable(text.into()));
         };
         let mut filter = SyscallFilter { program: Vec::new() };
         filter.load(offset_of!(libc::seccomp_data, arch));
         filter.skip_if(libc::BPF_JEQ, processor, 1);
         filter.fail(libc::ENOSYS);
         let older: &[SyscallRule] =
-            if landlock < landlock::TRUNCATE_SINCE { TRUNCATION } else { &[] };
+            if landlock < landlock::TRUNCATE_SINCE { TRUNCATION_RULES } else { &[] };
         filter.load(NUMBER);
         filter.skip_unless(libc::BPF_JGE, X32, 1);
         filter.fail(libc::ENOSYS);
@@ -206,40 +208,40 @@ impl SyscallFilter {
         Ok(filter)
     }
 
-    /// Installs it on this process and all that it will start, for good. After a
-    /// fork: no allocation.
+    /// Installs the filter permanently on this process and all its future children. Called
+    /// after a fork: no allocation.
     pub(super) fn install(&self) -> io::Result<()> {
         let program = libc::sock_fprog {
-            // A table of some hundred rows.
+            // The program has some hundred instructions.
             len: u16::try_from(self.program.len()).unwrap_or(0),
             filter: self.program.as_ptr().cast_mut(),
         };
-        // SAFETY: the kernel copies `len` instructions, and changes none; the
-        // address fits, as a pointer is as wide as a `c_long` on Linux.
+        // SAFETY: the kernel copies `len` instructions and changes none. The address fits:
+        // on Linux a pointer is as wide as a `c_long`.
         unsafe {
             let address = (&raw const program) as c_long;
             let mode = c_long::from(libc::SECCOMP_MODE_FILTER);
-            check(set(libc::PR_SET_SECCOMP, mode, address))
+            check(prctl(libc::PR_SET_SECCOMP, mode, address))
         }
     }
 
     fn add(&mut self, rule: &SyscallRule) {
         match rule {
-            Never(call, error) => {
+            Deny(call, error) => {
                 self.skip_unless(libc::BPF_JEQ, number(*call), 1);
                 self.fail(*error);
             }
-            Unless(call, argument, masked, error) => {
-                self.judge(*call, *argument, masked, *error, false);
+            DenyUnless(call, argument, masked, error) => {
+                self.add_condition(*call, *argument, masked, *error, false);
             }
-            If(call, argument, masked, error) => {
-                self.judge(*call, *argument, masked, *error, true);
+            DenyIf(call, argument, masked, error) => {
+                self.add_condition(*call, *argument, masked, *error, true);
             }
-            Making(call, flags, error) => {
+            DenySetId(call, flags, error) => {
                 self.skip_unless(libc::BPF_JEQ, number(*call), 8);
-                self.take(*flags, MAKING);
+                self.load_argument(*flags, CREATES_FILE);
                 self.skip_if(libc::BPF_JEQ, 0, 4);
-                self.take(*flags + 1, NO_SET_ID.0);
+                self.load_argument(*flags + 1, NO_SET_ID.0);
                 self.skip_if(libc::BPF_JEQ, NO_SET_ID.1, 1);
                 self.fail(*error);
                 self.load(NUMBER);
@@ -247,18 +249,18 @@ impl SyscallFilter {
         }
     }
 
-    fn judge(
+    fn add_condition(
         &mut self,
         call: c_long,
         argument: u32,
         masked: &MaskedValue,
         error: c_int,
-        is_bad: bool,
+        is_denied: bool,
     ) {
-        // Five instructions for this call; every other goes on behind them.
+        // Other calls skip these five instructions.
         self.skip_unless(libc::BPF_JEQ, number(call), 5);
-        self.take(argument, masked.0);
-        if is_bad {
+        self.load_argument(argument, masked.0);
+        if is_denied {
             self.skip_unless(libc::BPF_JEQ, masked.1, 1);
         } else {
             self.skip_if(libc::BPF_JEQ, masked.1, 1);
@@ -268,14 +270,14 @@ impl SyscallFilter {
     }
 
     /// Loads the lower half of an argument, masked.
-    fn take(&mut self, argument: u32, mask: u32) {
-        // Both processors keep the lower half first.
+    fn load_argument(&mut self, argument: u32, mask: u32) {
+        // Both supported processors are little-endian.
         self.load(offset_of!(libc::seccomp_data, args) + 8 * argument as usize);
         self.push(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, mask, 0, 0);
     }
 
     fn load(&mut self, offset: usize) {
-        // The structure has 64 bytes.
+        // The structure has 64 bytes, so the offset always fits.
         let offset = u32::try_from(offset).unwrap_or(0);
         self.push(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0);
     }
@@ -294,13 +296,13 @@ impl SyscallFilter {
     }
 
     fn push(&mut self, code: u32, k: u32, jt: u8, jf: u8) {
-        // Codes of this machine fit a byte.
+        // BPF codes fit into a byte.
         let code = u16::try_from(code).unwrap_or(0);
         self.program.push(sock_filter { code, jt, jf, k });
     }
 }
 
-/// Where the call's number stands.
+/// Offset of the system call's number.
 const NUMBER: usize = offset_of!(libc::seccomp_data, nr);
 
 fn number(call: c_long) -> u32 {

@@ -1,8 +1,8 @@
-//! Landlock: which files a process may use, as rules that nobody can take back.
+//! Landlock: irrevocable rules about the files that a process may use.
 //!
-//! The kernel's interface is `linux/landlock.h`; libc names the system calls
-//! only. Each version of it governs more; what an older one lets through and a
-//! filter can stop is stopped there.
+//! The kernel's interface is `linux/landlock.h`; libc defines only the system calls. Each
+//! version covers more. What an older version allows and a filter of system calls can deny
+//! is denied by the filter.
 
 use std::ffi::CString;
 use std::io;
@@ -27,28 +27,29 @@ const MAKE_CHARACTER_DEVICE: u64 = 1 << 6;
 const MAKE_BLOCK_DEVICE: u64 = 1 << 11;
 const MOVE_BETWEEN_FOLDERS: u64 = 1 << 13;
 const TRUNCATE: u64 = 1 << 14;
-/// What a rule for a file may hold; the rest is about folders.
-const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | 1 << 15;
-const READING: u64 = EXECUTE | READ_FILE | READ_FOLDER;
+/// Rights that a rule for a file may contain; all others apply to folders.
+const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | 1 << 15;
+const READ_RIGHTS: u64 = EXECUTE | READ_FILE | READ_FOLDER;
 
 /// Connecting and binding by TCP.
 const ALL_OF_NETWORK: u64 = 0b11;
-/// Abstract local sockets, and signals, of processes outside.
+/// Abstract local sockets and signals of processes outside.
 const ALL_SCOPES: u64 = 0b11;
 const SCOPE_OF_SIGNALS: u64 = 0b10;
 
-/// How many rights on files each version knows, from version 1.
-const RIGHTS: [u32; 5] = [13, 14, 15, 15, 16];
-/// The first version that governs the network, and scopes.
+/// Number of file rights in each version, from version 1.
+const RIGHTS_COUNT: [u32; 5] = [13, 14, 15, 15, 16];
+/// First versions that cover the network, and scopes.
 const NETWORK_SINCE: u32 = 4;
 const SCOPES_SINCE: u32 = 6;
-/// The first version in which opening a file cannot truncate it unseen.
+/// First version that covers truncation.
 pub(super) const TRUNCATE_SINCE: u32 = 3;
 
-/// Devices that do no harm and that every program expects.
+/// Harmless devices that every program expects.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// `struct landlock_ruleset_attr`; a kernel that knows less of it takes zeros.
+/// `struct landlock_ruleset_attr`. A kernel with a shorter structure accepts it if the rest is
+/// zero.
 #[repr(C)]
 struct RulesetAttributes {
     files: u64,
@@ -63,36 +64,42 @@ struct PathBeneathAttributes {
     parent: c_int,
 }
 
-/// Puts this process into a domain of its own: what it and its children send no signal
-/// to is everything outside. Files are as before. After a fork: system calls only.
+/// Puts this process into its own signal scope: it and its children can no longer signal
+/// processes outside. Access to files does not change. Called after a fork: system calls
+/// only.
 pub(super) fn scope_signals() -> io::Result<()> {
-    // A domain that governs no file still forbids moving files between folders on some
-    // kernels, so this one says that it may be done everywhere.
+    // On some kernels a ruleset without file rights still forbids moving files between
+    // folders, so this one allows that everywhere.
     let attributes =
         RulesetAttributes { files: MOVE_BETWEEN_FOLDERS, network: 0, scopes: SCOPE_OF_SIGNALS };
-    // SAFETY: structures of this stack that outlive the calls; both descriptors are
-    // closed here, or by the process's end.
+    // SAFETY: structures of this stack that outlive the calls. Both descriptors are closed
+    // here, or when the process ends.
     unsafe {
-        let made = libc::syscall(
+        let ruleset = libc::syscall(
             libc::SYS_landlock_create_ruleset,
             &raw const attributes,
             size_of::<RulesetAttributes>(),
             0,
         );
-        check(made)?;
+        check(ruleset)?;
         let root = libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
         let rule = PathBeneathAttributes { allowed: MOVE_BETWEEN_FOLDERS, parent: root };
-        let added =
-            libc::syscall(libc::SYS_landlock_add_rule, made, RULE_PATH_BENEATH, &raw const rule, 0);
+        let added = libc::syscall(
+            libc::SYS_landlock_add_rule,
+            ruleset,
+            RULE_PATH_BENEATH,
+            &raw const rule,
+            0,
+        );
         let done = check(added)
-            .and_then(|()| check(libc::syscall(libc::SYS_landlock_restrict_self, made, 0)));
+            .and_then(|()| check(libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0)));
         libc::close(root);
-        libc::syscall(libc::SYS_close, made);
+        libc::syscall(libc::SYS_close, ruleset);
         done
     }
 }
 
-/// The version of the interface, or why there is none.
+/// The version of the interface, or the reason why Landlock is unavailable.
 pub(super) fn version() -> Result<u32, String> {
     // SAFETY: with this flag the kernel reads no structure.
     let answer = unsafe {
@@ -105,43 +112,43 @@ pub(super) fn version() -> Result<u32, String> {
     };
     match u32::try_from(answer) {
         Ok(version) if version > 0 => Ok(version),
-        _ => Err(absence(&io::Error::last_os_error())),
+        _ => Err(unavailable_reason(&io::Error::last_os_error())),
     }
 }
 
-fn absence(error: &io::Error) -> String {
+fn unavailable_reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOSYS) => {
-            "the kernel has no Landlock (it takes Linux 5.13 or newer, built with it)".into()
+            "the kernel has no Landlock (it needs Linux 5.13 or newer, built with it)".into()
         }
         Some(libc::EOPNOTSUPP) => {
             "Landlock is switched off (the kernel's `lsm=` option does not name it)".into()
         }
-        _ => format!("Landlock is refused, as by a container's filter: {error}"),
+        _ => format!("Landlock is refused, probably by a container's filter: {error}"),
     }
 }
 
-/// Rules in the making. What is governed and has no rule is forbidden.
+/// Ruleset under construction. Handled rights without a rule are denied.
 #[derive(Debug)]
 pub(super) struct Ruleset {
     descriptor: OwnedFd,
-    /// All rights on files that this kernel governs.
-    governed: u64,
+    /// All file rights that this ruleset handles.
+    handled: u64,
 }
 
 impl Ruleset {
-    /// Forbids everything that this version governs.
+    /// Creates a ruleset that denies everything this version covers.
     pub(super) fn new(version: u32) -> Result<Ruleset, String> {
-        let index = (version as usize).clamp(1, RIGHTS.len()) - 1;
-        let governed = (1 << RIGHTS[index]) - 1;
+        let index = (version as usize).clamp(1, RIGHTS_COUNT.len()) - 1;
+        let governed = (1 << RIGHTS_COUNT[index]) - 1;
         let since = |first: u32, rights: u64| if version < first { 0 } else { rights };
         let attributes = RulesetAttributes {
             files: governed,
             network: since(NETWORK_SINCE, ALL_OF_NETWORK),
             scopes: since(SCOPES_SINCE, ALL_SCOPES),
         };
-        // SAFETY: the structure has the size that is passed and outlives the call;
-        // the descriptor that the call makes (closed on exec) is owned here.
+        // SAFETY: the structure has the size that is passed and outlives the call. The
+        // descriptor that the call creates (close-on-exec) gets its owner here.
         unsafe {
             let answer = libc::syscall(
                 libc::SYS_landlock_create_ruleset,
@@ -151,25 +158,25 @@ impl Ruleset {
             );
             match c_int::try_from(answer) {
                 Ok(number) if number >= 0 => {
-                    Ok(Ruleset { descriptor: OwnedFd::from_raw_fd(number), governed })
+                    Ok(Ruleset { descriptor: OwnedFd::from_raw_fd(number), handled: governed })
                 }
-                _ => Err(absence(&io::Error::last_os_error())),
+                _ => Err(unavailable_reason(&io::Error::last_os_error())),
             }
         }
     }
 
-    /// Lets this be read and executed; passes over what is missing. Paths have no
-    /// links in them.
+    /// Allows reading and executing; ignores a missing path. The path must not contain
+    /// links.
     pub(super) fn allow_reading(&mut self, path: &Path) {
-        let _ = self.allow(path, READING);
+        let _ = self.allow(path, READ_RIGHTS);
     }
 
-    /// Lets everything be done in this folder but making devices.
+    /// Allows everything in this folder except creating devices.
     pub(super) fn allow_writing(&mut self, path: &Path) -> io::Result<()> {
         self.allow(path, !(MAKE_CHARACTER_DEVICE | MAKE_BLOCK_DEVICE))
     }
 
-    /// Lets the harmless devices be used.
+    /// Allows the use of the harmless devices.
     pub(super) fn allow_devices(&mut self) {
         for device in DEVICES {
             let _ = self.allow(Path::new(device), READ_FILE | WRITE_FILE | TRUNCATE);
@@ -178,18 +185,18 @@ impl Ruleset {
 
     fn allow(&mut self, path: &Path, rights: u64) -> io::Result<()> {
         let opened = open_without_links(path)?;
-        // SAFETY: a descriptor that is open; the structures live on this stack until
-        // the calls return.
+        // SAFETY: the descriptor is open, and the structures on this stack outlive the
+        // calls.
         unsafe {
             let mut status: libc::stat = mem::zeroed();
             check(c_long::from(libc::fstat(opened.as_raw_fd(), &raw mut status)))?;
-            let possible = match status.st_mode & libc::S_IFMT {
+            let applicable = match status.st_mode & libc::S_IFMT {
                 libc::S_IFDIR => u64::MAX,
-                libc::S_IFLNK => return Err(io::Error::other("it leads elsewhere")),
-                _ => OF_FILES,
+                libc::S_IFLNK => return Err(io::Error::other("it is a link")),
+                _ => FILE_RIGHTS,
             };
             let rule = PathBeneathAttributes {
-                allowed: rights & possible & self.governed,
+                allowed: rights & applicable & self.handled,
                 parent: opened.as_raw_fd(),
             };
             check(libc::syscall(
@@ -202,7 +209,7 @@ impl Ruleset {
         }
     }
 
-    /// Puts the rules on this process and all that it will start, for good.
+    /// Applies the rules permanently to this process and all its future children.
     pub(super) fn enforce(&self) -> io::Result<()> {
         // SAFETY: plain numbers.
         check(unsafe {
@@ -211,9 +218,9 @@ impl Ruleset {
     }
 }
 
-/// Opens what an absolute path names, without following a link: a program that writes
-/// beside it may put one in its place at any time. Name by name, so that it needs
-/// neither `/proc` nor a kernel's `openat2`. The last name may be a link's own.
+/// Opens an absolute path without following links: a program that may write in one of its
+/// folders could create a link there at any time. Opens name by name, so it needs neither
+/// `/proc` nor `openat2`. If the last name is a link, the link itself is opened.
 fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
     let mut opened: Option<OwnedFd> = None;
     let mut parts = path.components().peekable();
@@ -225,8 +232,8 @@ fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
         let folder = opened.as_ref().map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd);
         let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         let has_more = if parts.peek().is_some() { libc::O_DIRECTORY } else { 0 };
-        // SAFETY: the name ends with NUL and outlives the call; the new descriptor is
-        // owned at once.
+        // SAFETY: the name ends with NUL and outlives the call; the new descriptor gets its
+        // owner in the same expression.
         opened = unsafe {
             match libc::openat(folder, name.as_ptr(), flags | has_more) {
                 -1 => return Err(io::Error::last_os_error()),
@@ -245,7 +252,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
 
     #[test]
-    fn no_link_is_followed_to_what_is_granted() {
+    fn granting_a_path_follows_no_link() {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
         let folder = scratch.path().canonicalize().unwrap();
         fs::create_dir_all(folder.join("real/inner")).unwrap();
@@ -268,7 +275,7 @@ mod tests {
             if let Ok(version) = version() {
                 let mut ruleset = Ruleset::new(version).unwrap();
                 let error = ruleset.allow_writing(&folder.join(path)).unwrap_err();
-                assert_eq!(error.to_string(), "it leads elsewhere");
+                assert_eq!(error.to_string(), "it is a link");
             }
         }
         assert!(open_without_links(Path::new("tmp")).is_err());

@@ -1,11 +1,10 @@
-//! A sandbox that a program puts on itself, without privileges and without
-//! namespaces: Landlock for files, a filter of system calls for what Landlock
-//! does not know, limits of resources, and no capabilities.
+//! Sandbox that a process enters by itself, without privileges and without namespaces:
+//! Landlock for files, a filter of system calls for what Landlock does not cover, resource
+//! limits, and no capabilities.
 //!
-//! [`Sandbox::new`] prepares everything that allocates; [`Sandbox::enter`] runs
-//! after a fork and makes plain system calls only. There is no half sandbox:
-//! where a part of it cannot be had, `new` says which and why. Who is granted
-//! what is not decided here.
+//! [`Sandbox::new`] prepares everything that allocates; [`Sandbox::enter`] runs after a fork
+//! and only makes system calls. A sandbox is complete or not entered: if a part of it is
+//! unavailable, `new` reports which and why. What is granted is decided by the caller.
 
 mod filter;
 mod landlock;
@@ -24,19 +23,19 @@ use libc::{c_int, c_long};
 use filter::SyscallFilter;
 use landlock::Ruleset;
 
-/// What a program may do with files. Nothing else is granted: neither reading nor
-/// listing. That something exists can always be seen, as Landlock does not hide it.
+/// Files that a program may use. All other files can be neither read nor listed; only their
+/// existence is visible, since Landlock does not hide it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Grants {
-    /// Files and folders with all below them, to read and to execute. What is
-    /// missing is passed over.
+    /// Files and folders (with all below them) to read and execute. Missing ones are
+    /// ignored.
     pub read: Vec<PathBuf>,
-    /// Folders with all below them, to do everything in but make devices. One that
-    /// is missing is a failure.
+    /// Folders (with all below them) for all access except creating devices. A missing one is
+    /// an error.
     pub write: Vec<PathBuf>,
 }
 
-/// A sandbox, ready to be entered.
+/// Prepared sandbox.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     ruleset: Ruleset,
@@ -44,63 +43,67 @@ pub(crate) struct Sandbox {
     limits: [(c_long, u64); 6],
 }
 
-/// What this kernel offers for it.
+/// Sandbox support of this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Available {
-    /// The version of Landlock's interface, from 1.
+pub(crate) struct SandboxSupport {
+    /// Version of Landlock's interface, from 1.
     pub landlock: u32,
 }
 
-impl fmt::Display for Available {
+impl fmt::Display for SandboxSupport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Landlock {} and seccomp", self.landlock)
     }
 }
 
-/// Why there can be no sandbox, in words for a user.
+/// Reason why no sandbox is possible, in words for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unavailable(String);
+pub(crate) struct SandboxUnavailable(String);
 
-impl fmt::Display for Unavailable {
+impl fmt::Display for SandboxUnavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-/// The steps of entering, in their order.
+/// Steps of entering, in order, as named in an error.
 const STEPS: [&str; 4] = [
-    "the limits of resources",
+    "setting resource limits",
     "giving up privileges",
     "Landlock",
     "the filter of system calls (seccomp)",
 ];
 
-/// Finds out by really entering one, in a process of its own.
-pub(crate) fn available() -> Result<Available, Unavailable> {
-    let version = landlock::version().map_err(Unavailable)?;
-    Sandbox::build(version, &Grants::default(), Duration::MAX)?.try_out()?;
-    Ok(Available { landlock: version })
+/// Tests whether a sandbox is possible, by entering one in a child process.
+pub(crate) fn available() -> Result<SandboxSupport, SandboxUnavailable> {
+    let version = landlock::version().map_err(SandboxUnavailable)?;
+    Sandbox::build(version, &Grants::default(), Duration::MAX)?.enter_in_child()?;
+    Ok(SandboxSupport { landlock: version })
 }
 
 impl Sandbox {
-    /// Prepares a sandbox with these grants, for a program that has `limit`.
-    pub(crate) fn new(grants: &Grants, limit: Duration) -> Result<Sandbox, Unavailable> {
-        let version = landlock::version().map_err(Unavailable)?;
+    /// Prepares a sandbox with these grants, for a program with this time limit.
+    pub(crate) fn new(grants: &Grants, limit: Duration) -> Result<Sandbox, SandboxUnavailable> {
+        let version = landlock::version().map_err(SandboxUnavailable)?;
         let sandbox = Sandbox::build(version, grants, limit)?;
-        sandbox.try_out()?;
+        sandbox.enter_in_child()?;
         Ok(sandbox)
     }
 
-    fn build(version: u32, grants: &Grants, limit: Duration) -> Result<Sandbox, Unavailable> {
-        let mut ruleset = Ruleset::new(version).map_err(Unavailable)?;
+    fn build(
+        version: u32,
+        grants: &Grants,
+        limit: Duration,
+    ) -> Result<Sandbox, SandboxUnavailable> {
+        let mut ruleset = Ruleset::new(version).map_err(SandboxUnavailable)?;
         for path in &grants.read {
             ruleset.allow_reading(path);
         }
         for path in &grants.write {
-            ruleset.allow_writing(path).map_err(|error| failed("grant", path, &error))?;
+            ruleset.allow_writing(path).map_err(|error| grant_error("grant", path, &error))?;
         }
         ruleset.allow_devices();
-        // Every processor may count the whole time, and a start takes some.
+        // A program may use all processors for the whole time; starting takes some extra.
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let seconds = limit.as_secs().saturating_add(limits::SANDBOX_SPARE_SECONDS);
         let memory = limits::SANDBOX_MEMORY_BYTES + processors * limits::SANDBOX_PROCESSOR_BYTES;
@@ -115,7 +118,7 @@ impl Sandbox {
                 (c_long::from(libc::RLIMIT_AS), memory),
                 (
                     c_long::from(libc::RLIMIT_NPROC),
-                    running()
+                    process_count()
                         + limits::SANDBOX_PROCESSES
                         + processors * limits::SANDBOX_PROCESSOR_PROCESSES,
                 ),
@@ -123,25 +126,25 @@ impl Sandbox {
         })
     }
 
-    /// Enters it, for good. After a fork: system calls only, no allocation.
+    /// Enters the sandbox permanently. Called after a fork: system calls only, no allocation.
     pub(crate) fn enter(&self) -> io::Result<()> {
         self.enter_steps().map_err(|(_, error)| error)
     }
 
     fn enter_steps(&self) -> Result<(), (u8, io::Error)> {
         let lowered = |(resource, most): &(c_long, u64)| lower_limit(*resource, *most);
-        self.limits.iter().try_for_each(lowered).map_err(at(0))?;
-        give_up_privileges().map_err(at(1))?;
-        self.ruleset.enforce().map_err(at(2))?;
-        // Last: it may forbid what the steps before need.
-        self.filter.install().map_err(at(3))
+        self.limits.iter().try_for_each(lowered).map_err(with_step(0))?;
+        give_up_privileges().map_err(with_step(1))?;
+        self.ruleset.enforce().map_err(with_step(2))?;
+        // Last, because it may deny calls that the other steps need.
+        self.filter.install().map_err(with_step(3))
     }
 
-    /// Enters it in a child that does nothing else, so that a refusal is known
-    /// with its reason before a program is started.
-    fn try_out(&self) -> Result<(), Unavailable> {
-        // SAFETY: the child makes system calls only and ends; the parent waits for
-        // exactly this child, whose status goes to a local.
+    /// Enters the sandbox in a child that does nothing else, so that a refusal is known with
+    /// its reason before a program is started.
+    fn enter_in_child(&self) -> Result<(), SandboxUnavailable> {
+        // SAFETY: the child only makes system calls and ends. The parent waits for exactly
+        // this child, whose status is written to a local variable.
         let status = unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -153,13 +156,13 @@ impl Sandbox {
             let mut status = 0;
             while child > 0 && libc::waitpid(child, &raw mut status, 0) < 0 {
                 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                    // Somebody ignores the ends of children: nothing is known.
+                    // SIGCHLD is ignored in this process, so the result is unknown.
                     return Ok(());
                 }
             }
             if child < 0 {
                 let error = io::Error::last_os_error();
-                return Err(Unavailable(format!("no process can be started: {error}")));
+                return Err(SandboxUnavailable(format!("failed to start a process: {error}")));
             }
             status
         };
@@ -168,22 +171,22 @@ impl Sandbox {
         }
         let step = usize::try_from(libc::WEXITSTATUS(status) - 1).unwrap_or(STEPS.len() - 1);
         let step = STEPS.get(step).copied().unwrap_or_default();
-        Err(Unavailable(format!(
-            "{step} is refused, as by a container's own filter or an old kernel"
+        Err(SandboxUnavailable(format!(
+            "{step} is refused, probably by a container's filter or an old kernel"
         )))
     }
 }
 
-fn at(step: u8) -> impl Fn(io::Error) -> (u8, io::Error) {
+fn with_step(step: u8) -> impl Fn(io::Error) -> (u8, io::Error) {
     move |error| (step, error)
 }
 
-fn failed(verb: &str, path: &Path, error: &io::Error) -> Unavailable {
-    Unavailable(format!("failed to {verb} `{}`: {error}", path.display()))
+fn grant_error(verb: &str, path: &Path, error: &io::Error) -> SandboxUnavailable {
+    SandboxUnavailable(format!("failed to {verb} `{}`: {error}", path.display()))
 }
 
-/// The number of processes and threads of the whole system, which are at least the user's.
-fn running() -> u64 {
+/// Number of processes and threads of the whole system, of which the user's are a part.
+fn process_count() -> u64 {
     // SAFETY: a structure of plain numbers on this stack, filled by the call.
     unsafe {
         let mut system: libc::sysinfo = mem::zeroed();
@@ -192,14 +195,14 @@ fn running() -> u64 {
     }
 }
 
-/// Lowers a limit; one that is lower already stays.
+/// Lowers a resource limit; never raises it.
 fn lower_limit(resource: c_long, most: u64) -> io::Result<()> {
     let change = |new: *const libc::rlimit64, old: *mut libc::rlimit64| {
-        // SAFETY: both are null or lead to structures that outlive the call; 0 is
-        // this process.
+        // SAFETY: both pointers are null or lead to structures that outlive the call; 0
+        // means this process.
         check(unsafe { libc::syscall(libc::SYS_prlimit64, 0, resource, new, old) })
     };
-    // SAFETY: two plain numbers, for which zero is a valid value.
+    // SAFETY: a structure of two plain numbers, for which zero is a valid value.
     let mut limit: libc::rlimit64 = unsafe { mem::zeroed() };
     change(ptr::null(), &raw mut limit)?;
     limit.rlim_max = limit.rlim_max.min(most);
@@ -207,48 +210,48 @@ fn lower_limit(resource: c_long, most: u64) -> io::Result<()> {
     change(&raw const limit, ptr::null_mut())
 }
 
-/// Keeps the signals of this process and its children among themselves, where the
-/// kernel can (from Linux 6.12). No new privileges from here on, either way. After a
-/// fork: system calls only.
+/// Restricts the signals of this process and its children to themselves, where the kernel
+/// supports it (from Linux 6.12). In any case sets no-new-privileges. Called after a fork:
+/// system calls only.
 pub(super) fn scope_signals() -> io::Result<()> {
     // SAFETY: plain numbers.
-    check(unsafe { set(libc::PR_SET_NO_NEW_PRIVS, 1, 0) })?;
+    check(unsafe { prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0) })?;
     landlock::scope_signals()
 }
 
-/// The header of `capset(2)`.
+/// Header of `capset(2)`.
 #[repr(C)]
 struct CapabilityHeader {
     version: u32,
     pid: c_int,
 }
 
-/// No program gets more rights by being started, and root's are gone.
+/// Sets no-new-privileges and drops all capabilities, including root's.
 fn give_up_privileges() -> io::Result<()> {
     const CAPABILITIES_VERSION_3: u32 = 0x2008_0522;
     const NOTHING: [u32; 6] = [0; 6];
     let header = CapabilityHeader { version: CAPABILITIES_VERSION_3, pid: 0 };
-    // SAFETY: plain numbers, as wide as the kernel reads them; `header` and
-    // `NOTHING` have the form that version 3 demands and outlive the call.
+    // SAFETY: plain numbers, as wide as the kernel reads them. `header` and `NOTHING` have
+    // the layout that version 3 requires and outlive the call.
     unsafe {
-        check(set(libc::PR_SET_NO_NEW_PRIVS, 1, 0))?;
-        // Refused without CAP_SETPCAP, and beyond the last one: then there is
-        // nothing to take, or it is no use without a program that gives it.
+        check(prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0))?;
+        // Fails after the last capability, and without CAP_SETPCAP. In the second case the
+        // bounding set has no effect: no program can gain capabilities any more.
         for capability in 0..64 {
-            if set(libc::PR_CAPBSET_DROP, capability, 0) < 0 {
+            if prctl(libc::PR_CAPBSET_DROP, capability, 0) < 0 {
                 break;
             }
         }
         let clear = c_long::from(libc::PR_CAP_AMBIENT_CLEAR_ALL);
-        set(libc::PR_CAP_AMBIENT, clear, 0);
+        prctl(libc::PR_CAP_AMBIENT, clear, 0);
         check(libc::syscall(libc::SYS_capset, &raw const header, NOTHING.as_ptr()))
     }
 }
 
-/// `prctl(2)` with all its arguments, as some of its options demand.
-unsafe fn set(option: c_int, first: c_long, second: c_long) -> c_long {
+/// Calls `prctl(2)` with all arguments, as some of its options require.
+unsafe fn prctl(option: c_int, first: c_long, second: c_long) -> c_long {
     const NONE: c_long = 0;
-    // SAFETY: the caller vouches for the arguments.
+    // SAFETY: the caller guarantees that the arguments are valid for the option.
     unsafe { libc::syscall(libc::SYS_prctl, option, first, second, NONE, NONE) }
 }
 
@@ -263,9 +266,10 @@ mod tests {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
 
-    /// How a child in this sandbox ends: 0 if the call succeeds, else its error.
+    /// Exit status of a child that makes this call in the sandbox: 0 if the call succeeds,
+    /// otherwise its error.
     fn end_in(sandbox: &Sandbox, call: impl Fn() -> c_long) -> i32 {
-        // SAFETY: the child makes system calls only, and ends.
+        // SAFETY: the child only makes system calls, and ends.
         unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -282,8 +286,8 @@ mod tests {
         }
     }
 
-    /// What a Landlock that does not know of truncation lets through, the filter stops;
-    /// every version leaves what is granted alone.
+    /// The filter denies truncation that old versions of Landlock allow; every version allows
+    /// what is granted.
     #[test]
     fn old_versions_of_landlock_do_not_leak() {
         let Ok(newest) = landlock::version() else {
@@ -303,8 +307,8 @@ mod tests {
             let open = |name: &std::ffi::CString, flags| unsafe {
                 c_long::from(libc::open(name.as_ptr(), flags, 0o600))
             };
-            let made = libc::O_CREAT | libc::O_RDWR | libc::O_TRUNC;
-            assert_eq!(end_in(&sandbox, || open(&new, made)), 0, "{version}");
+            let flags = libc::O_CREAT | libc::O_RDWR | libc::O_TRUNC;
+            assert_eq!(end_in(&sandbox, || open(&new, flags)), 0, "{version}");
             assert_eq!(end_in(&sandbox, || open(&outside_name, libc::O_RDONLY)), 0, "{version}");
             let truncating = libc::O_RDONLY | libc::O_TRUNC;
             let end = end_in(&sandbox, || open(&outside_name, truncating));

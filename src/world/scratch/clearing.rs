@@ -1,13 +1,12 @@
-//! Emptying a folder, whatever a script has put there, and removing it.
+//! Empties and removes a scratch folder, whatever a script has created in it.
 //!
-//! It goes by descriptors that were opened before the script ran, so no name can
-//! be swapped under it: no link is followed, and no mount is entered. However
-//! deep the folders lie, two are open at a time: a folder below the second level
-//! is first moved up to the first. The guardian and a forked runner call this:
-//! no allocation, no locks, no panic; system calls and the stack only.
+//! It works on descriptors that were opened before the script ran, so the script cannot
+//! redirect it by swapping names: no link is followed and no mount is entered. At most two
+//! subfolders are open at a time, however deep they are nested: a folder below the second
+//! level is first moved up to the first. The guardian and a forked runner call this, so it
+//! must not allocate, lock or panic: only system calls and the stack.
 //!
-//! What stays is what this user may not remove: files that are immutable, or
-//! another user's, and mounts.
+//! Files that this user may not remove stay: immutable files, files of other users, mounts.
 
 use std::ffi::CStr;
 use std::io;
@@ -18,150 +17,149 @@ use libc::c_int;
 use super::NAME_BYTES;
 use crate::world::guardian::{now, visit_names};
 
-/// What only the owner may do; a script may have forbidden it.
-const OWNERS: libc::mode_t = 0o700;
+/// Mode with all rights for the owner; a script may have removed them.
+const OWNER_MODE: libc::mode_t = 0o700;
 
-/// A temporary folder; plain numbers that a fork copies.
+/// Handle of a scratch folder: plain numbers that a fork copies.
 #[derive(Clone, Copy)]
-pub(in crate::world) struct Folder {
-    /// The open folder in which it lies.
+pub(in crate::world) struct ScratchFolder {
+    /// Descriptor of the parent folder.
     pub(super) parent: c_int,
-    /// Itself, open for reading.
+    /// Descriptor of the folder itself, open for reading.
     pub(super) own: c_int,
-    /// Its name in `parent`, ended by NUL.
+    /// Name in `parent`, terminated by NUL.
     pub(super) name: [u8; NAME_BYTES + 1],
 }
 
-/// What came of removing a name.
+/// Result of removing a name.
 #[derive(PartialEq, Eq)]
 enum Removal {
-    /// Nothing has that name any more.
-    Gone,
-    /// A folder with something in it.
-    Full,
-    /// Not possible.
+    /// The name no longer exists.
+    Removed,
+    /// A folder that is not empty.
+    NotEmpty,
+    /// The system refused.
     Refused,
 }
 
-impl Folder {
-    /// Moves the descriptors to these numbers, whatever they were.
-    pub(in crate::world) fn keep_as(self, parent: c_int, own: c_int) -> Folder {
+impl ScratchFolder {
+    /// Moves the descriptors to these numbers, replacing what was open there.
+    pub(in crate::world) fn move_descriptors(self, parent: c_int, own: c_int) -> ScratchFolder {
         // SAFETY: plain numbers.
         unsafe {
             libc::dup2(self.parent, parent);
             libc::dup2(self.own, own);
         }
-        Folder { parent, own, ..self }
+        ScratchFolder { parent, own, ..self }
     }
 
-    /// Removes what it can within the limit. Returns whether nothing is left.
+    /// Removes as much as possible within the limit. Returns whether nothing is left.
     pub(in crate::world) fn clear(&self, limit: Duration) -> bool {
         let since = now();
-        let is_late = || now().saturating_sub(since) >= limit;
-        // Names that were not given before.
-        let mut fresh = since.subsec_nanos();
+        let is_over_limit = || now().saturating_sub(since) >= limit;
+        // Number for new names.
+        let mut next_number = since.subsec_nanos();
         loop {
-            let (mut is_empty, mut goes_on) = (true, false);
+            let (mut is_empty, mut has_changed) = (true, false);
             // SAFETY: plain numbers.
-            unsafe { libc::fchmod(self.own, OWNERS) };
+            unsafe { libc::fchmod(self.own, OWNER_MODE) };
             visit_folder(self.own, c".", &mut |own, name| {
                 is_empty = false;
-                if !is_late() {
-                    goes_on |= self.clear_entry(own, name, &mut fresh, &is_late);
+                if !is_over_limit() {
+                    has_changed |= self.clear_entry(own, name, &mut next_number, &is_over_limit);
                 }
             });
             if is_empty {
                 return CStr::from_bytes_until_nul(&self.name)
-                    .is_ok_and(|name| remove(self.parent, name) == Removal::Gone);
+                    .is_ok_and(|name| remove(self.parent, name) == Removal::Removed);
             }
-            if !goes_on || is_late() {
+            if !has_changed || is_over_limit() {
                 return false;
             }
         }
     }
 
-    /// Removes an entry of this folder; of a folder all but the folders in it,
-    /// which move up to this one. Returns whether that changed anything.
+    /// Removes an entry of this folder. If it is a folder, its files are removed and its
+    /// subfolders are moved up to this one. Returns whether anything changed.
     fn clear_entry(
         &self,
         own: c_int,
         name: &CStr,
-        fresh: &mut u32,
-        is_late: &dyn Fn() -> bool,
+        next_number: &mut u32,
+        is_over_limit: &dyn Fn() -> bool,
     ) -> bool {
         match remove(own, name) {
-            Removal::Gone => return true,
+            Removal::Removed => return true,
             Removal::Refused => return false,
-            Removal::Full => {}
+            Removal::NotEmpty => {}
         }
-        // What somebody has mounted cannot be moved, and is not entered: its
-        // files are not the script's.
-        let Some(place) = self.lift(own, name, fresh) else {
+        // A mount cannot be moved and is not entered: its files are not the script's.
+        let Some(new_name) = self.move_up(own, name, next_number) else {
             return false;
         };
-        let mut goes_on = false;
-        visit_folder(own, as_name(&place), &mut |folder, name| {
-            goes_on |= !is_late()
+        let mut has_changed = false;
+        visit_folder(own, as_c_str(&new_name), &mut |folder, name| {
+            has_changed |= !is_over_limit()
                 && match remove(folder, name) {
-                    Removal::Gone => true,
+                    Removal::Removed => true,
                     Removal::Refused => false,
-                    Removal::Full => self.lift(folder, name, fresh).is_some(),
+                    Removal::NotEmpty => self.move_up(folder, name, next_number).is_some(),
                 };
         });
-        goes_on | (remove(own, as_name(&place)) == Removal::Gone)
+        has_changed | (remove(own, as_c_str(&new_name)) == Removal::Removed)
     }
 
-    /// Moves a folder into this one, under a fresh name.
-    fn lift(&self, from: c_int, name: &CStr, fresh: &mut u32) -> Option<StaleName> {
+    /// Moves a folder into this one, under a new name.
+    fn move_up(&self, from: c_int, name: &CStr, next_number: &mut u32) -> Option<FreshName> {
         for _ in 0..3 {
-            *fresh = fresh.wrapping_add(1);
-            let place = place(*fresh);
-            // SAFETY: both names end in NUL and outlive the calls.
+            *next_number = next_number.wrapping_add(1);
+            let new_name = hexadecimal_name(*next_number);
+            // SAFETY: both names end with NUL and outlive the calls.
             unsafe {
-                if libc::renameat(from, name.as_ptr(), self.own, place.as_ptr().cast()) == 0 {
-                    return Some(place);
+                if libc::renameat(from, name.as_ptr(), self.own, new_name.as_ptr().cast()) == 0 {
+                    return Some(new_name);
                 }
-                // It cannot change its parent while it is closed to its owner.
-                open_up(from, name);
+                // A folder that its owner may not write cannot change its parent.
+                allow_owner(from, name);
             }
         }
         None
     }
 }
 
-/// A name of eight hexadecimal digits, ended by NUL.
-type StaleName = [u8; 9];
+/// Name of eight hexadecimal digits, terminated by NUL.
+type FreshName = [u8; 9];
 
-fn place(number: u32) -> StaleName {
-    let mut place = [0; 9];
-    for (at, letter) in place.iter_mut().take(8).enumerate() {
+fn hexadecimal_name(number: u32) -> FreshName {
+    let mut name = [0; 9];
+    for (at, letter) in name.iter_mut().take(8).enumerate() {
         *letter = b"0123456789abcdef"[(number >> (4 * at)) as usize & 15];
     }
-    place
+    name
 }
 
-fn as_name(place: &StaleName) -> &CStr {
-    CStr::from_bytes_until_nul(place).unwrap_or_default()
+fn as_c_str(name: &FreshName) -> &CStr {
+    CStr::from_bytes_until_nul(name).unwrap_or_default()
 }
 
-/// Lets the owner in; follows no link.
-fn open_up(parent: c_int, name: &CStr) {
-    // SAFETY: the name ends in NUL and outlives the call.
-    unsafe { libc::fchmodat(parent, name.as_ptr(), OWNERS, libc::AT_SYMLINK_NOFOLLOW) };
+/// Gives the owner access; follows no link.
+fn allow_owner(parent: c_int, name: &CStr) {
+    // SAFETY: the name ends with NUL and outlives the call.
+    unsafe { libc::fchmodat(parent, name.as_ptr(), OWNER_MODE, libc::AT_SYMLINK_NOFOLLOW) };
 }
 
-/// Shows the entries of a folder, with its descriptor.
+/// Calls `visit` with the folder's descriptor and the name of each entry.
 fn visit_folder(parent: c_int, name: &CStr, visit: &mut dyn FnMut(c_int, &CStr)) {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: the name outlives the calls; the descriptor is closed here.
     unsafe {
         let mut folder = libc::openat(parent, name.as_ptr(), flags);
         if folder < 0 {
-            open_up(parent, name);
+            allow_owner(parent, name);
             folder = libc::openat(parent, name.as_ptr(), flags);
         }
         if folder >= 0 {
-            libc::fchmod(folder, OWNERS);
+            libc::fchmod(folder, OWNER_MODE);
             visit_names(folder, &mut |name| visit(folder, name));
             libc::close(folder);
         }
@@ -172,11 +170,11 @@ fn remove(parent: c_int, name: &CStr) -> Removal {
     for flags in [0, libc::AT_REMOVEDIR] {
         // SAFETY: the name outlives the call.
         if unsafe { libc::unlinkat(parent, name.as_ptr(), flags) } == 0 {
-            return Removal::Gone;
+            return Removal::Removed;
         }
         match io::Error::last_os_error().raw_os_error() {
-            Some(libc::ENOENT) => return Removal::Gone,
-            Some(libc::ENOTEMPTY | libc::EEXIST) => return Removal::Full,
+            Some(libc::ENOENT) => return Removal::Removed,
+            Some(libc::ENOTEMPTY | libc::EEXIST) => return Removal::NotEmpty,
             _ => {}
         }
     }

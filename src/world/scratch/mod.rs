@@ -1,5 +1,5 @@
-//! A private temporary folder that goes away with its owner, and with the script
-//! that used it: the guardian removes it when the owner was killed.
+//! Private temporary folder. It is removed when its owner drops it, or by the guardian of
+//! the script that used it, if the owner was killed.
 
 mod clearing;
 
@@ -12,45 +12,44 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-pub(super) use clearing::Folder;
+pub(super) use clearing::ScratchFolder;
 
 use super::guardian::close_from;
 use super::process::{Leftovers, prepare_adoption};
 use super::random;
 use crate::limits;
 
-/// Where to go when the usual place cannot be written: in memory, and there
-/// also on a read-only file system.
-const LAST_RESORT: &str = "/dev/shm";
+/// Base folder to use if the usual one is not writable. It is in memory, so it also exists
+/// on a read-only system.
+const FALLBACK_BASE: &str = "/dev/shm";
 
 const PREFIX: &[u8] = b"skills-runner-";
 const NAME_BYTES: usize = PREFIX.len() + 16;
 
-/// A folder that only this user can enter; removed when dropped, with whatever
-/// is in it then.
+/// Folder that only this user can enter; removed with its content when dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
-    /// The name in `parent`, ended by NUL.
+    /// Name in `parent`, terminated by NUL.
     name: [u8; NAME_BYTES + 1],
     parent: OwnedFd,
     own: OwnedFd,
 }
 
 impl Scratch {
-    /// Makes one below `base`, or where else it can be made.
+    /// Creates a folder below `base`, or below `/dev/shm` if that fails.
     pub(crate) fn new(base: &Path) -> io::Result<Scratch> {
-        Scratch::below(base)
-            .or_else(|error| Scratch::below(Path::new(LAST_RESORT)).map_err(|_| error))
+        Scratch::create_below(base)
+            .or_else(|error| Scratch::create_below(Path::new(FALLBACK_BASE)).map_err(|_| error))
     }
 
-    fn below(base: &Path) -> io::Result<Scratch> {
+    fn create_below(base: &Path) -> io::Result<Scratch> {
         let parent = OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
             .open(base)?;
-        // Not among the first three numbers, which a script's streams take: they
-        // are free in a host that has them closed. A duplicate never is.
+        // Not one of the numbers 0 to 2, which the script's streams get: they are free in
+        // a host that has closed them. `try_clone` never returns one of them.
         let mut parent = OwnedFd::from(parent);
         if parent.as_raw_fd() < 3 {
             parent = parent.try_clone()?;
@@ -62,8 +61,8 @@ impl Scratch {
         }
         let text = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        // SAFETY: the name outlives the calls, and a descriptor that was opened
-        // here is nobody else's.
+        // SAFETY: the name outlives the calls, and the descriptor opened here has no other
+        // owner.
         let own = unsafe {
             if libc::mkdirat(parent.as_raw_fd(), text.as_ptr(), 0o700) < 0 {
                 return Err(io::Error::last_os_error());
@@ -77,7 +76,7 @@ impl Scratch {
             OwnedFd::from_raw_fd(own)
         };
         let path = base.join(OsStr::from_bytes(text.to_bytes()));
-        // Removes the folder even if there is no descriptor left for a duplicate.
+        // Built first, so that the folder is removed even if `try_clone` fails.
         let mut scratch = Scratch { path, name, parent, own };
         if scratch.own.as_raw_fd() < 3 {
             scratch.own = scratch.own.try_clone()?;
@@ -85,60 +84,65 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// The folder.
+    /// Path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes a folder in it that only this user can enter.
-    pub(crate) fn folder(&self, name: &str) -> io::Result<PathBuf> {
+    /// Creates a subfolder that only this user can enter.
+    pub(crate) fn create_folder(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         DirBuilder::new().mode(0o700).create(&path)?;
         Ok(path)
     }
 
-    /// Writes a file that only this user can read, and gives its path.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    /// Writes a new file that only this user can read. Returns its path.
+    pub(crate) fn write_file(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(bytes)?;
         Ok(path)
     }
 
-    /// The same for a process that is forked while this lives.
-    pub(super) fn handle(&self) -> Folder {
-        Folder { parent: self.parent.as_raw_fd(), own: self.own.as_raw_fd(), name: self.name }
+    /// Copyable handle for a process that is forked while this value exists.
+    pub(super) fn handle(&self) -> ScratchFolder {
+        ScratchFolder {
+            parent: self.parent.as_raw_fd(),
+            own: self.own.as_raw_fd(),
+            name: self.name,
+        }
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         let folder = self.handle();
-        if !folder.clear(limits::CLEARING) {
-            clear_behind(folder);
+        if !folder.clear(limits::CLEANUP) {
+            clear_in_background(folder);
         }
     }
 }
 
-/// Clears what takes long in a process that nobody waits for.
-fn clear_behind(folder: Folder) {
-    // It is no child of this program's, which would have to bury it.
+/// Clears the folder in a background process, so that the program does not wait for it.
+fn clear_in_background(folder: ScratchFolder) {
+    // The process must not become a child of this program, which would have to reap it.
     prepare_adoption(Leftovers::Keep);
-    // SAFETY: after the fork only system calls are made, with plain numbers.
+    // SAFETY: after the fork there are only system calls, with plain numbers.
     unsafe {
         match libc::fork() {
             0 => {
                 libc::setsid();
                 if libc::fork() == 0 {
-                    let folder = folder.keep_as(0, 1);
-                    // Who reads this program's output waits for its end.
+                    let folder = folder.move_descriptors(0, 1);
+                    // The reader of this program's output waits until all copies of it are
+                    // closed.
                     close_from(2);
-                    folder.clear(limits::LAST_CLEARING);
+                    folder.clear(limits::CLEANUP_LAST);
                 }
                 libc::_exit(0)
             }
             child => {
-                // A fork that failed leaves nothing to wait for.
+                // A failed fork leaves no child to wait for.
                 if child > 0 {
                     libc::waitpid(child, ptr::null_mut(), 0);
                 }
@@ -155,9 +159,9 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::time::{Duration, Instant};
 
-    /// Whether it comes true: what takes longer than a moment, as on a busy machine,
-    /// is cleared behind.
-    fn comes_true(condition: impl Fn() -> bool) -> bool {
+    /// Whether the condition becomes true: on a busy machine a folder may be cleared in the
+    /// background.
+    fn becomes_true(condition: impl Fn() -> bool) -> bool {
         let since = Instant::now();
         while !condition() && since.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(5));
@@ -166,23 +170,23 @@ mod tests {
     }
 
     #[test]
-    fn a_scratch_folder_is_private_and_goes_away() {
+    fn a_scratch_folder_is_private_and_is_removed() {
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
-        let file = scratch.write("script.py", b"x").unwrap();
+        let file = scratch.write_file("script.py", b"x").unwrap();
         assert_eq!(fs::metadata(scratch.path()).unwrap().permissions().mode() & 0o777, 0o700);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(scratch.write("script.py", b"y").is_err());
+        assert!(scratch.write_file("script.py", b"y").is_err());
         let path = scratch.path().to_path_buf();
         drop(scratch);
-        assert!(comes_true(|| !path.exists()));
+        assert!(becomes_true(|| !path.exists()));
         let elsewhere = Scratch::new(Path::new("/nonexistent")).unwrap();
-        assert!(elsewhere.path().starts_with(LAST_RESORT));
+        assert!(elsewhere.path().starts_with(FALLBACK_BASE));
     }
 
     #[test]
-    fn whatever_is_in_it_goes_and_nothing_else() {
+    fn all_of_its_content_is_removed_and_nothing_else() {
         let outside = Scratch::new(Path::new("/tmp")).unwrap();
-        let kept = outside.write("kept", b"x").unwrap();
+        let kept = outside.write_file("kept", b"x").unwrap();
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
         let path = scratch.path().to_path_buf();
         symlink(outside.path(), path.join("link")).unwrap();
@@ -201,30 +205,30 @@ mod tests {
             fs::set_permissions(path.join(closed), mode).unwrap();
         }
         drop(scratch);
-        assert!(comes_true(|| !path.exists()));
+        assert!(becomes_true(|| !path.exists()));
         assert_eq!(fs::read(kept).unwrap(), b"x");
     }
 
     #[test]
-    fn it_goes_although_it_was_moved_or_removed() {
+    fn a_moved_or_removed_folder_is_cleared() {
         let home = Scratch::new(Path::new("/tmp")).unwrap();
         let scratch = Scratch::new(home.path()).unwrap();
         fs::remove_dir(scratch.path()).unwrap();
         drop(scratch);
         let scratch = Scratch::new(home.path()).unwrap();
-        scratch.write("file", b"x").unwrap();
+        scratch.write_file("file", b"x").unwrap();
         let elsewhere = home.path().join("elsewhere");
         fs::rename(scratch.path(), &elsewhere).unwrap();
         drop(scratch);
-        assert!(comes_true(|| fs::read_dir(&elsewhere).unwrap().count() == 0));
+        assert!(becomes_true(|| fs::read_dir(&elsewhere).unwrap().count() == 0));
     }
 
     #[test]
-    fn what_takes_long_is_not_waited_for() {
+    fn dropping_a_large_folder_does_not_wait() {
         let scratch = Scratch::new(Path::new("/tmp")).unwrap();
         let path = scratch.path().to_path_buf();
-        // Links to one file are made faster than files.
-        let file = scratch.write("0", b"").unwrap();
+        // Creating links to one file is faster than creating files.
+        let file = scratch.write_file("0", b"").unwrap();
         for folder in 0..60 {
             let folder = path.join(format!("folder-{folder}"));
             fs::create_dir(&folder).unwrap();
@@ -235,7 +239,7 @@ mod tests {
         let since = thread_time();
         drop(scratch);
         let took = thread_time().saturating_sub(since);
-        assert!(took < limits::CLEARING * 2, "{took:?}");
-        assert!(comes_true(|| !path.exists()));
+        assert!(took < limits::CLEANUP * 2, "{took:?}");
+        assert!(becomes_true(|| !path.exists()));
     }
 }

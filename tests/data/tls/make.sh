@@ -1,17 +1,17 @@
 #!/bin/sh
-# Makes the certificates of the tests anew. They are for the tests only: the
-# keys are public. The authority's own key is thrown away.
+# Creates new certificates for the tests. They are for the tests only: the keys
+# are public. The key of the authority is not kept.
 #
 #   ca            the authority
 #   server        localhost, 127.0.0.1, llm.test
 #   other-name    other.test only
 #   expired       ended in 2021
-#   future        begins in 2120
-#   self-signed   as `openssl req -x509` makes it: an authority's certificate
-#   self-leaf     self-signed, and no authority (CA:FALSE)
+#   future        starts in 2120
+#   self-signed   as `openssl req -x509` creates it: an authority's certificate
+#   self-leaf     self-signed, not an authority (CA:FALSE)
 #   self-leaf-again  another one with its key and its subject
-#   ca-unsigning  CA:TRUE, but a key that may not sign certificates
-#   ca-mail       an authority for mail alone
+#   ca-unsigning  CA:TRUE, but its key must not sign certificates
+#   ca-mail       an authority for mail only
 #   v1            an authority of version 1, without extensions
 #   v1-leaf       of version 1 too, but issued by ca
 #   by-NAME       for the names of server, signed by NAME
@@ -32,8 +32,8 @@ rand_serial = yes
 commonName = supplied
 END
 
-# NAME FROM TO EXTENSIONS SIGNER...; `openssl ca`, as it takes dates in every version.
-# With `again`, the key and the subject of that certificate.
+# NAME FROM TO EXTENSIONS SIGNER...; uses `openssl ca`, which accepts dates in every version.
+# With `again`, the key and the subject are those of that certificate.
 again=
 certificate() {
     name=$1 from=$2 to=$3 extensions=$4

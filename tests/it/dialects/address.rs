@@ -1,7 +1,4 @@
-//! Rows 58-60 and 63: addresses, keys, redirects.
-//!
-//! Row 61 (certificates) needs a TLS server: `network_settings.rs`, and the
-//! tests of the client.
+//! Addresses, keys and redirects. Certificates are tested in `network_settings.rs`.
 
 use super::{skills, talk, talk_with};
 use crate::harness::{CANARY, Reply, Server, Test};
@@ -12,7 +9,7 @@ fn at(server: &Server, base: &str) -> Test {
 }
 
 #[test]
-fn row_58_pasted_addresses_are_tidied_and_nothing_is_added() {
+fn pasted_addresses_are_normalized_without_additions() {
     let table = [
         ("HOST/v1", "/v1/chat/completions"),
         ("HOST/v1/", "/v1/chat/completions"),
@@ -38,7 +35,7 @@ fn row_58_pasted_addresses_are_tidied_and_nothing_is_added() {
 }
 
 #[test]
-fn row_58_an_address_without_an_endpoint_is_shown_with_a_guess() {
+fn address_without_an_endpoint_is_reported_with_a_suggestion() {
     let page = "<html><head><title>Welcome</title></head></html>";
     let answers = [
         ("404", Reply::status(404).body("404 page not found")),
@@ -51,7 +48,7 @@ fn row_58_an_address_without_an_endpoint_is_shown_with_a_guess() {
         let guess = format!("did you mean http://127.0.0.1:{}/v1", server.port());
         let run = at(&server, "HOST/").run();
         run.status(1).stdout_is_empty().stderr_has(words).stderr_has(&tried).stderr_has(&guess);
-        // Where a version is there already, another one is no guess.
+        // An address with a version gets no suggestion with another version.
         let run = at(&server, "HOST/api/v1").run();
         run.status(1).stderr_has("/api/v1/chat/completions").stderr_lacks("did you mean");
         server.finish();
@@ -59,7 +56,7 @@ fn row_58_an_address_without_an_endpoint_is_shown_with_a_guess() {
 }
 
 #[test]
-fn row_59_azure_keeps_its_query_and_gets_its_own_header() {
+fn azure_address_keeps_its_query_and_gets_the_api_key_header() {
     let base = "http://x.openai.azure.com/openai/deployments/d";
     let table = [
         (
@@ -73,7 +70,7 @@ fn row_59_azure_keeps_its_query_and_gets_its_own_header() {
         ("http://x.openai.azure.com/openai/v1/".to_string(), "/openai/v1/chat/completions"),
     ];
     for (base, path) in table {
-        // The scripted server is the proxy on the way, which sees what Azure would.
+        // The scripted server is the proxy, and so sees the request that Azure would get.
         let tunnel = |request: &crate::harness::Request| match request.method.as_str() {
             "CONNECT" => Reply::raw("HTTP/1.1 200 OK\r\n\r\n"),
             _ => Reply::text("4"),
@@ -89,13 +86,13 @@ fn row_59_azure_keeps_its_query_and_gets_its_own_header() {
         assert_eq!(request.header("api-key"), Some(CANARY), "{base}");
         assert_eq!(request.header("authorization"), None, "{base}");
     }
-    // Nobody else gets it.
+    // Other endpoints do not get this header.
     let elsewhere = talk(&[], [Reply::text("4")]);
     assert_eq!(elsewhere.requests[0].header("api-key"), None);
 }
 
 #[test]
-fn row_60_a_key_is_trimmed_and_an_empty_one_not_sent() {
+fn key_is_trimmed_and_an_empty_key_is_not_sent() {
     let table = [
         ("", None),
         ("  ", None),
@@ -117,7 +114,7 @@ fn row_60_a_key_is_trimmed_and_an_empty_one_not_sent() {
 }
 
 #[test]
-fn row_60_a_key_that_no_header_carries_is_told_before_anything_is_sent() {
+fn key_invalid_in_a_header_is_reported_before_any_request() {
     for key in [
         "sk-one\nsk-two-and-more",
         "sk-one\rsk-two-and-more",
@@ -132,7 +129,7 @@ fn row_60_a_key_that_no_header_carries_is_told_before_anything_is_sent() {
 }
 
 #[test]
-fn row_63_redirects_are_not_followed_and_name_the_right_address() {
+fn redirect_not_followed_and_target_named() {
     let other = Server::start([]);
     let elsewhere = format!("http://127.0.0.1:{}/v1", other.port());
     let table = [
@@ -163,8 +160,8 @@ fn row_63_redirects_are_not_followed_and_name_the_right_address() {
             assert_eq!(server.finish().len(), 1);
         }
     }
-    assert!(other.finish().is_empty(), "the key does not go there");
-    // One that does not say where to.
+    assert!(other.finish().is_empty(), "no request goes to the target");
+    // A redirect without a target.
     let lost = talk_with(skills(), &[], [Reply::status(302)]);
     lost.run.status(1).stderr_has("302");
 }

@@ -1,4 +1,4 @@
-//! Rows 1-10: pieces of calls.
+//! Tool calls in replies: how pieces in a stream are put together, and how arguments are read.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::{
 use crate::harness::{Reply, Server};
 
 #[test]
-fn row_01_an_empty_id_or_name_overwrites_nothing() {
+fn empty_id_or_name_does_not_overwrite() {
     let request = after_calls(
         &[],
         stream_of_pieces(&[
@@ -25,7 +25,7 @@ fn row_01_an_empty_id_or_name_overwrites_nothing() {
 }
 
 #[test]
-fn row_02_null_in_place_of_an_id_is_none() {
+fn null_id_is_treated_as_missing() {
     let request = after_calls(
         &[],
         stream_of_pieces(&[
@@ -41,7 +41,7 @@ fn row_02_null_in_place_of_an_id_is_none() {
 }
 
 #[test]
-fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
+fn missing_ids_are_generated_in_the_form_mistral_requires() {
     let calls = r#"[{"index":0,"type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
     let streamed = after_calls(&[], stream_of_pieces(&[calls]));
     let body = after_calls(
@@ -55,7 +55,7 @@ fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
             assert!(id.len() == 9 && is_plain, "{id}");
         }
     }
-    // A missing id beside one that is there: only the missing one is made up.
+    // If one of two ids is missing, only that one is generated.
     let mixed = calls.replacen(r#""type""#, r#""id":"kept","type""#, 1);
     let request = after_calls(&[], stream_of_pieces(&[&mixed]));
     assert_alpha_and_beta(&request, None);
@@ -63,7 +63,7 @@ fn row_03_missing_ids_are_made_up_as_mistral_wants_them() {
 }
 
 #[test]
-fn row_04_a_missing_index_is_found_by_id_or_by_place() {
+fn missing_index_is_inferred_from_id_or_position() {
     type Row = (&'static str, Option<[&'static str; 2]>, &'static [&'static str]);
     let table: &[Row] = &[
         (
@@ -108,7 +108,7 @@ fn row_04_a_missing_index_is_found_by_id_or_by_place() {
         println!("{dialect}");
         assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(lists)), *ids);
     }
-    // A call without arguments is no reason to swallow the next one.
+    // A call without arguments does not absorb the next call.
     let request = after_calls(
         &[],
         stream_of_pieces(&[
@@ -123,7 +123,7 @@ fn row_04_a_missing_index_is_found_by_id_or_by_place() {
 }
 
 #[test]
-fn row_05_parallel_calls_that_all_have_index_0_stay_apart() {
+fn parallel_calls_with_index_0_stay_separate() {
     let by_id: &[&str] = &[
         r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":"}}]"#,
         r#"[{"index":0,"function":{"arguments":"\"alpha\"}"}}]"#,
@@ -136,8 +136,8 @@ fn row_05_parallel_calls_that_all_have_index_0_stay_apart() {
         r#"[{"index":0,"function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#,
     ];
     assert_alpha_and_beta(&after_calls(&[], stream_of_pieces(by_name)), None);
-    // The last resort: two objects glued together in one call, however they were cut.
-    let glued: [&[&str]; 2] = [
+    // Two objects concatenated in one call are separated, however they were split.
+    let concatenated: [&[&str]; 2] = [
         &[
             r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}{\"query\":\"beta\"}"}}]"#,
         ],
@@ -147,12 +147,12 @@ fn row_05_parallel_calls_that_all_have_index_0_stay_apart() {
             r#"[{"index":0,"function":{"arguments":"\"beta\"}"}}]"#,
         ],
     ];
-    for lists in glued {
+    for lists in concatenated {
         let request = after_calls(&[], stream_of_pieces(lists));
         assert_alpha_and_beta(&request, None);
         assert_eq!(calls_of(&request)[0].0, "a", "the first keeps its id");
     }
-    // `}{` inside of a text is none.
+    // `}{` inside a string does not separate calls.
     let request = after_calls(
         &[],
         stream_of_pieces(&[
@@ -163,7 +163,7 @@ fn row_05_parallel_calls_that_all_have_index_0_stay_apart() {
 }
 
 #[test]
-fn row_06_arguments_that_are_an_object_are_sent_back_as_text() {
+fn object_arguments_are_sent_back_as_text() {
     let call = r#"[{"id":"a","type":"function","function":{"name":"list_skills","arguments":{"query":"alpha"}}},{"id":"b","type":"function","function":{"name":"list_skills","arguments":{"query":"beta"}}}]"#;
     let streamed = after_calls(&[], stream_of_pieces(&[call]));
     let body = after_calls(
@@ -171,13 +171,13 @@ fn row_06_arguments_that_are_an_object_are_sent_back_as_text() {
         message(&format!(r#""content":"","tool_calls":{call}"#), "tool_calls"),
     );
     for request in [streamed, body] {
-        // The server has seen that arguments are texts.
+        // The server has checked that arguments are strings.
         assert_alpha_and_beta(&request, Some(["a", "b"]));
     }
 }
 
 #[test]
-fn row_07_no_arguments_are_an_empty_object() {
+fn missing_arguments_become_an_empty_object() {
     let functions = [
         r#"{"name":"list_skills","arguments":""}"#,
         r#"{"name":"list_skills","arguments":null}"#,
@@ -210,7 +210,7 @@ fn row_07_no_arguments_are_an_empty_object() {
 }
 
 #[test]
-fn row_08_what_is_sent_again_and_again_counts_once() {
+fn cumulative_arguments_count_once() {
     let arguments: &[&str] = &[
         r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\""}}]"#,
         r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"alpha"}}]"#,
@@ -223,7 +223,7 @@ fn row_08_what_is_sent_again_and_again_counts_once() {
 }
 
 #[test]
-fn row_08_content_that_is_sent_again_and_again_counts_once() {
+fn cumulative_content_counts_once() {
     let content = |texts: &[&str]| {
         let texts = texts.iter().map(|text| delta(&format!(r#""content":{}"#, json!(text))));
         stream(texts.chain([finish("stop")]))
@@ -235,7 +235,7 @@ fn row_08_content_that_is_sent_again_and_again_counts_once() {
             &["", "The", "The answer", "The answer", "The answer is 4.", "The answer is 4."],
             "The answer is 4.\n",
         ),
-        // What only looks like it: tokens that begin alike.
+        // Not cumulative: tokens with a common prefix.
         (&["1", "1,", "2"], "11,2\n"),
         (&["1", "10"], "110\n"),
         (&["ha", "haha", "!"], "hahaha!\n"),
@@ -246,7 +246,7 @@ fn row_08_content_that_is_sent_again_and_again_counts_once() {
         let talk = talk(&[], [content(texts)]);
         talk.run.success().stdout(expected);
     }
-    // The whole text once more at the end, as a message.
+    // The whole text repeated at the end, as a message.
     let talk = talk(
         &[],
         [stream([
@@ -259,7 +259,7 @@ fn row_08_content_that_is_sent_again_and_again_counts_once() {
 }
 
 #[test]
-fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
+fn invalid_arguments_are_reported_to_the_model_and_not_kept() {
     let broken = [
         r#"{"skill_name":"alpha""#,
         r#"{"skill_name":"alpha"}}"#,
@@ -268,7 +268,7 @@ fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
         r#"["alpha"]"#,
         "7",
         "skill_name=alpha",
-        // Wrapped twice: only one level is taken off.
+        // Encoded twice: only one level is decoded.
         r#""\"{\\\"skill_name\\\":\\\"alpha\\\"}\"""#,
     ];
     for arguments in broken {
@@ -286,22 +286,25 @@ fn row_09_broken_arguments_are_told_to_the_model_and_not_kept() {
             let error: Value = serde_json::from_str(results_of(&request)[0]).unwrap();
             let error = error["error"].as_str().unwrap();
             assert!(error.contains("arguments"), "{arguments}: {error}");
-            assert!(error.contains("skill_name (string)"), "the schema: {error}");
+            assert!(
+                error.contains("skill_name (string)"),
+                "the error contains the schema: {error}"
+            );
         }
     }
 }
 
 #[test]
-fn row_09_one_level_of_wrapping_is_taken_off() {
+fn json_encoded_arguments_are_decoded_once() {
     let call = r#"[{"index":0,"id":"a","type":"function","function":{"name":"list_skills","arguments":"\"{\\\"query\\\":\\\"alpha\\\"}\""}}]"#;
     let request = after_calls(&[], stream_of_pieces(&[call]));
     assert_eq!(listed(results_of(&request)[0]), ["alpha"]);
-    // And not kept as it was: an object is due.
+    // The history contains the decoded object.
     assert_eq!(calls_of(&request)[0].2, json!({"query": "alpha"}));
 }
 
 #[test]
-fn row_10_a_whole_call_in_one_delta_or_in_a_final_message() {
+fn whole_call_in_one_delta_or_in_a_final_message_is_accepted() {
     let call = ALPHA.replace(r#""index":0,"#, "");
     let final_message = |before: &[String]| {
         let last = format!(
@@ -330,12 +333,12 @@ fn row_10_a_whole_call_in_one_delta_or_in_a_final_message() {
     }
 }
 
-/// Of more than 128 calls the first 128 run, and each of the rest gets an error.
+/// Of more than 128 calls, the first 128 run; the others get an error each.
 #[test]
-fn calls_beyond_the_bound_are_answered_and_do_not_run() {
-    const BOUND: usize = 128;
+fn calls_beyond_the_limit_get_an_error_and_do_not_run() {
+    const LIMIT: usize = 128;
     let script = json!({"skill_name": "alpha", "script": "open('ran', 'w')"}).to_string();
-    let mut calls = vec![("list_skills", "{}"); BOUND];
+    let mut calls = vec![("list_skills", "{}"); LIMIT];
     calls.extend([("run_python_script", script.as_str()), ("list_skills", "{}")]);
     for args in [&[][..], &["--no-stream"]] {
         let replies = [
@@ -347,18 +350,18 @@ fn calls_beyond_the_bound_are_answered_and_do_not_run() {
         let test = skills().endpoint(&server).args(["-o", "json"]).args(args);
         let run = test.args(["go"]);
         let result = run.run().success().stdout_json();
-        assert_eq!(result["tool_calls"], BOUND + 3);
-        assert!(!run.exists("skills/alpha/ran"), "it does not run");
-        // That every call has its one result, in order, the server has checked.
+        assert_eq!(result["tool_calls"], LIMIT + 3);
+        assert!(!run.exists("skills/alpha/ran"), "the script has run");
+        // The server has checked that each call has one result, in order.
         let requests = server.finish();
         let results = results_of(&requests[1]);
-        assert_eq!(results.len(), BOUND + 2);
+        assert_eq!(results.len(), LIMIT + 2);
         for (place, result) in results.iter().enumerate() {
             let result: Value = serde_json::from_str(result).unwrap();
             let error = result["error"].as_str().unwrap_or_default();
-            assert_eq!(error.contains("first 128 calls"), place >= BOUND, "{place}");
+            assert_eq!(error.contains("first 128 calls"), place >= LIMIT, "{place}");
         }
-        // The next message may call again.
+        // The next message may contain calls again.
         assert_eq!(listed(results_of(&requests[2])[0]), ["alpha"]);
     }
 }

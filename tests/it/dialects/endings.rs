@@ -1,26 +1,26 @@
-//! Rows 11-13, 18-20 and 22: how replies end.
+//! How replies end: finish reasons, errors in a stream, missing ends.
 
 use super::{
-    ALPHA, after_calls, at_once, delta, finish, listed, message, pieces, results_of, stream,
+    ALPHA, after_calls, delta, finish, in_parallel, listed, message, pieces, results_of, stream,
     stream_of, talk, unmarked, whole,
 };
 use crate::harness::{Reply, Request};
 
 #[test]
-fn row_11_calls_count_whatever_the_reason_says() {
+fn calls_are_run_whatever_the_finish_reason() {
     for reason in ["stop", "end_turn", "function_call", "STOP"] {
         let request = after_calls(&[], stream([pieces(ALPHA), finish(reason)]));
         assert_eq!(listed(results_of(&request)[0]), ["alpha"], "{reason}");
         let body = message(&format!(r#""content":null,"tool_calls":{ALPHA}"#), reason);
         after_calls(&["--no-stream"], body);
     }
-    // And the reverse: no calls is an answer.
+    // Conversely, a reply without calls is an answer.
     let talk = talk(&[], [stream([delta(r#""content":"4""#), finish("tool_calls")])]);
     talk.run.success().stdout("4\n");
 }
 
 #[test]
-fn row_12_unknown_reasons_are_an_end() {
+fn unknown_finish_reasons_end_a_reply() {
     for reason in [r#""end""#, r#""eos""#, "null", "7", r#"{"type":"stop"}"#, r#""""#] {
         let last = format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":{reason}}}]}}"#);
         let streamed = talk(&[], [stream([delta(r#""content":"4""#), last])]);
@@ -29,7 +29,7 @@ fn row_12_unknown_reasons_are_an_end() {
             format!(r#"{{"choices":[{{"message":{{"content":"4"}},"finish_reason":{reason}}}]}}"#);
         talk(&["--no-stream"], [whole(&body)]).run.success().stdout("4\n");
     }
-    // What says that something is missing is no success.
+    // A finish reason that reports missing content is not a success.
     for reason in ["error", "model_context_window_exceeded", "max_tokens"] {
         let streamed = talk(&[], [stream([delta(r#""content":"The""#), finish(reason)])]);
         streamed.run.status(4).stdout("The\n");
@@ -39,7 +39,7 @@ fn row_12_unknown_reasons_are_an_end() {
 }
 
 #[test]
-fn row_13_half_a_call_at_the_token_limit_is_not_run() {
+fn incomplete_call_at_the_token_limit_is_not_run() {
     let first = r#"{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}"#;
     let half = r#"{"index":1,"id":"b","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"al"}}"#;
     for calls in [format!("[{half}]"), format!("[{first},{half}]"), format!("[{first}]")] {
@@ -47,18 +47,18 @@ fn row_13_half_a_call_at_the_token_limit_is_not_run() {
         let body = message(&format!(r#""content":null,"tool_calls":{calls}"#), "length");
         for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
             let talk = talk(args, [reply]);
-            talk.run.status(4).stderr_has("limit of tokens").stderr_lacks("→ run_python_script");
+            talk.run.status(4).stderr_has("token limit").stderr_lacks("→ run_python_script");
             assert_eq!(talk.requests.len(), 1);
         }
     }
-    // A reason that came too early is not taken back by a later one.
+    // A later finish reason does not replace an earlier one.
     let talk =
         talk(&[], [stream([pieces(&format!("[{half}]")), finish("length"), finish("stop")])]);
     talk.run.status(4);
 }
 
 #[test]
-fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
+fn error_in_a_stream_is_classified_by_its_code() {
     let passing = [
         r#"{"error":{"message":"Provider disconnected","code":502}}"#,
         r#"{"error":{"message":"Provider disconnected","code":"503"}}"#,
@@ -76,7 +76,7 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
             (&["--no-stream"], whole(error)),
         ]
     });
-    at_once(forms, |(args, reply)| {
+    in_parallel(forms, |(args, reply)| {
         let talk = talk(args, [reply, Reply::text("4")]);
         talk.run.success().stdout("4\n");
     });
@@ -101,7 +101,7 @@ fn row_18_an_error_inside_a_stream_is_judged_by_its_code() {
 }
 
 #[test]
-fn row_18_an_error_after_text_cuts_the_answer_off() {
+fn error_after_text_cuts_the_answer_off() {
     let text = delta(r#""content":"The answer""#);
     for error in [
         r#"{"error":{"message":"Provider disconnected","code":502}}"#,
@@ -110,9 +110,9 @@ fn row_18_an_error_after_text_cuts_the_answer_off() {
     ] {
         let talk = talk(&[], [stream([text.as_str(), error])]);
         talk.run.status(4).stdout("The answer\n").stderr_has("Provider disconnected");
-        assert_eq!(talk.requests.len(), 1, "what was told is not asked for again");
+        assert_eq!(talk.requests.len(), 1, "no retry after emitted text");
     }
-    // A call before it is not run.
+    // A call before the error is not run.
     let error = r#"{"error":{"message":"Provider disconnected","code":502}}"#;
     let talk = talk(&[], [stream([pieces(ALPHA), error.into()]), Reply::text("4")]);
     talk.run.success().stdout("4\n").stderr_lacks("→");
@@ -120,7 +120,7 @@ fn row_18_an_error_after_text_cuts_the_answer_off() {
 }
 
 #[test]
-fn row_19_a_reason_without_the_marker_is_an_end() {
+fn finish_reason_without_done_marker_ends_a_reply() {
     for ending in
         [vec![], vec![r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#]]
     {
@@ -134,26 +134,26 @@ fn row_19_a_reason_without_the_marker_is_an_end() {
         let talk = talk(&[], [unmarked(payloads), Reply::text("done")]);
         talk.run.success().stdout("done\n");
     }
-    // The last line without its end.
+    // The last line lacks its line feed.
     let bytes = format!("data: {}\n\ndata: {}", delta(r#""content":"4""#), finish("stop"));
     talk(&[], [stream_of(bytes)]).run.success().stdout("4\n");
 }
 
 #[test]
-fn row_20_an_end_with_neither_is_a_failure() {
-    // After text: cut off.
+fn stream_without_reason_or_marker_is_a_failure() {
+    // After text, the answer counts as cut off.
     let text = delta(r#""content":"The answer""#);
-    let said = talk(&[], [unmarked([&text])]);
-    said.run.status(4).stdout("The answer\n");
-    assert_eq!(said.requests.len(), 1);
-    // Before any: asked again, whatever else had come.
+    let cut = talk(&[], [unmarked([&text])]);
+    cut.run.status(4).stdout("The answer\n");
+    assert_eq!(cut.requests.len(), 1);
+    // Before any text, the request is retried, whatever else was received.
     let rows = [
         delta(r#""role":"assistant","content":"""#),
         delta(r#""reasoning_content":"Hm.""#),
         pieces(ALPHA),
         r#"{"choices":[],"usage":null}"#.to_string(),
     ];
-    at_once(rows, |payload| {
+    in_parallel(rows, |payload| {
         let talk = talk(&[], [unmarked([&payload]), Reply::text("4")]);
         talk.run.success().stdout("4\n").stderr_lacks("→");
         assert_eq!(talk.requests[0].json, talk.requests[1].json, "{payload}");
@@ -161,28 +161,28 @@ fn row_20_an_end_with_neither_is_a_failure() {
 }
 
 #[test]
-fn row_20_an_end_with_neither_is_temporary_and_never_0() {
+fn stream_without_reason_or_marker_is_temporary() {
     let cut = || unmarked([delta(r#""role":"assistant","content":"""#)]);
     let talk = talk(&[], [cut(), cut(), cut()]);
     talk.run.status(75).stdout_is_empty();
 }
 
 #[test]
-fn row_20_an_end_inside_of_an_event_is_a_failure_too() {
+fn stream_that_ends_inside_an_event_is_a_failure() {
     let half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"The ans";
     let text = delta(r#""content":"The answer""#);
-    let said = talk(&[], [stream_of(format!("data: {text}\n\n{half}"))]);
-    said.run.status(4).stdout("The answer\n");
-    // Nothing but the end of the connection says that it is over.
+    let cut = talk(&[], [stream_of(format!("data: {text}\n\n{half}"))]);
+    cut.run.status(4).stdout("The answer\n");
+    // Only the end of the connection ends this stream.
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
-    for reply in [stream_of(half).cut(), Reply::raw(format!("{head}{half}")).then_close()] {
+    for reply in [stream_of(half).cut_off(), Reply::raw(format!("{head}{half}")).then_close()] {
         let talk = talk(&[], [reply, Reply::text("4")]);
         talk.run.success().stdout("4\n");
     }
 }
 
 #[test]
-fn row_22_where_nothing_streams_a_whole_answer_is_asked_for_once() {
+fn unstreamed_answer_is_requested_once_where_streams_are_missing() {
     for refusal in [
         Reply::status(404),
         Reply::status(405).body("Method Not Allowed"),
@@ -193,15 +193,15 @@ fn row_22_where_nothing_streams_a_whole_answer_is_asked_for_once() {
         let calls = message(&format!(r#""content":null,"tool_calls":{ALPHA}"#), "tool_calls");
         let talk = talk(&[], [refusal.clone(), calls, message(r#""content":"done""#, "stop")]);
         talk.run.success().stdout("done\n");
-        let streams: Vec<bool> = talk.requests.iter().map(Request::wants_stream).collect();
-        // Once is enough to know.
+        let streams: Vec<bool> = talk.requests.iter().map(Request::requests_stream).collect();
+        // The program remembers it after one reply.
         assert_eq!(streams, [true, false, false]);
         assert_eq!(talk.requests[1].json.get("stream_options"), None);
         assert_eq!(talk.requests[0].messages(), talk.requests[1].messages());
     }
-    // It was not the stream: once, and the end.
+    // Streaming was not the problem: one more request, then the error.
     let twice = talk(&[], [Reply::status(405), Reply::status(405)]);
     twice.run.status(1).stdout_is_empty().stderr_has("405");
-    // Nothing to try where no stream was asked for.
+    // No second request if the first did not ask for a stream.
     talk(&["--no-stream"], [Reply::status(405)]).run.status(1);
 }

@@ -1,14 +1,14 @@
-//! Rows 49, 51, 52, 54 and 55: what refusals mean.
+//! How refusals are classified and reported.
 
 use serde_json::{Value, json};
 
 use super::{
-    ALPHA, at_once, delta, finish, message, skills, stream, stream_of_pieces, talk, talk_with,
+    ALPHA, delta, finish, in_parallel, message, skills, stream, stream_of_pieces, talk, talk_with,
 };
 use crate::harness::Reply;
 
 #[test]
-fn row_49_the_words_of_a_refusal_are_found_in_every_form() {
+fn refusal_message_is_found_in_every_form() {
     let forms = [
         r#"{"error":{"message":"no such thing","type":"invalid_request_error","param":null,"code":"bad"}}"#,
         r#"{"error":{"code":400,"message":"no such thing"}}"#,
@@ -43,7 +43,7 @@ fn row_49_the_words_of_a_refusal_are_found_in_every_form() {
 }
 
 #[test]
-fn row_49_without_words_the_beginning_of_the_body_is_told() {
+fn refusal_without_message_quotes_the_start_of_the_body() {
     let long = format!("{{\"odd\":\"{}\"}}", "x".repeat(5000));
     for (body, expected) in [
         (long.as_bytes(), "{\"odd\":\"xxx"),
@@ -55,14 +55,14 @@ fn row_49_without_words_the_beginning_of_the_body_is_told() {
     ] {
         for header in ["request-id", "apim-request-id", "X-Request-Id"] {
             let talk = talk(&[], [Reply::status(418).body(body).header(header, "req-7f3")]);
-            talk.run.demand(talk.run.stderr.len() < 700, "at most the first 300 bytes");
+            talk.run.check(talk.run.stderr.len() < 700, "at most the first 300 bytes");
             talk.run.status(1).stderr_has(expected).stderr_has("status 418").stderr_has("req-7f3");
         }
     }
 }
 
 #[test]
-fn row_51_a_quota_is_no_rate_limit() {
+fn quota_error_is_not_a_rate_limit() {
     let lasting = [
         (
             429,
@@ -79,7 +79,7 @@ fn row_51_a_quota_is_no_rate_limit() {
     for (status, body) in lasting {
         let quota = Reply::status(status).body(body);
         talk(&[], [quota.clone()]).run.status(1).stdout_is_empty();
-        // Also where the server says when to come back.
+        // Even if the server sends Retry-After.
         if body.contains("insufficient_quota") {
             talk(&[], [quota.header("Retry-After", "0")]).run.status(1);
         }
@@ -98,13 +98,13 @@ fn row_51_a_quota_is_no_rate_limit() {
         ),
         (503, ""),
     ];
-    at_once(passing, |(status, body)| {
+    in_parallel(passing, |(status, body)| {
         let talk = talk(&[], [Reply::status(status).body(body), Reply::text("4")]);
         talk.run.success().stdout("4\n");
     });
 }
 
-/// As the endpoints word it; the same request is never sent again.
+/// Refusals by real endpoints. The same request is never sent again.
 const TOO_LONG: [&str; 18] = [
     "prompt is too long: 213462 tokens > 200000 maximum",
     "Input is too long for requested model.",
@@ -127,24 +127,24 @@ const TOO_LONG: [&str; 18] = [
 ];
 
 #[test]
-fn row_52_a_full_context_is_known_by_its_words() {
+fn full_context_is_recognized_by_its_message() {
     for (words, status) in TOO_LONG.into_iter().zip([400, 422, 500].into_iter().cycle()) {
         let talk = talk(&[], [Reply::error(status, words)]);
         talk.run.status(1).stdout_is_empty().stderr_has("hint:").stderr_has("context window");
         assert_eq!(talk.requests.len(), 1, "never unchanged: {words}");
     }
-    // Cerebras has no words for it.
+    // Cerebras sends no message.
     for status in [400, 413] {
         let talk = talk(&[], [Reply::status(status)]);
         talk.run.status(1).stdout_is_empty().stderr_has("context window");
     }
-    // What is none.
+    // Messages that do not report a full context.
     let other = talk(&[], [Reply::error(400, "the image exceeds the limit of the server")]);
     other.run.status(1).stderr_lacks("context window");
 }
 
 #[test]
-fn row_52_long_results_are_shortened_once() {
+fn long_results_are_shortened_once() {
     let long = "a long line of a long file\n".repeat(2000);
     let read = || {
         Reply::call("read_file_in_skill", &json!({"skill_name": "alpha", "file_path": "long.txt"}))
@@ -156,42 +156,43 @@ fn row_52_long_results_are_shortened_once() {
     let size = |index: usize| talk.requests[index].tool_result("call_1").len();
     assert!(size(2) < size(1) / 2, "{} of {}", size(2), size(1));
     assert_eq!(talk.requests[1].messages()[..3], talk.requests[2].messages()[..3]);
-    // Once: then the person has to know.
+    // Only once: then the error is reported to the user.
     let talk = talk_with(test(), &[], [read(), full(), full()]);
     talk.run.status(1).stdout_is_empty().stderr_has("context window");
 }
 
 #[test]
-fn row_54_a_call_that_groq_refuses_is_asked_for_again_and_then_told() {
+fn call_refused_by_groq_is_requested_again_and_then_reported() {
     let error = r#"{"error":{"message":"Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"<function=list_skills{\"content\": 1}</function>"}}"#;
     let in_stream = || Reply::sse([format!("event: error\ndata: {error}")]);
     let refused = || Reply::status(400).body(error);
     for (args, failure) in
         [(&[][..], &refused as &dyn Fn() -> Reply), (&["--no-stream"], &refused), (&[], &in_stream)]
     {
-        // Once: the very same again.
+        // After the first refusal the same request is sent again.
         let once = talk(args, [failure(), Reply::text("4")]);
         once.run.success().stdout("4\n");
         assert_eq!(once.requests[0].json, once.requests[1].json);
-        // Twice: with what was wrong, and in an order that all take.
+        // After the second, with the problem described, in a message order that all endpoints
+        // accept.
         let twice = talk(
             args,
             [failure(), failure(), Reply::call("list_skills", &json!({})), Reply::text("done")],
         );
         twice.run.success().stdout("done\n");
-        let told = twice.requests[2].messages();
-        assert_eq!(told[..2], *twice.requests[0].messages());
-        let text = serde_json::to_string(&told[2..]).unwrap();
-        assert!(text.contains("<function=list_skills"), "what it wrote: {text}");
+        let reported = twice.requests[2].messages();
+        assert_eq!(reported[..2], *twice.requests[0].messages());
+        let text = serde_json::to_string(&reported[2..]).unwrap();
+        assert!(text.contains("<function=list_skills"), "the model's text is quoted: {text}");
         assert_eq!(twice.requests[2].json["tools"], twice.requests[0].json["tools"]);
-        // It was for that request only.
+        // The addition applies to that request only.
         let after = twice.requests[3].messages();
         assert!(!serde_json::to_string(after).unwrap().contains("<function="));
-        // Three times: the end.
+        // The third refusal is an error.
         let thrice = talk(args, [failure(), failure(), failure()]);
         thrice.run.status(1).stdout_is_empty().stderr_has("Failed to call a function");
     }
-    // Right after a result: an assistant's line comes first (row 37).
+    // Right after a result, an assistant message is inserted first.
     let talk = talk(&[], [stream_of_pieces(&[ALPHA]), refused(), refused(), Reply::text("done")]);
     talk.run.success().stdout("done\n");
     let roles: Vec<&Value> = talk.requests[3].messages().iter().map(|m| &m["role"]).collect();
@@ -199,7 +200,7 @@ fn row_54_a_call_that_groq_refuses_is_asked_for_again_and_then_told() {
 }
 
 #[test]
-fn row_55_a_call_as_text_is_no_answer() {
+fn call_written_as_text_is_not_an_answer() {
     let texts = [
         "<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
         "<tool_call>list_skills\n<arg_key>query</arg_key>\n<arg_value>alpha</arg_value>\n</tool_call>",
@@ -231,7 +232,7 @@ fn row_55_a_call_as_text_is_no_answer() {
                 .stderr_has("--jinja");
         }
     }
-    // Answers about calls are answers.
+    // Answers that mention calls are answers.
     let answers = [
         "Qwen writes `<tool_call>` before {\"name\": \"list_skills\"}, as I do.",
         "A call looks so:\n\n```\n<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>\n```\n\nThat is all.",

@@ -1,8 +1,10 @@
-//! Rows 25 and 41-48: the fields of a request.
+//! The fields of a request, and endpoints that refuse some of them.
 
 use serde_json::{Value, json};
 
-use super::{ALPHA, finish, pieces, said, skills, stream, stream_of_pieces, talk, talk_with};
+use super::{
+    ALPHA, calling_message, finish, pieces, skills, stream, stream_of_pieces, talk, talk_with,
+};
 use crate::harness::{Reply, Request};
 
 fn has(request: &Request, name: &str) -> bool {
@@ -13,7 +15,7 @@ fn extra(fields: &str) -> crate::harness::Test {
     skills().env("LLM_EXTRA_BODY", fields)
 }
 
-/// Every refusal of `stream_options`, as the named server words it.
+/// Refusals of `stream_options` by the servers named.
 const NO_STREAM_OPTIONS: [(u16, &str); 8] = [
     // Mistral
     (
@@ -52,7 +54,7 @@ const NO_STREAM_OPTIONS: [(u16, &str); 8] = [
 ];
 
 #[test]
-fn row_25_refused_stream_options_are_left_out_from_then_on() {
+fn refused_stream_options_are_omitted_from_then_on() {
     for (status, refusal) in NO_STREAM_OPTIONS {
         let replies =
             [Reply::status(status).body(refusal), stream_of_pieces(&[ALPHA]), Reply::text("done")];
@@ -60,7 +62,7 @@ fn row_25_refused_stream_options_are_left_out_from_then_on() {
         talk.run.success().stdout("done\n");
         let sent: Vec<bool> = talk.requests.iter().map(|r| has(r, "stream_options")).collect();
         assert_eq!(sent, [true, false, false], "{refusal}");
-        // Nothing else is given up for it.
+        // No other field is omitted.
         let mut without = talk.requests[0].json.clone();
         without.as_object_mut().unwrap().remove("stream_options");
         assert_eq!(talk.requests[1].json, without, "{refusal}");
@@ -68,8 +70,8 @@ fn row_25_refused_stream_options_are_left_out_from_then_on() {
 }
 
 #[test]
-fn row_41_every_refused_field_is_left_out_from_then_on() {
-    // Gemini names all of them at once, and their places.
+fn refused_fields_are_omitted_from_then_on() {
+    // Gemini names all fields in one message, with their paths.
     let gemini = r#"[{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \"seed\": Cannot find field.\nInvalid JSON payload received. Unknown name \"top_k\": Cannot find field.\nInvalid JSON payload received. Unknown name \"extra_content\" at 'messages[2].tool_calls[0]': Cannot find field.","status":"INVALID_ARGUMENT"}}]"#;
     let signed = ALPHA.replace(r#""id":"a","#, r#""id":"a","extra_content":{"x":1},"#);
     let needed = |request: &Request| {
@@ -88,19 +90,19 @@ fn row_41_every_refused_field_is_left_out_from_then_on() {
     test.endpoint(&server).args(["go"]).run().success().stdout("done\n");
     let requests = server.finish();
     let last = requests.last().unwrap();
-    assert_eq!(last.json["top_p"], 0.5, "what was not named stays");
+    assert_eq!(last.json["top_p"], 0.5, "a field that was not named is kept");
     assert!(has(last, "stream_options") && has(last, "tools"));
-    // Refused while it was learned, and never again.
+    // Refused until the program has learned it, and never again.
     let refused = requests.iter().filter(|request| {
         let text = String::from_utf8_lossy(&request.body).into_owned();
         text.contains("extra_content") || has(request, "seed") || has(request, "top_k")
     });
     assert!(refused.count() <= 4, "{} requests", requests.len());
-    assert_eq!(said(last)["tool_calls"][0].get("extra_content"), None);
+    assert_eq!(calling_message(last)["tool_calls"][0].get("extra_content"), None);
 }
 
 #[test]
-fn row_41_model_messages_and_tools_are_never_left_out() {
+fn model_messages_and_tools_are_never_omitted() {
     for name in ["model", "messages", "tools", "stream", "role", "tool_call_id"] {
         for refusal in [
             json!({"error": {"message": format!("Unknown parameter: '{name}'."), "param": name}}),
@@ -115,12 +117,12 @@ fn row_41_model_messages_and_tools_are_never_left_out() {
 }
 
 #[test]
-fn row_41_a_refusal_that_names_nothing_sent_is_told_at_once() {
+fn refusal_of_a_field_not_sent_is_reported_immediately() {
     for words in ["no", "The user said temperature", "top_k is too large", "reasoning_content"] {
         let talk = talk(&[], [Reply::error(400, words)]);
         talk.run.status(1).stderr_has(words);
     }
-    // The same refusal of what was left out already is the end.
+    // A second refusal of an omitted field is an error.
     let refused = || Reply::error(400, "unknown field `stream_options`");
     let talk = talk(&[], [refused(), refused()]);
     talk.run.status(1).stderr_has("stream_options");
@@ -128,7 +130,7 @@ fn row_41_a_refusal_that_names_nothing_sent_is_told_at_once() {
 }
 
 #[test]
-fn row_42_the_token_limit_is_sent_when_set_and_swapped_when_refused() {
+fn token_limit_is_sent_if_set_and_renamed_if_refused() {
     let swaps = [
         (
             "max_tokens",
@@ -155,17 +157,17 @@ fn row_42_the_token_limit_is_sent_when_set_and_swapped_when_refused() {
         let (limit, null) = (&json!(500), &Value::Null);
         assert_eq!(sent, [[limit, null], [null, limit], [null, limit]]);
     }
-    // OpenRouter sets money aside for the most that may come.
+    // OpenRouter reserves credit for the largest possible answer.
     let credit = r#"{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 65536 tokens, but can only afford 1020.","code":402}}"#;
     let talk_402 = talk(&[], [Reply::status(402).body(credit)]);
     talk_402.run.status(1).stderr_has("can only afford").stderr_has("hint: lower max_tokens");
-    // A server's own limit of 16 tokens.
+    // A server limits answers to 16 tokens by default.
     let cut = talk(&[], [Reply::text("The first").finish_reason("length")]);
-    cut.run.status(4).stdout("The first\n").stderr_has("limit of tokens").stderr_has("hint:");
+    cut.run.status(4).stdout("The first\n").stderr_has("token limit").stderr_has("hint:");
 }
 
 #[test]
-fn row_43_what_the_user_sets_is_sent_and_left_out_when_refused() {
+fn user_fields_are_sent_and_omitted_if_refused() {
     let refusals = [
         r#"{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.","type":"invalid_request_error","param":"temperature","code":"unsupported_value"}}"#,
         r#"{"error":{"message":"No.","param":"temperature"}}"#,
@@ -183,9 +185,9 @@ fn row_43_what_the_user_sets_is_sent_and_left_out_when_refused() {
     }
 }
 
-/// Rows 42 to 45 and 48: none of it is sent unless the user says so.
+/// Fields that some endpoint refuses are not sent unless the user sets them.
 #[test]
-fn row_44_nothing_is_sent_by_default_that_somebody_refuses() {
+fn default_request_has_only_accepted_fields() {
     let first = stream([pieces(ALPHA), finish("tool_calls")]);
     let streamed = talk(&[], [first, Reply::text("done")]);
     let body =
@@ -197,7 +199,7 @@ fn row_44_nothing_is_sent_by_default_that_somebody_refuses() {
         for name in names {
             assert!(known.contains(&name), "{name}");
         }
-        assert!(request.wants_stream() || !has(request, "stream"));
+        assert!(request.requests_stream() || !has(request, "stream"));
         for tool in request.tools() {
             let keys: Vec<&String> = tool["function"].as_object().unwrap().keys().collect();
             assert_eq!(keys, ["description", "name", "parameters"]);
@@ -207,7 +209,7 @@ fn row_44_nothing_is_sent_by_default_that_somebody_refuses() {
 }
 
 #[test]
-fn row_45_the_flag_that_the_server_lacks_is_named() {
+fn missing_server_flag_is_named() {
     let vllm = r#"{"object":"error","message":"\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set","type":"BadRequestError","param":null,"code":400}"#;
     let llama = r#"{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}"#;
     for (status, body, flag) in [(400, vllm, "--enable-auto-tool-choice"), (500, llama, "--jinja")]
@@ -222,7 +224,7 @@ fn row_45_the_flag_that_the_server_lacks_is_named() {
 }
 
 #[test]
-fn row_46_a_model_without_tools_is_told_and_ends_with_1() {
+fn model_without_tools_is_reported_and_exits_1() {
     let refusals = [
         (
             404,
@@ -246,7 +248,7 @@ fn row_46_a_model_without_tools_is_told_and_ends_with_1() {
 }
 
 #[test]
-fn row_47_schemas_are_flat_and_plain() {
+fn tool_schemas_are_flat() {
     let talk = talk(&[], [Reply::text("4")]);
     assert_eq!(talk.requests[0].tools().len(), 4);
     for tool in talk.requests[0].tools() {
@@ -257,7 +259,7 @@ fn row_47_schemas_are_flat_and_plain() {
 }
 
 fn check_schema(schema: &Value, depth: usize) {
-    // `items` is due: Gemini refuses a list without it.
+    // Gemini refuses a list without `items`.
     let known = ["type", "properties", "required", "description", "enum", "items"];
     let fields = schema.as_object().expect("an object");
     for name in fields.keys() {
@@ -277,7 +279,7 @@ fn check_schema(schema: &Value, depth: usize) {
     assert!(depth > 0 || count > 0, "no empty `properties`: {schema}");
 }
 
-/// What tools' messages carry as `name`, request by request.
+/// The `name` fields of the tool messages, per request.
 fn tool_names(requests: &[Request]) -> Vec<Vec<&Value>> {
     requests
         .iter()
@@ -289,8 +291,8 @@ fn tool_names(requests: &[Request]) -> Vec<Vec<&Value>> {
         .collect()
 }
 
-/// How endpoints, gateways and templates ask for the tool's name in its message.
-const NAME_IS_MISSED: [(u16, &str); 4] = [
+/// Refusals of endpoints, gateways and templates that need the tool's name in its message.
+const NAME_REQUIRED: [(u16, &str); 4] = [
     (
         400,
         r#"[{"error":{"code":400,"message":"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n","status":"INVALID_ARGUMENT"}}]"#,
@@ -307,8 +309,8 @@ const NAME_IS_MISSED: [(u16, &str); 4] = [
 ];
 
 #[test]
-fn row_41_a_tools_name_is_sent_once_it_is_missed_and_from_then_on() {
-    for (status, refusal) in NAME_IS_MISSED {
+fn tool_name_is_sent_once_an_endpoint_requires_it() {
+    for (status, refusal) in NAME_REQUIRED {
         for args in [&[][..], &["--no-stream"]] {
             let call = |arguments: Value| Reply::call("list_skills", &arguments);
             let replies = [
@@ -325,7 +327,7 @@ fn row_41_a_tools_name_is_sent_once_it_is_missed_and_from_then_on() {
                 [vec![], vec![null], vec![name], vec![name, name]],
                 "{refusal}"
             );
-            // Nothing else is changed for it, and no other message gets a name.
+            // Nothing else changes, and no other message gets a name.
             let mut named = talk.requests[2].json.clone();
             let messages = named["messages"].as_array_mut().unwrap();
             messages[3].as_object_mut().unwrap().remove("name");
@@ -334,9 +336,9 @@ fn row_41_a_tools_name_is_sent_once_it_is_missed_and_from_then_on() {
     }
 }
 
-/// Behind a picture that a tool has shown stand two messages more.
+/// An image shown by a tool adds two messages after the result.
 #[test]
-fn row_41_a_message_is_found_where_the_endpoint_counts_it() {
+fn tool_message_is_found_by_the_index_of_the_endpoint() {
     let file = |path: &str| json!({"skill_name": "alpha", "file_path": path});
     let refused = |place: usize| {
         let words = format!("Missing required parameter: 'messages[{place}].name'.");
@@ -351,7 +353,7 @@ fn row_41_a_message_is_found_where_the_endpoint_counts_it() {
         let test = skills().file("skills/alpha/a.gif", b"GIF89a\x03\0\x02\0\x80\0\0");
         talk_with(test, &[], replies.into_iter().chain(last.iter().cloned()))
     };
-    // system, user, call, result, (line, picture,) call, result
+    // system, user, call, result, (line, image,) call, result
     let found = play(7, &[Reply::text("done")]);
     found.run.success().stdout("done\n");
     assert_eq!(found.requests[2].messages()[7]["role"], "tool");
@@ -360,14 +362,14 @@ fn row_41_a_message_is_found_where_the_endpoint_counts_it() {
 }
 
 #[test]
-fn row_41_a_name_that_is_missed_still_is_told_and_other_names_are_never_added() {
-    let (status, missed) = NAME_IS_MISSED[0];
+fn tool_name_still_required_is_reported_and_no_other_name_added() {
+    let (status, missed) = NAME_REQUIRED[0];
     let refused = || Reply::status(status).body(missed);
     let call = || Reply::call("list_skills", &json!({}));
     let stays = talk(&[], [call(), refused(), refused()]);
     stays.run.status(1).stdout_is_empty().stderr_has("Name cannot be empty");
     assert_eq!(stays.requests.len(), 3);
-    // Before any tool's message was sent there is nothing to add.
+    // Nothing is added before a tool message has been sent.
     let first = talk(&[], [refused()]);
     first.run.status(1).stderr_has("Name cannot be empty");
     for words in [
@@ -380,7 +382,7 @@ fn row_41_a_name_that_is_missed_still_is_told_and_other_names_are_never_added() 
         other.run.status(1).stderr_has(words);
         assert_eq!(tool_names(&other.requests)[1], [&Value::Null], "{words}");
     }
-    // Nor for another status.
+    // Nothing is added for another status.
     let other = talk(&[], [call(), Reply::error(403, "Tool message must have a 'name'")]);
     other.run.status(77);
 }

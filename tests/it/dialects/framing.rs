@@ -1,4 +1,4 @@
-//! Rows 14-17 and 21: how replies are framed.
+//! How replies are framed: comments, line ends, packets.
 
 use super::{
     ALPHA, FOUR, delta, finish, listed, pieces, results_of, skills, stream_of, talk, talk_with,
@@ -7,14 +7,14 @@ use super::{
 use crate::harness::{Reply, seconds};
 
 #[test]
-fn row_14_comments_are_passed_over_and_reset_the_idle_timer() {
+fn comments_are_skipped_and_reset_the_idle_timer() {
     let comments = [
         ": OPENROUTER PROCESSING\n\n",
         ": keep-alive\n\n",
         "data: : OPENROUTER PROCESSING\n\n",
         ":\n\n",
     ];
-    // Longer all together than silence may last, and none of them is silence.
+    // In total longer than the idle limit, but each pause is shorter.
     let mut chunks = vec![(seconds(0.0), format!("data: {}\n\n", delta(r#""content":"The ""#)))];
     chunks.extend(comments.map(|comment| (seconds(0.3), comment.to_string())));
     let end = format!("data: {FOUR}\n\n: done\n\ndata: [DONE]\n\n");
@@ -25,17 +25,17 @@ fn row_14_comments_are_passed_over_and_reset_the_idle_timer() {
 }
 
 #[test]
-fn row_14_comments_before_the_first_event_are_no_reply() {
+fn comments_before_the_first_event_are_not_a_reply() {
     let comments = ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n";
     let first = stream_of(format!("{comments}data: {FOUR}\n\ndata: [DONE]\n\n"));
     talk(&[], [first]).run.success().stdout("4\n");
-    // Comments alone are a stream that ended with nothing.
+    // A stream of comments alone counts as empty.
     let talk = talk(&[], [stream_of(comments), Reply::text("4")]);
     talk.run.success().stdout("4\n");
 }
 
 #[test]
-fn row_15_blank_lines_before_a_whole_body_are_trimmed() {
+fn blank_lines_before_a_body_are_trimmed() {
     let body = r#"{"choices":[{"message":{"content":"4"},"finish_reason":"stop"}]}"#;
     let blank = |pause, text: &str| (seconds(pause), text.to_string());
     let dripping = Reply::chunks([
@@ -58,7 +58,7 @@ fn row_15_blank_lines_before_a_whole_body_are_trimmed() {
 }
 
 #[test]
-fn row_16_data_without_a_space() {
+fn data_without_a_space_is_read() {
     let bytes = format!(
         "data:{}\n\ndata:  {}\n\ndata:{}\n\ndata:[DONE]\n\n",
         delta(r#""content":" two  ""#),
@@ -74,11 +74,11 @@ fn row_16_data_without_a_space() {
 }
 
 #[test]
-fn row_17_lines_may_end_and_be_cut_anywhere() {
+fn any_line_end_and_any_split_is_read() {
     let text = "Grüße, 世界 🦀!";
     let first = delta(&format!(r#""content":"{text}""#)).replace(r#","delta""#, "\n,\"delta\"");
     let (one, two) = first.split_once('\n').unwrap();
-    // `event` lines, ids, data over two lines.
+    // `event` and `id` lines, data in two lines.
     let body = format!(
         "event: message\nid: 1\nretry: 10\ndata: {one}\ndata: {two}\n\nevent: end\ndata: {}\n\ndata: [DONE]\n\n",
         finish("stop")
@@ -90,7 +90,7 @@ fn row_17_lines_may_end_and_be_cut_anywhere() {
             talk(&[], [reply]).run.success().stdout(&format!("{text}\n"));
         }
     }
-    // One packet each, cut inside of `data:`, of a character, of `\r\n`.
+    // Each part is a packet; the splits are inside `data:`, a character and `\r\n`.
     let bytes = body.replace('\n', "\r\n").into_bytes();
     let crab = bytes.windows(4).position(|four| four == "🦀".as_bytes()).unwrap();
     let data = bytes.windows(5).position(|five| five == b"data:").unwrap();
@@ -105,15 +105,15 @@ fn row_17_lines_may_end_and_be_cut_anywhere() {
 }
 
 #[test]
-fn row_17_glued_frames_are_taken_apart() {
+fn concatenated_frames_are_separated() {
     let (the, answer) = (delta(r#""content":"The ""#), delta(r#""content":"answer""#));
     let end = format!("data: {}\n\ndata: [DONE]\n\n", finish("stop"));
     let table = [
         ("one line end lost", format!("data: {the}\ndata: {answer}\n\n{end}"), "The answer\n"),
-        ("both lost", format!("data: {the}data: {answer}\n\n{end}"), "The answer\n"),
+        ("both line ends lost", format!("data: {the}data: {answer}\n\n{end}"), "The answer\n"),
         ("no prefix", format!("data: {the}{answer}\n\n{end}"), "The answer\n"),
         ("prefix twice", format!("data: data: {the}\n\ndata: {answer}\n\n{end}"), "The answer\n"),
-        // Z.AI: half of an old frame, still in a buffer, before the next one.
+        // Z.AI: half of an old frame, left in a buffer, before the next one.
         (
             "after half a frame",
             format!(
@@ -121,20 +121,24 @@ fn row_17_glued_frames_are_taken_apart() {
             ),
             "The answer\n",
         ),
-        ("the marker glued", format!("data: {the}\n\ndata: {FOUR}data: [DONE]\n\n"), "The 4\n"),
+        (
+            "no line end before the end marker",
+            format!("data: {the}\n\ndata: {FOUR}data: [DONE]\n\n"),
+            "The 4\n",
+        ),
     ];
     for (dialect, bytes, expected) in table {
         println!("{dialect}");
         talk(&[], [stream_of(bytes)]).run.success().stdout(expected);
     }
-    // In the text of an answer it is just text.
+    // In the text of an answer, `data:` is ordinary text.
     let quoting = delta(r#""content":"write data: {\"a\":1}data: {}""#);
     let bytes = format!("data: {quoting}\n\n{end}");
     talk(&[], [stream_of(bytes)]).run.success().stdout("write data: {\"a\":1}data: {}\n");
 }
 
 #[test]
-fn row_21_the_first_byte_tells_what_a_reply_is() {
+fn reply_format_is_detected_from_the_first_byte() {
     let page =
         "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>data: {}</body></html>";
     for page in [page.to_string(), format!("\n\n  {page}")] {
@@ -151,7 +155,7 @@ fn row_21_the_first_byte_tells_what_a_reply_is() {
                 .stderr_has("LLM_API_BASE_URL");
         }
     }
-    // Headers say one thing, the body is another.
+    // The headers contradict the body.
     let events = format!("event: message\ndata: {FOUR}\n\ndata: [DONE]\n\n");
     let body = r#"{"choices":[{"message":{"content":"4"},"finish_reason":"stop"}]}"#;
     for (args, reply) in [

@@ -1,10 +1,10 @@
-//! Rows 33-40, 53 and 57: what a history may look like.
+//! Histories that endpoints accept.
 
 use serde_json::{Value, json};
 
 use super::{
-    ALPHA, after_calls, calls_of, chat, message, results_of, said, skills, stream_of_pieces, talk,
-    talk_with,
+    ALPHA, after_calls, calling_message, calls_of, chat, message, results_of, skills,
+    stream_of_pieces, talk, talk_with,
 };
 use crate::harness::{Reply, Request, Server, seconds};
 
@@ -14,7 +14,7 @@ fn roles(request: &Request) -> Vec<&str> {
 }
 
 #[test]
-fn row_33_the_form_of_an_empty_content_is_changed_once_and_remembered() {
+fn form_of_empty_content_is_changed_once_and_remembered() {
     let refusals = [
         r#"{"error":{"message":"invalid message content type: <nil>","type":"invalid_request_error","param":null,"code":null}}"#,
         r#"{"detail":[{"loc":["body","messages",2,"content"],"msg":"Input should be a valid string","type":"string_type"}]}"#,
@@ -26,28 +26,28 @@ fn row_33_the_form_of_an_empty_content_is_changed_once_and_remembered() {
             let refused = Reply::status(400).body(refusal);
             let talk = talk(args, [calls(), refused, calls(), Reply::text("done")]);
             talk.run.success().stdout("done\n");
-            let content = |index: usize| said(&talk.requests[index])["content"].clone();
+            let content = |index: usize| calling_message(&talk.requests[index])["content"].clone();
             assert_eq!([content(1), content(2), content(3)], [json!(null), json!(""), json!("")]);
             let tools = |index: usize| talk.requests[index].json["tools"].clone();
-            assert_eq!(tools(2), tools(0), "nothing else is given up");
+            assert_eq!(tools(2), tools(0), "nothing else changes");
         }
     }
-    // Refused in both forms: told, and no third try.
+    // If both forms are refused, the error is reported without a third request.
     let refused = || Reply::error(400, "messages: text content blocks must be non-empty");
     let talk = talk(&[], [stream_of_pieces(&[ALPHA]), refused(), refused()]);
     talk.run.status(1).stdout_is_empty().stderr_has("must be non-empty");
-    assert_eq!(said(&talk.requests[1])["content"], Value::Null);
-    assert_eq!(said(&talk.requests[2])["content"], "");
+    assert_eq!(calling_message(&talk.requests[1])["content"], Value::Null);
+    assert_eq!(calling_message(&talk.requests[2])["content"], "");
 }
 
 #[test]
-fn row_33_nothing_is_changed_where_no_content_is_empty() {
+fn history_without_empty_content_is_not_changed() {
     let talk = talk(&[], [Reply::error(400, "invalid message content type: <nil>")]);
     talk.run.status(1).stderr_has("<nil>");
 }
 
 #[test]
-fn row_34_an_assistant_that_said_nothing_is_left_out() {
+fn empty_assistant_message_is_omitted() {
     for nothing in [
         r#""content":"""#,
         r#""content":null"#,
@@ -63,15 +63,15 @@ fn row_34_an_assistant_that_said_nothing_is_left_out() {
 }
 
 #[test]
-fn row_35_no_empty_list_of_calls_or_tools_is_sent() {
-    // Lists that are empty or null are none, and are not sent back.
+fn empty_lists_of_calls_or_tools_are_not_sent() {
+    // Empty lists and null count as missing, and are not sent back.
     for calls in ["[]", "null"] {
         let first = message(&format!(r#""content":"one","tool_calls":{calls}"#), "stop");
         let talk = chat(&["--no-stream"], "1\n2\n", [first, Reply::text("two")]);
         talk.run.success().stdout("one\ntwo\n");
         assert_eq!(talk.requests[1].messages()[2], json!({"role": "assistant", "content": "one"}));
     }
-    // Without a skill there is no tool, and no list.
+    // Without skills there are no tools, and `tools` is omitted.
     let server = Server::start([Reply::text("4")]);
     let run = crate::harness::Test::new().endpoint(&server).args(["hi"]).run();
     run.success();
@@ -79,8 +79,8 @@ fn row_35_no_empty_list_of_calls_or_tools_is_sent() {
 }
 
 #[test]
-fn row_35_tools_stay_as_long_as_the_history_has_calls() {
-    // Also in the last step that is allowed, and in the turn after.
+fn tools_are_sent_while_the_history_has_calls() {
+    // In the last allowed step and in the next turn as well.
     let calls = || Reply::call("list_skills", &json!({}));
     let talk = chat(&["--max-steps", "2"], "1\n2\n", [calls(), calls(), Reply::text("done")]);
     talk.run.status(3).stdout("done\n");
@@ -91,14 +91,14 @@ fn row_35_tools_stay_as_long_as_the_history_has_calls() {
 }
 
 #[test]
-fn row_37_after_results_comes_the_assistant() {
-    // A turn that ended at its limit, before the model had seen the result.
+fn results_are_followed_by_an_assistant_message() {
+    // The turn ended at its limit, before the model had the result.
     let two = Reply::calls([("list_skills", "{}"), ("get_skill", r#"{"skill_name":"beta"}"#)]);
     let talk = chat(&["--max-steps", "1"], "1\n2\n", [two, Reply::text("done")]);
     talk.run.status(3).stdout("done\n");
     let expected = ["system", "user", "assistant", "tool", "tool", "assistant", "user"];
     assert_eq!(roles(&talk.requests[1]), expected);
-    // A turn that failed there.
+    // The turn failed there.
     let calls = || Reply::call("list_skills", &json!({}));
     let failed = Reply::error(401, "no");
     let talk = chat(&[], "1\n2\n", [calls(), failed, Reply::text("done")]);
@@ -109,7 +109,7 @@ fn row_37_after_results_comes_the_assistant() {
 }
 
 #[test]
-fn row_38_every_call_has_one_result_also_after_an_interrupt() {
+fn every_call_has_one_result_after_an_interrupt() {
     let sleep = r#"{"skill_name":"alpha","script":"import time\ntime.sleep(60)"}"#;
     let calls = Reply::calls([
         ("list_skills", "{}"),
@@ -117,7 +117,7 @@ fn row_38_every_call_has_one_result_also_after_an_interrupt() {
         ("get_skill", r#"{"skill_name":"beta"}"#),
     ]);
     let server = Server::start([calls, Reply::text("fine")]);
-    let mut terminal = skills().endpoint(&server).terminal();
+    let mut terminal = skills().endpoint(&server).spawn_on_terminal();
     terminal.expect("> ").type_line("go").expect("→ run_python_script");
     std::thread::sleep(seconds(0.4));
     terminal.ctrl('c').expect("interrupted").expect("> ").type_line("and now?");
@@ -135,7 +135,7 @@ fn row_38_every_call_has_one_result_also_after_an_interrupt() {
 }
 
 #[test]
-fn row_38_the_time_limit_of_a_run_sends_nothing_half() {
+fn run_timeout_sends_no_incomplete_history() {
     let sleep = r#"{"skill_name":"alpha","script":"import time\ntime.sleep(60)"}"#;
     let calls = Reply::calls([("run_python_script", sleep), ("list_skills", "{}")]);
     let talk = talk(&["--timeout", "1"], [calls]);
@@ -144,7 +144,7 @@ fn row_38_the_time_limit_of_a_run_sends_nothing_half() {
 }
 
 #[test]
-fn row_39_there_is_one_system_message_and_it_is_first() {
+fn only_the_first_message_is_a_system_message() {
     let calls = || Reply::call("list_skills", &json!({}));
     for args in [&[][..], &["-s", "Be brief."]] {
         let talk = chat(args, "1\n2\n", [calls(), Reply::text("a"), calls(), Reply::text("b")]);
@@ -154,13 +154,16 @@ fn row_39_there_is_one_system_message_and_it_is_first() {
             assert_eq!(roles[0], "system");
             assert_eq!(roles.iter().filter(|role| **role == "system").count(), 1);
             assert!(!roles.contains(&"developer"));
-            assert!(request.system().contains("alpha"), "the catalogue is part of it");
+            assert!(
+                request.system().contains("alpha"),
+                "the system message contains the catalogue"
+            );
         }
     }
 }
 
 #[test]
-fn row_40_the_content_of_a_result_is_a_text() {
+fn result_content_is_a_string() {
     let pixel: &[u8] =
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
     let calls = Reply::calls([
@@ -174,7 +177,7 @@ fn row_40_the_content_of_a_result_is_a_text() {
     let test = skills().file("skills/alpha/dot.png", pixel);
     let talk = talk_with(test, &[], [calls, Reply::text("done")]);
     talk.run.success().stdout("done\n");
-    // Each is a text (or this panics), and not an empty one.
+    // Each is a string (or this panics) and not empty.
     let results = results_of(&talk.requests[1]);
     assert_eq!(results.len(), 6);
     for result in results {
@@ -183,7 +186,7 @@ fn row_40_the_content_of_a_result_is_a_text() {
 }
 
 #[test]
-fn row_53_a_prompt_that_was_cut_in_silence_is_told() {
+fn silently_truncated_prompt_is_reported() {
     let warning = "OLLAMA_CONTEXT_LENGTH";
     let prompt = "word ".repeat(20_000);
     let ask = |replies: Vec<Reply>| {
@@ -194,9 +197,9 @@ fn row_53_a_prompt_that_was_cut_in_silence_is_told() {
     };
     let calls = || Reply::call("list_skills", &json!({})).with_usage(4096, 1);
     let run = ask(vec![calls(), calls(), Reply::text("4").with_usage(4096, 1)]);
-    assert_eq!(run.stderr.matches(warning).count(), 1, "said once: {}", run.stderr);
+    assert_eq!(run.stderr.matches(warning).count(), 1, "warned once: {}", run.stderr);
     assert!(run.stderr.contains("4096"));
-    // What was read, what was not told, and what nobody can tell.
+    // A prompt read whole, usage not reported, and usage that proves nothing.
     for reply in [
         Reply::text("4").with_usage(25_000, 1),
         Reply::text("4").with_usage(0, 0),
@@ -208,19 +211,19 @@ fn row_53_a_prompt_that_was_cut_in_silence_is_told() {
     talk.run.success().stderr_lacks(warning);
 }
 
-/// What results may hold: no C0 but these three, and no commands to a terminal.
+/// Results may contain only tab, CR and LF of the C0 characters, and no terminal escape sequences.
 #[track_caller]
 fn assert_clean(text: &str) {
     let is_refused = |c: char| c < ' ' && !matches!(c, '\t' | '\n' | '\r');
-    assert!(text.starts_with("a\tb\r\nc"), "tab, CR and LF stay: {text:?}");
+    assert!(text.starts_with("a\tb\r\nc"), "tab, CR and LF are kept: {text:?}");
     assert!(!text.contains(is_refused), "{text:?}");
     let has_red = text.contains("red") && !text.contains("[31m") && !text.contains("[0m");
     assert!(has_red, "{text:?}");
-    assert!(text.contains('.'), "what follows is not lost: {text:?}");
+    assert!(text.contains('.'), "the text after them is kept: {text:?}");
 }
 
 #[test]
-fn row_57_what_no_endpoint_takes_is_cleaned_out_of_results() {
+fn control_characters_are_removed_from_results() {
     let odd: &[u8] = b"a\tb\r\nc\x1b[31mred\x1b[0m\x01\x08\x7f.\n";
     let test = skills().file("skills/alpha/odd.txt", odd);
     let path = json!({"skill_name": "alpha", "file_path": "odd.txt"});
@@ -228,18 +231,17 @@ fn row_57_what_no_endpoint_takes_is_cleaned_out_of_results() {
     let talk = talk_with(test, &[], [calls, Reply::text("done")]);
     talk.run.success();
     assert_clean(results_of(&talk.requests[1])[0]);
-    // The person's own words likewise.
+    // The same in the user's prompt.
     let server = Server::start([Reply::text("4")]);
     let words = "a\tb\r\nc\u{1b}[31mred\u{1b}[0m\u{0}.";
     skills().endpoint(&server).args(["-"]).stdin(words).run().success();
     assert_clean(server.finish()[0].last_message()["content"].as_str().unwrap());
 }
 
-/// What a script prints comes as JSON inside of the result: its control
-/// characters are escaped there, so that none of them is in the text that the
-/// endpoint decodes, and the model still sees what was printed.
+/// Script output is JSON inside the result: control characters are escaped there, so that the
+/// decoded text has none, and the model still sees what was printed.
 #[test]
-fn row_57_what_a_script_prints_is_escaped_before_it_is_sent() {
+fn script_output_is_escaped_before_it_is_sent() {
     let script = "import sys\nsys.stdout.buffer.write(b'a\\tb\\r\\nc\\x00\\x07\\x1b[31mred\\xff\\xed\\xa0\\x80.')";
     let calls = Reply::call("run_python_script", &json!({"skill_name": "alpha", "script": script}));
     let talk = talk(&[], [calls, Reply::text("done")]);
@@ -252,10 +254,9 @@ fn row_57_what_a_script_prints_is_escaped_before_it_is_sent() {
     assert!(stdout.ends_with('.') && stdout.contains('\u{fffd}'), "{stdout:?}");
 }
 
-/// The model's own words are not exempt: half of a pair of surrogates in
-/// arguments must not poison the history.
+/// A lone surrogate in the model's arguments must not make the history invalid.
 #[test]
-fn row_57_lone_surrogates_do_not_get_into_the_history() {
+fn lone_surrogates_are_kept_out_of_the_history() {
     let calls = r#"[{"index":0,"id":"a","function":{"name":"list_skills","arguments":"{\"query\":\"\\ud83d\"}"}}]"#;
     let request = after_calls(&[], stream_of_pieces(&[calls]));
     assert_eq!(calls_of(&request).len(), 1);

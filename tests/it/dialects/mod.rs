@@ -1,9 +1,7 @@
-//! The dialects of "OpenAI-compatible" endpoints, one test for each.
+//! The dialects of "OpenAI-compatible" endpoints: the bytes that such an endpoint sends, the
+//! output for the user, and the content of the next request.
 //!
-//! The number in a test's name is the row of the catalogue of dialects that it
-//! plays: the bytes such an endpoint sends, what a person gets, and what the
-//! next request holds. What every request must hold to is checked by the
-//! server itself (`harness/history.rs`).
+//! The server itself checks the rules for every request (`harness/history.rs`).
 
 use serde_json::{Value, json};
 
@@ -21,20 +19,19 @@ mod replies;
 mod retries;
 mod tokens;
 
-/// Two skills: tools are offered, and the result of `list_skills` tells which
-/// arguments it was given.
+/// Two skills: tools are offered, and the result of `list_skills` shows its arguments.
 fn skills() -> Test {
     let document = |name: &str| format!("---\nname: {name}\ndescription: The {name} skill.\n---\n");
     Test::new().skill("alpha", &document("alpha")).skill("beta", &document("beta"))
 }
 
-/// A run that is over, and what it asked.
+/// A finished run and its requests.
 struct Talk {
     run: Outcome,
     requests: Vec<Request>,
 }
 
-/// Asks once; every reply has to be asked for.
+/// Runs one question. Every reply must be requested.
 #[track_caller]
 fn talk(args: &[&str], replies: impl IntoIterator<Item = Reply>) -> Talk {
     talk_with(skills(), args, replies)
@@ -47,7 +44,7 @@ fn talk_with(test: Test, args: &[&str], replies: impl IntoIterator<Item = Reply>
     Talk { run, requests: server.finish() }
 }
 
-/// A conversation of these lines.
+/// Runs a conversation with these input lines.
 #[track_caller]
 fn chat(args: &[&str], lines: &str, replies: impl IntoIterator<Item = Reply>) -> Talk {
     let server = Server::start(replies);
@@ -55,7 +52,7 @@ fn chat(args: &[&str], lines: &str, replies: impl IntoIterator<Item = Reply>) ->
     Talk { run: test.stdin(lines).run(), requests: server.finish() }
 }
 
-/// Plays a reply that calls tools, then `done`; gives the request with the results.
+/// Sends a reply with tool calls, then `done`. Returns the request with the results.
 #[track_caller]
 fn after_calls(args: &[&str], calls: Reply) -> Request {
     let Talk { run, mut requests } = talk(args, [calls, Reply::text("done")]);
@@ -64,8 +61,8 @@ fn after_calls(args: &[&str], calls: Reply) -> Request {
     requests.remove(1)
 }
 
-/// Plays each row at the same time: they mostly wait.
-fn at_once<T: Send>(rows: impl IntoIterator<Item = T>, play: impl Fn(T) + Sync) {
+/// Runs all rows in parallel, since they mostly wait.
+fn in_parallel<T: Send>(rows: impl IntoIterator<Item = T>, play: impl Fn(T) + Sync) {
     let play = &play;
     std::thread::scope(|scope| {
         for row in rows {
@@ -74,36 +71,36 @@ fn at_once<T: Send>(rows: impl IntoIterator<Item = T>, play: impl Fn(T) + Sync) 
     });
 }
 
-/// A stream of these payloads, with its end marker.
+/// A stream of these payloads with `[DONE]`.
 fn stream<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
     let events = payloads.into_iter().map(|payload| format!("data: {}", payload.as_ref()));
     Reply::sse(events.chain(["data: [DONE]".to_string()]))
 }
 
-/// The same without the marker; the connection is closed as it should be.
+/// A stream without `[DONE]`; the connection is closed properly.
 fn unmarked<S: AsRef<str>>(payloads: impl IntoIterator<Item = S>) -> Reply {
     Reply::sse(payloads.into_iter().map(|payload| format!("data: {}", payload.as_ref())))
 }
 
-/// A stream whose body is these very bytes.
+/// A stream with exactly this body.
 fn stream_of(bytes: impl Into<Vec<u8>>) -> Reply {
     Reply::chunks([(std::time::Duration::ZERO, bytes)])
 }
 
-/// A payload with a whole answer.
+/// A payload with a complete answer.
 const FOUR: &str = r#"{"choices":[{"delta":{"content":"4"},"finish_reason":"stop"}]}"#;
 
-/// A body of JSON.
+/// A JSON body, not streamed.
 fn whole(body: &str) -> Reply {
     Reply::status(200).body(body)
 }
 
-/// A payload with these fields in its delta.
+/// A payload whose delta has these fields.
 fn delta(fields: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{{{fields}}},"finish_reason":null}}]}}"#)
 }
 
-/// A payload with this list of pieces of calls.
+/// A payload with this list of tool call pieces.
 fn pieces(calls: &str) -> String {
     delta(&format!(r#""tool_calls":{calls}"#))
 }
@@ -113,26 +110,26 @@ fn finish(reason: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#)
 }
 
-/// A whole body with these fields in its message.
+/// A JSON body whose message has these fields.
 fn message(fields: &str, reason: &str) -> Reply {
     whole(&format!(
         r#"{{"object":"chat.completion","choices":[{{"index":0,"message":{{"role":"assistant",{fields}}},"finish_reason":"{reason}"}}]}}"#
     ))
 }
 
-/// A stream that calls with these lists of pieces.
+/// A stream of these lists of tool call pieces.
 fn stream_of_pieces(lists: &[&str]) -> Reply {
     let payloads = lists.iter().map(|list| pieces(list));
     stream(payloads.chain([finish("tool_calls")]))
 }
 
-/// One call of `list_skills` that shows only `alpha`.
+/// A call of `list_skills` that lists only `alpha`.
 const ALPHA: &str = r#"[{"index":0,"id":"a","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}}]"#;
 
-/// The calls of the last message that has any: id, name, arguments.
+/// The calls of the last message with calls: id, name, arguments.
 #[track_caller]
 fn calls_of(request: &Request) -> Vec<(String, String, Value)> {
-    let message = said(request);
+    let message = calling_message(request);
     let calls = message["tool_calls"].as_array().expect("calls");
     let text = |value: &Value| value.as_str().expect("a text").to_string();
     calls
@@ -146,9 +143,9 @@ fn calls_of(request: &Request) -> Vec<(String, String, Value)> {
         .collect()
 }
 
-/// The last message of the assistant that calls tools.
+/// The last assistant message with tool calls.
 #[track_caller]
-fn said(request: &Request) -> &Value {
+fn calling_message(request: &Request) -> &Value {
     let calling = request.messages().iter().rfind(|message| message.get("tool_calls").is_some());
     calling.unwrap_or_else(|| panic!("no calls in {request:?}"))
 }
@@ -162,7 +159,7 @@ fn results_of(request: &Request) -> Vec<&str> {
     results.map(|message| message["content"].as_str().expect("a text")).collect()
 }
 
-/// The names that a result of `list_skills` lists.
+/// The names in a result of `list_skills`.
 #[track_caller]
 fn listed(result: &str) -> Vec<String> {
     let result: Value = serde_json::from_str(result).expect("JSON");
@@ -170,7 +167,7 @@ fn listed(result: &str) -> Vec<String> {
     skills.iter().map(|skill| skill["name"].as_str().unwrap_or_default().to_string()).collect()
 }
 
-/// Both calls, each with its own arguments and its own result.
+/// Asserts that both calls have their own arguments and results.
 #[track_caller]
 fn assert_alpha_and_beta(request: &Request, ids: Option<[&str; 2]>) {
     let calls = calls_of(request);
@@ -182,7 +179,7 @@ fn assert_alpha_and_beta(request: &Request, ids: Option<[&str; 2]>) {
     if let Some(ids) = ids {
         assert_eq!([&calls[0].0, &calls[1].0], ids);
     }
-    assert_ne!(calls[0].0, calls[1].0, "results are told apart");
+    assert_ne!(calls[0].0, calls[1].0, "the ids differ");
     let results = results_of(request);
     assert_eq!(results.len(), 2);
     assert_eq!(listed(results[0]), ["alpha"]);

@@ -1,21 +1,22 @@
-//! Rows 27-32: thoughts, opaque fields, content in blocks.
+//! Reasoning, opaque fields, and content in blocks.
 
 use serde_json::{Value, json};
 
 use super::{
-    ALPHA, after_calls, delta, finish, message, pieces, said, stream, stream_of_pieces, talk,
+    ALPHA, after_calls, calling_message, delta, finish, message, pieces, stream, stream_of_pieces,
+    talk,
 };
 use crate::harness::Reply;
 
-/// A reply that thinks and calls: as a stream, and whole.
-fn thinking(fields: &str) -> [(&'static [&'static str], Reply); 2] {
+/// A reply with reasoning and a call, streamed and not streamed.
+fn with_reasoning_and_call(fields: &str) -> [(&'static [&'static str], Reply); 2] {
     let streamed = stream([delta(fields), pieces(ALPHA), finish("tool_calls")]);
     let body = message(&format!(r#"{fields},"tool_calls":{ALPHA}"#), "tool_calls");
     [(&[], streamed), (&["--no-stream"], body)]
 }
 
 #[test]
-fn row_27_thoughts_are_shown_once_and_kept_off_stdout() {
+fn reasoning_is_shown_once_and_not_on_stdout() {
     for (fields, kept) in [
         (r#""reasoning_content":"Hm, 2.""#, "reasoning_content"),
         (r#""reasoning":"Hm, 2.""#, "reasoning"),
@@ -32,37 +33,38 @@ fn row_27_thoughts_are_shown_once_and_kept_off_stdout() {
             assert_eq!(talk.run.stderr.matches("Hm, 2.").count(), 1, "{fields}");
             talk.run.success().stdout("4\n");
         }
-        // One of them, never both, goes back beside calls.
-        for (args, reply) in thinking(fields) {
+        // At most one field is sent back with calls; `reasoning_text` never is.
+        for (args, reply) in with_reasoning_and_call(fields) {
             let request = after_calls(args, reply);
             let names = ["reasoning_content", "reasoning", "reasoning_text"];
-            let sent = names.into_iter().filter(|name| said(&request).get(*name).is_some());
+            let sent =
+                names.into_iter().filter(|name| calling_message(&request).get(*name).is_some());
             let sent: Vec<&str> = sent.collect();
             assert_eq!(sent.join(" "), kept, "{fields}");
         }
     }
-    // Without -v nobody sees them.
+    // Without -v reasoning is not shown.
     let silent =
         stream([delta(r#""reasoning_content":"Hm.""#), delta(r#""content":"4""#), finish("stop")]);
     talk(&[], [silent]).run.success().stdout("4\n").stderr_is_empty();
 }
 
 #[test]
-fn row_28_thoughts_in_the_text_are_no_answer() {
+fn reasoning_in_the_text_is_not_part_of_the_answer() {
     let texts = [
         ("<think>\nHm, </thin 2.\n</think>\n\nIt is 4.", "It is 4."),
         (" \n<think>Hm.</think>It is 4.", "It is 4."),
         ("<think></think>It is 4.", "It is 4."),
-        // The opening tag stood in the prompt.
+        // The opening tag was part of the prompt.
         ("Hm, 2.\nOr more.\n</think>\n\nIt is 4.", "It is 4."),
         ("Hm, 2.</think>\n\nIt is 4.", "It is 4."),
-        // Tags that are spoken of.
+        // Tags that the text only mentions.
         ("It is `<think>`.", "It is `<think>`."),
         ("The tag </think> ends it.", "The tag </think> ends it."),
         ("<thinker> is 4.", "<thinker> is 4."),
     ];
     for (text, expected) in texts {
-        let pieces = |size: usize| {
+        let in_pieces = |size: usize| {
             let letters: Vec<char> = text.chars().collect();
             let parts: Vec<String> = letters
                 .chunks(size)
@@ -74,36 +76,36 @@ fn row_28_thoughts_in_the_text_are_no_answer() {
         };
         let body = message(&format!(r#""content":{}"#, json!(text)), "stop");
         for (args, reply) in
-            [(&[][..], pieces(1)), (&[][..], pieces(1000)), (&["--no-stream"][..], body)]
+            [(&[][..], in_pieces(1)), (&[][..], in_pieces(1000)), (&["--no-stream"][..], body)]
         {
             talk(args, [reply]).run.success().stdout(&format!("{expected}\n"));
         }
     }
-    // On -v they are seen, on stderr.
+    // With -v reasoning is shown on stderr.
     let body = message(r#""content":"<think>Hm, 2.</think>4""#, "stop");
     talk(&["-v", "--no-stream"], [body]).run.success().stdout("4\n").stderr_has("Hm, 2.");
 }
 
 #[test]
-fn row_28_thoughts_in_the_text_are_not_sent_back() {
+fn reasoning_in_the_text_is_not_sent_back() {
     for content in
         ["<think>Hm.</think>", "<think>Hm.</think>\\n\\nLet me look.", "Hm.\\n</think>\\n\\n"]
     {
         let fields = format!(r#""content":"{content}""#);
-        for (args, reply) in thinking(&fields) {
+        for (args, reply) in with_reasoning_and_call(&fields) {
             let request = after_calls(args, reply);
             let expected =
                 if content.contains("look") { json!("Let me look.") } else { Value::Null };
-            assert_eq!(said(&request)["content"], expected, "{content}");
+            assert_eq!(calling_message(&request)["content"], expected, "{content}");
         }
     }
-    // Nothing but thoughts is no answer.
+    // Reasoning alone is not an answer.
     let body = message(r#""content":"<think>Hm.</think>""#, "stop");
     talk(&["--no-stream"], [body]).run.status(1).stdout_is_empty().stderr_has("empty");
 }
 
 #[test]
-fn row_29_thoughts_beside_calls_are_echoed_as_they_came() {
+fn reasoning_with_calls_is_sent_back_unchanged() {
     let thought = "Hm, \u{1f980} \"2\"\n  and 2.\n";
     let parts: Vec<String> = thought
         .chars()
@@ -116,9 +118,9 @@ fn row_29_thoughts_beside_calls_are_echoed_as_they_came() {
     );
     for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
         let request = after_calls(args, reply);
-        assert_eq!(said(&request)["reasoning_content"], thought);
+        assert_eq!(calling_message(&request)["reasoning_content"], thought);
     }
-    // Each message its own, over several requests of the turn; none where none came.
+    // Each message keeps its own reasoning over several requests of the turn.
     let step = |thought: &str| {
         let thought = delta(&format!(r#""reasoning_content":"{thought}""#));
         stream([thought, pieces(ALPHA), finish("tool_calls")])
@@ -132,12 +134,12 @@ fn row_29_thoughts_beside_calls_are_echoed_as_they_came() {
 }
 
 #[test]
-fn row_30_no_empty_thought_is_sent_and_a_refused_one_only_once() {
+fn empty_reasoning_is_not_sent_and_refused_reasoning_only_once() {
     for fields in [r#""reasoning_content":"","reasoning":null"#, r#""reasoning_details":[]"#] {
-        for (args, reply) in thinking(fields) {
+        for (args, reply) in with_reasoning_and_call(fields) {
             let request = after_calls(args, reply);
             for name in ["reasoning_content", "reasoning", "reasoning_details"] {
-                assert_eq!(said(&request).get(name), None, "{fields}");
+                assert_eq!(calling_message(&request).get(name), None, "{fields}");
             }
         }
     }
@@ -152,7 +154,7 @@ fn row_30_no_empty_thought_is_sent_and_a_refused_one_only_once() {
         let talk =
             talk(&[], [calls(), Reply::status(status).body(refusal), calls(), Reply::text("done")]);
         talk.run.success().stdout("done\n");
-        assert_eq!(said(&talk.requests[1])["reasoning_content"], "Hm.");
+        assert_eq!(calling_message(&talk.requests[1])["reasoning_content"], "Hm.");
         for request in &talk.requests[2..] {
             assert!(!String::from_utf8_lossy(&request.body).contains("reasoning_content"));
         }
@@ -160,7 +162,7 @@ fn row_30_no_empty_thought_is_sent_and_a_refused_one_only_once() {
 }
 
 #[test]
-fn row_31_signatures_are_echoed_verbatim() {
+fn signatures_are_sent_back_verbatim() {
     let signed = r#"{"google":{"thought_signature":"CpcJ+/=","n":12345678901234567890,"f":[1.5,null,true]}}"#;
     let signature: Value = serde_json::from_str(signed).unwrap();
     let calls = format!(
@@ -174,15 +176,15 @@ fn row_31_signatures_are_echoed_verbatim() {
         (&["--no-stream"][..], message(&format!(r#""tool_calls":{calls}"#), "tool_calls")),
     ] {
         let request = after_calls(args, reply);
-        let calls = &said(&request)["tool_calls"];
+        let calls = &calling_message(&request)["tool_calls"];
         assert_eq!(calls[0]["extra_content"], signature);
-        assert_eq!(calls[1].get("extra_content"), None, "only where it came");
+        assert_eq!(calls[1].get("extra_content"), None, "only the call that had it");
     }
-    // On the message, likewise.
-    for (args, reply) in thinking(&format!(r#""extra_content":{signed}"#)) {
-        assert_eq!(said(&after_calls(args, reply))["extra_content"], signature);
+    // `extra_content` of the message itself is sent back, too.
+    for (args, reply) in with_reasoning_and_call(&format!(r#""extra_content":{signed}"#)) {
+        assert_eq!(calling_message(&after_calls(args, reply))["extra_content"], signature);
     }
-    // OpenRouter's, in pieces, in their order.
+    // OpenRouter streams `reasoning_details` in pieces, which are sent back in order.
     let one = r#"{"type":"reasoning.text","text":"Hm","signature":null,"id":"r1","format":"anthropic-claude-v1","index":0}"#;
     let two = r#"{"type":"reasoning.encrypted","data":"abc=","id":"r2","index":1}"#;
     let streamed = stream([
@@ -198,13 +200,13 @@ fn row_31_signatures_are_echoed_verbatim() {
     let expected: Value = serde_json::from_str(&format!("[{one},{two}]")).unwrap();
     for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
         let request = after_calls(args, reply);
-        assert_eq!(said(&request)["reasoning_details"], expected);
-        assert_eq!(said(&request)["reasoning"], "Hm");
+        assert_eq!(calling_message(&request)["reasoning_details"], expected);
+        assert_eq!(calling_message(&request)["reasoning"], "Hm");
     }
 }
 
 #[test]
-fn row_31_a_refused_signature_is_left_out_from_then_on() {
+fn refused_signature_is_omitted_from_then_on() {
     let signed = ALPHA.replace(
         r#""id":"a","#,
         r#""id":"a","extra_content":{"google":{"thought_signature":"x"}},"#,
@@ -227,7 +229,7 @@ fn row_31_a_refused_signature_is_left_out_from_then_on() {
 }
 
 #[test]
-fn row_32_content_in_blocks_is_joined() {
+fn content_blocks_are_joined() {
     let blocks = r#"[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]},{"type":"text","text":"It "},{"type":"reference","reference_ids":[1]},{"type":"text","text":"is"}]"#;
     let streamed = stream([
         delta(r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]"#),
@@ -240,13 +242,13 @@ fn row_32_content_in_blocks_is_joined() {
     talk(&[], [streamed]).run.success().stdout("It is 4.\n");
     let body = message(&format!(r#""content":{blocks}"#), "stop");
     talk(&["--no-stream"], [body]).run.success().stdout("It is\n");
-    // What goes back is a text.
-    for (args, reply) in thinking(&format!(r#""content":{blocks}"#)) {
-        assert_eq!(said(&after_calls(args, reply))["content"], "It is");
+    // The content is sent back as a string.
+    for (args, reply) in with_reasoning_and_call(&format!(r#""content":{blocks}"#)) {
+        assert_eq!(calling_message(&after_calls(args, reply))["content"], "It is");
     }
     let only_thoughts =
         r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]"#;
-    for (args, reply) in thinking(only_thoughts) {
-        assert_eq!(said(&after_calls(args, reply))["content"], Value::Null);
+    for (args, reply) in with_reasoning_and_call(only_thoughts) {
+        assert_eq!(calling_message(&after_calls(args, reply))["content"], Value::Null);
     }
 }

@@ -1,18 +1,18 @@
-//! Rows 36, 41 and 56: what of a reply goes back, and how; replies that are none.
+//! The parts of a reply that are sent back, and JSON that is not a reply.
 
 use serde_json::{Value, json};
 
 use super::{
-    ALPHA, after_calls, assert_alpha_and_beta, calls_of, chat, delta, finish, listed, message,
-    pieces, results_of, said, stream, stream_of_pieces, talk, whole,
+    ALPHA, after_calls, assert_alpha_and_beta, calling_message, calls_of, chat, delta, finish,
+    listed, message, pieces, results_of, stream, stream_of_pieces, talk, whole,
 };
 use crate::harness::{CANARY, Reply};
 
 #[test]
-fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
+fn ids_are_sent_back_unchanged_and_paired_by_turn() {
     let kimi = r#"[{"index":0,"id":"functions.list_skills:0","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"functions.list_skills:1","type":"function","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
     let ids = ["functions.list_skills:0", "functions.list_skills:1"];
-    // The same ids in every turn: each turn's calls have their own results.
+    // With the same ids in every turn, each turn's calls have their own results.
     let talk = talk(
         &[],
         [
@@ -30,7 +30,7 @@ fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
     let null = &Value::Null;
     let (a, b) = (&json!(ids[0]), &json!(ids[1]));
     assert_eq!(pairs, [null, null, null, a, b, null, a, b]);
-    // Longer than OpenAI allows, odd, not even a text: not ours to change.
+    // Ids that are too long for OpenAI, odd, or not strings are not changed.
     let long = "x".repeat(120);
     for id in [long.as_str(), "call é/+= \"q\"", "0", "D681PevKs"] {
         let calls = ALPHA.replace(r#""a""#, &json!(id).to_string());
@@ -41,7 +41,7 @@ fn row_36_ids_are_echoed_byte_for_byte_and_paired_by_turn() {
 }
 
 #[test]
-fn row_36_one_id_for_two_calls_of_a_turn_is_told_apart() {
+fn two_calls_of_a_turn_with_one_id_get_different_ids() {
     let calls = r#"[{"index":0,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"alpha\"}"}},{"index":1,"id":"x","function":{"name":"list_skills","arguments":"{\"query\":\"beta\"}"}}]"#;
     let request = after_calls(&[], stream_of_pieces(&[calls]));
     assert_alpha_and_beta(&request, None);
@@ -49,7 +49,7 @@ fn row_36_one_id_for_two_calls_of_a_turn_is_told_apart() {
 }
 
 #[test]
-fn row_56_garbled_names_are_cut_and_unknown_ones_answered() {
+fn garbled_tool_names_are_cut_and_unknown_ones_get_an_error() {
     let long = "x".repeat(100);
     let table = [
         ("list_skills<|channel|>commentary", "list_skills", true),
@@ -76,10 +76,9 @@ fn row_56_garbled_names_are_cut_and_unknown_ones_answered() {
     }
 }
 
-/// Fields that only streams have do not come back (row 41), nor do those that
-/// nobody asked to see again.
+/// Fields that exist only in streams, and fields that no endpoint requires, are not sent back.
 #[test]
-fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
+fn stream_only_fields_are_not_sent_back() {
     let request = after_calls(
         &[],
         stream([
@@ -92,7 +91,7 @@ fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
     );
     let keys =
         |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
-    let message = said(&request);
+    let message = calling_message(&request);
     assert_eq!(keys(message), ["content", "role", "tool_calls"]);
     assert_eq!(keys(&message["tool_calls"][0]), ["function", "id", "type"]);
     assert_eq!(keys(&message["tool_calls"][0]["function"]), ["arguments", "name"]);
@@ -101,7 +100,7 @@ fn row_41_what_belongs_to_a_stream_is_not_sent_back() {
     for message in &request.messages()[..2] {
         assert_eq!(keys(message), ["content", "role"]);
     }
-    // The answer of an earlier turn likewise.
+    // The same for the answer of an earlier turn.
     let first = message_with_extras();
     let talk = chat(&["--no-stream"], "one\ntwo\n", [first, Reply::text("2")]);
     talk.run.success().stdout("1\n2\n");
@@ -116,9 +115,9 @@ fn message_with_extras() -> Reply {
     )
 }
 
-/// JSON that is neither a reply nor an error: what came, and what was expected.
+/// JSON that is neither a reply nor an error: the message says what was received and expected.
 #[test]
-fn a_reply_without_choices_is_none() {
+fn reply_without_choices_is_a_protocol_error() {
     let bodies = [
         "{}",
         "[]",
@@ -136,24 +135,24 @@ fn a_reply_without_choices_is_none() {
         let expected = format!("expected `choices` with a message, got {came}");
         let message = error["message"].as_str().unwrap();
         assert!(message.ends_with(&expected), "{message}");
-        assert_eq!(talk.requests.len(), 1, "it would be the same again");
+        assert_eq!(talk.requests.len(), 1, "not retried");
     };
     for body in bodies {
         play(&[], whole(body), body);
         play(&["--no-stream"], whole(body), body);
-        // The end of a stream proves that no more was to come.
+        // The end marker proves that the stream is complete.
         play(&[], stream([body]), body);
     }
     play(&[], stream::<&str>([]), "the end of a stream");
-    // The key is masked there, too.
+    // The key is masked in this message as well.
     let quoting = format!(r#"{{"x":"{CANARY}"}}"#);
     play(&[], whole(&quoting), r#"{"x":"[secret]"}"#);
     play(&[], stream([quoting]), r#"{"x":"[secret]"}"#);
 }
 
-/// What says that something is wrong stays an error of the endpoint.
+/// A reply that contains an error is an error of the endpoint.
 #[test]
-fn an_error_beside_empty_choices_is_the_endpoints() {
+fn error_with_empty_choices_is_an_endpoint_error() {
     for body in [
         r#"{"choices":[],"message":"exploded"}"#,
         r#"{"choices":null,"error":{"message":"exploded"}}"#,
@@ -164,7 +163,7 @@ fn an_error_beside_empty_choices_is_the_endpoints() {
         assert_eq!(error["kind"], "endpoint", "{body}");
         assert!(error["message"].as_str().unwrap().ends_with("exploded"));
     }
-    // Nothing but a status: it is worth another try.
+    // An error with only a status is retried.
     let busy = || whole(r#"{"code":503,"success":false}"#);
     talk(&[], [busy(), Reply::text("4")]).run.success();
 }

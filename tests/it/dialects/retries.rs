@@ -1,15 +1,15 @@
-//! Row 50: how long a server wants to be left alone, in every form.
+//! The delay before a retry that a server requests, in every form.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{at_once, skills, talk, talk_with};
+use super::{in_parallel, skills, talk, talk_with};
 use crate::harness::{Reply, seconds};
 
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970")
 }
 
-/// The date as HTTP writes it (RFC 9110, 5.6.7), by days counted one by one.
+/// A date in HTTP's format (RFC 9110, 5.6.7), computed by counting days.
 fn http_date(since_1970: u64) -> String {
     let (mut days, rest) = (since_1970 / 86_400, since_1970 % 86_400);
     let weekday = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"][(days % 7) as usize];
@@ -40,9 +40,10 @@ fn http_date(since_1970: u64) -> String {
 /// Headers, body, and the seconds to wait.
 type Limited<'r> = (&'r [(&'r str, &'r str)], &'r str, u64);
 
-/// Above the cap nobody waits: the message tells the time, to a few seconds.
+/// The program does not wait longer than the limit: the message has the time, accurate to a few
+/// seconds.
 #[test]
-fn row_50_a_long_wait_is_told_and_not_waited_for() {
+fn long_retry_delay_is_reported_and_not_waited_for() {
     let hour = since_1970().as_secs() + 3600;
     let date = http_date(hour);
     let (epoch, milliseconds) = (hour.to_string(), format!("{hour}000"));
@@ -73,22 +74,22 @@ fn row_50_a_long_wait_is_told_and_not_waited_for() {
             reply = reply.header(name, value);
         }
         let talk = talk(&[], [reply]);
-        let told = talk
+        let reported = talk
             .run
             .stderr
             .rsplit_once("retry after ")
             .and_then(|(_, rest)| rest.split(' ').next());
-        let told: Option<u64> = told.and_then(|number| number.parse().ok());
-        let is_right = told.is_some_and(|told| told <= *wait && told + 20 >= *wait);
-        talk.run.demand(is_right, format_args!("{headers:?} {body}: {wait} s"));
+        let reported: Option<u64> = reported.and_then(|number| number.parse().ok());
+        let is_right = reported.is_some_and(|reported| reported <= *wait && reported + 20 >= *wait);
+        talk.run.check(is_right, format_args!("{headers:?} {body}: {wait} s"));
         talk.run.status(75).stdout_is_empty().took_at_most(seconds(5.0));
         assert_eq!(talk.requests.len(), 1);
     }
 }
 
 #[test]
-fn row_50_a_short_wait_is_waited_for() {
-    // Longer than any pause of our own before the second try.
+fn short_retry_delay_is_waited_for() {
+    // Longer than the program's own delay before the second attempt.
     let soon = since_1970().as_secs() + 2;
     let (date, epoch) = (http_date(soon), soon.to_string());
     let body = r#"{"error":{"message":"Slow down","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"0.9s"}]}}"#;
@@ -100,7 +101,7 @@ fn row_50_a_short_wait_is_waited_for() {
         (Reply::status(429).header("X-RateLimit-Reset", "0.9s"), 0.9),
         (Reply::status(429).body(body), 0.9),
         (Reply::error(429, "Please try again in 900ms."), 0.9),
-        // In the body of a success, as OpenRouter sends it.
+        // In the body of a reply with status 200, as OpenRouter sends it.
         (
             Reply::sse([format!(
                 "data: {}",
@@ -109,7 +110,7 @@ fn row_50_a_short_wait_is_waited_for() {
             0.9,
         ),
     ];
-    // All at once: they only wait.
+    // In parallel, since they only wait.
     let runs = table.map(|(reply, least)| {
         std::thread::spawn(move || {
             let talk = talk(&[], [reply, Reply::text("4")]);
@@ -120,20 +121,20 @@ fn row_50_a_short_wait_is_waited_for() {
     });
     for (number, run) in runs.into_iter().enumerate() {
         let (pause, least) = run.join().expect("the run went well");
-        assert!(pause >= least && pause < 3.5, "{number}: {pause} s, {least} s were asked for");
+        assert!(pause >= least && pause < 3.5, "{number}: {pause} s, {least} s were requested");
     }
 }
 
 #[test]
-fn row_50_nobody_waits_beyond_the_time_of_the_run() {
+fn retry_delay_beyond_the_run_timeout_is_not_waited_for() {
     let talk = talk(&["--timeout", "5"], [Reply::status(429).header("Retry-After", "30")]);
     talk.run.status(75).stderr_has("retry after 30 s").took_at_most(seconds(2.0));
 }
 
 #[test]
-fn row_50_nonsense_is_not_waited_for() {
+fn invalid_retry_delay_is_ignored() {
     let values = ["-1", "soon", "NaN", "", "Sun, 99 Nov 1994 08:49:37 GMT", "0"];
-    at_once(values, |value| {
+    in_parallel(values, |value| {
         let replies = [Reply::status(429).header("Retry-After", value), Reply::text("4")];
         let talk = talk_with(skills(), &[], replies);
         talk.run.success().stdout("4\n").took_at_most(seconds(3.0));

@@ -1,16 +1,16 @@
-//! Rows 23, 24, 26 and 62: where tokens are counted, how long silence may last.
+//! Token usage in replies, and limits on silence.
 
 use super::FOUR;
-use super::{at_once, delta, finish, skills, stream, talk, talk_with, whole};
+use super::{delta, finish, in_parallel, skills, stream, talk, talk_with, whole};
 use crate::harness::{Reply, seconds};
 
 #[test]
-fn row_23_chunks_without_choices_are_no_surprise() {
+fn chunks_without_choices_are_accepted() {
     let usage = r#""usage":{"prompt_tokens":11,"completion_tokens":2,"total_tokens":13}"#;
     let talk = talk(
         &["-v"],
         [stream([
-            // Azure's first one.
+            // Azure's first chunk.
             r#"{"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[{"prompt_index":0,"content_filter_results":{"hate":{"filtered":false}}}]}"#.to_string(),
             r#"{"choices":null}"#.into(),
             r#"{"id":"x"}"#.into(),
@@ -27,7 +27,7 @@ fn row_23_chunks_without_choices_are_no_surprise() {
 }
 
 #[test]
-fn row_24_tokens_are_counted_wherever_they_are_reported() {
+fn token_usage_is_read_from_every_place() {
     let count = |prompt: u32, completion: u32| {
         format!(r#""usage":{{"prompt_tokens":{prompt},"completion_tokens":{completion}}}"#)
     };
@@ -60,7 +60,7 @@ fn row_24_tokens_are_counted_wherever_they_are_reported() {
     );
     let whole_body = talk(&["-v", "--no-stream"], [whole(&body)]);
     whole_body.run.success().stderr_has("11 tokens read, 2 written");
-    // Half of it, or of another type: no failure.
+    // Incomplete usage, or usage of another type, is not a failure.
     for usage in [r#"{"total_tokens":3}"#, r#"{"prompt_tokens":null}"#, "[]", "7", r#""x""#] {
         let last =
             format!(r#"{{"choices":[{{"delta":{{}},"finish_reason":"stop"}}],"usage":{usage}}}"#);
@@ -69,8 +69,8 @@ fn row_24_tokens_are_counted_wherever_they_are_reported() {
 }
 
 #[test]
-fn row_26_tokens_are_shown_as_reported() {
-    // Groq leaves reasoning out of the total, others count what was cached twice.
+fn token_usage_is_shown_as_reported() {
+    // Groq omits reasoning from the total; others count cached tokens twice.
     let usage = r#"{"prompt_tokens":11,"completion_tokens":2,"total_tokens":999,"prompt_tokens_details":{"cached_tokens":10},"completion_tokens_details":{"reasoning_tokens":500}}"#;
     let last = format!(r#"{{"choices":[],"usage":{usage}}}"#);
     let talk = talk(&["-v"], [stream([FOUR.to_string(), last])]);
@@ -78,13 +78,13 @@ fn row_26_tokens_are_shown_as_reported() {
 }
 
 #[test]
-fn row_62_silence_has_its_own_limit_before_and_after_the_first_byte() {
+fn silence_before_and_after_the_first_byte_has_separate_limits() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
     let body = format!("data: {FOUR}\n\n");
     let rows = [
-        // A local model reads the prompt: longer than any later silence may last.
+        // A local model reads the prompt first, which may exceed the later limit.
         (Reply::text("4").delay(seconds(1.6)), 0, "4\n"),
-        // The head alone is no sign that more will come soon.
+        // A response head does not end the first limit.
         (
             Reply::raw_pieces([(seconds(0.0), head.to_string()), (seconds(1.6), body)])
                 .then_close(),
@@ -93,7 +93,7 @@ fn row_62_silence_has_its_own_limit_before_and_after_the_first_byte() {
         ),
         (Reply::text("The answer is").hang(), 4, "The answer is\n"),
     ];
-    at_once(rows, |(reply, status, answer)| {
+    in_parallel(rows, |(reply, status, answer)| {
         let test = skills().env("LLM_TIMEOUT_SECONDS", "1");
         let talk = talk_with(test, &[], [reply]);
         talk.run.status(status).stdout(answer).took_at_most(seconds(4.0));
@@ -101,7 +101,7 @@ fn row_62_silence_has_its_own_limit_before_and_after_the_first_byte() {
 }
 
 #[test]
-fn row_62_the_runs_own_limit_ends_every_wait() {
-    let limited = talk(&["--timeout", "1"], [Reply::nothing().hang()]);
+fn run_timeout_ends_every_wait() {
+    let limited = talk(&["--timeout", "1"], [Reply::empty().hang()]);
     limited.run.status(3).took_at_most(seconds(1.9));
 }

@@ -1,9 +1,8 @@
-//! Connections that are refused, break, or fall silent, and those that live
-//! longer than one reply.
+//! Connections that are refused, break, become silent, or are reused.
 
 use serde_json::json;
 
-use super::fault::{Fault, answers, full, in_turn, nobody, unasked};
+use super::fault::{Fault, answers, full_backlog, in_turn, refusing, unsolicited};
 use super::streams::{HEAD, TEXT};
 use crate::harness::{Reply, Request, seconds};
 
@@ -20,89 +19,89 @@ pub(super) fn table() -> Vec<Fault> {
 
 fn broken() -> Vec<Fault> {
     vec![
-        nobody("connection refused").fails_for_now().says("Connection refused"),
-        unasked("accepted and closed", Reply::nothing().then_close()).fails_for_now(),
-        unasked("accepted and reset", Reply::nothing().reset()).fails_for_now(),
-        answers("closed after the request", Reply::nothing().then_close()).fails_for_now(),
-        answers("reset after the request", Reply::nothing().reset()).fails_for_now(),
+        refusing("connection refused").fails_temporarily().says("Connection refused"),
+        unsolicited("accepted and closed", Reply::empty().then_close()).fails_temporarily(),
+        unsolicited("accepted and reset", Reply::empty().reset()).fails_temporarily(),
+        answers("closed after the request", Reply::empty().then_close()).fails_temporarily(),
+        answers("reset after the request", Reply::empty().reset()).fails_temporarily(),
         answers("closed in the status line", Reply::raw("HTTP/1.1 20").then_close())
-            .fails_for_now(),
+            .fails_temporarily(),
         answers(
             "reset in the headers",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Type: appl").reset(),
         )
-        .fails_for_now(),
-        answers("reset behind the headers", Reply::raw(HEAD).reset())
-            .fails_for_now()
-            .may_ask_again_whole(),
+        .fails_temporarily(),
+        answers("reset after the headers", Reply::raw(HEAD).reset())
+            .fails_temporarily()
+            .may_retry_unstreamed(),
         answers("reset in the middle of a stream", Reply::raw(HEAD).then(TEXT).reset())
-            .cuts_off("The answer"),
+            .cut_off_after("The answer"),
         answers(
             "reset in the middle of a JSON body",
             Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"choices\":[{\"mess")
                 .reset(),
         )
-        .fails_for_now(),
-        answers("an answer without its end", Reply::text("The answer is 4").cut())
-            .cuts_off("The answer is 4")
-            .but_whole(Fault::fails_for_now),
+        .fails_temporarily(),
+        answers("an answer without its end", Reply::text("The answer is 4").cut_off())
+            .cut_off_after("The answer is 4")
+            .but_whole(Fault::fails_temporarily),
         answers(
             "reset in the middle of a refusal",
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 500\r\n\r\nno such field")
                 .reset(),
         )
-        // What came of the words serves.
-        .fails_for_good()
+        // The received part of the message is shown.
+        .fails_permanently()
         .says("400")
         .says("no such field"),
-        unasked(
+        unsolicited(
             "refused before the request was read, and reset",
             Reply::raw("HTTP/1.1 413 Content Too Large\r\nContent-Length: 9\r\n\r\ntoo large")
                 .reset(),
         )
-        // Whether the words arrive before the reset is a matter of luck.
+        // Whether the message arrives before the reset depends on timing.
         .prompt_bytes(2 << 20)
-        .fails_for_now()
+        .fails_temporarily()
         .or_status(1)
-        .tries(1..=3),
+        .attempts(1..=3),
         in_turn("one reset, then an answer", |number, _| match number {
-            1 => Reply::nothing().reset(),
+            1 => Reply::empty().reset(),
             _ => Reply::text("4"),
         })
-        .gives("4")
-        .tries(2..=2),
+        .answers_with("4")
+        .attempts(2..=2),
         in_turn("two closes, then an answer", |number, _| match number {
-            1 | 2 => Reply::nothing().then_close(),
+            1 | 2 => Reply::empty().then_close(),
             _ => Reply::text("4"),
         })
-        .gives("4")
-        .tries(3..=3),
+        .answers_with("4")
+        .attempts(3..=3),
     ]
 }
 
 fn silent() -> Vec<Fault> {
     vec![
-        unasked("accepted and silent", Reply::nothing().hang()).stays_silent("5 s"),
-        answers("silent after the request", Reply::nothing().hang()).stays_silent("5 s"),
-        unasked("deaf to a long request", Reply::nothing().deaf())
+        unsolicited("accepted and silent", Reply::empty().hang()).stays_silent("5 s"),
+        answers("silent after the request", Reply::empty().hang()).stays_silent("5 s"),
+        unsolicited("deaf to a long request", Reply::empty().stop_reading())
             .prompt_bytes(3 << 20)
             .stays_silent(""),
-        // Local servers send their headers and then read the prompt, so either
-        // limit is right behind the headers.
+        // Local servers send headers before they read the prompt. After the headers, the limit
+        // for the first byte (5 s) and the limit for silence (1 s) are therefore both acceptable.
         answers("silent in the headers", Reply::raw("HTTP/1.1 200 OK\r\nConte").hang())
             .status(75)
             .says(" s")
             .within(7.5),
-        answers("silent behind the headers", Reply::raw(HEAD).hang())
+        answers("silent after the headers", Reply::raw(HEAD).hang())
             .status(75)
             .says(" s")
             .within(7.5),
-        answers("silent behind blank lines", Reply::raw(HEAD).then("\n\n\n").hang())
+        answers("silent after blank lines", Reply::raw(HEAD).then("\n\n\n").hang())
             .stays_silent("1 s")
             .within(3.5),
         answers("silent in the middle of a stream", Reply::raw(HEAD).then(TEXT).hang())
-            .cuts_off("The answer")
-            .says("nothing came for 1 s")
+            .cut_off_after("The answer")
+            .says("no data arrived for 1 s")
             .within(3.5),
         answers(
             "silent in the middle of a JSON body",
@@ -116,20 +115,23 @@ fn silent() -> Vec<Fault> {
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 500\r\n\r\nno such field")
                 .hang(),
         )
-        .fails_for_good()
+        .fails_permanently()
         .says("400")
         .says("no such field"),
-        full("a connection that nobody takes").args(["--timeout", "1"]).meets_a_limit(),
-        answers("silent for the whole run", Reply::nothing().hang())
+        full_backlog("a connection that is not accepted")
             .args(["--timeout", "1"])
-            .meets_a_limit(),
+            .reaches_a_limit(),
+        answers("silent for the whole run", Reply::empty().hang())
+            .args(["--timeout", "1"])
+            .reaches_a_limit(),
     ]
 }
 
-/// A byte every 100 ms never is silence: the limit of the whole run ends it.
+/// Replies that arrive very slowly. A byte every 100 ms never counts as silence, so another limit
+/// must end the run.
 fn dripping() -> Vec<Fault> {
     let drip = |head: &str, bytes: &str| Reply::raw(head).then_repeat(FOREVER, seconds(0.1), bytes);
-    let stopped = |name, reply| answers(name, reply).args(["--timeout", "1"]).meets_a_limit();
+    let stopped = |name, reply| answers(name, reply).args(["--timeout", "1"]).reaches_a_limit();
     vec![
         stopped("a drip in the status line", drip("HTTP/1.1 200 ", "a")),
         stopped("a drip in the headers", drip("HTTP/1.1 200 OK\r\nX-Drip: ", "a")),
@@ -143,14 +145,14 @@ fn dripping() -> Vec<Fault> {
             "a drip in a chunk's size",
             drip("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "0"),
         ),
-        // Whether what came so far is shown is left open; nothing else is.
+        // The text received so far may or may not be shown.
         stopped(
             "a drip of text",
             drip(HEAD, "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n"),
         )
         .stdout_only('x'),
         stopped("a drip in a refusal", drip("HTTP/1.1 400 Bad Request\r\n\r\n", "a")),
-        // Without a limit of the whole run, a head is due as early as a first byte.
+        // Without a run timeout, the head must arrive within the limit for the first byte.
         answers(
             "a drip in the headers, for the default limits",
             drip("HTTP/1.1 200 OK\r\nX-Drip: ", "a"),
@@ -161,7 +163,7 @@ fn dripping() -> Vec<Fault> {
             "a drip in a refusal, for the default limits",
             drip("HTTP/1.1 400 Bad Request\r\n\r\nno such field", "."),
         )
-        .fails_for_good()
+        .fails_permanently()
         .says("400")
         .says("no such field")
         .within(8.0),
@@ -172,36 +174,41 @@ fn dripping() -> Vec<Fault> {
                 .then(super::streams::STOP)
                 .then_close()
         })
-        .gives("The answer"),
+        .answers_with("The answer"),
     ]
 }
 
-/// An https address where something else answers. A wrong address is not put
-/// right by another try; a connection that breaks may be.
+/// An https address where another protocol answers. A retry does not help for a wrong address,
+/// but may for a broken connection.
 fn secure() -> Vec<Fault> {
     let alert = [0x15, 3, 3, 0, 2, 2, 40];
     vec![
-        unasked(
-            "plain HTTP where TLS is due",
+        unsolicited(
+            "plain HTTP instead of TLS",
             Reply::raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").hang(),
         )
         .https()
-        .fails_for_good(),
-        unasked("a TLS alert in the handshake", Reply::raw(alert).hang()).https().fails_for_good(),
-        unasked("garbage in the TLS handshake", Reply::raw([0x16, 3, 3, 0, 4, 9, 9, 9, 9]).hang())
+        .fails_permanently(),
+        unsolicited("a TLS alert in the handshake", Reply::raw(alert).hang())
             .https()
-            .fails_for_good(),
-        unasked("closed in the TLS handshake", Reply::nothing().then_close())
+            .fails_permanently(),
+        unsolicited(
+            "garbage in the TLS handshake",
+            Reply::raw([0x16, 3, 3, 0, 4, 9, 9, 9, 9]).hang(),
+        )
+        .https()
+        .fails_permanently(),
+        unsolicited("closed in the TLS handshake", Reply::empty().then_close())
             .https()
-            .fails_for_now(),
-        unasked("silent in the TLS handshake", Reply::nothing().hang())
+            .fails_temporarily(),
+        unsolicited("silent in the TLS handshake", Reply::empty().hang())
             .https()
             .args(["--timeout", "1"])
-            .meets_a_limit(),
+            .reaches_a_limit(),
     ]
 }
 
-/// Faults between the two requests of a conversation with a tool.
+/// Faults between the two requests of a turn with a tool call.
 fn kept_alive() -> Vec<Fault> {
     let call = || Reply::call("list_skills", &json!({}));
     let with_tail = move |tail: String| {
@@ -218,67 +225,68 @@ fn kept_alive() -> Vec<Fault> {
             move || call().then_close(),
             |_| Reply::text("4"),
         )
-        .gives("4")
-        .tries(2..=2),
+        .answers_with("4")
+        .attempts(2..=2),
         conversation(
             "a connection that breaks at the second request",
             call,
             |number| match number {
-                2 => Reply::nothing().then_close(),
+                2 => Reply::empty().then_close(),
                 _ => Reply::text("4"),
             },
         )
-        .gives("4")
-        .tries(3..=3),
+        .answers_with("4")
+        .attempts(3..=3),
         conversation(
             "a connection that is reset at the second request",
             call,
             |number| match number {
-                2 => Reply::nothing().reset(),
+                2 => Reply::empty().reset(),
                 _ => Reply::text("4"),
             },
         )
-        .gives("4")
-        .tries(3..=3),
+        .answers_with("4")
+        .attempts(3..=3),
         conversation(
-            "garbage behind a reply",
+            "garbage after a reply",
             move || with_tail("garbage".into()),
             |_| Reply::text("4"),
         )
-        .gives("4")
-        .tries(2..=2),
-        // What nobody asked for answers nothing.
+        .answers_with("4")
+        .attempts(2..=2),
+        // An unsolicited reply does not answer the next request.
         conversation(
-            "a second reply behind the first",
+            "a second reply after the first",
             move || with_tail(smuggled.clone()),
             |_| Reply::text("4"),
         )
-        .gives("4")
-        .tries(2..=2),
+        .answers_with("4")
+        .attempts(2..=2),
         conversation("overload at the second request", call, |number| match number {
             2 => Reply::error(503, "busy").header("Retry-After", "0"),
             _ => Reply::text("4"),
         })
-        .gives("4")
-        .tries(3..=3),
+        .answers_with("4")
+        .attempts(3..=3),
         conversation("refused at the second request", call, |_| Reply::error(400, "no tools here"))
-            .fails_for_good()
-            .tries(2..=2)
+            .fails_permanently()
+            .attempts(2..=2)
             .says("no tools here"),
         conversation("cut at the second request", call, |_| {
             Reply::raw(HEAD).then(TEXT).then_close()
         })
-        .cuts_off("The answer")
-        .tries(2..=2),
-        conversation("gone for good at the second request", call, |_| {
-            Reply::nothing().then_close()
+        .cut_off_after("The answer")
+        .attempts(2..=2),
+        conversation("connections refused at the second request", call, |_| {
+            Reply::empty().then_close()
         })
-        .fails_for_now()
-        .tries(5..=5),
+        .fails_temporarily()
+        .attempts(5..=5),
     ]
 }
 
-/// `call` answers the question, `then` every request that brings a result.
+/// A fault that sends `call` for the question, and `then` for every request that ends with a tool
+/// result.
 fn conversation(
     name: &'static str,
     call: impl Fn() -> Reply + Send + Sync + 'static,
@@ -287,7 +295,7 @@ fn conversation(
     in_turn(name, move |number, request| if has_result(request) { then(number) } else { call() })
 }
 
-/// Whether a tool's result is what the model is asked about.
+/// Whether the last message is a tool result.
 pub(super) fn has_result(request: &Request) -> bool {
     request.last_message()["role"] == "tool"
 }

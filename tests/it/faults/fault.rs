@@ -1,4 +1,4 @@
-//! A row of the tables: what the server does, and what must come of it.
+//! A row of the tables: what the server does, and what is expected of the program.
 
 use std::any::Any;
 use std::fmt;
@@ -10,23 +10,20 @@ use std::time::Duration;
 
 use crate::harness::{Outcome, Reply, Request, Server, Test, seconds};
 
-/// What a run may hold, whatever the endpoint does (reliability.md). What the
-/// looks at `/proc` miss, a limit of the kernel sees.
+/// Memory limit of a run. A limit set in the kernel finds peaks that polling `/proc` misses.
 const MEMORY_KIB: u64 = 32 << 10;
 
-/// What is added to every deadline: on a machine that others keep busy a
-/// program waits for its turn. What hangs waits longer; that the limits
-/// themselves are kept to the tenth of a second is tested elsewhere.
+/// Added to every deadline for a busy machine. A program that hangs takes longer; other tests check
+/// the limits to a tenth of a second.
 const BUSY: Duration = Duration::from_secs(12);
-/// The kernel counts what is asked for, used or not: a text that grows asks
-/// for twice what it uses.
+/// The kernel counts reserved memory, and a growing text reserves twice its size.
 const DATA_BYTES: u64 = 48 << 20;
 
-/// What no line on standard error may hold: signs of a program that broke.
+/// Signs of a panic, which no line on stderr may contain.
 const SIGNS_OF_A_PANIC: [&str; 5] =
     ["panicked", "backtrace", "overflowed its stack", "called `", "src/"];
 
-/// How the answer is asked for.
+/// How the answer is requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Shape {
     Streamed,
@@ -36,7 +33,7 @@ pub(super) enum Shape {
 /// One fault.
 pub(super) struct Fault {
     pub name: &'static str,
-    plays: Plays,
+    behavior: Behavior,
     args: Vec<&'static str>,
     prompt_bytes: usize,
     https: bool,
@@ -46,67 +43,66 @@ pub(super) struct Fault {
 
 type Answer = Arc<dyn Fn(usize, &Request) -> Reply + Send + Sync>;
 
-enum Plays {
+enum Behavior {
     Answers(Answer),
-    Unasked(Reply),
-    Nobody,
-    Full,
+    Unsolicited(Reply),
+    Refuses,
+    FullBacklog,
 }
 
-/// What must come of one run.
+/// What is expected of one run.
 #[derive(Clone)]
 pub(super) struct Expected {
-    /// Mostly one; several where the documents leave it open.
+    /// Accepted statuses, usually one.
     statuses: Vec<i32>,
     says: Vec<String>,
     lacks: Vec<String>,
     stdout: Stdout,
-    /// Requests, or connections where none is read.
+    /// Number of requests, or of connections if none is read.
     tries: RangeInclusive<usize>,
     names_address: bool,
     pub within: Duration,
 }
 
-/// What standard output must be.
+/// Expected standard output.
 #[derive(Clone, Debug)]
 enum Stdout {
     Exactly(String),
-    /// Any number of this character; then perhaps a line feed.
+    /// Any number of this character, and an optional line feed.
     Only(char),
     Blank,
 }
 
-/// Every request gets this reply.
+/// A fault that sends this reply to every request.
 pub(super) fn answers(name: &'static str, reply: Reply) -> Fault {
     in_turn(name, move |_, _| reply.clone())
 }
 
-/// The replies follow from the request's number, which begins at 1, and from
-/// the request.
+/// A fault that computes the reply from the request and its number, starting at 1.
 pub(super) fn in_turn(
     name: &'static str,
     answer: impl Fn(usize, &Request) -> Reply + Send + Sync + 'static,
 ) -> Fault {
-    Fault::new(name, Plays::Answers(Arc::new(answer)))
+    Fault::new(name, Behavior::Answers(Arc::new(answer)))
 }
 
-/// Every connection gets this before a request was read.
-pub(super) fn unasked(name: &'static str, reply: Reply) -> Fault {
-    Fault::new(name, Plays::Unasked(reply))
+/// A fault that sends this reply on every connection before a request is read.
+pub(super) fn unsolicited(name: &'static str, reply: Reply) -> Fault {
+    Fault::new(name, Behavior::Unsolicited(reply))
 }
 
-/// Nobody takes a connection, and nobody refuses it.
-pub(super) fn full(name: &'static str) -> Fault {
-    Fault::new(name, Plays::Full)
+/// Connections are neither accepted nor refused.
+pub(super) fn full_backlog(name: &'static str) -> Fault {
+    Fault::new(name, Behavior::FullBacklog)
 }
 
-/// Nobody listens.
-pub(super) fn nobody(name: &'static str) -> Fault {
-    Fault::new(name, Plays::Nobody)
+/// Connections are refused.
+pub(super) fn refusing(name: &'static str) -> Fault {
+    Fault::new(name, Behavior::Refuses)
 }
 
 impl Fault {
-    fn new(name: &'static str, plays: Plays) -> Fault {
+    fn new(name: &'static str, behavior: Behavior) -> Fault {
         let expected = Expected {
             statuses: Vec::new(),
             says: Vec::new(),
@@ -118,7 +114,7 @@ impl Fault {
         };
         Fault {
             name,
-            plays,
+            behavior,
             args: Vec::new(),
             prompt_bytes: 0,
             https: false,
@@ -127,55 +123,55 @@ impl Fault {
         }
     }
 
-    // What must come of it. Each is the beginning, the others change it.
+    // Expectations. One of these comes first, and the others change it.
 
-    /// Failed for good, at the first try: 1.
-    pub(super) fn fails_for_good(self) -> Fault {
+    /// Permanent failure at the first attempt: status 1.
+    pub(super) fn fails_permanently(self) -> Fault {
         self.status(1)
     }
 
-    /// Tried three times, then 75.
-    pub(super) fn fails_for_now(self) -> Fault {
-        self.status(75).tries(3..=3).within(8.0)
+    /// Three attempts, then status 75.
+    pub(super) fn fails_temporarily(self) -> Fault {
+        self.status(75).attempts(3..=3).within(8.0)
     }
 
-    /// Tried once, as nobody knows what the other side still does: 75.
+    /// One attempt, since the server may still be working: status 75.
     pub(super) fn stays_silent(self, limit: &str) -> Fault {
-        self.status(75).says(&format!("nothing came for {limit}")).within(7.5)
+        self.status(75).says(&format!("no data arrived for {limit}")).within(7.5)
     }
 
-    /// Cut off behind this text, which stands on stdout: 4.
-    pub(super) fn cuts_off(self, text: &str) -> Fault {
+    /// Cut off after this text, which is on stdout: status 4.
+    pub(super) fn cut_off_after(self, text: &str) -> Fault {
         self.status(4).stdout(&format!("{text}\n")).each(|expected| expected.names_address = false)
     }
 
-    /// No fault at all, or one that the program makes good: 0.
-    pub(super) fn gives(self, text: &str) -> Fault {
+    /// Not a fault, or one that the program corrects: status 0.
+    pub(super) fn answers_with(self, text: &str) -> Fault {
         self.status(0).stdout(&format!("{text}\n"))
     }
 
-    /// Stopped by a limit of the run: 3.
-    pub(super) fn meets_a_limit(self) -> Fault {
+    /// Stopped by a limit of the run: status 3.
+    pub(super) fn reaches_a_limit(self) -> Fault {
         self.status(3).within(3.5).each(|expected| expected.names_address = false)
     }
 
-    /// This exit status.
+    /// Expects this exit status.
     pub(super) fn status(self, status: i32) -> Fault {
         self.each(|expected| expected.statuses = vec![status])
     }
 
-    /// This one is as good: the documents leave it open.
+    /// Accepts this exit status as well.
     pub(super) fn or_status(self, status: i32) -> Fault {
         self.each(|expected| expected.statuses.push(status))
     }
 
-    /// So many requests.
-    pub(super) fn tries(self, tries: RangeInclusive<usize>) -> Fault {
+    /// Expects this many requests.
+    pub(super) fn attempts(self, tries: RangeInclusive<usize>) -> Fault {
         self.each(|expected| expected.tries = tries.clone())
     }
 
-    /// A stream that is refused may be asked for as a whole once more.
-    pub(super) fn may_ask_again_whole(self) -> Fault {
+    /// If the stream is refused, one unstreamed request may follow.
+    pub(super) fn may_retry_unstreamed(self) -> Fault {
         self.when_streamed(|expected| {
             expected.tries = *expected.tries.start()..=expected.tries.end() + 1;
         })
@@ -196,18 +192,18 @@ impl Fault {
         self.each(|expected| expected.stdout = Stdout::Exactly(text.to_owned()))
     }
 
-    /// Standard output is as much of this character as came, or nothing.
+    /// Standard output is the received part of a text of this character, or empty.
     pub(super) fn stdout_only(self, character: char) -> Fault {
         self.each(|expected| expected.stdout = Stdout::Only(character))
     }
 
-    /// Nothing but blanks may stand there: line feeds after an empty answer.
+    /// Standard output is blank: line feeds after an empty answer are allowed.
     pub(super) fn stdout_blank(self) -> Fault {
         self.each(|expected| expected.stdout = Stdout::Blank)
     }
 
-    /// The address says nothing about this.
-    pub(super) fn names_no_address(self) -> Fault {
+    /// The message need not contain the address.
+    pub(super) fn need_not_name_address(self) -> Fault {
         self.each(|expected| expected.names_address = false)
     }
 
@@ -216,7 +212,7 @@ impl Fault {
         self.each(|expected| expected.within = seconds(limit))
     }
 
-    /// Something else where a stream was asked for.
+    /// Changes the expectation for streamed runs.
     pub(super) fn when_streamed(mut self, change: impl FnOnce(&mut Expected)) -> Fault {
         change(&mut self.streamed);
         self
@@ -224,7 +220,7 @@ impl Fault {
 
     /// Another fault's expectation where a whole answer was asked for.
     pub(super) fn but_whole(mut self, other: impl FnOnce(Fault) -> Fault) -> Fault {
-        self.whole = other(nobody("another")).whole;
+        self.whole = other(refusing("another")).whole;
         self
     }
 
@@ -255,7 +251,7 @@ impl Fault {
         self
     }
 
-    /// The program is told that the address is an https one.
+    /// Configures the address as https.
     pub(super) fn https(mut self) -> Fault {
         self.https = true;
         self
@@ -293,7 +289,7 @@ impl Fault {
             .skill("calculator", "---\nname: calculator\ndescription: It adds.\n---\nAdd.\n")
             .endpoint(&server)
             .env("LLM_TIMEOUT_SECONDS", "1")
-            .memory(DATA_BYTES)
+            .memory_limit(DATA_BYTES)
             .timeout(expected.within + BUSY + seconds(3.0))
             .args(["--quiet"])
             .args(&self.args);
@@ -310,10 +306,10 @@ impl Fault {
         let outcome = test.run();
         run.peak_memory_kib = outcome.peak_memory_kib;
         run.elapsed = outcome.elapsed;
-        let tries = match self.plays {
-            Plays::Answers(_) => Some(server.requests().len()),
-            Plays::Unasked(_) => Some(server.connections()),
-            Plays::Nobody | Plays::Full => None,
+        let tries = match self.behavior {
+            Behavior::Answers(_) => Some(server.requests().len()),
+            Behavior::Unsolicited(_) => Some(server.connections()),
+            Behavior::Refuses | Behavior::FullBacklog => None,
         };
         run.is_too_early = outcome.status == 3 && tries == Some(0);
         run.seen = format!(
@@ -330,16 +326,16 @@ impl Fault {
     }
 
     fn server(&self) -> Server {
-        match &self.plays {
-            Plays::Answers(answer) => {
+        match &self.behavior {
+            Behavior::Answers(answer) => {
                 let (answer, number) = (Arc::clone(answer), AtomicUsize::new(0));
                 Server::always(move |request| {
                     answer(number.fetch_add(1, Ordering::Relaxed) + 1, request)
                 })
             }
-            Plays::Unasked(reply) => Server::unasked(reply.clone()),
-            Plays::Nobody => Server::refused(),
-            Plays::Full => Server::full(),
+            Behavior::Unsolicited(reply) => Server::unsolicited(reply.clone()),
+            Behavior::Refuses => Server::refusing_connections(),
+            Behavior::FullBacklog => Server::with_full_backlog(),
         }
     }
 }
@@ -369,13 +365,13 @@ impl Expected {
         }
         let raw = |c: char| c.is_control() && c != '\n';
         demand(!stderr.contains(raw), "stderr has raw control characters".into());
-        self.complain_of_lines(outcome, port, &mut demand);
+        self.check_error_lines(outcome, port, &mut demand);
         complaints
     }
 
-    /// One error, perhaps one hint, each a line that a person can read; where
-    /// the answer is whole, neither.
-    fn complain_of_lines(
+    /// Checks that stderr has one error and at most one hint, each a readable line; neither if the
+    /// answer is complete.
+    fn check_error_lines(
         &self,
         outcome: &Outcome,
         port: u16,
@@ -402,8 +398,8 @@ impl Expected {
 }
 
 impl Expected {
-    /// Made good: the answer is there after so many tries.
-    pub(super) fn answered(&mut self, text: &str, tries: usize) {
+    /// Expects the answer after this many attempts.
+    pub(super) fn expect_answer(&mut self, text: &str, tries: usize) {
         self.statuses = vec![0];
         self.stdout = Stdout::Exactly(format!("{text}\n"));
         self.tries = tries..=tries;
@@ -436,7 +432,7 @@ impl fmt::Display for Stdout {
 /// One run of a fault.
 pub(super) struct Run {
     pub name: String,
-    /// What was not as expected; nothing: all is well.
+    /// Deviations from the expectations; empty if none.
     pub complaints: Vec<String>,
     pub peak_memory_kib: u64,
     pub elapsed: Duration,
@@ -464,6 +460,6 @@ fn short(text: &str) -> String {
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or(panic.downcast_ref::<&str>().copied());
-    let text = text.unwrap_or("a panic without words");
+    let text = text.unwrap_or("a panic without a message");
     text.chars().take(3000).collect()
 }

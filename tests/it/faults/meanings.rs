@@ -1,5 +1,5 @@
-//! Replies that are well framed, and whose content is wrong: types, numbers,
-//! choices, and calls of tools that are half, huge, or unknown.
+//! Well-framed replies with wrong content: types, numbers, choices, and tool calls that are
+//! incomplete, huge, or unknown.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ pub(super) fn table() -> Vec<Fault> {
     let mut table = contents();
     table.extend(choices());
     table.extend(numbers());
-    table.extend(half_calls());
+    table.extend(incomplete_calls());
     table.extend(large_calls());
     table.extend(strange_calls());
     table
 }
 
-/// This message, whole.
+/// This message, not streamed.
 fn message(message: &Value) -> Reply {
     let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
     Reply::status(200).body(json!({"choices": [choice]}).to_string())
 }
 
-/// The same, as it was asked for: whole, or in one piece of a stream.
-fn said(name: &'static str, said: Value) -> Fault {
-    in_turn(name, move |_, request| match request.wants_stream() {
-        true => stream(format!("{}{STOP}{DONE}", piece(&said))),
-        false => message(&said),
+/// This message in the form requested: not streamed, or in one event of a stream.
+fn message_fault(name: &'static str, content: Value) -> Fault {
+    in_turn(name, move |_, request| match request.requests_stream() {
+        true => stream(format!("{}{STOP}{DONE}", piece(&content))),
+        false => message(&content),
     })
 }
 
@@ -42,9 +42,9 @@ fn call(id: &str, name: &str, arguments: &str) -> Value {
     json!({"index": 0, "id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-/// The model calls until a result came; then it says `4`.
+/// The model calls until there is a result, then answers `4`.
 fn called(name: &'static str, calls: Value) -> Fault {
-    in_turn(name, move |_, request| match (has_result(request), request.wants_stream()) {
+    in_turn(name, move |_, request| match (has_result(request), request.requests_stream()) {
         (true, _) => {
             assert!(
                 request.body.len() < 8 << 20,
@@ -58,11 +58,13 @@ fn called(name: &'static str, calls: Value) -> Fault {
     })
 }
 
-/// Content of another type. Lists of blocks are known (providers.md, 32);
-/// what has no text in it is an empty answer, and no guess is made.
+/// Content of another type. Lists of blocks are supported; content without text is an empty answer.
 fn contents() -> Vec<Fault> {
     let empty = |name, content: Value| {
-        said(name, json!({"content": content})).fails_for_good().may_ask_again_whole().says("empty")
+        message_fault(name, json!({"content": content}))
+            .fails_permanently()
+            .may_retry_unstreamed()
+            .says("empty")
     };
     vec![
         empty("content that is null", Value::Null),
@@ -72,42 +74,42 @@ fn contents() -> Vec<Fault> {
         empty("content that is an object", json!({"parts": 1})),
         empty("content that is an empty list", json!([])),
         empty("content that is a list of numbers", json!([1, 2])),
-        said("content that is a list of blocks", json!({"content": [
+        message_fault("content that is a list of blocks", json!({"content": [
             {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
             {"type": "text", "text": "The "}, {"type": "text", "text": "answer"},
         ]}))
-        .gives("The answer"),
-        said("content that is only a thought", json!({"content": "<think>Hm.</think>"}))
-            .fails_for_good()
-            .may_ask_again_whole()
+        .answers_with("The answer"),
+        message_fault("content that is only a thought", json!({"content": "<think>Hm.</think>"}))
+            .fails_permanently()
+            .may_retry_unstreamed()
             .says("empty"),
-        said("only reasoning", json!({"content": "", "reasoning_content": "Hm."}))
-            .fails_for_good()
-            .may_ask_again_whole()
+        message_fault("only reasoning", json!({"content": "", "reasoning_content": "Hm."}))
+            .fails_permanently()
+            .may_retry_unstreamed()
             .says("empty"),
-        said("reasoning that is an object", json!({"content": "The answer", "reasoning": {"a": 1}}))
-            .gives("The answer"),
-        said("a role that is a number", json!({"role": 7, "content": "The answer"})).gives("The answer"),
-        said("calls that are null", json!({"content": "The answer", "tool_calls": null}))
-            .gives("The answer"),
-        said("an empty list of calls", json!({"content": "The answer", "tool_calls": []}))
-            .gives("The answer"),
-        said("an audio that nobody asked for", json!({"content": "The answer", "audio": {"data": "x".repeat(100_000)}}))
-            .gives("The answer"),
+        message_fault("reasoning that is an object", json!({"content": "The answer", "reasoning": {"a": 1}}))
+            .answers_with("The answer"),
+        message_fault("a role that is a number", json!({"role": 7, "content": "The answer"})).answers_with("The answer"),
+        message_fault("calls that are null", json!({"content": "The answer", "tool_calls": null}))
+            .answers_with("The answer"),
+        message_fault("an empty list of calls", json!({"content": "The answer", "tool_calls": []}))
+            .answers_with("The answer"),
+        message_fault("an audio that was not requested", json!({"content": "The answer", "audio": {"data": "x".repeat(100_000)}}))
+            .answers_with("The answer"),
         answers("a delta that is null", stream(format!("data: {{\"choices\":[{{\"delta\":null}}]}}\n\n{TEXT}{STOP}")))
-            .gives("The answer"),
+            .answers_with("The answer"),
         answers("a delta that is null, alone", stream(format!("data: {{\"choices\":[{{\"delta\":null}}]}}\n\n{STOP}")))
-            .fails_for_good()
-            .may_ask_again_whole()
+            .fails_permanently()
+            .may_retry_unstreamed()
             .says("empty"),
         answers("a finish reason that is an object", {
             stream(format!("{TEXT}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":{{\"type\":\"stop\"}}}}]}}\n\n{DONE}"))
         })
-        .gives("The answer"),
+        .answers_with("The answer"),
     ]
 }
 
-/// One answer was asked for: the first is it.
+/// One answer was requested: the first choice is used.
 fn choices() -> Vec<Fault> {
     let at = |index: usize, text: &str| json!({"index": index, "delta": {"content": text}, "message": null, "finish_reason": null});
     let event = |choice: Value| format!("data: {}\n\n", json!({"choices": [choice]}));
@@ -126,24 +128,24 @@ fn choices() -> Vec<Fault> {
         DONE.to_owned(),
     ];
     vec![
-        answers("two choices", whole("The answer", "Another")).gives("The answer"),
-        answers("two choices in turns", stream(interleaved.concat())).gives("The answer"),
+        answers("two choices", whole("The answer", "Another")).answers_with("The answer"),
+        answers("two choices in turns", stream(interleaved.concat())).answers_with("The answer"),
         answers(
             "a choice with index 5",
             stream(event(at(5, "The answer")) + &STOP.replace("\"index\":0", "\"index\":5")),
         )
-        .gives("The answer"),
+        .answers_with("The answer"),
         answers(
             "an index that is text",
             stream(TEXT.replace("\"index\":0", "\"index\":\"a\"") + STOP),
         )
-        .gives("The answer"),
+        .answers_with("The answer"),
         answers("an index below zero", stream(TEXT.replace("\"index\":0", "\"index\":-1") + STOP))
-            .gives("The answer"),
+            .answers_with("The answer"),
     ]
 }
 
-/// Numbers that nobody needs do not cost the answer.
+/// Invalid numbers in unneeded fields do not lose the answer.
 fn numbers() -> Vec<Fault> {
     let with_usage = |name, usage: &str| {
         let body = format!(
@@ -151,7 +153,7 @@ fn numbers() -> Vec<Fault> {
         );
         answers(name, Reply::status(200).body(body))
     };
-    let usage = |name, usage: &str| with_usage(name, usage).gives("The answer");
+    let usage = |name, usage: &str| with_usage(name, usage).answers_with("The answer");
     vec![
         usage(
             "usage below zero",
@@ -163,8 +165,8 @@ fn numbers() -> Vec<Fault> {
         ),
         usage("usage beyond 64 bits", r#"{"prompt_tokens":99999999999999999999999999}"#),
         usage("usage with fractions", r#"{"prompt_tokens":1.5,"completion_tokens":1e300}"#),
-        // Beyond what a double holds: the parser takes it for no number.
-        with_usage("usage beyond all numbers", r#"{"prompt_tokens":1e999}"#).fails_for_good(),
+        // Beyond the range of a double: the parser refuses it.
+        with_usage("usage beyond all numbers", r#"{"prompt_tokens":1e999}"#).fails_permanently(),
         usage("usage that is text", r#"{"prompt_tokens":"many"}"#),
         usage("usage that is a list", "[1,2]"),
         usage("usage that is null", "null"),
@@ -179,45 +181,45 @@ fn numbers() -> Vec<Fault> {
                 r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}],{usage}}}"#
             ))
         })
-        .gives("4")
-        .tries(2..=2),
+        .answers_with("4")
+        .attempts(2..=2),
     ]
 }
 
-/// A call that may be unfinished is never run: no request brings a result.
-fn half_calls() -> Vec<Fault> {
+/// A call that may be incomplete is never run: no request has a result.
+fn incomplete_calls() -> Vec<Fault> {
     let begun = piece(&json!({"tool_calls": [call("a", "list_skills", "{\"query\": \"a")]}));
     let whole = piece(&json!({"tool_calls": [call("a", "list_skills", "{}")]}));
     let length = STOP.replace("stop", "length");
     vec![
-        answers("half a call and no end", stream(begun.clone())).fails_for_now(),
-        answers("a call and no end", stream(whole.clone())).fails_for_now(),
+        answers("half a call and no end", stream(begun.clone())).fails_temporarily(),
+        answers("a call and no end", stream(whole.clone())).fails_temporarily(),
         answers("text, half a call and no end", stream(format!("{TEXT}{begun}")))
-            .cuts_off("The answer"),
+            .cut_off_after("The answer"),
         answers("half a call at the token limit", stream(format!("{begun}{length}{DONE}")))
-            .cuts_off("")
+            .cut_off_after("")
             .stdout_blank(),
         answers("a call at the token limit", stream(format!("{whole}{length}{DONE}")))
-            .cuts_off("")
+            .cut_off_after("")
             .stdout_blank(),
         answers("a call and an error", {
             stream(format!("{whole}data: {{\"error\":{{\"message\":\"the words\"}}}}\n\n"))
         })
-        .fails_for_good()
+        .fails_permanently()
         .says("the words"),
         in_turn("half a call, then a whole answer", move |number, _| match number {
             1 => stream(begun.clone()),
             _ => Reply::text("4"),
         })
-        .gives("4")
-        .tries(2..=2),
+        .answers_with("4")
+        .attempts(2..=2),
     ]
 }
 
-/// The arguments of a call are bounded by 1 MiB, and so is everything else.
+/// The arguments of a call are limited to 1 MiB, as are its other fields.
 fn large_calls() -> Vec<Fault> {
-    let large = |name, reply| answers(name, reply).fails_for_good().says("too large");
-    let many = |name, reply| answers(name, reply).fails_for_good().says("too many calls");
+    let large = |name, reply| answers(name, reply).fails_permanently().says("too large");
+    let many = |name, reply| answers(name, reply).fails_permanently().says("too many calls");
     let whole = |calls: Value| message(&json!({"tool_calls": calls}));
     let nth = |number: usize| {
         let mut call = call(&format!("call-{number}"), "list_skills", "{}");
@@ -263,27 +265,27 @@ fn large_calls() -> Vec<Fault> {
             reply.then(STOP).then_close()
         })
         .within(10.0),
-        // What the model can mend is told to it, and the run goes on.
+        // Errors that the model can correct are reported to it, and the run continues.
         called("a tool's name of 500 KB", json!([call("a", &"x".repeat(500_000), "{}")]))
-            .gives("4")
-            .tries(2..=2),
-        // Ids are echoed byte for byte (providers.md, 36).
+            .answers_with("4")
+            .attempts(2..=2),
+        // Ids are sent back unchanged.
         called("an id of 500 KB", json!([call(&"x".repeat(500_000), "list_skills", "{}")]))
-            .gives("4")
-            .tries(2..=2),
-        called("100 calls", (0..100).map(nth).collect()).gives("4").tries(2..=2),
+            .answers_with("4")
+            .attempts(2..=2),
+        called("100 calls", (0..100).map(nth).collect()).answers_with("4").attempts(2..=2),
         called(
             "arguments of 100,000 lists",
             json!([call("a", "list_skills", &"[".repeat(100_000))]),
         )
-        .gives("4")
-        .tries(2..=2),
+        .answers_with("4")
+        .attempts(2..=2),
     ]
 }
 
-/// Calls that the model can mend: it is told what is wrong and goes on.
+/// Calls that the model can correct: the error is reported to it, and the run continues.
 fn strange_calls() -> Vec<Fault> {
-    let mended = |name, calls: Value| called(name, calls).gives("4").tries(2..=2);
+    let mended = |name, calls: Value| called(name, calls).answers_with("4").attempts(2..=2);
     let with = |change: fn(&mut Value)| {
         let mut call = call("a", "list_skills", "{}");
         change(&mut call);
@@ -298,7 +300,7 @@ fn strange_calls() -> Vec<Fault> {
             json!([call("a", "list_skills<|channel|>analysis", "{}")]),
         ),
         mended(
-            "arguments that are no JSON",
+            "arguments that are not JSON",
             json!([call("a", "get_skill", "skill_name: calculator")]),
         ),
         mended("arguments that are a list", json!([call("a", "get_skill", "[1,2]")])),
@@ -329,20 +331,20 @@ fn strange_calls() -> Vec<Fault> {
             "calls that are an object",
             message(&json!({"tool_calls": {"0": call("a", "list_skills", "{}")}})),
         )
-        .fails_for_good(),
+        .fails_permanently(),
         answers("a call that is text", message(&json!({"tool_calls": ["list_skills"]})))
-            .fails_for_good(),
+            .fails_permanently(),
         answers("an unknown tool for ever", Reply::call("no_such_tool", &json!({})))
             .args(["--max-steps", "5"])
-            .meets_a_limit()
-            .tries(5..=5),
+            .reaches_a_limit()
+            .attempts(5..=5),
         answers("a known tool for ever", Reply::call("list_skills", &json!({})))
             .args(["--max-steps", "20"])
-            .meets_a_limit()
-            .tries(20..=20),
+            .reaches_a_limit()
+            .attempts(20..=20),
         answers("broken arguments for ever", Reply::calls([("get_skill", "{broken")]))
             .args(["--max-steps", "5"])
-            .meets_a_limit()
-            .tries(5..=5),
+            .reaches_a_limit()
+            .attempts(5..=5),
     ]
 }

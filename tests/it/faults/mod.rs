@@ -1,20 +1,19 @@
-//! Every way in which an endpoint can fail, as bytes: each ends by its
-//! deadline, with one clear line, the right status and little memory, both
-//! when a stream was asked for and when a whole answer was.
+//! Fault injection: every way in which an endpoint can fail, as bytes. Each run ends before its
+//! deadline, with one clear error, the right exit status and little memory, with and without
+//! streaming.
 //!
-//! A fault is a row of one of the tables below; `fault` says how it is run and
-//! what holds for all of them. Expectations follow from the documents; where
-//! these leave something open, the row says what was chosen and why.
+//! A fault is a row of one of the tables below. `fault` runs it and makes the checks common to all.
+//! If the right behaviour is a matter of choice, the row says what was chosen and why.
 //!
-//! `FAULT=words cargo test faults -- --nocapture` runs only the rows whose
-//! names contain these words.
+//! `FAULT=words cargo test faults -- --nocapture` runs only the rows whose names contain these
+//! words.
 
 mod bodies;
 mod connections;
 mod fault;
-mod found;
 mod heads;
 mod meanings;
+mod regressions;
 mod statuses;
 mod streams;
 
@@ -24,13 +23,13 @@ use std::time::Instant;
 
 use fault::{Fault, Run, Shape};
 
-/// Most rows wait, for a limit or a pause; few compute.
+/// Many threads, since most rows only wait.
 const THREADS: usize = 24;
 
-/// R-API-3 to R-API-6, and the figure of 60 faults: nothing that an endpoint
-/// does hangs the program, makes it panic or grow, or passes for an answer.
+/// No fault of an endpoint hangs the program, makes it panic, uses much memory, or counts as an
+/// answer.
 #[test]
-fn no_fault_of_an_endpoint_hangs_panics_grows_or_passes_for_an_answer() {
+fn endpoint_faults_are_reported_in_time_and_memory() {
     let start = Instant::now();
     let wanted = std::env::var("FAULT").unwrap_or_default();
     let faults: Vec<Fault> = [
@@ -39,7 +38,7 @@ fn no_fault_of_an_endpoint_hangs_panics_grows_or_passes_for_an_answer() {
         statuses::table(),
         bodies::table(),
         streams::table(),
-        found::table(),
+        regressions::table(),
         meanings::table(),
     ]
     .into_iter()
@@ -57,13 +56,13 @@ fn no_fault_of_an_endpoint_hangs_panics_grows_or_passes_for_an_answer() {
         .filter(|fault| fault.name.contains(&wanted))
         .flat_map(|fault| [(fault, Shape::Streamed), (fault, Shape::Whole)])
         .collect();
-    // From the end: those that may take longest begin first.
+    // Taken from the end: the longest jobs start first.
     jobs.sort_by_key(|(fault, shape)| fault.expected(*shape).within);
     let (jobs, runs) = (Mutex::new(jobs), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                give_way();
+                lower_priority();
                 loop {
                     let job = jobs.lock().expect("no thread panics").pop();
                     let Some((fault, shape)) = job else { break };
@@ -77,9 +76,9 @@ fn no_fault_of_an_endpoint_hangs_panics_grows_or_passes_for_an_answer() {
     report(count, &runs, start);
 }
 
-/// Other tests have limits of a second, and run at the same time. What a thread
-/// starts, threads and programs, gives way as it does.
-fn give_way() {
+/// Lowers the priority of this thread and of the programs that it starts, since other tests run
+/// at the same time and have limits of a second.
+fn lower_priority() {
     const NICENESS: libc::c_int = 5;
     // SAFETY: plain numbers; 0 is the calling thread.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
@@ -91,7 +90,7 @@ fn report(count: usize, runs: &[Run], start: Instant) {
     let largest = runs.iter().max_by_key(|run| run.peak_memory_kib);
     let slowest = runs.iter().max_by_key(|run| run.elapsed);
     let (Some(largest), Some(slowest)) = (largest, slowest) else {
-        panic!("no fault has such a name");
+        panic!("no fault has a name that contains the words in FAULT");
     };
     eprintln!(
         "{count} faults, {} runs, {} failed, {:.1} s; most memory {} KiB ({}), longest {:.1} s ({})",
@@ -104,5 +103,5 @@ fn report(count: usize, runs: &[Run], start: Instant) {
         slowest.name,
     );
     let complaints: Vec<String> = failed.iter().map(ToString::to_string).collect();
-    assert!(failed.is_empty(), "{} runs went wrong:\n{}", failed.len(), complaints.join("\n"));
+    assert!(failed.is_empty(), "{} runs failed:\n{}", failed.len(), complaints.join("\n"));
 }

@@ -1,23 +1,23 @@
-//! `--generate`: the man page and the completions, put to work where the
-//! programs are that they are for.
+//! `--generate`: the man page and the completions, used with the real shells and `man` if they are
+//! installed.
 
-use crate::harness::{Outcome, Test, works};
+use crate::harness::{Outcome, Test, shell_line_works};
 
 const KINDS: [&str; 4] = ["man", "complete-bash", "complete-zsh", "complete-fish"];
 
-/// What is generated.
+/// The generated text.
 fn generated(kind: &str) -> String {
     let run = Test::new().args(["--generate", kind]).run();
     run.success().stderr_is_empty().stdout
 }
 
-/// A script for the program, run where its name is found; `None` where it is not there.
+/// Runs a line if this program is installed; otherwise `None`.
 fn under(program: &str, test: &Test, line: &str) -> Option<Outcome> {
-    works(&format!("command -v {program}")).then(|| test.again().shell(line).run())
+    shell_line_works(&format!("command -v {program}")).then(|| test.next_run().shell(line).run())
 }
 
-/// A folder with two skills, another with more than a model is shown, and what
-/// is generated under this name.
+/// A folder with two skills, another with more skills than a model is shown, and the generated text
+/// in a file with this name.
 fn folder(name: &str, kind: &str) -> Test {
     let skill = |name: &str, about: &str| {
         format!("---\nname: {name}\ndescription: Does {about}.\n---\nDo it.\n")
@@ -29,7 +29,7 @@ fn folder(name: &str, kind: &str) -> Test {
         .skill("-q", "What would be an option.\n")
         .file("notes.txt", "")
         .file(name, generated(kind));
-    // To complete a name is no reason to start what somebody else's folder holds.
+    // Completion must not run a file in an untrusted folder.
     let python = format!("#!/bin/sh\ntouch {}\n", test.path("evil").display());
     test = test
         .file("skills/alpha/venv/pyvenv.cfg", "")
@@ -39,19 +39,20 @@ fn folder(name: &str, kind: &str) -> Test {
         let file = format!("all mine/{name}/SKILL.md");
         test = test.file(&file, skill(&name, &"so much ".repeat(90)));
     }
-    test.again()
+    test.next_run()
         .env("HOME", test.path(""))
         .env("SCRIPT_PYTHON", test.path("skills/alpha/venv/bin/python"))
 }
 
-/// The help is made from the tables; so is the rest, and nothing is forgotten.
+/// Everything in the help is in the man page and the completions.
 #[test]
-fn everything_in_the_help_is_in_each() {
+fn each_kind_contains_everything_in_the_help() {
     let help = Test::new().args(["--help"]).run().success().stdout;
     let section = |title: &str| {
         let (_, rest) = help.split_once(&format!("\n{title}")).unwrap();
         let (rows, _) = rest.split_once("\n\n").unwrap();
-        // A row begins with two blanks; what goes on below has more, an option without a letter six.
+        // A row starts with two blanks, an option without a letter with six, a continued
+        // line with more.
         let lines = rows.lines().skip(1).map(|line| line[2..].to_string());
         lines.filter(|line| !line.starts_with("     ")).collect::<Vec<_>>()
     };
@@ -99,39 +100,39 @@ fn everything_in_the_help_is_in_each() {
 }
 
 #[test]
-fn an_unknown_kind_is_wrong_usage_that_names_the_known_ones() {
+fn unknown_kind_is_wrong_usage_that_names_the_known_ones() {
     Test::new().args(["--generate", "powershell"]).run().status(2).stdout_is_empty().stderr_has(
         "--generate takes one of man, complete-bash, complete-zsh, complete-fish, not `powershell`",
     );
     Test::new().args(["--generate"]).run().status(2);
 }
 
-/// As the help, it leaves before anything can fail.
+/// Like the help, it is printed before anything can fail.
 #[test]
-fn it_needs_nothing_and_nobody_to_read_it() {
+fn needs_no_configuration_and_no_reader() {
     let broken = Test::new().dotenv("\0").env("LLM_API_BASE_URL", "ftp://x");
     for kind in KINDS {
         let args = ["--generate", kind];
-        let run = broken.again().args(args).run().success().stderr_is_empty();
-        run.demand(run.stdout.ends_with('\n') && !run.stdout.ends_with("\n\n"), "it ends a line");
-        broken.again().args(args).stdout_closed().run().success().stderr_is_empty();
+        let run = broken.next_run().args(args).run().success().stderr_is_empty();
+        run.check(run.stdout.ends_with('\n') && !run.stdout.ends_with("\n\n"), "it ends a line");
+        broken.next_run().args(args).stdout_closed().run().success().stderr_is_empty();
         let run =
-            broken.again().shell(&format!("skills-runner --generate {kind} | head -n 1")).run();
+            broken.next_run().shell(&format!("skills-runner --generate {kind} | head -n 1")).run();
         run.success().stderr_is_empty();
-        let run = broken.again().shell(&format!("skills-runner --generate {kind} >&-")).run();
+        let run = broken.next_run().shell(&format!("skills-runner --generate {kind} >&-")).run();
         run.success().stderr_is_empty();
     }
 }
 
-/// What is printed at once ends as an answer does: quietly where nobody
-/// listens, with a failure that says why where it cannot be kept.
+/// The output ends like an answer: quietly if stdout is closed, with an error if it cannot be
+/// written.
 #[test]
-fn what_is_printed_at_once_is_an_answer() {
+fn output_ends_like_an_answer() {
     let test = Test::new();
     for words in ["--help", "--version", "--generate man"] {
         let run = |before: &str, behind: &str| {
             let line = format!("{before} exec skills-runner {words} {behind}");
-            test.again().shell(&line).run()
+            test.next_run().shell(&line).run()
         };
         run("", ">&-").success().stderr_is_empty();
         run("", "| :").success().stderr_is_empty();
@@ -146,7 +147,7 @@ fn what_is_printed_at_once_is_an_answer() {
 }
 
 #[test]
-fn bash_completes_by_it() {
+fn bash_completion_works() {
     let test = folder("complete.bash", "complete-bash").file(
         "type.bash",
         "source ./complete.bash\n\
@@ -202,7 +203,7 @@ fn bash_completes_by_it() {
 }
 
 #[test]
-fn zsh_completes_by_it() {
+fn zsh_completion_works() {
     let test = folder("functions/_skills-runner", "complete-zsh")
         .file("type.zsh", include_str!("type.zsh"));
     let line = "exec zsh -f type.zsh 'skills-runner --scr' 'skills-runner skills l' \
@@ -237,7 +238,7 @@ fn zsh_completes_by_it() {
 }
 
 #[test]
-fn fish_completes_by_it() {
+fn fish_completion_works() {
     let test = folder("complete.fish", "complete-fish").file(
         "type.fish",
         "source ./complete.fish\n\
@@ -272,13 +273,13 @@ fn fish_completes_by_it() {
     assert!(!test.path("evil").exists());
 }
 
-/// The page is ASCII, so that no locale changes it, and groff has nothing to say.
+/// The page is ASCII, so that no locale changes it, and groff prints no warnings.
 #[test]
-fn the_page_reads_well() {
+fn man_page_has_no_groff_warnings() {
     let test = Test::new().file("skills-runner.1", generated("man"));
     let page = std::fs::read_to_string(test.path("skills-runner.1")).unwrap();
     assert!(page.is_ascii());
-    // Bare, it is another sign, and a request where a line begins.
+    // An unescaped `-` or quote is another character, or a request at the start of a line.
     assert!(!page.contains('\''));
     assert!(page.lines().all(|line| line.len() <= 120), "{page}");
     for title in [
@@ -311,5 +312,5 @@ fn the_page_reads_well() {
         .stdout_has("(also http://…, https://…)")
         .stdout_has("{\"temperature\": 0}")
         .stdout_has("./.env")
-        .stdout_has("make the skill's venv");
+        .stdout_has("create the skill's venv");
 }

@@ -1,11 +1,11 @@
-//! A stream that is read in the background, so that nobody ever blocks on it.
+//! Captures a stream in a background thread, so that neither the program nor the test blocks.
 
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-/// Everything that came from a stream so far.
+/// All bytes read from a stream so far.
 #[derive(Clone, Default)]
 pub(super) struct Capture {
     shared: Arc<(Mutex<Captured>, Condvar)>,
@@ -14,22 +14,23 @@ pub(super) struct Capture {
 #[derive(Default)]
 struct Captured {
     bytes: Vec<u8>,
-    ended: bool,
+    has_ended: bool,
 }
 
 impl Capture {
-    /// Starts to read a stream, in a thread that lives until the stream ends.
-    pub(super) fn of(mut stream: impl Read + Send + 'static) -> Capture {
+    /// Starts a thread that reads the stream to its end.
+    pub(super) fn start(mut stream: impl Read + Send + 'static) -> Capture {
         let capture = Capture::default();
         let shared = Arc::clone(&capture.shared);
         thread::spawn(move || {
             let mut buffer = vec![0u8; 64 * 1024];
             loop {
-                // An error is the end as well: a terminal that nobody has open any more says EIO.
+                // An error ends the stream, too: reading a terminal fails with EIO once no
+                // process has it open.
                 let count = stream.read(&mut buffer).unwrap_or(0);
                 let mut captured = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
                 captured.bytes.extend_from_slice(&buffer[..count]);
-                captured.ended = count == 0;
+                captured.has_ended = count == 0;
                 shared.1.notify_all();
                 if count == 0 {
                     return;
@@ -39,29 +40,29 @@ impl Capture {
         capture
     }
 
-    /// A stream that was not captured: empty, and at its end.
-    pub(super) fn nothing() -> Capture {
+    /// An empty stream that has ended, for a stream that is not captured.
+    pub(super) fn empty() -> Capture {
         let capture = Capture::default();
-        capture.lock().ended = true;
+        capture.lock().has_ended = true;
         capture
     }
 
-    /// What has come so far.
+    /// The bytes read so far.
     pub(super) fn bytes(&self) -> Vec<u8> {
         self.lock().bytes.clone()
     }
 
-    /// What has come so far, as text.
+    /// The bytes read so far, as text.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.lock().bytes).into_owned()
     }
 
-    /// Waits for `needle` at or after `from`; gives the place behind it, or
-    /// `None` when the stream ended or the deadline passed without it.
-    pub(super) fn find(&self, needle: &str, from: usize, deadline: Instant) -> Option<usize> {
+    /// Waits for `needle` at or after `from`. Returns the position after it, or `None` if
+    /// the stream ended or the deadline passed first.
+    pub(super) fn wait_for(&self, needle: &str, from: usize, deadline: Instant) -> Option<usize> {
         let needle = needle.as_bytes();
         let mut unsearched = from;
-        self.wait(deadline, |captured| {
+        self.wait_until(deadline, |captured| {
             let rest = captured.bytes.get(unsearched..).unwrap_or_default();
             let found = rest.windows(needle.len().max(1)).position(|window| window == needle);
             if found.is_none() {
@@ -71,23 +72,23 @@ impl Capture {
         })
     }
 
-    /// Waits for the stream's end; whether it came in time.
-    pub(super) fn end(&self, deadline: Instant) -> bool {
-        self.wait(deadline, |captured| captured.ended.then_some(())).is_some()
+    /// Waits for the end of the stream. Returns whether it came before the deadline.
+    pub(super) fn wait_for_end(&self, deadline: Instant) -> bool {
+        self.wait_until(deadline, |captured| captured.has_ended.then_some(())).is_some()
     }
 
-    fn wait<T>(
+    fn wait_until<T>(
         &self,
         deadline: Instant,
-        mut look: impl FnMut(&Captured) -> Option<T>,
+        mut check: impl FnMut(&Captured) -> Option<T>,
     ) -> Option<T> {
         let mut captured = self.lock();
         loop {
-            if let Some(found) = look(&captured) {
+            if let Some(found) = check(&captured) {
                 return Some(found);
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            if captured.ended || left.is_zero() {
+            if captured.has_ended || left.is_zero() {
                 return None;
             }
             captured = self

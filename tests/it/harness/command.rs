@@ -1,4 +1,4 @@
-//! The real program, running.
+//! Starts the real program and observes it until it has ended.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -14,64 +14,64 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::capture::Capture;
-use super::outcome::{Outcome, Picture};
+use super::outcome::{Outcome, Transcript};
 use super::processes::peak_memory_kib;
 use super::seconds;
 use super::server::Shared;
 use super::stopwatch::Stopwatch;
 use super::workspace::{Folder, Stdin, Stdout, Test};
 
-/// How long the streams may stay open after the program's end. Whoever holds
-/// them longer would also hold up a shell's `$(…)`.
-const STREAM_PATIENCE: Duration = Duration::from_secs(5);
+/// How long the streams may stay open after the program has ended. A process that holds them
+/// longer would also block a shell's `$(…)`.
+const STREAM_CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A program that runs. Dropping it kills it.
+/// A running program. Dropping this value kills it.
 pub(crate) struct Running {
     /// Keeps the folder until the program has ended.
     folder: Arc<Folder>,
     pid: i32,
     started: Instant,
-    watch: Stopwatch,
+    stopwatch: Stopwatch,
     timeout: Duration,
     stdin: Option<ChildStdin>,
     stdout: Capture,
     stderr: Capture,
-    /// How much of stdout and stderr the test has waited for.
-    read: (usize, usize),
-    /// What came to the terminal, for a program that has one.
-    pub(super) screen: Capture,
+    /// Positions in stdout and stderr up to which the test has waited.
+    stdout_and_stderr_read: (usize, usize),
+    /// Terminal output, if the program runs on a terminal.
+    pub(super) terminal_output: Capture,
     args: Vec<OsString>,
     servers: Vec<Arc<Shared>>,
-    /// The program's most memory, as far as it was looked at.
-    seen_kib: u64,
-    ended: Option<Ended>,
+    /// Highest memory use seen so far.
+    peak_memory_kib: u64,
+    exit: Option<ExitRecord>,
 }
 
-/// How it ended.
+/// How the program ended.
 #[derive(Clone, Copy)]
-pub(super) struct Ended {
+pub(super) struct ExitRecord {
     /// The exit status, or -N for signal N.
     pub(super) status: i32,
     pub(super) elapsed: Duration,
-    /// Started with it.
+    /// Started together with the program.
     pub(super) watch: Stopwatch,
     pub(super) peak_memory_kib: u64,
 }
 
 impl Test {
-    /// Starts the program and lets it run.
+    /// Starts the program without waiting for its end.
     #[track_caller]
     pub(crate) fn spawn(&self) -> Running {
         let mut command = self.command();
         command.stdin(match self.stdin {
-            Stdin::Unsaid => Stdio::null(),
-            _ => self.said_stdin(),
+            Stdin::Default => Stdio::null(),
+            _ => self.configured_stdin(),
         });
-        command.stdout(self.said_stdout()).stderr(Stdio::piped());
-        self.start(&mut command, Capture::nothing())
+        command.stdout(self.configured_stdout()).stderr(Stdio::piped());
+        self.start_command(&mut command, Capture::empty())
     }
 
-    /// The program with its arguments, environment and folder; no streams yet.
+    /// The program with its arguments, environment and folder, without streams.
     pub(super) fn command(&self) -> Command {
         let program = Path::new(env!("CARGO_BIN_EXE_skills-runner"));
         let mut command = match &self.shell {
@@ -88,19 +88,19 @@ impl Test {
         }
         command.args(&self.args);
         // SAFETY: only system calls that are safe between fork and exec.
-        unsafe { command.pre_exec(forget_signals) };
+        unsafe { command.pre_exec(reset_signal_handlers) };
         if let Some(bytes) = self.memory {
             // SAFETY: as above.
-            unsafe { command.pre_exec(move || bound_memory(bytes)) };
+            unsafe { command.pre_exec(move || limit_memory(bytes)) };
         }
         command
     }
 
-    /// Stdin as the test said, for one that has said something.
+    /// Stdin as configured by the test.
     #[track_caller]
-    pub(super) fn said_stdin(&self) -> Stdio {
+    pub(super) fn configured_stdin(&self) -> Stdio {
         match &self.stdin {
-            Stdin::Unsaid | Stdin::Null => Stdio::null(),
+            Stdin::Default | Stdin::Null => Stdio::null(),
             Stdin::Bytes(_) | Stdin::Open => Stdio::piped(),
             Stdin::File(path) => {
                 let file = File::open(path);
@@ -110,7 +110,7 @@ impl Test {
     }
 
     #[track_caller]
-    pub(super) fn said_stdout(&self) -> Stdio {
+    pub(super) fn configured_stdout(&self) -> Stdio {
         match &self.stdout {
             Stdout::Captured => Stdio::piped(),
             Stdout::Closed => {
@@ -126,16 +126,16 @@ impl Test {
         }
     }
 
-    /// Starts what has its streams.
+    /// Starts a command whose streams are set.
     #[track_caller]
-    #[expect(clippy::zombie_processes, reason = "`Running` waits, in a way that tells the memory")]
-    pub(super) fn start(&self, command: &mut Command, screen: Capture) -> Running {
+    #[expect(clippy::zombie_processes, reason = "`Running` waits, and measures memory meanwhile")]
+    pub(super) fn start_command(&self, command: &mut Command, screen: Capture) -> Running {
         let (started, watch) = (Instant::now(), Stopwatch::start());
         let mut child: Child =
             command.spawn().unwrap_or_else(|error| panic!("failed to start {command:?}: {error}"));
         let mut stdin = child.stdin.take();
         if let Stdin::Bytes(bytes) = self.stdin.clone() {
-            let mut pipe = stdin.take().expect("it was made a pipe");
+            let mut pipe = stdin.take().expect("stdin is a pipe");
             // In the background: the program may write before it has read all.
             thread::spawn(move || pipe.write_all(&bytes));
         }
@@ -143,20 +143,20 @@ impl Test {
             folder: Arc::clone(&self.folder),
             pid: child.id().try_into().expect("process ids fit `pid_t`"),
             started,
-            watch,
+            stopwatch: watch,
             timeout: self.timeout,
             stdin,
-            stdout: child.stdout.take().map_or_else(Capture::nothing, Capture::of),
-            stderr: child.stderr.take().map_or_else(Capture::nothing, Capture::of),
-            read: (0, 0),
-            screen,
+            stdout: child.stdout.take().map_or_else(Capture::empty, Capture::start),
+            stderr: child.stderr.take().map_or_else(Capture::empty, Capture::start),
+            stdout_and_stderr_read: (0, 0),
+            terminal_output: screen,
             args: match &self.shell {
                 Some(line) => vec!["sh".into(), "-c".into(), line.into()],
                 None => self.args.clone(),
             },
             servers: self.servers.clone(),
-            seen_kib: 0,
-            ended: None,
+            peak_memory_kib: 0,
+            exit: None,
         }
     }
 }
@@ -170,7 +170,7 @@ impl Running {
     /// Sends a signal to the program alone, as `kill` does.
     #[track_caller]
     pub(crate) fn signal(&self, signal: i32) {
-        assert!(self.ended.is_none(), "the program has ended{}", self.picture());
+        assert!(self.exit.is_none(), "the program has ended{}", self.transcript());
         // SAFETY: the process is ours and not yet waited for, so the id is still its own.
         unsafe { libc::kill(self.pid, signal) };
     }
@@ -181,146 +181,158 @@ impl Running {
         self.signal(libc::SIGKILL);
     }
 
-    /// Writes to the pipe of [`Test::stdin_open`].
+    /// Writes to the pipe opened by [`Test::stdin_open`].
     #[track_caller]
     pub(crate) fn write_stdin(&mut self, bytes: impl AsRef<[u8]>) {
-        let pipe = self.stdin.as_mut().expect("only `stdin_open` leaves something to write to");
+        let pipe = self.stdin.as_mut().expect("stdin is open only after `stdin_open`");
         let written = pipe.write_all(bytes.as_ref());
-        written.unwrap_or_else(|error| panic!("failed to write: {error}{}", self.picture()));
+        written.unwrap_or_else(|error| panic!("failed to write: {error}{}", self.transcript()));
     }
 
-    /// Ends the pipe of [`Test::stdin_open`].
+    /// Closes the pipe opened by [`Test::stdin_open`].
     pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
-    /// Waits until this text comes on stderr, behind what was waited for
-    /// before, and gives everything up to its end.
+    /// Waits for this text on stderr, after the text of the last wait. Returns everything
+    /// between the two ends.
     #[track_caller]
     pub(crate) fn read_stderr_until(&mut self, text: &str) -> String {
-        let found = self.stderr.find(text, self.read.1, Instant::now() + self.timeout);
-        let Some(end) = found else { panic!("no {text:?} on stderr{}", self.picture()) };
-        let start = std::mem::replace(&mut self.read.1, end);
+        let found = self.stderr.wait_for(
+            text,
+            self.stdout_and_stderr_read.1,
+            Instant::now() + self.timeout,
+        );
+        let Some(end) = found else { panic!("no {text:?} on stderr{}", self.transcript()) };
+        let start = std::mem::replace(&mut self.stdout_and_stderr_read.1, end);
         String::from_utf8_lossy(&self.stderr.bytes()[start..end]).into_owned()
     }
 
-    /// The same on stdout.
+    /// Like [`Running::read_stderr_until`], on stdout.
     #[track_caller]
     pub(crate) fn read_stdout_until(&mut self, text: &str) -> String {
-        let found = self.stdout.find(text, self.read.0, Instant::now() + self.timeout);
-        let Some(end) = found else { panic!("no {text:?} on stdout{}", self.picture()) };
-        let start = std::mem::replace(&mut self.read.0, end);
+        let found = self.stdout.wait_for(
+            text,
+            self.stdout_and_stderr_read.0,
+            Instant::now() + self.timeout,
+        );
+        let Some(end) = found else { panic!("no {text:?} on stdout{}", self.transcript()) };
+        let start = std::mem::replace(&mut self.stdout_and_stderr_read.0, end);
         String::from_utf8_lossy(&self.stdout.bytes()[start..end]).into_owned()
     }
 
-    /// Whether the program has not ended yet.
+    /// Whether the program is still running.
     pub(crate) fn is_running(&mut self) -> bool {
-        self.look();
-        self.ended.is_none()
+        self.poll_exit();
+        self.exit.is_none()
     }
 
-    /// Waits for the program's end, at most as long as [`Test::timeout`] says,
-    /// and checks what holds for every run.
+    /// Waits for the program's end, at most for the duration given to [`Test::timeout`], and
+    /// makes the checks that apply to every run.
     #[track_caller]
     pub(crate) fn wait(mut self) -> Outcome {
         let deadline = self.started + self.timeout;
         while self.is_running() {
             if Instant::now() >= deadline {
-                self.stop();
-                panic!("the program took longer than {:?}{}", self.timeout, self.picture());
+                self.kill_and_reap();
+                panic!("the program took longer than {:?}{}", self.timeout, self.transcript());
             }
-            thread::sleep(self.pause());
+            thread::sleep(self.poll_interval());
         }
         self.stdin = None;
-        let deadline = Instant::now() + STREAM_PATIENCE;
-        let streams =
-            [("stdout", &self.stdout), ("stderr", &self.stderr), ("the terminal", &self.screen)];
+        let deadline = Instant::now() + STREAM_CLOSE_TIMEOUT;
+        let streams = [
+            ("stdout", &self.stdout),
+            ("stderr", &self.stderr),
+            ("the terminal", &self.terminal_output),
+        ];
         for (name, stream) in streams {
             assert!(
-                stream.end(deadline),
-                "the program has ended, and something still holds {name}{}",
-                self.picture()
+                stream.wait_for_end(deadline),
+                "the program has ended, but {name} is still open{}",
+                self.transcript()
             );
         }
-        let ended = self.ended.expect("it was waited for");
-        Outcome::of(ended, self.picture(), Arc::clone(&self.folder))
+        let ended = self.exit.expect("it was waited for");
+        Outcome::new(ended, self.transcript(), Arc::clone(&self.folder))
     }
 
-    /// Short programs are looked at often, lest they end unseen; long ones
-    /// leave the machine to those that work.
-    fn pause(&self) -> Duration {
+    /// Time between two polls. Short runs are polled often, so that their memory use is seen; long
+    /// ones rarely, so that polling does not slow the machine.
+    fn poll_interval(&self) -> Duration {
         (self.started.elapsed() / 50).clamp(Duration::from_millis(1), Duration::from_millis(5))
     }
 
-    /// Everything known so far, for the message of an assertion that failed.
-    pub(super) fn picture(&self) -> Picture {
-        Picture {
+    /// Everything known so far, for the message of a failed assertion.
+    pub(super) fn transcript(&self) -> Transcript {
+        Transcript {
             args: self.args.clone(),
-            status: self.ended.map(|ended| ended.status),
+            status: self.exit.map(|ended| ended.status),
             stdout: self.stdout.bytes(),
             stderr: self.stderr.bytes(),
-            terminal: self.screen.bytes(),
+            terminal: self.terminal_output.bytes(),
             servers: self.servers.clone(),
         }
     }
 
-    /// Kills and buries a program that has not ended by itself.
-    fn stop(&mut self) {
+    /// Kills and reaps a program that is still running.
+    fn kill_and_reap(&mut self) {
         if self.is_running() {
             self.signal(libc::SIGKILL);
             while self.is_running() {
                 thread::sleep(Duration::from_millis(1));
             }
-            // What it wrote last is on its way through the readers.
+            // The reading threads may not have seen its last output yet.
             let deadline = Instant::now() + seconds(0.2);
-            self.stdout.end(deadline);
-            self.stderr.end(deadline);
+            self.stdout.wait_for_end(deadline);
+            self.stderr.wait_for_end(deadline);
         }
     }
 
-    /// Takes the program's end, if it has come.
-    fn look(&mut self) {
-        if self.ended.is_some() {
+    /// Reaps the program if it has ended.
+    fn poll_exit(&mut self) {
+        if self.exit.is_some() {
             return;
         }
-        // Gone with the process, so it is asked for first.
-        self.seen_kib = peak_memory_kib(self.pid).unwrap_or_default().max(self.seen_kib);
+        // Read first: it disappears with the process.
+        self.peak_memory_kib =
+            peak_memory_kib(self.pid).unwrap_or_default().max(self.peak_memory_kib);
         let mut status = 0;
-        // SAFETY: it outlives the call; the child is ours and nobody else waits for it.
+        // SAFETY: `status` outlives the call; the child is ours and no other code waits for it.
         let waited = unsafe { libc::waitpid(self.pid, &raw mut status, libc::WNOHANG) };
         if waited == 0 {
             return;
         }
         assert_eq!(waited, self.pid, "failed to wait: {}", io::Error::last_os_error());
-        self.ended = Some(Ended {
+        self.exit = Some(ExitRecord {
             status: if libc::WIFSIGNALED(status) {
                 -libc::WTERMSIG(status)
             } else {
                 libc::WEXITSTATUS(status)
             },
             elapsed: self.started.elapsed(),
-            watch: self.watch,
-            peak_memory_kib: self.seen_kib,
+            watch: self.stopwatch,
+            peak_memory_kib: self.peak_memory_kib,
         });
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if self.ended.is_none() {
-            self.stop();
+        if self.exit.is_none() {
+            self.kill_and_reap();
         }
     }
 }
 
-/// Signals are part of the environment: a test suite that a shell runs in the
-/// background, or under `nohup`, ignores some, and programs inherit that.
-pub(crate) fn forget_signals() -> io::Result<()> {
+/// Resets all signals to their defaults. A test suite that a shell runs in the background or
+/// under `nohup` ignores some signals, and programs inherit that.
+pub(crate) fn reset_signal_handlers() -> io::Result<()> {
     const LAST: libc::c_int = 31;
-    // SAFETY: safe between fork and exec; the set is made before it is used.
+    // SAFETY: safe between fork and exec; the set is initialized before it is used.
     unsafe {
         for number in 1..=LAST {
-            // Two of them cannot be changed, and need not be.
+            // SIGKILL and SIGSTOP cannot be changed, and need not be.
             libc::signal(number, libc::SIG_DFL);
         }
         let mut none: libc::sigset_t = std::mem::zeroed();
@@ -332,8 +344,8 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// What a program writes to, its stack included; not its code.
-fn bound_memory(bytes: u64) -> io::Result<()> {
+/// Limits the memory that a program can write to, including its stack, but not its code.
+fn limit_memory(bytes: u64) -> io::Result<()> {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
     // SAFETY: safe between fork and exec; the structure outlives the call.
     match unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) } {

@@ -1,29 +1,29 @@
-//! A chat completion as `OpenAI` words it: whole, or as the events of a stream.
+//! A chat completion in `OpenAI`'s format, as one JSON body or as the events of a stream.
 
 use serde_json::{Value, json};
 
 use super::MODEL;
 
-/// What the model says.
+/// A message of the model.
 #[derive(Clone, Default)]
 pub(super) struct Completion {
     pub(super) text: Option<String>,
     pub(super) reasoning: Option<String>,
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<ToolCall>,
     pub(super) usage: Option<(u64, u64)>,
     pub(super) finish_reason: Option<String>,
 }
 
-/// A tool that the model calls. Without an id the server numbers it.
+/// A tool call. The server assigns a missing id.
 #[derive(Clone)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) id: Option<String>,
     pub(super) name: String,
     pub(super) arguments: String,
 }
 
 impl Completion {
-    /// Gives each call without an id the next one: `call_1`, `call_2`, …
+    /// Assigns ids to the calls that have none: `call_1`, `call_2`, …
     pub(super) fn number_calls(&mut self, used: &mut usize) {
         for call in self.calls.iter_mut().filter(|call| call.id.is_none()) {
             *used += 1;
@@ -31,8 +31,8 @@ impl Completion {
         }
     }
 
-    /// The answer to a request without `"stream": true`.
-    pub(super) fn whole(&self) -> String {
+    /// The response to a request without `"stream": true`.
+    pub(super) fn json_body(&self) -> String {
         let mut message = json!({"role": "assistant", "content": self.text});
         if let Some(reasoning) = &self.reasoning {
             message["reasoning_content"] = reasoning.as_str().into();
@@ -49,21 +49,21 @@ impl Completion {
         answer.to_string()
     }
 
-    /// The events of a stream: those that carry something, and those that end
-    /// it. The usage comes only when it was asked for.
+    /// The events of a stream: those with content, and those that end it. The usage is included
+    /// only when the request asked for it.
     pub(super) fn events(&self, wants_usage: bool) -> (Vec<String>, Vec<String>) {
         let mut deltas = vec![json!({"role": "assistant", "content": self.opening()})];
-        for part in parts(self.reasoning.as_deref().unwrap_or_default()) {
+        for part in split_like_tokens(self.reasoning.as_deref().unwrap_or_default()) {
             deltas.push(json!({"reasoning_content": part}));
         }
-        for part in parts(self.text.as_deref().unwrap_or_default()) {
+        for part in split_like_tokens(self.text.as_deref().unwrap_or_default()) {
             deltas.push(json!({"content": part}));
         }
         for (index, call) in self.calls.iter().enumerate() {
             let mut first = call.json("");
             first["index"] = index.into();
             deltas.push(json!({"tool_calls": [first]}));
-            for part in parts(&call.arguments) {
+            for part in split_like_tokens(&call.arguments) {
                 let fragment = json!({"index": index, "function": {"arguments": part}});
                 deltas.push(json!({"tool_calls": [fragment]}));
             }
@@ -79,7 +79,7 @@ impl Completion {
         (body, end)
     }
 
-    /// `OpenAI` opens a text with `""` and calls with `null`.
+    /// `content` of the first delta: `OpenAI` starts a text with `""` and tool calls with `null`.
     fn opening(&self) -> Option<&'static str> {
         self.text.as_ref().map(|_| "")
     }
@@ -93,7 +93,7 @@ impl Completion {
     }
 }
 
-impl Call {
+impl ToolCall {
     fn json(&self, arguments: &str) -> Value {
         let function = json!({"name": self.name, "arguments": arguments});
         json!({"id": self.id, "type": "function", "function": function})
@@ -125,8 +125,8 @@ fn usage_json((prompt, completion): (u64, u64)) -> Value {
     })
 }
 
-/// A text in some 3 to 64 parts, as tokens come; none when it is empty.
-fn parts(text: &str) -> Vec<&str> {
+/// Splits a text into about 3 to 64 parts, like tokens; an empty text has none.
+fn split_like_tokens(text: &str) -> Vec<&str> {
     let size = text.len().div_ceil((text.len() / 6).clamp(3, 64)).max(1);
     let mut parts = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! One connection to the scripted endpoint: requests in, replies out.
+//! Serves one connection to the scripted endpoint.
 
 use std::any::Any;
 use std::io::{BufReader, ErrorKind, Write};
@@ -6,29 +6,29 @@ use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::PATIENCE;
-use super::reply::Ending;
+use super::DEFAULT_TIMEOUT;
+use super::reply::ConnectionEnd;
 use super::request::Request;
 use super::server::Shared;
-use super::wire::Wire;
+use super::wire::Response;
 
 impl Shared {
-    /// One connection, from its first request to its end.
+    /// Serves one connection from its first request to its end.
     pub(super) fn serve(&self, mut stream: TcpStream, number: usize) {
         let Ok(copy) = stream.try_clone() else { return };
         let mut reader = BufReader::new(copy);
-        if let Some(reply) = self.said_unasked() {
-            let wire = self.render(reply, &Request::unread(number));
+        if let Some(reply) = self.unsolicited_reply() {
+            let wire = self.render(reply, &Request::placeholder(number));
             let ending = self.write(&wire, &mut stream);
-            // There is nothing to answer: what comes is read, and no more.
-            self.end(ending.unless_kept(), &mut reader, &stream);
-            self.forget(&stream);
+            // Requests are read and ignored.
+            self.end(ending.or_hang(), &mut reader, &stream);
+            self.forget_stream(&stream);
             return;
         }
         loop {
             match Request::read(&mut reader, number) {
                 Ok(Some(request)) => match self.answer(&request, &mut stream) {
-                    Ending::Keep => {}
+                    ConnectionEnd::Keep => {}
                     ending => {
                         self.end(ending, &mut reader, &stream);
                         break;
@@ -37,57 +37,57 @@ impl Shared {
                 Ok(None) => break,
                 Err(error) => {
                     if error.kind() == ErrorKind::InvalidData {
-                        self.problem(error.to_string());
+                        self.add_problem(error.to_string());
                     }
                     break;
                 }
             }
         }
-        self.forget(&stream);
+        self.forget_stream(&stream);
     }
 
-    fn answer(&self, request: &Request, stream: &mut TcpStream) -> Ending {
-        let reply = self.take_reply(request);
-        // An assertion in a test's function is a failed test, not a lost thread.
+    fn answer(&self, request: &Request, stream: &mut TcpStream) -> ConnectionEnd {
+        let reply = self.next_reply(request);
+        // A failed assertion in a test's function must fail the test, not end this thread.
         let reply = catch_unwind(AssertUnwindSafe(|| reply.resolve(request)));
-        let reply = reply.unwrap_or_else(|panic| self.refuse(request, &panic_text(&*panic)));
+        let reply = reply.unwrap_or_else(|panic| self.fail_request(request, &panic_text(&*panic)));
         let reply = match reply.mismatch(request) {
-            Some(reason) => self.refuse(request, reason),
+            Some(reason) => self.fail_request(request, reason),
             None => reply,
         };
         let wire = self.render(reply, request);
         self.write(&wire, stream)
     }
 
-    fn write(&self, wire: &Wire, stream: &mut TcpStream) -> Ending {
+    fn write(&self, wire: &Response, stream: &mut TcpStream) -> ConnectionEnd {
         for piece in &wire.pieces {
             for _ in 0..piece.times {
                 if self.sleep(piece.pause) || stream.write_all(&piece.bytes).is_err() {
-                    return Ending::Close;
+                    return ConnectionEnd::Close;
                 }
             }
         }
         wire.ending
     }
 
-    fn end(&self, ending: Ending, reader: &mut BufReader<TcpStream>, stream: &TcpStream) {
+    fn end(&self, ending: ConnectionEnd, reader: &mut BufReader<TcpStream>, stream: &TcpStream) {
         match ending {
-            Ending::Keep | Ending::Close => {}
-            Ending::Hang => {
+            ConnectionEnd::Keep | ConnectionEnd::Close => {}
+            ConnectionEnd::Hang => {
                 let _ = std::io::copy(reader, &mut std::io::sink());
             }
-            Ending::Reset => reset_on_close(stream),
-            Ending::Deaf => {
-                self.sleep(PATIENCE);
+            ConnectionEnd::Reset => reset_on_close(stream),
+            ConnectionEnd::StopReading => {
+                self.sleep(DEFAULT_TIMEOUT);
             }
         }
     }
 }
 
-impl Ending {
-    fn unless_kept(self) -> Ending {
+impl ConnectionEnd {
+    fn or_hang(self) -> ConnectionEnd {
         match self {
-            Ending::Keep => Ending::Hang,
+            ConnectionEnd::Keep => ConnectionEnd::Hang,
             other => other,
         }
     }
@@ -98,10 +98,10 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("panicked").to_owned()
 }
 
-/// An orderly close says "that was all"; this one says "gone".
+/// Makes closing the stream send RST instead of FIN.
 fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-    let size = libc::socklen_t::try_from(size_of::<libc::linger>()).expect("a few bytes");
+    let size = libc::socklen_t::try_from(size_of::<libc::linger>()).expect("a small structure");
     // SAFETY: the descriptor is open, and the structure of that size outlives the call.
     unsafe {
         let value = (&raw const linger).cast();

@@ -1,8 +1,7 @@
-//! What the integration tests are written with.
+//! The harness of the integration tests.
 //!
-//! A test makes a [`Server`] that plays the endpoint from a script, a [`Test`]
-//! that is a fresh folder and a command line, runs the real program, and says
-//! what must have come of it:
+//! A test creates a [`Server`] that answers requests from a script, and a [`Test`], which is a
+//! new folder and a command line, runs the real program, and checks the outcome:
 //!
 //! ```ignore
 //! let server = Server::start(vec![Reply::text("4")]);
@@ -10,18 +9,15 @@
 //! assert_eq!(server.finish()[0].last_message()["content"], "what is 2 + 2?");
 //! ```
 //!
-//! Three things are checked without being asked for: that the key never shows
-//! in what the program prints or in what it sends as a body, that the program
-//! does not panic, and that every history it sends is one which the strictest
-//! provider takes (see `history`). Nothing here knows how the program works
-//! inside: it is driven through its interface alone.
-#![allow(dead_code, unused_imports, reason = "the words of a language, not all used by every test")]
+//! Three checks are made in every test: the API key never appears in the output or in a request's
+//! body, the program does not panic, and every history sent is accepted by the strictest providers
+//! (see `history`). The harness uses only the program's external interface.
+#![allow(dead_code, unused_imports, reason = "an API of which not every part is used")]
 
 mod capture;
 mod command;
 mod completion;
 mod connection;
-mod filter;
 mod history;
 mod outcome;
 mod processes;
@@ -31,6 +27,7 @@ mod reply;
 mod request;
 mod server;
 mod stopwatch;
+mod syscall_filter;
 mod terminal;
 mod tls;
 mod wire;
@@ -40,48 +37,50 @@ use std::fmt::Display;
 use std::io::{Write as _, stderr};
 use std::time::Duration;
 
-pub(crate) use command::{Running, forget_signals};
-pub(crate) use filter::{LANDLOCK, OPENAT2, Refused, SECCOMP, without, without_in};
+pub(crate) use command::{Running, reset_signal_handlers};
 pub(crate) use outcome::Outcome;
-pub(crate) use processes::{family_of, is_alive, processes_with_marker, wait_until};
+pub(crate) use processes::{is_alive, process_tree, processes_with_marker, wait_until};
 pub(crate) use proxy::Proxy;
 pub(crate) use python::interpreter;
 pub(crate) use reply::{Reply, event, last_event};
 pub(crate) use request::Request;
 pub(crate) use server::Server;
 pub(crate) use stopwatch::Stopwatch;
+pub(crate) use syscall_filter::{
+    LANDLOCK, OPENAT2, RefusedSyscall, SECCOMP, program_refusing_syscalls,
+    shell_line_refusing_syscalls,
+};
 pub(crate) use terminal::Terminal;
 pub(crate) use tls::{TlsServer, tls_file};
 pub(crate) use workspace::Test;
 
-/// The key that [`Test::endpoint`] configures. It may stand in a request's
-/// headers and nowhere else.
+/// The API key that [`Test::endpoint`] configures. It may appear in a request's headers only.
 pub(crate) const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
 
 /// The model that [`Test::endpoint`] configures.
 pub(crate) const MODEL: &str = "test-model";
 
-/// How long anything may take before the test fails, unless it says otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a run or a wait may take before the test fails, unless the test sets a timeout.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A length of time, in the words of a test: `seconds(0.5)`.
+/// A duration in seconds: `seconds(0.5)`.
 pub(crate) fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// Says what is not tried here, and why. It is not captured as what a test
-/// prints is: who reads the tests' output shall see it.
-pub(crate) fn skipped(why: impl Display) {
-    // In one piece, as tests run side by side.
-    let line = format!("skipped: {why}\n");
+/// Reports that a check is skipped, and why. Written to stderr directly, so that the test runner
+/// does not capture it.
+pub(crate) fn report_skipped(reason: impl Display) {
+    // In one write, since tests run in parallel.
+    let line = format!("skipped: {reason}\n");
     let _ = stderr().write_all(line.as_bytes());
 }
 
-/// Whether this line of a shell succeeds on this machine; said where it does not.
-pub(crate) fn works(line: &str) -> bool {
+/// Whether this shell line succeeds on this machine. If not, the skip is reported.
+pub(crate) fn shell_line_works(line: &str) -> bool {
     let tried = Test::new().shell(&format!("{line} >/dev/null 2>&1")).run();
     if tried.status != 0 {
-        skipped(format_args!("`{line}` does not work on this machine"));
+        report_skipped(format_args!("`{line}` does not work on this machine"));
     }
     tried.status == 0
 }

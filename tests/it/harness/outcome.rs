@@ -1,4 +1,4 @@
-//! What came of a run, and what a test may demand of it.
+//! The outcome of a run, with the assertions that tests make on it.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::CANARY;
-use super::command::Ended;
+use super::command::ExitRecord;
 use super::server::Shared;
 use super::stopwatch::Stopwatch;
 use super::workspace::Folder;
 
-/// A run that is over. Each demand gives the outcome back; one that is not met
-/// fails the test with the whole picture: arguments, status, streams, requests.
+/// A finished run. Each assertion returns the outcome; a failed one fails the test and prints
+/// arguments, status, streams and requests.
 pub(crate) struct Outcome {
     /// The exit status, or -N when signal N ended the program.
     pub status: i32,
@@ -22,24 +22,23 @@ pub(crate) struct Outcome {
     pub stdout: String,
     /// Standard error, as text.
     pub stderr: String,
-    /// Standard output, as it came.
+    /// Standard output as bytes.
     pub stdout_bytes: Vec<u8>,
-    /// What came to the terminal, for a program that had one.
+    /// Terminal output, if the program ran on a terminal.
     pub terminal: String,
-    /// From the start to the program's end.
+    /// Time from the start to the end of the program.
     pub elapsed: Duration,
     watch: Stopwatch,
-    /// The most memory that the program itself held, without its children, as
-    /// far as it was seen: every few milliseconds, and 0 for a program that
-    /// ended between two looks. What `wait4` says is no help there: it counts
-    /// what the test's own process held when it forked.
+    /// Highest memory use of the program, without its children, polled every few milliseconds;
+    /// 0 if the program ended before the first poll. `wait4` cannot be used for this: it counts
+    /// the memory of the test process at the fork as well.
     pub peak_memory_kib: u64,
-    picture: Picture,
+    picture: Transcript,
     _folder: Arc<Folder>,
 }
 
-/// A run as a person wants to see it when a test fails.
-pub(super) struct Picture {
+/// Description of a run that is printed when a test fails.
+pub(super) struct Transcript {
     pub(super) args: Vec<OsString>,
     pub(super) status: Option<i32>,
     pub(super) stdout: Vec<u8>,
@@ -49,9 +48,9 @@ pub(super) struct Picture {
 }
 
 impl Outcome {
-    /// Checks what holds for every run.
+    /// Creates the outcome and makes the checks that apply to every run.
     #[track_caller]
-    pub(super) fn of(ended: Ended, picture: Picture, folder: Arc<Folder>) -> Outcome {
+    pub(super) fn new(ended: ExitRecord, picture: Transcript, folder: Arc<Folder>) -> Outcome {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let outcome = Outcome {
             status: ended.status,
@@ -66,8 +65,8 @@ impl Outcome {
             _folder: folder,
         };
         for stream in [&outcome.stdout, &outcome.stderr, &outcome.terminal] {
-            outcome.demand(!stream.contains(CANARY), "the key shows");
-            outcome.demand(!stream.contains("panicked at"), "the program panicked");
+            outcome.check(!stream.contains(CANARY), "the output contains the key");
+            outcome.check(!stream.contains("panicked at"), "the program panicked");
         }
         outcome
     }
@@ -86,7 +85,7 @@ impl Outcome {
     /// It ended with this status; -N: by signal N.
     #[track_caller]
     pub(crate) fn status(self, status: i32) -> Outcome {
-        self.demand(self.status == status, format_args!("the status is not {status}"));
+        self.check(self.status == status, format_args!("the status is not {status}"));
         self
     }
 
@@ -94,7 +93,7 @@ impl Outcome {
     #[track_caller]
     pub(crate) fn stdout(self, text: &str) -> Outcome {
         let met = self.stdout_bytes == text.as_bytes();
-        self.demand(met, format_args!("stdout is not {text:?}"));
+        self.check(met, format_args!("stdout is not {text:?}"));
         self
     }
 
@@ -107,21 +106,21 @@ impl Outcome {
     /// Standard output contains this.
     #[track_caller]
     pub(crate) fn stdout_has(self, text: &str) -> Outcome {
-        self.demand(self.stdout.contains(text), format_args!("stdout lacks {text:?}"));
+        self.check(self.stdout.contains(text), format_args!("stdout lacks {text:?}"));
         self
     }
 
     /// Standard output does not contain this.
     #[track_caller]
     pub(crate) fn stdout_lacks(self, text: &str) -> Outcome {
-        self.demand(!self.stdout.contains(text), format_args!("stdout has {text:?}"));
+        self.check(!self.stdout.contains(text), format_args!("stdout has {text:?}"));
         self
     }
 
     /// Standard error is exactly this.
     #[track_caller]
     pub(crate) fn stderr(self, text: &str) -> Outcome {
-        self.demand(self.stderr == text, format_args!("stderr is not {text:?}"));
+        self.check(self.stderr == text, format_args!("stderr is not {text:?}"));
         self
     }
 
@@ -134,22 +133,22 @@ impl Outcome {
     /// Standard error contains this.
     #[track_caller]
     pub(crate) fn stderr_has(self, text: &str) -> Outcome {
-        self.demand(self.stderr.contains(text), format_args!("stderr lacks {text:?}"));
+        self.check(self.stderr.contains(text), format_args!("stderr lacks {text:?}"));
         self
     }
 
     /// Standard error does not contain this.
     #[track_caller]
     pub(crate) fn stderr_lacks(self, text: &str) -> Outcome {
-        self.demand(!self.stderr.contains(text), format_args!("stderr has {text:?}"));
+        self.check(!self.stderr.contains(text), format_args!("stderr has {text:?}"));
         self
     }
 
-    /// It took no longer than this, see [`Stopwatch::elapsed_within`].
+    /// It took no longer than this, see [`Stopwatch::elapsed_for_limit`].
     #[track_caller]
     pub(crate) fn took_at_most(self, time: Duration) -> Outcome {
-        let took = self.watch.within(self.elapsed, time);
-        self.demand(took <= time, format_args!("it took {took:?}, more than {time:?}"));
+        let took = self.watch.adjusted_for_limit(self.elapsed, time);
+        self.check(took <= time, format_args!("it took {took:?}, more than {time:?}"));
         self
     }
 
@@ -157,7 +156,7 @@ impl Outcome {
     #[track_caller]
     pub(crate) fn took_at_least(self, time: Duration) -> Outcome {
         let took = self.elapsed;
-        self.demand(took >= time, format_args!("it took {took:?}, less than {time:?}"));
+        self.check(took >= time, format_args!("it took {took:?}, less than {time:?}"));
         self
     }
 
@@ -165,7 +164,7 @@ impl Outcome {
     #[track_caller]
     pub(crate) fn memory_at_most(self, kib: u64) -> Outcome {
         let held = self.peak_memory_kib;
-        self.demand(held <= kib, format_args!("it held {held} KiB, more than {kib}"));
+        self.check(held <= kib, format_args!("it held {held} KiB, more than {kib}"));
         self
     }
 
@@ -187,7 +186,7 @@ impl Outcome {
 
     /// Any other demand, with the picture when it is not met.
     #[track_caller]
-    pub(crate) fn demand(&self, met: bool, otherwise: impl fmt::Display) {
+    pub(crate) fn check(&self, met: bool, otherwise: impl fmt::Display) {
         assert!(met, "{otherwise}{}", self.picture);
     }
 
@@ -200,11 +199,11 @@ impl Outcome {
     }
 }
 
-impl fmt::Display for Picture {
+impl fmt::Display for Transcript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n--- skills-runner")?;
         for arg in &self.args {
-            write!(f, " {}", shown(arg.as_encoded_bytes()))?;
+            write!(f, " {}", printable(arg.as_encoded_bytes()))?;
         }
         match self.status {
             Some(status) => write!(f, "\n--- ended with {status}")?,
@@ -214,11 +213,11 @@ impl fmt::Display for Picture {
             [("stdout", &self.stdout), ("stderr", &self.stderr), ("terminal", &self.terminal)]
         {
             if !bytes.is_empty() || name != "terminal" {
-                write!(f, "\n--- {name}, {} bytes\n{}", bytes.len(), shown(bytes))?;
+                write!(f, "\n--- {name}, {} bytes\n{}", bytes.len(), printable(bytes))?;
             }
         }
         for server in &self.servers {
-            write!(f, "{}", server.picture())?;
+            write!(f, "{}", server.transcript())?;
         }
         writeln!(f, "\n---")
     }
@@ -226,7 +225,7 @@ impl fmt::Display for Picture {
 
 /// Text with its line ends, other control characters escaped, the middle of a
 /// long one left out.
-fn shown(bytes: &[u8]) -> String {
+fn printable(bytes: &[u8]) -> String {
     const HALF: usize = 8000;
     let show = |bytes: &[u8]| {
         let mut text = String::new();

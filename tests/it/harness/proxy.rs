@@ -1,46 +1,47 @@
-//! Proxies on loopback: HTTP with tunnels and the absolute form, SOCKS 5. They
-//! connect everything to one port here, whatever name they are asked for.
+//! Proxies on loopback: HTTP (tunnels and absolute form) and SOCKS 5. They connect every client to
+//! one local port, whatever host is requested.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// A proxy that keeps what it was asked.
+/// A proxy that records its requests.
 pub(crate) struct Proxy {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Clone)]
 struct Rules {
-    /// The port behind the proxy.
+    /// The port that the proxy connects to.
     target: u16,
     /// `user:password`, for SOCKS.
     login: Option<String>,
-    /// The same in the header's form, for HTTP.
+    /// The value of the `Proxy-Authorization` header, for HTTP.
     header: Option<String>,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Proxy {
-    /// A proxy in front of this port.
+    /// Starts a proxy that connects to this port.
     pub(crate) fn start(target: u16) -> Proxy {
         Proxy::listen(target, None)
     }
 
-    /// One that wants `user:password`; in base64 for HTTP.
-    pub(crate) fn with_login(target: u16, login: &str, base64: &str) -> Proxy {
+    /// Starts a proxy that requires `user:password`; HTTP clients send it in base64.
+    pub(crate) fn requiring_login(target: u16, login: &str, base64: &str) -> Proxy {
         Proxy::listen(target, Some((login.into(), format!("Basic {base64}"))))
     }
 
-    /// Whatever it is asked, it sends this, closes if told so, and says no more.
-    pub(crate) fn saying(answer: &[u8], then_close: bool) -> Proxy {
+    /// Starts a proxy that answers any request with these bytes, then closes the connection or
+    /// stays silent.
+    pub(crate) fn replying_with(answer: &[u8], then_close: bool) -> Proxy {
         let answer = answer.to_vec();
-        Proxy::serve(move |mut stream, asked| {
-            let mut piece = [0; 4096];
-            let count = stream.read(&mut piece)?;
-            note(&asked, &String::from_utf8_lossy(&piece[..count]));
+        Proxy::serve(move |mut stream, requests| {
+            let mut buffer = [0; 4096];
+            let count = stream.read(&mut buffer)?;
+            record(&requests, &String::from_utf8_lossy(&buffer[..count]));
             stream.write_all(&answer)?;
             if then_close {
                 return stream.shutdown(Shutdown::Both);
@@ -49,25 +50,25 @@ impl Proxy {
         })
     }
 
-    /// `http://127.0.0.1:PORT` with this scheme, and perhaps `user:password@`.
+    /// The proxy's URL with this scheme; `login` is empty or `user:password@`.
     pub(crate) fn url(&self, scheme: &str, login: &str) -> String {
         format!("{scheme}://{login}{}", self.address)
     }
 
-    /// The port it listens at.
+    /// The port that the proxy listens on.
     pub(crate) fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// What it was asked so far, one line each: `CONNECT llm.test:443`.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The requests so far, one line each: `CONNECT llm.test:443`.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn listen(target: u16, login: Option<(String, String)>) -> Proxy {
-        Proxy::serve(move |stream, asked| {
+        Proxy::serve(move |stream, requests| {
             let (login, header) = login.clone().unzip();
-            let rules = Rules { target, login, header, asked };
+            let rules = Rules { target, login, header, requests };
             let mut first = [0];
             match stream.peek(&mut first)? {
                 1 if first == [5] => rules.socks(stream),
@@ -81,24 +82,24 @@ impl Proxy {
     ) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (serve, shared) = (Arc::new(serve), Arc::clone(&asked));
-        // The thread ends with the tests: an idle listener is in nobody's way.
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (serve, shared) = (Arc::new(serve), Arc::clone(&requests));
+        // The thread runs until the tests end; an idle listener does no harm.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (serve, asked) = (Arc::clone(&serve), Arc::clone(&shared));
+                let (serve, requests) = (Arc::clone(&serve), Arc::clone(&shared));
                 thread::spawn(move || {
                     let _ = stream.set_nodelay(true);
-                    let _ = serve(stream, asked);
+                    let _ = serve(stream, requests);
                 });
             }
         });
-        Proxy { address, asked }
+        Proxy { address, requests }
     }
 }
 
-fn note(asked: &Mutex<Vec<String>>, line: &str) {
-    asked.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_string());
+fn record(requests: &Mutex<Vec<String>>, line: &str) {
+    requests.lock().unwrap_or_else(PoisonError::into_inner).push(line.to_string());
 }
 
 impl Rules {
@@ -117,23 +118,23 @@ impl Rules {
                 }
                 head.push(line.trim_end().to_string());
             }
-            let is_login = |line: &String| line.starts_with("Proxy-Authorization: ");
-            let given = head.iter().find(|line| is_login(line)).cloned();
+            let is_login_header = |line: &String| line.starts_with("Proxy-Authorization: ");
+            let given = head.iter().find(|line| is_login_header(line)).cloned();
             let mut words = head[0].split(' ');
             let (method, address) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-            note(&self.asked, &format!("{method} {address}"));
-            let is_known = match &self.header {
+            record(&self.requests, &format!("{method} {address}"));
+            let is_authorized = match &self.header {
                 None => true,
                 Some(header) => given.is_some_and(|line| line.ends_with(header.as_str())),
             };
-            if !is_known {
+            if !is_authorized {
                 let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\n\
                     Proxy-Authenticate: Basic realm=\"tests\"\r\nContent-Length: 0\r\n\r\n";
                 return stream.write_all(refusal.as_bytes());
             }
             if method == "CONNECT" {
                 stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?;
-                return self.join(reader.into_inner());
+                return self.relay(reader.into_inner());
             }
             let Some(path) = address
                 .strip_prefix("http://")
@@ -143,7 +144,7 @@ impl Rules {
             };
             let mut text = format!("{method} {path} HTTP/1.1\r\n");
             let mut length = 0;
-            for line in head.iter().skip(1).filter(|line| !is_login(line)) {
+            for line in head.iter().skip(1).filter(|line| !is_login_header(line)) {
                 if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length: ") {
                     length = value.parse().unwrap_or(0);
                 }
@@ -173,7 +174,7 @@ impl Rules {
         match &self.login {
             None => stream.write_all(&[5, 0])?,
             Some(_) if !methods.contains(&2) => {
-                note(&self.asked, "no login");
+                record(&self.requests, "no login");
                 return stream.write_all(&[5, 0xff]);
             }
             Some(login) => {
@@ -183,7 +184,7 @@ impl Rules {
                 let given =
                     [user, password].map(|part| String::from_utf8_lossy(&part).into_owned());
                 if given.join(":") != *login {
-                    note(&self.asked, "wrong login");
+                    record(&self.requests, "wrong login");
                     return stream.write_all(&[1, 1]);
                 }
                 stream.write_all(&[1, 0])?;
@@ -206,13 +207,13 @@ impl Rules {
         };
         let mut port = [0; 2];
         stream.read_exact(&mut port)?;
-        note(&self.asked, &format!("SOCKS {host} {}", u16::from_be_bytes(port)));
+        record(&self.requests, &format!("SOCKS {host} {}", u16::from_be_bytes(port)));
         stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 80])?;
-        self.join(stream)
+        self.relay(stream)
     }
 
-    /// Carries bytes both ways until one side ends.
-    fn join(&self, client: TcpStream) -> io::Result<()> {
+    /// Copies bytes in both directions until one side ends.
+    fn relay(&self, client: TcpStream) -> io::Result<()> {
         let server = TcpStream::connect(("127.0.0.1", self.target))?;
         let (mut from, mut to) = (server.try_clone()?, client.try_clone()?);
         thread::spawn(move || {
@@ -226,11 +227,11 @@ impl Rules {
     }
 }
 
-/// Bytes with their count before them, after some that are passed over.
-fn read_counted(stream: &mut TcpStream, passed_over: usize) -> io::Result<Vec<u8>> {
+/// Reads length-prefixed bytes, after skipping some bytes.
+fn read_counted(stream: &mut TcpStream, skipped: usize) -> io::Result<Vec<u8>> {
     let mut head = [0; 2];
-    stream.read_exact(&mut head[..=passed_over])?;
-    let mut bytes = vec![0; usize::from(head[passed_over])];
+    stream.read_exact(&mut head[..=skipped])?;
+    let mut bytes = vec![0; usize::from(head[skipped])];
     stream.read_exact(&mut bytes)?;
     Ok(bytes)
 }

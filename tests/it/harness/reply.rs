@@ -1,42 +1,41 @@
-//! What the scripted endpoint answers: well-behaved completions, and every way
-//! in which a reply can go wrong. How that becomes bytes is `wire`'s affair.
+//! Replies of the scripted endpoint: correct completions, and broken replies of all kinds. `wire`
+//! turns them into bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::completion::{Call, Completion, chunk};
+use super::completion::{Completion, ToolCall, chunk};
 use super::request::Request;
 
-/// One answer of a [`super::Server`]. The first function says what it is, the
-/// others change it.
+/// One reply of a [`super::Server`]. A constructor chooses its kind, other methods change it.
 #[derive(Clone)]
 pub(crate) struct Reply {
     pub(super) body: Body,
     pub(super) headers: Vec<(String, String)>,
     pub(super) delay: Duration,
     pub(super) pace: Duration,
-    pub(super) ending: Ending,
-    /// Whether the end of the body is left out.
-    pub(super) unfinished: bool,
+    pub(super) ending: ConnectionEnd,
+    /// Whether the end of the body is omitted.
+    pub(super) is_cut: bool,
 }
 
 #[derive(Clone)]
 pub(super) enum Body {
-    /// A completion; streamed, whole, or as the request asks.
+    /// A completion: streamed, not streamed, or (`None`) as the request asks.
     Completion(Completion, Option<bool>),
     Models(Vec<String>),
     Status(u16, Vec<u8>),
-    /// Chunks of the body of a stream, each after a pause.
+    /// Chunks of a streamed body, each after a pause.
     Chunks(Vec<(Duration, Vec<u8>)>),
-    /// Bytes in place of head and body.
+    /// Bytes that replace head and body.
     Raw(Vec<Piece>),
     Computed(Arc<dyn Fn(&Request) -> Reply + Send + Sync>),
 }
 
-/// Bytes that are written so many times, each time after a pause: what is too
-/// much for a test's own memory is written from a little.
+/// Bytes that are written several times, each time after a pause. So a reply can be larger than
+/// the test's memory.
 #[derive(Clone)]
 pub(super) struct Piece {
     pub(super) pause: Duration,
@@ -44,14 +43,14 @@ pub(super) struct Piece {
     pub(super) times: usize,
 }
 
-/// What becomes of the connection when the reply has been written.
+/// What happens to the connection after the reply.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Ending {
+pub(super) enum ConnectionEnd {
     Keep,
     Close,
     Reset,
     Hang,
-    Deaf,
+    StopReading,
 }
 
 impl Reply {
@@ -61,10 +60,10 @@ impl Reply {
         Reply::new(Body::Completion(Completion { text, ..Completion::default() }, None))
     }
 
-    /// The model calls tools: names, and arguments as JSON text. Their ids are
-    /// `call_1`, `call_2` and so on, counted over the server's whole life.
+    /// The model calls tools: names, and arguments as JSON text. Their ids are `call_1`, `call_2`
+    /// and so on, counted from the server's start.
     pub(crate) fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, &'a str)>) -> Reply {
-        let call = |(name, arguments): (&str, &str)| Call {
+        let call = |(name, arguments): (&str, &str)| ToolCall {
             id: None,
             name: name.to_owned(),
             arguments: arguments.to_owned(),
@@ -73,7 +72,7 @@ impl Reply {
         Reply::new(Body::Completion(Completion { calls, ..Completion::default() }, None))
     }
 
-    /// The model calls one tool, with arguments that are written as `json!({…})`.
+    /// The model calls one tool, with arguments from `json!({…})`.
     pub(crate) fn call(name: &str, arguments: &Value) -> Reply {
         Reply::calls([(name, arguments.to_string().as_str())])
     }
@@ -83,25 +82,24 @@ impl Reply {
         Reply::new(Body::Models(names.into_iter().map(str::to_owned).collect()))
     }
 
-    /// An HTTP status, with an empty body until [`Reply::body`] gives it one.
+    /// An HTTP status with an empty body, which [`Reply::body`] sets.
     pub(crate) fn status(status: u16) -> Reply {
         Reply::new(Body::Status(status, Vec::new()))
     }
 
-    /// An error as `OpenAI` words it.
+    /// An error in `OpenAI`'s format.
     pub(crate) fn error(status: u16, message: &str) -> Reply {
         let error = json!({"error": {"message": message, "type": "error", "code": null}});
         Reply::status(status).body(error.to_string())
     }
 
-    /// A stream of these events, each followed by an empty line. Nothing is
-    /// added, not even `data: [DONE]`.
+    /// A stream of these events, each followed by an empty line. `data: [DONE]` is not added.
     pub(crate) fn sse<S: AsRef<str>>(events: impl IntoIterator<Item = S>) -> Reply {
         let chunk = |event: S| (Duration::ZERO, format!("{}\n\n", event.as_ref()).into_bytes());
         Reply::new(Body::Chunks(events.into_iter().map(chunk).collect()))
     }
 
-    /// A stream with this body, in these HTTP chunks, each after a pause.
+    /// A stream whose body is sent in these HTTP chunks, each after a pause.
     pub(crate) fn chunks<B: Into<Vec<u8>>>(
         chunks: impl IntoIterator<Item = (Duration, B)>,
     ) -> Reply {
@@ -109,13 +107,13 @@ impl Reply {
         Reply::new(Body::Chunks(chunks.collect()))
     }
 
-    /// These bytes, status line and all. The connection stays open: a reply
-    /// that does not say how long it is needs [`Reply::then_close`].
+    /// These bytes, including the status line. The connection stays open: a reply without a length
+    /// needs [`Reply::then_close`].
     pub(crate) fn raw(bytes: impl Into<Vec<u8>>) -> Reply {
         Reply::raw_pieces([(Duration::ZERO, bytes)])
     }
 
-    /// The same in pieces, each after a pause: a head that drips.
+    /// Like [`Reply::raw`], in pieces, each after a pause.
     pub(crate) fn raw_pieces<B: Into<Vec<u8>>>(
         pieces: impl IntoIterator<Item = (Duration, B)>,
     ) -> Reply {
@@ -123,13 +121,13 @@ impl Reply {
         Reply::new(Body::Raw(pieces.collect()))
     }
 
-    /// More bytes behind those of [`Reply::raw`].
+    /// Appends bytes to [`Reply::raw`].
     #[track_caller]
     pub(crate) fn then(self, bytes: impl Into<Vec<u8>>) -> Reply {
         self.then_repeat(1, Duration::ZERO, bytes)
     }
 
-    /// The same many times, each after a pause: a drip, or a flood.
+    /// Appends bytes several times, each time after a pause.
     #[track_caller]
     pub(crate) fn then_repeat(
         mut self,
@@ -137,65 +135,64 @@ impl Reply {
         pause: Duration,
         bytes: impl Into<Vec<u8>>,
     ) -> Reply {
-        let Body::Raw(pieces) = &mut self.body else { panic!("only raw bytes can go on") };
+        let Body::Raw(pieces) = &mut self.body else { panic!("only a raw reply can be extended") };
         let bytes = bytes.into();
         pieces.push(Piece { pause, bytes, times });
         self
     }
 
-    /// Not one byte: with [`Reply::hang`] a silent server, with
-    /// [`Reply::then_close`] or [`Reply::reset`] one that drops the connection.
-    pub(crate) fn nothing() -> Reply {
+    /// No bytes at all. With [`Reply::hang`] the server stays silent; with [`Reply::then_close`] or
+    /// [`Reply::reset`] it drops the connection.
+    pub(crate) fn empty() -> Reply {
         Reply::new(Body::Raw(Vec::new()))
     }
 
-    /// An answer that depends on the request. An assertion that fails in there
-    /// fails the test. What was said of this reply is forgotten: say it of the
-    /// one that the function gives.
+    /// A reply computed from the request. A failed assertion in the function fails the test.
+    /// Changes to this reply have no effect: change the one that the function returns.
     pub(crate) fn from_fn(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Reply {
         Reply::new(Body::Computed(Arc::new(answer)))
     }
 
-    /// The model also says this, before its calls.
+    /// Adds text before the tool calls.
     pub(crate) fn with_text(self, text: &str) -> Reply {
-        self.completion(|completion| completion.text = Some(text.to_owned()))
+        self.change_completion(|completion| completion.text = Some(text.to_owned()))
     }
 
-    /// The model thinks this first (`reasoning_content`).
+    /// Adds reasoning (`reasoning_content`).
     pub(crate) fn with_reasoning(self, reasoning: &str) -> Reply {
-        self.completion(|completion| completion.reasoning = Some(reasoning.to_owned()))
+        self.change_completion(|completion| completion.reasoning = Some(reasoning.to_owned()))
     }
 
-    /// The tokens used; a stream tells them only when the request asked.
+    /// Adds the token usage; a stream includes it only if the request asked for it.
     pub(crate) fn with_usage(self, prompt: u64, completion: u64) -> Reply {
-        self.completion(|answer| answer.usage = Some((prompt, completion)))
+        self.change_completion(|answer| answer.usage = Some((prompt, completion)))
     }
 
-    /// Ids of its own choosing for the calls, in order.
+    /// Sets the ids of the tool calls, in order.
     pub(crate) fn with_ids<'a>(self, ids: impl IntoIterator<Item = &'a str>) -> Reply {
-        self.completion(|completion| {
+        self.change_completion(|completion| {
             for (call, id) in completion.calls.iter_mut().zip(ids) {
                 call.id = Some(id.to_owned());
             }
         })
     }
 
-    /// Another `finish_reason` than `stop` or `tool_calls`.
+    /// Sets a `finish_reason` other than `stop` or `tool_calls`.
     pub(crate) fn finish_reason(self, reason: &str) -> Reply {
-        self.completion(|completion| completion.finish_reason = Some(reason.to_owned()))
+        self.change_completion(|completion| completion.finish_reason = Some(reason.to_owned()))
     }
 
-    /// A stream, whatever the request asked for.
+    /// Streams the reply, even if the request did not ask for a stream.
     pub(crate) fn streamed(self) -> Reply {
-        self.shape(true)
+        self.set_streamed(true)
     }
 
-    /// One piece of JSON, whatever the request asked for.
-    pub(crate) fn whole(self) -> Reply {
-        self.shape(false)
+    /// Sends one JSON body, even if the request asked for a stream.
+    pub(crate) fn not_streamed(self) -> Reply {
+        self.set_streamed(false)
     }
 
-    /// The body of a [`Reply::status`].
+    /// Sets the body of a [`Reply::status`].
     #[track_caller]
     pub(crate) fn body(mut self, bytes: impl Into<Vec<u8>>) -> Reply {
         let Body::Status(_, body) = &mut self.body else { panic!("only a status takes a body") };
@@ -203,51 +200,49 @@ impl Reply {
         self
     }
 
-    /// One more header, or another value for one that is there by itself.
+    /// Adds a header, or replaces a default one.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// A pause before the first byte.
+    /// Pauses before the first byte.
     pub(crate) fn delay(mut self, pause: Duration) -> Reply {
         self.delay = pause;
         self
     }
 
-    /// A pause before each further piece: a model that thinks word by word.
+    /// Pauses before each further piece, like a slow model.
     pub(crate) fn pace(mut self, pause: Duration) -> Reply {
         self.pace = pause;
         self
     }
 
-    /// After the complete reply the connection is closed, which no header
-    /// announced.
+    /// Closes the connection after the complete reply, without announcing that in a header.
     pub(crate) fn then_close(mut self) -> Reply {
-        self.ending = Ending::Close;
+        self.ending = ConnectionEnd::Close;
         self
     }
 
-    /// The end is missing and the connection closed: a stream stops behind its
-    /// last text, a body in its middle.
-    pub(crate) fn cut(self) -> Reply {
-        self.without_end(Ending::Close)
+    /// Omits the end and closes the connection: a stream stops after its last text, a body in its
+    /// middle.
+    pub(crate) fn cut_off(self) -> Reply {
+        self.without_end(ConnectionEnd::Close)
     }
 
-    /// The same, with a reset in place of an orderly close.
+    /// Like [`Reply::cut_off`], with a reset instead of an orderly close.
     pub(crate) fn reset(self) -> Reply {
-        self.without_end(Ending::Reset)
+        self.without_end(ConnectionEnd::Reset)
     }
 
-    /// The end is missing and nothing follows, until the client goes away or
-    /// the test ends.
+    /// Omits the end and sends nothing more until the client disconnects or the test ends.
     pub(crate) fn hang(self) -> Reply {
-        self.without_end(Ending::Hang)
+        self.without_end(ConnectionEnd::Hang)
     }
 
-    /// The same, and what the client sends from now on is not even read.
-    pub(crate) fn deaf(self) -> Reply {
-        self.without_end(Ending::Deaf)
+    /// Like [`Reply::hang`], and further bytes from the client are not read.
+    pub(crate) fn stop_reading(self) -> Reply {
+        self.without_end(ConnectionEnd::StopReading)
     }
 
     fn new(body: Body) -> Reply {
@@ -256,30 +251,30 @@ impl Reply {
             headers: Vec::new(),
             delay: Duration::ZERO,
             pace: Duration::ZERO,
-            ending: Ending::Keep,
-            unfinished: false,
+            ending: ConnectionEnd::Keep,
+            is_cut: false,
         }
     }
 
-    fn without_end(mut self, ending: Ending) -> Reply {
+    fn without_end(mut self, ending: ConnectionEnd) -> Reply {
         self.ending = ending;
-        self.unfinished = true;
+        self.is_cut = true;
         self
     }
 
     #[track_caller]
-    fn completion(mut self, change: impl FnOnce(&mut Completion)) -> Reply {
+    fn change_completion(mut self, change: impl FnOnce(&mut Completion)) -> Reply {
         let Body::Completion(completion, _) = &mut self.body else {
-            panic!("only a text or calls can be changed so")
+            panic!("only a completion can be changed so")
         };
         change(completion);
         self
     }
 
     #[track_caller]
-    fn shape(mut self, streamed: bool) -> Reply {
+    fn set_streamed(mut self, streamed: bool) -> Reply {
         let Body::Completion(_, shape) = &mut self.body else {
-            panic!("only a text or calls have two shapes")
+            panic!("only a completion can be streamed or not")
         };
         *shape = Some(streamed);
         self
@@ -292,13 +287,13 @@ impl Piece {
     }
 }
 
-/// An event of a stream with this delta, for [`Reply::sse`]:
+/// A stream event with this delta, for [`Reply::sse`]:
 /// `event(&json!({"content": "hi"}))`.
 pub(crate) fn event(delta: &Value) -> String {
     chunk(delta, None, false)
 }
 
-/// The event that ends an answer.
+/// The stream event that ends an answer.
 pub(crate) fn last_event(finish_reason: &str) -> String {
     chunk(&json!({}), Some(finish_reason), false)
 }

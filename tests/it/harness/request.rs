@@ -1,4 +1,4 @@
-//! A request as the server received it, and the questions a test has about it.
+//! A request that the server received, with accessors for tests.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,34 +7,34 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-/// One request. Everything that asks about the body fails the test, with the
-/// whole request printed, when the answer is not there.
+/// One request. Accessors to parts of the body fail the test and print the request if the part is
+/// missing.
 #[derive(Clone)]
 pub(crate) struct Request {
     /// `POST`, `GET`, `CONNECT`.
     pub method: String,
-    /// As it stood in the request line, with its query: `/v1/chat/completions`.
+    /// The path in the request line, with its query: `/v1/chat/completions`.
     pub path: String,
-    /// Names as they were sent; [`Request::header`] ignores their case.
+    /// Headers with names as sent; [`Request::header`] ignores their case.
     pub headers: Vec<(String, String)>,
     /// The body's bytes.
     pub body: Vec<u8>,
-    /// The body as JSON; null when there is none.
+    /// The body as JSON; null if there is no body.
     pub json: Value,
-    /// Which connection it came on; the first is 1.
+    /// Number of the connection; the first is 1.
     pub connection: usize,
-    /// When its first line had arrived.
+    /// When the first line had arrived.
     pub arrived: Instant,
 }
 
 impl Request {
-    /// A header's value.
+    /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(have, _)| have.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The messages, of which there must be some.
+    /// The messages.
     #[track_caller]
     pub(crate) fn messages(&self) -> &[Value] {
         self.list("messages")
@@ -46,7 +46,7 @@ impl Request {
         self.messages().last().unwrap_or_else(|| panic!("no message in {self:?}"))
     }
 
-    /// The system message's text.
+    /// The text of the system message.
     #[track_caller]
     pub(crate) fn system(&self) -> &str {
         let first = self.messages().first().filter(|message| message["role"] == "system");
@@ -55,7 +55,7 @@ impl Request {
             .unwrap_or_else(|| panic!("no system message in {self:?}"))
     }
 
-    /// The result that the last call with this id was answered with.
+    /// The result of the last tool call with this id.
     #[track_caller]
     pub(crate) fn tool_result(&self, id: &str) -> &str {
         let found = self.messages().iter().rfind(|message| message["tool_call_id"] == id);
@@ -64,32 +64,32 @@ impl Request {
             .unwrap_or_else(|| panic!("no result of `{id}` in {self:?}"))
     }
 
-    /// The same, when it is JSON.
+    /// Like [`Request::tool_result`], parsed as JSON.
     #[track_caller]
     pub(crate) fn tool_json(&self, id: &str) -> Value {
         let text = self.tool_result(id);
         serde_json::from_str(text).unwrap_or_else(|error| panic!("`{id}`: {error}: {text}"))
     }
 
-    /// The tools that are offered, as they stand.
+    /// The tools offered, as sent.
     #[track_caller]
     pub(crate) fn tools(&self) -> &[Value] {
         self.list("tools")
     }
 
-    /// The names of the tools that are offered; none are fine.
+    /// The names of the tools offered; may be empty.
     pub(crate) fn tool_names(&self) -> Vec<&str> {
         let tools = self.json["tools"].as_array().into_iter().flatten();
         tools.filter_map(|tool| tool["function"]["name"].as_str()).collect()
     }
 
-    /// Whether the answer was asked for as a stream.
-    pub(crate) fn wants_stream(&self) -> bool {
+    /// Whether the request asks for a stream.
+    pub(crate) fn requests_stream(&self) -> bool {
         self.json["stream"] == true
     }
 
-    /// `POST /v1/chat/completions`, without the query.
-    pub(super) fn is(&self, method: &str, path_end: &str) -> bool {
+    /// Whether method and path match, without the query: `POST`, `/chat/completions`.
+    pub(super) fn matches(&self, method: &str, path_end: &str) -> bool {
         let path = self.path.split('?').next().unwrap_or_default();
         self.method == method && path.ends_with(path_end)
     }
@@ -99,8 +99,8 @@ impl Request {
         self.json[key].as_array().unwrap_or_else(|| panic!("no list `{key}` in {self:?}"))
     }
 
-    /// What stands for the request where the server spoke first.
-    pub(super) fn unread(connection: usize) -> Request {
+    /// A placeholder for a server that sends a reply without reading a request.
+    pub(super) fn placeholder(connection: usize) -> Request {
         Request {
             method: String::new(),
             path: String::new(),
@@ -112,9 +112,8 @@ impl Request {
         }
     }
 
-    /// Reads the next request of a connection; `None` when the client is done.
-    /// What is no HTTP is an error of the kind `InvalidData`; a client that
-    /// goes away in the middle gives another kind.
+    /// Reads the next request of a connection; `None` at its end. Invalid HTTP is an error of the
+    /// kind `InvalidData`; a client that disconnects in the middle gives another kind.
     pub(super) fn read(
         from: &mut BufReader<TcpStream>,
         connection: usize,
@@ -127,7 +126,7 @@ impl Request {
         let (Some(method), Some(path), Some("HTTP/1.1" | "HTTP/1.0"), None) =
             (words.next(), words.next(), words.next(), words.next())
         else {
-            return Err(invalid(format!("no request line: {line:?}")));
+            return Err(invalid(format!("invalid request line: {line:?}")));
         };
         let mut headers = Vec::new();
         loop {
@@ -137,7 +136,7 @@ impl Request {
             }
             let (name, value) = header
                 .split_once(':')
-                .ok_or_else(|| invalid(format!("no header line: {header:?}")))?;
+                .ok_or_else(|| invalid(format!("invalid header line: {header:?}")))?;
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
         let mut request = Request {
@@ -155,12 +154,14 @@ impl Request {
 
     fn read_body(&mut self, from: &mut BufReader<TcpStream>) -> io::Result<()> {
         if self.header("transfer-encoding").is_some() {
-            return Err(invalid("some servers know no chunked requests, nor does this one".into()));
+            return Err(invalid(
+                "chunked requests are not supported, as with some real servers".into(),
+            ));
         }
         let Some(length) = self.header("content-length") else {
             return Ok(());
         };
-        let length = length.parse().map_err(|_| invalid("no Content-Length".into()))?;
+        let length = length.parse().map_err(|_| invalid("invalid Content-Length".into()))?;
         if self.header("expect").is_some() {
             from.get_ref().write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
@@ -168,13 +169,13 @@ impl Request {
         from.read_exact(&mut self.body)?;
         if length > 0 {
             self.json = serde_json::from_slice(&self.body)
-                .map_err(|error| invalid(format!("the body is no JSON: {error}")))?;
+                .map_err(|error| invalid(format!("the body is not valid JSON: {error}")))?;
         }
         Ok(())
     }
 }
 
-/// The request for a person to read, long texts shortened.
+/// A readable form of the request, with long texts shortened.
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} {} (connection {})", self.method, self.path, self.connection)?;
@@ -201,7 +202,7 @@ fn shorten(value: &mut Value) {
     }
 }
 
-/// One line without its end; `None` at the end of the connection.
+/// Reads one line, without CR LF; `None` at the end of the connection.
 fn read_line(from: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
     const LONGEST: u64 = 64 * 1024;
     let mut line = Vec::new();

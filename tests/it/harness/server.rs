@@ -1,6 +1,5 @@
-//! The scripted endpoint on loopback. It answers the requests in the order of
-//! the script, keeps all of them, and fails the test when one comes that the
-//! script does not have, or one is missing in the end.
+//! The scripted endpoint on loopback. It answers requests in the order of the script, records
+//! them, and fails the test if a request is unexpected or missing.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -12,24 +11,23 @@ use std::time::{Duration, Instant};
 
 use super::reply::Reply;
 use super::request::Request;
-use super::wire::Wire;
-use super::{CANARY, MODEL, PATIENCE, history};
+use super::wire::Response;
+use super::{CANARY, DEFAULT_TIMEOUT, MODEL, history};
 
-/// How long the connections of a program that has ended may take to say so.
-const GRACE: Duration = Duration::from_millis(500);
+/// How long the connections of a program that has ended may take to close.
+const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A server that plays an endpoint. Dropping it does what
-/// [`Server::finish`] does.
+/// A scripted endpoint. Dropping it does the same as [`Server::finish`].
 pub(crate) struct Server {
     shared: Arc<Shared>,
     address: SocketAddr,
-    /// Keeps the port of [`Server::refused`] from being given to anybody else,
-    /// and that of [`Server::full`] from becoming free.
+    /// Keeps the port of [`Server::refusing_connections`] or [`Server::with_full_backlog`]
+    /// reserved.
     _reserved: Vec<OwnedFd>,
     listening: bool,
 }
 
-/// What the server's threads and the test have in common.
+/// State shared by the server's threads and the test.
 pub(super) struct Shared {
     state: Mutex<State>,
     changed: Condvar,
@@ -38,53 +36,54 @@ pub(super) struct Shared {
 struct State {
     script: Script,
     requests: Vec<Request>,
-    /// Everything that makes the test fail.
+    /// Problems that make the test fail.
     problems: Vec<String>,
     checks_history: bool,
-    /// A conversation on a terminal asks for the models before it begins. A
-    /// script does not have to speak of that.
+    /// Whether `GET /v1/models` is answered outside the script: a conversation on a terminal
+    /// requests the models at its start.
     lists_models: bool,
-    /// Calls that were numbered so far.
+    /// Number of tool call ids assigned so far.
     calls: usize,
-    /// Every connection there was, to wake the threads that wait for one.
-    streams: Vec<TcpStream>,
-    /// Connections there were.
+    /// Open connections, to wake the threads that wait on them.
+    open_streams: Vec<TcpStream>,
+    /// Number of connections so far.
     connections: usize,
-    /// Connections that are still served.
+    /// Number of connections being served.
     open: usize,
+    /// Whether the accepting thread has ended.
     stopping: bool,
-    /// The connection that only tells the accepting thread to end.
-    last: Option<SocketAddr>,
+    /// Client address of the connection that makes the accepting thread end.
+    stopping_peer: Option<SocketAddr>,
 }
 
 enum Script {
     InOrder(VecDeque<Reply>),
     Always(Reply),
-    /// To every connection, before a request was read.
-    Unasked(Reply),
+    /// Sent on every connection before a request is read.
+    Unsolicited(Reply),
 }
 
 impl Server {
-    /// A server that answers with these, one after the other.
+    /// Starts a server that sends these replies in order.
     pub(crate) fn start(script: impl IntoIterator<Item = Reply>) -> Server {
         Server::listen(Script::InOrder(script.into_iter().collect()))
     }
 
-    /// A server that answers any number of requests, in any order.
+    /// Starts a server that answers any number of requests.
     pub(crate) fn always(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         Server::listen(Script::Always(Reply::from_fn(answer)))
     }
 
-    /// A server that says the same to every connection at once, and reads no
-    /// request: with [`Reply::raw`] and [`Reply::nothing`].
-    pub(crate) fn unasked(reply: Reply) -> Server {
-        Server::listen(Script::Unasked(reply))
+    /// Starts a server that sends the same reply on every connection without reading a request: for
+    /// [`Reply::raw`] and [`Reply::empty`].
+    pub(crate) fn unsolicited(reply: Reply) -> Server {
+        Server::listen(Script::Unsolicited(reply))
     }
 
-    /// An address that nobody listens at.
-    pub(crate) fn refused() -> Server {
-        // The near end of a connection has a port that is taken and does not
-        // listen. Both ends stay: a broken connection would give its port back.
+    /// An address that refuses connections.
+    pub(crate) fn refusing_connections() -> Server {
+        // The client's end of a connection has a port that is in use and does not listen. Both
+        // ends stay open: a closed connection would free its port.
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let far = listener.local_addr().expect("a bound socket has an address");
         let near = TcpStream::connect(far).expect("the listener has room");
@@ -93,25 +92,25 @@ impl Server {
         Server { shared, address, _reserved: vec![near.into(), far.into()], listening: false }
     }
 
-    /// An address where connections are neither refused nor made: so many wait
-    /// already that the kernel lets no more in.
-    pub(crate) fn full() -> Server {
+    /// An address where connections are neither refused nor established, because the backlog is
+    /// full.
+    pub(crate) fn with_full_backlog() -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
         // SAFETY: a system call on a descriptor that is open.
         let status = unsafe { libc::listen(listener.as_raw_fd(), 0) };
-        assert_eq!(status, 0, "the room for waiting connections can be changed");
-        let patience = Duration::from_millis(200);
+        assert_eq!(status, 0, "the backlog can be changed");
+        let timeout = Duration::from_millis(200);
         let mut reserved = vec![OwnedFd::from(listener)];
-        while let Ok(waiting) = TcpStream::connect_timeout(&address, patience) {
+        while let Ok(waiting) = TcpStream::connect_timeout(&address, timeout) {
             reserved.push(waiting.into());
-            assert!(reserved.len() < 100, "there is room for everybody");
+            assert!(reserved.len() < 100, "the backlog does not fill up");
         }
         let shared = Arc::new(Shared::new(Script::InOrder(VecDeque::new())));
         Server { shared, address, _reserved: reserved, listening: false }
     }
 
-    /// Takes histories that strict providers refuse.
+    /// Accepts histories that strict providers refuse.
     pub(crate) fn without_history_check(self) -> Server {
         self.shared.lock().checks_history = false;
         self
@@ -127,37 +126,37 @@ impl Server {
         self.address.port()
     }
 
-    /// The requests so far.
+    /// The requests received so far.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.lock().requests.clone()
     }
 
-    /// How many connections there were so far.
+    /// Number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.shared.lock().connections
     }
 
-    /// Waits until this many requests have come.
+    /// Waits until this many requests have arrived.
     #[track_caller]
     pub(crate) fn wait_for_requests(&self, count: usize) -> Vec<Request> {
-        let came = self.shared.wait(PATIENCE, |state| state.requests.len() >= count);
-        assert!(came, "{count} requests did not come{}", self.shared.picture());
+        let arrived = self.shared.wait(DEFAULT_TIMEOUT, |state| state.requests.len() >= count);
+        assert!(arrived, "{count} requests did not arrive{}", self.shared.transcript());
         self.requests()
     }
 
     /// Waits until the program has closed all its connections.
     #[track_caller]
-    pub(crate) fn wait_for_hang_up(&self) {
-        let closed = self.shared.wait(PATIENCE, |state| state.open == 0);
-        assert!(closed, "a connection stays open{}", self.shared.picture());
+    pub(crate) fn wait_for_disconnect(&self) {
+        let closed = self.shared.wait(DEFAULT_TIMEOUT, |state| state.open == 0);
+        assert!(closed, "a connection stays open{}", self.shared.transcript());
     }
 
-    /// Ends the server and gives the requests. Fails the test when one came
-    /// that was not expected, or did not come that was.
+    /// Stops the server and returns the requests. Fails the test if a request was unexpected or
+    /// missing.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Vec<Request> {
         self.stop();
-        self.shared.check();
+        self.shared.assert_script_followed();
         self.requests()
     }
 
@@ -174,29 +173,30 @@ impl Server {
         Server { shared, address, _reserved: Vec::new(), listening: true }
     }
 
-    /// Requests that the program has sent are still taken in: they stand in
-    /// line before the connection that ends the accepting.
+    /// Stops accepting connections and closes the open ones. Connections that the program has
+    /// already opened are still accepted: they precede the connection that makes the accepting
+    /// thread end.
     fn stop(&mut self) {
         if !std::mem::take(&mut self.listening) {
             return;
         }
         {
-            // Under the lock, so that the accepting thread knows whom it is looking at.
+            // Under the lock, so that the accepting thread recognizes this connection.
             let mut state = self.shared.lock();
             if let Ok(last) = TcpStream::connect(self.address) {
-                state.last = last.local_addr().ok();
+                state.stopping_peer = last.local_addr().ok();
             }
         }
-        let stopped = self.shared.wait(PATIENCE, |state| state.stopping);
-        self.shared.wait(GRACE, |state| state.open == 0);
-        self.shared.change(|state| {
-            for stream in state.streams.drain(..) {
+        let stopped = self.shared.wait(DEFAULT_TIMEOUT, |state| state.stopping);
+        self.shared.wait(DISCONNECT_TIMEOUT, |state| state.open == 0);
+        self.shared.update(|state| {
+            for stream in state.open_streams.drain(..) {
                 let _ = stream.shutdown(Shutdown::Both);
             }
         });
-        if !stopped || !self.shared.wait(PATIENCE, |state| state.open == 0) {
-            let problem = "the harness itself is stuck: a thread of the server does not end";
-            self.shared.problem(problem.into());
+        if !stopped || !self.shared.wait(DEFAULT_TIMEOUT, |state| state.open == 0) {
+            let problem = "error in the harness: a thread of the server does not end";
+            self.shared.add_problem(problem.into());
         }
     }
 }
@@ -205,7 +205,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.stop();
         if !thread::panicking() {
-            self.shared.check();
+            self.shared.assert_script_followed();
         }
     }
 }
@@ -219,43 +219,43 @@ impl Shared {
             checks_history: true,
             lists_models: false,
             calls: 0,
-            streams: Vec::new(),
+            open_streams: Vec::new(),
             connections: 0,
             open: 0,
             stopping: false,
-            last: None,
+            stopping_peer: None,
         };
         Shared { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Requests and problems, for the message of an assertion that failed.
-    pub(super) fn picture(&self) -> String {
+    /// Requests and problems, for the message of a failed assertion.
+    pub(super) fn transcript(&self) -> String {
         let state = self.lock();
-        let mut picture = format!("\n--- the server got {} requests", state.requests.len());
+        let mut text = format!("\n--- the server got {} requests", state.requests.len());
         for (index, request) in state.requests.iter().enumerate() {
-            let _ = write!(picture, "\n[{index}] {request:?}");
+            let _ = write!(text, "\n[{index}] {request:?}");
         }
         for problem in &state.problems {
-            let _ = write!(picture, "\n--- problem: {problem}");
+            let _ = write!(text, "\n--- problem: {problem}");
         }
-        picture
+        text
     }
 
     #[track_caller]
-    fn check(&self) {
+    fn assert_script_followed(&self) {
         let mut state = self.lock();
         let missing = match &state.script {
             Script::InOrder(left) => left.len(),
-            Script::Always(_) | Script::Unasked(_) => 0,
+            Script::Always(_) | Script::Unsolicited(_) => 0,
         };
         if missing > 0 {
-            // Said once, also when the server is dropped after it was finished.
+            // Reported once, although `drop` follows `finish`.
             state.script = Script::InOrder(VecDeque::new());
             state.problems.push(format!("{missing} more requests were expected"));
         }
         let fine = state.problems.is_empty();
         drop(state);
-        assert!(fine, "the endpoint's script was not followed{}", self.picture());
+        assert!(fine, "the endpoint's script was not followed{}", self.transcript());
     }
 
     fn accept(self: Arc<Shared>, listener: &TcpListener) {
@@ -264,30 +264,30 @@ impl Shared {
                 break;
             };
             let mut state = self.lock();
-            if state.last == Some(peer) {
+            if state.stopping_peer == Some(peer) {
                 break;
             }
             let _ = stream.set_nodelay(true);
             let Ok(copy) = stream.try_clone() else { break };
-            state.streams.push(copy);
+            state.open_streams.push(copy);
             state.connections += 1;
             state.open += 1;
             drop(state);
             let shared = Arc::clone(&self);
             thread::spawn(move || {
                 shared.serve(stream, number);
-                shared.change(|state| state.open -= 1);
+                shared.update(|state| state.open -= 1);
             });
         }
-        self.change(|state| state.stopping = true);
+        self.update(|state| state.stopping = true);
     }
 
-    /// From now on a script has an answer to `GET /v1/models`, which is not counted.
+    /// Answers `GET /v1/models` outside the script from now on.
     pub(super) fn list_models(&self) {
         self.lock().lists_models = true;
     }
 
-    pub(super) fn take_reply(&self, request: &Request) -> Reply {
+    pub(super) fn next_reply(&self, request: &Request) -> Reply {
         let mut state = self.lock();
         let asks_for_models = request.method == "GET" && request.path == "/v1/models";
         if state.lists_models && asks_for_models && matches!(state.script, Script::InOrder(_)) {
@@ -296,62 +296,63 @@ impl Shared {
         state.requests.push(request.clone());
         let reply = match &mut state.script {
             Script::InOrder(replies) => replies.pop_front(),
-            Script::Always(reply) | Script::Unasked(reply) => Some(reply.clone()),
+            Script::Always(reply) | Script::Unsolicited(reply) => Some(reply.clone()),
         };
         if request.body.windows(CANARY.len()).any(|window| window == CANARY.as_bytes()) {
-            state.problems.push("the key stands in a request's body".into());
+            state.problems.push("a request's body contains the key".into());
         }
         if state.checks_history
-            && request.is("POST", "/chat/completions")
-            && let Err(fault) = history::check(&request.json)
+            && request.matches("POST", "/chat/completions")
+            && let Err(violation) = history::check(&request.json)
         {
             let number = state.requests.len() - 1;
-            state.problems.push(format!("strict providers refuse request {number}: {fault}"));
+            state.problems.push(format!("strict providers refuse request {number}: {violation}"));
         }
         drop(state);
         self.changed.notify_all();
-        reply.unwrap_or_else(|| self.refuse(request, "nothing more was expected"))
+        reply.unwrap_or_else(|| self.fail_request(request, "no further request was expected"))
     }
 
-    /// What is said before a request was read, where the script is such a one.
-    pub(super) fn said_unasked(&self) -> Option<Reply> {
+    /// The reply to send before a request is read, if the script is of that kind.
+    pub(super) fn unsolicited_reply(&self) -> Option<Reply> {
         match &self.lock().script {
-            Script::Unasked(reply) => Some(reply.clone()),
+            Script::Unsolicited(reply) => Some(reply.clone()),
             _ => None,
         }
     }
 
-    /// Something that makes the test fail.
-    pub(super) fn problem(&self, problem: String) {
-        self.change(|state| state.problems.push(problem));
+    /// Records a problem that makes the test fail.
+    pub(super) fn add_problem(&self, problem: String) {
+        self.update(|state| state.problems.push(problem));
     }
 
-    /// The connection is over: the copies that others hold must not keep it open.
-    pub(super) fn forget(&self, stream: &TcpStream) {
+    /// Drops the server's copy of a connection, which would keep it open.
+    pub(super) fn forget_stream(&self, stream: &TcpStream) {
         let peer = stream.peer_addr().ok();
-        self.change(|state| state.streams.retain(|other| other.peer_addr().ok() != peer));
+        self.update(|state| state.open_streams.retain(|other| other.peer_addr().ok() != peer));
     }
 
-    /// The reply as bytes, its calls numbered on from the last one.
-    pub(super) fn render(&self, reply: Reply, request: &Request) -> Wire {
+    /// Renders the reply to bytes and assigns the ids of its tool calls.
+    pub(super) fn render(&self, reply: Reply, request: &Request) -> Response {
         reply.render(request, &mut self.lock().calls)
     }
 
-    /// Remembers the problem, and answers in a way that nobody tries again.
-    pub(super) fn refuse(&self, request: &Request, reason: &str) -> Reply {
+    /// Records a problem and returns a reply that clients do not retry.
+    pub(super) fn fail_request(&self, request: &Request, reason: &str) -> Reply {
         let problem = format!("{} {}: {reason}", request.method, request.path);
-        self.problem(problem.clone());
-        Reply::error(400, &format!("failure of the test, not of the program: {problem}"))
+        self.add_problem(problem.clone());
+        Reply::error(400, &format!("failure of the test: {problem}"))
     }
 
-    /// Whether the server was stopped before the time was over.
+    /// Sleeps. Returns whether the server was stopped meanwhile.
     pub(super) fn sleep(&self, pause: Duration) -> bool {
-        !pause.is_zero() && self.wait(pause, |state| state.stopping && state.streams.is_empty())
+        !pause.is_zero()
+            && self.wait(pause, |state| state.stopping && state.open_streams.is_empty())
     }
 
-    /// Whether the condition came true in time.
-    fn wait(&self, patience: Duration, condition: impl Fn(&State) -> bool) -> bool {
-        let deadline = Instant::now() + patience;
+    /// Waits for a condition. Returns whether it held before the timeout.
+    fn wait(&self, timeout: Duration, condition: impl Fn(&State) -> bool) -> bool {
+        let deadline = Instant::now() + timeout;
         let mut state = self.lock();
         loop {
             if condition(&state) {
@@ -366,7 +367,7 @@ impl Shared {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn update(&self, change: impl FnOnce(&mut State)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }

@@ -1,46 +1,46 @@
-//! Upper bounds of time that hold on a machine with other work, too.
+//! Measures time for upper limits that must hold on a busy machine, too.
 
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The kernel brings its sums of `/proc/pressure` up to date so often.
+/// Interval at which the kernel updates the totals in `/proc/pressure`.
 const REFRESH: Duration = Duration::from_millis(2100);
 
-/// The time since a moment.
+/// Measures the time since its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
     started: Instant,
-    stalled: Duration,
+    stalled_at_start: Duration,
 }
 
 impl Stopwatch {
     pub(crate) fn start() -> Stopwatch {
-        Stopwatch { started: Instant::now(), stalled: stalled() }
+        Stopwatch { started: Instant::now(), stalled_at_start: stalled() }
     }
 
     pub(crate) fn elapsed(self) -> Duration {
         self.started.elapsed()
     }
 
-    /// The same, but where that is more than `most`, without the time in which a
-    /// process of this machine waited for a processor or a disk.
-    pub(crate) fn elapsed_within(self, most: Duration) -> Duration {
-        self.within(self.elapsed(), most)
+    /// The elapsed time. If it exceeds `limit`, the time in which processes of this machine waited
+    /// for a processor or a disk is subtracted.
+    pub(crate) fn elapsed_for_limit(self, limit: Duration) -> Duration {
+        self.adjusted_for_limit(self.elapsed(), limit)
     }
 
-    /// The same of a time that passed since the start.
-    pub(crate) fn within(self, took: Duration, most: Duration) -> Duration {
-        if took <= most {
+    /// Like [`Stopwatch::elapsed_for_limit`], for a time that was measured since the start.
+    pub(crate) fn adjusted_for_limit(self, took: Duration, limit: Duration) -> Duration {
+        if took <= limit {
             return took;
         }
         thread::sleep(REFRESH);
-        took.saturating_sub(stalled().saturating_sub(self.stalled))
+        took.saturating_sub(stalled().saturating_sub(self.stalled_at_start))
     }
 }
 
-/// How long any process of this machine has waited, since it was started; nothing
-/// where the kernel does not count that.
+/// How long processes of this machine have waited since it was started; zero if the kernel does
+/// not measure that.
 fn stalled() -> Duration {
     let total = |resource| -> Option<u64> {
         let text = fs::read_to_string(format!("/proc/pressure/{resource}")).ok()?;

@@ -1,5 +1,5 @@
-//! TLS in front of a plain server: Python's `ssl` takes it off and hands the
-//! bytes on. The certificates are those of `tests/data/tls`.
+//! TLS in front of a plain server: Python's `ssl` decrypts and forwards the bytes. The
+//! certificates are in `tests/data/tls`.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,22 +7,26 @@ use std::process::{Child, Command, Stdio};
 
 use super::python;
 
-/// A TLS server on loopback; gone when it is dropped.
+/// A TLS server on loopback; stopped when dropped.
 pub(crate) struct TlsServer {
     child: Child,
     port: u16,
 }
 
 impl TlsServer {
-    /// Shows the certificate `tests/data/tls/{certificate}.pem`, and hands
-    /// what comes on to this port.
+    /// Starts a server that presents the certificate `tests/data/tls/{certificate}.pem` and
+    /// forwards connections to this port.
     pub(crate) fn start(certificate: &str, target: u16) -> TlsServer {
-        TlsServer::start_with(certificate, target, "")
+        TlsServer::start_with_context(certificate, target, "")
     }
 
-    /// The same with lines of Python that change the `context`.
-    pub(crate) fn start_with(certificate: &str, target: u16, more: &str) -> TlsServer {
-        let script = SCRIPT.replace("# more", more);
+    /// Like [`TlsServer::start`], with Python lines that change the `context`.
+    pub(crate) fn start_with_context(
+        certificate: &str,
+        target: u16,
+        context_lines: &str,
+    ) -> TlsServer {
+        let script = SCRIPT.replace("# context lines", context_lines);
         let mut child = Command::new(python::interpreter())
             .args(["-I", "-c", &script])
             .arg(tls_file(&format!("{certificate}.pem")))
@@ -36,12 +40,12 @@ impl TlsServer {
             .expect("the interpreter runs");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("the server tells its port");
+        BufReader::new(stdout).read_line(&mut line).expect("the server prints its port");
         let port = line.trim().parse().expect("a port");
         TlsServer { child, port }
     }
 
-    /// Where it listens.
+    /// The port that the server listens on.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
@@ -54,7 +58,7 @@ impl Drop for TlsServer {
     }
 }
 
-/// A file of `tests/data/tls`.
+/// The path of a file in `tests/data/tls`.
 pub(crate) fn tls_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/tls").join(name)
 }
@@ -64,7 +68,7 @@ import os, select, socket, ssl, sys, threading
 certificate, key, ca, target = sys.argv[1:]
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(certificate, key)
-# more
+# context lines
 def serve(plain):
     try:
         with context.wrap_socket(plain, server_side=True) as tls, \

@@ -1,4 +1,4 @@
-//! From a [`Reply`] to the bytes of an HTTP response.
+//! Renders a [`Reply`] to the bytes of an HTTP response.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -6,17 +6,17 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::completion::Completion;
-use super::reply::{Body, Ending, Piece, Reply};
+use super::reply::{Body, ConnectionEnd, Piece, Reply};
 use super::request::Request;
 
-/// A response in pieces, each to be written after a pause.
-pub(super) struct Wire {
+/// A response in pieces, each written after a pause.
+pub(super) struct Response {
     pub(super) pieces: Vec<Piece>,
-    pub(super) ending: Ending,
+    pub(super) ending: ConnectionEnd,
 }
 
 impl Reply {
-    /// The reply itself, or the one that its function gives for this request.
+    /// Returns the reply itself, or the one that its function computes for this request.
     pub(super) fn resolve(mut self, request: &Request) -> Reply {
         while let Body::Computed(answer) = &self.body {
             self = answer(request);
@@ -24,55 +24,56 @@ impl Reply {
         self
     }
 
-    /// Why this reply cannot be the answer to that request, if it cannot: the
-    /// script and the program have then lost each other.
+    /// Returns why this reply does not fit the request, if the program deviates from the test's
+    /// script.
     pub(super) fn mismatch(&self, request: &Request) -> Option<&'static str> {
         match self.body {
-            Body::Completion(..) if !request.is("POST", "/chat/completions") => {
-                Some("the script has a completion for it, and it asks for none")
+            Body::Completion(..) if !request.matches("POST", "/chat/completions") => {
+                Some("the script has a completion here, which was not requested")
             }
-            Body::Models(_) if !request.is("GET", "/models") => {
-                Some("the script has a list of models for it, and it asks for none")
+            Body::Models(_) if !request.matches("GET", "/models") => {
+                Some("the script has a list of models here, which was not requested")
             }
             _ => None,
         }
     }
 
-    /// `calls` counts the calls that were numbered so far.
-    pub(super) fn render(mut self, request: &Request, calls: &mut usize) -> Wire {
+    /// Renders the reply. `calls` counts the tool call ids assigned so far.
+    pub(super) fn render(mut self, request: &Request, calls: &mut usize) -> Response {
         let mut ending = self.ending;
-        if ending == Ending::Keep && self.announces_close(request) {
-            ending = Ending::Close;
+        if ending == ConnectionEnd::Keep && self.announces_close(request) {
+            ending = ConnectionEnd::Close;
         }
         let pieces = match std::mem::replace(&mut self.body, Body::Raw(Vec::new())) {
-            Body::Raw(pieces) => return self.paced(pieces, ending),
+            Body::Raw(pieces) => return self.with_pauses(pieces, ending),
             Body::Completion(mut completion, shape) => {
                 completion.number_calls(calls);
-                if shape.unwrap_or(request.wants_stream()) {
+                if shape.unwrap_or(request.requests_stream()) {
                     self.stream(&completion, request)
                 } else {
-                    self.sized(200, completion.whole().as_bytes())
+                    self.with_length(200, completion.json_body().as_bytes())
                 }
             }
             Body::Models(names) => {
                 let model = |name| json!({"id": name, "object": "model", "owned_by": "test"});
                 let models: Vec<_> = names.into_iter().map(model).collect();
                 let list = json!({"object": "list", "data": models});
-                self.sized(200, list.to_string().as_bytes())
+                self.with_length(200, list.to_string().as_bytes())
             }
-            Body::Status(status, body) => self.sized(status, &body),
+            Body::Status(status, body) => self.with_length(status, &body),
             Body::Chunks(chunks) => {
                 let mut pieces = vec![(Duration::ZERO, self.stream_head())];
-                pieces.extend(chunks.into_iter().map(|(pause, bytes)| (pause, framed(&bytes))));
-                self.finish(pieces, vec![framed(b"")])
+                pieces
+                    .extend(chunks.into_iter().map(|(pause, bytes)| (pause, chunk_bytes(&bytes))));
+                self.add_end(pieces, vec![chunk_bytes(b"")])
             }
             Body::Computed(_) => unreachable!("a computed reply is resolved first"),
         };
         let once = |(pause, bytes)| Piece::once(pause, bytes);
-        self.paced(pieces.into_iter().map(once).collect(), ending)
+        self.with_pauses(pieces.into_iter().map(once).collect(), ending)
     }
 
-    fn paced(&self, mut pieces: Vec<Piece>, ending: Ending) -> Wire {
+    fn with_pauses(&self, mut pieces: Vec<Piece>, ending: ConnectionEnd) -> Response {
         for piece in pieces.iter_mut().skip(1) {
             piece.pause += self.pace;
         }
@@ -80,38 +81,38 @@ impl Reply {
             Some(first) => first.pause += self.delay,
             None => pieces.push(Piece::once(self.delay, Vec::new())),
         }
-        Wire { pieces, ending }
+        Response { pieces, ending }
     }
 
     fn stream(&self, completion: &Completion, request: &Request) -> Vec<(Duration, Vec<u8>)> {
         let wants_usage = request.json["stream_options"]["include_usage"] == true;
         let (body, end) = completion.events(wants_usage);
-        let frame = |event: String| framed(format!("{event}\n\n").as_bytes());
+        let frame = |event: String| chunk_bytes(format!("{event}\n\n").as_bytes());
         let mut pieces = vec![self.stream_head()];
         pieces.extend(body.into_iter().map(frame));
         let mut end: Vec<_> = end.into_iter().map(frame).collect();
-        end.push(framed(b""));
-        self.finish(pieces.into_iter().map(|piece| (Duration::ZERO, piece)).collect(), end)
+        end.push(chunk_bytes(b""));
+        self.add_end(pieces.into_iter().map(|piece| (Duration::ZERO, piece)).collect(), end)
     }
 
-    /// Adds the end, unless it is to be left out.
-    fn finish(
+    /// Appends the end of the stream, unless the reply is to be cut off.
+    fn add_end(
         &self,
         mut pieces: Vec<(Duration, Vec<u8>)>,
         end: Vec<Vec<u8>>,
     ) -> Vec<(Duration, Vec<u8>)> {
-        if !self.unfinished {
+        if !self.is_cut {
             pieces.extend(end.into_iter().map(|piece| (Duration::ZERO, piece)));
         }
         pieces
     }
 
-    fn sized(&self, status: u16, body: &[u8]) -> Vec<(Duration, Vec<u8>)> {
+    fn with_length(&self, status: u16, body: &[u8]) -> Vec<(Duration, Vec<u8>)> {
         let length = body.len().to_string();
         let headers = [("Content-Type", "application/json"), ("Content-Length", length.as_str())];
-        // These two have no body by definition, and no length either.
+        // By definition, responses with these statuses have neither a body nor a length.
         let headers = if matches!(status, 204 | 304) { &headers[..0] } else { &headers[..] };
-        let sent = if self.unfinished { &body[..body.len() / 2] } else { body };
+        let sent = if self.is_cut { &body[..body.len() / 2] } else { body };
         vec![(Duration::ZERO, self.head(status, headers)), (Duration::ZERO, sent.to_vec())]
     }
 
@@ -122,8 +123,9 @@ impl Reply {
 
     fn head(&self, status: u16, defaults: &[(&str, &str)]) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
-        let said = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
-        for (name, value) in defaults.iter().filter(|(name, _)| !said(name)) {
+        let is_set =
+            |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        for (name, value) in defaults.iter().filter(|(name, _)| !is_set(name)) {
             let _ = write!(head, "{name}: {value}\r\n");
         }
         for (name, value) in &self.headers {
@@ -134,14 +136,14 @@ impl Reply {
 
     fn announces_close(&self, request: &Request) -> bool {
         let own = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("connection"));
-        let closes = |value: &str| value.eq_ignore_ascii_case("close");
-        own.is_some_and(|(_, value)| closes(value))
-            || request.header("connection").is_some_and(closes)
+        let is_close = |value: &str| value.eq_ignore_ascii_case("close");
+        own.is_some_and(|(_, value)| is_close(value))
+            || request.header("connection").is_some_and(is_close)
     }
 }
 
-/// One chunk of a chunked body; the empty one is its end.
-fn framed(bytes: &[u8]) -> Vec<u8> {
+/// Encodes one chunk of a chunked body; the empty chunk ends it.
+fn chunk_bytes(bytes: &[u8]) -> Vec<u8> {
     let mut framed = format!("{:x}\r\n", bytes.len()).into_bytes();
     framed.extend_from_slice(bytes);
     framed.extend_from_slice(b"\r\n");

@@ -1,4 +1,4 @@
-//! A fresh folder, and a command line to run in it.
+//! A new folder, and a command line to run in it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use super::outcome::Outcome;
 use super::server::{Server, Shared};
-use super::{CANARY, MODEL, PATIENCE, processes_with_marker, python, wait_until};
+use super::{CANARY, DEFAULT_TIMEOUT, MODEL, processes_with_marker, python, wait_until};
 
-/// A folder of its own for the program, with `home/` and `skills/` in it, and
-/// how to run the program there. Every method gives the test back, so that one
-/// reads like a sentence; [`Test::again`] begins the next in the same folder.
+/// A new folder for the program, containing `home/` and `skills/`, and how to run the program
+/// there. Methods return the test, for chaining; [`Test::next_run`] prepares another run in the
+/// same folder.
 ///
 /// The environment is `PATH`, `HOME`, `TERM=dumb`, `LANG=C.UTF-8` and what
-/// [`Test::env`] adds; no signal is ignored. The folder goes when nothing uses it any more.
+/// [`Test::env`] adds; no signal is ignored. The folder is deleted after its last use.
 #[derive(Clone)]
 pub(crate) struct Test {
     pub(super) folder: Arc<Folder>,
@@ -30,7 +30,7 @@ pub(crate) struct Test {
     pub(super) stdout: Stdout,
     pub(super) cwd: PathBuf,
     pub(super) timeout: Duration,
-    /// Bytes of memory that the program may ask for.
+    /// Memory limit in bytes.
     pub(super) memory: Option<u64>,
     pub(super) servers: Vec<Arc<Shared>>,
     pub(super) shell: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Test {
 #[derive(Clone)]
 pub(super) enum Stdin {
     /// `/dev/null`; on a terminal, the terminal.
-    Unsaid,
+    Default,
     Null,
     Bytes(Vec<u8>),
     Open,
@@ -55,13 +55,13 @@ pub(super) enum Stdout {
     File(PathBuf),
 }
 
-/// The folder itself, gone with the last who uses it.
+/// The folder itself, deleted when dropped.
 pub(super) struct Folder {
     pub(super) path: PathBuf,
 }
 
 impl Test {
-    /// An empty folder, no arguments, nothing on stdin, no endpoint.
+    /// Creates the folder; no arguments, stdin or endpoint.
     pub(crate) fn new() -> Test {
         let folder = Folder::new();
         let home = folder.path.join("home");
@@ -76,9 +76,9 @@ impl Test {
             cwd: folder.path.clone(),
             folder: Arc::new(folder),
             args: Vec::new(),
-            stdin: Stdin::Unsaid,
+            stdin: Stdin::Default,
             stdout: Stdout::Captured,
-            timeout: PATIENCE,
+            timeout: DEFAULT_TIMEOUT,
             memory: None,
             servers: Vec::new(),
             shell: None,
@@ -87,95 +87,94 @@ impl Test {
         }
     }
 
-    /// The same folder, environment and endpoint, for another run: without
-    /// arguments, without stdin.
-    pub(crate) fn again(&self) -> Test {
-        let (args, stdin, stdout) = (Vec::new(), Stdin::Unsaid, Stdout::Captured);
+    /// Another run with the same folder, environment and endpoint, without arguments and stdin.
+    pub(crate) fn next_run(&self) -> Test {
+        let (args, stdin, stdout) = (Vec::new(), Stdin::Default, Stdout::Captured);
         Test { args, stdin, stdout, shell: None, ..self.clone() }
     }
 
-    // What lies in the folder.
+    // Content of the folder.
 
-    /// A skill with this document.
+    /// Adds a skill with this document.
     #[track_caller]
     pub(crate) fn skill(self, name: &str, document: &str) -> Test {
         self.file(&format!("skills/{name}/SKILL.md"), document)
     }
 
-    /// A file, with the folders above it; an environment file for its owner only.
+    /// Writes a file and creates its parent folders; only the owner can read a `.env`.
     #[track_caller]
     pub(crate) fn file(self, path: &str, content: impl AsRef<[u8]>) -> Test {
-        wrote(path, fs::write(self.room_for(path), content));
+        expect_written(path, fs::write(self.create_parent(path), content));
         match path.rsplit('.').next() == Some("env") {
             true => self.mode(path, 0o600),
             false => self,
         }
     }
 
-    /// A file that can be executed.
+    /// Writes an executable file.
     #[track_caller]
     pub(crate) fn executable(self, path: &str, content: &str) -> Test {
         let test = self.file(path, content);
         test.mode(path, 0o755)
     }
 
-    /// An empty folder.
+    /// Creates an empty folder.
     #[track_caller]
     pub(crate) fn folder(self, path: &str) -> Test {
-        wrote(path, fs::create_dir_all(self.path(path)));
+        expect_written(path, fs::create_dir_all(self.path(path)));
         self
     }
 
-    /// A symbolic link with this very target, wherever that leads.
+    /// Creates a symbolic link with this exact target, which need not exist.
     #[track_caller]
     pub(crate) fn link(self, path: &str, target: impl AsRef<Path>) -> Test {
-        wrote(path, symlink(target, self.room_for(path)));
+        expect_written(path, symlink(target, self.create_parent(path)));
         self
     }
 
-    /// Other permissions.
+    /// Changes permissions.
     #[track_caller]
     pub(crate) fn mode(self, path: &str, mode: u32) -> Test {
         let permissions = fs::Permissions::from_mode(mode);
-        wrote(path, fs::set_permissions(self.path(path), permissions));
+        expect_written(path, fs::set_permissions(self.path(path), permissions));
         if mode & 0o100 != 0 {
             wait_for_writers(&self.path(path));
         }
         self
     }
 
-    /// A virtual environment `venv` in a skill, a real one without pip.
+    /// Creates a real venv, without pip, as `venv` in a skill.
     pub(crate) fn venv(self, skill: &str) -> Test {
         self.venv_at(&format!("skills/{skill}/venv"))
     }
 
-    /// The same elsewhere, as `skills/x/.venv`.
+    /// Like [`Test::venv`], at another path, such as `skills/x/.venv`.
     pub(crate) fn venv_at(self, path: &str) -> Test {
-        python::write_venv(&self.room_for(path));
+        python::write_venv(&self.create_parent(path));
         self
     }
 
-    /// A module that is installed in a skill's `venv`.
+    /// Installs a module in a skill's `venv`.
     #[track_caller]
     pub(crate) fn venv_module(self, skill: &str, file: &str, source: &str) -> Test {
         let packages = python::site_packages(&self.path(format!("skills/{skill}/venv")));
-        wrote(file, fs::write(packages.join(file), source));
+        expect_written(file, fs::write(packages.join(file), source));
         self
     }
 
-    /// The file `.env` of the working directory.
+    /// Writes the file `.env` of the working directory.
     #[track_caller]
     pub(crate) fn dotenv(self, text: &str) -> Test {
         let path = self.cwd.join(".env");
         self.file(&path.to_string_lossy(), text)
     }
 
-    /// Where something in the folder is; an absolute path stays itself.
+    /// The absolute path of an entry of the folder.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         self.folder.path.join(path)
     }
 
-    /// What a file in the folder holds.
+    /// Reads a file of the folder.
     #[track_caller]
     pub(crate) fn read(&self, path: &str) -> String {
         let bytes = fs::read(self.path(path));
@@ -183,12 +182,12 @@ impl Test {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Whether there is such a thing in the folder, if only a dangling link.
+    /// Whether the folder has such an entry, which may be a dangling link.
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.path(path).symlink_metadata().is_ok()
     }
 
-    /// Fails when any file in the folder but a `.env` holds the key.
+    /// Fails if any file in the folder except a `.env` contains the key.
     #[track_caller]
     pub(crate) fn assert_key_not_saved(&self) {
         let mut places = vec![self.folder.path.clone()];
@@ -202,39 +201,39 @@ impl Test {
             } else if metadata.is_file() && place.file_name() != Some(OsStr::new(".env")) {
                 let bytes = fs::read(&place).unwrap_or_default();
                 let found = bytes.windows(CANARY.len()).any(|window| window == CANARY.as_bytes());
-                assert!(!found, "the key stands in {}", place.display());
+                assert!(!found, "the key is in {}", place.display());
             }
         }
     }
 
-    // How the program is run.
+    // How to run the program.
 
-    /// More arguments.
+    /// Adds arguments.
     pub(crate) fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Test {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    /// A shell's line instead of arguments, with the program on its `PATH`:
+    /// Runs a shell line, with the program on its `PATH`:
     /// `skills-runner hi | head -c 1`.
     pub(crate) fn shell(mut self, line: &str) -> Test {
         self.shell = Some(line.to_owned());
         self
     }
 
-    /// One more environment variable, or another value of one.
+    /// Sets an environment variable.
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Test {
         self.env.insert(name.into(), value.as_ref().to_owned());
         self
     }
 
-    /// One environment variable less.
+    /// Removes an environment variable.
     pub(crate) fn env_unset(mut self, name: &str) -> Test {
         self.env.remove(OsStr::new(name));
         self
     }
 
-    /// The server, the model and the key, as environment variables.
+    /// Sets the environment variables for the server, the model and the key.
     pub(crate) fn endpoint(mut self, server: &Server) -> Test {
         self.servers.push(server.shared());
         self.env("LLM_API_BASE_URL", server.url())
@@ -242,70 +241,70 @@ impl Test {
             .env("LLM_API_KEY", CANARY)
     }
 
-    /// Stdin is a pipe with these bytes, then its end.
+    /// Makes stdin a pipe with these bytes.
     pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Test {
         self.stdin = Stdin::Bytes(bytes.into());
         self
     }
 
-    /// Stdin is `/dev/null`, also on a terminal.
+    /// Makes stdin `/dev/null`, on a terminal as well.
     pub(crate) fn stdin_null(mut self) -> Test {
         self.stdin = Stdin::Null;
         self
     }
 
-    /// Stdin is a pipe that stays open and empty, until
-    /// [`super::Running::write_stdin`] and [`super::Running::close_stdin`].
+    /// Makes stdin an open, empty pipe for [`super::Running::write_stdin`] and
+    /// [`super::Running::close_stdin`].
     pub(crate) fn stdin_open(mut self) -> Test {
         self.stdin = Stdin::Open;
         self
     }
 
-    /// Stdin is this file.
+    /// Makes stdin this file.
     pub(crate) fn stdin_file(mut self, path: impl AsRef<Path>) -> Test {
         self.stdin = Stdin::File(self.path(path));
         self
     }
 
-    /// Nobody reads stdout: the first write to it fails.
+    /// Makes stdout a socket whose other end is closed: the first write fails.
     pub(crate) fn stdout_closed(mut self) -> Test {
         self.stdout = Stdout::Closed;
         self
     }
 
-    /// Stdout goes to this file, which may be `/dev/full`.
+    /// Redirects stdout to this file, which may be `/dev/full`.
     pub(crate) fn stdout_file(mut self, path: impl AsRef<Path>) -> Test {
         self.stdout = Stdout::File(self.path(path));
         self
     }
 
-    /// On a terminal, only stdout and stdin are the terminal: `2> file`.
+    /// Takes stderr off the terminal, as `2> file` does.
     pub(crate) fn stdout_to_pty_only(mut self) -> Test {
         self.stderr_on_terminal = false;
         self
     }
 
-    /// On a terminal, only stderr and stdin are the terminal: `> file`.
+    /// Takes stdout off the terminal, as `> file` does.
     pub(crate) fn stderr_to_pty_only(mut self) -> Test {
         self.stdout_on_terminal = false;
         self
     }
 
-    /// The working directory, which is otherwise the folder itself.
+    /// Sets the working directory, by default the folder itself.
     pub(crate) fn cwd(mut self, path: impl AsRef<Path>) -> Test {
         self.cwd = self.path(path);
         self
     }
 
-    /// How long the program may take before it is killed and the test fails.
+    /// Sets the time after which the program is killed and the test fails.
     pub(crate) fn timeout(mut self, timeout: Duration) -> Test {
         self.timeout = timeout;
         self
     }
 
-    /// The kernel gives the program no more memory of its own than this: one
-    /// that wants more is aborted. Nothing is missed, however short it was.
-    pub(crate) fn memory(mut self, bytes: u64) -> Test {
+    /// Limits the program's memory by the kernel: a program that needs more is aborted. Unlike
+    /// polling, this catches short peaks.
+    pub(crate) fn memory_limit(mut self, bytes: u64) -> Test {
         self.memory = Some(bytes);
         self
     }
@@ -316,17 +315,17 @@ impl Test {
         self.spawn().wait()
     }
 
-    /// The living processes that this test's program has started, or is.
+    /// The running processes of this test: the program and those that it started.
     pub(crate) fn processes(&self) -> Vec<i32> {
         processes_with_marker(&self.folder.path.to_string_lossy())
     }
 
-    /// The path, with the folders above it made.
+    /// Creates the parent folders and returns the path.
     #[track_caller]
-    fn room_for(&self, path: &str) -> PathBuf {
+    fn create_parent(&self, path: &str) -> PathBuf {
         let path = self.path(path);
         let parent = path.parent().expect("a path below the test's folder");
-        wrote("a folder", fs::create_dir_all(parent));
+        expect_written("a folder", fs::create_dir_all(parent));
         path
     }
 }
@@ -340,9 +339,9 @@ impl Folder {
             let path = above.join(format!("skills-runner-it-{}-{number}.d", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => return Folder { path },
-                // Left behind by a test that was killed, by chance with our number.
+                // Left by a killed test that had the same process id.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => panic!("failed to make {}: {error}", path.display()),
+                Err(error) => panic!("failed to create {}: {error}", path.display()),
             }
         }
     }
@@ -351,24 +350,24 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if fs::remove_dir_all(&self.path).is_err() {
-            open_up(&self.path);
+            unlock_folders(&self.path);
             let _ = fs::remove_dir_all(&self.path);
         }
     }
 }
 
-/// Folders that a test has locked cannot be removed by an ordinary user.
-fn open_up(folder: &Path) {
+/// Makes all folders below writable again, without which only root could delete them.
+fn unlock_folders(folder: &Path) {
     let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
+            unlock_folders(&entry.path());
         }
     }
 }
 
-/// A process that another test has just forked may still hold the file open as it
-/// was written, and nothing runs what is open for writing (ETXTBSY).
+/// Waits until the file is not open for writing, since executing it would fail (ETXTBSY). A process
+/// that another test has just forked may still have it open.
 fn wait_for_writers(path: &Path) {
     let Some(file) = fs::File::open(path).ok().filter(|file| {
         let metadata = file.metadata();
@@ -379,8 +378,8 @@ fn wait_for_writers(path: &Path) {
     // SAFETY: a descriptor that is open, and plain numbers.
     let lease =
         |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
-    // Only what nobody writes can be leased for reading.
-    let is_free = wait_until(PATIENCE, || {
+    // A read lease is granted only for a file that no process has open for writing.
+    let is_free = wait_until(DEFAULT_TIMEOUT, || {
         lease(libc::F_RDLCK) == 0 || std::io::Error::last_os_error().kind() != ErrorKind::WouldBlock
     });
     assert!(is_free, "{} is open for writing", path.display());
@@ -388,6 +387,6 @@ fn wait_for_writers(path: &Path) {
 }
 
 #[track_caller]
-fn wrote(path: &str, result: std::io::Result<()>) {
+fn expect_written(path: &str, result: std::io::Result<()>) {
     result.unwrap_or_else(|error| panic!("failed to write `{path}`: {error}"));
 }

@@ -1,5 +1,5 @@
-//! Any bytes on standard input: each line is answered as it should be, the next
-//! request is answered at once, and memory stays in bounds.
+//! Arbitrary bytes on standard input: each line gets its expected answer, the next request is
+//! answered immediately, and memory use is limited.
 
 use std::time::Instant;
 
@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 use super::Client;
 use crate::harness::{Test, seconds};
 
-/// What a line must bring about.
+/// The expected effect of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
-    /// A result for the request 5.
+enum Expected {
+    /// A result for request 5.
     Result,
-    /// An error with this code for the request 5.
+    /// An error with this code for request 5.
     Error(i64),
-    /// An error with this code under `null`.
+    /// An error with this code and the id `null`.
     Null(i64),
     /// No message, but a line on standard error.
     Unanswered,
-    /// Nothing.
+    /// Neither a message nor a line on standard error.
     Nothing,
 }
 
-use Due::{Error, Nothing, Null, Result, Unanswered};
+use Expected::{Error, Nothing, Null, Result, Unanswered};
 
 const TABLE: &str = include_str!("bad_lines.txt");
 const GOOD: &str = r#"{"jsonrpc":"2.0","id":5,"method":"ping"}"#;
@@ -32,7 +32,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":5,"method":"ping","params":"#;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"list_skills",META,"arguments":"#;
 
-/// What a row of the table stands for.
+/// Replaces the placeholders of a row of the table.
 fn expanded(line: &str) -> Vec<u8> {
     let line = line.replace("GOOD", GOOD).replace("HEAD", HEAD);
     let line = line.replace("PING", PING).replace("META", META);
@@ -49,25 +49,25 @@ fn expanded(line: &str) -> Vec<u8> {
     bytes
 }
 
-/// Name, bytes, and what is due.
-fn table() -> Vec<(&'static str, Vec<u8>, Due)> {
+/// Name, bytes and expected effect of each row.
+fn table() -> Vec<(&'static str, Vec<u8>, Expected)> {
     let rows = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let rows = rows.map(|row| {
         let mut parts = row.splitn(3, " |").map(|part| part.strip_prefix(' ').unwrap_or(part));
-        let due = match parts.next().unwrap().trim() {
+        let expected = match parts.next().unwrap().trim() {
             "result" => Result,
             "unanswered" => Unanswered,
             "nothing" => Nothing,
             code => Error(code.parse().unwrap()),
         };
-        (parts.next().unwrap(), expanded(parts.next().unwrap()), due)
+        (parts.next().unwrap(), expanded(parts.next().unwrap()), expected)
     });
     rows.collect()
 }
 
-/// Sends a line, then a good request: what came for the line.
+/// Sends a line and then a valid request; returns the answer to the line, if any.
 #[track_caller]
-fn answered(client: &mut Client, name: &str, line: &[u8]) -> Option<Value> {
+fn answer_to_line(client: &mut Client, name: &str, line: &[u8]) -> Option<Value> {
     client.send(line);
     client.send(r#"{"jsonrpc":"2.0","id":"good","method":"ping"}"#);
     let first = client.next();
@@ -80,72 +80,72 @@ fn answered(client: &mut Client, name: &str, line: &[u8]) -> Option<Value> {
 }
 
 #[track_caller]
-fn judge(name: &str, due: Due, answer: Option<&Value>) {
+fn assert_expected(name: &str, expected: Expected, answer: Option<&Value>) {
     let found = answer.map(|answer| {
         let code = answer["error"]["code"].as_i64();
         assert!(code.is_some() || answer["result"].is_object(), "{name}: {answer}");
         (answer["id"].clone(), code)
     });
-    let due = match due {
+    let expected = match expected {
         Result => Some((json!(5), None)),
         Error(code) => Some((json!(5), Some(code))),
         Null(code) => Some((Value::Null, Some(code))),
         Unanswered | Nothing => None,
     };
-    assert_eq!(found, due, "{name}: {answer:?}");
+    assert_eq!(found, expected, "{name}: {answer:?}");
 }
 
-/// What every run of the debug build takes, and what little an ordinary line adds.
+/// Memory limit for ordinary lines: the base use of the debug build and a small addition.
 const ORDINARY_KIB: u64 = 14 << 10;
 
-/// One process reads all of them, one behind the other.
+/// One process reads all lines in sequence.
 #[test]
-fn each_line_is_answered_as_it_should_be() {
+fn each_line_gets_its_expected_answer() {
     let table = table();
     assert!(table.len() >= 130, "{}", table.len());
     let mut client = Client::bare(&Test::new());
-    for (name, line, due) in &table {
-        let answer = answered(&mut client, name, line);
-        judge(name, *due, answer.as_ref());
+    for (name, line, expected) in &table {
+        let answer = answer_to_line(&mut client, name, line);
+        assert_expected(name, *expected, answer.as_ref());
     }
     client.running().is_running();
     let outcome = client.close().status(0).memory_at_most(ORDINARY_KIB);
-    // No more is said, nothing commands a terminal, each is one short line.
-    let due = table.iter().filter(|(_, _, due)| *due == Unanswered);
+    // Nothing else is printed, without terminal control characters, in one short line each.
+    let expected = table.iter().filter(|(_, _, expected)| *expected == Unanswered);
     let complaints = outcome.stderr.lines().filter(|line| {
-        let is_complaint = line.starts_with("skills-runner: a line is left without an answer: ");
+        let is_complaint = line.starts_with("skills-runner: a line was not answered: ");
         is_complaint && line.len() < 300 && !line.contains(|c: char| c.is_control())
     });
-    assert_eq!(complaints.count(), due.count(), "{}", outcome.stderr);
+    assert_eq!(complaints.count(), expected.count(), "{}", outcome.stderr);
     let others = outcome.stderr.lines().filter(|line| !line.starts_with("skills-runner: "));
     let is_call = |line: &str| line.contains(" list_skills") || line.starts_with("← ");
     assert!({ others }.all(is_call), "{}", outcome.stderr);
 }
 
-/// A line by itself: the last one need not end.
+/// Each line alone: the last line needs no line end.
 #[test]
-fn the_last_line_needs_no_end() {
-    for (name, line, due) in table() {
+fn last_line_needs_no_line_end() {
+    for (name, line, expected) in table() {
         let outcome = Test::new().args(["mcp"]).stdin(line).run().status(0);
         let answers = outcome.stdout_json_lines();
-        judge(name, due, answers.first());
+        assert_expected(name, expected, answers.first());
         assert!(answers.len() < 2, "{name}: {answers:?}");
-        let is_told = outcome.stderr.contains("a line is left without an answer: ");
-        assert_eq!(is_told, due == Unanswered, "{name}: {}", outcome.stderr);
+        let is_reported = outcome.stderr.contains("a line was not answered: ");
+        assert_eq!(is_reported, expected == Unanswered, "{name}: {}", outcome.stderr);
     }
 }
 
-/// A ping of so many bytes.
-fn filled(length: usize) -> Vec<u8> {
+/// A ping of this length in bytes.
+fn ping_of_length(length: usize) -> Vec<u8> {
     let frame = PING.len() + r#"{"a":""}}"#.len();
     format!(r#"{PING}{{"a":"{}"}}}}"#, "x".repeat(length - frame)).into()
 }
 
-/// A line, what is due, and the MiB that the debug build may hold in all for it.
-type Large = (&'static str, Vec<u8>, Due, u64);
+/// A line, its expected effect, and the memory limit of the debug build in MiB.
+type Large = (&'static str, Vec<u8>, Expected, u64);
 
-/// What nests deep, or has many parts: none of it is kept as such.
-fn elaborate() -> Vec<Large> {
+/// Deeply nested lines and lines with many parts, which are not kept in parsed form.
+fn nested_lines() -> Vec<Large> {
     let call = CALL.replace("META", META);
     let open = "[".repeat(100_000);
     let brackets = format!("{open}0{}", "]".repeat(100_000));
@@ -168,11 +168,11 @@ fn elaborate() -> Vec<Large> {
         ("members of arguments", format!("{call}{{{many}}}}}}}"), Result, 80),
         ("values in arguments", format!("{call}{{\"query\":[{values}]}}}}}}"), Result, 100),
     ];
-    rows.map(|(name, line, due, mib)| (name, line.into(), due, mib)).into()
+    rows.map(|(name, line, expected, mib)| (name, line.into(), expected, mib)).into()
 }
 
-/// What is long: it is held once as it comes, and again where it is looked into.
-fn long() -> Vec<Large> {
+/// Long lines: they are held once as received, and once more if their content is parsed.
+fn long_lines() -> Vec<Large> {
     let call = CALL.replace("META", META);
     let long = |text: &str| text.repeat((16 << 20) / text.len());
     let version = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"#;
@@ -181,7 +181,7 @@ fn long() -> Vec<Large> {
         ("NUL", long("\0"), Unanswered, 30),
         ("brackets", long("["), Unanswered, 30),
         ("brackets in params", format!("{PING}{}", long("[")), Error(-32600), 48),
-        // What the parser would quote, each byte as six.
+        // The parser would quote each of these bytes as six.
         ("a string", format!("\"{}\"", long("\x7f")), Unanswered, 30),
         (
             "a string as _meta",
@@ -214,7 +214,7 @@ fn long() -> Vec<Large> {
         ("33 MB", "x".repeat(33_000_000), Unanswered, 48),
     ];
     let mut rows: Vec<Large> =
-        rows.map(|(name, line, due, mib)| (name, line.into(), due, mib)).into();
+        rows.map(|(name, line, expected, mib)| (name, line.into(), expected, mib)).into();
     let most = 32 << 20;
     rows.extend([
         ("no UTF-8", vec![0xff; most / 2], Unanswered, 48),
@@ -224,21 +224,21 @@ fn long() -> Vec<Large> {
             Error(-32600),
             48,
         ),
-        ("16 MiB", filled(most / 2), Result, 30),
-        ("32 MiB", filled(most), Result, 48),
-        ("a byte more", filled(most + 1), Unanswered, 48),
+        ("16 MiB", ping_of_length(most / 2), Result, 30),
+        ("32 MiB", ping_of_length(most), Result, 48),
+        ("a byte more", ping_of_length(most + 1), Unanswered, 48),
     ]);
     rows
 }
 
 #[test]
-fn a_line_takes_what_memory_it_must() {
-    for (name, line, due, mib) in [elaborate(), long()].into_iter().flatten() {
+fn large_lines_use_limited_memory() {
+    for (name, line, expected, mib) in [nested_lines(), long_lines()].into_iter().flatten() {
         let mut client = Client::bare(&Test::new());
         let since = Instant::now();
-        let answer = answered(&mut client, name, &line);
+        let answer = answer_to_line(&mut client, name, &line);
         let took = since.elapsed();
-        judge(name, due, answer.as_ref());
+        assert_expected(name, expected, answer.as_ref());
         assert!(client.running().is_running());
         let outcome = client.close().status(0);
         let held = outcome.peak_memory_kib;
@@ -249,9 +249,9 @@ fn a_line_takes_what_memory_it_must() {
     }
 }
 
-/// Half a pair is no text, and goes back as it came.
+/// A lone surrogate is not valid text; it is returned as it was sent.
 #[test]
-fn an_id_that_serde_cannot_hold_goes_back_as_it_came() {
+fn id_with_a_lone_surrogate_is_returned_unchanged() {
     let mut client = Client::bare(&Test::new());
     let ids = [r#""\ud800""#, r#""\uDFFF\"x""#, "-0", "123456789012345678901234567890"];
     for id in ids {
@@ -261,33 +261,32 @@ fn an_id_that_serde_cannot_hold_goes_back_as_it_came() {
     }
 }
 
-/// Whoever writes what cannot be answered for ever fills no log.
+/// A client that sends invalid lines forever cannot fill the log.
 #[test]
-fn complaints_end_after_a_thousand() {
+fn warnings_stop_after_a_thousand() {
     let lines = "[]\n".repeat(200_000) + GOOD + "\n";
     let outcome = Test::new().args(["mcp"]).stdin(lines).run().status(0);
     assert_eq!(outcome.stdout_json_lines().len(), 1);
-    let told = |line: &&str| line.contains("left without an answer");
-    let told = outcome.stderr.lines().filter(told).count();
-    let last = "more lines are left without an answer; no more is told of them";
-    // Where this test's own reader is late, the server does not wait for it.
+    let reported = |line: &&str| line.contains("not answered");
+    let reported = outcome.stderr.lines().filter(reported).count();
+    let last = "more lines were not answered; they are no longer reported";
+    // If this test reads too slowly, the server does not wait for it.
     let is_cut = outcome.stderr.contains("left out here") || !outcome.stderr.contains(last);
-    assert!(told == 1001 || told < 1001 && is_cut, "{told}");
+    assert!(reported == 1001 || reported < 1001 && is_cut, "{reported}");
 }
 
-/// A client that does not read its log is answered all the same.
 #[test]
-fn a_log_that_nobody_reads_holds_nothing_up() {
+fn unread_stderr_does_not_block_answers() {
     let lines = "[]\n".repeat(5_000) + &expanded_text("CALL{}}}\n").repeat(500);
     let test = Test::new().file("requests", lines);
     let line = "mkfifo log && exec 3<>log && skills-runner mcp <requests 2>log | grep -c structuredContent";
     test.shell(line).run().success().stdout("500\n");
 }
 
-/// Nor is each answer held up a little; whoever reads later is told what is missing.
+/// Nor does it delay each answer; a later reader is told how many lines are missing.
 #[test]
-fn a_log_that_nobody_reads_costs_nothing() {
-    // A wait shows as a switch to another process: some 1,600 lines find no room.
+fn unread_stderr_does_not_delay_answers() {
+    // A wait shows as a context switch; there is no room for some 1,600 lines.
     let source = "import os, subprocess, threading\n\
                   request = open('request', 'rb').read()\n\
                   p = subprocess.Popen(['skills-runner', 'mcp'], stdin=-1, stdout=-1, stderr=-1)\n\
@@ -316,10 +315,10 @@ fn a_log_that_nobody_reads_costs_nothing() {
     outcome.success().stdout("6002\n");
 }
 
-/// Who asks and never reads is not waited for beyond a signal, and what he asks
-/// stays where it is.
+/// If a client does not read its answers, the server can still be ended by a signal, and unread
+/// requests stay in the pipe.
 #[test]
-fn answers_that_nobody_reads_pile_up_nowhere() {
+fn unread_answers_do_not_accumulate() {
     let lines = expanded_text("CALL{}}}\n").repeat(100_000);
     let test = Test::new().file("requests", lines);
     let line = "mkfifo out && exec 3<>out && exec skills-runner mcp <requests >out";
@@ -337,9 +336,9 @@ fn expanded_text(line: &str) -> String {
     String::from_utf8(expanded(&line.replace("CALL", CALL))).unwrap()
 }
 
-/// Calls of scripts wait, but neither too many nor too large ones.
+/// Script calls are queued, up to a limit of their number and size.
 #[test]
-fn what_waits_for_its_turn_is_bounded() {
+fn queued_calls_are_limited() {
     let document = "---\nname: echo\ndescription: Says things again.\n---\n";
     let test = Test::new().skill("echo", document);
     let mut client = Client::modern(&test);
@@ -353,26 +352,26 @@ fn what_waits_for_its_turn_is_bounded() {
         assert_eq!(refused["id"], *id);
         assert_eq!(refused["result"]["isError"], true, "{refused}");
         let text = refused["result"]["content"][0]["text"].as_str().unwrap();
-        assert!(text.contains("too large calls are waiting"), "{text}");
+        assert!(text.contains("the queued calls are too large"), "{text}");
     }
     for id in &ids {
-        client.tell("notifications/cancelled", json!({"requestId": id}));
+        client.notify("notifications/cancelled", json!({"requestId": id}));
     }
     let ids: Vec<u64> = (0..1001).map(|_| client.request("tools/call", script(""))).collect();
     let refused = client.next();
     assert_eq!(refused["id"], ids[1000]);
     let text = refused["result"]["content"][0]["text"].as_str().unwrap();
-    assert!(text.contains("too many calls are waiting"), "{text}");
-    client.tell("notifications/cancelled", json!({"requestId": endless}));
+    assert!(text.contains("too many calls are queued"), "{text}");
+    client.notify("notifications/cancelled", json!({"requestId": endless}));
     client.running().is_running();
     let outcome = client.close().status(0);
     outcome.memory_at_most(64 << 10);
 }
 
-/// Whatever is asked with whatever parameters: one answer, which is a result or
-/// an error of the protocol.
+/// For any method and parameters there is one answer, which is a result or an error of the
+/// protocol.
 #[test]
-fn every_method_answers_whatever_the_parameters_are() {
+fn every_method_answers_any_parameters() {
     let methods = [
         "initialize",
         "ping",
@@ -410,7 +409,7 @@ fn every_method_answers_whatever_the_parameters_are() {
     let members = ["name", "arguments", "uri", "cursor", "protocolVersion", "_meta", "\\u006eame"];
     let document = "---\nname: echo\ndescription: Says things again.\n---\n";
     let mut client = Client::bare(&Test::new().skill("echo", document));
-    let mut asked = 0;
+    let mut sent = 0;
     for method in methods {
         for value in values {
             let mut params = vec![
@@ -423,22 +422,22 @@ fn every_method_answers_whatever_the_parameters_are() {
             }
             for params in params {
                 client.send(format!(
-                    r#"{{"jsonrpc":"2.0","id":{asked},"method":"{method}","params":{params}}}"#
+                    r#"{{"jsonrpc":"2.0","id":{sent},"method":"{method}","params":{params}}}"#
                 ));
                 let answer = client.next();
-                assert_eq!(answer["id"], asked, "{method} {params}: {answer}");
+                assert_eq!(answer["id"], sent, "{method} {params}: {answer}");
                 let code = answer["error"]["code"].as_i64();
                 let is_known = matches!(code, Some(-32601 | -32602 | -32002 | -32022));
                 assert!(is_known || answer["result"].is_object(), "{method} {params}: {answer}");
-                asked += 1;
+                sent += 1;
             }
         }
     }
-    assert!(asked > 3000, "{asked}");
+    assert!(sent > 3000, "{sent}");
     client.close().status(0).stderr_lacks("without an answer");
 }
 
-/// Numbers that look random and are the same each time (xorshift).
+/// A deterministic pseudorandom number generator (xorshift).
 fn noise() -> impl FnMut(usize) -> usize {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     move |end| {
@@ -449,10 +448,10 @@ fn noise() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// The table's lines, cut up and put together: what comes back are messages, and
-/// the server is there afterwards.
+/// The table's lines are cut up and recombined: every answer is a message, and the server is still
+/// running afterwards.
 #[test]
-fn noise_does_not_end_it() {
+fn random_input_does_not_end_the_server() {
     let lines: Vec<Vec<u8>> = table().into_iter().map(|(_, line, _)| line).collect();
     let mut below = noise();
     let mut client = Client::bare(&Test::new());

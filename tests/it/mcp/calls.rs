@@ -1,5 +1,4 @@
-//! Tools by the protocol: what is listed, what a call gives, and what goes on
-//! while a script runs.
+//! Tools over MCP: the list, results of calls, and requests during a running script.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use super::Client;
 use crate::harness::{Stopwatch, Test, seconds, wait_until};
 
-fn skilled() -> Test {
+fn test_with_skill() -> Test {
     let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
     Test::new().skill("echo", document)
 }
@@ -17,13 +16,12 @@ fn script(source: &str) -> Value {
     json!({"name": "run_python_script", "arguments": {"skill_name": "echo", "script": source}})
 }
 
-/// R-MCP-1.
 #[test]
 fn both_eras_list_and_call_the_same_tools() {
-    let test = skilled();
+    let test = test_with_skill();
     let (mut legacy, mut modern) = (Client::legacy(&test), Client::modern(&test));
-    let old = legacy.ask("tools/list", json!({}));
-    let new = modern.ask("tools/list", json!({}));
+    let old = legacy.result_of("tools/list", json!({}));
+    let new = modern.result_of("tools/list", json!({}));
     assert_eq!(old["tools"], new["tools"]);
     assert_eq!((&old["ttlMs"], &new["cacheScope"]), (&Value::Null, &json!("private")));
     let tools = new["tools"].as_array().unwrap();
@@ -43,7 +41,7 @@ fn both_eras_list_and_call_the_same_tools() {
         let text = listed["content"][0]["text"].as_str().unwrap();
         let text: Value = serde_json::from_str(text).unwrap();
         assert_eq!(text, listed["structuredContent"]);
-        let ran = client.ask("tools/call", script("print(6 * 7)"));
+        let ran = client.result_of("tools/call", script("print(6 * 7)"));
         assert_eq!(ran["structuredContent"]["stdout"], "42\n", "{ran}");
     }
     for client in [legacy, modern] {
@@ -52,12 +50,12 @@ fn both_eras_list_and_call_the_same_tools() {
     }
 }
 
-/// What a client may let its user decide by.
+/// Annotations that a client may show to its user before a call.
 #[test]
-fn annotations_say_what_a_tool_may_do() {
-    let test = skilled().env("MEMORY_PATH", "facts.md").env("NOTES_FOLDER_PATH", "notes");
+fn annotations_describe_the_effects_of_tools() {
+    let test = test_with_skill().env("MEMORY_PATH", "facts.md").env("NOTES_FOLDER_PATH", "notes");
     let hints = |options: &[&str]| -> Vec<(String, [bool; 4])> {
-        let tools = Client::modern_with(&test, options).ask("tools/list", json!({}));
+        let tools = Client::modern_with(&test, options).result_of("tools/list", json!({}));
         let tools = tools["tools"].as_array().unwrap().iter();
         let of = |tool: &Value| {
             let hint = |name: &str| tool["annotations"][name].as_bool().unwrap();
@@ -68,7 +66,7 @@ fn annotations_say_what_a_tool_may_do() {
         tools.map(of).collect()
     };
     let reads = [true, false, true, false];
-    let mut due = [
+    let mut expected = [
         ("list_skills", reads),
         ("get_skill", reads),
         ("read_file_in_skill", reads),
@@ -77,17 +75,17 @@ fn annotations_say_what_a_tool_may_do() {
         ("write_daily_note", [false, false, false, false]),
     ]
     .map(|(name, hints)| (name.to_owned(), hints));
-    assert_eq!(hints(&[]), due);
-    // Without the network it reaches nothing that nobody has named.
-    due[3].1[3] = false;
-    assert_eq!(hints(&["--sandbox"]), due);
+    assert_eq!(hints(&[]), expected);
+    // Without network access it has no open world.
+    expected[3].1[3] = false;
+    assert_eq!(hints(&["--sandbox"]), expected);
 }
 
-/// An error quotes what was asked, but no secret of the user's.
+/// An error quotes the request, but no secret of the user.
 #[test]
-fn errors_hold_no_secrets() {
+fn errors_contain_no_secrets() {
     let key = "sk-canary-of-somebody";
-    let test = skilled().env("LLM_API_KEY", key);
+    let test = test_with_skill().env("LLM_API_KEY", key);
     let mut client = Client::modern(&test);
     for (method, params) in [
         ("tools/call", json!({ "name": key })),
@@ -95,17 +93,17 @@ fn errors_hold_no_secrets() {
         ("resources/read", json!({"uri": format!("skill://{key}/SKILL.md")})),
         (key, json!({})),
     ] {
-        let error = client.ask_in_vain(method, params);
+        let error = client.error_of(method, params);
         let message = error["message"].as_str().unwrap();
         assert!(message.contains("[secret]") && !message.contains(key), "{message}");
     }
 }
 
-/// `isError` is `ok` reversed, and what has no such form has no structure.
+/// `isError` is the inverse of `ok`; results without this form have no structured content.
 #[test]
-fn what_fails_is_a_result_that_says_so() {
-    let mut client = Client::modern(&skilled());
-    let failed = client.ask("tools/call", script("raise SystemExit(3)"));
+fn failed_calls_set_is_error() {
+    let mut client = Client::modern(&test_with_skill());
+    let failed = client.result_of("tools/call", script("raise SystemExit(3)"));
     assert_eq!(
         (&failed["isError"], &failed["structuredContent"]["returncode"]),
         (&json!(true), &json!(3))
@@ -116,17 +114,17 @@ fn what_fails_is_a_result_that_says_so() {
         assert!(failed["structuredContent"].is_null(), "{failed}");
         assert!(failed["content"][0]["text"].as_str().unwrap().starts_with("{\"error\":"));
     }
-    let unknown = client.ask_in_vain("tools/call", json!({"name": "list_skill"}));
+    let unknown = client.error_of("tools/call", json!({"name": "list_skill"}));
     assert_eq!(unknown["code"], -32602);
     assert!(unknown["message"].as_str().unwrap().contains("did you mean `list_skills`?"));
     client.assert_silent();
 }
 
-/// One thread: while a script runs everything else is answered, a second script
+/// The server has one thread: other requests are answered during a script, and a second script
 /// waits for the first.
 #[test]
-fn a_script_that_runs_holds_up_no_other_answer() {
-    let test = skilled();
+fn running_script_does_not_delay_other_answers() {
+    let test = test_with_skill();
     let mut client = Client::modern(&test);
     let release =
         "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('first')";
@@ -142,50 +140,49 @@ fn a_script_that_runs_holds_up_no_other_answer() {
     assert_eq!(answers[1]["result"]["structuredContent"]["stdout"], "second\n");
 }
 
-/// A cancelled call gets no answer and its script dies; one that waits never runs.
+/// A cancelled call gets no answer and its script is killed; a waiting call is never started.
 #[test]
-fn what_is_cancelled_dies_unanswered() {
-    let test = skilled();
+fn cancelled_call_is_killed_without_an_answer() {
+    let test = test_with_skill();
     let mut client = Client::modern(&test);
     let endless = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
     let running = client.request("tools/call", script(endless));
     let waiting = client.request("tools/call", script("open('ran', 'w').close()"));
     assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
-    client.tell("notifications/cancelled", json!({"requestId": waiting, "reason": "enough"}));
-    client.tell("notifications/cancelled", json!({"requestId": 99}));
-    client.tell("notifications/cancelled", json!({}));
-    client.tell("notifications/cancelled", json!({"requestId": running}));
-    let after = client.ask("tools/call", script("print('after')"));
+    client.notify("notifications/cancelled", json!({"requestId": waiting, "reason": "enough"}));
+    client.notify("notifications/cancelled", json!({"requestId": 99}));
+    client.notify("notifications/cancelled", json!({}));
+    client.notify("notifications/cancelled", json!({"requestId": running}));
+    let after = client.result_of("tools/call", script("print('after')"));
     assert_eq!(after["structuredContent"]["stdout"], "after\n");
     client.assert_silent();
     assert!(!test.exists("skills/echo/ran"));
     client.close().status(0);
 }
 
-/// The end of standard input is the end of the server and of what it runs.
 #[test]
-fn the_end_of_input_ends_a_script_at_once() {
-    let test = skilled();
+fn end_of_input_ends_a_script_immediately() {
+    let test = test_with_skill();
     let mut client = Client::modern(&test);
     let endless = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
     client.request("tools/call", script(endless));
     assert!(wait_until(seconds(10.0), || test.exists("skills/echo/started")));
     let since = Stopwatch::start();
     let outcome = client.close().status(0);
-    let took = since.elapsed_within(Duration::from_secs(2));
+    let took = since.elapsed_for_limit(Duration::from_secs(2));
     assert!(took <= Duration::from_secs(2), "{took:?}");
     assert_eq!(outcome.stdout, "");
     assert!(test.processes().is_empty());
 }
 
-/// Progress is told to those who gave a token, and grows.
+/// Progress values increase.
 #[test]
-fn progress_is_told_where_it_is_wanted() {
-    let mut client = Client::modern(&skilled());
+fn progress_is_sent_only_with_a_token() {
+    let mut client = Client::modern(&test_with_skill());
     let slow = "import time\nprint('warming\\x07\\x1b[2K\\r up', flush=True)\ntime.sleep(2.3)";
-    let mut asked = script(slow);
-    asked["_meta"]["progressToken"] = "t-1".into();
-    let id = client.request("tools/call", asked);
+    let mut params = script(slow);
+    params["_meta"]["progressToken"] = "t-1".into();
+    let id = client.request("tools/call", params);
     let mut last = 0.0;
     loop {
         let message = client.next();
@@ -197,13 +194,14 @@ fn progress_is_told_where_it_is_wanted() {
         let progress = message["params"]["progress"].as_f64().unwrap();
         assert!(progress > last, "{message}");
         last = progress;
-        let told = message["params"]["message"].as_str().unwrap();
+        let reported = message["params"]["message"].as_str().unwrap();
         assert!(
-            told.starts_with("running for ") && told.ends_with(" s: warming\u{fffd}\u{fffd}[2K up"),
-            "{told}"
+            reported.starts_with("running for ")
+                && reported.ends_with(" s: warming\u{fffd}\u{fffd}[2K up"),
+            "{reported}"
         );
     }
     assert!(last > 0.0);
-    client.ask("tools/call", script("import time; time.sleep(1.2)"));
+    client.result_of("tools/call", script("import time; time.sleep(1.2)"));
     client.assert_silent();
 }

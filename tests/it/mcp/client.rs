@@ -1,5 +1,5 @@
-//! A client of the Model Context Protocol, in the words of a test. It knows the
-//! protocol's frame and nothing of the server: one JSON object a line each way.
+//! An MCP client for tests. It knows the framing of the protocol (one JSON object per line) and
+//! nothing about the server.
 
 #![allow(
     dead_code,
@@ -13,33 +13,33 @@ use serde_json::{Value, json};
 
 use crate::harness::{Outcome, Running, Test};
 
-/// The version that each request of a modern client names.
+/// The protocol version that each request of a modern client names.
 pub(super) const MODERN: &str = "2026-07-28";
-/// The newest that begins with `initialize`.
+/// The newest version that starts with `initialize`.
 pub(super) const LEGACY: &str = "2025-11-25";
 
-/// A server that runs, and what it has said.
+/// A running server and its unread messages.
 pub(crate) struct Client {
     running: Running,
     is_modern: bool,
     next_id: u64,
-    /// Messages that came before the one that was waited for.
+    /// Messages received before the awaited one.
     unread: VecDeque<Value>,
 }
 
 impl Client {
-    /// A client of 2026-07-28: every request says so.
+    /// A client of version 2026-07-28, which each request states.
     pub(crate) fn modern(test: &Test) -> Client {
         Client { is_modern: true, ..Client::bare(test) }
     }
 
-    /// A client of 2025-11-25 that has said so.
+    /// A client of version 2025-11-25 after `initialize`.
     #[track_caller]
     pub(crate) fn legacy(test: &Test) -> Client {
         Client::bare(test).initialized()
     }
 
-    /// With options behind `mcp`.
+    /// The same, with options after `mcp`.
     #[track_caller]
     pub(crate) fn legacy_with(test: &Test, options: &[&str]) -> Client {
         let client = Client { is_modern: false, ..Client::modern_with(test, options) };
@@ -54,36 +54,36 @@ impl Client {
             "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         });
-        let result = client.ask("initialize", params);
+        let result = client.result_of("initialize", params);
         assert_eq!(result["protocolVersion"], LEGACY, "{result}");
-        client.tell("notifications/initialized", json!({}));
+        client.notify("notifications/initialized", json!({}));
         client
     }
 
-    /// One that has said nothing yet.
+    /// A client that has not sent a message yet.
     pub(crate) fn bare(test: &Test) -> Client {
         Client {
-            running: test.again().args(["mcp"]).stdin_open().spawn(),
+            running: test.next_run().args(["mcp"]).stdin_open().spawn(),
             is_modern: false,
             next_id: 1,
             unread: VecDeque::new(),
         }
     }
 
-    /// With options behind `mcp`.
+    /// A modern client, with options after `mcp`.
     pub(crate) fn modern_with(test: &Test, options: &[&str]) -> Client {
-        let test = test.again().args(["mcp"]).args(options).stdin_open();
+        let test = test.next_run().args(["mcp"]).args(options).stdin_open();
         Client { running: test.spawn(), is_modern: true, next_id: 1, unread: VecDeque::new() }
     }
 
-    /// Sends a line as it is.
+    /// Sends a line unchanged.
     #[track_caller]
     pub(crate) fn send(&mut self, line: impl AsRef<[u8]>) {
         self.running.write_stdin(line);
         self.running.write_stdin("\n");
     }
 
-    /// Sends a request and does not wait; its id.
+    /// Sends a request without waiting for the answer; returns its id.
     #[track_caller]
     pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
         let mut params = params;
@@ -98,13 +98,12 @@ impl Client {
         id
     }
 
-    /// Sends a notification.
     #[track_caller]
-    pub(crate) fn tell(&mut self, method: &str, params: Value) {
+    pub(crate) fn notify(&mut self, method: &str, params: Value) {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
-    /// The next message, whatever it is.
+    /// The next message of any kind.
     #[track_caller]
     pub(crate) fn next(&mut self) -> Value {
         self.unread.pop_front().unwrap_or_else(|| self.read())
@@ -118,26 +117,26 @@ impl Client {
         message
     }
 
-    /// The answer to a request, `result` or `error` and all; what comes before it is kept.
+    /// The whole answer to a request, with `result` or `error`; earlier messages are kept.
     #[track_caller]
     pub(crate) fn answer_to(&mut self, id: impl Into<Value>) -> Value {
         let id = id.into();
-        let is_it = |message: &Value| message["id"] == id;
-        if let Some(at) = self.unread.iter().position(is_it) {
+        let is_answer = |message: &Value| message["id"] == id;
+        if let Some(at) = self.unread.iter().position(is_answer) {
             return self.unread.remove(at).unwrap();
         }
         loop {
             let message = self.read();
-            if is_it(&message) {
+            if is_answer(&message) {
                 return message;
             }
             self.unread.push_back(message);
         }
     }
 
-    /// Asks, and gives the result.
+    /// Sends a request and returns its result.
     #[track_caller]
-    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn result_of(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         let answer = self.answer_to(id);
         assert!(answer["error"].is_null(), "{method}: {answer}");
@@ -145,36 +144,34 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Asks for what there is no result of: the error.
+    /// Sends a request that must fail and returns the error.
     #[track_caller]
-    pub(crate) fn ask_in_vain(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn error_of(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         let answer = self.answer_to(id);
         assert!(answer["result"].is_null(), "{method}: {answer}");
         answer["error"].clone()
     }
 
-    /// Calls a tool.
     #[track_caller]
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
+        self.result_of("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    /// That nothing was said that nobody waited for: one more question is
-    /// answered next.
+    /// Asserts that there is no unread message: the answer to a ping comes next.
     #[track_caller]
     pub(crate) fn assert_silent(&mut self) {
-        assert!(self.unread.is_empty(), "nobody has read {:?}", self.unread);
+        assert!(self.unread.is_empty(), "unread messages: {:?}", self.unread);
         let id = self.request("tools/list", json!({}));
         assert_eq!(self.next()["id"], id);
     }
 
-    /// The program.
+    /// The server process.
     pub(crate) fn running(&mut self) -> &mut Running {
         &mut self.running
     }
 
-    /// Ends standard input, and waits for the program's end.
+    /// Closes standard input and waits for the server's end.
     #[track_caller]
     pub(crate) fn close(mut self) -> Outcome {
         self.running.close_stdin();
@@ -182,12 +179,12 @@ impl Client {
     }
 }
 
-/// All entries of a list, from all of its pages.
+/// All entries of a list, from all its pages.
 #[track_caller]
 pub(super) fn listed(client: &mut Client, method: &str, name: &str, params: Value) -> Vec<Value> {
     let (mut params, mut all) = (params, Vec::new());
     loop {
-        let page = client.ask(method, params.clone());
+        let page = client.result_of(method, params.clone());
         all.extend(page[name].as_array().unwrap().iter().cloned());
         match &page["nextCursor"] {
             Value::Null => return all,

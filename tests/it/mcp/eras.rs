@@ -1,5 +1,5 @@
-//! The two eras of the protocol, request by request: versions, what each request
-//! says of itself, ids, notifications, and what each answer carries.
+//! The two eras of the protocol, request by request: versions, required metadata, ids,
+//! notifications and the fields of results.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
-fn skilled() -> Test {
+fn test_with_skill() -> Test {
     let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
     Test::new().skill("echo", document)
 }
@@ -24,7 +24,7 @@ fn server_info() -> Value {
     json!({"name": "skills-runner", "version": env!("CARGO_PKG_VERSION")})
 }
 
-/// The members' names, sorted.
+/// The sorted names of the object's members.
 fn names(object: &Value) -> Vec<&str> {
     let object = object.as_object().expect("an object");
     let mut names: Vec<&str> = object.keys().map(String::as_str).collect();
@@ -32,7 +32,7 @@ fn names(object: &Value) -> Vec<&str> {
     names
 }
 
-/// Sends `params` as they are: the whole answer.
+/// Sends `params` unchanged and returns the whole answer.
 #[track_caller]
 fn answer(client: &mut Client, method: &str, params: &Value) -> Value {
     let line = json!({"jsonrpc": "2.0", "id": "bare", "method": method, "params": params});
@@ -51,11 +51,11 @@ fn code(client: &mut Client, method: &str, params: &Value) -> i64 {
     answer["error"]["code"].as_i64().unwrap()
 }
 
-/// R-MCP-1: each version that begins with `initialize`, as it was asked for.
+/// Each version that starts with `initialize` is returned as requested.
 #[test]
-fn initialize_answers_the_version_that_is_asked_for() {
+fn initialize_returns_the_requested_version() {
     let newest = "2025-11-25";
-    for (asked, answered) in [
+    for (requested, answered) in [
         ("2024-11-05", "2024-11-05"),
         ("2025-03-26", "2025-03-26"),
         ("2025-06-18", "2025-06-18"),
@@ -65,53 +65,53 @@ fn initialize_answers_the_version_that_is_asked_for() {
         (MODERN, newest),
         ("", newest),
     ] {
-        let mut client = Client::bare(&skilled());
+        let mut client = Client::bare(&test_with_skill());
         let params = json!({
-            "protocolVersion": asked,
+            "protocolVersion": requested,
             "capabilities": {"roots": {"listChanged": true}, "sampling": {}},
             "clientInfo": {"name": "test", "version": "1"},
         });
-        let result = client.ask("initialize", params);
-        assert_eq!(result["protocolVersion"], answered, "{asked}");
+        let result = client.result_of("initialize", params);
+        assert_eq!(result["protocolVersion"], answered, "{requested}");
         assert_eq!(result["serverInfo"], server_info());
         assert!(result["capabilities"]["tools"].is_object());
         assert!(result["instructions"].as_str().unwrap().contains("echo"));
-        let due = ["capabilities", "instructions", "protocolVersion", "serverInfo"];
-        assert_eq!(names(&result), due);
-        client.tell("notifications/initialized", json!({}));
+        let expected = ["capabilities", "instructions", "protocolVersion", "serverInfo"];
+        assert_eq!(names(&result), expected);
+        client.notify("notifications/initialized", json!({}));
         client.assert_silent();
         client.close().status(0);
     }
 }
 
 #[test]
-fn initialize_wants_a_version_and_nothing_else() {
-    let mut client = Client::bare(&skilled());
+fn initialize_requires_only_a_version() {
+    let mut client = Client::bare(&test_with_skill());
     for params in [json!({}), json!({"protocolVersion": 5}), json!({"protocolVersion": null})] {
         assert_eq!(code(&mut client, "initialize", &params), -32602, "{params}");
         assert_eq!(code(&mut client, "tools/list", &json!({})), -32602, "{params}");
     }
-    client.ask("initialize", json!({"protocolVersion": "2025-06-18"}));
-    client.ask("tools/list", json!({}));
-    // Again, and another one: nothing is lost by it.
-    let again = client.ask("initialize", json!({"protocolVersion": "2024-11-05"}));
+    client.result_of("initialize", json!({"protocolVersion": "2025-06-18"}));
+    client.result_of("tools/list", json!({}));
+    // A repeated `initialize`, also with another version, is allowed.
+    let again = client.result_of("initialize", json!({"protocolVersion": "2024-11-05"}));
     assert_eq!(again["protocolVersion"], "2024-11-05");
-    client.ask("tools/list", json!({}));
+    client.result_of("tools/list", json!({}));
 }
 
 #[test]
-fn ping_answers_nothing_at_any_time() {
-    let mut client = Client::bare(&skilled());
-    assert_eq!(client.ask("ping", json!({})), json!({}));
+fn ping_returns_an_empty_result_at_any_time() {
+    let mut client = Client::bare(&test_with_skill());
+    assert_eq!(client.result_of("ping", json!({})), json!({}));
     client.send(r#"{"jsonrpc":"2.0","id":"bare","method":"ping"}"#);
     assert_eq!(client.next()["result"], json!({}));
-    client.ask("initialize", json!({"protocolVersion": "2025-11-25"}));
-    assert_eq!(client.ask("ping", json!({"_meta": {"progressToken": 1}})), json!({}));
+    client.result_of("initialize", json!({"protocolVersion": "2025-11-25"}));
+    assert_eq!(client.result_of("ping", json!({"_meta": {"progressToken": 1}})), json!({}));
 }
 
-/// What a request of the newer era must say of itself.
+/// Requests of the newer era must state version and capabilities.
 #[test]
-fn a_request_says_its_version_and_what_the_client_can_do() {
+fn new_era_requests_require_version_and_capabilities() {
     let wrong = [
         json!({}),
         json!({VERSION: MODERN}),
@@ -132,7 +132,7 @@ fn a_request_says_its_version_and_what_the_client_can_do() {
         json!(5),
         json!(false),
     ];
-    let mut client = Client::bare(&skilled());
+    let mut client = Client::bare(&test_with_skill());
     for method in ["server/discover", "tools/list", "tools/call", "prompts/list"] {
         assert_eq!(code(&mut client, method, &json!({})), -32602, "{method}");
         for meta in &wrong {
@@ -140,21 +140,21 @@ fn a_request_says_its_version_and_what_the_client_can_do() {
             assert_eq!(code(&mut client, method, &params), -32602, "{method} {meta}");
         }
     }
-    // Who has said `initialize` may leave all of it out, but not half.
-    let mut client = Client::legacy(&skilled());
+    // After `initialize` both may be omitted, but not one of them.
+    let mut client = Client::legacy(&test_with_skill());
     let [nothing, halves @ ..] = wrong;
     assert!(answer(&mut client, "tools/list", &json!({"_meta": nothing}))["result"].is_object());
     for half in &halves[..11] {
         assert_eq!(code(&mut client, "tools/list", &json!({"_meta": half})), -32602, "{half}");
     }
-    let told = answer(&mut Client::bare(&skilled()), "tools/list", &json!({}));
-    let told = told["error"]["message"].as_str().unwrap();
-    assert!(told.contains(VERSION) && told.contains("initialize"), "{told}");
+    let reported = answer(&mut Client::bare(&test_with_skill()), "tools/list", &json!({}));
+    let reported = reported["error"]["message"].as_str().unwrap();
+    assert!(reported.contains(VERSION) && reported.contains("initialize"), "{reported}");
 }
 
 #[test]
-fn an_unknown_version_is_told_which_are_known() {
-    let mut client = Client::bare(&skilled());
+fn unknown_version_error_lists_the_known_ones() {
+    let mut client = Client::bare(&test_with_skill());
     for version in ["2025-11-25", "2026-07-29", "", "draft", "2026-07-28 "] {
         for method in ["server/discover", "tools/list", "ping"] {
             let params = json!({"_meta": {VERSION: version, CAPABILITIES: {}}});
@@ -170,10 +170,10 @@ fn an_unknown_version_is_told_which_are_known() {
     assert!(error.to_string().len() < 1000, "{error}");
 }
 
-/// The version comes first: another one may have the method.
+/// An unknown version is reported first: the method may exist in it.
 #[test]
-fn a_version_is_judged_before_the_method() {
-    for mut client in [Client::bare(&skilled()), Client::legacy(&skilled())] {
+fn version_is_checked_before_the_method() {
+    for mut client in [Client::bare(&test_with_skill()), Client::legacy(&test_with_skill())] {
         for method in ["foo/bar", "logging/setLevel", "subscriptions/listen"] {
             let mut code = |meta: Value| code(&mut client, method, &json!({"_meta": meta}));
             for version in [json!("2025-11-25"), json!("2099-01-01"), json!("")] {
@@ -201,16 +201,16 @@ fn a_version_is_judged_before_the_method() {
 }
 
 #[test]
-fn discover_tells_what_there_is() {
-    let mut client = Client::modern(&skilled());
-    let result = client.ask("server/discover", json!({}));
+fn discover_describes_the_server() {
+    let mut client = Client::modern(&test_with_skill());
+    let result = client.result_of("server/discover", json!({}));
     assert_eq!(result["supportedVersions"], json!([MODERN]));
     assert!(result["capabilities"]["tools"].is_object());
     assert!(result["instructions"].as_str().unwrap().contains("echo"));
     assert_eq!(result["_meta"], json!({SERVER_INFO: server_info()}));
     assert!(result["ttlMs"].as_u64().is_some());
     assert_eq!(result["cacheScope"], "private");
-    let due = [
+    let expected = [
         "_meta",
         "cacheScope",
         "capabilities",
@@ -219,26 +219,26 @@ fn discover_tells_what_there_is() {
         "supportedVersions",
         "ttlMs",
     ];
-    assert_eq!(names(&result), due);
-    let legacy = Client::legacy(&skilled()).ask_in_vain("server/discover", json!({}));
+    assert_eq!(names(&result), expected);
+    let legacy = Client::legacy(&test_with_skill()).error_of("server/discover", json!({}));
     assert_eq!(legacy["code"], -32602);
 }
 
 #[test]
-fn the_newer_era_has_no_initialize_and_no_ping() {
-    let mut client = Client::modern(&skilled());
+fn new_era_has_no_initialize_and_no_ping() {
+    let mut client = Client::modern(&test_with_skill());
     for method in ["initialize", "ping"] {
         let params = json!({"protocolVersion": "2025-11-25"});
-        assert_eq!(client.ask_in_vain(method, params)["code"], -32601);
+        assert_eq!(client.error_of(method, params)["code"], -32601);
     }
-    // It has opened no older session either.
+    // Nor has it opened a session of the older era.
     assert_eq!(code(&mut client, "tools/list", &json!({})), -32602);
 }
 
-/// What may be kept says so; every result of the newer era says whose it is;
-/// none of the older does.
+/// Every result of the newer era names its server and its type, and cacheable ones have a time to
+/// live and a scope. Results of the older era have none of these fields.
 #[test]
-fn results_carry_what_their_era_wants() {
+fn results_have_the_fields_of_their_era() {
     let document = json!({"uri": "skill://echo/SKILL.md"});
     let lists = [
         ("tools/list", json!({})),
@@ -254,15 +254,16 @@ fn results_carry_what_their_era_wants() {
         ("tools/call", json!({"name": "get_skill", "arguments": {"skill_name": "none"}})),
         ("prompts/get", json!({"name": "echo"})),
     ];
-    let (mut old, mut new) = (Client::legacy(&skilled()), Client::modern(&skilled()));
+    let (mut old, mut new) =
+        (Client::legacy(&test_with_skill()), Client::modern(&test_with_skill()));
     for (is_kept, rows) in [(true, &lists[..]), (false, &once[..])] {
         for (method, params) in rows {
-            let result = new.ask(method, params.clone());
+            let result = new.result_of(method, params.clone());
             assert_eq!(result["_meta"][SERVER_INFO], server_info(), "{method}");
             assert_eq!(result["resultType"], "complete");
             assert_eq!(result["ttlMs"].is_u64(), is_kept, "{method}: {result}");
             assert_eq!(result["cacheScope"] == "private", is_kept, "{method}");
-            let result = old.ask(method, params.clone());
+            let result = old.result_of(method, params.clone());
             let names = names(&result);
             for name in ["_meta", "resultType", "ttlMs", "cacheScope"] {
                 assert!(!names.contains(&name), "{method}: {result}");
@@ -271,15 +272,15 @@ fn results_carry_what_their_era_wants() {
     }
 }
 
-/// One process serves both, whichever comes when.
+/// One process serves both eras in any order.
 #[test]
-fn both_eras_may_alternate() {
-    let mut client = Client::bare(&skilled());
+fn both_eras_can_alternate() {
+    let mut client = Client::bare(&test_with_skill());
     let list = json!({"_meta": modern()});
     let kept = |answer: &Value| answer["result"]["ttlMs"].is_u64();
     assert!(kept(&answer(&mut client, "tools/list", &list)));
     assert_eq!(code(&mut client, "tools/list", &json!({})), -32602);
-    client.ask("initialize", json!({"protocolVersion": "2025-11-25"}));
+    client.result_of("initialize", json!({"protocolVersion": "2025-11-25"}));
     for _ in 0..3 {
         assert!(kept(&answer(&mut client, "tools/list", &list)));
         let old = answer(&mut client, "tools/list", &json!({}));
@@ -290,12 +291,12 @@ fn both_eras_may_alternate() {
     }
 }
 
-/// An id is what it was, to the last digit.
+/// An id is returned unchanged, to the last digit.
 #[test]
-fn ids_come_back_as_they_were() {
-    let mut client = Client::bare(&skilled());
+fn ids_are_returned_unchanged() {
+    let mut client = Client::bare(&test_with_skill());
     let long = format!("\"{}\"", "x".repeat(10_000));
-    for (sent, due) in [
+    for (sent, expected) in [
         ("1", "1"),
         ("0", "0"),
         ("-7", "-7"),
@@ -309,14 +310,14 @@ fn ids_come_back_as_they_were() {
         (r#""\u00e9\ud83d\ude00é""#, "\"é😀é\""),
         (long.as_str(), long.as_str()),
     ] {
-        // The same again: an id is free once it has been answered.
+        // An id can be used again after its answer.
         for _ in 0..2 {
-            for (method, due_part) in
+            for (method, expected_part) in
                 [("ping", "result"), ("no/such", "error"), ("tools/list", "error")]
             {
                 client.send(format!(r#"{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}"#));
                 let line = client.running().read_stdout_until("\n");
-                let begin = format!(r#"{{"jsonrpc":"2.0","id":{due},"{due_part}":"#);
+                let begin = format!(r#"{{"jsonrpc":"2.0","id":{expected},"{expected_part}":"#);
                 assert!(line.starts_with(&begin), "{sent}: {line}");
             }
         }
@@ -324,20 +325,20 @@ fn ids_come_back_as_they_were() {
 }
 
 #[test]
-fn what_is_no_id_is_not_answered() {
-    let mut client = Client::bare(&skilled());
+fn requests_with_invalid_ids_are_not_answered() {
+    let mut client = Client::bare(&test_with_skill());
     for id in ["null", "1.5", "1.0", "1e3", "true", "{}", "[1]", "[]"] {
         client.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
-        let told = client.running().read_stderr_until("\n");
-        assert!(told.contains("`id` must be a string or an integer"), "{id}: {told}");
+        let reported = client.running().read_stderr_until("\n");
+        assert!(reported.contains("`id` must be a string or an integer"), "{id}: {reported}");
     }
     assert_eq!(answer(&mut client, "ping", &json!({}))["result"], json!({}));
 }
 
-/// Whatever they say, and whether anybody knows them.
+/// Whatever their content is, and whether their method is known or not.
 #[test]
-fn notifications_and_answers_are_never_answered() {
-    let mut client = Client::bare(&skilled());
+fn notifications_and_responses_are_never_answered() {
+    let mut client = Client::bare(&test_with_skill());
     for line in [
         r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
@@ -361,15 +362,15 @@ fn notifications_and_answers_are_never_answered() {
         client.send(line);
     }
     assert_eq!(code(&mut client, "tools/list", &json!({})), -32602);
-    // Nor is anything done, or said.
+    // They have no effect and cause no output.
     let outcome = client.close().status(0);
     assert_eq!(outcome.stdout.lines().count(), 1);
     outcome.stderr_lacks("list_skills").stderr_lacks("without an answer");
 }
 
 #[test]
-fn what_there_is_not_has_its_code() {
-    for mut client in [Client::legacy(&skilled()), Client::modern(&skilled())] {
+fn unknown_methods_have_their_error_code() {
+    for mut client in [Client::legacy(&test_with_skill()), Client::modern(&test_with_skill())] {
         for method in [
             "no/such",
             "",
@@ -379,10 +380,10 @@ fn what_there_is_not_has_its_code() {
             "logging/setLevel",
             "notifications/initialized",
         ] {
-            let error = client.ask_in_vain(method, json!({}));
+            let error = client.error_of(method, json!({}));
             assert_eq!(error["code"], -32601, "{method}");
         }
-        let long = client.ask_in_vain(&"x".repeat(100_000), json!({}));
+        let long = client.error_of(&"x".repeat(100_000), json!({}));
         assert_eq!(long["code"], -32601);
         assert!(long.to_string().len() < 1000);
         for params in [
@@ -393,7 +394,7 @@ fn what_there_is_not_has_its_code() {
             json!({"name": ["list_skills"]}),
             json!({}),
         ] {
-            let error = client.ask_in_vain("tools/call", params);
+            let error = client.error_of("tools/call", params);
             assert_eq!(error["code"], -32602, "{error}");
         }
         for cursor in [json!("next"), json!(""), json!(5), json!({}), json!([])] {
@@ -404,12 +405,12 @@ fn what_there_is_not_has_its_code() {
                 "resources/templates/list",
                 "skills/list",
             ] {
-                let error = client.ask_in_vain(method, json!({"cursor": cursor}));
+                let error = client.error_of(method, json!({"cursor": cursor}));
                 assert_eq!(error["code"], -32602, "{method} {cursor}");
             }
         }
-        client.ask("tools/list", json!({"cursor": null}));
-        // Wrong arguments are for the model to mend.
+        client.result_of("tools/list", json!({"cursor": null}));
+        // Wrong arguments are a tool error, which the model can correct.
         for arguments in [json!([]), json!(5), json!({"skill_name": []}), json!("{"), json!({})] {
             let result = client.call("get_skill", arguments);
             assert_eq!(result["isError"], true, "{result}");
@@ -418,33 +419,33 @@ fn what_there_is_not_has_its_code() {
     }
 }
 
-/// What a client's model is told at the start: within what clients take, and with
-/// what is remembered.
+/// The instructions for the client's model are within the length that clients accept and include
+/// the facts.
 #[test]
-fn the_guide_is_short_and_knows_the_facts() {
+fn instructions_are_short_and_include_the_facts() {
     let long = |number: usize| {
         let words = "many words of description ".repeat(20);
         (format!("skill-{number:03}"), words)
     };
-    let few = skilled();
+    let few = test_with_skill();
     let many = (0..300).map(long).fold(Test::new(), |test, (name, words)| {
         let document = format!("---\nname: {name}\ndescription: {words}\n---\n");
         test.skill(&name, &document)
     });
     let guide = |test: &Test| {
-        let result = Client::modern(test).ask("server/discover", json!({}));
+        let result = Client::modern(test).result_of("server/discover", json!({}));
         result["instructions"].as_str().unwrap().to_owned()
     };
     assert!(guide(&few).contains("\n- echo: "));
     let cut = guide(&many);
     assert!(cut.len() <= 2000 && cut.contains("skill-000"), "{cut}");
     assert!(cut.contains("list_skills with a query"), "{cut}");
-    let knowing = few.env("MEMORY_PATH", "facts.md");
-    let mut client = Client::legacy(&knowing);
-    let told = client.call("remember_fact", json!({"content": "The printer is in room 4."}));
-    assert_eq!(told["structuredContent"]["remembered"], "The printer is in room 4.");
+    let with_memory = few.env("MEMORY_PATH", "facts.md");
+    let mut client = Client::legacy(&with_memory);
+    let reported = client.call("remember_fact", json!({"content": "The printer is in room 4."}));
+    assert_eq!(reported["structuredContent"]["remembered"], "The printer is in room 4.");
     client.close().status(0);
-    let guide = guide(&knowing);
+    let guide = guide(&with_memory);
     assert!(guide.contains("each part newest first):\n"), "{guide}");
     assert!(guide.contains("The printer is in room 4."), "{guide}");
 }

@@ -1,5 +1,5 @@
-//! How the server begins and ends: options, what standard input may be, signals,
-//! a client that goes away; and that nothing but messages stands on its output.
+//! Start and end of the server: options, kinds of standard input, signals, disconnected clients;
+//! and standard output that contains only messages.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::harness::{Running, Stopwatch, Test, seconds, wait_until};
 const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
 const ENDLESS: &str = "open('started', 'w').close()\nimport time\nwhile True: time.sleep(1)";
 
-fn skilled() -> Test {
+fn test_with_skill() -> Test {
     let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
     Test::new().skill("echo", document)
 }
@@ -20,7 +20,7 @@ fn script(source: &str) -> Value {
     json!({"name": "run_python_script", "arguments": {"skill_name": "echo", "script": source}})
 }
 
-/// A client with these options whose script runs without an end.
+/// A client with these options and a running endless script.
 #[track_caller]
 fn busy(test: &Test, options: &[&str]) -> Client {
     let mut client = Client::modern_with(test, options);
@@ -29,13 +29,13 @@ fn busy(test: &Test, options: &[&str]) -> Client {
     client
 }
 
-/// Whatever is said besides, standard output has one message for each request.
+/// Whatever else is printed, standard output has one message for each request.
 #[test]
-fn nothing_but_messages_is_printed() {
+fn stdout_has_only_protocol_messages() {
     let options: [&[&str]; 6] =
         [&[], &["-q"], &["-v"], &["-o", "json"], &["-o", "jsonl"], &["--log", "audit.jsonl"]];
     for options in options {
-        let test = skilled();
+        let test = test_with_skill();
         let mut client = Client::modern_with(&test, options);
         let id = client.request("tools/call", script("print('one')\nraise SystemExit(1)"));
         assert_eq!(client.answer_to(id)["result"]["isError"], true, "{options:?}");
@@ -46,24 +46,24 @@ fn nothing_but_messages_is_printed() {
         assert_eq!(outcome.stdout_json_lines().len(), 2, "{options:?}: {}", outcome.stdout);
         let is_quiet = options == ["-q"];
         assert_eq!(outcome.stderr.contains("→ run_python_script echo"), !is_quiet);
-        outcome.stderr_has("without an answer");
+        outcome.stderr_has("was not answered");
     }
 }
 
-/// What was called is written down: start, each call and its result, the end.
+/// The log has the start, each call with its result, and the end.
 #[test]
-fn calls_are_in_the_log() {
-    let test = skilled();
+fn calls_are_logged() {
+    let test = test_with_skill();
     let mut client = Client::modern_with(&test, &["--log", "audit.jsonl"]);
     client.call("list_skills", json!({}));
-    client.ask("tools/call", script("print('one')"));
-    client.ask("tools/list", json!({}));
+    client.result_of("tools/call", script("print('one')"));
+    client.result_of("tools/list", json!({}));
     client.close().status(0);
     let log = test.read("audit.jsonl");
     let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let types: Vec<&str> = records.iter().map(|record| record["type"].as_str().unwrap()).collect();
-    let due = ["start", "tool_call", "tool_result", "tool_call", "tool_result", "result"];
-    assert_eq!(types, due, "{log}");
+    let expected = ["start", "tool_call", "tool_result", "tool_call", "tool_result", "result"];
+    assert_eq!(types, expected, "{log}");
     assert_eq!(records[3]["name"], "run_python_script");
     assert!(records[3].to_string().contains("print('one')"), "{log}");
     assert_eq!(records[5]["exit_code"], 0);
@@ -71,68 +71,71 @@ fn calls_are_in_the_log() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_ends_the_run() {
-    let test = skilled().folder("audit.jsonl");
+fn unwritable_log_ends_the_server() {
+    let test = test_with_skill().folder("audit.jsonl");
     let outcome = test.args(["mcp", "--log", "audit.jsonl"]).stdin(DISCOVER).run();
     let outcome = outcome.stdout("").stderr_has("audit.jsonl");
     assert_ne!(outcome.status, 0);
 }
 
 #[test]
-fn options_of_scripts_hold_here() {
-    let test = skilled();
+fn script_options_apply() {
+    let test = test_with_skill();
     let mut client = Client::modern_with(&test, &["--no-scripts"]);
-    let tools = client.ask("tools/list", json!({}));
+    let tools = client.result_of("tools/list", json!({}));
     assert!(!tools.to_string().contains("run_python_script"), "{tools}");
-    let refused = client.ask("tools/call", script("print(1)"));
+    let refused = client.result_of("tools/call", script("print(1)"));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(!refused.to_string().contains("stdout"), "{refused}");
     client.close().status(0);
 
     let mut client = Client::modern_with(&test, &["--script-timeout", "1"]);
     let since = Stopwatch::start();
-    let ended = client.ask("tools/call", script(ENDLESS));
+    let ended = client.result_of("tools/call", script(ENDLESS));
     assert_eq!(ended["isError"], true, "{ended}");
     assert!(
         ended.to_string().contains("time limit") || ended.to_string().contains("timed out"),
         "{ended}"
     );
-    let took = since.elapsed_within(seconds(5.0));
+    let took = since.elapsed_for_limit(seconds(5.0));
     assert!(took <= seconds(5.0), "{took:?}");
-    assert_eq!(client.ask("tools/call", script("print(2)"))["structuredContent"]["stdout"], "2\n");
+    assert_eq!(
+        client.result_of("tools/call", script("print(2)"))["structuredContent"]["stdout"],
+        "2\n"
+    );
     client.close().status(0);
     assert!(test.processes().is_empty());
 }
 
 #[test]
-fn a_sandbox_holds_here() {
-    let test = skilled();
+fn sandbox_applies() {
+    let test = test_with_skill();
     let mut client = Client::modern_with(&test, &["--sandbox"]);
     let outside = test.path("outside");
     let write = format!("open({:?}, 'w').close()", outside.display().to_string());
-    let ran = client.ask("tools/call", script(&write));
+    let ran = client.result_of("tools/call", script(&write));
     let is_held = ran["isError"] == true && !test.exists("outside");
     let outcome = client.close().status(0);
-    // Where the kernel has none, that is told.
+    // Without kernel support the missing sandbox is reported.
     assert!(is_held || outcome.stderr.contains("sandbox"), "{ran} {}", outcome.stderr);
 }
 
-/// The time for the whole run ends it, also while a script runs.
+/// The time limit of the run ends the server, also during a script.
 #[test]
-fn the_time_for_the_whole_run_ends_it() {
-    let test = skilled();
+fn timeout_ends_the_server() {
+    let test = test_with_skill();
     let idle = Client::modern_with(&test, &["--timeout", "1"]);
     let busy = busy(&test, &["--timeout", "2"]);
     for mut client in [idle, busy] {
         assert!(wait_until(seconds(10.0), || !client.running().is_running()));
         let outcome = client.close().status(3).stdout("");
-        outcome.stderr_has("the time for the whole run (--timeout) is over");
+        outcome.stderr_has("the time limit of the run (--timeout) is reached");
     }
     assert!(test.processes().is_empty());
 }
 
 #[test]
-fn wrong_usage_says_so_and_serves_nobody() {
+fn wrong_usage_is_reported_and_nothing_is_served() {
     let wrong: [&[&str]; 8] = [
         &["mcp", "x"],
         &["mcp", "--session", "s"],
@@ -144,18 +147,18 @@ fn wrong_usage_says_so_and_serves_nobody() {
         &["mcp", "--no-such"],
     ];
     for args in wrong {
-        let outcome = skilled().args(args).stdin(DISCOVER).run();
+        let outcome = test_with_skill().args(args).stdin(DISCOVER).run();
         outcome.status(2).stdout("").stderr_has("skills-runner: ");
     }
 }
 
-/// By each signal, idle and with a script: nothing is left of it.
+/// For each signal, idle and during a script: no process is left.
 #[test]
-fn a_signal_ends_the_server_and_its_script() {
+fn signal_ends_the_server_and_its_script() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        let test = skilled();
+        let test = test_with_skill();
         let mut idle = Client::modern(&test);
-        idle.ask("server/discover", json!({}));
+        idle.result_of("server/discover", json!({}));
         let mut busy = busy(&test, &[]);
         busy.request("tools/call", script("open('ran', 'w').close()"));
         busy.call("list_skills", json!({}));
@@ -163,7 +166,7 @@ fn a_signal_ends_the_server_and_its_script() {
             client.running().signal(signal);
             let since = Stopwatch::start();
             assert!(wait_until(seconds(10.0), || !client.running().is_running()));
-            let took = since.elapsed_within(Duration::from_secs(3));
+            let took = since.elapsed_for_limit(Duration::from_secs(3));
             assert!(took <= Duration::from_secs(3), "{took:?}");
             client.close().status(-signal);
         }
@@ -172,23 +175,23 @@ fn a_signal_ends_the_server_and_its_script() {
     }
 }
 
-/// Killed without a chance to clear up, it takes its script with it.
+/// A server that is killed with SIGKILL takes its script with it.
 #[test]
-fn a_kill_leaves_no_script() {
-    let test = skilled();
+fn killed_server_leaves_no_script() {
+    let test = test_with_skill();
     let mut client = busy(&test, &[]);
     client.running().kill9();
     client.close().status(-libc::SIGKILL);
     assert!(wait_until(seconds(10.0), || test.processes().is_empty()));
 }
 
-/// A client that is gone is missed at once, though nothing is written to it.
+/// A disconnected client is detected immediately, without a write.
 #[test]
-fn a_client_that_is_gone_ends_the_server() {
+fn disconnected_client_ends_the_server() {
     let start =
-        |line: &str, test: &Test| -> Running { test.again().shell(line).stdin_open().spawn() };
-    let test = skilled();
-    // `head` takes a line and goes; standard input stays open.
+        |line: &str, test: &Test| -> Running { test.next_run().shell(line).stdin_open().spawn() };
+    let test = test_with_skill();
+    // `head` reads one line and exits; standard input stays open.
     let line = "skills-runner mcp | { head -n 1; }; exit 0";
     let status = "{ skills-runner mcp; echo $? >status; } | head -n 1";
     for line in [line, status] {
@@ -202,7 +205,7 @@ fn a_client_that_is_gone_ends_the_server() {
         running.write_stdin(format!("{DISCOVER}\n"));
         let since = Stopwatch::start();
         assert!(wait_until(seconds(10.0), || !running.is_running()));
-        let took = since.elapsed_within(Duration::from_secs(3));
+        let took = since.elapsed_for_limit(Duration::from_secs(3));
         assert!(took <= Duration::from_secs(3), "{took:?}");
         let outcome = running.wait().success();
         assert_eq!(outcome.stdout_json_lines().len(), 1);
@@ -211,13 +214,13 @@ fn a_client_that_is_gone_ends_the_server() {
         std::fs::remove_file(test.path("skills/echo/started")).unwrap();
     }
     assert_eq!(test.read("status"), "0\n");
-    skilled().args(["mcp"]).stdin(DISCOVER).stdout_closed().run().status(0);
+    test_with_skill().args(["mcp"]).stdin(DISCOVER).stdout_closed().run().status(0);
 }
 
-/// A client that is gone without a word left its output open to somebody who does
-/// not read: neither the server nor its script outlives that.
+/// The client died, but another process holds its output open and does not read: the server and its
+/// script still end.
 #[test]
-fn answers_that_nobody_takes_are_not_waited_for_for_ever() {
+fn blocked_output_does_not_keep_the_server_alive() {
     let source = "import json, os, subprocess, sys, time\n\
                   first, then = open('call').read(), open('request').read()\n\
                   r, w = os.pipe()\n\
@@ -234,71 +237,75 @@ fn answers_that_nobody_takes_are_not_waited_for_for_ever() {
     call["params"]["name"] = "run_python_script".into();
     call["params"]["arguments"] = script(ENDLESS)["arguments"].clone();
     for first in [String::new(), call.to_string()] {
-        let test =
-            skilled().file("client.py", source).file("call", first).file("request", DISCOVER);
-        let outcome = test.again().shell("python3 client.py").run();
+        let test = test_with_skill()
+            .file("client.py", source)
+            .file("call", first)
+            .file("request", DISCOVER);
+        let outcome = test.next_run().shell("python3 client.py").run();
         outcome.success().stdout("0 True\n").stderr("");
         assert!(test.processes().is_empty());
     }
 }
 
-/// Whoever takes his time gets all there is, also after the last question.
+/// Slow clients get all answers, also after the end of input.
 #[test]
-fn a_slow_reader_loses_nothing() {
+fn slow_reader_gets_every_answer() {
     let source = "import sys, time\ncount = 0\n\
                   while part := sys.stdin.buffer.read1(1 << 18):\n    \
                   count += part.count(b'\\n'); time.sleep(0.2)\nprint(count)";
     let requests = format!("{DISCOVER}\n").repeat(1_200);
-    let test = skilled().file("reader.py", source).file("requests", requests);
+    let test = test_with_skill().file("reader.py", source).file("requests", requests);
     let line = "cat requests | skills-runner mcp | python3 reader.py";
     test.shell(line).run().success().stdout("1200\n");
 }
 
 #[test]
-fn an_output_that_is_full_is_told() {
-    let test = skilled().args(["mcp"]).stdin(DISCOVER);
+fn full_output_is_reported() {
+    let test = test_with_skill().args(["mcp"]).stdin(DISCOVER);
     let outcome = test.stdout_file("/dev/full").run();
     outcome.status(1).stderr_has("failed to write the answer: No space left");
 }
 
 #[test]
-fn standard_input_may_be_anything() {
-    for test in [skilled().args(["mcp"]).stdin_null(), skilled().args(["mcp"]).stdin("")] {
+fn any_kind_of_stdin_works() {
+    for test in
+        [test_with_skill().args(["mcp"]).stdin_null(), test_with_skill().args(["mcp"]).stdin("")]
+    {
         test.run().status(0).stdout("");
     }
-    let closed = skilled().shell("skills-runner mcp <&-").run();
+    let closed = test_with_skill().shell("skills-runner mcp <&-").run();
     closed.status(0).stdout("");
-    let folder = skilled().shell("skills-runner mcp <skills").run();
+    let folder = test_with_skill().shell("skills-runner mcp <skills").run();
     folder.status(1).stdout("").stderr_has("failed to read standard input: Is a directory");
     let requests = format!("{DISCOVER}\n\n{DISCOVER}\n{DISCOVER}");
-    let file = skilled().file("requests", requests).args(["mcp"]);
+    let file = test_with_skill().file("requests", requests).args(["mcp"]);
     let outcome = file.stdin_file("requests").run().status(0);
     assert_eq!(outcome.stdout_json_lines().len(), 3);
     let socket = "import socket, subprocess, sys\na, b = socket.socketpair()\n\
                   p = subprocess.Popen(['skills-runner', 'mcp'], stdin=b, stdout=b)\nb.close()\n\
                   a.sendall(sys.argv[1].encode() + b'\\n')\nprint(a.makefile().readline()[:20])\na.close()\nprint(p.wait())";
-    let test = skilled().file("client.py", socket).file("request", DISCOVER);
+    let test = test_with_skill().file("client.py", socket).file("request", DISCOVER);
     let outcome = test.shell("python3 client.py \"$(cat request)\"").run();
     outcome.success().stdout("{\"jsonrpc\":\"2.0\",\"id\n0\n");
 }
 
-/// Somebody else may have made the descriptor non-blocking; that is no fault.
+/// Another process may have made the descriptor non-blocking; that is not an error.
 #[test]
-fn a_pipe_that_does_not_block_is_waited_for() {
+fn non_blocking_stdin_is_waited_for() {
     let source = "import os, subprocess, sys, time\nr, w = os.pipe()\nos.set_blocking(r, False)\n\
                   p = subprocess.Popen(['skills-runner', 'mcp'], stdin=r, stdout=subprocess.PIPE)\n\
                   time.sleep(0.3)\nfor part in (sys.argv[1][:9], sys.argv[1][9:] + '\\n'):\n    \
                   os.write(w, part.encode()); time.sleep(0.1)\n\
                   print(p.stdout.readline()[:20].decode())\nos.close(w)\nprint(p.wait())";
-    let test = skilled().file("client.py", source).file("request", DISCOVER);
+    let test = test_with_skill().file("client.py", source).file("request", DISCOVER);
     let outcome = test.shell("python3 client.py \"$(cat request)\"").run();
     outcome.success().stdout("{\"jsonrpc\":\"2.0\",\"id\n0\n");
 }
 
-/// Who starts it by hand is told what it is, and gets out.
+/// A user who starts the server on a terminal gets an explanation and can leave.
 #[test]
-fn on_a_terminal_it_says_what_it_is() {
-    let mut terminal = skilled().args(["mcp"]).terminal();
+fn terminal_shows_an_explanation() {
+    let mut terminal = test_with_skill().args(["mcp"]).spawn_on_terminal();
     terminal.expect("Model Context Protocol").expect("Ctrl+D ends it");
     terminal.expect("\nhint: ");
     terminal.expect(r#"{"mcpServers":{"skills":{"args":["mcp","--skills",""#);
@@ -307,47 +314,47 @@ fn on_a_terminal_it_says_what_it_is() {
     terminal.expect(r#""result":{}"#);
     terminal.ctrl('d');
     terminal.wait_exit().success();
-    let mut terminal = skilled().args(["mcp"]).terminal();
+    let mut terminal = test_with_skill().args(["mcp"]).spawn_on_terminal();
     terminal.expect("Ctrl+D ends it").ctrl('c');
     terminal.wait_exit().status(-libc::SIGINT);
-    // Nobody else is told.
-    let outcome = skilled().args(["mcp"]).stdin(DISCOVER).run();
+    // The explanation is printed only there.
+    let outcome = test_with_skill().args(["mcp"]).stdin(DISCOVER).run();
     outcome.status(0).stderr_lacks("Ctrl+D");
-    let mut quiet = skilled().args(["mcp", "-q"]).terminal();
+    let mut quiet = test_with_skill().args(["mcp", "-q"]).spawn_on_terminal();
     quiet.type_line(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     quiet.expect(r#""result":{}"#).ctrl('d');
     assert!(!quiet.output().contains("Ctrl+D ends it"));
     quiet.wait_exit().success();
 }
 
-/// Whoever asks all the time holds up neither a script's limit nor its answer.
+/// A flood of requests delays neither a script's time limit nor its result.
 #[test]
-fn a_flood_of_requests_holds_up_no_script() {
-    let test = skilled();
+fn flood_of_requests_does_not_delay_a_script() {
+    let test = test_with_skill();
     let mut client = Client::modern_with(&test, &["--script-timeout", "1", "-q"]);
     let since = Stopwatch::start();
     let endless = client.request("tools/call", script(ENDLESS));
     let next = client.request("tools/call", script("print('next')"));
-    let mut asked = 0;
+    let mut sent = 0;
     let mut ended = Vec::new();
     while ended.len() < 2 && since.elapsed() < seconds(20.0) {
         for _ in 0..50 {
             client.request("tools/list", json!({}));
-            asked += 1;
+            sent += 1;
         }
         for _ in 0..50 {
             let message = client.next();
             if message["id"] == endless || message["id"] == next {
                 ended.push((message["id"].clone(), since.elapsed()));
-                asked += 1;
+                sent += 1;
             }
-            asked -= 1;
+            sent -= 1;
         }
     }
     let [(first, limit), (second, _)] = &ended[..] else { panic!("{ended:?}") };
     assert_eq!((first, second), (&json!(endless), &json!(next)));
     assert!(*limit < seconds(4.0), "{ended:?}");
-    for _ in 0..asked {
+    for _ in 0..sent {
         client.next();
     }
     client.assert_silent();

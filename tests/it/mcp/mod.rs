@@ -1,4 +1,4 @@
-//! `mcp`: the server, as its clients see it.
+//! The `mcp` command: the MCP server as its clients see it.
 
 mod bad_input;
 mod calls;
@@ -6,7 +6,6 @@ mod client;
 mod eras;
 mod lifetime;
 mod prompts;
-
 mod resources;
 mod skills_as_tools;
 mod skills_extension;

@@ -22,9 +22,9 @@ fn text(got: &Value) -> &str {
     got["messages"][0]["content"]["text"].as_str().unwrap()
 }
 
-/// R-MCP-5: the skills that a person may invoke, in both eras.
+/// The skills that a user may invoke are prompts, in both eras.
 #[test]
-fn skills_for_people_are_prompts() {
+fn user_invocable_skills_are_prompts() {
     let test = Test::new()
         .skill("plain", &document("plain", "", "# Plain"))
         .skill("hinted", &document("other", "argument-hint: [file] [format]\n", "$0"))
@@ -33,7 +33,8 @@ fn skills_for_people_are_prompts() {
         .skill("größe 日", "# Size\n\nMeasures things.\n")
         .folder("skills/empty");
     let (mut legacy, mut modern) = (Client::legacy(&test), Client::modern(&test));
-    let (old, new) = (legacy.ask("prompts/list", json!({})), modern.ask("prompts/list", json!({})));
+    let (old, new) =
+        (legacy.result_of("prompts/list", json!({})), modern.result_of("prompts/list", json!({})));
     assert_eq!(old["prompts"], new["prompts"]);
     assert_eq!((&new["cacheScope"], &old["cacheScope"]), (&json!("private"), &Value::Null));
     assert!(new["ttlMs"].is_u64());
@@ -54,20 +55,20 @@ fn skills_for_people_are_prompts() {
     );
     let plain = &new["prompts"][2]["arguments"][0]["description"];
     assert!(plain.as_str().unwrap().contains("work on"), "{plain}");
-    let discovered = modern.ask("server/discover", json!({}));
+    let discovered = modern.result_of("server/discover", json!({}));
     assert_eq!(discovered["capabilities"]["prompts"], json!({}));
 }
 
-/// The same text as where a conversation of our own invokes the skill.
+/// The prompt has the same text as an invocation in a conversation.
 #[test]
-fn a_prompt_is_the_skill_with_its_arguments() {
+fn prompt_is_the_document_with_its_arguments() {
     let body = "Write $0 as $1 in {baseDir}.";
     let test =
         Test::new().skill("report", &document("report", "argument-hint: FILE FORMAT\n", body));
     let folder = test.path("skills/report");
     for client in [&mut Client::legacy(&test), &mut Client::modern(&test)] {
-        let asked = json!({"name": "report", "arguments": {"arguments": "'my file' pdf"}});
-        let got = client.ask("prompts/get", asked);
+        let params = json!({"name": "report", "arguments": {"arguments": "'my file' pdf"}});
+        let got = client.result_of("prompts/get", params);
         assert_eq!(got["description"], "Does report.");
         let text = text(&got);
         assert!(text.starts_with("I invoke the skill `report`."), "{text}");
@@ -79,16 +80,17 @@ fn a_prompt_is_the_skill_with_its_arguments() {
     let mut client = Client::modern(&test);
     for arguments in [Value::Null, json!({}), json!({"arguments": ""}), json!({"arguments": null})]
     {
-        let got = client.ask("prompts/get", json!({"name": "report", "arguments": arguments}));
+        let got =
+            client.result_of("prompts/get", json!({"name": "report", "arguments": arguments}));
         assert!(text(&got).contains("Write $0 as $1 in /"), "{got}");
     }
-    let got = client.ask("prompts/get", json!({"name": "report"}));
+    let got = client.result_of("prompts/get", json!({"name": "report"}));
     assert!(text(&got).contains("Write $0 as $1 in /"), "{got}");
 }
 
-/// -32602, and what to do about it.
+/// The error has the code -32602 and a hint.
 #[test]
-fn what_is_no_prompt_is_refused_with_advice() {
+fn unknown_prompt_is_refused_with_a_remedy() {
     let mut test = Test::new()
         .skill("report", &document("report", "", "# R"))
         .skill("inner", &document("inner", "user-invocable: false\n", "# I"));
@@ -108,42 +110,41 @@ fn what_is_no_prompt_is_refused_with_advice() {
             "unknown field `topic`, expected `arguments`",
         ),
     ];
-    for (asked, due) in cases {
-        let error = client.ask_in_vain("prompts/get", asked.clone());
-        assert_eq!(error["code"], -32602, "{asked}: {error}");
+    for (params, expected) in cases {
+        let error = client.error_of("prompts/get", params.clone());
+        assert_eq!(error["code"], -32602, "{params}: {error}");
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains(due), "{asked}: {message}");
+        assert!(message.contains(expected), "{params}: {message}");
     }
-    let error = client.ask_in_vain("prompts/get", json!({"name": "latin"}));
+    let error = client.error_of("prompts/get", json!({"name": "latin"}));
     assert_eq!(error["code"], -32603, "{error}");
     assert!(error["message"].as_str().unwrap().contains("not UTF-8"));
-    let error = client.ask_in_vain("prompts/list", json!({"cursor": "no such page"}));
+    let error = client.error_of("prompts/list", json!({"cursor": "no such page"}));
     assert_eq!(error["code"], -32602, "{error}");
 }
 
-/// Nothing is remembered: what changed on the disk is in the next answer.
+/// Nothing is cached: the next answer reflects changes on the disk.
 #[test]
-fn the_list_is_that_of_the_disk() {
+fn changed_skills_change_the_list() {
     let test = Test::new();
     let mut client = Client::modern(&test);
-    assert_eq!(client.ask("prompts/list", json!({}))["prompts"], json!([]));
+    assert_eq!(client.result_of("prompts/list", json!({}))["prompts"], json!([]));
     let test = test.skill("late", &document("late", "", "First."));
-    assert_eq!(names(&client.ask("prompts/list", json!({}))), ["late"]);
-    let got = client.ask("prompts/get", json!({"name": "late"}));
+    assert_eq!(names(&client.result_of("prompts/list", json!({}))), ["late"]);
+    let got = client.result_of("prompts/get", json!({"name": "late"}));
     assert!(text(&got).ends_with("\nFirst.\n"), "{got}");
     let test = test.skill("late", &document("late", "", "Second."));
-    let got = client.ask("prompts/get", json!({"name": "late"}));
+    let got = client.result_of("prompts/get", json!({"name": "late"}));
     assert!(text(&got).ends_with("\nSecond.\n"), "{got}");
     std::fs::remove_dir_all(test.path("skills/late")).unwrap();
-    let error = client.ask_in_vain("prompts/get", json!({"name": "late"}));
+    let error = client.error_of("prompts/get", json!({"name": "late"}));
     assert_eq!(error["code"], -32602, "{error}");
-    assert_eq!(client.ask("prompts/list", json!({}))["prompts"], json!([]));
+    assert_eq!(client.result_of("prompts/list", json!({}))["prompts"], json!([]));
 }
 
-/// A key that somebody wrote into a skill goes nowhere, and a long description
-/// is cut.
+/// A key in a skill's text is masked, and a long description is shortened.
 #[test]
-fn what_is_listed_is_bounded_and_masked() {
+fn list_is_limited_and_masked() {
     let key = "sk-1234567890abcdef";
     let hint = format!("argument-hint: use {key}\n");
     let long = format!("---\nname: long\ndescription: {} {}\n---\n", key, "word ".repeat(800));
@@ -155,32 +156,32 @@ fn what_is_listed_is_bounded_and_masked() {
         .env("LLM_API_KEY", key)
         .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
     let mut client = Client::modern(&test);
-    let listed = client.ask("prompts/list", json!({}));
+    let listed = client.result_of("prompts/list", json!({}));
     assert!(!listed.to_string().contains(key), "{listed}");
     assert!(listed.to_string().contains("[secret]"), "{listed}");
     let cut = listed["prompts"][0]["description"].as_str().unwrap();
     assert!(!cut.contains("sk-"), "{cut}");
     let description = listed["prompts"][2]["description"].as_str().unwrap();
     assert!(description.len() <= 1030 && description.ends_with("word…"));
-    let got = client.ask("prompts/get", json!({"name": "keyed"}));
+    let got = client.result_of("prompts/get", json!({"name": "keyed"}));
     assert!(!got.to_string().contains(key), "{got}");
 }
 
-/// More than one page: each prompt stands once, whatever changes in between.
+/// Each prompt is on one page, even if skills change between the requests.
 #[test]
-fn many_prompts_come_in_pages() {
+fn many_prompts_are_paginated() {
     let mut test = Test::new();
     for number in 0..253 {
         let name = format!("s-{number:04}");
         test = test.skill(&name, &document(&name, "", "#"));
     }
     for client in [&mut Client::legacy(&test), &mut Client::modern(&test)] {
-        let first = client.ask("prompts/list", json!({}));
+        let first = client.result_of("prompts/list", json!({}));
         assert_eq!(names(&first).len(), 250);
         let last = test.path("skills/s-0249");
         std::fs::rename(&last, test.path("skills/.gone")).unwrap();
         let cursor = &first["nextCursor"];
-        let second = client.ask("prompts/list", json!({"cursor": cursor}));
+        let second = client.result_of("prompts/list", json!({"cursor": cursor}));
         assert_eq!(names(&second), ["s-0250", "s-0251", "s-0252"]);
         assert!(second["nextCursor"].is_null(), "{second}");
         std::fs::rename(test.path("skills/.gone"), last).unwrap();

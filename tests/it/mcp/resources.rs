@@ -1,5 +1,4 @@
-//! Files of skills as resources: what is listed, what can be read, and that
-//! nothing else can be.
+//! Skill files as resources: which are listed, which can be read, and that no other file can be.
 
 use std::fs;
 use std::process::Command;
@@ -23,9 +22,9 @@ fn uris(entries: &[Value]) -> Vec<&str> {
     uris.collect()
 }
 
-/// What reading an address gives: its bytes.
+/// Reads an address and returns its bytes.
 fn content(client: &mut Client, uri: &str) -> Vec<u8> {
-    let read = client.ask("resources/read", json!({ "uri": uri }));
+    let read = client.result_of("resources/read", json!({ "uri": uri }));
     let [content] = read["contents"].as_array().unwrap().as_slice() else {
         panic!("{read}");
     };
@@ -37,9 +36,9 @@ fn content(client: &mut Client, uri: &str) -> Vec<u8> {
     }
 }
 
-/// R-MCP-3: all files, by one address each, and as they are.
+/// All files are listed with one address each and returned unchanged.
 #[test]
-fn files_are_listed_and_read_as_they_are() {
+fn files_are_listed_and_read_unchanged() {
     let mark = "\u{feff}\r\nü\0 \u{1F600}\u{7f}\n";
     let test = Test::new()
         .skill("plain", &document("plain"))
@@ -100,19 +99,19 @@ fn files_are_listed_and_read_as_they_are() {
         }
     }
     let mut modern = Client::modern(&test);
-    modern.ask_in_vain("resources/read", json!({"uri": "skill://other-name/Skill.md"}));
-    let read = modern.ask("resources/read", json!({"uri": "skill://plain/LICENSE"}));
+    modern.error_of("resources/read", json!({"uri": "skill://other-name/Skill.md"}));
+    let read = modern.result_of("resources/read", json!({"uri": "skill://plain/LICENSE"}));
     assert_eq!((&read["ttlMs"], &read["cacheScope"]), (&json!(0), &json!("private")));
-    let templates = modern.ask("resources/templates/list", json!({}));
+    let templates = modern.result_of("resources/templates/list", json!({}));
     assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 1);
     assert!(templates["ttlMs"].is_u64());
-    let found = modern.ask("server/discover", json!({}));
+    let found = modern.result_of("server/discover", json!({}));
     assert_eq!(found["capabilities"]["resources"], json!({}));
 }
 
-/// Each name has one skill, whatever they call themselves.
+/// Each skill has its own address, even if their `name` fields are equal.
 #[test]
-fn addresses_are_told_apart_where_names_are_not() {
+fn skills_of_the_same_name_have_distinct_addresses() {
     let test = Test::new()
         .skill("a", &document("b"))
         .skill("b", &document("b"))
@@ -123,20 +122,20 @@ fn addresses_are_told_apart_where_names_are_not() {
         .skill("G h", &document("free"));
     let mut client = Client::modern(&test);
     let all = listed(&mut client, "resources/list", "resources", json!({}));
-    let due: Vec<String> = ["a", "b", "c", "d", "e", "f", "free"]
+    let expected: Vec<String> = ["a", "b", "c", "d", "e", "f", "free"]
         .iter()
         .map(|name| format!("skill://{name}/SKILL.md"))
         .collect();
-    assert_eq!(uris(&all), due);
-    for (uri, folder) in due.iter().zip(["a", "b", "c", "d", "e", "f", "G h"]) {
+    assert_eq!(uris(&all), expected);
+    for (uri, folder) in expected.iter().zip(["a", "b", "c", "d", "e", "f", "G h"]) {
         let bytes = fs::read(test.path(format!("skills/{folder}/SKILL.md"))).unwrap();
         assert_eq!(content(&mut client, uri), bytes, "{uri}");
     }
     let uri = "skill://same/SKILL.md";
-    client.ask_in_vain("resources/read", json!({ "uri": uri }));
+    client.error_of("resources/read", json!({ "uri": uri }));
 }
 
-/// What is in a folder: the same files, and the folders on the way.
+/// The levels contain the same files, and the folders that lead to them.
 #[test]
 fn folders_are_listed_level_by_level() {
     let test = Test::new()
@@ -189,35 +188,35 @@ fn folders_are_listed_level_by_level() {
         "skill://top/",
         "skill://",
     ] {
-        let error = client.ask_in_vain("resources/directory/read", json!({ "uri": uri }));
+        let error = client.error_of("resources/directory/read", json!({ "uri": uri }));
         assert_eq!(error["code"], -32602, "{uri}: {error}");
         assert_eq!(error["data"]["uri"], uri);
     }
-    let error = client.ask_in_vain("resources/read", json!({"uri": "skill://top/a"}));
+    let error = client.error_of("resources/read", json!({"uri": "skill://top/a"}));
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("resources/directory/read"), "{message}");
 }
 
-/// What there is not has the code of its era, and names what was asked for.
+/// The error has the code of its era and names the requested resource.
 #[test]
-fn what_is_not_there_is_refused_by_the_rules_of_each_era() {
+fn missing_resource_error_depends_on_the_era() {
     let test = Test::new().skill("a", &document("a"));
     for (mut client, code) in [(Client::legacy(&test), -32002), (Client::modern(&test), -32602)] {
         for uri in ["skill://a/none", "skill://b/SKILL.md", "file:///etc/passwd"] {
-            let error = client.ask_in_vain("resources/read", json!({ "uri": uri }));
+            let error = client.error_of("resources/read", json!({ "uri": uri }));
             assert_eq!(error["code"], code, "{error}");
             assert_eq!(error["data"]["uri"], uri);
         }
         for params in [json!({}), json!({"uri": 1}), json!({"uri": null})] {
-            let error = client.ask_in_vain("resources/read", params);
+            let error = client.error_of("resources/read", params);
             assert_eq!(error["code"], -32602);
         }
     }
 }
 
-/// R-MCP-3 and reliability: no address leads out of a skill.
+/// No address leads out of a skill.
 #[test]
-fn no_address_leads_out_of_a_skill() {
+fn addresses_outside_a_skill_are_refused() {
     let test = Test::new()
         .skill("a", &document("a"))
         .skill("b", &document("b"))
@@ -300,7 +299,7 @@ fn no_address_leads_out_of_a_skill() {
     .iter()
     .map(|path| format!("skill://a/{path}"))
     .collect();
-    let elsewhere = [
+    let outside = [
         "skill://../loose.txt",
         "skill://..",
         "skill://.",
@@ -323,7 +322,7 @@ fn no_address_leads_out_of_a_skill() {
         "skill://A/SKILL.md",
         "skill://a\0/SKILL.md",
     ];
-    hostile.extend(elsewhere.map(str::to_string));
+    hostile.extend(outside.map(str::to_string));
     hostile.push(format!("file://{}", absolute.display()));
     hostile.push(format!("skill://a/{}", absolute.display()));
     hostile.push(format!("skill://a/{}x", "sub/".repeat(5_000)));
@@ -335,22 +334,22 @@ fn no_address_leads_out_of_a_skill() {
             for method in ["resources/read", "resources/directory/read", "skills/get"] {
                 let id = client.request(method, json!({ "uri": uri }));
                 let answer = client.answer_to(id);
-                let said = answer.to_string();
-                assert!(answer["error"].is_object(), "{method} {uri}: {said}");
-                assert!(!said.contains(CANARY), "{method} {uri}: {said}");
+                let text = answer.to_string();
+                assert!(answer["error"].is_object(), "{method} {uri}: {text}");
+                assert!(!text.contains(CANARY), "{method} {uri}: {text}");
                 let home = test.path("");
-                let said = said.replace(&serde_json::to_string(uri).unwrap(), "");
+                let text = text.replace(&serde_json::to_string(uri).unwrap(), "");
                 let is_own = uri.contains(home.to_str().unwrap());
-                assert!(is_own || !said.contains(home.to_str().unwrap()), "{uri}: {said}");
+                assert!(is_own || !text.contains(home.to_str().unwrap()), "{uri}: {text}");
             }
         }
         let all = listed(&mut client, "resources/list", "resources", json!({}));
-        let due = ["skill://a/SKILL.md", "skill://a/sub/x.md", "skill://b/SKILL.md"];
-        assert_eq!(uris(&all), due);
+        let expected = ["skill://a/SKILL.md", "skill://a/sub/x.md", "skill://b/SKILL.md"];
+        assert_eq!(uris(&all), expected);
     }
 }
 
-/// The user's own key stands in no answer, be it in a text or in bytes.
+/// The user's key is masked in texts and in binary content.
 #[test]
 fn secrets_are_masked() {
     let key = "sk-canary-of-the-user";
@@ -362,19 +361,19 @@ fn secrets_are_masked() {
     let mut client = Client::modern(&test);
     let text = content(&mut client, "skill://a/text.md");
     assert_eq!(text, b"the key is [secret].");
-    let error = client.ask_in_vain("resources/read", json!({"uri": "skill://a/bytes.bin"}));
+    let error = client.error_of("resources/read", json!({"uri": "skill://a/bytes.bin"}));
     assert!(error["message"].as_str().unwrap().contains("secret"), "{error}");
-    // What cannot be told as it is has no entry, whose digest would tell of it.
-    let error = client.ask_in_vain("skills/get", json!({"uri": "skill://a/SKILL.md"}));
+    // A file that cannot be returned unchanged has no entry, as its digest would reveal it.
+    let error = client.error_of("skills/get", json!({"uri": "skill://a/SKILL.md"}));
     let message = error["message"].as_str().unwrap();
-    assert!(message.contains("a secret of the user stands in it"), "{message}");
-    assert_eq!(client.ask("skills/list", json!({}))["skills"], json!([]));
+    assert!(message.contains("it contains a secret of the user"), "{message}");
+    assert_eq!(client.result_of("skills/list", json!({}))["skills"], json!([]));
     client.close().stderr_has("the skill `a` is left out of skills/list: its file bytes.bin");
 }
 
-/// A secret may look like anything: what it is in is masked, and not the protocol.
+/// A secret can be any text: it is masked in content and not in the protocol's own words.
 #[test]
-fn secrets_that_look_like_the_protocol_break_nothing() {
+fn secrets_that_resemble_the_protocol_are_masked_only_in_content() {
     let words = json!({
         "A": "text/markdown", "B": "resources", "C": "jsonrpc", "D": "2026-07-28", "E": "private",
     });
@@ -391,24 +390,23 @@ fn secrets_that_look_like_the_protocol_break_nothing() {
     let answer = client.answer_to(10_000_000);
     let result = &answer["result"];
     assert_eq!(result["cacheScope"], "private");
-    let due = json!([{
+    let expected = json!([{
         "uri": "skill://a/SKILL.md", "name": "a", "mimeType": "text/markdown", "size": 56,
         "description": "Says [secret] and [secret].",
     }]);
-    assert_eq!(result["resources"], due);
-    let prompts = client.ask("prompts/list", json!({}));
+    assert_eq!(result["resources"], expected);
+    let prompts = client.result_of("prompts/list", json!({}));
     assert_eq!(prompts["prompts"][0]["description"], "Says [secret] and [secret].");
     assert_eq!(prompts["prompts"].as_array().unwrap().len(), 1);
-    let guide = client.ask("server/discover", json!({}));
+    let guide = client.result_of("server/discover", json!({}));
     assert_eq!(guide["supportedVersions"], json!(["2026-07-28"]));
     let outcome = client.close().status(0);
     assert!(!outcome.stdout.replace("\"id\":10000000", "").contains("10000000"));
 }
 
-/// What is no text for readers goes out as a blob: as text it would be six times as
-/// large.
+/// Binary content is a blob: as text it would be six times as large.
 #[test]
-fn what_is_not_for_readers_is_a_blob() {
+fn binary_content_is_a_blob() {
     let test = Test::new()
         .skill("a", &document("a"))
         .file("skills/a/zeros", vec![0; 1 << 20])
@@ -417,34 +415,34 @@ fn what_is_not_for_readers_is_a_blob() {
     let mut client = Client::modern(&test);
     for (name, key) in [("zeros", "blob"), ("bells", "blob"), ("colored", "text")] {
         let uri = format!("skill://a/{name}");
-        let read = client.ask("resources/read", json!({ "uri": uri }));
+        let read = client.result_of("resources/read", json!({ "uri": uri }));
         assert!(read["contents"][0][key].is_string(), "{name}");
         let bytes = content(&mut client, &uri);
         assert_eq!(bytes, std::fs::read(test.path(format!("skills/a/{name}"))).unwrap());
     }
 }
 
-/// A limit is told, not met by half a file.
+/// Large files are refused and never truncated.
 #[test]
-fn files_are_read_up_to_a_limit() {
+fn files_above_the_size_limit_are_refused() {
     let test = Test::new()
         .skill("a", &document("a"))
         .file("skills/a/just", vec![b'x'; 16 << 20])
         .file("skills/a/more", vec![b'x'; (16 << 20) + 1]);
     let mut client = Client::modern(&test);
     assert_eq!(content(&mut client, "skill://a/just").len(), 16 << 20);
-    let error = client.ask_in_vain("resources/read", json!({"uri": "skill://a/more"}));
+    let error = client.error_of("resources/read", json!({"uri": "skill://a/more"}));
     assert!(error["message"].as_str().unwrap().contains("16 MiB"), "{error}");
-    // Clients read all that is listed; a folder shows all that is there.
+    // Clients read all listed files; a folder shows all its files.
     let all = listed(&mut client, "resources/list", "resources", json!({}));
     assert_eq!(uris(&all), ["skill://a/SKILL.md", "skill://a/just"]);
-    let all = client.ask("resources/directory/read", json!({"uri": "skill://a"}));
+    let all = client.result_of("resources/directory/read", json!({"uri": "skill://a"}));
     assert_eq!(all["resources"][2]["size"], (16 << 20) + 1);
 }
 
-/// Pages hold each entry once, and a cursor stays good whatever changes.
+/// Each entry is on one page, and a cursor stays valid whatever changes.
 #[test]
-fn lists_come_in_pages_that_survive_changes() {
+fn pagination_survives_changes() {
     let mut test = Test::new();
     for number in 0..75 {
         let name = format!("s{number:03}");
@@ -454,16 +452,16 @@ fn lists_come_in_pages_that_survive_changes() {
         }
     }
     let mut client = Client::modern(&test);
-    let first = client.ask("resources/list", json!({}));
+    let first = client.result_of("resources/list", json!({}));
     let cursor = first["nextCursor"].clone();
     assert_eq!(first["resources"].as_array().unwrap().len(), 250);
     assert_eq!(first["resources"][249]["uri"], "skill://s049/SKILL.md");
-    // The skill at the end of the page goes, and so does one that is still to come.
+    // The last skill of the page is deleted, and so is one of a later page.
     for gone in ["s049", "s062"] {
         fs::remove_dir_all(test.path(format!("skills/{gone}"))).unwrap();
     }
     let test = test.skill("s000-new", &document("s000-new"));
-    let second = client.ask("resources/list", json!({ "cursor": cursor }));
+    let second = client.result_of("resources/list", json!({ "cursor": cursor }));
     let rest = second["resources"].as_array().unwrap();
     assert_eq!(rest.len(), 24 * 5);
     assert_eq!(rest[0]["uri"], "skill://s050/0.md");
@@ -472,17 +470,17 @@ fn lists_come_in_pages_that_survive_changes() {
     for method in ["resources/list", "skills/list", "resources/directory/read"] {
         for wrong in [json!(1), json!(""), json!("x"), json!("ew=="), json!({}), json!(false)] {
             let params = json!({"uri": "skill://s001", "cursor": wrong});
-            let error = client.ask_in_vain(method, params);
+            let error = client.error_of(method, params);
             assert_eq!(error["code"], -32602, "{method} {wrong}: {error}");
         }
         let params = json!({"uri": "skill://s001", "cursor": null});
-        client.ask(method, params);
+        client.result_of(method, params);
     }
 }
 
-/// What stands behind it in one list means nothing in another.
+/// A cursor is valid only for its own list.
 #[test]
-fn a_cursor_belongs_to_its_list() {
+fn cursor_of_another_list_is_refused() {
     let mut test = Test::new();
     for number in 0..251 {
         let name = format!("s{number:03}");
@@ -501,23 +499,23 @@ fn a_cursor_belongs_to_its_list() {
     let mut followed = 0;
     for method in lists {
         let mut params = json!({"uri": "skill://s000"});
-        let first = client.ask(method, params.clone());
+        let first = client.result_of(method, params.clone());
         params["cursor"] = first["nextCursor"].clone();
         if params["cursor"].is_null() {
             continue;
         }
         for other in lists {
             if other == method {
-                client.ask(method, params.clone());
+                client.result_of(method, params.clone());
                 followed += 1;
             } else {
-                let error = client.ask_in_vain(other, params.clone());
+                let error = client.error_of(other, params.clone());
                 assert_eq!(error["code"], -32602, "{method} in {other}: {error}");
             }
         }
     }
     assert_eq!(followed, 5);
     let empty = BASE64_URL_SAFE_NO_PAD.encode("skills/list after ");
-    let error = client.ask_in_vain("skills/list", json!({"cursor": empty}));
+    let error = client.error_of("skills/list", json!({"cursor": empty}));
     assert_eq!(error["code"], -32602, "{error}");
 }

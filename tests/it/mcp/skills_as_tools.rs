@@ -1,4 +1,4 @@
-//! `mcp --skills-as-tools`: each skill is a tool of its own.
+//! `mcp --skills-as-tools`: each skill is a tool.
 
 use serde_json::{Value, json};
 
@@ -15,10 +15,10 @@ fn server(test: &Test) -> Client {
     Client::modern_with(test, &["--skills-as-tools"])
 }
 
-/// The names of the tools behind our own.
+/// The names of the tools after the program's own.
 #[track_caller]
 fn skills(client: &mut Client) -> Vec<String> {
-    let listed = client.ask("tools/list", json!({}));
+    let listed = client.result_of("tools/list", json!({}));
     let tools = listed["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     assert_eq!(names[..4], OURS);
@@ -29,9 +29,8 @@ fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
-/// R-SKILL-5.
 #[test]
-fn each_skill_is_a_tool_that_reads_it() {
+fn each_skill_is_a_tool_that_returns_its_document() {
     let hint = "argument-hint: \"[city] [day]\"\n";
     let test = Test::new()
         .skill("weather", &document("weather", hint, "Ask for $0 on $1."))
@@ -40,7 +39,7 @@ fn each_skill_is_a_tool_that_reads_it() {
         .folder("skills/empty");
     let mut client = server(&test);
     assert_eq!(skills(&mut client), ["inner", "weather"]);
-    let listed = client.ask("tools/list", json!({}));
+    let listed = client.result_of("tools/list", json!({}));
     assert_eq!(
         listed["tools"][5],
         json!({
@@ -65,64 +64,64 @@ fn each_skill_is_a_tool_that_reads_it() {
         client.call("get_skill", json!({"skill_name": "weather", "arguments": "Oslo 'next day'"}));
     assert_eq!(called, read);
     let mut legacy = Client::legacy_with(&test, &["--skills-as-tools"]);
-    let old = legacy.ask("tools/list", json!({}));
+    let old = legacy.result_of("tools/list", json!({}));
     assert_eq!(old["tools"], listed["tools"]);
     let called = legacy.call("weather", json!({"arguments": "Oslo 'next day'"}));
     assert_eq!(called["content"], read["content"]);
     let folder = test.path("skills/weather");
     let folder = folder.display();
-    let due = format!("Base directory for this skill: {folder}\n\n\nAsk for Oslo on next day.\n");
-    assert_eq!((text(&called), &called["isError"]), (&*due, &json!(false)));
-    // Without words it is an invocation all the same.
+    let expected =
+        format!("Base directory for this skill: {folder}\n\n\nAsk for Oslo on next day.\n");
+    assert_eq!((text(&called), &called["isError"]), (&*expected, &json!(false)));
+    // A call without arguments also invokes the skill.
     for arguments in [json!({}), json!({"arguments": null}), Value::Null] {
         let called = client.call("inner", arguments);
         let folder = test.path("skills/inner");
         assert!(text(&called).ends_with(&format!("\nIn {}.\n", folder.display())), "{called}");
     }
-    let bare = client.ask("tools/call", json!({"name": "inner"}));
+    let bare = client.result_of("tools/call", json!({"name": "inner"}));
     assert!(!text(&bare).contains("{baseDir}"), "{bare}");
     let outcome = client.close().status(0);
     outcome.stderr_has("→ get_skill weather: Oslo 'next day'");
 }
 
-/// What can be called is what is listed, and wrong arguments are told by a
-/// result as of every tool.
+/// Only listed tools can be called, and wrong arguments are a tool error as for every tool.
 #[test]
-fn what_is_no_such_tool_is_refused() {
+fn unknown_tool_is_refused() {
     let test = Test::new()
         .skill("weather", &document("weather", "", "# W"))
         .skill("hidden", &document("hidden", "disable-model-invocation: true\n", "# H"));
     let mut client = server(&test);
-    for (name, due) in [
+    for (name, expected) in [
         ("wether", "did you mean `weather`?"),
         ("list_skill", "did you mean `list_skills`?"),
         ("hidden", "there is no tool `hidden`"),
         ("", "there is no tool ``"),
     ] {
-        let error = client.ask_in_vain("tools/call", json!({"name": name}));
+        let error = client.error_of("tools/call", json!({"name": name}));
         assert_eq!(error["code"], -32602, "{error}");
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains(due), "{message}");
+        assert!(message.contains(expected), "{message}");
     }
     for arguments in [json!({"arguments": {"city": "Oslo"}}), json!(["Oslo"])] {
         let failed = client.call("weather", arguments);
         assert_eq!(failed["isError"], true, "{failed}");
         assert!(text(&failed).contains("error"), "{failed}");
     }
-    // What else is given does not name another skill.
+    // Extra arguments do not name another skill.
     let called = client.call("weather", json!({"skill_name": "hidden"}));
     assert!(text(&called).contains("# W"), "{called}");
-    // Without the option there are no such tools.
+    // Without the option these tools do not exist.
     let mut plain = Client::modern(&test);
     assert!(skills(&mut plain).is_empty());
-    let error = plain.ask_in_vain("tools/call", json!({"name": "weather"}));
+    let error = plain.error_of("tools/call", json!({"name": "weather"}));
     assert_eq!(error["code"], -32602, "{error}");
 }
 
-/// Names that no tool may have are changed; what then has the name of another
-/// is left out, and told once.
+/// Names that are not valid for tools are changed; a skill whose changed name is already used is
+/// omitted and reported once.
 #[test]
-fn names_are_fit_for_tools_and_never_twice() {
+fn tool_names_are_valid_and_unique() {
     let long = "l".repeat(70);
     let test = Test::new()
         .skill("two words", &document("two", "", "# Changed"))
@@ -133,34 +132,35 @@ fn names_are_fit_for_tools_and_never_twice() {
         .skill("get skill", &document("get", "", "# Mine"))
         .skill(&long, &document("long", "", "# Long"));
     let mut client = server(&test);
-    let due = ["gr__e", &long[..64], "two_words", "v1.2"];
-    assert_eq!(skills(&mut client), due);
-    assert_eq!(skills(&mut client), due);
-    for (name, due) in [("two_words", "# Exact"), ("gr__e", "# Size"), (&long[..64], "# Long")] {
+    let expected = ["gr__e", &long[..64], "two_words", "v1.2"];
+    assert_eq!(skills(&mut client), expected);
+    assert_eq!(skills(&mut client), expected);
+    for (name, expected) in [("two_words", "# Exact"), ("gr__e", "# Size"), (&long[..64], "# Long")]
+    {
         let called = client.call(name, json!({}));
-        assert!(text(&called).contains(due), "{called}");
+        assert!(text(&called).contains(expected), "{called}");
     }
     let listed = client.call("list_skills", json!({}));
     assert!(listed["structuredContent"]["skills"].is_array(), "{listed}");
     let outcome = client.close().status(0);
     let warnings: Vec<&str> =
-        outcome.stderr.lines().filter(|line| line.contains("is no tool of its own")).collect();
+        outcome.stderr.lines().filter(|line| line.contains("is not offered as a tool")).collect();
     assert_eq!(warnings.len(), 3, "{}", outcome.stderr);
     assert!(
         outcome
             .stderr
-            .contains("`two words` is no tool of its own: `two_words` is the skill `two_words`")
+            .contains("`two words` is not offered as a tool: the name `two_words` belongs to the skill `two_words`")
     );
     assert!(
         outcome
             .stderr
-            .contains("`list_skills` is no tool of its own: `list_skills` is a tool of the server")
+            .contains("`list_skills` is not offered as a tool: the name `list_skills` belongs to a tool of the server")
     );
 }
 
-/// Nothing is remembered, and no skills at all are no fault.
+/// Nothing is cached, and an empty list is not an error.
 #[test]
-fn the_tools_are_those_of_the_disk() {
+fn changed_skills_change_the_tools() {
     let test = Test::new().folder("skills");
     let mut client = server(&test);
     assert!(skills(&mut client).is_empty());
@@ -176,14 +176,14 @@ fn the_tools_are_those_of_the_disk() {
     let test = test.skill("late", &document("late", "", "Second."));
     assert!(text(&client.call("late", json!({}))).ends_with("Second.\n"));
     std::fs::remove_dir_all(test.path("skills/late")).unwrap();
-    let error = client.ask_in_vain("tools/call", json!({"name": "late"}));
+    let error = client.error_of("tools/call", json!({"name": "late"}));
     assert_eq!(error["code"], -32602, "{error}");
     assert!(skills(&mut client).is_empty());
 }
 
-/// More than one page, our own tools on the first.
+/// The program's own tools are on the first page.
 #[test]
-fn many_skills_are_tools_in_pages() {
+fn many_skill_tools_are_paginated() {
     let mut test = Test::new();
     for number in 0..250 {
         let name = format!("s-{number:04}");
@@ -191,13 +191,13 @@ fn many_skills_are_tools_in_pages() {
     }
     let mut client = server(&test);
     assert_eq!(skills(&mut client).len(), 246);
-    let cursor = &client.ask("tools/list", json!({}))["nextCursor"];
-    let rest = client.ask("tools/list", json!({"cursor": cursor}));
+    let cursor = &client.result_of("tools/list", json!({}))["nextCursor"];
+    let rest = client.result_of("tools/list", json!({"cursor": cursor}));
     let names = rest["tools"].as_array().unwrap();
     let names: Vec<&Value> = names.iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["s-0246", "s-0247", "s-0248", "s-0249"]);
     assert!(rest["nextCursor"].is_null(), "{rest}");
     assert!(text(&client.call("s-0249", json!({}))).ends_with("#\n"));
-    let error = client.ask_in_vain("tools/list", json!({"cursor": "s-0249"}));
+    let error = client.error_of("tools/list", json!({"cursor": "s-0249"}));
     assert_eq!(error["code"], -32602, "{error}");
 }

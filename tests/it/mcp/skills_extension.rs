@@ -1,5 +1,5 @@
-//! Skills as the skills extension lists them: entries that hold against what is
-//! read, and what is left out, with a reason.
+//! Skills in the skills extension of MCP: entries match the files that clients read; omitted skills
+//! are reported with the reason.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn entries(client: &mut Client) -> Vec<Value> {
 }
 
 fn get(client: &mut Client, uri: &str) -> Value {
-    client.ask("skills/get", json!({ "uri": uri }))["skill"].clone()
+    client.result_of("skills/get", json!({ "uri": uri }))["skill"].clone()
 }
 
 fn sha256(bytes: &[u8]) -> String {
@@ -30,9 +30,9 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{}", digits.collect::<String>())
 }
 
-/// The file at an address, as a client gets it.
+/// The file at an address, as a client reads it.
 fn read(client: &mut Client, uri: &str) -> Vec<u8> {
-    let read = client.ask("resources/read", json!({ "uri": uri }));
+    let read = client.result_of("resources/read", json!({ "uri": uri }));
     let content = &read["contents"][0];
     match content["text"].as_str() {
         Some(text) => text.as_bytes().to_vec(),
@@ -40,10 +40,10 @@ fn read(client: &mut Client, uri: &str) -> Vec<u8> {
     }
 }
 
-/// R-MCP-4: all files, each with the digest and size of what is on the disk and
-/// of what a client reads.
+/// All files are listed with the digest and size of the file on the disk, which are those of the
+/// content that a client reads.
 #[test]
-fn entries_tell_all_files_with_their_digests() {
+fn entries_list_all_files_with_digests() {
     let files: [(&str, &[u8]); 5] = [
         ("a b/ü.md", "ü\r\n".as_bytes()),
         ("data.bin", b"\xff\0\xfe"),
@@ -80,9 +80,9 @@ fn entries_tell_all_files_with_their_digests() {
             ]
         );
         assert!(uris.is_sorted());
-        let mut due = vec![document("whole").into_bytes()];
-        due.extend(files.map(|(_, content)| content.to_vec()));
-        for (file, bytes) in resources.iter().zip(due) {
+        let mut expected = vec![document("whole").into_bytes()];
+        expected.extend(files.map(|(_, content)| content.to_vec()));
+        for (file, bytes) in resources.iter().zip(expected) {
             let uri = file["uri"].as_str().unwrap();
             assert_eq!(file["digest"], sha256(&bytes), "{uri}");
             assert_eq!(file["size"], bytes.len(), "{uri}");
@@ -92,22 +92,22 @@ fn entries_tell_all_files_with_their_digests() {
         client.close().stderr_is_empty();
     }
     let mut modern = Client::modern(&test);
-    let page = modern.ask("skills/list", json!({}));
+    let page = modern.result_of("skills/list", json!({}));
     assert_eq!(page["cacheScope"], "private");
     assert!(page["ttlMs"].as_u64().unwrap() > 0);
-    let one = modern.ask("skills/get", json!({"uri": "skill://second/SKILL.md"}));
+    let one = modern.result_of("skills/get", json!({"uri": "skill://second/SKILL.md"}));
     assert_eq!((&one["ttlMs"], &one["cacheScope"]), (&json!(0), &json!("private")));
     assert_eq!(one["nextCursor"], Value::Null);
-    let found = modern.ask("server/discover", json!({}));
+    let found = modern.result_of("server/discover", json!({}));
     assert_eq!(
         found["capabilities"]["extensions"],
         json!({"io.modelcontextprotocol/skills": {"directoryRead": true}})
     );
 }
 
-/// The frontmatter as it is written, nested maps and lists included.
+/// The frontmatter is returned unchanged, including nested maps and lists.
 #[test]
-fn frontmatter_is_told_as_it_is_written() {
+fn frontmatter_is_returned_as_written() {
     let test = Test::new().skill(
         "deep",
         "---\r\nname: deep\r\ndescription: |\r\n  One.\r\n  Two: 2\r\nlicense: MIT\r\n\
@@ -135,24 +135,24 @@ fn frontmatter_is_told_as_it_is_written() {
     );
 }
 
-/// What no client could take as true is left out, and a person is told why, once.
+/// Skills without a valid entry are omitted, and the user is told the reason once.
 #[test]
-fn skills_without_an_entry_are_told_with_the_reason() {
+fn omitted_skills_are_reported_with_the_reason() {
     let text = |fields: &str| format!("---\n{fields}\n---\n# T\n");
     let mut test =
         Test::new().skill("good", &document("good")).skill("also-good", &document("renamed"));
     let table = [
-        ("no-name", text("description: D"), "has no `name`; write one"),
-        ("number", text("name: 3\ndescription: D"), "is no text; put it in quotes"),
-        ("good2", text("name: good\ndescription: D"), "another skill has its name `good`"),
-        ("twin-a", text("name: twin\ndescription: D"), "another skill has its name `twin`"),
-        ("twin-b", text("name: twin\ndescription: D"), "another skill has its name `twin`"),
-        ("upper", text("name: Upper\ndescription: D"), "its name `Upper` may have only"),
-        ("hyphens", text("name: a--b\ndescription: D"), "its name `a--b` may have only"),
-        ("技能", text("name: 技能\ndescription: D"), "its name `技能` may have only"),
-        ("spaced", text("name: ' spaced'\ndescription: D"), "its name ` spaced` may have only"),
-        ("mute", text("name: mute"), "no text `description`; write one"),
-        ("listed", text("name: listed\ndescription: [a, b]"), "no text `description`"),
+        ("no-name", text("description: D"), "has no `name`; add one"),
+        ("number", text("name: 3\ndescription: D"), "is not a text; put it in quotes"),
+        ("good2", text("name: good\ndescription: D"), "another skill has the same name `good`"),
+        ("twin-a", text("name: twin\ndescription: D"), "another skill has the same name `twin`"),
+        ("twin-b", text("name: twin\ndescription: D"), "another skill has the same name `twin`"),
+        ("upper", text("name: Upper\ndescription: D"), "its name `Upper` may contain only"),
+        ("hyphens", text("name: a--b\ndescription: D"), "its name `a--b` may contain only"),
+        ("技能", text("name: 技能\ndescription: D"), "its name `技能` may contain only"),
+        ("spaced", text("name: ' spaced'\ndescription: D"), "its name ` spaced` may contain only"),
+        ("mute", text("name: mute"), "no `description` text; add one"),
+        ("listed", text("name: listed\ndescription: [a, b]"), "no `description` text"),
         (
             "long",
             text(&format!("name: long\ndescription: {}", "d".repeat(1025))),
@@ -161,24 +161,24 @@ fn skills_without_an_entry_are_told_with_the_reason() {
         (
             "mended",
             text("name: mended\ndescription: Use when: x"),
-            "is no YAML that all can read: line 3",
+            "is not YAML that all parsers accept: line 3",
         ),
         ("twice", text("name: twice\ndescription: a\ndescription: b"), "line 4: key `description`"),
-        ("late", format!("\n{}", document("late")), "does not begin with a frontmatter"),
+        ("late", format!("\n{}", document("late")), "does not start with frontmatter"),
         (
             "marked",
             format!("\u{feff}{}", document("marked")),
-            "begins with a byte order mark; save it without",
+            "starts with a byte order mark; save it without one",
         ),
         (
             "open",
             "---\nname: open\ndescription: D\n\n# T\n".into(),
-            "does not end with a line of `---`",
+            "does not end with a line `---`",
         ),
-        ("bare", "# Title\n".into(), "does not begin with a frontmatter"),
+        ("bare", "# Title\n".into(), "does not start with frontmatter"),
         ("many", document("many"), "has more than 512 files; remove some"),
-        ("heavy", document("heavy"), "have more than 16 MiB; remove some"),
-        ("sum", document("sum"), "have more than 16 MiB; remove some"),
+        ("heavy", document("heavy"), "are larger than 16 MiB together; remove some"),
+        ("sum", document("sum"), "are larger than 16 MiB together; remove some"),
     ];
     for (folder, document, _) in &table {
         test = test.skill(folder, document);
@@ -203,31 +203,32 @@ fn skills_without_an_entry_are_told_with_the_reason() {
             "技能" => "skill://%E6%8A%80%E8%83%BD/SKILL.md".to_string(),
             folder => format!("skill://{folder}/SKILL.md"),
         };
-        let error = client.ask_in_vain("skills/get", json!({ "uri": uri }));
+        let error = client.error_of("skills/get", json!({ "uri": uri }));
         assert_eq!(error["code"], -32602, "{error}");
         assert_eq!(error["data"]["uri"], uri);
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(reason), "{folder}: {message}");
-        // Its files can be read all the same.
+        // Its files can still be read.
         assert_eq!(read(&mut client, &uri), document.as_bytes(), "{folder}");
     }
     for uri in ["skill://none/SKILL.md", "skill://good", "skill://good/x", "skill://twin/SKILL.md"]
     {
-        let error = client.ask_in_vain("skills/get", json!({ "uri": uri }));
+        let error = client.error_of("skills/get", json!({ "uri": uri }));
         assert_eq!(error["code"], -32602, "{error}");
     }
     let outcome = client.close();
     for (folder, _, reason) in &table {
-        let told = format!("the skill `{folder}` is left out of skills/list: ");
-        let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains(&told)).collect();
+        let reported = format!("the skill `{folder}` is left out of skills/list: ");
+        let lines: Vec<&str> =
+            outcome.stderr.lines().filter(|line| line.contains(&reported)).collect();
         assert_eq!(lines.len(), 1, "{folder}: {}", outcome.stderr);
         assert!(lines[0].contains(reason), "{}", lines[0]);
     }
 }
 
-/// The limits of the extension are reached, not only kept off from.
+/// Skills exactly at the limits of the extension have an entry.
 #[test]
-fn skills_as_large_as_may_be_have_an_entry() {
+fn skills_at_the_size_limits_have_an_entry() {
     let mut test = Test::new().skill("many", &document("many")).skill("heavy", &document("heavy"));
     for number in 0..511 {
         test = test.file(&format!("skills/many/{number}.md"), "x");
@@ -243,9 +244,9 @@ fn skills_as_large_as_may_be_have_an_entry() {
     client.close().stderr_is_empty();
 }
 
-/// A change between list and read shows, and asking anew mends it.
+/// A change between list and read is detectable, and a new list corrects it.
 #[test]
-fn a_change_shows_in_the_next_answer() {
+fn change_appears_in_the_next_answer() {
     let test = Test::new().skill("a", &document("a")).file("skills/a/x.md", "before");
     let mut client = Client::modern(&test);
     let uri = "skill://a/SKILL.md";
@@ -259,15 +260,15 @@ fn a_change_shows_in_the_next_answer() {
     fs::remove_file(test.path("skills/a/x.md")).unwrap();
     assert_eq!(get(&mut client, uri)["resources"].as_array().unwrap().len(), 1);
     fs::rename(test.path("skills/a"), test.path("skills/b")).unwrap();
-    client.ask("skills/get", json!({"uri": uri}));
+    client.result_of("skills/get", json!({"uri": uri}));
     fs::write(test.path("skills/b/SKILL.md"), document("b")).unwrap();
-    client.ask_in_vain("skills/get", json!({"uri": uri}));
+    client.error_of("skills/get", json!({"uri": uri}));
     assert_eq!(get(&mut client, "skill://b/SKILL.md")["frontmatter"]["name"], "b");
 }
 
-/// Each skill stands on one page, whole.
+/// Each skill is complete on one page.
 #[test]
-fn many_skills_come_in_pages() {
+fn many_skills_are_paginated() {
     let mut test = Test::new();
     let more = "x".repeat(1000);
     for number in 0..300 {
@@ -279,7 +280,7 @@ fn many_skills_come_in_pages() {
         }
     }
     let mut client = Client::modern(&test);
-    let first = client.ask("skills/list", json!({}));
+    let first = client.result_of("skills/list", json!({}));
     let on_first = first["skills"].as_array().unwrap().len();
     assert!((100..300).contains(&on_first), "{on_first}");
     let all = entries(&mut client);

@@ -1,6 +1,6 @@
-//! A skill as people publish them, from its missing package to the finished
-//! file: scripts with options, a package's relative imports, `python -m`, data
-//! named relative to the user's folder, and a module that is declared nowhere.
+//! A realistic skill, from its missing package to the finished file: scripts with options, relative
+//! imports within a package, `python -m`, data relative to the user's folder, and an undeclared
+//! module.
 
 use std::fs;
 use std::path::PathBuf;
@@ -21,18 +21,18 @@ const FILES: [(&str, &str); 6] = [
 ];
 const HOURS: &str =
     "day,project,hours\n2026-03-02,Bridge,6.5\n2026-03-02,Canal,1.5\n2026-03-03,Bridge,8\n";
-/// What the script makes of them.
+/// The output that the script creates from them.
 const SHEET: &str = "March\n\
                      | project | hours |\n\
                      | Bridge  | 14.5  |\n\
                      | Canal   | 1.5   |\n\
                      | total   | 16.0  |\n";
-/// The module that the script imports, and the package that brings it.
+/// The module that the script imports, and the package that contains it.
 const MODULE: &str = "gridscribe";
 const PACKAGE: &str = "grid-scribe";
 
-/// The skill, the user's folder `desk` with the data, and a folder of wheels
-/// that stands for the package index: nothing here goes to a network.
+/// The skill, the user's folder `desk` with the data, and a folder of wheels in place of the
+/// package index: no test uses the network.
 fn office() -> Test {
     let mut test = Test::new().skill("hours-sheet", DOCUMENT).file("desk/march.csv", HOURS);
     for (path, content) in FILES {
@@ -40,8 +40,8 @@ fn office() -> Test {
     }
     let wheels = test.path("wheels");
     fs::create_dir(&wheels).expect("the folder is new");
-    let made = Command::new(interpreter()).args(["-I", "-c", MAKE_WHEEL]).arg(&wheels).status();
-    assert!(made.is_ok_and(|status| status.success()), "the wheel is made");
+    let status = Command::new(interpreter()).args(["-I", "-c", MAKE_WHEEL]).arg(&wheels).status();
+    assert!(status.is_ok_and(|status| status.success()), "failed to create the wheel");
     let skills = test.path("skills");
     test.env("PIP_NO_INDEX", "1")
         .env("PIP_FIND_LINKS", &wheels)
@@ -72,25 +72,24 @@ with zipfile.ZipFile(sys.argv[1] + "/grid_scribe-1.2-py3-none-any.whl", "w") as 
         wheel.writestr(name, text)
 "#;
 
-/// The frontmatter is rich and sound: its description is whole in the list.
+/// The frontmatter is large and valid.
 #[test]
-fn the_skill_is_listed_as_its_owner_describes_it() {
+fn skill_is_listed_with_its_full_description() {
     let test = office();
-    let list = test.again().args(["tool", "list_skills"]).run().success().stdout_json();
+    let list = test.next_run().args(["tool", "list_skills"]).run().success().stdout_json();
     let described = "Adds up the hours of a CSV and writes them as a sheet: one line a project, \
                      with a total. Use when somebody asks for \"hours\", a timesheet or the month's work.";
     assert_eq!(list["skills"], json!([{"name": "hours-sheet", "description": described}]));
-    let listed = test.again().args(["skills", "list", "--json"]).run().success().stdout_json();
-    // What works here is told as check tells it.
+    let listed = test.next_run().args(["skills", "list", "--json"]).run().success().stdout_json();
+    // A working skill is reported as `check` reports it.
     let skill = &listed["skills"][0];
     assert_eq!(skill["status"], "warning");
     assert_eq!(skill["problems"][0]["rule"], "metadata-value");
 }
 
-/// Without the package the model is told which module is missing and the
-/// command that helps; the run goes on.
+/// The model is told the missing module and the command that installs it, and the run continues.
 #[test]
-fn a_missing_package_is_named_with_its_remedy() {
+fn missing_package_is_reported_with_its_remedy() {
     let test = office();
     let arguments = json!({"skill_name": "hours-sheet", "file_path": "scripts/build_sheet.py",
                            "args": [test.path("desk/march.csv"), test.path("desk/march.txt")]});
@@ -101,18 +100,18 @@ fn a_missing_package_is_named_with_its_remedy() {
     assert!(hint.contains(MODULE) && hint.contains("skills setup"), "{result}");
 }
 
-/// Check names what is missing, setup brings it, and the model then makes the
-/// user's file with what the document and the system message told it.
+/// `check` names the missing package, `setup` installs it, and the model then creates the user's
+/// file as the document and the system message describe.
 #[test]
-fn from_a_missing_package_to_the_finished_file() {
+fn skill_is_checked_set_up_and_used() {
     let test = office();
     let check = ["skills", "check", "hours-sheet"];
-    let run = test.again().args(check).run().status(1);
+    let run = test.next_run().args(check).run().status(1);
     run.stdout_has("scripts/build_sheet.py:7: error[missing-import]: `gridscribe` is missing")
         .stdout_has("skills setup hours-sheet PACKAGE");
 
     let setup = ["skills", "setup", "hours-sheet", PACKAGE];
-    test.again().args(setup).run().success();
+    test.next_run().args(setup).run().success();
     assert!(test.exists("skills/hours-sheet/venv/bin/python"));
     let required = test.read("skills/hours-sheet/requirements.txt");
     assert!(required.contains(PACKAGE), "{required}");
@@ -122,15 +121,15 @@ fn from_a_missing_package_to_the_finished_file() {
     assert_eq!(test.read("desk/march.txt"), SHEET);
     assert_eq!(names_in(&test.path("desk")), ["march.csv", "march.txt"]);
 
-    // What is left: the specification has text for metadata, and only that.
-    let left = test.again().args(check).run().success();
+    // One problem remains: the specification allows only text in metadata.
+    let left = test.next_run().args(check).run().success();
     left.stdout_lacks("error[")
         .stdout_has("SKILL.md:10: warning[metadata-value]")
         .stdout_lacks("gridscribe");
 }
 
-/// A model that knows only what it is told: it lists, reads the document, runs
-/// the script on absolute paths, and verifies with `python -m` from Python.
+/// A model that uses only what it is told: it lists the skills, reads the document, runs the script
+/// with absolute paths, and verifies the file with `python -m` from Python.
 fn ask_the_model(test: &Test) -> Outcome {
     let server = Server::start([
         Reply::call("list_skills", &json!({})),
@@ -149,7 +148,7 @@ fn ask_the_model(test: &Test) -> Outcome {
             )
         }),
         Reply::from_fn(|request| {
-            demand_script(request, "2 projects, 16.0 hours\n");
+            assert_script_succeeded(request, "2 projects, 16.0 hours\n");
             let sheet = desk_of(request).join("march.txt");
             let script = "import subprocess, sys\n\
                           sys.exit(subprocess.run([sys.executable, '-m', 'scripts.verify', *sys.argv[1:]]).returncode)\n";
@@ -159,27 +158,28 @@ fn ask_the_model(test: &Test) -> Outcome {
             )
         }),
         Reply::from_fn(|request| {
-            demand_script(request, "the total is right: 16.0\n");
+            assert_script_succeeded(request, "the total is right: 16.0\n");
             Reply::text("The sheet is in march.txt: 16 hours.")
         }),
     ]);
-    let outcome = test.again().endpoint(&server).args(["Make a sheet of march.csv"]).run();
+    let outcome = test.next_run().endpoint(&server).args(["Make a sheet of march.csv"]).run();
     server.finish();
     outcome
 }
 
-/// The folder that the user works in, as the system message says it.
+/// The user's working folder according to the system message.
 fn desk_of(request: &Request) -> PathBuf {
     let system = text(&request.messages()[0]["content"]);
-    let (_, rest) =
-        system.split_once("the user's are relative to ").expect("the user's folder is told");
-    let (folder, _) = rest.split_once(": ").expect("a sentence goes on");
+    let (_, rest) = system
+        .split_once("the user's are relative to ")
+        .expect("the user's folder in the system message");
+    let (folder, _) = rest.split_once(": ").expect("a path after the sentence");
     PathBuf::from(folder)
 }
 
-/// The script before this request ended well and printed this.
+/// Asserts that the script before this request succeeded with this output.
 #[track_caller]
-fn demand_script(request: &Request, stdout: &str) {
+fn assert_script_succeeded(request: &Request, stdout: &str) {
     let content = text(&request.last_message()["content"]).to_owned();
     let result: Value = serde_json::from_str(&content).expect("a script's result is JSON");
     assert_eq!(
@@ -201,5 +201,5 @@ fn names_in(folder: &PathBuf) -> Vec<String> {
 
 #[track_caller]
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("no text: {value}"))
+    value.as_str().unwrap_or_else(|| panic!("not a string: {value}"))
 }

@@ -12,7 +12,7 @@
 //! needs a stand-in in `stand_ins/`, or, if it can do no harm, a row of
 //! `reader::PROGRAMS`. A sample output needs a rule in `samples`.
 //!
-//! Not tested: that other people's programs accept our commands. The stand-ins
+//! Not tested: that third-party programs accept our commands. The stand-ins
 //! behave like the real programs as far as it concerns this one, and fail for an
 //! option or a key that they do not know. Endpoints of others are not called: a
 //! configuration that names one must be complete (`--dry-run`), and the test's
@@ -35,11 +35,11 @@ use std::thread;
 use documents::{Document, Faults, documents};
 use reader::Reader;
 
-use crate::harness::skipped;
+use crate::harness::report_skipped;
 
-/// A document is read from its beginning to its end, by a reader of its own.
+/// Each document is read from its start to its end, by a new reader.
 #[test]
-fn every_block_does_what_the_text_says() {
+fn every_block_of_the_documents_works() {
     let documents = documents();
     let readings: Vec<(Vec<&str>, Faults)> = thread::scope(|scope| {
         let threads: Vec<_> =
@@ -67,7 +67,7 @@ fn read(document: &Document) -> (Vec<&'static str>, Faults) {
     for block in blocks {
         if let Some(program) = reader.lacks(&block.text) {
             let place = &block.place;
-            skipped(format_args!("{place}: there is no {program} on this machine"));
+            report_skipped(format_args!("{place}: there is no {program} on this machine"));
             met.extend(promises::of(&block.text).iter().map(|promise| promise.command));
             continue;
         }
@@ -84,7 +84,7 @@ fn read(document: &Document) -> (Vec<&'static str>, Faults) {
 }
 
 #[test]
-fn what_the_texts_name_is_there() {
+fn names_in_the_documents_exist() {
     let mut faults = Faults::new();
     named::check_links(&mut faults);
     named::check_words(&mut faults);

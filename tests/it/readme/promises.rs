@@ -66,7 +66,7 @@ pub(super) const PROMISES: &[Promise] = &[
     shows("skills-runner skills show calculator", &["references/functions.md", "scripts/calc.py"]),
     leaves("skills-runner skills setup table-report", &["skills/table-report/venv/bin/python"]),
     leaves("skills-runner skills new my-skill", &["skills/my-skill/SKILL.md"]),
-    shows("skills-runner doctor", &["came in"]),
+    shows("skills-runner doctor", &["received"]),
     shows("skills-runner doctor --json", &["\"type\":\"doctor\"", "\"exit_code\":0"]),
     shows("skills-runner --dry-run", &["\"messages\""]),
     shows("skills-runner -v \"hi\"", &["POST http"]),

@@ -1,7 +1,7 @@
 //! The reader of a document: a fresh machine with the repository's skills, the
 //! files that the texts mention, the program, and an endpoint that answers.
 //!
-//! `PATH` has the program, the stand-ins for other people's programs
+//! `PATH` has the program, the stand-ins for third-party programs
 //! (`stand_ins/`), and the real ones of [`PROGRAMS`]; a command that calls another
 //! program fails the test. Nothing outside the folder is changed: paths of the
 //! reader's machine are replaced by paths below `machine/`.
@@ -168,7 +168,7 @@ impl Reader {
         let test = test
             .executable("release/skills-runner-1-linux/skills-runner", &self.filled_in(PROGRAM));
         let pack = "tar -C release -czf release.tar.gz . && rm -r release";
-        test.again().shell(pack).run().success();
+        test.next_run().shell(pack).run().success();
     }
 
     /// An optional program that the commands use and this machine lacks.

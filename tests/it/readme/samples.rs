@@ -65,7 +65,7 @@ fn tree(block: &Block, faults: &mut Faults) {
 fn lines_of_a_call(reader: &Reader) -> String {
     let call = json!({"skill_name": "calculator", "script": "print(2 + 2)"});
     let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
-    reader.test.again().endpoint(&server).args(["2 + 2?"]).run().stderr
+    reader.test.next_run().endpoint(&server).args(["2 + 2?"]).run().stderr
 }
 
 /// The report for an Ollama with a small context.
@@ -85,7 +85,7 @@ fn doctors_report(reader: &Reader) -> String {
         };
         Reply::status(200).body(body)
     });
-    let test = reader.test.again().endpoint(&server).env("LLM_MODEL_NAME", "qwen3:latest");
+    let test = reader.test.next_run().endpoint(&server).env("LLM_MODEL_NAME", "qwen3:latest");
     test.args(["doctor"]).run().stdout
 }
 

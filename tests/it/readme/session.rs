@@ -107,8 +107,8 @@ fn script(reader: &Reader, place: &str, commands: &[String], promises: &[Vec<&Pr
 /// Runs it on a terminal; returns each command's output and the shell's status. At
 /// the prompt of a conversation it asks a question and leaves.
 fn outputs(reader: &Reader, script: &str) -> (Vec<String>, i32) {
-    let test = reader.test.again().timeout(PATIENCE).file(".block.sh", script);
-    let mut terminal = test.shell("exec bash -euo pipefail .block.sh").terminal();
+    let test = reader.test.next_run().timeout(PATIENCE).file(".block.sh", script);
+    let mut terminal = test.shell("exec bash -euo pipefail .block.sh").spawn_on_terminal();
     let (mut typed, mut answered) = (["hello", "/exit"].iter().cycle(), 0);
     let deadline = Instant::now() + PATIENCE;
     // The harness ends a command that waits longer, and shows its output.

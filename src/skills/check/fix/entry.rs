@@ -1,24 +1,23 @@
-//! The lines of one field in the raw text of a frontmatter. Only shapes are looked
-//! at; what the result says is proven by the caller.
+//! The lines of each field in the raw text of a frontmatter. Lines are recognized by their
+//! shape alone; the caller verifies the result.
 
 use std::ops::Range;
 
-use crate::skills::yaml::lines::{is_idle, is_key_line, split_key};
+use crate::skills::yaml::lines::{is_blank_or_comment, is_key_line, split_key};
 
-/// A field's lines, as bytes of the source.
+/// The lines of a field, as byte ranges of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FieldEntry {
-    /// Up to the next field.
+    /// All lines up to the next field.
     pub all: Range<usize>,
-    /// The same without empty lines and comments at the end, and without the
-    /// last line's end.
+    /// The same without trailing empty lines, comments, and the last line end.
     pub content: Range<usize>,
-    /// Index of its first line, from 0.
+    /// Index of the first line, from 0.
     pub line: usize,
 }
 
-/// The fields at the first column of a source.
-pub(super) fn entries(source: &str) -> Vec<FieldEntry> {
+/// Returns the fields that start in the first column of a source.
+pub(super) fn field_entries(source: &str) -> Vec<FieldEntry> {
     let mut found: Vec<FieldEntry> = Vec::new();
     let mut at = 0;
     for (number, line) in source.split_inclusive('\n').enumerate() {
@@ -28,7 +27,7 @@ pub(super) fn entries(source: &str) -> Vec<FieldEntry> {
             found.push(FieldEntry { all: at..end, content: at..at + text.len(), line: number });
         } else if let Some(entry) = found.last_mut() {
             entry.all.end = end;
-            if !is_idle(text) {
+            if !is_blank_or_comment(text) {
                 entry.content.end = at + text.len();
             }
         }
@@ -38,14 +37,14 @@ pub(super) fn entries(source: &str) -> Vec<FieldEntry> {
 }
 
 impl FieldEntry {
-    /// The key, and where its value begins: right behind the colon.
+    /// Returns the key, and the offset of its value, directly after the colon.
     pub(super) fn key<'s>(&self, source: &'s str) -> Option<(&'s str, usize)> {
         let content = source.get(self.content.clone())?;
         let (key, rest) = split_key(content)?;
         Some((key, self.content.end - rest.len()))
     }
 
-    /// Whether a comment may stand among its lines, which would be lost.
+    /// Whether its lines may contain a comment, which a repair would lose.
     pub(super) fn has_comment(&self, source: &str) -> bool {
         let content = source.get(self.content.clone()).unwrap_or_default();
         content.contains(" # ")

@@ -1,27 +1,27 @@
-//! Fields that strict readers take, and other clients or the specification do
-//! not: each change is proven for itself.
+//! Repairs of fields that are valid YAML but not valid for other clients or the specification.
+//! Each change is verified by itself.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::entry::{FieldEntry, entries};
+use super::entry::{FieldEntry, field_entries};
 use super::repair::DocumentRepair;
 use crate::limits;
 use crate::order;
-use crate::skills::check::fields::{has_commas, is_name, is_slip};
+use crate::skills::check::fields::{has_commas, is_misspelling, is_name};
 use crate::skills::frontmatter::Frontmatter;
 use crate::skills::yaml;
-use crate::skills::yaml::quoting::scalar;
+use crate::skills::yaml::quoting::quote_if_needed;
 
 impl DocumentRepair<'_> {
-    /// Sets a field to a text, which breaks `rule` no longer.
-    fn set(&mut self, key: &str, text: &str, rule: &'static str) {
+    /// Sets a field to a text, which fixes the problem of `rule`.
+    fn set_text(&mut self, key: &str, text: &str, rule: &'static str) {
         let mut fields = self.fields.clone();
         fields.insert(key.to_owned(), Value::String(text.to_owned()));
         let source = self.source();
-        let is_it = |entry: &FieldEntry| entry.key(source).is_some_and(|(name, _)| name == key);
-        let mut found = entries(source).into_iter().filter(is_it);
+        let has_key = |entry: &FieldEntry| entry.key(source).is_some_and(|(name, _)| name == key);
+        let mut found = field_entries(source).into_iter().filter(has_key);
         let (entry, other) = (found.next(), found.next());
         if other.is_some() {
             return;
@@ -30,45 +30,43 @@ impl DocumentRepair<'_> {
             let at = entry.key(source)?.1;
             Some((entry, at))
         }) else {
-            let line = format!("{key}: {}{}", scalar(text), self.line_end);
-            let number = self.line_before(1);
-            return self.attempt(0..0, &line, fields, (number, rule));
+            let line = format!("{key}: {}{}", quote_if_needed(text), self.line_end);
+            let number = self.original_line(1);
+            return self.try_edit(0..0, &line, fields, (number, rule));
         };
         if entry.has_comment(source) {
             return;
         }
-        let number = self.number(entry.line);
-        let new = format!(" {}", scalar(text));
-        self.attempt(at..entry.content.end, &new, fields, (number, rule));
+        let number = self.original_source_line(entry.line);
+        let new = format!(" {}", quote_if_needed(text));
+        self.try_edit(at..entry.content.end, &new, fields, (number, rule));
     }
 
-    /// A field that stands twice and says the same twice.
-    pub(super) fn duplicates(&mut self) {
-        // From the end, so that the others stay where they are.
-        for entry in self.twins().into_iter().rev() {
+    /// Removes fields that repeat an earlier one.
+    pub(super) fn remove_duplicates(&mut self) {
+        // From the end, so that the positions of the others stay valid.
+        for entry in self.redundant_entries().into_iter().rev() {
             let source = self.source();
-            let fixed = (self.number(entry.line), "duplicate-key");
-            // With its line's end, or that of the line before if it is the last.
-            let behind =
-                source[entry.content.end..].find('\n').map(|at| entry.content.end + at + 1);
+            let fixed = (self.original_source_line(entry.line), "duplicate-key");
+            // Including its line end, or that of the line before if it is the last line.
+            let end = source[entry.content.end..].find('\n').map(|at| entry.content.end + at + 1);
             let before = source[..entry.content.start].trim_end_matches(['\n', '\r']).len();
-            let range = match behind {
+            let range = match end {
                 Some(end) => entry.content.start..end,
                 None => before..entry.content.end,
             };
-            self.attempt(range, "", self.fields.clone(), fixed);
+            self.try_edit(range, "", self.fields.clone(), fixed);
         }
     }
 
-    /// The fields that say again what one before them says; each value is read
-    /// once.
-    fn twins(&self) -> Vec<FieldEntry> {
+    /// Returns the fields that repeat the first field with their key; parses each value once.
+    fn redundant_entries(&self) -> Vec<FieldEntry> {
         let source = self.source();
         let read = |entry: &FieldEntry| {
             let text = yaml::normalize(source.get(entry.content.clone())?);
             yaml::parse(&text).ok().map(|reading| reading.value)
         };
-        let found = entries(source);
+        let found = field_entries(source);
         let key = |entry: &FieldEntry| entry.key(source).map(|(key, _)| key.to_owned());
         let mut groups: BTreeMap<String, Vec<FieldEntry>> = BTreeMap::new();
         for entry in found {
@@ -76,42 +74,42 @@ impl DocumentRepair<'_> {
                 groups.entry(key).or_default().push(entry);
             }
         }
-        let mut twins: Vec<FieldEntry> = Vec::new();
+        let mut redundant: Vec<FieldEntry> = Vec::new();
         for mut group in groups.into_values().filter(|group| group.len() > 1) {
             let others = group.split_off(1);
             let first = read(&group[0]);
-            let is_twin = |entry: &FieldEntry| {
+            let is_redundant = |entry: &FieldEntry| {
                 first.is_some() && !entry.has_comment(source) && read(entry) == first
             };
-            twins.extend(others.into_iter().filter(is_twin));
+            redundant.extend(others.into_iter().filter(is_redundant));
         }
-        order::sort_by_key(&mut twins, |entry| entry.line);
-        twins.truncate(limits::MENDED_VALUES);
-        twins
+        order::sort_by_key(&mut redundant, |entry| entry.line);
+        redundant.truncate(limits::REPAIRED_VALUES);
+        redundant
     }
 
-    /// A name or description that is no text is written as the text it is
-    /// taken for.
-    pub(super) fn types(&mut self, front: &Frontmatter) {
+    /// Writes a name or description of another type as text.
+    pub(super) fn fix_types(&mut self, frontmatter: &Frontmatter) {
         for key in ["name", "description"] {
             let text = match self.fields.get(key) {
-                Some(Value::Number(_) | Value::Bool(_)) => front.text(key),
+                Some(Value::Number(_) | Value::Bool(_)) => frontmatter.text(key),
                 Some(Value::Array(items)) if key == "description" => {
                     let is_simple =
                         |item: &Value| item.is_string() || item.is_number() || item.is_boolean();
-                    let all = front.bracketed_prose(key).is_some() || items.iter().all(is_simple);
-                    front.description().filter(|_| all)
+                    let is_text =
+                        frontmatter.bracketed_prose(key).is_some() || items.iter().all(is_simple);
+                    frontmatter.description().filter(|_| is_text)
                 }
                 _ => None,
             };
             if let Some(text) = text {
-                self.set(key, &text, "field-type");
+                self.set_text(key, &text, "field-type");
             }
         }
     }
 
-    /// The name is the folder's, where it is missing or means the same.
-    pub(super) fn name(&mut self, front: &Frontmatter, folder: &str) {
+    /// Sets the name to the folder's name if it is missing or differs only in spelling.
+    pub(super) fn fix_name(&mut self, frontmatter: &Frontmatter, folder: &str) {
         if !is_name(folder) {
             return;
         }
@@ -120,20 +118,20 @@ impl DocumentRepair<'_> {
             Some(Value::String(name)) => name.trim().is_empty(),
             Some(_) => return,
         };
-        // `nmae: x` is a name to be spelled right by its author.
-        if missing && self.fields.keys().any(|key| key != "name" && is_slip(key, "name")) {
+        // `nmae: x` is for the author to correct.
+        if missing && self.fields.keys().any(|key| key != "name" && is_misspelling(key, "name")) {
             return;
         }
         if missing {
-            return self.set("name", folder, "missing-name");
+            return self.set_text("name", folder, "missing-name");
         }
-        let Some(name) = front.name().filter(|name| name != folder) else {
+        let Some(name) = frontmatter.name().filter(|name| name != folder) else {
             return;
         };
-        let alike = |name: &str| name.to_lowercase().replace([' ', '_'], "-");
-        if alike(&name) == alike(folder) {
+        let normalized = |name: &str| name.to_lowercase().replace([' ', '_'], "-");
+        if normalized(&name) == normalized(folder) {
             let count = self.fixed.len();
-            self.set("name", folder, "name-folder");
+            self.set_text("name", folder, "name-folder");
             if let Some((line, _)) = self.fixed.get(count).copied()
                 && !is_name(&name)
             {
@@ -142,8 +140,8 @@ impl DocumentRepair<'_> {
         }
     }
 
-    /// The names of tools are parted by spaces.
-    pub(super) fn tools(&mut self) {
+    /// Separates the names of tools with spaces.
+    pub(super) fn fix_tools(&mut self) {
         const KEY: &str = "allowed-tools";
         let (items, rule): (Vec<String>, _) = match self.fields.get(KEY) {
             Some(Value::String(text)) if has_commas(text) => {
@@ -160,12 +158,12 @@ impl DocumentRepair<'_> {
             _ => return,
         };
         if !items.is_empty() && items.iter().all(|item| is_one_tool(item)) {
-            self.set(KEY, &items.join(" "), rule);
+            self.set_text(KEY, &items.join(" "), rule);
         }
     }
 }
 
-/// The parts between commas that stand in no parentheses.
+/// Splits at commas outside parentheses.
 fn split_tools(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let parts = text.split(|c: char| {
@@ -180,7 +178,7 @@ fn split_tools(text: &str) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-/// Whether spaces and commas stand in parentheses only, which are all closed.
+/// Whether spaces and commas occur only inside parentheses, which are all closed.
 fn is_one_tool(item: &str) -> bool {
     let mut depth = 0_i32;
     let is_whole = item.chars().all(|c| {

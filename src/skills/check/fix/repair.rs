@@ -1,4 +1,4 @@
-//! A document's text, mended step by step; each result is proven.
+//! The repair of a document's text, step by step; each result is verified.
 
 use serde_json::{Map, Value};
 
@@ -6,48 +6,51 @@ use crate::limits;
 use crate::order;
 use crate::skills::frontmatter::{self, Frontmatter, Severity};
 use crate::skills::yaml;
-use crate::skills::yaml::fence::{find_fence, find_opening, line_number, trim_start};
+use crate::skills::yaml::fence::{find_closing_line, find_opening, line_number, trim_start};
 
-/// A document that is better than before.
+/// A repaired document.
 #[derive(Debug)]
-pub(in crate::skills::check) struct Mended {
-    /// All of its text.
+pub(in crate::skills::check) struct RepairedDocument {
+    /// The whole text.
     pub text: String,
-    /// What was mended: the line, as it was counted before, and the rule.
+    /// The repairs: line number before the repair, and rule.
     pub fixed: Vec<(usize, &'static str)>,
-    /// The name as it was and as it is, where it was changed.
+    /// The old and the new name, if it changed.
     pub renamed: Option<(String, String)>,
 }
 
-/// Mends the document of the skill in the folder of this name. None: there is
-/// nothing to mend, or nothing that can be mended with proof.
-pub(in crate::skills::check) fn mend(document: &str, folder: &str) -> Option<Mended> {
-    let front = frontmatter::parse(document);
-    let is_lost = front.diagnostics.iter().any(|finding| {
+/// Repairs the document of the skill in the folder `folder`; `None` if there is nothing that
+/// can be repaired and verified.
+pub(in crate::skills::check) fn repair_document(
+    document: &str,
+    folder: &str,
+) -> Option<RepairedDocument> {
+    let frontmatter = frontmatter::parse(document);
+    let is_lost = frontmatter.diagnostics.iter().any(|finding| {
         finding.severity == Severity::Error
             && !["missing-name", "missing-description"].contains(&finding.rule)
     });
-    let source = front.source.clone();
+    let source = frontmatter.source.clone();
     let is_odd = document.replace("\r\n", "").contains('\r');
-    if is_lost || source.start == 0 || source.len() > limits::MENDED_BYTES || is_odd {
+    if is_lost || source.start == 0 || source.len() > limits::REPAIR_BYTES || is_odd {
         return None;
     }
-    let mut work = DocumentRepair::new(document, &front)?;
-    work.head();
-    work.closing(&front);
-    work.indented();
-    work.values()?;
+    let mut work = DocumentRepair::new(document, &frontmatter)?;
+    work.remove_lines_above();
+    work.close_frontmatter(&frontmatter);
+    work.unindent_fields();
+    work.fix_values()?;
     if !work.is_proven(&work.text, &work.fields) {
         return None;
     }
-    // One may be provable only when another is done.
-    for _ in 0..limits::MENDING_ROUNDS {
+    // A repair may be possible only after another one.
+    for _ in 0..limits::FIX_ROUNDS {
         let count = work.fixed.len();
-        work.duplicates();
-        work.types(&front);
-        work.tools();
-        // The last one: it may add a line.
-        work.name(&front, folder);
+        work.remove_duplicates();
+        work.fix_types(&frontmatter);
+        work.fix_tools();
+        // Last, because it may add a line.
+        work.fix_name(&frontmatter, folder);
         if work.fixed.len() == count {
             break;
         }
@@ -56,38 +59,38 @@ pub(in crate::skills::check) fn mend(document: &str, folder: &str) -> Option<Men
     work.fixed.dedup();
     let is_changed = work.text != document && !work.fixed.is_empty();
     let new = work.fields.get("name").and_then(Value::as_str);
-    let renamed = front.name().zip(new.map(str::to_owned));
-    is_changed.then_some(Mended {
+    let renamed = frontmatter.name().zip(new.map(str::to_owned));
+    is_changed.then_some(RepairedDocument {
         renamed: renamed.filter(|(old, new)| old != new),
         text: work.text,
         fixed: work.fixed,
     })
 }
 
-/// A document being mended.
+/// A document under repair.
 pub(super) struct DocumentRepair<'d> {
     pub(super) text: String,
-    /// Where the YAML begins and ends in the text.
+    /// Range of the YAML in the text.
     start: usize,
     end: usize,
     body: &'d str,
-    /// What the fields must say in the end.
+    /// The values that the repaired fields must have.
     pub(super) fields: Map<String, Value>,
     pub(super) line_end: &'static str,
     pub(super) fixed: Vec<(usize, &'static str)>,
-    /// Lines taken away: where, as counted then, and how many.
+    /// Removed lines: line number at that time, and count.
     removed: Vec<(usize, usize)>,
 }
 
 impl<'d> DocumentRepair<'d> {
-    pub(super) fn new(document: &'d str, front: &Frontmatter) -> Option<DocumentRepair<'d>> {
-        let opening = document.get(..front.source.start)?;
+    pub(super) fn new(document: &'d str, frontmatter: &Frontmatter) -> Option<DocumentRepair<'d>> {
+        let opening = document.get(..frontmatter.source.start)?;
         Some(DocumentRepair {
             text: document.to_owned(),
-            start: front.source.start,
-            end: front.source.end,
-            body: document.get(front.body_start..)?,
-            fields: front.fields.clone(),
+            start: frontmatter.source.start,
+            end: frontmatter.source.end,
+            body: document.get(frontmatter.body_start..)?,
+            fields: frontmatter.fields.clone(),
             line_end: if opening.ends_with("\r\n") { "\r\n" } else { "\n" },
             fixed: Vec::new(),
             removed: Vec::new(),
@@ -98,8 +101,8 @@ impl<'d> DocumentRepair<'d> {
         self.text.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// The line in the document as it was of one in the text as it is.
-    pub(super) fn line_before(&self, line: usize) -> usize {
+    /// Maps a line number of the current text to one of the original document.
+    pub(super) fn original_line(&self, line: usize) -> usize {
         let mut line = line;
         for &(at, count) in self.removed.iter().rev() {
             if line >= at {
@@ -109,13 +112,13 @@ impl<'d> DocumentRepair<'d> {
         line
     }
 
-    /// The number of the source's line `index` in the document as it was.
-    pub(super) fn number(&self, index: usize) -> usize {
-        self.line_before(line_number(&self.text, self.start) + index)
+    /// Original line number of the source's line `index`.
+    pub(super) fn original_source_line(&self, index: usize) -> usize {
+        self.original_line(line_number(&self.text, self.start) + index)
     }
 
-    /// Nothing stands in front of the opening dashes.
-    fn head(&mut self) {
+    /// Removes everything before the opening dashes.
+    fn remove_lines_above(&mut self) {
         let length = self.text.len() - trim_start(&self.text).len();
         let before = &self.text[..length];
         if before.starts_with('\u{feff}') {
@@ -131,15 +134,15 @@ impl<'d> DocumentRepair<'d> {
         self.end -= length;
     }
 
-    /// A line of dashes of its own closes the fields.
-    fn closing(&mut self, front: &Frontmatter) {
+    /// Closes the fields with a line of dashes.
+    fn close_frontmatter(&mut self, frontmatter: &Frontmatter) {
         let body_start = self.text.len() - self.body.len();
-        let found = find_fence(&self.text, self.start, "---", true);
+        let found = find_closing_line(&self.text, self.start, "---", true);
         if found == Some((self.end, body_start)) {
             return;
         }
         let unclosed = |finding: &&frontmatter::Diagnostic| finding.rule == "unclosed-frontmatter";
-        let line = front.diagnostics.iter().find(unclosed).map_or(1, |finding| finding.line);
+        let line = frontmatter.diagnostics.iter().find(unclosed).map_or(1, |finding| finding.line);
         self.fixed.push((line, "unclosed-frontmatter"));
         let is_line = self.text[..self.end].ends_with('\n');
         let first = if is_line { "" } else { self.line_end };
@@ -152,7 +155,7 @@ impl<'d> DocumentRepair<'d> {
         }
     }
 
-    /// Changes the source in one place, and remembers what that does to lines.
+    /// Replaces a range of the source, and records the removed lines.
     pub(super) fn edit(&mut self, range: std::ops::Range<usize>, new: &str) {
         let (from, to) = (self.start + range.start, self.start + range.end);
         let Some(old) = self.text.get(from..to) else {
@@ -167,13 +170,13 @@ impl<'d> DocumentRepair<'d> {
         self.text.replace_range(from..to, new);
     }
 
-    /// Whether a document says these fields to the strictest reader, and has
-    /// the same body as before.
+    /// Whether the strict reader finds exactly these fields in the text, and its body is
+    /// unchanged.
     pub(super) fn is_proven(&self, text: &str, fields: &Map<String, Value>) -> bool {
         let Some(start) = find_opening(text).filter(|_| text.starts_with("---")) else {
             return false;
         };
-        let Some((end, body_start)) = find_fence(text, start, "---", true) else {
+        let Some((end, body_start)) = find_closing_line(text, start, "---", true) else {
             return false;
         };
         let Ok(reading) = yaml::parse(&yaml::normalize(&text[start..end])) else {
@@ -183,22 +186,21 @@ impl<'d> DocumentRepair<'d> {
         if yaml::find_odd_character(source).is_some() || source.contains('\u{feff}') {
             return false;
         }
-        let front = frontmatter::parse(text);
+        let frontmatter = frontmatter::parse(text);
         let value = match reading.value {
             Value::Object(value) => value,
             Value::Null => Map::new(),
             _ => return false,
         };
         value == *fields
-            && front.fields == *fields
-            && front.body_start == body_start
-            && front.source == (start..end)
+            && frontmatter.fields == *fields
+            && frontmatter.body_start == body_start
+            && frontmatter.source == (start..end)
             && text[body_start..] == *self.body
     }
 
-    /// Takes the change if it is proven to make these fields; else nothing
-    /// has happened.
-    pub(super) fn attempt(
+    /// Makes the change if the result has exactly these fields; otherwise reverts it.
+    pub(super) fn try_edit(
         &mut self,
         range: std::ops::Range<usize>,
         new: &str,

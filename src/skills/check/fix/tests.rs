@@ -1,25 +1,25 @@
-//! What is mended, what is left alone, and that nothing else changes.
+//! Tests of the repairs: what is repaired, what is not, and that nothing else changes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
-use crate::skills::check::tests::Bench;
+use crate::skills::check::tests::TestSkill;
 use crate::skills::frontmatter;
 use crate::world::clock::thread_time;
 
-/// The document as it is mended, and the rules that are broken no longer.
-fn mended(text: &str) -> Option<(String, Vec<String>)> {
-    let mended = mend(text, "a-b")?;
-    let fixed = mended.fixed.iter().map(|(line, rule)| format!("{line} {rule}"));
-    Some((mended.text, fixed.collect()))
+/// The repaired document, and the repaired rules with their lines.
+fn repair(text: &str) -> Option<(String, Vec<String>)> {
+    let repaired = repair_document(text, "a-b")?;
+    let fixed = repaired.fixed.iter().map(|(line, rule)| format!("{line} {rule}"));
+    Some((repaired.text, fixed.collect()))
 }
 
 #[test]
-#[allow(clippy::too_many_lines, reason = "a table, told in order")]
-fn mends_what_is_safe() {
+#[allow(clippy::too_many_lines, reason = "a table")]
+fn safe_repairs_are_made() {
     let table: &[(&str, &str, &[&str])] = &[
-        // Quotes, of the plainest kind that does.
+        // Quotes, only where they are needed.
         (
             "name: a-b\ndescription: Use \"it\" when: a\\b\nlicense: MIT",
             "name: a-b\ndescription: \"Use \\\"it\\\" when: a\\\\b\"\nlicense: MIT",
@@ -57,7 +57,7 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: |\n  c\n\nlicense: \"Use: it\"\n\nx: y",
             &["6 unquoted-colon"],
         ),
-        // Tabs between words stay, all others are spaces.
+        // Tabs between words stay, all others become spaces.
         ("name: a-b\ndescription: c\td", "name: a-b\ndescription: \"c\\td\"", &["3 tab"]),
         (
             "name:\ta-b\t# x\ndescription: Use: c\td\nx: [y,\tz]",
@@ -71,7 +71,7 @@ fn mends_what_is_safe() {
         ),
         ("name: a-b\ndescription: c\nr\tq: x", "", &[]),
         ("name: a-b\ndescription: c\td # e", "", &[]),
-        // Fields that slipped into the value above, each with its own white space.
+        // Fields indented into the value above, each with its own white space.
         ("name: a-b\n description: c", "name: a-b\ndescription: c", &["3 indented-field"]),
         (
             "name: a-b\ndescription: Fill forms: yes\n license: MIT\n\tmetadata:\n    x: y",
@@ -83,7 +83,7 @@ fn mends_what_is_safe() {
             "name: 'a-b'\ndescription: |-\n    x\nlicense: MIT",
             &["3 indented-field", "5 indented-field"],
         ),
-        // What may be a field, or not, stays.
+        // A line that may or may not be a field stays.
         ("name: a-b\ndescription: Use when: now\n  or: later", "", &[]),
         ("name: a-b\n name: c\ndescription: d", "", &[]),
         ("name: a-b\ndescription: c\n\tnote: d", "", &[]),
@@ -126,7 +126,7 @@ fn mends_what_is_safe() {
             "name: a-b\ndescription: c\nallowed-tools: Read Edit\nx: y",
             &["4 allowed-tools-type"],
         ),
-        // What is not plain to see stays.
+        // What is ambiguous stays.
         ("name: c\ndescription: c", "", &[]),
         ("nmae: c\ndescription: c", "", &[]),
         ("name: a-b\ndescription: [open", "", &[]),
@@ -158,21 +158,21 @@ fn mends_what_is_safe() {
                 let text = format!("---\n{source}\n---\n\n# It\n\n---\nx: y: z \t\n");
                 text.replace('\n', line_end)
             };
-            let result = mended(&document(source));
+            let result = repair(&document(source));
             let fixed: Vec<String> = fixed.iter().map(ToString::to_string).collect();
             let expected = (!expected.is_empty()).then(|| (document(expected), fixed));
             assert_eq!(result, expected, "{source}");
             if let Some((text, _)) = expected {
-                assert!(mended(&text).is_none(), "once is enough: {source}");
+                assert!(repair(&text).is_none(), "once is enough: {source}");
             }
         }
     }
 }
 
 #[test]
-fn mends_the_lines_of_dashes() {
+fn lines_of_dashes_are_repaired() {
     let good = "---\nname: a-b\ndescription: c: d\n---\n# It\n";
-    let mends = good.replace("c: d", "\"c: d\"");
+    let expected = good.replace("c: d", "\"c: d\"");
     for (text, fixed) in [
         (format!("\u{feff}{good}"), ["1 byte-order-mark", "3 unquoted-colon"].as_slice()),
         (format!(" \n\n{good}"), &["1 late-frontmatter", "5 unquoted-colon"]),
@@ -181,18 +181,18 @@ fn mends_the_lines_of_dashes() {
         (good.replace("d\n---\n", "d\n...\n"), &["1 unclosed-frontmatter", "3 unquoted-colon"]),
     ] {
         let fixed = fixed.iter().map(ToString::to_string).collect();
-        assert_eq!(mended(&text), Some((mends.clone(), fixed)), "{text:?}");
+        assert_eq!(repair(&text), Some((expected.clone(), fixed)), "{text:?}");
     }
     let end = "---\nname: a-b\ndescription: c";
-    let (text, _) = mended(end).unwrap();
+    let (text, _) = repair(end).unwrap();
     assert_eq!(text, format!("{end}\n---\n"));
-    assert_eq!(mended("# No frontmatter\n"), None);
-    assert_eq!(mended(""), None);
+    assert_eq!(repair("# No frontmatter\n"), None);
+    assert_eq!(repair(""), None);
 }
 
-/// Whatever is broken, a document that is written says what it said.
+/// A repair never changes the meaning of a document.
 #[test]
-fn what_is_mended_says_the_same() {
+fn repairs_keep_the_meaning() {
     let pieces = [
         "name: a-b\n",
         "description: Use: it\n",
@@ -230,109 +230,109 @@ fn what_is_mended_says_the_same() {
                 .wrapping_add(1_442_695_040_888_963_407);
             text.push_str(pieces[usize::try_from(seed >> 33).unwrap() % pieces.len()]);
         }
-        let Some(result) = mend(&text, "a-b") else {
+        let Some(result) = repair_document(&text, "a-b") else {
             continue;
         };
         count += 1;
         let (before, after) = (frontmatter::parse(&text), frontmatter::parse(&result.text));
         let rules: Vec<&str> = result.fixed.iter().map(|(_, rule)| *rule).collect();
         for (key, value) in &after.fields {
-            let is_meant = match key.as_str() {
+            let is_intended = match key.as_str() {
                 "name" => rules.iter().any(|rule| rule.contains("name")),
                 "allowed-tools" => rules.contains(&"allowed-tools-commas"),
                 "description" => rules.contains(&"field-type"),
                 _ => false,
             };
-            assert!(is_meant || before.fields.get(key) == Some(value), "{text:?} {key}");
+            assert!(is_intended || before.fields.get(key) == Some(value), "{text:?} {key}");
         }
         assert!(before.fields.keys().all(|key| after.fields.contains_key(key)), "{text:?}");
         assert_eq!(text[before.body_start..], result.text[after.body_start..], "{text:?}");
-        let is_fault = |finding: &frontmatter::Diagnostic| {
+        let is_unexpected = |finding: &frontmatter::Diagnostic| {
             !["missing-description", "duplicate-key", "field-type"].contains(&finding.rule)
         };
-        assert!(!after.diagnostics.iter().any(is_fault), "{text:?} {after:?}");
-        assert!(mend(&result.text, "a-b").is_none(), "{text:?} {:?}", result.text);
+        assert!(!after.diagnostics.iter().any(is_unexpected), "{text:?} {after:?}");
+        assert!(repair_document(&result.text, "a-b").is_none(), "{text:?} {:?}", result.text);
     }
-    assert!(count > 2_000, "{count} were mended");
+    assert!(count > 2_000, "{count} were repaired");
 }
 
 const BROKEN: &str = "---\nname: a\ndescription: Use: it\n---\nDo.\n";
-const MENDED: &str = "---\nname: a\ndescription: \"Use: it\"\n---\nDo.\n";
+const REPAIRED: &str = "---\nname: a\ndescription: \"Use: it\"\n---\nDo.\n";
 
 #[test]
-fn writes_the_document_and_gives_it_its_name() {
-    let bench = Bench::new("a").write("Skill.md", BROKEN);
-    let path = bench.path().join("Skill.md");
+fn the_document_is_written_and_renamed() {
+    let skill = TestSkill::new("a").write("Skill.md", BROKEN);
+    let path = skill.path().join("Skill.md");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let fixed = fix(&bench.skill()).unwrap();
+    let fixed = fix(&skill.skill()).unwrap();
     let shown: Vec<_> = fixed.iter().map(|fixed| (fixed.line, fixed.rule)).collect();
     assert_eq!(shown, [(Some(3), "unquoted-colon"), (None, "document-case")]);
     let names: Vec<_> =
-        fs::read_dir(bench.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        fs::read_dir(skill.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["SKILL.md"]);
-    let path = bench.path().join("SKILL.md");
-    assert_eq!(fs::read_to_string(&path).unwrap(), MENDED);
+    let path = skill.path().join("SKILL.md");
+    assert_eq!(fs::read_to_string(&path).unwrap(), REPAIRED);
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o640);
-    assert_eq!(fix(&bench.skill()), Ok(vec![]));
+    assert_eq!(fix(&skill.skill()), Ok(vec![]));
 }
 
-/// What one change makes possible is done in the same run, and a comment is no
-/// part of what stands twice.
+/// A repair that another one makes possible happens in the same run; a repeated field with a
+/// comment stays.
 #[test]
-fn all_that_can_be_mended_is_mended_at_once() {
+fn one_run_makes_all_repairs() {
     let twice =
         "---\nallowed-tools: A, B\ndescription: d\nname: >\n a_b\nallowed-tools: A, B\n---\n";
-    let once = mend(twice, "a-b").unwrap();
+    let once = repair_document(twice, "a-b").unwrap();
     assert!(once.text.contains("allowed-tools: A B\n"), "{}", once.text);
     assert_eq!(once.text.matches("allowed-tools").count(), 1);
-    assert!(mend(&once.text, "a-b").is_none());
+    assert!(repair_document(&once.text, "a-b").is_none());
     let kept = "---\nname: a-b\ndescription: d\nlicense: MIT\nlicense: MIT\n  # agreed\n---\n";
-    assert!(mend(kept, "a-b").is_none(), "the comment would be lost");
+    assert!(repair_document(kept, "a-b").is_none(), "the comment would be lost");
 }
 
-/// A large value that stands in front of many of its key is read once.
+/// A large value with many fields of the same key is parsed once.
 #[test]
-fn many_that_stand_twice_take_no_time() {
+fn many_repeated_fields_take_little_time() {
     let large = format!("a: [{}x]\n", "x,".repeat(5_000));
     let others: Vec<String> = (0..800).map(|n| format!("a: {n}\n")).collect();
     let twins: Vec<String> = (0..200).map(|n| format!("b{n}: 1\nb{n}: 1\n")).collect();
     let (others, twins) = (others.concat(), twins.concat());
     let text = format!("---\nname: a-b\ndescription: d\n{large}{others}{twins}---\n");
     let begin = thread_time();
-    mend(&text, "a-b");
-    // Minutes, when each was read for each.
+    repair_document(&text, "a-b");
+    // Quadratic time would need minutes.
     let took = thread_time().saturating_sub(begin);
     assert!(took.as_secs() < 60, "{took:?}");
 }
 
 #[test]
-fn writes_through_no_link() {
-    let bench = Bench::new("a").write("real.md", BROKEN);
-    symlink("real.md", bench.path().join("SKILL.md")).unwrap();
-    let problem = fix(&bench.skill()).unwrap_err();
+fn links_are_not_written_through() {
+    let skill = TestSkill::new("a").write("real.md", BROKEN);
+    symlink("real.md", skill.path().join("SKILL.md")).unwrap();
+    let problem = fix(&skill.skill()).unwrap_err();
     assert_eq!(problem.rule, "unwritable-document");
     assert!(problem.message.starts_with("failed to write it"), "{problem:?}");
-    assert_eq!(fs::read_to_string(bench.path().join("real.md")).unwrap(), BROKEN);
+    assert_eq!(fs::read_to_string(skill.path().join("real.md")).unwrap(), BROKEN);
 
-    let bench = Bench::new("a").write("real.md", MENDED);
-    symlink("real.md", bench.path().join("skill.md")).unwrap();
-    assert_eq!(fix(&bench.skill()), Ok(vec![]));
+    let skill = TestSkill::new("a").write("real.md", REPAIRED);
+    symlink("real.md", skill.path().join("skill.md")).unwrap();
+    assert_eq!(fix(&skill.skill()), Ok(vec![]));
 }
 
 #[test]
-fn of_two_documents_none_is_renamed() {
-    let bench = Bench::new("a").write("SKILL.MD", MENDED).write("skill.md", MENDED);
-    assert_eq!(fix(&bench.skill()), Ok(vec![]));
-    let root = bench.skill().root;
+fn two_documents_are_not_renamed() {
+    let skill = TestSkill::new("a").write("SKILL.MD", REPAIRED).write("skill.md", REPAIRED);
+    assert_eq!(fix(&skill.skill()), Ok(vec![]));
+    let root = skill.skill().root;
     assert!(root.rename("skill.md", "SKILL.MD").is_err());
-    assert!(root.replace("skill.md", b"other", b"new").is_err(), "it has changed meanwhile");
-    assert_eq!(fs::read_to_string(bench.path().join("skill.md")).unwrap(), MENDED);
-    assert_eq!(fs::read_dir(bench.path()).unwrap().count(), 2, "nothing is left behind");
+    assert!(root.replace("skill.md", b"other", b"new").is_err(), "another process changed it");
+    assert_eq!(fs::read_to_string(skill.path().join("skill.md")).unwrap(), REPAIRED);
+    assert_eq!(fs::read_dir(skill.path()).unwrap().count(), 2, "nothing is left behind");
 }
 
-/// Each condition of the proof, by a document that breaks it alone.
+/// Each condition of the verification, with a document that breaks only that one.
 #[test]
-fn only_what_says_the_same_is_proven() {
+fn only_the_same_meaning_is_verified() {
     let document = "---\nname: a\ndescription: b\n---\nDo.\n";
     let front = frontmatter::parse(document);
     let work = repair::DocumentRepair::new(document, &front).unwrap();
@@ -357,20 +357,20 @@ fn only_what_says_the_same_is_proven() {
 
 /// Quotes around quotes would double with every round.
 #[test]
-fn a_line_that_quotes_do_not_mend_is_left_alone() {
+fn a_line_that_quotes_do_not_repair_stays() {
     for yaml in [
         "list:\n  - \"\n\"\": x",
         "f2:\n   -  \"\\\"q\\\"0\":\n      \"\\\"q\\\"1\": !!int \"9\"",
         "f2:\n   -  \"\\\"q\\\"0\":\n      \"\\\"q\\\"1\": @x",
     ] {
         let text = format!("---\nname: a-b\ndescription: c\n{yaml}\n---\nBody\n");
-        assert_eq!(mended(&text), None, "{yaml}");
+        assert_eq!(repair(&text), None, "{yaml}");
     }
 }
 
-/// What other readers know for more than text is not turned into text.
+/// Values with a meaning for other readers are not turned into text.
 #[test]
-fn anchors_and_tags_stay_what_they_are() {
+fn anchors_and_tags_stay() {
     for yaml in [
         "metadata:\n  a: !!int \"1\"",
         "version: !!str 1",
@@ -378,6 +378,6 @@ fn anchors_and_tags_stay_what_they_are() {
         "f1:\n   \"\\\"q\\\"0\": !!bool \"false\"",
     ] {
         let text = format!("---\nname: a-b\ndescription: c\n{yaml}\n---\nBody\n");
-        assert_eq!(mended(&text), None, "{yaml}");
+        assert_eq!(repair(&text), None, "{yaml}");
     }
 }

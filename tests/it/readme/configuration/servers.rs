@@ -25,7 +25,7 @@ pub(super) fn json(reader: &Reader, text: &str) -> Result<(), String> {
 /// The text compiles, and the servers that it names work.
 pub(super) fn python(reader: &Reader, text: &str) -> Result<(), String> {
     let python = format!("{} -I -c \"$COMMANDS\"", interpreter().display());
-    let test = reader.test.again().env("COMMANDS", COMMANDS).stdin(text);
+    let test = reader.test.next_run().env("COMMANDS", COMMANDS).stdin(text);
     let run = test.shell(&python).run();
     if run.status != 0 {
         return Err(format!("Python does not take it: {}", run.stderr));
@@ -51,7 +51,7 @@ fn start(reader: &Reader, command: &str, args: &Value) -> Result<(), String> {
     let words: Vec<String> =
         std::iter::once(command).chain(args).map(|word| reader.played(word)).collect();
     let line = format!("PATH='{}'; exec \"$@\"", reader.search_path());
-    let test = reader.test.again().args(&words).stdin(format!("{CLIENT}\n"));
+    let test = reader.test.next_run().args(&words).stdin(format!("{CLIENT}\n"));
     let run = test.shell(&line).run();
     let four = ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"];
     match four.iter().find(|tool| !run.stdout.contains(&format!("\"{tool}\""))) {

@@ -1,9 +1,8 @@
-//! The doors of a skill under generated attack: over 250 hostile paths, names and
-//! documents each, with and without `openat2`, as whoever runs the tests and as
-//! somebody whom permissions bind.
+//! Confinement of a skill under generated attacks: over 250 hostile paths, names and documents
+//! each, with and without `openat2`, as the user who runs the tests and as an ordinary user.
 //!
-//! What each refusal says stands in `paths.rs`. Here it counts that nothing of the
-//! outside shows, in little memory and soon, whatever is asked for.
+//! `paths.rs` tests the text of the refusals. These tests prove that nothing outside the skill is
+//! shown, with little memory and in a short time.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,16 +12,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::harness::{OPENAT2, Test, interpreter, seconds, without_in};
+use crate::harness::{OPENAT2, Test, interpreter, seconds, shell_line_refusing_syscalls};
 use crate::paths::{
     CANARY, FRUGAL, GET, INSIDE, OUTSIDE, PLAIN, READ, RUN, appending, as_an_ordinary_user, call,
     error_of, hostile, make_node, meanwhile, of, results, start_of,
 };
 
-/// A second that is promised, and one for a busy machine.
-const SOON: Duration = Duration::from_secs(2);
+/// The guaranteed limit of one second, and one for a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// What is, or looks like, two dots.
+/// Strings that are, or look like, two dots.
 const DOTS: &[&str] = &[
     "..",
     ".. ",
@@ -61,10 +60,10 @@ const DOTS: &[&str] = &[
     "..\u{7f}",
     "..\u{0}",
 ];
-/// What is, or looks like, a slash.
+/// Strings that are, or look like, a slash.
 const SLASHES: &[&str] = &["/", "//", "/./", "\\", "%2f", "∕", "／", "⁄", "/\u{200b}/"];
 
-/// Where hostile links lead.
+/// Targets of hostile links.
 const TARGETS: &[&str] = &[
     "../secret",
     "../../secret",
@@ -133,7 +132,7 @@ const TARGETS: &[&str] = &[
     "/a.md",
 ];
 
-/// Paths that lead nowhere inside.
+/// Paths that do not lead to a file of the skill.
 fn paths() -> Vec<String> {
     let mut paths = BTreeSet::new();
     for (row, dots) in DOTS.iter().enumerate() {
@@ -152,7 +151,7 @@ fn paths() -> Vec<String> {
     paths.into_iter().collect()
 }
 
-/// Paths at and beyond every bound.
+/// Paths at and beyond every limit.
 fn long_paths() -> Vec<String> {
     let long = [
         ("../", 1_000),
@@ -178,8 +177,8 @@ fn long_paths() -> Vec<String> {
     long.into()
 }
 
-/// A skill with all of these links in it, open to everybody.
-fn bench() -> Test {
+/// A skill that contains all of these links and is readable by all users.
+fn test_with_links() -> Test {
     let mut test = hostile()
         .mode(".", 0o755)
         .mode("skills", 0o755)
@@ -188,15 +187,15 @@ fn bench() -> Test {
         test = test.link(&format!("skills/hostile/to-{number}"), target);
     }
     let device = |name: &str| test.path("skills/hostile").join(name);
-    // Only root makes these; for others nothing is there.
+    // Only root can create these.
     make_node(&device("block"), &["b", "7", "0"]);
     make_node(&device("device"), &["c", "1", "5"]);
     test
 }
 
-/// A skill for each of these links, which is its document, in each case of its name.
+/// One skill for each of these links as its document, in each spelling of the document's name.
 fn documents() -> (Test, Vec<String>) {
-    let mut test = bench();
+    let mut test = test_with_links();
     let mut skills = Vec::new();
     for (number, target) in TARGETS.iter().enumerate() {
         for document in ["SKILL.md", "skill.md", "Skill.md", "SKILL.MD"] {
@@ -211,16 +210,20 @@ fn documents() -> (Test, Vec<String>) {
     (test, skills)
 }
 
-/// The lines that start the program: as it is and without `openat2`, as this user
-/// and as an ordinary one.
+/// Shell lines that start the program with and without `openat2`, as this user and as an ordinary
+/// user.
 fn shells(test: &Test) -> Vec<String> {
     let ordinary = as_an_ordinary_user(test);
     let mut shells = vec![FRUGAL.to_owned(), format!("ulimit -v 24576; {ordinary}")];
-    shells.extend([PLAIN, ordinary].iter().filter_map(|line| without_in(test, line, &[OPENAT2])));
+    shells.extend(
+        [PLAIN, ordinary]
+            .iter()
+            .filter_map(|line| shell_line_refusing_syscalls(test, line, &[OPENAT2])),
+    );
     shells
 }
 
-/// Makes the calls, and none may get anything but a refusal.
+/// Makes the calls and asserts that each is refused.
 fn assert_refused(test: &Test, shell: &str, calls: &[(&str, Value)]) {
     let began = Instant::now();
     let contents: Vec<String> =
@@ -238,15 +241,15 @@ fn assert_refused(test: &Test, shell: &str, calls: &[(&str, Value)]) {
     assert!(wrong.is_empty(), "{shell}\n{}", wrong.join("\n"));
 }
 
-/// R-READ-2: over 250 hostile paths, to be read and to be run.
+/// Over 250 hostile paths, to read and to run.
 #[test]
-fn generated_paths_lead_nowhere() {
-    let test = bench();
+fn generated_paths_are_refused() {
+    let test = test_with_links();
     let paths = paths();
     assert!(paths.len() > 280, "{}", paths.len());
     for shell in shells(&test) {
         for tool in [READ, RUN] {
-            // `to-10` is a link to the skill's folder itself, whose listing may be seen.
+            // `to-10` is a link to the skill's folder itself, which may be listed.
             let is_allowed = |path: &&String| tool == READ && path.as_str() == "to-10";
             let paths = paths.iter().filter(|path| !is_allowed(path));
             let calls: Vec<_> = paths.map(|path| (tool, of("hostile", path))).collect();
@@ -262,10 +265,10 @@ fn generated_paths_lead_nowhere() {
     }
 }
 
-/// The same as names of skills, for every tool.
+/// The same strings as names of skills, for every tool.
 #[test]
-fn generated_names_are_no_skills() {
-    let test = bench();
+fn generated_skill_names_are_refused() {
+    let test = test_with_links();
     let names = paths().into_iter().filter(|path| !path.starts_with("to-"));
     let names = names.chain(TARGETS.iter().chain(DOTS).map(|&name| name.to_owned()));
     let names: Vec<String> = names.collect();
@@ -278,9 +281,9 @@ fn generated_names_are_no_skills() {
     }
 }
 
-/// R-GET-1: over 250 documents that are none, by the tool and by the commands.
+/// Over 250 invalid documents, for the tool and the commands.
 #[test]
-fn generated_documents_are_none() {
+fn generated_documents_are_refused() {
     let (test, skills) = documents();
     assert!(skills.len() > 250, "{}", skills.len());
     for shell in shells(&test) {
@@ -288,7 +291,7 @@ fn generated_documents_are_none() {
         assert_refused(&test, &shell, &calls);
     }
     let frugal = |words: &[&str]| {
-        let run = test.again().shell(FRUGAL).args(words).run();
+        let run = test.next_run().shell(FRUGAL).args(words).run();
         run.stdout_lacks(CANARY)
             .stdout_lacks("root:x:")
             .stderr_lacks(CANARY)
@@ -298,8 +301,8 @@ fn generated_documents_are_none() {
     frugal(&["skills", "list", "--json"]);
     let show = |skills: &[String]| {
         for skill in skills {
-            frugal(&["skills", "show", skill]).took_at_most(SOON);
-            frugal(&["skills", "check", skill]).status(1).took_at_most(SOON);
+            frugal(&["skills", "show", skill]).took_at_most(TIME_LIMIT);
+            frugal(&["skills", "check", skill]).status(1).took_at_most(TIME_LIMIT);
         }
     };
     thread::scope(|scope| {
@@ -309,9 +312,9 @@ fn generated_documents_are_none() {
     });
 }
 
-/// As many links as the kernel follows are followed, and not one more.
+/// The program follows as many links as the kernel does.
 #[test]
-fn chains_of_links_end_where_the_kernel_ends_them() {
+fn chains_of_links_have_the_limit_of_the_kernel() {
     let test = hostile();
     let calls = [38, 39, 40, 41].map(|step| (READ, of("hostile", &format!("step-{step}"))));
     let contents = results(&test, PLAIN, &calls);
@@ -319,34 +322,33 @@ fn chains_of_links_end_where_the_kernel_ends_them() {
     assert!(contents[2..].iter().all(|content| error_of(content).is_some()), "{contents:?}");
 }
 
-/// Another name of the same file is no way out: whoever could make it, in the
-/// skill's folder, may give the file away. The kernel's `protected_hardlinks` sees to
-/// that.
+/// A hard link is not an escape: a user who could create it in the skill's folder may also share
+/// the file. The kernel's `protected_hardlinks` ensures that.
 #[test]
-fn a_hard_link_is_a_file_of_the_skill() {
+fn hard_link_is_a_file_of_the_skill() {
     let test = hostile().file("elsewhere", INSIDE);
     fs::hard_link(test.path("elsewhere"), test.path("skills/hostile/hard")).unwrap();
     let calls = [(READ, of("hostile", "hard"))];
     assert_eq!(results(&test, PLAIN, &calls), [INSIDE]);
 }
 
-/// Where the user's own folder is gone, skills are where they were.
+/// Skills can be read after the working folder was deleted.
 #[test]
-fn a_folder_that_is_gone_keeps_nobody_from_reading() {
+fn deleted_working_folder_does_not_prevent_reading() {
     let test = hostile();
     let skills = test.path("skills").display().to_string();
     let shell = "mkdir gone && cd gone && rmdir ../gone && exec skills-runner \"$@\"";
     let arguments = of("hostile", "a.md").to_string();
-    let run = test.again().shell(shell).args(["--skills", &skills, "tool", READ, &arguments]);
+    let run = test.next_run().shell(shell).args(["--skills", &skills, "tool", READ, &arguments]);
     run.run().success().stdout(INSIDE);
     let arguments = of("hostile", "../secret").to_string();
-    let run = test.again().shell(shell).args(["--skills", &skills, "tool", READ, &arguments]);
+    let run = test.next_run().shell(shell).args(["--skills", &skills, "tool", READ, &arguments]);
     run.run().status(1).stdout_lacks(CANARY);
 }
 
-/// Files that shrink and grow while they are read and run.
+/// Files that are truncated and extended while they are read and run.
 #[test]
-fn files_that_are_truncated_meanwhile_are_bounded() {
+fn files_changed_while_read_are_limited() {
     let test = hostile().env("SCRIPT_PYTHON", interpreter()).file("skills/hostile/tide.py", "");
     let path = test.path("skills/hostile/tide.py");
     let text = "print('inside')\n".repeat(20_000);
@@ -364,13 +366,13 @@ fn files_that_are_truncated_meanwhile_are_bounded() {
             assert!(content.len() < 140_000, "{} bytes", content.len());
         }
     });
-    let (sparse, skill) = (test.path("skills/hostile/sparse.py"), test.again());
+    let (sparse, skill) = (test.path("skills/hostile/sparse.py"), test.next_run());
     fs::write(&sparse, OUTSIDE.replace(CANARY, "own")).unwrap();
     appending(&sparse).set_len(1 << 40).unwrap();
     let arguments = of("hostile", "sparse.py").to_string();
     let run = skill.shell(FRUGAL).args(["tool", RUN, &arguments]).run();
-    run.status(1).took_at_most(SOON).stdout_has("is larger than 4 MiB");
+    run.status(1).took_at_most(TIME_LIMIT).stdout_has("is larger than 4 MiB");
     drop(UnixListener::bind(test.path("skills/hostile/late")).unwrap());
     let arguments = of("hostile", "late").to_string();
-    test.again().args(["tool", RUN, &arguments]).run().status(1).stdout_has("a socket");
+    test.next_run().args(["tool", RUN, &arguments]).run().status(1).stdout_has("a socket");
 }

@@ -1,10 +1,15 @@
-//! The rules of the house, checked over the source.
+//! Rules for the source, checked over its text.
 //!
-//! ARCHITECTURE.md says why each of them is there. A rule that is broken is
-//! named with file and line.
+//! ARCHITECTURE.md and CONTRIBUTING.md give the reasons. A violation is reported with file
+//! and line.
+
+mod source;
+mod words;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use source::{files, sources};
 
 /// Layers, bottom to top; a module imports from its own layer and those below.
 const LAYERS: [&[&str]; 6] = [
@@ -15,18 +20,18 @@ const LAYERS: [&[&str]; 6] = [
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
-    &["agent", "context", "conversation", "instructions", "session"],
+    &["agent", "context", "conversation", "session", "system_prompt"],
     &["cli", "mcp", "internals"],
 ];
 
-/// What stands in one place only: the text, the files where it may, and why.
+/// Texts that only some files may contain: the text, these files, and the reason.
 const ABSENCES: [(&str, &[&str], &str); 12] = [
     ("env::", &["main.rs"], "the environment is read once, at the edge"),
     ("Command::new", &["world/"], "processes are made by the lowest layer"),
     ("unsafe", &["world/"], "unsafe code is in the lowest layer, each with its reason"),
-    ("ureq", &["model/http/"], "the HTTP client is behind one door"),
-    ("rustls", &["model/http/"], "TLS and whom it trusts are behind the same door"),
-    (".reveal()", &["model/http/"], "a secret is revealed where it is sent, and nowhere else"),
+    ("ureq", &["model/http/"], "the HTTP client is used in one place"),
+    ("rustls", &["model/http/"], "TLS and its trust anchors are used in one place"),
+    (".reveal()", &["model/http/"], "a secret is revealed only where it is sent"),
     ("println!", &[], "only world/output prints"),
     ("eprint", &[], "only world/output prints"),
     ("stdout()", &["world/output/"], "only world/output prints"),
@@ -35,57 +40,8 @@ const ABSENCES: [(&str, &[&str], &str); 12] = [
     ("thread::spawn", &[], "one thread"),
 ];
 
-struct Source {
-    /// Relative to `src`, with slashes.
-    name: String,
-    text: String,
-}
-
-/// Every source file; tests at the end of a file are left out: they may do more.
-fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut found = Vec::new();
-    collect(&root, &mut found);
-    found.sort();
-    let read = |path: &PathBuf| Source {
-        name: path.strip_prefix(&root).unwrap().to_string_lossy().into_owned(),
-        text: fs::read_to_string(path).unwrap(),
-    };
-    found.iter().map(read).collect()
-}
-
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            collect(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
-impl Source {
-    fn module(&self) -> &str {
-        self.name.split(['/', '.']).next().unwrap()
-    }
-
-    fn is_test(&self) -> bool {
-        self.name.ends_with("tests.rs")
-    }
-
-    /// Lines of code with their numbers: no comments, nothing behind `#[cfg(test)] mod`.
-    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let end = self.text.find("#[cfg(test)]\nmod tests {").unwrap_or(self.text.len());
-        let lines = self.text[..end].lines().enumerate();
-        lines
-            .map(|(index, line)| (index + 1, line))
-            .filter(|(_, line)| !line.trim_start().starts_with("//"))
-    }
-}
-
-/// The text, and not as the end of a longer word (`dotenv::`).
-fn holds(line: &str, text: &str) -> bool {
+/// Whether the line has the text, and not as the end of a longer word (`dotenv::`).
+fn contains(line: &str, text: &str) -> bool {
     line.match_indices(text).any(|(at, _)| {
         !text.starts_with(char::is_alphanumeric)
             || !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
@@ -96,20 +52,20 @@ fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|modules| modules.contains(&module))
 }
 
-fn report(faults: &[String]) {
-    assert!(faults.is_empty(), "the house is not tidy:\n{}", faults.join("\n"));
+fn report(violations: &[String]) {
+    assert!(violations.is_empty(), "{} violations:\n{}", violations.len(), violations.join("\n"));
 }
 
 #[test]
 fn modules_import_downwards() {
-    let mut faults = Vec::new();
+    let mut violations = Vec::new();
     for source in sources() {
         let module = source.module();
         if matches!(module, "main" | "lib") {
             continue;
         }
         let Some(own) = layer(module) else {
-            faults.push(format!("src/{}: the module is in no layer of this test", source.name));
+            violations.push(format!("src/{}: the module has no layer in this test", source.name));
             continue;
         };
         for (number, line) in source.code() {
@@ -117,56 +73,56 @@ fn modules_import_downwards() {
                 let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
                 let sideways = [("tools", "model"), ("model", "tools")].contains(&(module, used));
                 if sideways || layer(used).is_some_and(|other| other > own) {
-                    faults.push(format!(
-                        "src/{}:{number}: `{module}` must not know `{used}`",
+                    violations.push(format!(
+                        "src/{}:{number}: `{module}` must not import `{used}`",
                         source.name
                     ));
                 }
             }
         }
     }
-    report(&faults);
+    report(&violations);
 }
 
 #[test]
-fn what_has_one_place_stands_nowhere_else() {
-    let mut faults = Vec::new();
+fn restricted_texts_appear_only_in_their_files() {
+    let mut violations = Vec::new();
     for source in sources().iter().filter(|source| !source.is_test()) {
         for (number, line) in source.code() {
             for (text, places, why) in ABSENCES {
                 let is_allowed = places.iter().any(|place| source.name.starts_with(place));
-                if holds(line, text) && !is_allowed {
-                    faults.push(format!("src/{}:{number}: `{text}`: {why}", source.name));
+                if contains(line, text) && !is_allowed {
+                    violations.push(format!("src/{}:{number}: `{text}`: {why}", source.name));
                 }
             }
         }
     }
-    report(&faults);
+    report(&violations);
 }
 
-/// A bound is a decimal number above 1000 (which only converts units), a shift, or a length of time. What
-/// only looks like one says so: `// not a bound`.
+/// A literal limit is a decimal number above 1000 (1000 converts units), a shift, or a duration.
+/// A number that only looks like one has the comment `// not a limit`.
 #[test]
-fn bounds_stand_in_the_file_of_limits() {
-    let mut faults = Vec::new();
+fn limits_are_defined_only_in_limits_rs() {
+    let mut violations = Vec::new();
     for source in sources().iter().filter(|source| source.name != "limits.rs" && !source.is_test())
     {
         for (number, line) in source.code() {
-            if has_literal_bound(line) && !line.contains("// not a bound") {
-                faults.push(format!(
-                    "src/{}:{number}: a literal bound: {}",
+            if has_literal_limit(line) && !line.contains("// not a limit") {
+                violations.push(format!(
+                    "src/{}:{number}: a literal limit: {}",
                     source.name,
                     line.trim()
                 ));
             }
         }
     }
-    report(&faults);
+    report(&violations);
 }
 
-fn has_literal_bound(line: &str) -> bool {
+fn has_literal_limit(line: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    // Numbers inside texts are words for people.
+    // Numbers inside string literals are not limits.
     let code: String =
         line.split('"').step_by(2).collect::<Vec<_>>().join(" ").replace("\\u{", "\\u");
     let large = code.split(|c: char| !is_word(c)).any(|word| {
@@ -185,69 +141,98 @@ fn has_literal_bound(line: &str) -> bool {
 }
 
 #[test]
-fn every_file_says_what_it_is_and_stays_readable() {
-    let mut faults = Vec::new();
+fn files_open_with_documentation_and_stay_short() {
+    let mut violations = Vec::new();
     for source in sources() {
         if !source.text.starts_with("//!") {
-            faults.push(format!("src/{}: it does not open with //!", source.name));
+            violations.push(format!("src/{}: the file does not open with `//!`", source.name));
         }
         let length = source.code().count();
         if length > 400 && !source.is_test() {
-            faults.push(format!("src/{}: {length} lines of code, more than 400", source.name));
+            violations.push(format!("src/{}: {length} lines of code, more than 400", source.name));
         }
         for (number, line) in source.code() {
             for left in ["todo!", "unimplemented!", "dbg!", "FIXME", "XXX"] {
                 if line.contains(left) {
-                    faults.push(format!("src/{}:{number}: `{left}` was left behind", source.name));
+                    violations.push(format!("src/{}:{number}: `{left}` remains", source.name));
                 }
             }
         }
     }
-    report(&faults);
+    report(&violations);
 }
 
-/// The example skills are copied: each script is short enough to be read at once.
+/// Users copy the example skills, so each script is short.
 #[test]
-fn scripts_of_the_example_skills_are_short() {
-    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("skills");
-    let mut faults = Vec::new();
-    let mut found = 0;
-    for skill in fs::read_dir(skills).unwrap() {
-        for script in fs::read_dir(skill.unwrap().path().join("scripts")).unwrap() {
-            let path = script.unwrap().path();
-            if path.extension().is_none_or(|extension| extension != "py") {
-                continue;
-            }
-            found += 1;
-            let length = fs::read_to_string(&path).unwrap().lines().count();
-            if length > 200 {
-                faults.push(format!("{}: {length} lines, more than 200", path.display()));
-            }
+fn scripts_of_example_skills_are_short() {
+    let scripts = files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("skills"), "py");
+    assert!(scripts.len() > 4, "the scripts were found");
+    let mut violations = Vec::new();
+    for path in scripts {
+        let length = fs::read_to_string(&path).unwrap().lines().count();
+        if length > 200 {
+            violations.push(format!("{}: {length} lines, more than 200", path.display()));
         }
     }
-    assert!(found > 4, "there are scripts to look at");
-    report(&faults);
+    report(&violations);
 }
 
-/// `unwrap` and `expect` only where the line shows why they cannot fail.
+/// The README is read in one sitting, and ARCHITECTURE.md is kept in the head.
 #[test]
-fn nothing_panics_on_purpose() {
-    let mut faults = Vec::new();
+fn documents_are_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (name, most) in [("README.md", 250), ("ARCHITECTURE.md", 180)] {
+        let length = fs::read_to_string(root.join(name)).unwrap().lines().count();
+        assert!(length <= most, "{name}: {length} lines, more than {most}");
+    }
+    let architecture = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let (_, terms) = architecture.split_once("| term | meaning |").expect("a glossary");
+    let terms = terms.trim().lines().take_while(|line| line.starts_with('|')).count() - 1;
+    assert!(terms <= 25, "the glossary has {terms} terms, more than 25");
+}
+
+/// All modules are private, so the public items are those that `lib.rs` exports, as rustdoc lists
+/// them; `internals` is not documented.
+#[test]
+fn the_public_api_is_one_page() {
+    let library = sources().into_iter().find(|source| source.name == "lib.rs").unwrap();
+    let code: String = library.code().map(|(_, line)| line).collect::<Vec<_>>().join(" ");
+    let mut exported = Vec::new();
+    for item in code.split("pub use ").skip(1) {
+        let item = item.split(';').next().unwrap();
+        let names = item.rsplit_once("::").map_or(item, |(_, name)| name);
+        let names = item.split_once('{').map_or(names, |(_, names)| names);
+        exported.extend(names.split([',', '}']).map(str::trim).filter(|name| !name.is_empty()));
+    }
+    assert!(exported.contains(&"Config") && exported.contains(&"run_turn"), "{exported:?}");
+    let macros =
+        sources().iter().map(|it| it.text.matches("#[macro_export]").count()).sum::<usize>();
+    let items = exported.len() + macros;
+    assert!(items <= 80, "{items} public items, more than 80: {exported:?}");
+    let modules = code.split("pub mod ").skip(1).map(|module| module.split([';', ' ']).next());
+    let modules: Vec<_> = modules.flatten().collect();
+    assert_eq!(modules, ["internals", "program"], "all other modules are private");
+}
+
+/// No input may cause a panic.
+#[test]
+fn only_tests_panic_on_purpose() {
+    let mut violations = Vec::new();
     for source in sources().iter().filter(|source| !source.is_test()) {
         for (number, line) in source.code() {
             for panic in [".unwrap()", ".expect(", "panic!(", "unreachable!("] {
                 if line.contains(panic) {
-                    faults.push(format!("src/{}:{number}: `{panic}`", source.name));
+                    violations.push(format!("src/{}:{number}: `{panic}`", source.name));
                 }
             }
         }
     }
-    report(&faults);
+    report(&violations);
 }
 
-/// The page and the example have all settings, the README some of them; none has others.
+/// The page of settings and the example name all settings, the README some; none names others.
 #[test]
-fn settings_are_named_in_the_documents_and_the_example() {
+fn documents_name_the_settings() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in ["docs/settings.md", ".env.example", "README.md"] {
         let text = fs::read_to_string(root.join(name)).unwrap();

@@ -1,8 +1,7 @@
-//! Documents of every shape: written by careful people, damaged, and hostile.
+//! Documents of all kinds: correct, damaged, and hostile.
 //!
-//! Whatever stands in a `SKILL.md`, its reader neither panics nor hangs, and
-//! what it cannot give it explains. The same through the real program: each
-//! hostile skill is listed with its reason, and the run goes on.
+//! For any content of a `SKILL.md`, its reader neither panics nor hangs, and explains what it
+//! cannot read. The real program lists each hostile skill with a reason, and continues.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,8 +12,8 @@ use skills_runner::internals::skills::frontmatter::{self, Frontmatter};
 
 use crate::harness::{Outcome, Reply, Server, Test, seconds};
 
-/// Documents as people write them; each is read without a finding.
-const SOUND: [&str; 12] = [
+/// Typical documents, each read without a finding.
+const CORRECT: [&str; 12] = [
     "---\nname: plain\ndescription: Sorts the mail into folders. Use it on Mondays.\n---\n\n# Plain\n\nText.\n",
     "\u{feff}---\r\nname: windows\r\ndescription: >-\r\n  Saved by an editor\r\n  on another system.\r\n\r\n  Second part.\r\nlicense: MIT\r\n---\r\n# Windows\r\n",
     "---\nname: 'single'\ndescription: 'It''s here: quoted # no comment'\nmetadata:\n  author: \"Zo\\u00eb\"\n  version: \"1.10\"\n---\nBody\n",
@@ -29,7 +28,7 @@ const SOUND: [&str; 12] = [
     "---\nname: long\ndescription: >\n  one two three four five six seven eight nine ten one two three four five\n  one two three four five six seven eight nine ten one two three four five\n  one two three four five six seven eight nine ten one two three four five\ncompatibility: Needs Python 3.11+ (3.9 works); no network\n---\n# Long\n\n## Steps\n\n1. Read.\n2. Write.\n",
 ];
 
-/// Bytes that mean something to a reader of YAML, of UTF-8 or of lines.
+/// Bytes with a meaning in YAML, in UTF-8 or for lines.
 const SPECIAL: [&[u8]; 34] = [
     b":",
     b": ",
@@ -68,8 +67,8 @@ const SPECIAL: [&[u8]; 34] = [
 ];
 
 #[test]
-fn sound_documents_have_no_finding() {
-    for document in SOUND {
+fn correct_documents_have_no_finding() {
+    for document in CORRECT {
         let front = frontmatter::parse(document);
         assert_eq!(front.diagnostics, [], "{document:?}");
         assert!(front.name().is_some() && front.description().is_some(), "{document:?}");
@@ -80,9 +79,9 @@ fn sound_documents_have_no_finding() {
     }
 }
 
-/// R-SKILL-2: fields or a finding, never silence; and never a panic.
+/// Each document gives fields or a finding, and never a panic.
 #[test]
-fn ten_thousand_damaged_documents_are_read_or_explained() {
+fn damaged_documents_are_read_or_explained() {
     let mut random = Random(0x5eed);
     let (mut repaired, mut lost) = (0, 0);
     for _ in 0..10_000 {
@@ -90,23 +89,23 @@ fn ten_thousand_damaged_documents_are_read_or_explained() {
         let shown = OnPanic(&document);
         let begun = Instant::now();
         let front = frontmatter::parse_head(&document, true).expect("it is the whole document");
-        demand(&document, &front);
-        // Discovery reads a piece first; that one may ask for more, no less.
+        assert_consistent(&document, &front);
+        // Discovery reads a piece first, which may be too short.
         let piece = random.below(document.len() + 1);
         if let Some(front) = frontmatter::parse_head(&document[..piece], false) {
-            demand(&document[..piece], &front);
+            assert_consistent(&document[..piece], &front);
         }
         assert!(begun.elapsed() < seconds(5.0), "it took {:?}", begun.elapsed());
         repaired += usize::from(front.description().is_some() && !front.diagnostics.is_empty());
         lost += usize::from(front.description().is_none());
         drop(shown);
     }
-    // The damage is neither harmless nor deadly, or this would prove nothing.
+    // The test proves something only if some damage is repaired and some is not.
     assert!(repaired > 3000 && lost > 500, "{repaired} repaired, {lost} lost");
 }
 
-/// What holds for every reading of every document.
-fn demand(document: &[u8], front: &Frontmatter) {
+/// Asserts the rules for every result of reading a document.
+fn assert_consistent(document: &[u8], front: &Frontmatter) {
     let text = String::from_utf8_lossy(document);
     let lines = 1 + text.replace("\r\n", "\n").matches(['\n', '\r']).count();
     for finding in &front.diagnostics {
@@ -125,11 +124,11 @@ fn demand(document: &[u8], front: &Frontmatter) {
     }
 }
 
-/// A sound document after one to six accidents.
+/// A correct document with one to six random changes.
 fn damaged(random: &mut Random) -> Vec<u8> {
-    let mut document = random.choose(&SOUND).as_bytes().to_vec();
+    let mut document = random.choose(&CORRECT).as_bytes().to_vec();
     for _ in 0..=random.below(6) {
-        // Most accidents matter in the frontmatter.
+        // Most changes are made in the frontmatter.
         let reach = if random.below(4) == 0 { document.len() } else { document.len().min(200) };
         let at = random.below(reach + 1);
         match random.below(9) {
@@ -150,7 +149,7 @@ fn damaged(random: &mut Random) -> Vec<u8> {
                 insert(&mut document, at, &run);
             }
             _ => {
-                let other = random.choose(&SOUND).as_bytes();
+                let other = random.choose(&CORRECT).as_bytes();
                 let from = random.below(other.len());
                 let to = from + random.below(other.len() - from);
                 insert(&mut document, at, &other[from..to]);
@@ -164,7 +163,7 @@ fn insert(document: &mut Vec<u8>, at: usize, bytes: &[u8]) {
     document.splice(at..at, bytes.iter().copied());
 }
 
-/// Two lines change places, or one comes twice, goes, or is indented otherwise.
+/// Swaps two lines, or repeats, removes or indents one.
 fn disorder_lines(document: &mut Vec<u8>, random: &mut Random) {
     let mut lines: Vec<Vec<u8>> =
         document.split_inclusive(|&b| b == b'\n').map(<[u8]>::to_vec).collect();
@@ -183,10 +182,10 @@ fn disorder_lines(document: &mut Vec<u8>, random: &mut Random) {
     *document = lines.concat();
 }
 
-/// Hundreds of hostile skills through the real program: all are listed, each
-/// that has nothing to say with its reason, and each can be asked for.
+/// Hundreds of hostile skills in the real program: all are listed, those without a description
+/// with a reason, and each can be loaded or is refused.
 #[test]
-fn hostile_skills_are_listed_with_their_reasons() {
+fn hostile_skills_are_listed_with_a_reason() {
     let mut random = Random(0xfeed);
     let mut test = Test::new();
     let mut expected = BTreeSet::new();
@@ -224,7 +223,7 @@ fn hostile_skills_are_listed_with_their_reasons() {
     }
 }
 
-/// Documents that are regular files of strange content, by their skill's name.
+/// Regular files with strange content as documents, with their skills' names.
 fn special_documents() -> Vec<(&'static str, Vec<u8>)> {
     let all_bytes: Vec<u8> = (0..=255).collect();
     let head = "---\nname: x\ndescription: ";
@@ -258,7 +257,7 @@ fn special_documents() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Skills whose document is no readable file, and what the list says of them.
+/// Skills whose document is not a readable file, and their text in the list.
 const SPECIAL_FILES: [(&str, &str); 8] = [
     ("z-device", "leads out"),
     ("z-dangling", "SKILL.md"),
@@ -283,15 +282,15 @@ fn with_special_files(test: Test) -> Test {
         .folder("skills/z-socket");
     let fifo = test.path("skills/z-fifo/SKILL.md");
     let made = std::process::Command::new("mkfifo").arg(fifo).status();
-    assert!(made.is_ok_and(|status| status.success()), "there is a program mkfifo");
-    // A socket stays in the folder when its listener goes.
+    assert!(made.is_ok_and(|status| status.success()), "the program mkfifo exists");
+    // The socket's file remains after the listener is closed.
     let socket = std::os::unix::net::UnixListener::bind(test.path("skills/z-socket/SKILL.md"));
     socket.expect("a short path");
     test
 }
 
-/// The names and descriptions of all skills, asked for in pieces that fit the
-/// list's budget; every description says something.
+/// The names and descriptions of all skills, listed in parts that fit the limit of one list. No
+/// description is empty.
 fn list(test: &Test, expected: &BTreeSet<String>) -> Vec<(String, String)> {
     let names: Vec<&String> = expected.iter().collect();
     let mut listed = Vec::new();
@@ -302,9 +301,10 @@ fn list(test: &Test, expected: &BTreeSet<String>) -> Vec<(String, String)> {
             fs::rename(test.path("skills").join(name), folder.join(name))
                 .expect("the skill's folder");
         }
-        let run = tool(&test.again().env("SKILLS_FOLDER_PATH", &folder), "list_skills", &json!({}));
+        let run =
+            tool(&test.next_run().env("SKILLS_FOLDER_PATH", &folder), "list_skills", &json!({}));
         let list = run.success().stdout_json();
-        assert_eq!(list["note"], Value::Null, "nothing is left out");
+        assert_eq!(list["note"], Value::Null, "the list is complete");
         for skill in list["skills"].as_array().expect("a list") {
             let text = |field: &str| skill[field].as_str().expect("text").to_owned();
             let (name, description) = (text("name"), text("description"));
@@ -317,7 +317,7 @@ fn list(test: &Test, expected: &BTreeSet<String>) -> Vec<(String, String)> {
     listed
 }
 
-/// What `get_skill` says of each, in one run: none of them ends it.
+/// The results of `get_skill` for all skills, in one run.
 fn fetch_all(test: &Test, names: &BTreeSet<String>) -> Vec<(String, String)> {
     let calls: Vec<String> =
         names.iter().map(|name| json!({"skill_name": name}).to_string()).collect();
@@ -327,7 +327,7 @@ fn fetch_all(test: &Test, names: &BTreeSet<String>) -> Vec<(String, String)> {
     let server = Server::start(batches.chain([Reply::text("done")]));
     let pieces = (0..names.len().div_ceil(50)).map(|number| test.path(format!("piece-{number}")));
     let folders = std::env::join_paths(pieces).expect("no colon in a temporary folder");
-    let run = test.again().endpoint(&server).env("SKILLS_FOLDER_PATH", folders);
+    let run = test.next_run().endpoint(&server).env("SKILLS_FOLDER_PATH", folders);
     run.args(["go"]).timeout(seconds(60.0)).run().success().stdout("done\n");
     let requests = server.finish();
     let results = requests.last().expect("a request").messages().iter();
@@ -339,10 +339,10 @@ fn fetch_all(test: &Test, names: &BTreeSet<String>) -> Vec<(String, String)> {
 }
 
 fn tool(test: &Test, name: &str, arguments: &Value) -> Outcome {
-    test.again().args(["tool", name, &arguments.to_string()]).run()
+    test.next_run().args(["tool", name, &arguments.to_string()]).run()
 }
 
-/// A small generator of numbers (`SplitMix64`), the same on every machine.
+/// A small random number generator (`SplitMix64`), the same on every machine.
 struct Random(u64);
 
 impl Random {
@@ -353,9 +353,9 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number smaller than `bound`, which is not 0.
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).expect("smaller than a usize")
+    /// A number less than `limit`, which must not be 0.
+    fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).expect("smaller than a usize")
     }
 
     fn choose<'a, T>(&mut self, from: &'a [T]) -> &'a T {
@@ -363,7 +363,7 @@ impl Random {
     }
 }
 
-/// Shows the document on which a test failed.
+/// Prints the document on which a test failed.
 struct OnPanic<'d>(&'d [u8]);
 
 impl Drop for OnPanic<'_> {

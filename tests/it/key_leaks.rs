@@ -1,9 +1,8 @@
-//! A key that can be recognized, given in every way, through every command: it
-//! stands in the header that is made for it, and nowhere else.
+//! A recognizable key, passed in every way, through every command, appears only in its header.
 //!
-//! It is looked for in the streams, in every file of the test's folder (which
-//! is working folder, home and temporary folder), in the requests, and in what
-//! `/proc` tells of the program and all that it starts.
+//! The tests search the streams, every file in the test's folder (which is working folder, home
+//! and temporary folder), the requests, and the files in `/proc` of the program and its
+//! descendants.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,20 +15,20 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 
 use crate::harness::{
-    MODEL, Outcome, Reply, Request, Server, Test, TlsServer, family_of, interpreter, seconds,
+    MODEL, Outcome, Reply, Request, Server, Test, TlsServer, interpreter, process_tree, seconds,
     wait_until,
 };
 use crate::paths::as_an_ordinary_user;
 
-/// The key. Every other way to write it looks different.
+/// The key. Every encoding of it looks different.
 const KEY: &str = "sk-canary+7f/3a91~c2&d4%e8=b650z";
-/// Enough of it to be known, however much of it is missing.
+/// A part of the key that is long enough to recognize.
 const PART: &str = "canary+7f";
 
 const SKILL: &str = "---\nname: s\ndescription: A skill.\n---\n";
 
-/// Percent-encoded, with codes in upper case.
-fn percent(text: &str) -> String {
+/// Percent-encodes a text, with upper-case codes.
+fn percent_encoded(text: &str) -> String {
     let code = |byte: u8| match byte {
         byte if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) => {
             char::from(byte).to_string()
@@ -39,31 +38,31 @@ fn percent(text: &str) -> String {
     text.bytes().map(code).collect()
 }
 
-/// Inside a string of JSON.
+/// Escapes a text for a JSON string.
 fn escaped(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Everything to look for.
-struct Hunt(BTreeSet<(&'static str, String)>);
+/// Searches for every form of the key.
+struct KeySearch(BTreeSet<(&'static str, String)>);
 
-impl Hunt {
-    fn new() -> Hunt {
+impl KeySearch {
+    fn new() -> KeySearch {
         let hex = KEY.bytes().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         let mut forms = vec![
             ("itself", KEY.to_owned()),
             ("a part of it", PART.to_owned()),
             ("JSON", escaped(KEY)),
             ("JSON in JSON", escaped(&escaped(KEY))),
-            ("percent-encoded", percent(KEY)),
-            ("percent-encoded", percent(KEY).to_lowercase()),
-            ("a part of it, percent-encoded", percent(PART)),
+            ("percent-encoded", percent_encoded(KEY)),
+            ("percent-encoded", percent_encoded(KEY).to_lowercase()),
+            ("a part of it, percent-encoded", percent_encoded(PART)),
             ("hexadecimal", hex.to_uppercase()),
             ("hexadecimal", hex),
             ("backwards", KEY.chars().rev().collect()),
         ];
-        // In base64 it depends on how many bytes stand before it.
+        // Base64 depends on the number of bytes in front of the key.
         for before in 0..3 {
             let text = format!("{}{KEY}", "x".repeat(before));
             for encoded in [STANDARD_NO_PAD.encode(&text), URL_SAFE_NO_PAD.encode(&text)] {
@@ -71,29 +70,29 @@ impl Hunt {
                 forms.push(("base64", encoded[before * 4..end].to_owned()));
             }
         }
-        Hunt(forms.into_iter().collect())
+        KeySearch(forms.into_iter().collect())
     }
 
-    /// The form that stands there, if one does.
+    /// The name of the form found, if any.
     fn find(&self, bytes: &[u8]) -> Option<&'static str> {
         let text = String::from_utf8_lossy(bytes);
         let mut forms = self.0.iter();
         forms.find(|(_, form)| text.contains(form)).map(|(name, _)| *name)
     }
 
-    /// Fails where the key stands in a stream.
+    /// Fails if a stream contains the key.
     #[track_caller]
-    fn streams(&self, run: &Outcome, what: &str) {
+    fn check_streams(&self, run: &Outcome, what: &str) {
         for stream in [&run.stdout, &run.stderr, &run.terminal] {
             let found = self.find(stream.as_bytes());
-            run.demand(found.is_none(), format_args!("{what}: the key shows: {found:?}"));
+            run.check(found.is_none(), format_args!("{what}: the key shows: {found:?}"));
         }
     }
 
-    /// Fails where a file below holds it, in its name or in what it says; those
-    /// that the test has put there for the key are left out.
+    /// Fails if the name or content of a file in the test's folder contains the key, except in the
+    /// files of [`KEEPERS`].
     #[track_caller]
-    fn files(&self, test: &Test, what: &str) {
+    fn check_files(&self, test: &Test, what: &str) {
         let mut places = vec![test.path("")];
         while let Some(place) = places.pop() {
             let Ok(meta) = place.symlink_metadata() else {
@@ -111,9 +110,9 @@ impl Hunt {
         }
     }
 
-    /// Fails where `/proc` tells it of a process.
+    /// Fails if `/proc` shows the key for a process.
     #[track_caller]
-    fn process(&self, pid: i32, what: &str) {
+    fn check_process(&self, pid: i32, what: &str) {
         let proc = PathBuf::from(format!("/proc/{pid}"));
         let name = fs::read_to_string(proc.join("comm")).unwrap_or_default();
         for file in ["environ", "cmdline", "comm", "maps", "status", "auxv", "stat", "mountinfo"] {
@@ -130,7 +129,7 @@ impl Hunt {
     }
 }
 
-/// Where a test keeps the key.
+/// Files in which a test stores the key.
 const KEEPERS: [&str; 4] = [".env", "home/.config/skills-runner/.env", "home/key", "in"];
 
 /// A line of an environment file.
@@ -138,10 +137,10 @@ fn line(name: &str, value: &str) -> String {
     format!("{name}='{}'\n", value.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// The header in which the key is due.
+/// The header that must contain the key.
 type Header = &'static str;
 
-/// Every way to give the program a key.
+/// Every way to pass a key to the program.
 fn ways(server: &Server) -> Vec<(&'static str, Header, Test)> {
     let test = |name: &str| {
         let test = Test::new().endpoint(server).env_unset("LLM_API_KEY");
@@ -152,7 +151,7 @@ fn ways(server: &Server) -> Vec<(&'static str, Header, Test)> {
     };
     let headers = |name: &str, value: &str| json!({ name: value }).to_string();
     let bearer = format!("Bearer {KEY}");
-    let proxy = format!("http://me:{}@127.0.0.1:{}", percent(KEY), server.port());
+    let proxy = format!("http://me:{}@127.0.0.1:{}", percent_encoded(KEY), server.port());
     let environment = test("environment").env("LLM_API_KEY", KEY);
     vec![
         (
@@ -195,10 +194,10 @@ fn ways(server: &Server) -> Vec<(&'static str, Header, Test)> {
     ]
 }
 
-/// Headers that carry it.
+/// Headers that may contain the key.
 const HEADERS: [Header; 3] = ["authorization", "x-gateway-key", "proxy-authorization"];
 
-/// Does what it is asked for, and quotes the key where it is to refuse.
+/// An endpoint that follows the prompt, and quotes the key in its refusals.
 fn endpoint() -> Server {
     Server::always(|request| {
         if request.path.ends_with("/models") {
@@ -210,15 +209,20 @@ fn endpoint() -> Server {
         if last["role"] == "tool" {
             return Reply::text("It is done.");
         }
-        let asked = last["content"].as_str().unwrap_or_default();
+        let prompt = last["content"].as_str().unwrap_or_default();
         let sent = HEADERS.iter().filter_map(|name| request.header(name));
         let sent = sent.collect::<Vec<_>>().join(" ");
-        let quoted = format!("{sent} {KEY} {} {}", percent(KEY), percent(KEY).to_lowercase());
+        let quoted = format!(
+            "{sent} {KEY} {} {}",
+            percent_encoded(KEY),
+            percent_encoded(KEY).to_lowercase()
+        );
         let run = |arguments: Value| Reply::call("run_python_script", &arguments);
-        match asked.split_once(' ').unwrap_or((asked, "")) {
+        match prompt.split_once(' ').unwrap_or((prompt, "")) {
             ("call", file) => run(json!({"skill_name": "s", "file_path": file})),
             ("wait", file) => run(json!({"skill_name": "s", "file_path": file, "args": ["wait"]})),
-            // What a script finds in the user's files is masked, and so is what a model says.
+            // The key is masked in text that scripts read from the user's files, and in model
+            // output.
             ("read", _) => run(json!({"skill_name": "s", "script": READ})),
             ("write", _) => run(json!({"skill_name": "s", "script": format!("# {KEY}\nprint(1)")})),
             ("unknown", _) => Reply::call(KEY, &json!({ KEY: KEY })),
@@ -229,9 +233,8 @@ fn endpoint() -> Server {
             ("stream", _) => {
                 Reply::sse([format!("data: {}", json!({"error": {"message": quoted}}))])
             }
-            ("elsewhere", _) => {
-                Reply::status(307).header("location", &format!("http://h.test/{}", percent(KEY)))
-            }
+            ("elsewhere", _) => Reply::status(307)
+                .header("location", &format!("http://h.test/{}", percent_encoded(KEY))),
             (status, _) => match status.parse() {
                 Ok(status) => Reply::error(status, &quoted),
                 Err(_) => Reply::text("ok"),
@@ -241,14 +244,14 @@ fn endpoint() -> Server {
     .without_history_check()
 }
 
-/// Prints what the user's files say, one after the other.
+/// Prints the user's files.
 const READ: &str = "import glob, os
 for place in glob.glob(os.environ['USER_CWD'] + '/.env') + glob.glob(os.environ['HOME'] + '/key'):
     print(open(place).read())
 ";
 
-/// Writes down what a script is given, and what those get that it starts, and
-/// waits to be looked at.
+/// Records the environment and arguments of a script and of the processes that it starts, then
+/// waits for the test.
 const LOOK: &str = r#"import os, subprocess, sys, time
 cwd = os.environ['USER_CWD']
 def see(name, data):
@@ -271,10 +274,10 @@ if len(sys.argv) > 1:
 print(6 * 7)
 "#;
 
-/// Every command that is worth a look. Each ends by itself.
+/// The commands to test. Each ends without intervention.
 fn commands(test: &Test) -> Vec<(String, Test)> {
     let mut commands = Vec::new();
-    let asked = [
+    let prompts = [
         "hi",
         "call look.py",
         "read",
@@ -292,12 +295,12 @@ fn commands(test: &Test) -> Vec<(String, Test)> {
         "stream",
         "elsewhere",
     ];
-    for prompt in asked {
-        // Those that are to be tried again need not wait for it.
+    for prompt in prompts {
+        // Runs that would be retried need not wait for that.
         let limit = if prompt.starts_with(['4', '5', 'p']) { "0.4" } else { "9" };
         for format in ["text", "jsonl"] {
             let args = ["-v", "-o", format, "--timeout", limit, prompt];
-            commands.push((format!("{prompt}, {format}"), test.again().args(args)));
+            commands.push((format!("{prompt}, {format}"), test.next_run().args(args)));
         }
     }
     let script = json!({"skill_name": "s", "script": READ}).to_string();
@@ -327,58 +330,58 @@ fn commands(test: &Test) -> Vec<(String, Test)> {
         vec!["--no-such-option"],
         vec!["--help"],
     ] {
-        commands.push((args.join(" "), test.again().args(args)));
+        commands.push((args.join(" "), test.next_run().args(args)));
     }
     let lines = "hi\ncall look.py\nread\n401\nsay\n/help\n/exit\n";
-    let chat = test.again().args(["chat", "-v"]);
+    let chat = test.next_run().args(["chat", "-v"]);
     commands.push(("chat".into(), chat.clone().stdin(lines)));
     let records = chat.args(["-o", "jsonl"]).stdin(lines);
     commands.push(("chat, jsonl".into(), records));
     commands
 }
 
-/// The key is where it is due, and in no other part of a request.
+/// Asserts that the key is in the header `expected` and in no other part of a request.
 #[track_caller]
-fn requests(hunt: &Hunt, requests: &[Request], due: Header, what: &str) {
-    assert!(!requests.is_empty(), "{what}: nothing was asked");
+fn requests(search: &KeySearch, requests: &[Request], expected: Header, what: &str) {
+    assert!(!requests.is_empty(), "{what}: no request");
     for request in requests {
-        // What a model said itself it is told again.
+        // The model's own messages are sent back unmasked.
         let mut body = request.json.clone();
         if let Some(messages) = body["messages"].as_array_mut() {
             messages.retain(|message| message["role"] != "assistant");
         }
         let body = body.to_string();
-        let found = hunt.find(body.as_bytes());
-        let found = found.or(hunt.find(request.path.as_bytes()));
+        let found = search.find(body.as_bytes());
+        let found = found.or(search.find(request.path.as_bytes()));
         assert_eq!(found, None, "{what}: in {request:?}");
         for (name, value) in &request.headers {
-            let found = hunt.find(value.as_bytes());
-            let is_due = name.eq_ignore_ascii_case(due);
-            assert_eq!(found.is_some(), is_due, "{what}: {name} of {request:?}");
+            let found = search.find(value.as_bytes());
+            let is_expected = name.eq_ignore_ascii_case(expected);
+            assert_eq!(found.is_some(), is_expected, "{what}: {name} of {request:?}");
         }
     }
 }
 
-/// R-SEC: whatever is run, however the key is given.
+/// For every command and every way to pass the key.
 #[test]
-fn the_key_is_in_its_header_and_nowhere_else() {
-    let hunt = Hunt::new();
+fn key_appears_only_in_its_header() {
+    let search = KeySearch::new();
     let server = endpoint();
     let mut before = 0;
-    for (way, due, test) in ways(&server) {
+    for (way, expected, test) in ways(&server) {
         let is_first = before == 0;
         for (command, run) in commands(&test) {
-            let is_said_differently =
+            let depends_on_the_way =
                 ["call", "read", "401", "plain", "doctor -o", "tool run", "chat"];
-            if !is_first && !is_said_differently.iter().any(|word| command.starts_with(word)) {
+            if !is_first && !depends_on_the_way.iter().any(|word| command.starts_with(word)) {
                 continue;
             }
             let what = format!("{way}: {command}");
             let run = run.run();
 
-            hunt.streams(&run, &what);
-            hunt.files(&test, &what);
-            // It is not because nothing happened that nothing shows.
+            search.check_streams(&run, &what);
+            search.check_files(&test, &what);
+            // Prove that the commands did run.
             if command.starts_with("call") {
                 run.success();
             } else if command.starts_with("401") {
@@ -386,37 +389,37 @@ fn the_key_is_in_its_header_and_nowhere_else() {
             }
         }
         let all = server.requests();
-        // Without its file there is no key to send.
-        let with_file = all[before..].iter().filter(|request| request.header(due).is_some());
+        // Without the file there is no key to send.
+        let with_file = all[before..].iter().filter(|request| request.header(expected).is_some());
         let with_file: Vec<Request> = with_file.cloned().collect();
         let without = all.len() - before - with_file.len();
         assert!(without <= 1, "{way}: {without} requests without a key");
-        requests(&hunt, &with_file, due, way);
+        requests(&search, &with_file, expected, way);
         before = all.len();
     }
 }
 
-/// While a script runs, its files are there, and it and the processes above it
-/// can be looked at: by root all of them.
+/// While a script runs, its files exist, and it and its ancestors can be inspected, at least by
+/// root.
 #[test]
-fn nobody_who_looks_at_the_processes_sees_the_key() {
-    let hunt = Hunt::new();
+fn process_inspection_does_not_show_the_key() {
+    let search = KeySearch::new();
     let server = endpoint();
     for (way, _, test) in ways(&server) {
         for signal in [None, Some(libc::SIGINT), Some(libc::SIGKILL)] {
             let _ = fs::remove_file(test.path("looking"));
             let _ = fs::remove_file(test.path("looked"));
-            let run = test.again().args(["-v", "wait look.py"]).spawn();
+            let run = test.next_run().args(["-v", "wait look.py"]).spawn();
             let is_there = || test.exists("looking");
             assert!(wait_until(seconds(9.0), is_there), "{way}: no script runs");
-            hunt.files(&test, way);
-            let family = family_of(run.pid());
+            search.check_files(&test, way);
+            let family = process_tree(run.pid());
             assert!(family.len() >= 3, "{way}: {family:?}");
             for pid in family {
                 let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-                // Scripts have their proxy whole.
+                // Scripts get the proxy URL with its login.
                 if !way.contains("proxy") || name.starts_with("skills-") {
-                    hunt.process(pid, way);
+                    search.check_process(pid, way);
                 }
             }
             let run = match signal {
@@ -429,8 +432,8 @@ fn nobody_who_looks_at_the_processes_sees_the_key() {
                     run.wait().success().stdout("It is done.\n")
                 }
             };
-            hunt.streams(&run, way);
-            hunt.files(&test, way);
+            search.check_streams(&run, way);
+            search.check_files(&test, way);
         }
         for name in ["environ", "child-", "child-setsid", "child-sh"] {
             assert!(test.read(&format!("seen-{name}")).contains("SKILL_NAME"), "{name}");
@@ -438,40 +441,39 @@ fn nobody_who_looks_at_the_processes_sees_the_key() {
     }
 }
 
-/// The environment is forgotten before anything else is done: here, while
-/// somebody else is waited for.
+/// The environment is erased before anything else: here, while the program waits for a pipe.
 #[test]
-fn the_environment_is_forgotten_at_the_start() {
-    let hunt = Hunt::new();
+fn environment_is_erased_at_the_start() {
+    let search = KeySearch::new();
     let test = Test::new().env("LLM_API_KEY", KEY);
     let test = test.env("LLM_EXTRA_HEADERS", format!("{{not {KEY}"));
-    test.again().shell("mkfifo pipe").run().success();
-    let run = test.again().args(["--env-file", "pipe", "hi"]).spawn();
+    test.next_run().shell("mkfifo pipe").run().success();
+    let run = test.next_run().args(["--env-file", "pipe", "hi"]).spawn();
     let environ = || fs::read(format!("/proc/{}/environ", run.pid())).unwrap_or_default();
-    let is_forgotten = || hunt.find(&environ()).is_none();
+    let is_forgotten = || search.find(&environ()).is_none();
     assert!(wait_until(seconds(2.0), is_forgotten), "the key stays");
     std::thread::sleep(seconds(0.2));
-    hunt.process(run.pid(), "waiting");
+    search.check_process(run.pid(), "waiting");
     run.signal(libc::SIGINT);
     let run = run.wait().status(-libc::SIGINT);
-    hunt.streams(&run, "waiting");
+    search.check_streams(&run, "waiting");
 }
 
-/// A request that is broken off, and those that come to nothing.
+/// An interrupted request and failing requests.
 #[test]
-fn requests_that_fail_do_not_show_the_key() {
-    let hunt = Hunt::new();
+fn failed_requests_do_not_show_the_key() {
+    let search = KeySearch::new();
     let server = endpoint();
     let tls = TlsServer::start("server", server.port());
-    let refused = Server::refused();
+    let refused = Server::refusing_connections();
     for (way, _, test) in ways(&server) {
-        let hung = test.again().args(["-v", "-o", "jsonl", "hang"]);
+        let hung = test.next_run().args(["-v", "-o", "jsonl", "hang"]);
         let mut run = hung.spawn();
         run.read_stdout_until("Some");
         run.signal(libc::SIGINT);
-        hunt.streams(&run.wait().status(-libc::SIGINT), way);
-        let limited = test.again().args(["-v", "--timeout", "0.3", "hang"]).run();
-        hunt.streams(&limited.status(3), way);
+        search.check_streams(&run.wait().status(-libc::SIGINT), way);
+        let limited = test.next_run().args(["-v", "--timeout", "0.3", "hang"]).run();
+        search.check_streams(&limited.status(3), way);
         if way.contains("proxy") {
             continue;
         }
@@ -480,18 +482,17 @@ fn requests_that_fail_do_not_show_the_key() {
             refused.url(),
             "http://no-such-host.invalid/v1".into(),
         ] {
-            let run = test.again().env("LLM_API_BASE_URL", &address);
+            let run = test.next_run().env("LLM_API_BASE_URL", &address);
             let run = run.args(["-v", "-o", "jsonl", "--timeout", "0.3", "hi"]);
             let run = run.run();
-            run.demand(!run.status_is(0), "nobody is there");
-            hunt.streams(&run, &address);
+            run.check(!run.status_is(0), "nobody is there");
+            search.check_streams(&run, &address);
         }
-        hunt.files(&test, way);
+        search.check_files(&test, way);
     }
 }
 
-/// Tries everything that the system offers to read another process, and keeps
-/// what it gets.
+/// Tries every way that the system offers to read another process, and saves the results.
 const ATTACK: &str = r"import ctypes, glob, json, os, signal, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 got, refused, loot = {}, {}, []
@@ -629,14 +630,14 @@ with open(os.path.join(os.environ['USER_CWD'], 'loot/told'), 'w') as out:
 print('tried', len(got) + len(refused))
 ";
 
-/// What a script of the same user can try is refused.
+/// The runner is protected from scripts of the same user.
 #[test]
-fn a_script_of_an_ordinary_user_gets_nothing_out_of_the_runner() {
-    let hunt = Hunt::new();
+fn script_of_an_ordinary_user_cannot_read_the_runner() {
+    let search = KeySearch::new();
     let server = endpoint();
-    let (told, test) = attack(&server);
+    let (reported, test) = attack(&server);
     let names = |what: &str| -> Vec<String> {
-        let list = told[what].as_object().expect("a list").keys();
+        let list = reported[what].as_object().expect("a list").keys();
         list.map(String::clone).collect()
     };
     let refused = names("refused");
@@ -663,12 +664,12 @@ fn a_script_of_an_ordinary_user_gets_nothing_out_of_the_runner() {
             "namespace",
         ] {
             let what = format!("{name} {what}");
-            assert!(refused.contains(&what), "{what} is not refused: {told}");
+            assert!(refused.contains(&what), "{what} is not refused: {reported}");
         }
     }
     let loot = fs::read(test.path("loot/all")).unwrap();
-    assert!(loot.len() > 1000, "what is open to everybody was read");
-    assert_eq!(hunt.find(&loot), None, "{told}");
+    assert!(loot.len() > 1000, "world-readable files were read");
+    assert_eq!(search.find(&loot), None, "{reported}");
 }
 
 /// A skill's script attacks the runner that started it.
@@ -678,21 +679,21 @@ fn attack(server: &Server) -> (Value, Test) {
     let test = test.skill("s", SKILL).file("skills/s/attack.py", ATTACK);
     let test = test.folder("loot").mode("loot", 0o777);
     let user = fs::metadata(test.path("")).unwrap().uid();
-    // Others cannot get at a Python below root's home.
+    // Other users cannot reach a Python in root's home.
     let python = if user == 0 { Path::new("/usr/bin/python3") } else { interpreter() };
     let test = test.env("SCRIPT_PYTHON", python);
-    let run = test.again().shell(as_an_ordinary_user(&test));
+    let run = test.next_run().shell(as_an_ordinary_user(&test));
     let run = run.args(["-v", "call attack.py"]);
     let run = run.run().success();
-    run.demand(test.exists("loot/told"), "the script has tried");
-    Hunt::new().streams(&run, "an attack");
-    let told = serde_json::from_str(&test.read("loot/told")).unwrap();
-    (told, test)
+    run.check(test.exists("loot/told"), "the script has tried");
+    KeySearch::new().check_streams(&run, "an attack");
+    let reported = serde_json::from_str(&test.read("loot/told")).unwrap();
+    (reported, test)
 }
 
-/// A script can end its runner by a signal that leaves a picture of memory.
+/// A script can send its runner a signal that would dump core.
 #[test]
-fn a_runner_that_is_killed_leaves_no_core() {
+fn killed_runner_leaves_no_core() {
     let server = endpoint();
     let script = "import os, signal
 guardian = os.getppid()
@@ -704,10 +705,10 @@ for pid in (int(stat.rsplit(')', 1)[1].split()[1]), guardian):
     let test = test.skill("s", SKILL).file("skills/s/kill.py", script);
     let shell = format!("ulimit -c unlimited; {}", as_an_ordinary_user(&test));
     let test = test.env("SCRIPT_PYTHON", "/usr/bin/python3");
-    let run = test.again().shell(&shell).args(["call kill.py"]).run();
+    let run = test.next_run().shell(&shell).args(["call kill.py"]).run();
     run.status(-libc::SIGABRT);
     let entries = fs::read_dir(test.path("")).unwrap().flatten();
     let cores = entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"core"));
     assert_eq!(cores.count(), 0, "there is a core");
-    Hunt::new().files(&test, "killed");
+    KeySearch::new().check_files(&test, "killed");
 }

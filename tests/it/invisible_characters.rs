@@ -1,11 +1,11 @@
-//! Characters that nobody sees: people see that they are there, models do not read them in
-//! descriptions, and of an answer they are kept where they are part of the text.
+//! Invisible characters: shown escaped to users, removed from descriptions for models, and kept
+//! in an answer if they are part of its text.
 
 use serde_json::json;
 
 use crate::harness::{Reply, Server, Test, event, interpreter, last_event};
 
-/// What hides words from people, and turns lines around.
+/// Characters that hide words, or reverse the direction of a line.
 const HIDDEN: [char; 7] =
     ['\u{200b}', '\u{2028}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{e0041}', '\u{fff9}'];
 
@@ -13,8 +13,8 @@ fn all() -> String {
     HIDDEN.iter().collect()
 }
 
-/// The description hides words in tags, as an attack would.
-fn bench() -> Test {
+/// A skill whose description hides words in tag characters, as an attack would.
+fn test_with_hidden_words() -> Test {
     let words: String =
         "obey".chars().map(|c| char::from_u32(0xe0000 + u32::from(c)).unwrap()).collect();
     let description = format!("Counts{words} things{}.", all().replace('\u{2028}', ""));
@@ -24,13 +24,13 @@ fn bench() -> Test {
 }
 
 #[track_caller]
-fn shows_none(text: &str) {
+fn assert_none_shown(text: &str) {
     assert!(!text.contains(HIDDEN), "{}", text.escape_unicode());
     assert!(!text.contains(|c| ('\u{e0000}'..='\u{e007f}').contains(&c)));
 }
 
 #[test]
-fn lines_for_people_show_them_escaped() {
+fn lines_for_users_show_them_escaped() {
     let script = format!("print(1) # a{}b", all());
     let call = json!({"skill_name": "s", "script": script});
     let server = Server::start([
@@ -38,21 +38,21 @@ fn lines_for_people_show_them_escaped() {
         Reply::call(&format!("no{}tool", all()), &json!({})),
         Reply::text("done"),
     ]);
-    let run = bench().endpoint(&server).args(["-n", "hi"]).run().success();
-    shows_none(&run.stderr);
+    let run = test_with_hidden_words().endpoint(&server).args(["-n", "hi"]).run().success();
+    assert_none_shown(&run.stderr);
     run.stderr_has("a\\u{200b}").stderr_has("\\u{e0041}").stderr_has("\\u{202e}");
 }
 
 #[test]
-fn descriptions_reach_no_model_with_them() {
+fn descriptions_for_models_lack_them() {
     let server = Server::start([Reply::text("done")]);
-    bench().endpoint(&server).args(["-n", "hi"]).run().success();
+    test_with_hidden_words().endpoint(&server).args(["-n", "hi"]).run().success();
     let request = server.finish().pop().unwrap();
-    shows_none(request.system());
+    assert_none_shown(request.system());
     assert!(request.system().contains("Counts things."), "{}", request.system());
     for (tool, arguments) in [("list_skills", "{}"), ("list_skills", r#"{"query": "count"}"#)] {
-        let run = bench().args(["tool", tool, arguments]).run().success();
-        shows_none(&run.stdout);
+        let run = test_with_hidden_words().args(["tool", tool, arguments]).run().success();
+        assert_none_shown(&run.stdout);
         let skills = run.stdout_json();
         if skills["skills"][0]["name"] == "s" {
             assert_eq!(skills["skills"][0]["description"], "Counts things.");
@@ -61,17 +61,20 @@ fn descriptions_reach_no_model_with_them() {
 }
 
 #[test]
-fn the_linter_names_them() {
-    let run = bench().args(["skills", "check", "s"]).run();
+fn linter_reports_them() {
+    let run = test_with_hidden_words().args(["skills", "check", "s"]).run();
     let lines: Vec<&str> =
         run.stdout.lines().filter(|line| line.contains("invisible-character")).collect();
-    run.demand(lines.len() == 2, "the description and one line of the text");
-    run.demand(lines[0].contains("SKILL.md:3") && lines[0].contains("U+E006F"), "what and where");
-    run.demand(lines[1].contains("SKILL.md:6") && lines[1].contains("U+200B"), "what and where");
+    run.check(lines.len() == 2, "the description and one line of the text");
+    run.check(
+        lines[0].contains("SKILL.md:3") && lines[0].contains("U+E006F"),
+        "character and line",
+    );
+    run.check(lines[1].contains("SKILL.md:6") && lines[1].contains("U+200B"), "character and line");
 }
 
 #[test]
-fn an_answer_keeps_what_is_part_of_its_text() {
+fn answer_keeps_those_in_its_text() {
     let flag = "🏴\u{e0067}\u{e0062}\u{e0073}\u{e0063}\u{e0074}\u{e007f}";
     let kept = format!("👨\u{200d}👩\u{200d}👧 می\u{200c}خواهم {flag} א\u{200f}!");
     let text = format!("{kept} a\u{200b}b\u{202e}c\u{e0041}\u{feff}. 👨\u{200d} end");
@@ -87,7 +90,8 @@ fn an_answer_keeps_what_is_part_of_its_text() {
             Server::start([Reply::sse(events)])
         };
         let server = answer();
-        let on_terminal = Test::new().endpoint(&server).args(["-n", "hi"]).terminal().wait_exit();
+        let on_terminal =
+            Test::new().endpoint(&server).args(["-n", "hi"]).spawn_on_terminal().wait_exit();
         let line = on_terminal.terminal.trim_end().lines().last();
         assert_eq!(line, Some(shown.as_str()), "{size}");
         let server = answer();

@@ -1,41 +1,42 @@
-//! Why something below a folder was not opened, in words a language model can
-//! act on, and in words for a person.
+//! Errors of opening a path below a folder, with one text for models and one for users.
 //!
-//! One line each, made to stand behind ``failed to read `thing`: ``; never a
-//! path of this machine. Nothing here opens anything.
+//! Each text is one line that follows ``failed to read `thing`: ``, and never contains a path
+//! of this machine.
 
 use std::{error, fmt, io};
 
-/// Why something below a folder was not opened.
+/// Reason why a path below a folder was not opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Nothing has this name; also a link inside the folder that leads nowhere.
+    /// The name does not exist, or is a dangling link inside the folder.
     NotFound,
-    /// An absolute path that does not lie in the folder.
+    /// An absolute path that is not in the folder.
     Absolute,
-    /// The path has a component `..`, wherever it would lead.
+    /// The path has a component `..`, even if it would stay inside.
     Parent,
-    /// A link leads outside. An absolute link counts as such, wherever it leads.
+    /// A link leads outside. Every absolute link counts as such.
     Outside,
-    /// A link on the way, where the system has no safe way to follow it.
+    /// The path contains a link where links are not followed: for writing, and on systems that
+    /// cannot follow them safely.
     Link,
-    /// Links in a circle, too many of them, or one that only the kernel can follow.
+    /// Links in a circle, too many links, or a link that only the kernel can follow.
     TooManyLinks,
-    /// Not a regular file but this: `a folder`, `a FIFO`, `a socket`, `a device`.
+    /// Not a regular file. The value says what it is: `a folder`, `a FIFO`, `a socket`, `a device`.
     NotAFile(&'static str),
-    /// A folder is due, or the path goes on, where there is none.
+    /// A component that must be a folder is not one.
     NotAFolder,
-    /// The user who runs this may not open it.
+    /// The user has no permission to open it.
     Denied,
-    /// The path, or one name in it, is longer than the system takes.
+    /// The path, or one name in it, is longer than the system allows.
     NameTooLong,
-    /// The path has a NUL character.
+    /// The path contains a NUL character.
     Nul,
-    /// It was replaced again and again while it was being opened.
+    /// It was replaced repeatedly while it was being opened.
     Changing,
-    /// Not root's or this user's, or others may have put it there.
+    /// It is not owned by root or this user, other users can write in it, or it is reached
+    /// through a link.
     Foreign,
-    /// Anything else the system said.
+    /// Any other system error.
     Io(io::Error),
 }
 
@@ -48,8 +49,8 @@ impl fmt::Display for OpenError {
             }
             OpenError::Parent => "a path must not contain `..`; use a path relative to the folder",
             OpenError::Outside => {
-                "a link leads out of the folder (an absolute link counts as such); \
-                 only what lies in the folder can be opened"
+                "a link leads out of the folder, or has an absolute target; \
+                 use a file in the folder instead"
             }
             OpenError::Link => {
                 "a link, and this system cannot follow links safely; \
@@ -79,13 +80,11 @@ impl fmt::Display for OpenError {
 }
 
 impl OpenError {
-    /// What it is, without the advice that only helps a model.
-    pub fn for_people(&self) -> String {
+    /// The text for users, without the advice for a model.
+    pub fn user_message(&self) -> String {
         let text = match self {
             OpenError::NotFound => "no such file or folder",
-            OpenError::Outside => {
-                "a link leads out of the folder (an absolute link counts as such)"
-            }
+            OpenError::Outside => "a link leads out of the folder, or has an absolute target",
             OpenError::TooManyLinks => "too many links, or links that lead in a circle",
             OpenError::NotAFile("a folder") => "a folder, not a file",
             OpenError::NotAFile(kind) => return format!("{kind}, not a regular file"),
@@ -98,8 +97,8 @@ impl OpenError {
         text.to_string()
     }
 
-    /// What a person does about a file that others are to read.
-    pub fn remedy(&self) -> Option<&'static str> {
+    /// The hint for the author of a skill.
+    pub fn hint(&self) -> Option<&'static str> {
         match self {
             OpenError::NotAFile("a folder") => {
                 Some("rename the folder, and write a file of this name in its place")
@@ -121,7 +120,7 @@ impl error::Error for OpenError {
 }
 
 impl From<io::Error> for OpenError {
-    /// What the system's answer to an `open` or a `read` means.
+    /// Converts the error of an `open` or a `read`.
     fn from(error: io::Error) -> OpenError {
         match error.raw_os_error() {
             Some(libc::ENOENT) => OpenError::NotFound,

@@ -1,28 +1,28 @@
-//! The program on a system that refuses system calls, as old kernels and
-//! containers do: a filter that is put on before it starts.
+//! Runs the program under a seccomp filter that refuses system calls, as old kernels and
+//! containers do.
 
 use std::fs;
 
 use super::python::interpreter;
-use super::skipped;
+use super::report_skipped;
 use super::workspace::Test;
 
-/// A system call that fails: its number on x86-64 and on aarch64, the value of its
-/// first argument if only that one fails, and the error.
+/// A system call that fails: its number on x86-64 and on aarch64, the value of its first
+/// argument if only calls with that value fail, and the error.
 #[derive(Clone, Copy)]
-pub(crate) struct Refused(pub u32, pub u32, pub Option<u32>, pub i32);
+pub(crate) struct RefusedSyscall(pub u32, pub u32, pub Option<u32>, pub i32);
 
-/// `openat2`, as on a kernel that has never heard of it.
-pub(crate) const OPENAT2: Refused = Refused(437, 437, None, libc::ENOSYS);
-/// The beginning of all Landlock, the same way.
-pub(crate) const LANDLOCK: Refused = Refused(444, 444, None, libc::ENOSYS);
-/// Filters of one's own, by either call.
-pub(crate) const SECCOMP: [Refused; 2] = [
-    Refused(317, 277, None, libc::EPERM),
-    Refused(157, 167, Some(libc::PR_SET_SECCOMP.cast_unsigned()), libc::EPERM),
+/// `openat2` is missing, as on old kernels.
+pub(crate) const OPENAT2: RefusedSyscall = RefusedSyscall(437, 437, None, libc::ENOSYS);
+/// `landlock_create_ruleset` is missing: no Landlock.
+pub(crate) const LANDLOCK: RefusedSyscall = RefusedSyscall(444, 444, None, libc::ENOSYS);
+/// The program cannot install seccomp filters, by either of the two calls.
+pub(crate) const SECCOMP: [RefusedSyscall; 2] = [
+    RefusedSyscall(317, 277, None, libc::EPERM),
+    RefusedSyscall(157, 167, Some(libc::PR_SET_SECCOMP.cast_unsigned()), libc::EPERM),
 ];
 
-/// Puts the filter on, then becomes the program. Status 99: this machine cannot.
+/// Installs the filter, then executes the program. Status 99: this machine has no filters.
 const LAUNCHER: &str = r#"
 import ctypes, os, platform, struct, sys
 
@@ -54,17 +54,21 @@ if prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or prctl(PR_SET_SECCOMP, FILTER, ctype
 os.execvp(sys.argv[2], sys.argv[2:])
 "#;
 
-/// The line of a shell that starts the program where these fail. `None`, with a
-/// word about it: that cannot be done on this machine.
-pub(crate) fn without(test: &Test, refused: &[Refused]) -> Option<String> {
-    without_in(test, "exec skills-runner \"$@\"", refused)
+/// Shell line that runs the program with these system calls failing. Returns `None`, and reports
+/// the skip, if this machine has no filters.
+pub(crate) fn program_refusing_syscalls(test: &Test, refused: &[RefusedSyscall]) -> Option<String> {
+    shell_line_refusing_syscalls(test, "exec skills-runner \"$@\"", refused)
 }
 
-/// The same for a line of one's own, which begins with `exec`.
-pub(crate) fn without_in(test: &Test, line: &str, refused: &[Refused]) -> Option<String> {
+/// Like [`program_refusing_syscalls`], for another shell line, which must begin with `exec`.
+pub(crate) fn shell_line_refusing_syscalls(
+    test: &Test,
+    line: &str,
+    refused: &[RefusedSyscall],
+) -> Option<String> {
     let launcher = test.path("without.py");
     fs::write(&launcher, LAUNCHER).expect("the test's own folder");
-    let rules = refused.iter().map(|Refused(x86, arm, argument, error)| {
+    let rules = refused.iter().map(|RefusedSyscall(x86, arm, argument, error)| {
         let argument = argument.map_or(String::new(), |argument| argument.to_string());
         format!("{x86}:{arm}:{argument}:{error}")
     });
@@ -75,9 +79,9 @@ pub(crate) fn without_in(test: &Test, line: &str, refused: &[Refused]) -> Option
         rules.collect::<Vec<_>>().join(","),
         line.strip_prefix("exec ").expect("a line that begins with exec")
     );
-    let tried = test.again().shell(&line).args(["--version"]).run();
+    let tried = test.next_run().shell(&line).args(["--version"]).run();
     if tried.status == 99 {
-        skipped("no filter of system calls on this machine");
+        report_skipped("this machine has no filters for system calls");
         return None;
     }
     tried.success();

@@ -1,8 +1,8 @@
-//! `skill://NAME/path`: what a skill's files are called outside of this machine.
+//! `skill://NAME/path`: URIs of skills' files.
 //!
-//! Every byte that is no unreserved character (RFC 3986) is percent-encoded, so
-//! that a path has one address only, whatever its name holds. Reading one makes
-//! no path that leads upwards; opening it confines it all the same.
+//! Every byte that is not an unreserved character (RFC 3986) is percent-encoded, so
+//! that each path has exactly one URI. Parsing refuses paths that lead upwards;
+//! opening a file confines its path as well.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,38 +14,38 @@ use crate::percent;
 const SCHEME: &str = "skill://";
 const TOO_LONG: &str = "it is too long";
 
-/// What an address means.
+/// Parsed URI.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ResourceAddress {
-    /// The skill's name here; see `names`.
+pub(super) struct ResourceUri {
+    /// The skill's published name; see `published_skills`.
     pub skill: String,
-    /// Below the skill's folder; empty for the folder itself.
+    /// Path below the skill's folder; empty for the folder itself.
     pub path: OsString,
 }
 
-/// The address of a skill's folder: without a slash at its end.
-pub(super) fn of_skill(skill: &str) -> String {
-    SCHEME.to_string() + &percent::encoded(skill.as_bytes(), b"")
+/// URI of a skill's folder, without a trailing slash.
+pub(super) fn skill_uri(skill: &str) -> String {
+    SCHEME.to_string() + &percent::encode(skill.as_bytes(), b"")
 }
 
-/// The address of what lies at this path below the folder with that address.
-pub(super) fn below(folder: &str, path: &Path) -> String {
+/// URI of a path below the folder with the URI `folder`.
+pub(super) fn file_uri(folder: &str, path: &Path) -> String {
     let mut address = folder.trim_end_matches('/').to_string();
     for name in path {
         address.push('/');
-        address.push_str(&percent::encoded(name.as_bytes(), b""));
+        address.push_str(&percent::encode(name.as_bytes(), b""));
     }
     address
 }
 
-/// Reads an address, or says why it is none of ours.
-pub(super) fn parse(address: &str) -> Result<ResourceAddress, &'static str> {
+/// Parses a URI, or returns why it is invalid.
+pub(super) fn parse(address: &str) -> Result<ResourceUri, &'static str> {
     let rest = match address.split_at_checked(SCHEME.len()) {
-        // A scheme's letter case says nothing.
+        // The letter case of a scheme does not matter.
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case(SCHEME) => rest,
-        _ => return Err("it does not begin with skill://"),
+        _ => return Err("it does not start with skill://"),
     };
-    if address.len() > limits::ADDRESS_BYTES {
+    if address.len() > limits::RESOURCE_URI_BYTES {
         return Err(TOO_LONG);
     }
     if rest.contains(['?', '#']) {
@@ -63,18 +63,18 @@ pub(super) fn parse(address: &str) -> Result<ResourceAddress, &'static str> {
     if path.len() > limits::PATH_BYTES {
         return Err(TOO_LONG);
     }
-    Ok(ResourceAddress {
+    Ok(ResourceUri {
         skill: String::from_utf8(skill).map_err(|_| "the skill's name in it is not UTF-8")?,
         path: OsString::from_vec(path),
     })
 }
 
-/// What stands between two slashes.
+/// Decodes the part between two slashes.
 fn segment(text: &str) -> Result<Vec<u8>, &'static str> {
-    if !percent::is_whole(text) {
-        return Err("a `%` in it does not stand before two hexadecimal digits");
+    if !percent::is_valid(text) {
+        return Err("a `%` in it is not followed by two hexadecimal digits");
     }
-    let name = percent::decoded(text);
+    let name = percent::decode(text);
     match name.as_slice() {
         b"" => Err("it has an empty part: two slashes in a row, or one at its end"),
         b"." | b".." => Err("it has a part `.` or `..`"),
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_built_uri_is_parsed_again() {
         let strange = OsString::from_vec((1..=255).filter(|byte| *byte != b'/').collect());
         let strange = strange.as_os_str();
         for (skill, path, address) in [
@@ -99,17 +99,17 @@ mod tests {
             ("技能", "...", "skill://%E6%8A%80%E8%83%BD/..."),
             ("a:b@c", "d?e#f", "skill://a%3Ab%40c/d%3Fe%23f"),
         ] {
-            assert_eq!(below(&of_skill(skill), Path::new(path)), address);
+            assert_eq!(file_uri(&skill_uri(skill), Path::new(path)), address);
             let place = parse(address).unwrap();
             assert_eq!((place.skill.as_str(), place.path), (skill, path.into()));
         }
-        let address = below(&of_skill("s"), Path::new(strange));
+        let address = file_uri(&skill_uri("s"), Path::new(strange));
         assert_eq!(parse(&address).unwrap().path, strange);
         assert_eq!(parse("SKILL://a/b%2dc").unwrap().path, "b-c");
     }
 
     #[test]
-    fn what_is_no_address_of_ours_is_refused() {
+    fn invalid_uris_are_refused() {
         let long = format!("skill://a/{}", "b/".repeat(5000));
         let encoded = format!("skill://a/{}", "%41".repeat(4096));
         for address in [

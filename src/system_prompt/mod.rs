@@ -1,9 +1,8 @@
-//! The system message: how to work with skills, which there are, and what is
-//! known.
+//! The system prompt: how to use skills, the catalogue, and the remembered facts.
 //!
-//! It is made once a conversation and stays byte for byte the same, because
-//! endpoints cache the beginning of a prompt. The catalogue keeps to a budget:
-//! descriptions are shortened first, names left out last, and it says so.
+//! It is created once per conversation and never changes, because endpoints cache the start
+//! of a prompt. The catalogue has a byte limit: descriptions are shortened first, names are
+//! left out last, and a note says so.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,17 +14,17 @@ use crate::tools::Tools;
 
 mod template;
 
-pub(crate) use template::{read, unknown};
+pub(crate) use template::{read_template, unknown_placeholder};
 
 const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
 
-const NONE_YET: &str =
+const NO_SKILLS_YET: &str =
     "There are no skills here yet; list_skills says why, and shows those that come.\n";
 
 const REMEMBERED: &str =
     "What you remember of earlier conversations (important facts first, each part newest first):";
 
-const BEGIN: &str = "\
+const HOW_TO_USE_SKILLS: &str = "\
 You have skills: folders with instructions, files and Python scripts.
 - When a skill fits the request, first read it with get_skill and follow it; when none fits, answer directly.
 - Read files it names with read_file_in_skill when needed.
@@ -40,50 +39,50 @@ const WITHOUT_SCRIPTS: &str = "\
 - Scripts and commands cannot be run here: where a skill needs one, say so.
 ";
 
-const END: &str = "\
+const CLOSING_RULES: &str = "\
 - When a call fails, change something before you try again.
 - At the end answer in your own words.
 ";
 
-/// What stands in the place of the built-in instructions.
+/// The built-in system prompt, or the user's replacement for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SystemPromptOverride {
-    /// They stay.
+    /// The built-in system prompt.
     #[default]
-    Nothing,
-    /// This text as it is.
+    BuiltIn,
+    /// This text, unchanged.
     Text(String),
-    /// This text, its placeholders filled in: `{{TOOL_DESCRIPTIONS}}`,
-    /// `{{SKILLS}}` and `{{KEY_FACTS}}`.
+    /// This text with its placeholders filled in: `{{TOOL_DESCRIPTIONS}}`, `{{SKILLS}}` and
+    /// `{{KEY_FACTS}}`.
     Template(String),
 }
 
-/// What a system message is made of.
+/// The parts of a system prompt.
 #[derive(Clone)]
 pub struct PromptParts<'p> {
-    /// What the user gave.
-    pub given: SystemPromptOverride,
-    /// The skills to tell of.
+    /// The built-in prompt, or the user's replacement for it.
+    pub prompt_override: SystemPromptOverride,
+    /// The catalogue of skills.
     pub catalogue: &'p Catalogue,
-    /// What the user's paths are relative to.
+    /// The folder that the user's paths are relative to.
     pub user_folder: &'p Path,
-    /// The tools that the model is offered; a template may list them.
+    /// The tools; a template may list them.
     pub tools: &'p Tools<'p>,
-    /// Whether the model is offered to run scripts.
+    /// Whether the model can run scripts.
     pub runs_scripts: bool,
-    /// What is remembered, a line each; empty: nothing.
+    /// The remembered facts, one per line; may be empty.
     pub facts: String,
 }
 
 impl<'p> PromptParts<'p> {
-    /// Of the built-in instructions, without facts.
+    /// The built-in prompt without facts.
     pub fn new(
         catalogue: &'p Catalogue,
         tools: &'p Tools<'_>,
         user_folder: &'p Path,
     ) -> PromptParts<'p> {
         PromptParts {
-            given: SystemPromptOverride::Nothing,
+            prompt_override: SystemPromptOverride::BuiltIn,
             catalogue,
             user_folder,
             tools,
@@ -93,31 +92,36 @@ impl<'p> PromptParts<'p> {
     }
 }
 
-/// Makes the system message. Whatever was given, the skills and the facts are
-/// in it: without a placeholder at its end.
+/// Builds the system prompt. It always contains the skills and the facts: without a
+/// placeholder they are appended.
 pub fn system_prompt(parts: &PromptParts<'_>) -> String {
-    let is_usable = parts.catalogue.usable().next().is_some();
+    let has_usable_skills = parts.catalogue.usable().next().is_some();
     let listed = parts.catalogue.usable().filter(|skill| skill.is_for_model);
     let listed: Vec<&SkillSummary> = listed.collect();
-    let mut skills =
-        if listed.is_empty() { String::new() } else { list(&listed, limits::CATALOGUE_BYTES) };
+    let mut skills = if listed.is_empty() {
+        String::new()
+    } else {
+        skill_list(&listed, limits::CATALOGUE_BYTES)
+    };
     let facts = parts.facts.trim_end();
-    let (mut has_skills, mut has_facts) = (false, false);
-    let mut text = match &parts.given {
-        SystemPromptOverride::Template(file) => {
-            has_skills = file.contains(template::SKILLS);
-            has_facts = file.contains(template::KEY_FACTS);
-            if has_skills && is_usable {
-                skills.push_str(&format!("\n{}", about_paths(parts)));
+    let (mut template_has_skills, mut template_has_facts) = (false, false);
+    let mut text = match &parts.prompt_override {
+        SystemPromptOverride::Template(text) => {
+            template_has_skills = text.contains(template::SKILLS);
+            template_has_facts = text.contains(template::KEY_FACTS);
+            if template_has_skills && has_usable_skills {
+                skills.push_str(&format!("\n{}", path_rules(parts)));
             }
-            template::fill(file.trim_end(), &parts.tools.markdown(), &skills, facts)
+            template::fill(text.trim_end(), &parts.tools.markdown(), &skills, facts)
         }
         SystemPromptOverride::Text(text) => text.trim_end().to_string(),
-        SystemPromptOverride::Nothing if is_usable && parts.runs_scripts => {
-            [BEGIN, WITH_SCRIPTS, END].concat()
+        SystemPromptOverride::BuiltIn if has_usable_skills && parts.runs_scripts => {
+            [HOW_TO_USE_SKILLS, WITH_SCRIPTS, CLOSING_RULES].concat()
         }
-        SystemPromptOverride::Nothing if is_usable => [BEGIN, WITHOUT_SCRIPTS, END].concat(),
-        SystemPromptOverride::Nothing => WITHOUT_SKILLS.to_string(),
+        SystemPromptOverride::BuiltIn if has_usable_skills => {
+            [HOW_TO_USE_SKILLS, WITHOUT_SCRIPTS, CLOSING_RULES].concat()
+        }
+        SystemPromptOverride::BuiltIn => WITHOUT_SKILLS.to_string(),
     };
     let mut append = |block: &str| {
         if !text.is_empty() {
@@ -125,30 +129,37 @@ pub fn system_prompt(parts: &PromptParts<'_>) -> String {
         }
         text.push_str(block);
     };
-    if is_usable && !has_skills {
-        append(&about_paths(parts));
+    if has_usable_skills && !template_has_skills {
+        append(&path_rules(parts));
     }
-    if !has_skills && !skills.is_empty() {
+    if !template_has_skills && !skills.is_empty() {
         append(&format!("Skills:\n{skills}"));
     }
-    if !has_facts && !facts.is_empty() {
+    if !template_has_facts && !facts.is_empty() {
         append(&format!("{REMEMBERED}\n{facts}\n"));
     }
     text
 }
 
-/// For a model that has tools of other programs, too: how to work with skills,
-/// which there are, and what is known. Clients cut what is long, so the facts,
-/// which may be, come last.
-pub(crate) fn guide(catalogue: &Catalogue, runs_scripts: bool, facts: &str) -> String {
+/// The instructions of the MCP server, for a model that also has tools of other programs: how
+/// to use skills, the catalogue, and the facts. Clients cut long texts, so the facts come
+/// last.
+pub(crate) fn server_instructions(
+    catalogue: &Catalogue,
+    runs_scripts: bool,
+    facts: &str,
+) -> String {
     let listed = catalogue.usable().filter(|skill| skill.is_for_model);
     let listed: Vec<&SkillSummary> = listed.collect();
     let mut text = if listed.is_empty() {
-        NONE_YET.to_string()
+        NO_SKILLS_YET.to_string()
     } else {
         let scripts = if runs_scripts { WITH_SCRIPTS } else { WITHOUT_SCRIPTS };
-        let mut text = format!("{BEGIN}{scripts}\nSkills:\n");
-        text.push_str(&list(&listed, limits::GUIDE_BYTES.saturating_sub(text.len())));
+        let mut text = format!("{HOW_TO_USE_SKILLS}{scripts}\nSkills:\n");
+        text.push_str(&skill_list(
+            &listed,
+            limits::SERVER_INSTRUCTIONS_BYTES.saturating_sub(text.len()),
+        ));
         text
     };
     if !facts.is_empty() {
@@ -157,8 +168,8 @@ pub(crate) fn guide(catalogue: &Catalogue, runs_scripts: bool, facts: &str) -> S
     text
 }
 
-fn about_paths(parts: &PromptParts<'_>) -> String {
-    let folder = text::one_name(&parts.user_folder.to_string_lossy());
+fn path_rules(parts: &PromptParts<'_>) -> String {
+    let folder = text::one_line_name(&parts.user_folder.to_string_lossy());
     let (start, absolute) = if parts.runs_scripts {
         (", where scripts start", ": make these absolute in args and scripts")
     } else {
@@ -169,12 +180,12 @@ fn about_paths(parts: &PromptParts<'_>) -> String {
     )
 }
 
-/// One line a skill, within the budget.
-fn list(skills: &[&SkillSummary], budget: usize) -> String {
+/// One line per skill, within the byte limit.
+fn skill_list(skills: &[&SkillSummary], budget: usize) -> String {
     let fitting = |most: usize, budget: usize| {
         let mut lines = String::new();
         let all_fit = skills.iter().all(|skill| {
-            lines += &line(skill, most);
+            lines += &skill_line(skill, most);
             lines.len() <= budget
         });
         all_fit.then_some(lines)
@@ -183,11 +194,12 @@ fn list(skills: &[&SkillSummary], budget: usize) -> String {
         return lines;
     }
     let budget = budget.saturating_sub(SHORTENED.len());
-    let Some(mut lines) = fitting(limits::DESCRIPTION_BYTES_LEAST, budget) else {
-        return names(skills, budget);
+    let Some(mut lines) = fitting(limits::DESCRIPTION_BYTES_MIN, budget) else {
+        return name_list(skills, budget);
     };
-    // The longest descriptions that let all of them in: `fits` does, `beyond` does not.
-    let (mut fits, mut beyond) = (limits::DESCRIPTION_BYTES_LEAST, limits::DESCRIPTION_BYTES);
+    // Finds the longest descriptions with which all skills fit. They fit with `fits` bytes per
+    // description, but not with `beyond` bytes.
+    let (mut fits, mut beyond) = (limits::DESCRIPTION_BYTES_MIN, limits::DESCRIPTION_BYTES);
     while beyond - fits > 1 {
         let middle = usize::midpoint(fits, beyond);
         match fitting(middle, budget) {
@@ -200,11 +212,11 @@ fn list(skills: &[&SkillSummary], budget: usize) -> String {
 
 const SHORTENED: &str = "(shortened; list_skills gives whole descriptions)\n";
 
-/// The names alone, as many as fit.
-fn names(skills: &[&SkillSummary], budget: usize) -> String {
+/// Only the names, as many as fit.
+fn name_list(skills: &[&SkillSummary], budget: usize) -> String {
     let mut lines = String::from("(names only; list_skills with a query gives descriptions)\n");
     for (index, skill) in skills.iter().enumerate() {
-        let name = skill.shown_name();
+        let name = skill.display_name();
         if lines.len() + name.len() + "- \n".len() > budget {
             let left = skills.len() - index;
             let _ = writeln!(lines, "… and {left} more: list_skills with a query finds them");
@@ -215,10 +227,10 @@ fn names(skills: &[&SkillSummary], budget: usize) -> String {
     lines
 }
 
-fn line(skill: &SkillSummary, most: usize) -> String {
+fn skill_line(skill: &SkillSummary, most: usize) -> String {
     let description = skill.description_line();
-    let description = text::cut_words(&description, most);
-    let name = skill.shown_name();
+    let description = text::truncate_words(&description, most);
+    let name = skill.display_name();
     if description.is_empty() {
         format!("- {name}\n")
     } else {
@@ -247,8 +259,8 @@ mod tests {
             problems: Vec::new(),
             is_for_model: true,
             is_for_users: true,
-            no_skill: None,
-            fault: None,
+            not_a_skill: None,
+            error: None,
         };
         Catalogue { skills: (0..count).map(skill).collect(), ..Catalogue::default() }
     }
@@ -259,15 +271,15 @@ mod tests {
         user_folder: &Path,
         runs_scripts: bool,
     ) -> String {
-        let given = custom
-            .map_or(SystemPromptOverride::Nothing, |text| SystemPromptOverride::Text(text.into()));
+        let prompt_override = custom
+            .map_or(SystemPromptOverride::BuiltIn, |text| SystemPromptOverride::Text(text.into()));
         let parts = |parts: PromptParts<'_>| {
-            super::system_prompt(&PromptParts { given, runs_scripts, ..parts })
+            super::system_prompt(&PromptParts { prompt_override, runs_scripts, ..parts })
         };
         with_parts(catalogue, user_folder, parts)
     }
 
-    /// Without a tool.
+    /// Builds a prompt without tools.
     fn with_parts(
         catalogue: &Catalogue,
         user_folder: &Path,
@@ -281,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_catalogue_keeps_to_its_budget_and_says_what_it_left_out() {
+    fn the_catalogue_keeps_to_its_limit_and_says_what_it_left_out() {
         let folder = Path::new("/home/u");
         let few = build(None, &catalogue(3, "Does things."), folder, true);
         assert!(few.contains("- skill-00002: Does things.\n"), "{few}");
@@ -289,7 +301,7 @@ mod tests {
         let many = build(None, &catalogue(60, &"word ".repeat(60)), folder, true);
         assert!(many.contains("(shortened;") && many.contains("- skill-00059: word word"));
         assert!(many.contains("word…\n") && !many.contains("wor…"), "{many}");
-        // What fits is used: the next word would be too much.
+        // All space is used: one more word per skill would not fit.
         assert!(many.len() + 60 * "word ".len() > limits::CATALOGUE_BYTES);
         let most = build(None, &catalogue(10_000, "x"), folder, true);
         assert!(most.contains("more: list_skills with a query"));
@@ -300,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn own_instructions_replace_ours_but_not_the_catalogue() {
+    fn a_custom_prompt_replaces_the_built_in_one_but_not_the_catalogue() {
         let latin = Some("Speak Latin.");
         let text = build(latin, &catalogue(1, "d"), Path::new("/"), true);
         assert!(text.starts_with("Speak Latin.\n") && text.contains("- skill-00000: d"));
@@ -311,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_model_can_do_is_spoken_of() {
+    fn only_available_abilities_are_mentioned() {
         let mut catalogue = catalogue(2, "d");
         let folder = Path::new("/u");
         let text = build(None, &catalogue, folder, false);
@@ -329,10 +341,10 @@ mod tests {
     fn a_template_is_filled_in_once_and_what_it_leaves_out_is_appended() {
         let mut catalogue = catalogue(1, "says {{KEY_FACTS}}");
         let build = |template: &str, catalogue: &Catalogue, facts: &str| {
-            let (given, facts) =
+            let (prompt_override, facts) =
                 (SystemPromptOverride::Template(template.into()), facts.to_string());
             let parts = |parts: PromptParts<'_>| {
-                super::system_prompt(&PromptParts { given, facts, ..parts })
+                super::system_prompt(&PromptParts { prompt_override, facts, ..parts })
             };
             with_parts(catalogue, Path::new("/u"), parts)
         };

@@ -1,4 +1,4 @@
-//! What is hidden where a setting is shown.
+//! Hides secrets in displayed settings.
 
 use std::ffi::OsStr;
 
@@ -6,16 +6,16 @@ use super::{LLM_API_BASE_URL, LLM_API_KEY, NO_KEY, Privacy, Setting};
 use crate::address::is_loopback;
 use crate::secret::MASK;
 
-/// What is shown of an address that is rather a key.
-pub(crate) const LIKE_A_KEY: &str = "[secret], which looks like a key";
+/// Displayed in place of an address that looks like a key.
+pub(crate) const LOOKS_LIKE_KEY: &str = "[secret], which looks like a key";
 
 impl Setting {
-    /// Its value as anybody may see it.
-    pub(super) fn shown(&self, value: &OsStr) -> String {
+    /// The value without secrets.
+    pub(super) fn display_value(&self, value: &OsStr) -> String {
         let text = value.to_string_lossy();
         match self.privacy {
             Privacy::Address if self.name == LLM_API_BASE_URL && looks_like_key(&text) => {
-                LIKE_A_KEY.into()
+                LOOKS_LIKE_KEY.into()
             }
             Privacy::Secret if self.name == LLM_API_KEY && text.trim() == NO_KEY => NO_KEY.into(),
             Privacy::Open => text.into_owned(),
@@ -25,8 +25,8 @@ impl Setting {
     }
 }
 
-/// An address without what stands before its last `@` and behind its `?`.
-/// It may be no good address at all: rather too much is hidden than too little.
+/// An address without the text before its last `@` and after its `?`. The address may be
+/// invalid, so it hides too much rather than too little.
 fn without_login(text: &str) -> String {
     let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric());
     let scheme = text.split_once("://").filter(|(name, _)| is_scheme(name));
@@ -41,13 +41,13 @@ fn without_login(text: &str) -> String {
     }
 }
 
-/// Whether a key stands where an address should: the two are easily swapped.
-/// No endpoint's address looks so, but for a lone `localhost`.
+/// Whether the text is a key instead of an address: the two are easily swapped. Except for a
+/// lone `localhost`, no valid address looks like this.
 fn looks_like_key(text: &str) -> bool {
     let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
     let text = text.trim_matches(is_wrapping);
     let text = text.strip_prefix("Bearer ").unwrap_or(text).trim_start();
-    // A JSON web token has dots.
+    // A JSON web token contains dots.
     ["sk-", "eyJ"].iter().any(|start| text.starts_with(start))
         || !(text.contains(['.', ':', '/']) || is_loopback(text))
 }

@@ -1,9 +1,9 @@
-//! Pictures in a request, and endpoints that refuse them.
+//! Images in a request, and endpoints that refuse them.
 //!
-//! A message with pictures is a list of parts. A tool's result must be text
-//! everywhere, so what tools show follows in a person's message behind all
-//! results of the step. Some refuse a person's message right after a tool's:
-//! an assistant's line stands between, always, since nobody refuses that.
+//! A message with images is a list of parts. Tool results must be text everywhere, so
+//! images that tools show follow in a user message after all results of the step. Some
+//! endpoints refuse a user message right after a tool message: an assistant message is always
+//! put between them, which no endpoint refuses.
 
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::json;
@@ -14,16 +14,16 @@ use crate::model::request_failure::RequestFailure;
 use crate::text::{one_line, sendable};
 use crate::tool::ToolCall;
 
-/// What the assistant says in front of a message that it did not ask for.
-const FOLLOWS: &str = "(What the tools have shown follows as images.)";
+/// The text of the assistant message before the images.
+const IMAGES_FOLLOW: &str = "(What the tools have shown follows as images.)";
 
-/// The text for an endpoint that is shown no pictures.
+/// The text that replaces a message with an image where images are not sent.
 pub(super) fn without_image(text: &str) -> String {
-    let space = if text.is_empty() { "" } else { "\n" };
-    format!("{text}{space}[image left out: the model is shown none]")
+    let separator = if text.is_empty() { "" } else { "\n" };
+    format!("{text}{separator}[image left out: the model is shown none]")
 }
 
-/// A text and pictures, each behind its label; what is empty is left out.
+/// A text and images, each after its label; empty texts are omitted.
 pub(super) struct ContentParts<'p>(pub &'p str, pub Vec<(&'p str, &'p Image)>);
 
 impl Serialize for ContentParts<'_> {
@@ -54,20 +54,20 @@ impl Serialize for ContentParts<'_> {
     }
 }
 
-/// What the tools of a step have shown, while their results are written.
+/// Images that the tools of a step have shown, collected while their results are written.
 #[derive(Default)]
-pub(super) struct ShownPictures<'m> {
+pub(super) struct ShownImages<'m> {
     calls: &'m [ToolCall],
     results: usize,
     images: Vec<(String, &'m Image)>,
 }
 
-impl<'m> ShownPictures<'m> {
-    /// A message has been written.
-    pub(super) fn note(&mut self, message: &'m Message) {
+impl<'m> ShownImages<'m> {
+    /// Records a message that was written.
+    pub(super) fn record(&mut self, message: &'m Message) {
         match message {
-            Message::Assistant(said) => {
-                self.calls = &said.calls;
+            Message::Assistant(assistant) => {
+                self.calls = &assistant.calls;
                 self.results = 0;
             }
             Message::Tool { name, image, .. } => {
@@ -84,32 +84,32 @@ impl<'m> ShownPictures<'m> {
         }
     }
 
-    /// What was shown goes before the first message that is no result.
-    pub(super) fn end_before<L: SerializeSeq>(
+    /// Writes the images before the first message that is not a tool result.
+    pub(super) fn flush_before<L: SerializeSeq>(
         &mut self,
         message: &Message,
         list: &mut L,
     ) -> Result<(), L::Error> {
         match message {
             Message::Tool { .. } => Ok(()),
-            _ => self.end(list),
+            _ => self.flush(list),
         }
     }
 
-    /// The results are written: what they have shown is next.
-    pub(super) fn end<L: SerializeSeq>(&mut self, list: &mut L) -> Result<(), L::Error> {
+    /// Writes the images after the tool results.
+    pub(super) fn flush<L: SerializeSeq>(&mut self, list: &mut L) -> Result<(), L::Error> {
         #[derive(serde::Serialize)]
-        struct PicturesMessage<'p> {
+        struct ImagesMessage<'p> {
             role: &'static str,
             content: ContentParts<'p>,
         }
         if self.images.is_empty() {
             return Ok(());
         }
-        list.serialize_element(&json!({"role": "assistant", "content": FOLLOWS}))?;
+        list.serialize_element(&json!({"role": "assistant", "content": IMAGES_FOLLOW}))?;
         let images = self.images.iter();
         let images = images.map(|(label, image)| (label.as_str(), *image));
-        list.serialize_element(&PicturesMessage {
+        list.serialize_element(&ImagesMessage {
             role: "user",
             content: ContentParts("", images.collect()),
         })?;
@@ -118,8 +118,8 @@ impl<'m> ShownPictures<'m> {
     }
 }
 
-/// How endpoints and models refuse pictures, in lower case and without quotes.
-const REFUSALS: [&str; 28] = [
+/// Phrases with which endpoints and models refuse images, in lower case and without quotes.
+const IMAGE_REFUSALS: [&str; 28] = [
     // Ollama, OpenRouter, xAI, LM Studio, Fireworks, Bedrock.
     "support image",
     "support the image",
@@ -136,7 +136,7 @@ const REFUSALS: [&str; 28] = [
     "required for image input",
     "does not accept image",
     "cannot process image",
-    // Groq, of models that see, but not beside a system message.
+    // Groq, for vision models if there is a system message.
     "prompting with images is incompatible",
     // OpenAI, Azure, Cerebras, Fireworks.
     "image_url is only supported",
@@ -144,7 +144,7 @@ const REFUSALS: [&str; 28] = [
     "image_url not supported",
     "invalid value: image_url",
     "unsupported content type: image_url",
-    // DeepSeek and all whose server is written in Rust.
+    // DeepSeek and other servers written in Rust.
     "unknown variant image_url",
     // vLLM, SiliconFlow, llama.cpp, mlx-lm.
     "not a multimodal model",
@@ -155,8 +155,8 @@ const REFUSALS: [&str; 28] = [
     "only text content type is supported",
 ];
 
-/// How others refuse a list of parts, or a result or an empty content as well.
-const WANTS_TEXT: [&str; 6] = [
+/// Phrases of a refusal that may mean images or another content that is not text.
+const TEXT_EXPECTED: [&str; 6] = [
     "must be a string",
     "be a valid string",
     "should be a string",
@@ -165,17 +165,17 @@ const WANTS_TEXT: [&str; 6] = [
     "value must be string",
 ];
 
-/// Whether a refusal says that pictures are not taken. With `in_doubt` also one
-/// that only says that a text was expected.
-pub(super) fn are_refused(failure: &RequestFailure, in_doubt: bool) -> bool {
+/// Whether the failure is a refusal of images. With `accept_vague` also one that only says
+/// that text was expected.
+pub(super) fn are_refused(failure: &RequestFailure, accept_vague: bool) -> bool {
     let Some(answer) = &failure.answer else {
         return false;
     };
-    let is_judgement = matches!(answer.status, 200 | 400 | 404 | 415 | 422 | 500 | 501);
+    let is_refusal = matches!(answer.status, 200 | 400 | 404 | 415 | 422 | 500 | 501);
     let mut text = String::from_utf8_lossy(&answer.body).to_lowercase();
     text.retain(|c| !matches!(c, '\'' | '"' | '`' | '\\'));
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
-    // Whoever names the field does not take it.
+    // A refusal that names the field means the images.
     let is_named = matches!(answer.status, 400 | 415 | 422) && text.contains("image_url");
-    is_judgement && (is_named || has(&REFUSALS) || in_doubt && has(&WANTS_TEXT))
+    is_refusal && (is_named || has(&IMAGE_REFUSALS) || accept_vague && has(&TEXT_EXPECTED))
 }

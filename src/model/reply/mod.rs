@@ -1,0 +1,496 @@
+//! Assembles a reply from its pieces.
+//!
+//! A whole reply and a stream are read in the same way: each JSON value is a piece. Tool calls
+//! that may be incomplete never leave this module. `events.rs` parses the data, this file combines
+//! their contents.
+
+use serde_json::Value;
+
+use crate::event::{Event, EventSink};
+use crate::limits;
+use crate::message::AssistantMessage;
+use crate::model::calls::CallAssembler;
+use crate::model::cumulative::CumulativeFilter;
+use crate::model::delta_fast_path::DeltaTemplate;
+use crate::model::finish::classify_finish_reason;
+use crate::model::invalid_response::{InvalidResponse, error_object};
+use crate::model::reasoning_details::ReasoningDetails;
+use crate::model::think_filter::{ThinkFilter, ThinkPiece, strip_unopened_reasoning};
+use crate::model::wire::{Choice, Chunk, Delta, LooseValue};
+use crate::model::{FinishReason, ModelReply};
+use crate::tool::Usage;
+
+mod events;
+
+/// The reasoning fields that endpoints expect back in messages with tool calls.
+const ECHOED_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// The parts that were received as deltas: a whole message after them only repeats them.
+#[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
+struct SeenParts {
+    text: bool,
+    calls: bool,
+    reasoning: bool,
+    /// A whole message was received.
+    message: bool,
+}
+
+/// A reply in progress.
+#[derive(Debug, Default)]
+pub struct ReplyAssembler {
+    content: String,
+    reasoning: String,
+    /// The field that the reasoning came in: some endpoints expect it back under that name.
+    reasoning_field: Option<&'static str>,
+    details: ReasoningDetails,
+    /// A field that the endpoint expects back with the message.
+    extra_content: Option<Value>,
+    cumulative: CumulativeFilter,
+    think: ThinkFilter,
+    calls: CallAssembler,
+    /// Tool calls of another choice, used if this one has none although its finish reason says
+    /// so.
+    other_choice_calls: CallAssembler,
+    other_choice: Option<u64>,
+    seen: SeenParts,
+    /// The template of events with only text.
+    template: DeltaTemplate,
+    /// The index of the choice that is read.
+    choice: Option<u64>,
+    finish_reason: Option<String>,
+    usage: Option<Usage>,
+    has_end_marker: bool,
+    has_emitted_text: bool,
+    /// Whether any piece of a reply was received.
+    has_started: bool,
+}
+
+impl ReplyAssembler {
+    /// Creates the assembler of a reply to a conversation with this number of messages.
+    pub fn after_messages(messages: usize) -> ReplyAssembler {
+        ReplyAssembler {
+            // Each turn adds at least as many messages as it has calls.
+            calls: CallAssembler::numbered_from(messages),
+            other_choice_calls: CallAssembler::numbered_from(messages),
+            ..ReplyAssembler::default()
+        }
+    }
+
+    /// Whether a part of the answer was passed to the event sink.
+    pub fn has_emitted_text(&self) -> bool {
+        self.has_emitted_text
+    }
+
+    /// Whether any piece of a reply was received, even an empty one.
+    pub fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// Whether a finish reason was received, which proves that the reply is complete.
+    pub fn has_finish_reason(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
+    /// Whether the end marker of a stream was received.
+    pub fn has_end_marker(&self) -> bool {
+        self.has_end_marker
+    }
+
+    fn add_chunk(
+        &mut self,
+        chunk: Chunk<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
+        if chunk.error.is_meaningful() {
+            return Err(error_object([("error", chunk.error)]));
+        }
+        let has_choices = !chunk.choices.items.is_empty();
+        if !has_choices && chunk.detail.is_meaningful() {
+            return Err(error_object([("detail", chunk.detail)]));
+        }
+        if chunk.object.text() == "error" {
+            return Err(error_object([
+                ("message", chunk.message),
+                ("code", chunk.code),
+                ("type", chunk.r#type),
+            ]));
+        }
+        self.usage = chunk.usage.usage().or(self.usage);
+        let mut choice = None;
+        for candidate in chunk.choices.items {
+            if choice.is_none() && self.is_selected_choice(&candidate) {
+                choice = Some(candidate);
+            } else {
+                self.add_other_choice(&candidate)?;
+            }
+        }
+        let Some(choice) = choice else {
+            return Ok(());
+        };
+        if choice.error.is_meaningful() {
+            return Err(error_object([("error", choice.error)]));
+        }
+        self.has_started = true;
+        self.choice = self.choice.or(choice.index.number());
+        self.usage = choice.usage.usage().or(self.usage);
+        self.seen.text |= !choice.delta.content.text().is_empty();
+        self.seen.calls |= !choice.delta.tool_calls.items.is_empty();
+        self.seen.reasoning |= choice.delta.has_reasoning();
+        let delta = &choice.delta;
+        let has_output = !delta.content.text().is_empty() || !delta.tool_calls.items.is_empty();
+        self.add_delta(delta, sink)?;
+        if let Some(mut message) = choice.message {
+            self.seen.message = true;
+            if self.seen.text {
+                message.content = LooseValue::Null;
+            }
+            if self.seen.calls {
+                message.tool_calls.items.clear();
+            }
+            if self.seen.reasoning {
+                message.reasoning_content = LooseValue::Null;
+                message.reasoning = LooseValue::Null;
+                message.reasoning_text = LooseValue::Null;
+            }
+            self.add_delta(&message, sink)?;
+        }
+        self.add_finish_reason(&choice.finish_reason.text(), has_output);
+        Ok(())
+    }
+
+    /// Whether this choice is the one that is read: the first one received.
+    fn is_selected_choice(&self, choice: &Choice<'_>) -> bool {
+        match (self.choice, choice.index.number()) {
+            (Some(known), Some(index)) => known == index,
+            _ => true,
+        }
+    }
+
+    /// Reads the tool calls of another choice: some gateways put the text into one choice and
+    /// the calls into another.
+    fn add_other_choice(&mut self, choice: &Choice<'_>) -> Result<(), InvalidResponse> {
+        let index = choice.index.number().unwrap_or_default();
+        if *self.other_choice.get_or_insert(index) != index {
+            return Ok(());
+        }
+        let message = choice.message.as_deref().unwrap_or(&choice.delta);
+        let calls = &message.tool_calls.items;
+        for (position, call) in calls.iter().enumerate() {
+            self.other_choice_calls.add_delta(call, position, calls.len())?;
+        }
+        Ok(())
+    }
+
+    /// Sets the finish reason, or removes it if output follows it.
+    fn add_finish_reason(&mut self, reason: &str, has_output: bool) {
+        let is_reason = !matches!(reason, "" | "null" | "None");
+        let current = self.finish_reason.as_deref().map(classify_finish_reason);
+        // A reason that reports an incomplete reply is kept.
+        if matches!(current, None | Some(FinishReason::Complete)) && (is_reason || has_output) {
+            self.finish_reason = is_reason.then(|| reason.to_string());
+        }
+    }
+
+    fn add_delta(
+        &mut self,
+        delta: &Delta<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
+        self.add_reasoning("reasoning_content", &delta.reasoning_content, sink)?;
+        self.add_reasoning("reasoning", &delta.reasoning, sink)?;
+        self.add_reasoning("reasoning_text", &delta.reasoning_text, sink)?;
+        self.details.add(&delta.reasoning_details)?;
+        if let LooseValue::Other(extra) = &delta.extra_content {
+            self.extra_content = Some(extra.clone());
+        }
+        self.add_content(&delta.content.text(), sink)?;
+        self.add_text(&delta.refusal.text(), sink)?;
+        let calls = &delta.tool_calls;
+        if calls.is_truncated {
+            return Err(InvalidResponse::TooMany("calls"));
+        }
+        for (position, call) in calls.items.iter().enumerate() {
+            self.calls.add_delta(call, position, calls.items.len())?;
+        }
+        Ok(())
+    }
+
+    fn add_reasoning(
+        &mut self,
+        field: &'static str,
+        text: &LooseValue<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
+        let text = text.text();
+        // Some endpoints send the same reasoning under two names: the first one counts.
+        if text.is_empty() || self.reasoning_field.is_some_and(|known| known != field) {
+            return Ok(());
+        }
+        self.reasoning_field = Some(field);
+        append_limited(&mut self.reasoning, &text)?;
+        sink(Event::Reasoning(&text));
+        Ok(())
+    }
+
+    /// Reads the text of an event that matches the template.
+    fn add_plain_text(
+        &mut self,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
+        self.seen.text |= !text.is_empty();
+        self.add_content(text, sink)?;
+        self.add_finish_reason("", !text.is_empty());
+        Ok(())
+    }
+
+    fn add_content(&mut self, text: &str, sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
+        let mut cumulative = std::mem::take(&mut self.cumulative);
+        let mut result = Ok(());
+        cumulative.feed(text, &mut |text| {
+            if result.is_ok() {
+                result = self.add_text(text, sink);
+            }
+        });
+        self.cumulative = cumulative;
+        result
+    }
+
+    fn add_text(&mut self, text: &str, sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let mut think = std::mem::take(&mut self.think);
+        let mut result = Ok(());
+        think.feed(text, &mut |piece| {
+            if result.is_ok() {
+                result = self.add_piece(&piece, sink);
+            }
+        });
+        self.think = think;
+        result
+    }
+
+    fn add_piece(
+        &mut self,
+        piece: &ThinkPiece<'_>,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
+        match piece {
+            ThinkPiece::Text(text) => {
+                append_limited(&mut self.content, text)?;
+                self.has_emitted_text = true;
+                sink(Event::Text(text));
+            }
+            ThinkPiece::Reasoning(text) => sink(Event::Reasoning(text)),
+        }
+        Ok(())
+    }
+
+    /// Ends the input and returns the reply. Its finish is [`FinishReason::Cut`] if nothing
+    /// proves that the reply is complete.
+    pub fn finish(mut self, sink: &mut EventSink<'_>) -> Result<ModelReply, InvalidResponse> {
+        let mut cumulative = std::mem::take(&mut self.cumulative);
+        let mut result = Ok(());
+        cumulative.finish(&mut |text| result = self.add_text(text, sink));
+        result?;
+        let mut think = std::mem::take(&mut self.think);
+        let mut result = Ok(());
+        think.finish(&mut |piece| result = self.add_piece(&piece, sink));
+        result?;
+        self.think = think;
+        let finish = match self.finish_reason.as_deref() {
+            None if !self.has_end_marker => FinishReason::Cut,
+            // After the finish reason, a broken connection looks like a normal end.
+            Some(_) if !self.has_end_marker && self.calls.has_incomplete_call() => {
+                FinishReason::Cut
+            }
+            reason => reason.map_or(FinishReason::Complete, classify_finish_reason),
+        };
+        let announces_calls =
+            matches!(self.finish_reason.as_deref(), Some("tool_calls" | "function_call"));
+        let mut message = AssistantMessage {
+            content: match self.reasoning_field {
+                None if !self.think.has_reasoning() => strip_unopened_reasoning(self.content),
+                _ => self.content,
+            },
+            ..AssistantMessage::default()
+        };
+        if finish == FinishReason::Complete {
+            message.calls = self.calls.finish()?;
+            if message.calls.is_empty()
+                && announces_calls
+                && !self.other_choice_calls.has_incomplete_call()
+            {
+                message.calls = self.other_choice_calls.finish()?;
+            }
+            let extra = self.extra_content.take();
+            message.opaque.extend(extra.map(|extra| ("extra_content".into(), extra)));
+            if !message.calls.is_empty() {
+                let field = self.reasoning_field.filter(|field| ECHOED_FIELDS.contains(field));
+                message.opaque.extend(field.map(|field| (field.into(), self.reasoning.into())));
+                let details = Some(self.details.list).filter(|details| !details.is_empty());
+                message
+                    .opaque
+                    .extend(details.map(|details| ("reasoning_details".into(), details.into())));
+            }
+        }
+        Ok(ModelReply { message, finish, cause: None, usage: self.usage })
+    }
+
+    /// Marks the end of a body that was not a stream. A whole message is
+    /// complete when its JSON value ends; deltas are complete only if the body was delimited.
+    pub fn mark_complete(&mut self, is_delimited: bool) {
+        self.has_end_marker |= self.seen.message || is_delimited;
+    }
+}
+
+fn append_limited(text: &mut String, piece: &str) -> Result<(), InvalidResponse> {
+    if text.len() + piece.len() > limits::MESSAGE_BYTES {
+        return Err(InvalidResponse::TooLarge("message"));
+    }
+    text.push_str(piece);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assemble(chunks: &[&str]) -> Result<ModelReply, InvalidResponse> {
+        let mut assembler = ReplyAssembler::default();
+        let mut sink = |_: Event<'_>| {};
+        for chunk in chunks {
+            assembler.feed(chunk.as_bytes(), &mut sink)?;
+        }
+        assembler.finish(&mut sink)
+    }
+
+    #[test]
+    fn only_a_finish_reason_or_the_end_marker_proves_the_end() {
+        let text = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
+        let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+        let length = r#"{"choices":[{"delta":{},"finish_reason":"length"}]}"#;
+        let table: &[(&[&str], FinishReason)] = &[
+            (&[text], FinishReason::Cut),
+            (&[text, stop], FinishReason::Complete),
+            (&[text, "[DONE]"], FinishReason::Complete),
+            (&[text, length, "[DONE]"], FinishReason::Length),
+            (&[text, length, stop, "[DONE]"], FinishReason::Length),
+            (&[text, r#"{"choices":[{"finish_reason":"MAX_TOKENS"}]}"#], FinishReason::Length),
+            (&[text, r#"{"choices":[{"finish_reason":"error"}]}"#, "[DONE]"], FinishReason::Cut),
+            (&[text, r#"{"choices":[{"finish_reason":"eos"}]}"#], FinishReason::Complete),
+        ];
+        for (chunks, finish) in table {
+            let reply = assemble(chunks).unwrap();
+            assert_eq!(
+                (reply.finish, reply.message.content.as_str()),
+                (*finish, "a"),
+                "{chunks:?}"
+            );
+        }
+        let half = r#"{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}}]}"#;
+        assert!(assemble(&[half, length]).unwrap().message.calls.is_empty());
+        assert!(assemble(&[half, stop]).unwrap().message.calls.is_empty());
+        assert!(assemble(&[half]).unwrap().message.calls.is_empty());
+    }
+
+    #[test]
+    fn events_that_match_the_template_are_read_like_others() {
+        let piece = |text: &str| format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
+        let chunk_of_choice = |index: u8, text: &str| {
+            format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#)
+        };
+        let (empty, text) = (piece(""), piece("b"));
+        let stop = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+        let whole = r#"{"choices":[{"message":{"content":"b"},"finish_reason":"stop"}]}"#;
+        let table: &[(&[&str], FinishReason, &str)] = &[
+            (&[&empty, &text, stop], FinishReason::Complete, "b"),
+            (&[&empty, &text, whole], FinishReason::Complete, "b"),
+            (&[&empty, stop, &text], FinishReason::Cut, "b"),
+            (&[&empty, stop, &empty], FinishReason::Complete, ""),
+            (&[&empty, "[DONE]", &text], FinishReason::Complete, ""),
+            (&[&empty, &text, &piece("bc"), &piece("bcd")], FinishReason::Cut, "bcd"),
+            // Events of another choice do not become the template.
+            (
+                &[
+                    &chunk_of_choice(0, "a"),
+                    &chunk_of_choice(1, "X"),
+                    &chunk_of_choice(1, "Y"),
+                    &chunk_of_choice(0, "b"),
+                    &chunk_of_choice(1, "Z"),
+                ],
+                FinishReason::Cut,
+                "ab",
+            ),
+        ];
+        for (chunks, finish, content) in table {
+            let reply = assemble(chunks).unwrap();
+            let got = (reply.finish, reply.message.content.as_str());
+            assert_eq!(got, (*finish, *content), "{chunks:?}");
+        }
+    }
+
+    #[test]
+    fn error_objects_instead_of_a_reply_are_detected() {
+        for body in [
+            r#"{"error":{"message":"no"}}"#,
+            r#"{"error":"no"}"#,
+            r#"{"object":"error","message":"no"}"#,
+        ] {
+            let Err(InvalidResponse::ErrorObject(value)) = assemble(&[body]) else {
+                panic!("{body}")
+            };
+            assert!(value.to_string().contains("no"));
+        }
+    }
+
+    #[test]
+    fn invalid_text_loses_one_character_only() {
+        let pieces = [
+            r#"{"choices":[{"delta":{"content":"a\ud83d"}}]}"#,
+            "{\"choices\":[{\"delta\":{\"content\":\"b\nc\"}}]}{\"choices\":[{\"delta\":{\"content\":\"d\te\"}}]}",
+            "[DONE]",
+        ];
+        let reply = assemble(&pieces).unwrap();
+        assert_eq!(reply.message.content, "a\u{fffd}b\ncd\te");
+        let Err(InvalidResponse::ErrorObject(value)) =
+            assemble(&[r#"[{"error":{"message":"no"}}]"#])
+        else {
+            panic!("expected an error object")
+        };
+        assert_eq!(value[0]["error"]["message"], "no");
+    }
+
+    #[test]
+    fn a_stream_of_whole_messages_is_combined() {
+        let piece = |reasoning: &str| {
+            format!(r#"{{"choices":[{{"message":{{"reasoning_content":"{reasoning}"}}}}]}}"#)
+        };
+        let end = r#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+        let reply = assemble(&[&piece("a"), &piece("b"), end]).unwrap();
+        assert_eq!(reply.message.opaque["reasoning_content"], "ab");
+        // A whole message after deltas repeats them.
+        let pieces = piece("a").replace("message", "delta");
+        let again = end.replace("{\"tool_calls\"", "{\"reasoning_content\":\"a\",\"tool_calls\"");
+        let reply = assemble(&[&pieces, &again]).unwrap();
+        assert_eq!(reply.message.opaque["reasoning_content"], "a");
+    }
+
+    #[test]
+    fn reasoning_is_sent_back_once_and_only_with_calls() {
+        let call = r#""tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]"#;
+        let reasoning = r#""reasoning_content":"r","reasoning":"r","reasoning_details":[{"text":"r","index":0}]"#;
+        let with_call = format!(r#"{{"choices":[{{"message":{{{reasoning},{call}}}}}]}}"#);
+        let opaque = assemble(&[&with_call, "[DONE]"]).unwrap().message.opaque;
+        assert_eq!(
+            Value::from(opaque),
+            serde_json::json!({"reasoning_content": "r", "reasoning_details": [{"text": "r", "index": 0}]})
+        );
+        let other = format!(r#"{{"choices":[{{"message":{{"reasoning_text":"r",{call}}}}}]}}"#);
+        assert!(assemble(&[&other, "[DONE]"]).unwrap().message.opaque.is_empty());
+        let without = format!(r#"{{"choices":[{{"message":{{{reasoning},"content":"x"}}}}]}}"#);
+        assert!(assemble(&[&without, "[DONE]"]).unwrap().message.opaque.is_empty());
+    }
+}
