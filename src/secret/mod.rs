@@ -1,7 +1,7 @@
 //! Credentials, and masking them in text.
 //!
 //! A [`Secret`] has no `Display`, hides its value in `Debug`, and is revealed only
-//! in `model/http/`, which sends requests (a test in `tests/tidy.rs` checks this).
+//! in `model/http/`, which sends requests (a test in `tests/tidy/` checks this).
 //! Masking does not reveal it.
 
 use std::borrow::Cow;

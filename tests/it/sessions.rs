@@ -271,9 +271,17 @@ fn file_that_is_not_a_session_is_not_changed() {
         .run()
         .status(1)
         .stderr_has("another version");
-    for name in ["foreign", "link", "hard", "folder", "fifo", "huge"] {
-        test.next_run().args(["sessions", "show", name]).run().status(1).stderr_has(": it ");
-        test.next_run().args(["sessions", "delete", name]).run().status(1).stderr_has(": it ");
+    for (name, cause) in [
+        ("foreign", "it is not a session of skills-runner"),
+        ("link", "it is a link"),
+        ("hard", "it has more than one name (hard link)"),
+        ("folder", "it is not a regular file"),
+        ("fifo", "it is not a regular file"),
+        ("huge", "it is larger than 128 MiB"),
+    ] {
+        for command in ["show", "delete"] {
+            test.next_run().args(["sessions", command, name]).run().status(1).stderr_has(cause);
+        }
     }
     assert_eq!(names(&test), before);
     test.next_run()
