@@ -285,7 +285,7 @@
 //! | 3 actions | `model`, `tools` |
 //! | 2 configuration and skills | `config`, `settings`, `dotenv`, `memory`, `skills` |
 //! | 1 operating system | `world`: processes, files, network, signals, input, output |
-//! | 0 shared types | `address`, `bounded`, `digest`, `error`, `event`, `limits`, `media`, `message`, `order`, `percent`, `secret`, `text`, `tool` |
+//! | 0 shared types | `address`, `bounded`, `digest`, `error`, `event`, `limits`, `media`, `message`, `secret`, `text`, `tool` |
 //!
 //! Only `world::output` prints, and only `main.rs` reads the environment and exits.
 
@@ -308,8 +308,6 @@ mod media;
 mod memory;
 mod message;
 mod model;
-mod order;
-mod percent;
 mod secret;
 mod session;
 mod settings;

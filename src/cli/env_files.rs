@@ -9,7 +9,6 @@ use crate::cli::setup::Startup;
 use crate::dotenv::{self, DotenvProblem, Variable};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::order;
 use crate::settings::{EnvFile, Settings};
 use crate::world::cancellation::Cancellation;
 use crate::world::files;
@@ -126,7 +125,7 @@ fn read_env_file(
             message: "no `=` after the name",
         });
         contents.problems.extend(bare);
-        order::sort_by_key(&mut contents.problems, |problem| problem.line);
+        contents.problems.sort_by_key(|problem| problem.line);
     }
     // Values that differ when parsed without the environment depend on it.
     let alone = dotenv::parse_bytes(&bytes, &|_| None).unwrap_or_default().variables;

@@ -7,10 +7,10 @@ use std::net::Ipv6Addr;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use percent_encoding::percent_decode_str;
 
 use crate::config::network::{Proxy, ProxyScheme};
 use crate::limits;
-use crate::percent;
 use crate::secret::Secret;
 
 /// Default ports, as in curl.
@@ -102,12 +102,12 @@ fn parse_login(
 
 /// Percent-decodes a text once; a `%` that does not start a code is kept.
 pub(super) fn decode_login(text: &str) -> Result<String, String> {
-    let plain =
-        String::from_utf8(percent::decode(text)).map_err(|_| "its login is not UTF-8 text")?;
+    let plain = percent_decode_str(text).decode_utf8();
+    let plain = plain.map_err(|_| "its login is not UTF-8 text")?;
     if plain.chars().any(char::is_control) {
         return Err("its login contains a control character".into());
     }
-    Ok(plain)
+    Ok(plain.into_owned())
 }
 
 /// Parses the host, without brackets, and the port, if there is one. No message shows them: if

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::{McpServer, uri};
-use crate::order;
 use crate::skills::{Catalogue, Skill, SkillSummary, frontmatter, is_valid_name};
 
 /// Skill with its name in URIs.
@@ -61,6 +60,6 @@ pub(super) fn published(catalogue: &Catalogue) -> Vec<PublishedSkill<'_>> {
             PublishedSkill { name, root, skill }
         })
         .collect();
-    order::sort_by(&mut published, &|a, b| a.root.cmp(&b.root));
+    published.sort_by(|a, b| a.root.cmp(&b.root));
     published
 }

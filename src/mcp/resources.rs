@@ -24,7 +24,6 @@ use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{INVALID_PARAMS, RpcError};
 use super::uri::{self, ResourceUri};
 use crate::limits;
-use crate::order;
 use crate::skills::{Catalogue, Skill, SkillSummary};
 use crate::text;
 use crate::world::confined::{self, EntryKind, OpenError, OpenFile, PathTarget, WalkLimits};
@@ -59,7 +58,7 @@ impl SkillFiles {
         let address = |path: PathBuf| (uri::file_uri(root, path_in_uri(&path, &document)), path);
         let files = tree.unwrap_or_default().files.into_iter();
         let mut list: Vec<_> = files.map(address).collect();
-        order::sort(&mut list);
+        list.sort();
         SkillFiles { list, is_whole }
     }
 }
@@ -381,6 +380,6 @@ fn children(found: &FoundResource) -> Result<Vec<(String, PathBuf)>, String> {
         let address = uri::file_uri(&found.root, path_in_uri(&path, &document));
         children.push((address, path));
     }
-    order::sort(&mut children);
+    children.sort();
     Ok(children)
 }

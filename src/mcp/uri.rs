@@ -8,8 +8,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
+
 use crate::limits;
-use crate::percent;
+
+/// The characters that are encoded: all except the unreserved ones.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 const SCHEME: &str = "skill://";
 const TOO_LONG: &str = "it is too long";
@@ -25,7 +29,7 @@ pub(super) struct ResourceUri {
 
 /// URI of a skill's folder, without a trailing slash.
 pub(super) fn skill_uri(skill: &str) -> String {
-    SCHEME.to_string() + &percent::encode(skill.as_bytes(), b"")
+    format!("{SCHEME}{}", percent_encode(skill.as_bytes(), RESERVED))
 }
 
 /// URI of a path below the folder with the URI `folder`.
@@ -33,7 +37,7 @@ pub(super) fn file_uri(folder: &str, path: &Path) -> String {
     let mut address = folder.trim_end_matches('/').to_string();
     for name in path {
         address.push('/');
-        address.push_str(&percent::encode(name.as_bytes(), b""));
+        address.extend(percent_encode(name.as_bytes(), RESERVED));
     }
     address
 }
@@ -71,10 +75,11 @@ pub(super) fn parse(address: &str) -> Result<ResourceUri, &'static str> {
 
 /// Decodes the part between two slashes.
 fn segment(text: &str) -> Result<Vec<u8>, &'static str> {
-    if !percent::is_valid(text) {
+    let is_code = |after: &str| after.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    if !text.split('%').skip(1).all(is_code) {
         return Err("a `%` in it is not followed by two hexadecimal digits");
     }
-    let name = percent::decode(text);
+    let name: Vec<u8> = percent_decode_str(text).collect();
     match name.as_slice() {
         b"" => Err("it has an empty part: two slashes in a row, or one at its end"),
         b"." | b".." => Err("it has a part `.` or `..`"),

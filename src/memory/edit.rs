@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::limits;
 use crate::memory::facts::{Facts, is_date};
 use crate::memory::scan::text;
-use crate::order;
 
 /// A position for a new line, the preferred one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +165,7 @@ impl LineEdit<'_> {
     /// Returns the bytes of the edited file.
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         self.update_modified();
-        order::sort_by_key(&mut self.changes, |(lines, _)| (lines.start, lines.end));
+        self.changes.sort_by_key(|(lines, _)| (lines.start, lines.end));
         let (bytes, lines) = (&self.facts.bytes, &self.facts.scan.lines);
         let start = |line: usize| lines.get(line).map_or(bytes.len(), |line| line.start);
         let mut edited = Vec::with_capacity(bytes.len() + limits::FACT_BYTES);

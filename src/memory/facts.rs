@@ -18,7 +18,6 @@ use crate::limits;
 use crate::memory::edit::{INSERT_POSITIONS, InsertPosition, LineEdit};
 use crate::memory::scan::{LineScan, marker, scan, text};
 use crate::memory::similar::is_version;
-use crate::order;
 use crate::text::{counted, sendable, truncate};
 
 /// The tag of important facts.
@@ -136,7 +135,7 @@ impl Facts {
         }
         let mut all: Vec<Fact> =
             scan.items.iter().filter_map(|item| parse_fact(&bytes, &scan, item)).collect();
-        order::sort_by_key(&mut all, |fact| !fact.important);
+        all.sort_by_key(|fact| !fact.important);
         Ok(Facts { bytes, scan, all })
     }
 
@@ -229,8 +228,8 @@ impl Facts {
             self.all.iter().filter(is_left).map(Fact::unaffected_parts).collect();
         expected.push((&content, important, created));
         let mut there: Vec<_> = after.all.iter().map(Fact::unaffected_parts).collect();
-        order::sort(&mut expected);
-        order::sort(&mut there);
+        expected.sort();
+        there.sort();
         (expected == there).then_some(after.bytes)
     }
 
@@ -250,7 +249,7 @@ impl Facts {
         let lines = |facts: &[Fact]| -> Vec<String> {
             // Of facts with the same time, the last is the newest.
             let mut facts: Vec<&Fact> = facts.iter().rev().collect();
-            order::sort_by(&mut facts, &|one, other| other.created.cmp(&one.created));
+            facts.sort_by(|one, other| other.created.cmp(&one.created));
             facts.into_iter().map(|fact| fact.prompt_line(most / 4)).collect()
         };
         let (important, others) = (lines(&self.all[..important]), lines(&self.all[important..]));

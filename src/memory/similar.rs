@@ -3,7 +3,6 @@
 use crate::limits;
 use crate::memory::facts::{Fact, FactChange, Facts, is_date, without_tag};
 use crate::memory::overlap::WordSet;
-use crate::order;
 
 /// A fact that has words in common with a text.
 struct SimilarFact<'f> {
@@ -30,7 +29,7 @@ impl Facts {
             })
         });
         let mut similar: Vec<SimilarFact<'_>> = found.collect();
-        order::sort_by_key(&mut similar, |similar| usize::MAX - similar.share);
+        similar.sort_by_key(|similar| usize::MAX - similar.share);
         similar
     }
 

@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use crate::message::{AssistantMessage, Message};
 use crate::model::dialect::{Dialect, EmptyContent, SentFeatures};
 use crate::model::images::{ContentParts, ShownImages, without_image};
-use crate::order;
 use crate::text::sendable;
 use crate::tool::{ToolCall, ToolDefinition};
 
@@ -63,7 +62,7 @@ impl RequestBody<'_> {
             }
         }
         names.retain(|name| self.dialect.accepts(name));
-        order::sort(&mut names);
+        names.sort();
         names.dedup();
         names
     }

@@ -12,7 +12,6 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::limits;
-use crate::order;
 
 mod pattern;
 
@@ -249,7 +248,7 @@ fn mask_spans(text: &str, mut spans: Vec<Range<usize>>) -> Cow<'_, str> {
     if spans.is_empty() {
         return Cow::Borrowed(text);
     }
-    order::sort_by_key(&mut spans, |span| (span.start, span.end));
+    spans.sort_by_key(|span| (span.start, span.end));
     let mut masked = String::with_capacity(text.len());
     let mut done = 0;
     for (index, span) in spans.iter().enumerate() {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::limits;
-use crate::order;
 use crate::session::record::SessionHeader;
 use crate::world::files::effective_user;
 use crate::world::lock;
@@ -78,9 +77,7 @@ pub(super) fn list_files(folder: &Path) -> io::Result<Vec<SessionFile>> {
             all.push(SessionFile::from_metadata(name, &meta));
         }
     }
-    order::sort_by(&mut all, &|one, other| {
-        (other.modified, &other.name).cmp(&(one.modified, &one.name))
-    });
+    all.sort_by(|one, other| (other.modified, &other.name).cmp(&(one.modified, &one.name)));
     Ok(all)
 }
 

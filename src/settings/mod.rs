@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::dotenv::Dotenv;
-use crate::order;
 use crate::secret::HiddenValues;
 
 mod redaction;
@@ -201,7 +200,7 @@ impl Settings {
             found.extend(names().filter_map(|name| file.value(name)));
         }
         if row.is_some_and(|row| row.protects_user) {
-            order::sort_by_key(&mut found, |(_, source)| source.is_untrusted());
+            found.sort_by_key(|(_, source)| source.is_untrusted());
         }
         found
     }

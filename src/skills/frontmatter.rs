@@ -18,7 +18,6 @@ use super::yaml::fence::{
 use super::yaml::lines::split_key;
 use super::yaml::{self, ParsedYaml};
 pub(crate) use super::yaml::{Diagnostic, Severity};
-use crate::order;
 
 /// The frontmatter of a document.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +54,7 @@ pub fn parse(document: &str) -> Frontmatter {
     front.body_start = block.body_start;
     front.source = block.start..block.end;
     front.check_required_fields(&document[block.start..block.end], first_line);
-    order::sort_by_key(&mut front.diagnostics, |diagnostic| diagnostic.line);
+    front.diagnostics.sort_by_key(|diagnostic| diagnostic.line);
     front
 }
 
@@ -229,7 +228,7 @@ impl Frontmatter {
         let message = "no valid frontmatter".to_owned();
         let (line, severity, rule) = (1, Severity::Error, "no-frontmatter");
         self.diagnostics.insert(0, Diagnostic { line, severity, rule, message });
-        order::sort_by_key(&mut self.diagnostics, |diagnostic| diagnostic.line);
+        self.diagnostics.sort_by_key(|diagnostic| diagnostic.line);
         self
     }
 

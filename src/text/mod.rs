@@ -4,8 +4,6 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::order;
-
 mod invisible;
 
 pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
@@ -175,7 +173,7 @@ pub(crate) fn similar_names<'n>(
             (distance <= 1 + wanted.chars().count() / 3).then_some((distance, name))
         })
         .collect();
-    order::sort(&mut found);
+    found.sort();
     found.into_iter().map(|(_, name)| name).take(most).collect()
 }
 

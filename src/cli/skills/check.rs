@@ -14,7 +14,6 @@ use crate::cli::skills::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::order;
 use crate::skills::check::{self, FixedProblem};
 use crate::skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
 use crate::text;
@@ -126,7 +125,7 @@ fn select_targets(run: &Run, names: &[&str]) -> Result<CheckTargets> {
         }
     }
     let checked = &mut chosen.checked;
-    order::sort_by(checked, &|a, b| a.summary.path.cmp(&b.summary.path));
+    checked.sort_by(|a, b| a.summary.path.cmp(&b.summary.path));
     checked.dedup_by(|a, b| a.summary.path == b.summary.path);
     Ok(chosen)
 }

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
-use crate::order;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::yaml::fence::line_number;
 use crate::skills::{Catalogue, Problem, Severity, Skill};
@@ -222,9 +221,7 @@ impl Findings {
     }
 
     fn into_sorted(mut self) -> Vec<Problem> {
-        order::sort_by(&mut self.problems, &|one, other| {
-            (&one.file, one.line).cmp(&(&other.file, other.line))
-        });
+        self.problems.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
         self.problems
     }
 }

@@ -11,7 +11,6 @@ use std::time::Instant;
 use super::Findings;
 use crate::config::ScriptSettings;
 use crate::limits;
-use crate::order;
 use crate::skills::packages::{normalized_name, project_name};
 use crate::skills::probe::{self, DeclaredPackage, ProbeResult, ProbedImport, is_sample_file};
 use crate::skills::python::{Interpreter, setup_command, venv_remedy};
@@ -133,7 +132,7 @@ fn report_undeclared(
     };
     let modules = imports.iter().map(|it| format!("`{}`", it.module));
     let mut modules: Vec<String> = modules.collect();
-    order::sort(&mut modules);
+    modules.sort();
     modules.dedup();
     let last = modules.pop().unwrap_or_default();
     let (what, whose) = match modules.as_slice() {
@@ -156,7 +155,7 @@ fn declare_command(skill: &Skill, probed: &ProbeResult, interpreter: &Interprete
         .iter()
         .filter(|import| !import.is_optional && probed.declaration_of(import) == Declaration::No);
     let mut packages: Vec<&str> = undeclared.filter_map(|import| import.package).collect();
-    order::sort(&mut packages);
+    packages.sort();
     packages.dedup();
     let command = setup_command(&skill.address, &packages);
     if interpreter.venv.is_some() {
@@ -180,7 +179,7 @@ fn group_by_module(probed: &ProbeResult) -> BTreeMap<(&str, bool), Vec<&ProbedIm
         found.entry(key).or_default().push(import);
     }
     for imports in found.values_mut() {
-        order::sort_by_key(imports, |import| import.is_optional);
+        imports.sort_by_key(|import| import.is_optional);
     }
     found
 }
@@ -194,7 +193,7 @@ fn report_missing(
 ) {
     let first = imports[0];
     let mut files: Vec<_> = imports.iter().map(|import| &import.file).collect();
-    order::sort(&mut files);
+    files.sort();
     files.dedup();
     let elsewhere = match files.len() - 1 {
         0 => String::new(),

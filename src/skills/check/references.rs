@@ -7,10 +7,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use percent_encoding::percent_decode_str;
+
 use super::mentions::{Mention, find_mentions, is_system_path};
 use super::{DocumentText, Findings};
 use crate::limits;
-use crate::percent;
 use crate::skills::Skill;
 use crate::text;
 use crate::world::confined::{EntryKind, OpenError};
@@ -131,5 +132,8 @@ fn normalize(path: &str) -> Option<String> {
 
 /// Decodes `%20` and similar escapes in a path.
 fn percent_decode(path: &str) -> String {
-    String::from_utf8(percent::decode(path)).unwrap_or_else(|_| path.to_owned())
+    match percent_decode_str(path).decode_utf8() {
+        Ok(decoded) => decoded.into_owned(),
+        Err(_) => path.to_owned(),
+    }
 }

@@ -301,7 +301,7 @@ impl Setup<'_> {
                 on_progress(SetupProgress::Undeclared(found));
                 undeclared.push(found.requirement.clone());
             }
-            crate::order::sort(&mut undeclared);
+            undeclared.sort();
             undeclared.dedup();
             // All of them together, so that no install reverts another.
             to_install.extend(undeclared.iter().cloned());
@@ -331,7 +331,7 @@ impl Setup<'_> {
         for line in &mut declared {
             *line = mask_url_logins(line).into_owned();
         }
-        crate::order::sort(&mut declared);
+        declared.sort();
         declared.dedup();
         declared
     }

@@ -14,7 +14,6 @@ use super::open::{OpenedKind, entry_status};
 use super::path::RelativePath;
 use super::{EntryKind, FolderEntries, OpenError, PathTarget, Root};
 use crate::limits;
-use crate::order;
 
 /// Limits of a walk.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +76,7 @@ pub(super) fn walk(root: &Root, limits: WalkLimits) -> Result<FileTree, OpenErro
             }
         }
     }
-    order::sort(&mut tree.files);
+    tree.files.sort();
     Ok(tree)
 }
 

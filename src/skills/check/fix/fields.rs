@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::entry::{FieldEntry, field_entries};
 use super::repair::DocumentRepair;
 use crate::limits;
-use crate::order;
 use crate::skills::check::fields::{has_commas, is_misspelling, is_name};
 use crate::skills::frontmatter::Frontmatter;
 use crate::skills::yaml;
@@ -83,7 +82,7 @@ impl DocumentRepair<'_> {
             };
             redundant.extend(others.into_iter().filter(is_redundant));
         }
-        order::sort_by_key(&mut redundant, |entry| entry.line);
+        redundant.sort_by_key(|entry| entry.line);
         redundant.truncate(limits::REPAIRED_VALUES);
         redundant
     }

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 
 use crate::limits;
-use crate::order;
 use crate::skills::frontmatter::{self, Frontmatter, Severity};
 use crate::skills::yaml;
 use crate::skills::yaml::fence::{find_closing_line, find_opening, line_number, trim_start};
@@ -55,7 +54,7 @@ pub(in crate::skills::check) fn repair_document(
             break;
         }
     }
-    order::sort(&mut work.fixed);
+    work.fixed.sort();
     work.fixed.dedup();
     let is_changed = work.text != document && !work.fixed.is_empty();
     let new = work.fields.get("name").and_then(Value::as_str);
