@@ -68,6 +68,19 @@ impl ErrorKind {
     }
 }
 
+/// The part of the setup that a failed request points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailedPart {
+    /// The address: it is not that of an endpoint.
+    Address,
+    /// The server: it does not run, or at another address.
+    Server,
+    /// The way to the server: the proxy, or a certificate that the server requires.
+    Route,
+    /// The model: the endpoint does not have it.
+    Model,
+}
+
 /// A failure that the user must fix: a kind, a message of one sentence and, if there
 /// is a remedy, a hint.
 #[derive(Clone, PartialEq, Eq)]
@@ -75,6 +88,7 @@ pub struct Error {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    part: Option<FailedPart>,
 }
 
 /// Result type of this crate.
@@ -83,7 +97,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// Creates an error. The message reads `failed to <verb> <noun>: <cause>`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), hint: None }
+        Error { kind, message: message.into(), hint: None, part: None }
     }
 
     /// Creates the error for a signal that stopped the program.
@@ -103,6 +117,13 @@ impl Error {
         self
     }
 
+    /// Adds the part of the setup that the failure points to.
+    #[must_use]
+    pub(crate) fn with_part(mut self, part: FailedPart) -> Error {
+        self.part = Some(part);
+        self
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -116,6 +137,11 @@ impl Error {
     /// The remedy, if one is known.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// The part of the setup that the failure points to, if it is known.
+    pub(crate) fn part(&self) -> Option<FailedPart> {
+        self.part
     }
 }
 

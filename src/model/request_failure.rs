@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, FailedPart};
 use crate::limits;
 use crate::model::error_text::{has_message, server_message};
 use crate::secret::Secrets;
@@ -86,7 +86,7 @@ pub(super) struct ErrorFields<'r> {
 pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
     let text = server_message(refusal.body, refusal.secrets);
     let effective = ErrorFields { status: effective_status(refusal), ..*refusal };
-    let (kind, is_retryable, hint) = classify(&effective, &text.to_lowercase());
+    let (kind, is_retryable, hint, part) = classify(&effective, &text.to_lowercase());
     let status = match refusal.status {
         200 => "the endpoint reports an error".to_string(),
         status => format!("status {status}{}", reason_phrase(status)),
@@ -103,6 +103,9 @@ pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
     let mut error = Error::new(kind, message);
     if let Some(hint) = hint {
         error = error.with_hint(hint);
+    }
+    if let Some(part) = part {
+        error = error.with_part(part);
     }
     RequestFailure {
         error,
@@ -162,10 +165,19 @@ const STATUS_WORDS: [(&str, u16); 11] = [
 pub(super) const KEY_HINT: &str =
     "check LLM_API_KEY, and that LLM_API_BASE_URL is the endpoint it is for";
 
-/// Returns the kind, whether it is retried, and the hint. `words` is the message in lower case.
-fn classify(refusal: &ErrorFields<'_>, words: &str) -> (ErrorKind, bool, Option<String>) {
+const MODEL_HINT: &str = "check LLM_MODEL_NAME; `skills-runner doctor` lists similar names";
+
+/// The kind of a refusal, whether the request is retried, the hint, and the part of the setup
+/// that it points to.
+type RefusalClass = (ErrorKind, bool, Option<String>, Option<FailedPart>);
+
+/// Classifies a refusal. `words` is the message in lower case.
+fn classify(refusal: &ErrorFields<'_>, words: &str) -> RefusalClass {
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
-    let lasting = |hint: &str| (ErrorKind::Endpoint, false, Some(hint.to_string()));
+    let lasting = |hint: &str| (ErrorKind::Endpoint, false, Some(hint.to_string()), None);
+    let caused_by =
+        |part, hint: &str| (ErrorKind::Endpoint, false, Some(hint.to_string()), Some(part));
+    let temporary = (ErrorKind::Temporary, true, None, None);
     // Cerebras refuses a conversation that is too long with an empty body.
     let is_without_body = refusal.status == 400 && refusal.body.is_empty();
     // A web server in front of the endpoint has its own limits, and answers with a page.
@@ -178,51 +190,51 @@ fn classify(refusal: &ErrorFields<'_>, words: &str) -> (ErrorKind, bool, Option<
     // A limit of tokens per minute is not the context limit, even if its words look like it.
     let is_throttled = refusal.status == 429 || has(&THROTTLED);
     if refusal.status == 413 && is_throttled {
-        return (ErrorKind::Temporary, true, None);
+        return temporary;
     }
     if !is_throttled && (is_context_overflow(words) || refusal.status == 413 || is_without_body) {
         let text = "the conversation is longer than the model's context window: start a new one, shorten the prompt, or give the server a larger context";
-        return (ErrorKind::Context, false, Some(text.into()));
+        return (ErrorKind::Context, false, Some(text.into()), None);
     }
     if let Some(hint) = tools_hint(words) {
         return lasting(hint);
     }
     match refusal.status {
-        401 | 403 => (ErrorKind::Auth, false, Some(KEY_HINT.into())),
+        401 | 403 => (ErrorKind::Auth, false, Some(KEY_HINT.into()), None),
         402 if words.contains("max_tokens") => {
             lasting("lower max_tokens in LLM_EXTRA_BODY, or add credit to the account")
         }
         402 => lasting("the account has no credit left"),
-        400 if has(&BAD_KEY) => (ErrorKind::Auth, false, Some(KEY_HINT.into())),
-        _ if has(&THROTTLED) && refusal.status < 500 => (ErrorKind::Temporary, true, None),
+        400 if has(&BAD_KEY) => (ErrorKind::Auth, false, Some(KEY_HINT.into()), None),
+        _ if has(&THROTTLED) && refusal.status < 500 => temporary,
         400 if words.contains("to https port") || words.contains("to an https") => {
-            lasting("set LLM_API_BASE_URL to the same address with https://")
+            let hint = "set LLM_API_BASE_URL to the same address with https://";
+            caused_by(FailedPart::Address, hint)
         }
         400 if words.contains("required ssl certificate") => {
-            lasting("the server requires a client certificate, which this program does not support")
+            let hint =
+                "the server requires a client certificate, which this program does not support";
+            caused_by(FailedPart::Route, hint)
         }
         // LiteLLM without a database, after a request with an unknown key.
         400 if words.contains("no connected db") => {
             let hint = "the gateway does not accept this key: check LLM_API_KEY";
-            (ErrorKind::Auth, false, Some(hint.into()))
+            (ErrorKind::Auth, false, Some(hint.into()), None)
         }
-        407 => lasting(
+        407 => caused_by(
+            FailedPart::Route,
             "the proxy requires a login: write http://user:password@host:port as its address",
         ),
         429 if has(&QUOTA_EXHAUSTED) || (has(&BILLING) && refusal.retry_after.is_none()) => {
             lasting("the account's quota is used up")
         }
-        408 | 409 | 429 | 500..=599 => (ErrorKind::Temporary, true, None),
-        _ if has(&OVERLOADED) => (ErrorKind::Temporary, true, None),
-        300..=399 => lasting(&redirect_hint(refusal)),
-        400 if has(&UNKNOWN_MODEL) => {
-            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists similar names")
-        }
-        404 if words.contains("model") => {
-            lasting("check LLM_MODEL_NAME; `skills-runner doctor` lists similar names")
-        }
-        404 | 405 => lasting(&address_hint(refusal.url)),
-        _ => (ErrorKind::Endpoint, false, None),
+        408 | 409 | 429 | 500..=599 => temporary,
+        _ if has(&OVERLOADED) => temporary,
+        300..=399 => caused_by(FailedPart::Address, &redirect_hint(refusal)),
+        400 if has(&UNKNOWN_MODEL) => caused_by(FailedPart::Model, MODEL_HINT),
+        404 if words.contains("model") => caused_by(FailedPart::Model, MODEL_HINT),
+        404 | 405 => caused_by(FailedPart::Address, &address_hint(refusal.url)),
+        _ => (ErrorKind::Endpoint, false, None, None),
     }
 }
 

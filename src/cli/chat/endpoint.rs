@@ -4,7 +4,7 @@
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::model_lookup::{ModelLookup, UnlistedModel, look_up_model, names};
 use crate::config::Endpoint;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::limits;
 use crate::model::Model as _;
 use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ServerKind};
@@ -144,15 +144,12 @@ fn warn_unlisted(unlisted: &UnlistedModel, output: &mut Output) {
 fn with_start_hint(error: Error, endpoint: &Endpoint) -> Error {
     let address = &endpoint.address;
     let is_ollama = address.port() == OLLAMA_PORT;
-    let hint = error.hint().unwrap_or_default();
-    let is_meant = is_ollama || address.is_loopback();
-    if error.kind() != ErrorKind::Temporary || !is_meant || !hint.starts_with("start the server") {
+    if error.part() != Some(FailedPart::Server) || !(is_ollama || address.is_loopback()) {
         return error;
     }
-    let hint = if is_ollama {
-        "start Ollama: `ollama serve`".to_string()
-    } else {
-        format!("{hint} (to start Ollama: `ollama serve`)")
+    let hint = match error.hint() {
+        Some(hint) if !is_ollama => format!("{hint} (to start Ollama: `ollama serve`)"),
+        _ => "start Ollama: `ollama serve`".to_string(),
     };
     error.with_hint(hint)
 }

@@ -8,7 +8,7 @@ use crate::cli::doctor::trial;
 use crate::cli::model_lookup::{UnlistedModel, names};
 use crate::cli::setup::Run;
 use crate::config::Endpoint;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::Event;
 use crate::limits;
 use crate::model::http::{
@@ -187,14 +187,13 @@ fn announce(endpoint: &Endpoint, report: &DoctorReport, output: &mut Output) {
 /// The earlier check that a failure of the trial belongs to. The request for the list of models
 /// passes even if it is refused, so the trial may be the first to detect a wrong address or proxy.
 fn affected_check(error: &Error, listing: &ModelListing) -> Option<&'static str> {
-    let hint = error.hint()?;
-    if hint.starts_with("the proxy ") || hint.contains("client certificate") {
-        return Some("connection");
-    }
     let is_lasting = !matches!(error.kind(), ErrorKind::Auth | ErrorKind::Temporary);
     let is_listed = matches!(listing, ModelListing::Models(_));
-    let is_address = hint.contains(settings::LLM_API_BASE_URL);
-    (is_address && is_lasting && !is_listed).then_some("address")
+    match error.part()? {
+        FailedPart::Route => Some("connection"),
+        FailedPart::Address if is_lasting && !is_listed => Some("address"),
+        _ => None,
+    }
 }
 
 /// The remedy for a refusal that an unlisted model may have caused.
@@ -203,15 +202,10 @@ fn model_fix(info: &EndpointInfo<'_>, error: &Error) -> Option<String> {
         return None;
     };
     let wanted = &info.endpoint.model;
-    let is_of_model = match (error.kind(), error.hint()) {
-        (ErrorKind::Endpoint, hint) => {
-            hint.is_none_or(|hint| hint.contains("check LLM_MODEL_NAME"))
-        }
+    let is_of_model = match error.kind() {
+        ErrorKind::Endpoint => error.part() == Some(FailedPart::Model) || error.hint().is_none(),
         // Some gateways report an unknown model as overload.
-        (ErrorKind::Temporary, hint) => {
-            let is_known = hint.is_some_and(|hint| !hint.ends_with("try again later"));
-            !is_known && error.message().contains(wanted)
-        }
+        ErrorKind::Temporary => error.message().contains(wanted),
         _ => false,
     };
     let near = text::similar_names(wanted, names(models), 1);

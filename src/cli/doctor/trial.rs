@@ -11,7 +11,7 @@ use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::one_shot::incomplete_error;
 use crate::config::Endpoint;
 use crate::conversation::Conversation;
-use crate::error::Error;
+use crate::error::{Error, FailedPart};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::HttpModel;
@@ -33,9 +33,9 @@ impl EndpointTrial {
     }
 
     fn failed(name: &'static str, error: Error) -> EndpointTrial {
-        // The hint refers to `doctor`, whose line before lists similar names.
-        let check = match error.hint() {
-            Some(hint) if hint.contains("doctor") => {
+        // The line before lists similar names.
+        let check = match error.part() {
+            Some(FailedPart::Model) => {
                 DoctorCheck::failure(name, error.kind(), error.message(), "correct LLM_MODEL_NAME")
             }
             _ => DoctorCheck::from_error(name, &error),

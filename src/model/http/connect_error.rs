@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, FailedPart};
 use crate::model::request_failure::RequestFailure;
 
 /// The reason why there is no connection.
@@ -16,6 +16,7 @@ pub struct ConnectError {
     kind: ErrorKind,
     cause: String,
     hint: Option<String>,
+    part: Option<FailedPart>,
 }
 
 impl ConnectError {
@@ -27,7 +28,7 @@ impl ConnectError {
     /// Creates an error of this kind; it is retried only if the kind is
     /// [`ErrorKind::Temporary`].
     pub fn new(kind: ErrorKind, cause: impl Into<String>) -> ConnectError {
-        ConnectError { kind, cause: cause.into(), hint: None }
+        ConnectError { kind, cause: cause.into(), hint: None, part: None }
     }
 
     /// Adds a hint.
@@ -37,11 +38,21 @@ impl ConnectError {
         self
     }
 
+    /// Adds the part of the setup that the failure points to.
+    #[must_use]
+    pub(crate) fn with_part(mut self, part: FailedPart) -> ConnectError {
+        self.part = Some(part);
+        self
+    }
+
     /// Makes the failure of a request to this address.
     pub fn into_failure(self, url: &str) -> RequestFailure {
         let mut error = request_error(url, self.kind, &self.cause);
         if let Some(hint) = self.hint {
             error = error.with_hint(hint);
+        }
+        if let Some(part) = self.part {
+            error = error.with_part(part);
         }
         if self.kind == ErrorKind::Temporary {
             RequestFailure::transient(error)

@@ -8,7 +8,7 @@ use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, FailedPart};
 use crate::limits;
 use crate::model::http::client::Client;
 use crate::model::http::connect_error::{ConnectError, request_error, without_query};
@@ -61,7 +61,7 @@ impl Client {
                 if text.trim_start().starts_with('<') {
                     let hint =
                         format!("no API is at this address; {}", address_hint(without_query(url)));
-                    failure.error = failure.error.with_hint(hint);
+                    failure.error = failure.error.with_hint(hint).with_part(FailedPart::Address);
                 }
                 failure
             }
@@ -130,7 +130,7 @@ impl Client {
         }
         if self.is_from_proxy(headers) && matches!(status, 401 | 403) {
             let hint = "the proxy answered this, not the endpoint: check its login and whether it allows this address";
-            failure.error = failure.error.with_hint(hint);
+            failure.error = failure.error.with_hint(hint).with_part(FailedPart::Route);
         }
         if let Some(requested) = requested.filter(|requested| {
             *requested > self.cancellation.capped_by_deadline(limits::RETRY_AFTER_MAX)

@@ -20,7 +20,7 @@ use ureq::unversioned::transport::{
 };
 
 use crate::config::{Network, Proxy};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, FailedPart};
 use crate::limits;
 use crate::model::http::connect_error::ConnectError;
 use crate::model::http::peer::{Peer, connect_failure, input_space};
@@ -153,9 +153,9 @@ impl Dialer {
                         ConnectError::transient(format!("failed to connect to {name}{text}"));
                     match error.kind() {
                         _ if peer.is_proxy => connect_error.with_hint(peer.address_hint()),
-                        io::ErrorKind::ConnectionRefused => {
-                            connect_error.with_hint("start the server, or correct LLM_API_BASE_URL")
-                        }
+                        io::ErrorKind::ConnectionRefused => connect_error
+                            .with_hint("start the server, or correct LLM_API_BASE_URL")
+                            .with_part(FailedPart::Server),
                         _ => connect_error,
                     }
                 },
