@@ -5,8 +5,6 @@
 //! events, so each can be replaced. After any error the conversation can be
 //! continued.
 
-use std::time::Instant;
-
 use crate::context::ContextManager;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,7 +12,7 @@ use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::AssistantMessage;
 use crate::model::{FinishReason, Model};
-use crate::tool::{ToolCall, ToolResult, parse_arguments};
+use crate::tool::{ToolResult, parse_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
@@ -76,15 +74,15 @@ pub fn run_turn(
             return Ok(TurnOutcome { finish: reply.finish, cause: reply.cause });
         }
         for (index, call) in calls.iter().enumerate() {
-            sink(Event::ToolCall { call, summary: &tools.summary(call) });
-            // A failed write to the log raises a signal: a call that is not
-            // logged must not run.
-            let may_run = turn_limits.cancellation.check();
-            if may_run.is_ok() {
-                run_call(call, index, conversation, tools, stats, sink);
-            }
+            let result = tools.call_with_events(call, stats, sink, |run| {
+                if index >= limits::CALLS_RUN {
+                    return not_run();
+                }
+                conversation.without_repeated_content(run())
+            });
+            let recorded = result.map(|result| conversation.add_result(result));
             report_save_error(conversation, sink);
-            if let Err(stop) = may_run.and_then(|()| turn_limits.cancellation.check()) {
+            if let Err(stop) = recorded.and_then(|()| turn_limits.cancellation.check()) {
                 conversation.close_turn("");
                 return Err(stop.into());
             }
@@ -106,31 +104,12 @@ fn report_save_error(conversation: &mut Conversation, sink: &mut EventSink<'_>) 
     }
 }
 
-/// Runs a call and adds its result. A call beyond [`limits::CALLS_RUN`] in one
-/// message is not run: its result is an error.
-fn run_call(
-    call: &ToolCall,
-    index: usize,
-    conversation: &mut Conversation,
-    tools: &Tools<'_>,
-    stats: &mut RunStats,
-    sink: &mut EventSink<'_>,
-) {
-    let start = Instant::now();
-    let result = if index < limits::CALLS_RUN {
-        conversation.without_repeated_content(tools.call(call))
-    } else {
-        ToolResult::failure(format!(
-            "not run: only the first {} calls of one message are run; call it again in the next message",
-            limits::CALLS_RUN
-        ))
-    };
-    stats.tool_calls += 1;
-    sink(Event::ToolResult { call, result: &result, duration: start.elapsed() });
-    if let Some(warning) = &result.warning {
-        sink(Event::Warning(warning));
-    }
-    conversation.add_result(result);
+/// The result of a call beyond [`limits::CALLS_RUN`] in one message, which is not run.
+fn not_run() -> ToolResult {
+    ToolResult::failure(format!(
+        "not run: only the first {} calls of one message are run; call it again in the next message",
+        limits::CALLS_RUN
+    ))
 }
 
 /// Replaces invalid arguments by `{}`. Such a call is answered with an error, but

@@ -80,9 +80,7 @@ pub mod tool {
     pub use crate::tool::parse_arguments;
 }
 pub mod tools {
-    pub use crate::tools::{
-        BUILTIN_TOOLS, add_skill_names, check_arguments, describe_schema, validate_schema,
-    };
+    pub use crate::tools::BUILTIN_TOOLS;
 }
 pub mod world {
     pub use crate::world::capture::{Capture, CaptureLimits};

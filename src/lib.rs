@@ -138,13 +138,14 @@
 //!
 //! # Add a tool
 //!
-//! The arguments of a call are checked against the tool's schema. If they do not
-//! match, the tool does not run and the model gets the error. This example uses a
+//! The arguments of a call are read into a struct. If they do not fit, the tool
+//! does not run and the model gets the error. This example uses a
 //! [`ScriptedModel`], which replies with fixed messages.
 //!
 //! ```
+//! use serde::Deserialize;
 //! use serde_json::{Value, json};
-//! use skills_runner::{Arguments, Tool, ToolContext, ToolResult, Tools};
+//! use skills_runner::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, ToolResult, Tools};
 //! # use skills_runner::{
 //! #     AssistantMessage, Cancellation, Config, ConfigNeeds, Conversation, Message, RunStats,
 //! #     ScriptedModel, ScriptedStep, Settings, Skills, ToolCall, TurnLimits, run_turn,
@@ -152,6 +153,12 @@
 //!
 //! struct Stock {
 //!     pieces: u64,
+//! }
+//!
+//! #[derive(Deserialize)]
+//! struct StockArguments {
+//!     article: String,
+//!     colour: Option<String>,
 //! }
 //!
 //! impl Tool for Stock {
@@ -166,21 +173,24 @@
 //!     fn parameters(&self) -> Value {
 //!         json!({
 //!             "type": "object",
-//!             "properties": {"article": {"type": "string", "enum": ["chair", "table"]}},
+//!             "properties": {"article": {"type": "string"}, "colour": {"type": "string"}},
 //!             "required": ["article"],
 //!         })
 //!     }
 //!
-//!     fn run(&self, arguments: &Arguments, _context: &ToolContext<'_>) -> ToolResult {
-//!         let pieces = json!({"article": arguments["article"], "pieces": self.pieces});
-//!         ToolResult::success(pieces.to_string(), "counted")
+//!     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+//!         let StockArguments { article, colour } = arguments.parse()?;
+//!         Ok(PreparedCall::new(article.clone(), move |_context| {
+//!             let counted = json!({"article": article, "colour": colour, "pieces": self.pieces});
+//!             ToolResult::success(counted.to_string(), "counted")
+//!         }))
 //!     }
 //! }
 //!
-//! # fn stock(article: &str) -> AssistantMessage {
+//! # fn stock(arguments: Value) -> AssistantMessage {
 //! #     let call = ToolCall {
 //! #         name: "stock".into(),
-//! #         arguments: json!({"article": article}).to_string(),
+//! #         arguments: arguments.to_string(),
 //! #         ..ToolCall::default()
 //! #     };
 //! #     AssistantMessage { calls: vec![call], ..AssistantMessage::default() }
@@ -192,10 +202,10 @@
 //! #     }
 //! # }
 //! # static STEPS: &[ScriptedStep] = &[
-//! #     |_| stock("sofa"),
+//! #     |_| stock(json!({"colour": "red"})),
 //! #     |messages| {
-//! #         assert!(last(messages).contains("`article` must be one of"), "{messages:?}");
-//! #         stock("chair")
+//! #         assert!(last(messages).contains("`article` is missing"), "{messages:?}");
+//! #         stock(json!({"article": "chair", "colour": "red"}))
 //! #     },
 //! #     |messages| AssistantMessage { content: last(messages), ..AssistantMessage::default() },
 //! # ];
@@ -212,8 +222,8 @@
 //! run_turn(
 //!     &mut conversation, &model, &tools, &limits, &mut stats, &mut |_| {},
 //! )?;
-//! // The model requested a sofa first, got an error, and then requested a chair.
-//! assert_eq!(conversation.answer_text(), r#"{"article":"chair","pieces":7}"#);
+//! // The model forgot the article first, got an error, and then named it.
+//! assert_eq!(conversation.answer_text(), r#"{"article":"chair","colour":"red","pieces":7}"#);
 //! assert_eq!(stats.tool_calls, 2);
 //! # Ok(())
 //! # }
@@ -331,7 +341,7 @@ pub use settings::{EnvFile, Settings};
 pub use skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
 pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
 pub use tool::{Effects, ToolCall, ToolDefinition, ToolResult, Usage};
-pub use tools::{Arguments, Tool, ToolContext, Tools};
+pub use tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, Tools};
 pub use world::cancellation::{Cancellation, StopReason};
 pub use world::signal::Interrupt;
 

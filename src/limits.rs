@@ -55,8 +55,6 @@ pub(crate) const SHORTENED_RESULT_BYTES: usize = 2 << 10;
 pub(crate) const CUT_NOTE_BYTES: usize = 64;
 /// A tool's name, as the strictest endpoints limit it.
 pub const TOOL_NAME_CHARS: usize = 64;
-/// Nested schemas of a tool's arguments; endpoints accept five to ten.
-pub(crate) const SCHEMA_DEPTH: usize = 64;
 /// The arguments of all tool calls of one message.
 pub const ALL_ARGUMENTS_BYTES: usize = 4 << 20;
 /// JSON values in one piece of a reply; as many again may be kept to be sent back.

@@ -62,17 +62,18 @@ fn call_with_records(
     }
     let tools = Tools::builtin(run.tool_context());
     let mut stopped = Ok(());
-    let result = tools.call_with_events(call, &mut |event| {
-        if matches!(event, Event::ToolResult { .. }) {
-            // Checked before recording: if the log fails then, the user still gets the result.
-            stopped = run.cancellation.check();
-        }
-        match event {
-            Event::Warning(_) => output.show(&event),
-            _ => output.record(&event),
-        }
+    let mut stats = RunStats::default();
+    let mut sink = |event: Event<'_>| match event {
+        Event::Warning(_) => output.show(&event),
+        _ => output.record(&event),
+    };
+    let result = tools.call_with_events(call, &mut stats, &mut sink, |call| {
+        let result = call();
+        // Checked before recording: if the log fails then, the user still gets the result.
+        stopped = run.cancellation.check();
+        result
     })?;
-    output.set_stats(RunStats { tool_calls: 1, ..RunStats::default() });
+    output.set_stats(stats);
     Ok((result, stopped))
 }
 

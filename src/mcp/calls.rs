@@ -18,7 +18,7 @@ use super::rpc::{Id, RpcError};
 use super::running::RunningCall;
 use super::skill_tools;
 use crate::error::Result;
-use crate::event::{Event, RunStats};
+use crate::event::Event;
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, ToolResult};
@@ -158,14 +158,11 @@ impl McpServer<'_> {
         let context = ToolContext { event_source: Some(self), ..self.context.clone() };
         let tools = Tools::builtin(context);
         let sink = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
-        let result = match tools.call_with_events(call, sink) {
-            Ok(result) => result,
-            Err(stop) => ToolResult::failure(stop.to_string()),
-        };
-        let tool_calls = self.call_count.get().saturating_add(1);
-        self.call_count.set(tool_calls);
-        self.output.borrow_mut().set_stats(RunStats { tool_calls, ..RunStats::default() });
-        result
+        let mut stats = self.stats.get();
+        let result = tools.call_with_events(call, &mut stats, sink, |run| run());
+        self.stats.set(stats);
+        self.output.borrow_mut().set_stats(stats);
+        result.unwrap_or_else(|stop| ToolResult::failure(stop.to_string()))
     }
 
     /// Removes the next queued call.

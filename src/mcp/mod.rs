@@ -18,6 +18,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::RunStats;
 use crate::limits;
 use crate::skills::Catalogue;
 use crate::text;
@@ -69,8 +70,8 @@ pub(crate) struct McpServer<'s> {
     running: RefCell<Option<RunningCall>>,
     /// Warnings that were already shown.
     shown_warnings: RefCell<BTreeSet<String>>,
-    /// Number of tool calls so far.
-    call_count: Cell<u32>,
+    /// Totals of the tool calls so far.
+    stats: Cell<RunStats>,
     /// Number of invalid lines without an id to answer.
     unanswered_lines: Cell<usize>,
 }
@@ -109,7 +110,7 @@ pub(crate) fn serve(
         waiting: RefCell::default(),
         running: RefCell::default(),
         shown_warnings: RefCell::default(),
-        call_count: Cell::new(0),
+        stats: Cell::default(),
         unanswered_lines: Cell::new(0),
     };
     if server.input.borrow().kind() == StdinKind::Terminal {

@@ -2,13 +2,21 @@
 //! arguments, the placeholders of the document are replaced. The user's invocation of a skill
 //! uses the same text.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::{Skill, SkillError, Skills, frontmatter, invocation};
 use crate::text::one_line_name;
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, string_argument};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+
+#[derive(Deserialize)]
+struct GetSkillArguments {
+    skill_name: String,
+    /// If there are any, even empty ones, placeholders are replaced.
+    arguments: Option<String>,
+}
 
 /// The tool `get_skill`.
 pub(super) struct GetSkill;
@@ -45,19 +53,17 @@ impl Tool for GetSkill {
         has_skills
     }
 
-    fn summary(&self, arguments: &Arguments) -> String {
-        let name = string_argument(arguments, "skill_name");
-        match string_argument(arguments, "arguments") {
-            "" => name.to_string(),
-            words => format!("{name}: {words}"),
-        }
-    }
-
-    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
-        let words = arguments.get("arguments").and_then(Value::as_str);
-        let loaded = find_skill(context.skills, string_argument(arguments, "skill_name"))
-            .and_then(|skill| load(&skill, words));
-        loaded.unwrap_or_else(ToolResult::failure)
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let GetSkillArguments { skill_name, arguments } = arguments.parse()?;
+        let summary = match arguments.as_deref() {
+            None | Some("") => skill_name.clone(),
+            Some(words) => format!("{skill_name}: {words}"),
+        };
+        Ok(PreparedCall::new(summary, move |context| {
+            let loaded = find_skill(context.skills, &skill_name)
+                .and_then(|skill| load(&skill, arguments.as_deref()));
+            loaded.unwrap_or_else(ToolResult::failure)
+        }))
     }
 }
 

@@ -1,12 +1,18 @@
 //! `list_skills`: lists the skills from which a model chooses.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::{Catalogue, SkillSummary};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, string_argument};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+
+#[derive(Deserialize)]
+struct ListSkillsArguments {
+    #[serde(default)]
+    query: String,
+}
 
 /// The tool `list_skills`.
 pub(super) struct ListSkills;
@@ -61,58 +67,60 @@ impl Tool for ListSkills {
         has_skills
     }
 
-    fn summary(&self, arguments: &Arguments) -> String {
-        string_argument(arguments, "query").to_string()
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let ListSkillsArguments { query } = arguments.parse()?;
+        Ok(PreparedCall::new(query.clone(), move |context| list(&query, context)))
     }
+}
 
-    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
-        let catalogue = context.skills.catalogue();
-        let query = string_argument(arguments, "query").to_lowercase();
-        let mut words: Vec<&str> = query_words(&query).map(singular).collect();
-        words.sort_unstable();
-        words.dedup();
-        words.truncate(limits::QUERY_WORDS);
-        let mut chosen =
-            filter_skills(&catalogue, |skill| count_mentions(skill, &words) == words.len());
-        let is_loose = chosen.is_empty() && words.len() > 1;
-        if is_loose {
-            // Short words occur in many other words.
-            words.retain(|word| word.len() >= limits::QUERY_WORD_BYTES);
-            chosen = filter_skills(&catalogue, |skill| count_mentions(skill, &words) > 0);
-        }
-        let found = chosen.len();
-        let mut listed = Vec::new();
-        let mut bytes = 0;
-        for skill in chosen {
-            // Beyond the limit, skills are only counted.
+/// Lists the skills that mention the words of a query, or all.
+fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
+    let catalogue = context.skills.catalogue();
+    let query = query.to_lowercase();
+    let mut words: Vec<&str> = query_words(&query).map(singular).collect();
+    words.sort_unstable();
+    words.dedup();
+    words.truncate(limits::QUERY_WORDS);
+    let mut chosen =
+        filter_skills(&catalogue, |skill| count_mentions(skill, &words) == words.len());
+    let is_loose = chosen.is_empty() && words.len() > 1;
+    if is_loose {
+        // Short words occur in many other words.
+        words.retain(|word| word.len() >= limits::QUERY_WORD_BYTES);
+        chosen = filter_skills(&catalogue, |skill| count_mentions(skill, &words) > 0);
+    }
+    let found = chosen.len();
+    let mut listed = Vec::new();
+    let mut bytes = 0;
+    for skill in chosen {
+        // Beyond the limit, skills are only counted.
+        if bytes <= limits::LIST_BYTES {
+            let entry = SkillRow {
+                name: &skill.name,
+                description: describe(skill),
+                invoked_by: (!skill.is_for_model).then_some("the user alone"),
+            };
+            // Measured as JSON: a control character takes six bytes. A structure of
+            // strings always has a JSON form.
+            let entry = serde_json::to_string(&entry).unwrap_or_default();
+            bytes += entry.len();
             if bytes <= limits::LIST_BYTES {
-                let entry = SkillRow {
-                    name: &skill.name,
-                    description: describe(skill),
-                    invoked_by: (!skill.is_for_model).then_some("the user alone"),
-                };
-                // Measured as JSON: a control character takes six bytes. A structure of
-                // strings always has a JSON form.
-                let entry = serde_json::to_string(&entry).unwrap_or_default();
-                bytes += entry.len();
-                if bytes <= limits::LIST_BYTES {
-                    listed.push(entry);
-                }
+                listed.push(entry);
             }
         }
-        let shown = listed.len();
-        let note = list_note(shown, found, is_loose, &catalogue);
-        let mut result = format!(r#"{{"skills":[{}]"#, listed.join(","));
-        if let Some(note) = note {
-            result.push_str(&format!(r#","note":{}"#, Value::from(note)));
-        }
-        result.push('}');
-        let summary = match found {
-            1 => "1 skill".to_string(),
-            _ => format!("{found} skills"),
-        };
-        ToolResult::success(result, summary)
     }
+    let shown = listed.len();
+    let note = list_note(shown, found, is_loose, &catalogue);
+    let mut result = format!(r#"{{"skills":[{}]"#, listed.join(","));
+    if let Some(note) = note {
+        result.push_str(&format!(r#","note":{}"#, Value::from(note)));
+    }
+    result.push('}');
+    let summary = match found {
+        1 => "1 skill".to_string(),
+        _ => format!("{found} skills"),
+    };
+    ToolResult::success(result, summary)
 }
 
 /// A listed skill; the order of the fields is that of the output.

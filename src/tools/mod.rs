@@ -9,19 +9,20 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Instant;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::config::{Config, ScriptSettings, Storage};
-use crate::event::{Event, EventSink};
+use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::interpreter_shim::ShimCache;
 use crate::skills::{Catalogue, SkillError, Skills};
 use crate::text;
-use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult, parse_arguments};
+use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::event_source::EventSource;
 
+mod arguments;
 mod get_skill;
 mod list_skills;
 mod read_file;
@@ -31,15 +32,8 @@ mod run_python;
 mod schema;
 mod write_daily_note;
 
+pub use arguments::{ArgumentError, Arguments};
 pub(crate) use run_python::Consent;
-
-pub use schema::{
-    add_skill_names, check as check_arguments, describe as describe_schema,
-    validate as validate_schema,
-};
-
-/// The arguments of a call, checked against the tool's schema.
-pub type Arguments = Map<String, Value>;
 
 /// The context in which tools run.
 #[derive(Clone, Debug)]
@@ -96,21 +90,14 @@ pub trait Tool {
     /// The purpose and use of the tool, for the model.
     fn description(&self) -> &str;
 
-    /// JSON Schema of the arguments: an object. Arguments are checked against type, required,
-    /// enum, items, properties and alternatives before the tool runs; other keywords are only
-    /// for the model.
+    /// JSON Schema of the arguments, an object, for the model. [`Tool::prepare`] decides what is
+    /// accepted.
     fn parameters(&self) -> Value;
 
     /// Whether the tool works in this context; `has_skills`: whether there are usable skills.
     fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
         let _ = (context, has_skills);
         true
-    }
-
-    /// The arguments in one line, for the user.
-    fn summary(&self, arguments: &Arguments) -> String {
-        // A map of strings and values always has a JSON form.
-        serde_json::to_string(arguments).unwrap_or_default()
     }
 
     /// The title in user interfaces.
@@ -129,8 +116,29 @@ pub trait Tool {
         Effects::UNKNOWN
     }
 
-    /// Runs the tool. Long operations must check `context.cancellation`.
-    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult;
+    /// Reads the arguments of a call, usually into a struct with [`Arguments::parse`].
+    ///
+    /// # Errors
+    ///
+    /// The problem with the arguments. The tool does not run, and the model gets the message.
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError>;
+}
+
+/// A call of a tool whose arguments have been read.
+pub struct PreparedCall<'t> {
+    summary: String,
+    run: Box<dyn FnOnce(&ToolContext<'_>) -> ToolResult + 't>,
+}
+
+impl<'t> PreparedCall<'t> {
+    /// Creates the call. `summary` is the call in one line for the user. Long operations of `run`
+    /// must check `context.cancellation`.
+    pub fn new(
+        summary: impl Into<String>,
+        run: impl FnOnce(&ToolContext<'_>) -> ToolResult + 't,
+    ) -> PreparedCall<'t> {
+        PreparedCall { summary: summary.into(), run: Box::new(run) }
+    }
 }
 
 /// The built-in tools.
@@ -178,8 +186,9 @@ impl<'w> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
         let cost = schema::enum_bytes(&names);
         // The model chooses skills with get_skill. The other tools also work with skills that only
-        // the user may invoke, so they get the list only if it contains every skill.
-        let is_complete = schema::is_complete(catalogue);
+        // the user may invoke, so they get the list only if it contains every skill: some servers
+        // allow a model only the values of an `enum`.
+        let is_complete = catalogue.usable().all(|skill| skill.is_for_model);
         let gets_names = |tool: &dyn Tool| is_complete || tool.name() == get_skill::GetSkill.name();
         let mut bytes_left = limits::ENUM_BYTES;
         let mut tools = Tools::builtin(context);
@@ -219,43 +228,44 @@ impl<'w> Tools<'w> {
         self.definitions.iter().any(|tool| tool.name == name)
     }
 
-    /// The call's arguments in one line, for the user.
-    pub fn summary(&self, call: &ToolCall) -> String {
-        let line = match (self.find(&call.name), parse_arguments(&call.arguments)) {
-            (Some(tool), Ok(arguments)) => tool.summary(&arguments),
-            _ => call.arguments.clone(),
-        };
-        // Masked before shortening, which could leave an unmasked part of a secret.
-        let line = self.context.secrets.mask(&line);
-        text::one_line(&line, limits::SUMMARY_CHARS)
-    }
-
     /// Runs a call; problems with it are reported in the result.
     pub fn call(&self, call: &ToolCall) -> ToolResult {
-        let result = match self.prepare(call) {
-            Ok((tool, arguments)) => tool.run(&arguments, &self.context),
-            Err(message) => ToolResult::failure(message),
-        };
-        self.mask_result(result)
+        self.run(self.prepare(call))
     }
 
-    /// Runs a call, with an event before and after it. After a cancellation, also one by the
-    /// sink, the tool does not run.
+    /// Runs a call between its two records, the events before and after it, and counts it.
+    /// `around` gets the function that runs the call, and returns the result to record. After a
+    /// cancellation, also one by the sink, nothing runs and the call has no result.
     pub fn call_with_events(
         &self,
         call: &ToolCall,
+        stats: &mut RunStats,
         sink: &mut EventSink<'_>,
+        around: impl FnOnce(Box<dyn FnOnce() -> ToolResult + '_>) -> ToolResult,
     ) -> Result<ToolResult, StopReason> {
-        let summary = &self.summary(call);
+        let prepared = self.prepare(call);
+        let summary = prepared.as_ref().map_or(&call.arguments, |prepared| &prepared.summary);
+        // Masked before shortening, which could leave an unmasked part of a secret.
+        let summary = self.context.secrets.mask(summary);
+        let summary = &text::one_line(&summary, limits::SUMMARY_CHARS);
         sink(Event::ToolCall { call, summary });
+        // A failed write to the log raises a signal: a call that is not logged must not run.
         self.context.cancellation.check()?;
         let start = Instant::now();
-        let result = self.call(call);
+        let result = around(Box::new(|| self.run(prepared)));
+        stats.tool_calls = stats.tool_calls.saturating_add(1);
         sink(Event::ToolResult { call, result: &result, duration: start.elapsed() });
         if let Some(warning) = &result.warning {
             sink(Event::Warning(warning));
         }
         Ok(result)
+    }
+
+    fn run(&self, prepared: Result<PreparedCall<'_>, String>) -> ToolResult {
+        self.mask_result(match prepared {
+            Ok(prepared) => (prepared.run)(&self.context),
+            Err(message) => ToolResult::failure(message),
+        })
     }
 
     /// Returns the text for the model when the user invokes a skill with these arguments, as
@@ -310,13 +320,10 @@ pub(crate) fn unknown_tool_among<'n>(
     }
 }
 
-/// Returns a string argument; empty if it is missing.
-fn string_argument<'a>(arguments: &'a Arguments, name: &str) -> &'a str {
-    arguments.get(name).and_then(Value::as_str).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Map, json};
+
     use super::*;
 
     #[test]
@@ -331,7 +338,7 @@ mod tests {
             assert!(starts_well && tool.name().chars().all(is_plain), "{}", tool.name());
             assert!(!tool.description().is_empty());
             let mut schema = tool.parameters();
-            assert_eq!(schema::validate(&schema), Ok(()));
+            assert_eq!(schema::of_arguments(schema.clone()).as_ref(), Ok(&schema));
             assert!(!schema.to_string().contains("enum"));
             let properties = schema["properties"].as_object().unwrap();
             assert!(!properties.is_empty(), "some endpoints refuse empty properties");
@@ -339,6 +346,40 @@ mod tests {
             assert_eq!(schema::add_skill_names(&mut schema, &["a"]), has_skill);
             let offered = &schema["properties"]["skill_name"]["enum"];
             assert!(!has_skill || *offered == serde_json::json!(["a"]));
+        }
+    }
+
+    /// The schema that the model gets and the struct that is read are written separately.
+    #[test]
+    fn the_arguments_of_a_schema_are_those_of_the_struct() {
+        for tool in BUILTIN_TOOLS {
+            let schema = tool.parameters();
+            let samples =
+                schema["properties"].as_object().unwrap().iter().map(|(name, property)| {
+                    let (sample, wrong) = match property["type"].as_str().unwrap() {
+                        "string" => (json!("x"), json!([])),
+                        "integer" => (json!(7), json!("x")),
+                        "boolean" => (json!(true), json!("x")),
+                        "array" => (json!(["x"]), json!({})),
+                        other => panic!("no sample for {other}"),
+                    };
+                    (name.clone(), sample, wrong)
+                });
+            let samples: Vec<_> = samples.collect();
+            let all = || samples.iter().map(|(name, sample, _)| (name.clone(), sample.clone()));
+            let error = |fields: Map<String, Value>| {
+                tool.prepare(fields.into()).err().map(|error| error.to_string())
+            };
+            assert_eq!(error(all().collect()), None, "{}", tool.name());
+            let required = schema["required"].as_array();
+            for (name, _, wrong) in &samples {
+                let is_required = required.is_some_and(|names| names.contains(&json!(name)));
+                let missing = is_required.then(|| format!("`{name}` is missing"));
+                assert_eq!(error(all().filter(|(other, _)| other != name).collect()), missing);
+                let mut fields: Map<String, Value> = all().collect();
+                fields.insert(name.clone(), wrong.clone());
+                assert!(error(fields).unwrap().starts_with(&format!("`{name}` must be ")));
+            }
         }
     }
 

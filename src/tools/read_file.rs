@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::limits;
@@ -17,8 +18,16 @@ use crate::skills::Skill;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::text::{counted, one_line_name};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, string_argument};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::confined::{EntryKind, OpenError, PathTarget, Root};
+
+#[derive(Deserialize)]
+struct ReadFileArguments {
+    skill_name: String,
+    file_path: String,
+    offset: Option<i64>,
+    limit: Option<i64>,
+}
 
 /// The tool `read_file_in_skill`.
 pub(super) struct ReadFile;
@@ -58,32 +67,17 @@ impl Tool for ReadFile {
         has_skills
     }
 
-    fn summary(&self, arguments: &Arguments) -> String {
-        format!(
-            "{}: {}",
-            string_argument(arguments, "skill_name"),
-            string_argument(arguments, "file_path")
-        )
-    }
-
-    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
-        let page = match LineRange::parse(arguments) {
-            Ok(page) => page,
-            Err(message) => return ToolResult::failure(message),
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let ReadFileArguments { skill_name, file_path, offset, limit } = arguments.parse()?;
+        let page = LineRange {
+            // Models that count from 0 mean the first line, too.
+            first: positive("offset", offset.filter(|first| *first != 0))?.unwrap_or(1),
+            lines: positive("limit", limit)?.unwrap_or(limits::PAGE_LINES),
         };
-        let skill = match context.skills.open(string_argument(arguments, "skill_name")) {
-            Ok(skill) => skill,
-            Err(message) => return ToolResult::failure(message),
-        };
-        let path = string_argument(arguments, "file_path");
-        match open(&skill, path) {
-            Ok(PathTarget::Folder(folder)) => list_folder(&folder, &page),
-            Ok(PathTarget::File(file)) => read_page(file.file, file.size, &page, context)
-                .unwrap_or_else(|error| {
-                    ToolResult::failure(format!("`{path}` cannot be read: {error}"))
-                }),
-            Err(error) => ToolResult::failure(skill.file_error("the file", "read", path, &error)),
-        }
+        let summary = format!("{skill_name}: {file_path}");
+        Ok(PreparedCall::new(summary, move |context| {
+            read(&skill_name, &file_path, &page, context).unwrap_or_else(ToolResult::failure)
+        }))
     }
 }
 
@@ -94,21 +88,26 @@ struct LineRange {
     lines: usize,
 }
 
-impl LineRange {
-    fn parse(arguments: &Arguments) -> Result<LineRange, String> {
-        let positive = |name: &str, default: usize| match arguments.get(name) {
-            None => Ok(default),
-            // Models that count from 0 mean the first line, too.
-            Some(value) if name == "offset" && value.as_u64() == Some(0) => Ok(1),
-            Some(value) => match value.as_u64() {
-                Some(number) if number > 0 => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
-                _ => Err(format!("`{name}` must be 1 or more, not {value}")),
-            },
-        };
-        Ok(LineRange {
-            first: positive("offset", 1)?,
-            lines: positive("limit", limits::PAGE_LINES)?,
-        })
+fn positive(name: &str, value: Option<i64>) -> Result<Option<usize>, ArgumentError> {
+    let check = |number: i64| match usize::try_from(number) {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(ArgumentError::new(name, format!("must be 1 or more, not {number}"))),
+    };
+    value.map(check).transpose()
+}
+
+fn read(
+    skill_name: &str,
+    path: &str,
+    page: &LineRange,
+    context: &ToolContext<'_>,
+) -> Result<ToolResult, String> {
+    let skill = context.skills.open(skill_name)?;
+    match open(&skill, path) {
+        Ok(PathTarget::Folder(folder)) => Ok(list_folder(&folder, page)),
+        Ok(PathTarget::File(file)) => read_page(file.file, file.size, page, context)
+            .map_err(|error| format!("`{path}` cannot be read: {error}")),
+        Err(error) => Err(skill.file_error("the file", "read", path, &error)),
     }
 }
 

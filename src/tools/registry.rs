@@ -1,15 +1,14 @@
-//! Tools that a program adds to the built-in ones. They are validated when added, and their
-//! arguments with every call.
+//! Looking up a tool by its name, and the tools that a program adds to the built-in ones.
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, parse_arguments};
-use crate::tools::{Arguments, Tool, Tools, find_builtin, schema, unknown_tool_among};
+use crate::tools::{PreparedCall, Tool, Tools, find_builtin, schema, unknown_tool_among};
 
 impl<'w> Tools<'w> {
     /// Adds a tool and offers it to the model.
@@ -20,23 +19,19 @@ impl<'w> Tools<'w> {
     /// [`limits::TOOL_NAME_CHARS`] or is in use, if the description is empty, or if the schema is
     /// invalid.
     pub fn with(mut self, tool: Box<dyn Tool + 'w>) -> Result<Tools<'w>> {
-        let parameters = tool.parameters();
-        self.validate_tool(&*tool, &parameters).map_err(|cause| {
+        let parameters = self.check_tool(&*tool).map_err(|cause| {
             let name = text::one_line(tool.name(), limits::SUMMARY_CHARS);
             Error::new(ErrorKind::Usage, format!("failed to add the tool `{name}`: {cause}"))
         })?;
         if tool.is_offered(&self.context, self.has_skills) {
-            self.offer(&*tool, with_defaults(parameters));
+            self.offer(&*tool, parameters);
         }
         self.custom.push(tool);
         Ok(self)
     }
 
-    fn validate_tool(
-        &self,
-        tool: &dyn Tool,
-        parameters: &Value,
-    ) -> std::result::Result<(), String> {
+    /// Returns the tool's schema, or why the tool cannot be added.
+    fn check_tool(&self, tool: &dyn Tool) -> std::result::Result<Value, String> {
         let name = tool.name();
         let is_first = |c: char| c.is_ascii_lowercase() || c == '_';
         let is_next = |c: char| is_first(c) || c.is_ascii_digit();
@@ -55,7 +50,8 @@ impl<'w> Tools<'w> {
         if tool.description().trim().is_empty() {
             return Err("its description is empty".into());
         }
-        schema::validate(parameters).map_err(|error| format!("its schema is wrong: {error}"))
+        schema::of_arguments(tool.parameters())
+            .map_err(|error| format!("its schema is wrong: {error}"))
     }
 
     /// Returns the tool with this name.
@@ -65,30 +61,19 @@ impl<'w> Tools<'w> {
         own.map(|tool| &**tool as &dyn Tool).or_else(ours)
     }
 
-    /// Returns the tool of a call and its checked arguments, or a message about the problem.
-    pub(super) fn prepare(
-        &self,
-        call: &ToolCall,
-    ) -> std::result::Result<(&dyn Tool, Arguments), String> {
+    /// Reads the arguments of a call, or returns the message for the model about the problem.
+    pub(super) fn prepare(&self, call: &ToolCall) -> std::result::Result<PreparedCall<'_>, String> {
         let tool = self.find(&call.name).ok_or_else(|| {
             let offered = self.definitions.iter().map(|tool| tool.name.as_str());
             unknown_tool_among(&call.name, offered)
         })?;
-        let parameters = tool.parameters();
-        // A number is a skill's name only if there is such a skill.
-        let is_ours = find_builtin(tool.name()).is_some();
-        let is_name = |number: &str| !is_ours || self.context.skills.open(number).is_ok();
-        let arguments = parse_arguments(&call.arguments)
-            .and_then(|arguments| schema::check_name(arguments, &is_name))
-            .and_then(|arguments| schema::check(arguments, &parameters))
-            .map_err(|error| {
-                format!(
-                    "the arguments of {} are wrong: {error}; {}",
-                    tool.name(),
-                    schema::describe(&parameters)
-                )
-            })?;
-        Ok((tool, arguments))
+        let read = |fields: serde_json::Map<String, Value>| {
+            tool.prepare(fields.into()).map_err(|error| error.to_string())
+        };
+        parse_arguments(&call.arguments).and_then(read).map_err(|error| {
+            let expected = schema::describe(&tool.parameters());
+            format!("the arguments of {} are wrong: {error}; {expected}", tool.name())
+        })
     }
 
     /// Returns the offered tools as a Markdown list for a prompt, each with its arguments.
@@ -97,11 +82,9 @@ impl<'w> Tools<'w> {
         let mut list = String::new();
         for tool in &self.definitions {
             let _ = writeln!(list, "- `{}`: {}", tool.name, line(&tool.description));
-            for (name, property, is_required) in schema::arguments(&tool.parameters) {
-                let kind = schema::shown_types(property);
-                let need = if is_required { "" } else { ", optional" };
-                let _ = write!(list, "  - `{}` ({kind}{need})", line(name));
-                match property["description"].as_str() {
+            for argument in schema::arguments(&tool.parameters) {
+                let _ = write!(list, "  - `{}` ({})", line(argument.name), argument.kind);
+                match argument.description {
                     Some(about) => list.push_str(&format!(": {}\n", line(about))),
                     None => list.push('\n'),
                 }
@@ -111,27 +94,20 @@ impl<'w> Tools<'w> {
     }
 }
 
-/// Adds the fields that endpoints require in a schema.
-fn with_defaults(mut parameters: Value) -> Value {
-    for (name, default) in [("type", "object".into()), ("properties", json!({}))] {
-        if let Some(fields) = parameters.as_object_mut() {
-            fields.entry(name).or_insert(default);
-        }
-    }
-    parameters
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
     use std::path::Path;
+
+    use serde::{Deserialize, Serialize};
+    use serde_json::json;
 
     use super::*;
     use crate::config::{Config, ConfigNeeds};
     use crate::settings::Settings;
     use crate::skills::Skills;
     use crate::tool::ToolResult;
-    use crate::tools::ToolContext;
+    use crate::tools::{ArgumentError, Arguments, ToolContext};
     use crate::world::cancellation::Cancellation;
 
     /// Records the arguments of its calls.
@@ -140,6 +116,19 @@ mod tests {
         description: &'static str,
         parameters: Value,
         calls: &'o RefCell<Vec<Value>>,
+    }
+
+    #[derive(Deserialize, Serialize)]
+    struct CustomArguments {
+        how: Die,
+        sides: Option<u32>,
+    }
+
+    #[derive(Deserialize, Serialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Die {
+        Fair,
+        Loaded,
     }
 
     impl Tool for CustomTool<'_> {
@@ -155,9 +144,15 @@ mod tests {
             self.parameters.clone()
         }
 
-        fn run(&self, arguments: &Arguments, _context: &ToolContext<'_>) -> ToolResult {
-            self.calls.borrow_mut().push(arguments.clone().into());
-            ToolResult::success("done", "done")
+        fn prepare(
+            &self,
+            arguments: Arguments,
+        ) -> std::result::Result<PreparedCall<'_>, ArgumentError> {
+            let arguments: CustomArguments = arguments.parse()?;
+            Ok(PreparedCall::new("a die", move |_| {
+                self.calls.borrow_mut().push(json!(arguments));
+                ToolResult::success("done", "done")
+            }))
         }
     }
 
@@ -202,8 +197,8 @@ mod tests {
             (
                 "roll",
                 "d",
-                json!({"type": "object", "properties": {"n": {"type": "int"}}}),
-                "its schema is wrong: `properties.n.type` is \"int\", not one of string, integer, number, boolean, array, object, null",
+                json!({"type": "string"}),
+                "its schema is wrong: `type` is not \"object\"",
             ),
         ];
         for (name, description, parameters, cause) in table {
@@ -241,7 +236,6 @@ mod tests {
         let message = r#"the arguments of roll are wrong: `how` must be one of "fair", "loaded", not "odd"; expected: how (string), sides (integer or null, optional)"#;
         assert_eq!(wrong.content, json!({ "error": message }).to_string());
         let good = call("roll", r#"{"how": "fair", "sides": "6"}"#);
-        assert_eq!(tools.summary(&good), r#"{"how":"fair","sides":"6"}"#);
         assert!(tools.call(&good).ok);
         assert_eq!(*calls.borrow(), [json!({"how": "fair", "sides": 6})]);
         let unknown = tools.call(&call("rol", "{}")).content;

@@ -1,11 +1,21 @@
 //! `remember_fact`: remembers a fact for later conversations.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::memory::facts::FactChange;
 use crate::memory::{AddedFact, Memory};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, string_argument};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+
+#[derive(Deserialize)]
+struct RememberFactArguments {
+    content: String,
+    #[serde(default)]
+    important: bool,
+    #[serde(default)]
+    replaces: String,
+}
 
 /// The tool `remember_fact`.
 pub(super) struct RememberFact;
@@ -62,25 +72,27 @@ impl Tool for RememberFact {
         context.storage.facts.is_some()
     }
 
-    fn summary(&self, arguments: &Arguments) -> String {
-        string_argument(arguments, "content").to_string()
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let arguments: RememberFactArguments = arguments.parse()?;
+        Ok(PreparedCall::new(arguments.content.clone(), move |context| {
+            remember(&arguments, context)
+        }))
     }
+}
 
-    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
-        let Some(path) = context.storage.facts.as_deref() else {
-            return ToolResult::failure(
-                "there is no memory: the user can name a file for it with MEMORY_PATH",
-            );
-        };
-        let memory = Memory { path, cancellation: context.cancellation };
-        let text = context.secrets.mask(string_argument(arguments, "content"));
-        let important = arguments.get("important").and_then(Value::as_bool);
-        let replaces = context.secrets.mask(string_argument(arguments, "replaces"));
-        let replaces = Some(replaces.trim()).filter(|text| !text.is_empty());
-        match memory.add(&text, important.unwrap_or_default(), replaces, context.source) {
-            Ok(added) => result_of_change(&added),
-            Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
-        }
+fn remember(arguments: &RememberFactArguments, context: &ToolContext<'_>) -> ToolResult {
+    let Some(path) = context.storage.facts.as_deref() else {
+        return ToolResult::failure(
+            "there is no memory: the user can name a file for it with MEMORY_PATH",
+        );
+    };
+    let memory = Memory { path, cancellation: context.cancellation };
+    let text = context.secrets.mask(&arguments.content);
+    let replaces = context.secrets.mask(&arguments.replaces);
+    let replaces = Some(replaces.trim()).filter(|text| !text.is_empty());
+    match memory.add(&text, arguments.important, replaces, context.source) {
+        Ok(added) => result_of_change(&added),
+        Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
     }
 }
 

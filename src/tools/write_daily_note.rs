@@ -1,10 +1,18 @@
 //! `write_daily_note`: appends to the user's note of today.
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::memory::notes;
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, string_argument};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+
+#[derive(Deserialize)]
+struct WriteDailyNoteArguments {
+    activity: String,
+    #[serde(default)]
+    title: String,
+}
 
 /// The tool `write_daily_note`.
 pub(super) struct WriteDailyNote;
@@ -49,30 +57,29 @@ impl Tool for WriteDailyNote {
         context.storage.notes.is_some()
     }
 
-    fn summary(&self, arguments: &Arguments) -> String {
-        match string_argument(arguments, "title") {
-            "" => string_argument(arguments, "activity").to_string(),
-            title => title.to_string(),
-        }
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let WriteDailyNoteArguments { activity, title } = arguments.parse()?;
+        let summary = if title.is_empty() { &activity } else { &title };
+        Ok(PreparedCall::new(summary.clone(), move |context| write(&title, &activity, context)))
     }
+}
 
-    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
-        let Some(folder) = &context.storage.notes else {
-            return ToolResult::failure(
-                "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH",
-            );
-        };
-        let text = |name| context.secrets.mask(string_argument(arguments, name));
-        match notes::write_entry(folder, &text("title"), &text("activity"), context.cancellation) {
-            Ok(path) => {
-                let shown = path.display().to_string();
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                ToolResult::success(
-                    json!({ "written_to": shown }).to_string(),
-                    format!("added to {name}"),
-                )
-            }
-            Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
+fn write(title: &str, activity: &str, context: &ToolContext<'_>) -> ToolResult {
+    let Some(folder) = &context.storage.notes else {
+        return ToolResult::failure(
+            "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH",
+        );
+    };
+    let mask = |text| context.secrets.mask(text);
+    match notes::write_entry(folder, &mask(title), &mask(activity), context.cancellation) {
+        Ok(path) => {
+            let shown = path.display().to_string();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            ToolResult::success(
+                json!({ "written_to": shown }).to_string(),
+                format!("added to {name}"),
+            )
         }
+        Err(error) => ToolResult::failure(error.to_string().replace("\nhint: ", "; ")),
     }
 }

@@ -56,9 +56,9 @@ fn query_without_full_match_returns_partial_matches() {
     }
 }
 
-/// A number is used as a name only if a skill has this name.
+/// A number is the name that has its digits.
 #[test]
-fn number_is_a_skill_name_only_if_a_skill_has_it() {
+fn number_is_the_name_with_its_digits() {
     let test =
         Test::new().skill("5", &described("5", "Five.")).skill("six", &described("6", "Six."));
     for number in [5, 6] {
@@ -69,6 +69,6 @@ fn number_is_a_skill_name_only_if_a_skill_has_it() {
     for tool in ["get_skill", "read_file_in_skill", "run_python_script"] {
         call(&test, tool, &json!({"skill_name": 7, "file_path": "a.md", "script": "1"}))
             .status(1)
-            .stdout_has("`skill_name` must be a string, not a number: there is no skill `7`");
+            .stdout_has("there is no skill `7`");
     }
 }

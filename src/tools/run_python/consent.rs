@@ -7,12 +7,12 @@ use std::cell::Cell;
 use std::io;
 use std::path::Path;
 
-use super::{ScriptSource, script_arguments};
+use super::{RunPythonArguments, ScriptSource};
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::python::Interpreter;
 use crate::text::{self, shell_quoted};
-use crate::tools::{Arguments, ToolContext, string_argument};
+use crate::tools::ToolContext;
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::terminal::Terminal;
 
@@ -28,7 +28,7 @@ pub(super) struct ConsentRequest<'a> {
     pub skill: &'a Skill,
     pub source: &'a ScriptSource<'a>,
     pub python: &'a Interpreter,
-    pub arguments: &'a Arguments,
+    pub arguments: &'a RunPythonArguments,
 }
 
 /// Record of consent to this script and all later ones.
@@ -122,10 +122,9 @@ impl ConsentRequest<'_> {
 
     /// Titles and texts to show; with `is_whole`, also the script file and the input.
     fn sections(&self, is_whole: bool) -> impl Iterator<Item = (String, String)> {
-        let words = script_arguments(self.arguments);
-        let quoted_words = words.iter().map(|word| shell_quoted(Path::new(word)));
+        let quoted_words = self.arguments.args.iter().map(|word| shell_quoted(Path::new(word)));
         let words = quoted_words.collect::<Vec<_>>().join(" ");
-        let input = string_argument(self.arguments, "stdin");
+        let input = self.arguments.stdin.as_str();
         let (title, shown) = if is_whole {
             ("input".into(), input)
         } else {

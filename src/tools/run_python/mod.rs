@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::config::ScriptSettings;
@@ -16,7 +17,7 @@ use crate::skills::Skill;
 use crate::skills::changes::SkillsSnapshot;
 use crate::skills::python::{Interpreter, variable};
 use crate::tool::{Effects, ToolResult};
-use crate::tools::{Arguments, Tool, ToolContext, string_argument};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::cancellation::StopReason;
 use crate::world::capture::CaptureLimits;
 use crate::world::process::{Leftovers, ProcessJob, run};
@@ -33,6 +34,19 @@ use consent::ConsentRequest;
 use report::{ScriptReport, ScriptRun};
 use run_sandbox::RunSandbox;
 use source::{SAFE_PATH, ScriptSource};
+
+/// The arguments of a call: the source of a script, or the path of one of the skill.
+#[derive(Deserialize)]
+struct RunPythonArguments {
+    skill_name: String,
+    script: Option<String>,
+    file_path: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    stdin: String,
+    timeout_seconds: Option<i64>,
+}
 
 /// The tool `run_python_script`.
 pub(super) struct RunPython;
@@ -99,67 +113,52 @@ impl Tool for RunPython {
             })
     }
 
-    fn summary(&self, arguments: &Arguments) -> String {
-        let skill = string_argument(arguments, "skill_name");
-        match string_argument(arguments, "file_path") {
-            "" => format!("{skill}: {}", string_argument(arguments, "script")),
-            path => format!("{skill}: {path} {}", script_arguments(arguments).join(" ")),
-        }
-    }
-
-    fn run(&self, arguments: &Arguments, context: &ToolContext<'_>) -> ToolResult {
-        let Some(scripts) = context.scripts else {
-            return ToolResult::failure(
-                "scripts are switched off (--no-scripts): answer without running any",
-            );
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let arguments: RunPythonArguments = arguments.parse()?;
+        let what = match arguments.file_path.as_deref() {
+            None | Some("") => arguments.script.clone().unwrap_or_default(),
+            Some(path) => format!("{path} {}", arguments.args.join(" ")),
         };
-        let skill = match context.skills.open(string_argument(arguments, "skill_name")) {
-            Ok(skill) => skill,
-            Err(message) => return ToolResult::failure(message),
-        };
-        let prepared = ScriptSource::read(arguments, &skill)
-            .and_then(|source| {
-                Interpreter::for_skill(&skill, scripts).map(|python| (source, python))
-            })
-            .and_then(|(source, python)| Ok((source, python, time_limit(arguments, scripts)?)));
-        let allowed = prepared.and_then(|(source, python, limit)| {
-            let request =
-                ConsentRequest { skill: &skill, source: &source, python: &python, arguments };
-            let allowed = request.obtain(context)?;
-            Ok((source, python, limit, allowed))
-        });
-        match allowed {
-            Ok((source, python, limit, allowed)) => ToolResult {
-                consent: allowed,
-                ..execute(&skill, &source, python, limit, arguments, scripts, context)
-            },
-            Err(message) => ToolResult::failure(message),
-        }
+        let summary = format!("{}: {what}", arguments.skill_name);
+        Ok(PreparedCall::new(summary, move |context| {
+            run_script(&arguments, context).unwrap_or_else(ToolResult::failure)
+        }))
     }
 }
 
-fn time_limit(arguments: &Arguments, scripts: &ScriptSettings) -> Result<Duration, String> {
-    match arguments.get("timeout_seconds").and_then(Value::as_i64) {
+fn run_script(
+    arguments: &RunPythonArguments,
+    context: &ToolContext<'_>,
+) -> Result<ToolResult, String> {
+    let scripts = context
+        .scripts
+        .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
+    let skill = context.skills.open(&arguments.skill_name)?;
+    let source = ScriptSource::read(arguments, &skill)?;
+    let python = Interpreter::for_skill(&skill, scripts)?;
+    let limit = time_limit(arguments.timeout_seconds, scripts)?;
+    let request = ConsentRequest { skill: &skill, source: &source, python: &python, arguments };
+    let consent = request.obtain(context)?;
+    let result = execute(&skill, &source, python, limit, arguments, scripts, context);
+    Ok(ToolResult { consent, ..result })
+}
+
+fn time_limit(seconds: Option<i64>, scripts: &ScriptSettings) -> Result<Duration, String> {
+    match seconds.map(|seconds| (seconds, u64::try_from(seconds))) {
         None => Ok(scripts.limit),
-        Some(seconds) => match u64::try_from(seconds) {
-            Ok(seconds) if seconds > 0 => Ok(Duration::from_secs(seconds).min(scripts.limit)),
-            _ => Err(format!("`timeout_seconds` must be 1 or more, not {seconds}")),
-        },
+        Some((_, Ok(seconds))) if seconds > 0 => {
+            Ok(Duration::from_secs(seconds).min(scripts.limit))
+        }
+        Some((seconds, _)) => Err(format!("`timeout_seconds` must be 1 or more, not {seconds}")),
     }
-}
-
-fn script_arguments(arguments: &Arguments) -> Vec<&str> {
-    let list = arguments.get("args").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Returns the script's arguments, or the problem and its explanation if the kernel would refuse
 /// them.
 fn checked_arguments(
-    arguments: &Arguments,
+    words: &[String],
 ) -> Result<impl Iterator<Item = OsString>, (&'static str, &'static str)> {
-    let words = script_arguments(arguments);
-    let is_too_long = |word: &&str| word.len() >= limits::SCRIPT_ARGUMENT_BYTES;
+    let is_too_long = |word: &String| word.len() >= limits::SCRIPT_ARGUMENT_BYTES;
     if words.iter().any(is_too_long)
         || words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES
     {
@@ -168,7 +167,7 @@ fn checked_arguments(
     if words.iter().any(|word| word.contains('\0')) {
         return Err(("its arguments", "they contain a NUL character"));
     }
-    Ok(words.into_iter().map(OsString::from))
+    Ok(words.iter().map(OsString::from))
 }
 
 /// Returns the skills folders in which the script may write.
@@ -189,7 +188,7 @@ fn execute(
     source: &ScriptSource<'_>,
     python: Interpreter,
     limit: Duration,
-    arguments: &Arguments,
+    arguments: &RunPythonArguments,
     scripts: &ScriptSettings,
     context: &ToolContext<'_>,
 ) -> ToolResult {
@@ -204,7 +203,7 @@ fn execute(
         Ok(command) => command,
         Err(error) => return failure("its source could not be written", &error),
     };
-    match checked_arguments(arguments) {
+    match checked_arguments(&arguments.args) {
         Ok(words) => command.extend(words),
         Err((what, why)) => return failure(what, &why),
     }
@@ -247,7 +246,7 @@ fn execute(
         args: &command,
         folder: &skill.path,
         environment: &environment,
-        stdin: string_argument(arguments, "stdin").as_bytes(),
+        stdin: arguments.stdin.as_bytes(),
         limit: process_limit,
         leftovers: if scripts.keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
         output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),

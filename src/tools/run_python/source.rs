@@ -6,12 +6,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use serde_json::Value;
-
-use super::module;
+use super::{RunPythonArguments, module};
 use crate::limits;
 use crate::skills::Skill;
-use crate::tools::Arguments;
 use crate::world::confined::read_whole;
 use crate::world::scratch::Scratch;
 
@@ -36,12 +33,11 @@ impl ScriptSource<'_> {
     /// Reads the source from a call's arguments or from the file that they name. The error is a
     /// text for the model.
     pub(super) fn read<'a>(
-        arguments: &'a Arguments,
+        arguments: &'a RunPythonArguments,
         skill: &Skill,
     ) -> Result<ScriptSource<'a>, String> {
-        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
-        let file = text("file_path").filter(|path| !path.is_empty());
-        match (text("script"), file) {
+        let file = arguments.file_path.as_deref().filter(|path| !path.is_empty());
+        match (arguments.script.as_deref(), file) {
             (Some(script), Some(_)) if !script.trim().is_empty() => {
                 Err("give either `script` or `file_path`, not both".into())
             }

@@ -1,0 +1,109 @@
+//! JSON Schemas of tools' arguments: what a model and the message about wrong arguments show.
+//! Arguments are not checked against a schema: see `arguments`.
+
+use serde_json::{Value, json};
+
+use crate::limits;
+use crate::skills::Catalogue;
+use crate::text;
+
+/// The name of the argument that names a skill.
+const SKILL_NAME: &str = "skill_name";
+
+/// Returns the schema with the fields that endpoints require, or why it is not the schema of an
+/// object.
+pub(super) fn of_arguments(mut schema: Value) -> Result<Value, &'static str> {
+    let fields = schema.as_object_mut().ok_or("it is not an object")?;
+    if fields.entry("type").or_insert("object".into()) != "object" {
+        return Err("`type` is not \"object\"");
+    }
+    let properties = fields.entry("properties").or_insert(json!({})).as_object();
+    match properties.ok_or("`properties` is not an object")?.values().all(Value::is_object) {
+        true => Ok(schema),
+        false => Err("one of its `properties` is not an object"),
+    }
+}
+
+/// Adds these names as an `enum` if the schema has an argument that names a skill, and returns
+/// whether it has one. A call with another name is not refused.
+pub(super) fn add_skill_names(schema: &mut Value, skills: &[&str]) -> bool {
+    let property = schema["properties"].get_mut(SKILL_NAME);
+    let Some(property) = property.filter(|_| !skills.is_empty()) else {
+        return false;
+    };
+    property["enum"] = json!(skills);
+    true
+}
+
+/// Returns the names to offer as an `enum`: those of all skills for the model, or none if there
+/// are too many.
+pub(super) fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
+    let listed = catalogue.usable().filter(|skill| skill.is_for_model);
+    let names: Vec<&str> = listed.map(|skill| skill.name.as_str()).collect();
+    if names.len() > limits::ENUM_NAMES {
+        return Vec::new();
+    }
+    names
+}
+
+/// Returns the size in bytes of an `enum` of these names.
+pub(super) fn enum_bytes(names: &[&str]) -> usize {
+    names.iter().map(|name| name.len() + r#""","#.len()).sum()
+}
+
+/// An argument, as a schema describes it.
+pub(super) struct SchemaArgument<'s> {
+    pub name: &'s str,
+    /// Its type, and whether it is optional: `string, optional`.
+    pub kind: String,
+    pub description: Option<&'s str>,
+}
+
+/// Returns the arguments of a schema.
+pub(super) fn arguments(schema: &Value) -> impl Iterator<Item = SchemaArgument<'_>> {
+    let required = schema["required"].as_array();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.map(move |(name, property)| {
+        let kind = match &property["type"] {
+            Value::String(one) => one.clone(),
+            Value::Array(several) => {
+                several.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or ")
+            }
+            _ => "any value".into(),
+        };
+        let kind = text::one_line(&kind, limits::SUMMARY_CHARS);
+        let is_required = required.is_some_and(|names| names.iter().any(|it| it == name.as_str()));
+        SchemaArgument {
+            name,
+            kind: if is_required { kind } else { format!("{kind}, optional") },
+            description: property["description"].as_str(),
+        }
+    })
+}
+
+/// Describes the arguments in one line, for the message about wrong ones.
+pub(super) fn describe(schema: &Value) -> String {
+    let parts = arguments(schema).map(|argument| format!("{} ({})", argument.name, argument.kind));
+    format!("expected: {}", parts.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_is_that_of_an_object() {
+        let empty = json!({"type": "object", "properties": {}});
+        for schema in [json!({}), json!({"type": "object"}), json!({"properties": {}})] {
+            assert_eq!(of_arguments(schema), Ok(empty.clone()));
+        }
+        for (schema, error) in [
+            (json!([]), "it is not an object"),
+            (json!({"type": "string"}), "`type` is not \"object\""),
+            (json!({"properties": []}), "`properties` is not an object"),
+            (json!({"properties": {"a": "string"}}), "one of its `properties` is not an object"),
+        ] {
+            assert_eq!(of_arguments(schema), Err(error));
+        }
+    }
+}
