@@ -48,7 +48,7 @@ pub mod skills {
     };
 
     pub mod check {
-        pub use crate::skills::check::{RULES, check, check_python, fixed_document};
+        pub use crate::skills::check::{RULES, check, check_python};
     }
     pub mod frontmatter {
         pub use crate::skills::frontmatter::{Frontmatter, first_line_of_text, parse, parse_head};

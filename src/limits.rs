@@ -408,18 +408,10 @@ pub(crate) const LONG_DOCUMENT_BYTES: usize = 20_000;
 pub(crate) const PROBLEMS: usize = 20;
 /// Files named in one document whose existence is checked.
 pub(crate) const REFERENCES: usize = 1_000;
-/// Frontmatter that is repaired; the largest known has 7 KB.
-pub(crate) const REPAIR_BYTES: usize = 64 << 10;
-/// Values that are repaired in one document.
-pub(crate) const REPAIRED_VALUES: usize = 100;
 
 /// The kernel's limits for a file's extended attribute and for the names of all of them
 /// (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
 pub(crate) const ATTRIBUTE_BYTES: usize = 64 << 10;
-
-/// Passes of `skills check --fix` over a document's fields: one change can make another
-/// possible, and such chains are short.
-pub(crate) const FIX_ROUNDS: usize = 4;
 
 // Opening and reading files.
 

@@ -1,8 +1,6 @@
-//! Skill documents: the tolerant parser agrees with the strict one; a repaired document has
-//! the same values, can be read strictly, and has the same body.
+//! Skill documents: the tolerant parser agrees with the strict one.
 
 use serde_json::{Map, Value};
-use skills_runner::internals::skills::check::fixed_document;
 use skills_runner::internals::skills::frontmatter::{
     self, Frontmatter, first_line_of_text, parse_head,
 };
@@ -24,7 +22,6 @@ pub fn check(data: &[u8]) {
     check_fields(&front, document);
     check_strict(&front, document);
     check_heads(&front, document);
-    with_limit(10 * most, || check_repaired(&front, document));
 }
 
 fn shown(front: &Frontmatter) -> String {
@@ -84,45 +81,5 @@ fn check_heads(front: &Frontmatter, document: &str) {
             assert_eq!(head.fields, front.fields, "{} bytes", bytes.len());
             assert_eq!((head.body_start, &head.source), (front.body_start, &front.source));
         }
-    }
-}
-
-/// Checks what `skills check --fix` writes.
-fn check_repaired(front: &Frontmatter, document: &str) {
-    let folder = front.name().unwrap_or_default().to_lowercase().replace([' ', '_'], "-");
-    for folder in [folder.as_str(), "my-skill"] {
-        let Some((text, fixed)) = fixed_document(document, folder) else {
-            continue;
-        };
-        let after = frontmatter::parse(&text);
-        assert_eq!(
-            text[after.body_start..],
-            document[front.body_start..],
-            "the body has changed: {text:?}"
-        );
-        let fields = strict(&text).expect("it can be read strictly");
-        assert_eq!(after.fields, fields, "{text:?}");
-        let has = |rule: &str| fixed.iter().any(|(_, broken)| *broken == rule);
-        let may_change = |key: &str| match key {
-            "name" => has("missing-name") || has("name-folder") || has("field-type"),
-            "description" => has("field-type"),
-            "allowed-tools" => has("allowed-tools-commas") || has("allowed-tools-type"),
-            _ => false,
-        };
-        let kept = |fields: &Map<String, Value>| -> Map<String, Value> {
-            let fields = fields.iter().filter(|(key, _)| !may_change(key));
-            fields.map(|(key, value)| (key.clone(), value.clone())).collect()
-        };
-        assert_eq!(kept(&after.fields), kept(&front.fields), "{text:?}");
-        assert_eq!(after.description(), front.description(), "{text:?}");
-        if !has("missing-name") && !has("name-folder") {
-            assert_eq!(after.name(), front.name(), "{text:?}");
-        }
-        let lines = 1 + document.matches('\n').count();
-        for (line, rule) in &fixed {
-            assert!((1..=lines).contains(line), "{rule} in line {line} of {lines}");
-        }
-        let again = fixed_document(&text, folder);
-        assert!(again.is_none(), "a second run finds more: {text:?} {again:?}");
     }
 }

@@ -72,8 +72,6 @@ pub struct CommandLine {
     pub env_files: EnvFiles,
     /// `--dry-run`.
     pub dry_run: bool,
-    /// `--fix`.
-    pub fix: bool,
     /// `--skills-as-tools`.
     pub skills_as_tools: bool,
 }
@@ -115,7 +113,6 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
         log: None,
         env_files: EnvFiles::Usual,
         dry_run: false,
-        fix: false,
         skills_as_tools: false,
     };
     loop {
@@ -202,7 +199,6 @@ fn apply_option(args: &mut CommandLine, row: &OptionRow, value: OsString) -> Res
         Action::EnvFile => args.env_files = EnvFiles::Only(value),
         Action::NoEnvFile => args.env_files = EnvFiles::Off,
         Action::DryRun => args.dry_run = true,
-        Action::Fix => args.fix = true,
         Action::SkillsAsTools => args.skills_as_tools = true,
         Action::Json => args.format = Format::Json,
         Action::Generate | Action::Help | Action::Version => {}

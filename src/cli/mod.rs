@@ -135,9 +135,6 @@ fn is_reader_gone(error: &Error, output: &Output) -> bool {
 }
 
 fn check_and_dispatch(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    if args.fix && args.command != Command::Skills {
-        return Err(usage("--fix works only with `skills check`"));
-    }
     if args.skills_as_tools && args.command != Command::Mcp {
         return Err(usage("--skills-as-tools works only with `mcp`"));
     }

@@ -117,7 +117,7 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     CommandRow {
         name: "skills",
         usage: "skills check [NAME]...",
-        about: "report every problem with file, line and rule; status 1 on errors; --fix repairs some",
+        about: "report every problem with file, line and rule; status 1 on errors",
         command: Command::Skills,
     },
     CommandRow {
@@ -179,7 +179,6 @@ pub(super) enum Action {
     NoEnvFile,
     DryRun,
     Json,
-    Fix,
     SkillsAsTools,
     Generate,
     Help,
@@ -322,7 +321,6 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Action::DryRun,
     ),
     option(None, "--json", None, "same as -o json", Action::Json),
-    option(None, "--fix", None, "with `skills check`: make the repairs that are safe", Action::Fix),
     option(
         None,
         "--skills-as-tools",

@@ -1,4 +1,4 @@
-//! `skills check`: the rules of the linter, with the machine's real Python, and `--fix`.
+//! `skills check`: the rules of the linter, with the machine's real Python.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -369,9 +369,6 @@ fn some_skills() -> Test {
         .skill("good", "---\nname: good\ndescription: Is good.\n---\nDo it.\n")
 }
 
-const FIXED: &str = "---\r\nname: table-maker\r\ndescription: \"Use when: now\"\r\n\
-                      allowed-tools: Read Bash(git:*)\r\n---\r\nRead [it](references/x.md).\r\n";
-
 /// One line per problem in the format of compilers, and an exit status for CI.
 #[test]
 fn problems_are_reported_with_place_and_errors_fail() {
@@ -397,8 +394,6 @@ fn problems_are_reported_with_place_and_errors_fail() {
             at(":6: error[dangling-link"),
         ]
     );
-    let promised = run.stdout.matches("`skills-runner skills check --fix table-maker` does it");
-    assert_eq!(promised.count(), 6);
     let good = test.args(["skills", "check", "good"]).run();
     good.success().stdout("");
 }
@@ -417,41 +412,29 @@ fn json_report_has_every_problem() {
     assert_eq!(problem["file"], "Skill.md");
 }
 
-/// A field without its space, or a line without its indentation, is never joined to the value above
-/// it.
+/// A field without its space, or a line without its indentation, is reported.
 #[test]
-fn line_that_is_not_a_field_is_not_fixed() {
+fn line_that_is_not_a_field_is_reported() {
     for (stray, fix) in [
         ("author:me\nversion:1.2", "with a space after the colon\n"),
         ("TODO rewrite this", "if it continues the value above\n"),
     ] {
         let document = format!("---\nname: c\ndescription: does x\n{stray}\n---\nDo it.\n");
         let test = Test::new().skill("c", &document);
-        for args in [&["skills", "check"][..], &["skills", "check", "--fix"]] {
-            let run = test.next_run().args(args).run().status(1);
-            let line = "skills/c/SKILL.md:4: error[not-a-field]: ";
-            run.stdout_has(line).stdout_has(fix);
-        }
-        let path = test.path("skills/c/SKILL.md");
-        assert_eq!(fs::read_to_string(path).unwrap(), document);
+        let run = test.next_run().args(["skills", "check"]).run().status(1);
+        run.stdout_has("skills/c/SKILL.md:4: error[not-a-field]: ").stdout_has(fix);
     }
 }
 
-/// Prose in brackets keeps its commas, for the model and in the document.
+/// Prose in brackets keeps its commas.
 #[test]
 fn description_in_brackets_is_kept_whole() {
     let prose = "Merge PDFs, split PDFs, and rotate. Use when X";
     let document = format!("---\nname: c\ndescription: [{prose}]\n---\nDo it.\n");
     let test = Test::new().skill("c", &document);
-    let list = |test: &Test| test.next_run().args(["skills", "list"]).run().success();
-    list(&test).stdout_has(prose);
+    test.next_run().args(["skills", "list"]).run().success().stdout_has(prose);
     let check = test.next_run().args(["skills", "check"]).run().status(1);
-    check.stdout_has("remove the brackets, and put the text in double quotes (`");
-    let fix = ["skills", "check", "--fix"];
-    test.next_run().args(fix).run().success().stdout("");
-    list(&test).stdout_has(prose);
-    let fixed = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
-    assert_eq!(fixed, document.replace(['[', ']'], ""));
+    check.stdout_has("remove the brackets, and put the text in double quotes\n");
 }
 
 /// PyYAML fails at any tab. Readers that accept tabs keep one that separates words.
@@ -459,53 +442,17 @@ fn description_in_brackets_is_kept_whole() {
 fn tab_between_words_is_kept() {
     let document = "---\nname: c\ndescription: a\tb\nversion:\t2\n---\nDo it.\n";
     let test = Test::new().skill("c", document);
-    let fields = |test: &Test| {
-        let show = ["skills", "show", "--json", "c"];
-        test.next_run().args(show).run().stdout_json()["frontmatter"].clone()
-    };
-    let before = fields(&test);
-    assert_eq!(before["description"], "a\tb");
+    let show = test.next_run().args(["skills", "show", "--json", "c"]).run().stdout_json();
+    assert_eq!(show["frontmatter"]["description"], "a\tb");
     let check = test.next_run().args(["skills", "check"]).run().status(1);
     check
         .stdout_has(":3: error[tab]: a tab outside quotes, which some readers refuse\n")
-        .stdout_has("put text that has a tab in double quotes (`");
-    let fix = ["skills", "check", "--fix"];
-    test.next_run().args(fix).run().success().stdout("");
-    assert_eq!(fields(&test), before);
-    let fixed = fs::read_to_string(test.path("skills/c/SKILL.md")).unwrap();
-    let expected = "---\nname: c\ndescription: \"a\\tb\"\nversion: 2\n---\nDo it.\n";
-    assert_eq!(fixed, expected);
+        .stdout_has("put text that has a tab in double quotes\n");
 }
 
-/// `--fix` repairs the problems that are safe to repair and reports the others. A second run
-/// changes nothing.
+/// A field with extra indentation is read and reported; so is a line that only looks like a field.
 #[test]
-fn fix_repairs_only_safe_problems() {
-    let test = some_skills();
-    let run = test.clone().args(["skills", "check", "--fix"]).run();
-    let run = run.status(1);
-    let run = run
-        .stderr_has("Skill.md:2: name-folder (`Table Maker` is now `table-maker`)")
-        .stderr_has("Skill.md: document-case (`Skill.md` is now `SKILL.md`)")
-        .stderr_has("Skill.md:3: unquoted-colon\n");
-    let lines: Vec<&str> = run.stdout.lines().collect();
-    assert_eq!(lines.len(), 2, "{lines:?}");
-    assert!(lines[0].starts_with("skills/table-maker/SKILL.md:6: error[dangling-link]: "));
-    let document = test.path("skills/table-maker/SKILL.md");
-    assert_eq!(fs::read_to_string(&document).unwrap(), FIXED);
-    let written = document.metadata().unwrap().modified().unwrap();
-    assert_eq!(fs::read_dir(document.parent().unwrap()).unwrap().count(), 1);
-
-    let test = test.file("skills/table-maker/references/x.md", "x");
-    let again = test.clone().args(["skills", "check", "--fix", "--json"]).run();
-    assert_eq!(again.success().stdout_json()["fixed"], serde_json::json!([]));
-    assert_eq!(document.metadata().unwrap().modified().unwrap(), written);
-}
-
-/// A field with extra indentation is read and repaired; a line that only looks like a field is
-/// reported.
-#[test]
-fn indented_field_is_reported_and_repaired() {
+fn indented_field_is_read_and_reported() {
     let test = Test::new()
         .file(
             "skills/slip/SKILL.md",
@@ -527,50 +474,6 @@ fn indented_field_is_reported_and_repaired() {
         "skills/slip/SKILL.md:4: error[indented-field",
     ];
     assert_eq!(problems, expected, "{}", run.stdout);
-    assert!(!run.stdout.contains("--fix note"), "{}", run.stdout);
-    let note = test.read("skills/note/SKILL.md");
-    test.clone().args(["skills", "check", "--fix"]).run().status(1);
-    assert_eq!(
-        test.read("skills/slip/SKILL.md"),
-        "---\nname: slip\ndescription: Use when X\nlicense: MIT\n---\nDo it.\n"
-    );
-    assert_eq!(test.read("skills/note/SKILL.md"), note);
-}
-
-/// A document that cannot be written is reported in every format, and others are still repaired.
-#[test]
-fn fix_reports_unwritable_documents() {
-    let test = some_skills().link("skills/linked/SKILL.md", "real.md");
-    let broken = "---\nname: linked\ndescription: Use when: now\n---\nDo it.\n";
-    let test = test.file("skills/linked/real.md", broken);
-    let run = test.clone().args(["skills", "check", "--fix", "--json"]);
-    let report = run.run().status(1).stdout_json();
-    let problems = report["problems"].as_array().unwrap();
-    let rules: Vec<_> = problems.iter().map(|row| (&row["skill"], &row["rule"])).collect();
-    let is_told = |(skill, rule): &(&serde_json::Value, &serde_json::Value)| {
-        *skill == "linked" && *rule == "unwritable-document"
-    };
-    assert!(rules.iter().any(is_told), "{rules:?}");
-    assert_eq!(report["errors"], 3, "{report}");
-    assert_ne!(report["fixed"], serde_json::json!([]));
-    assert_eq!(test.read("skills/linked/real.md"), broken);
-}
-
-/// Every repaired value is the one that the program read before.
-#[test]
-fn fix_keeps_the_text_that_models_read() {
-    let show = |test: &Test| {
-        let run = test.clone().args(["skills", "list", "--json"]).run();
-        let list = run.success().stdout_json();
-        let skills = list["skills"].as_array().unwrap().clone();
-        let reported =
-            |skill: &serde_json::Value| format!("{} {}", skill["name"], skill["description"]);
-        skills.iter().map(reported).collect::<Vec<_>>()
-    };
-    let test = some_skills();
-    let before = show(&test);
-    test.clone().args(["skills", "check", "--fix"]).run();
-    assert_eq!(show(&test), before);
 }
 
 /// The linter fails in every format if it cannot read a folder.

@@ -385,8 +385,7 @@ fn skill_name_in_place_of_a_package_is_refused() {
 fn dry_run_of_a_command_is_refused() {
     let test = some_skills();
     for words in [
-        &["skills", "check", "--fix"][..],
-        &["skills", "new", "x"],
+        &["skills", "new", "x"][..],
         &["skills", "setup", "tables"],
         &["tool", "list_skills"],
         &["demo"],

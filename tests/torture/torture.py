@@ -158,7 +158,6 @@ SCENARIOS = [
     ("read", ["tool", "read_file_in_skill", '{"skill_name":"calc","file_path":"."}'], None),
     ("list", ["skills", "list", "--json"], None),
     ("check", ["skills", "check"], None),
-    ("fix", ["skills", "check", "--fix", "crooked"], None),
     ("new", ["skills", "new", "fresh"], None),
     ("setup", ["skills", "setup", "calc"], None),
     ("doctor", ["doctor"], None),

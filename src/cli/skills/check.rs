@@ -14,8 +14,7 @@ use crate::cli::skills::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::check::{self, FixedProblem};
-use crate::skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
+use crate::skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills, check};
 use crate::text;
 use crate::world::output::{Output, Tone};
 
@@ -28,39 +27,19 @@ struct CheckReportJson {
     skills: usize,
     errors: usize,
     warnings: usize,
-    problems: Vec<LocatedFinding<ProblemJson>>,
-    /// The repairs made by `--fix`.
-    fixed: Vec<LocatedFinding<FixJson>>,
+    problems: Vec<LocatedProblem>,
 }
 
-/// A problem or repair with the skill that it belongs to.
+/// A problem with the skill that it belongs to.
 #[derive(Serialize)]
-struct LocatedFinding<T> {
+struct LocatedProblem {
     /// Null: it belongs to a skills folder.
     skill: Option<String>,
     /// The folder of the skill, or the skills folder; absolute.
     #[serde(serialize_with = "json_path::path")]
     path: PathBuf,
     #[serde(flatten)]
-    found: T,
-}
-
-/// A repair in JSON output.
-#[derive(Serialize)]
-struct FixJson {
-    #[serde(serialize_with = "json_path::path")]
-    file: PathBuf,
-    line: Option<usize>,
-    rule: &'static str,
-    /// The old and the new value, if their meaning differs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<String>,
-}
-
-impl From<FixedProblem> for FixJson {
-    fn from(fixed: FixedProblem) -> FixJson {
-        FixJson { file: fixed.file, line: fixed.line, rule: fixed.rule, change: fixed.change }
-    }
+    problem: ProblemJson,
 }
 
 /// A skill and its problems.
@@ -72,20 +51,10 @@ struct CheckedSkill {
 
 /// Checks these skills, or all. The status is 1 if there is an error, or if something could not
 /// be checked.
-pub(super) fn run(
-    run: &Run,
-    names: &[&str],
-    fix: bool,
-    is_json: bool,
-    output: &mut Output,
-) -> Result<u8> {
+pub(super) fn run(run: &Run, names: &[&str], is_json: bool, output: &mut Output) -> Result<u8> {
     let CheckTargets { mut checked, folder_problems } = select_targets(run, names)?;
-    let mut fixed = Vec::new();
     for one in &mut checked {
         run.cancellation.check()?;
-        if fix {
-            fix_skill(one, &mut fixed);
-        }
         if let Some(skill) = &one.skill {
             one.problems.extend(check::check(skill));
         }
@@ -93,7 +62,7 @@ pub(super) fn run(
     if run.args.scripts {
         check_python(&mut checked, run)?;
     }
-    let report = CheckReportJson::new(checked, folder_problems, fixed);
+    let report = CheckReportJson::new(checked, folder_problems);
     if is_json {
         print_json(&report, output);
     } else {
@@ -185,20 +154,6 @@ fn no_skills_error(skills: &Skills, catalogue: &Catalogue) -> Error {
     }
 }
 
-fn fix_skill(checked: &mut CheckedSkill, fixed: &mut Vec<LocatedFinding<FixJson>>) {
-    let Some(skill) = &checked.skill else {
-        return;
-    };
-    match check::fix(skill) {
-        Ok(repairs) => fixed.extend(repairs.into_iter().map(|one| LocatedFinding {
-            skill: Some(skill.name.clone()),
-            path: checked.summary.path.clone(),
-            found: FixJson::from(one),
-        })),
-        Err(problem) => checked.problems.push(problem),
-    }
-}
-
 /// Adds the problems that the Python interpreters find; each interpreter is started once.
 fn check_python(checked: &mut [CheckedSkill], run: &Run) -> Result<()> {
     let skills: Vec<&Skill> = checked.iter().filter_map(|one| one.skill.as_ref()).collect();
@@ -216,11 +171,7 @@ fn check_python(checked: &mut [CheckedSkill], run: &Run) -> Result<()> {
 }
 
 impl CheckReportJson {
-    fn new(
-        checked: Vec<CheckedSkill>,
-        folder_problems: Vec<Problem>,
-        fixed: Vec<LocatedFinding<FixJson>>,
-    ) -> CheckReportJson {
+    fn new(checked: Vec<CheckedSkill>, folder_problems: Vec<Problem>) -> CheckReportJson {
         let severities = || {
             checked.iter().flat_map(|one| &one.problems).chain(&folder_problems).map(|p| p.severity)
         };
@@ -233,21 +184,20 @@ impl CheckReportJson {
             errors,
             warnings: severities().count() - errors,
             problems: Vec::new(),
-            fixed,
         };
         for mut problem in folder_problems {
-            report.problems.push(LocatedFinding {
+            report.problems.push(LocatedProblem {
                 skill: None,
                 path: std::mem::take(&mut problem.file),
-                found: ProblemJson::from(problem),
+                problem: ProblemJson::from(problem),
             });
         }
         for one in checked {
             for problem in one.problems {
-                report.problems.push(LocatedFinding {
+                report.problems.push(LocatedProblem {
                     skill: Some(one.summary.name.clone()),
                     path: one.summary.path.clone(),
-                    found: ProblemJson::from(problem),
+                    problem: ProblemJson::from(problem),
                 });
             }
         }
@@ -255,15 +205,9 @@ impl CheckReportJson {
     }
 
     fn print(&self, run: &Run, output: &mut Output) {
-        for one in &self.fixed {
-            let place = one.place(Some(&one.found.file), one.found.line, &run.folder);
-            let change = one.found.change.as_ref();
-            let change = change.map_or(String::new(), |change| format!(" ({change})"));
-            output.note(&format!("fixed {place}: {}{change}", one.found.rule));
-        }
         for one in &self.problems {
-            let problem = &one.found;
-            let place = one.place(problem.file.as_deref(), problem.line, &run.folder);
+            let problem = &one.problem;
+            let place = one.place(&run.folder);
             let tone = match problem.severity {
                 "error" => Tone::Bad,
                 _ => Tone::Warning,
@@ -288,15 +232,15 @@ impl CheckReportJson {
     }
 }
 
-impl<T> LocatedFinding<T> {
+impl LocatedProblem {
     /// The place as `path:line`, which editors can open.
-    fn place(&self, file: Option<&Path>, line: Option<usize>, folder: &Path) -> String {
-        let path = match file {
+    fn place(&self, folder: &Path) -> String {
+        let path = match &self.problem.file {
             Some(file) => self.path.join(file),
             None => self.path.clone(),
         };
         let path = text::one_line_name(&short_path(&path, folder).to_string_lossy());
-        match line {
+        match self.problem.line {
             Some(line) => format!("{path}:{line}"),
             None => path,
         }

@@ -36,9 +36,6 @@ pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output)
     if !SUBCOMMANDS.contains(&word.as_str()) {
         return Err(unknown_subcommand(&word));
     }
-    if args.fix && word != "check" {
-        return Err(usage("--fix works only with `skills check`"));
-    }
     let mut typed_settings = args.settings.iter();
     if word == "setup" && typed_settings.any(|(name, ..)| *name == SCRIPT_SANDBOX) {
         let text = "--sandbox does not work with `skills setup`, which needs the network";
@@ -51,11 +48,7 @@ pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output)
     match (word.as_str(), names.as_slice()) {
         ("list", []) => list::run(&open(args, startup, output)?, is_json, output),
         ("show", [name]) => show::run(&open(args, startup, output)?, name, is_json, output),
-        ("check", names) => {
-            let fix = args.fix;
-            let run = open(args, startup, output)?;
-            check::run(&run, names, fix, is_json, output)
-        }
+        ("check", names) => check::run(&open(args, startup, output)?, names, is_json, output),
         // Creates the skills folder if it is missing, so `open` must not check it.
         ("new", [name]) => {
             let run = Run::new(args, startup, ConfigNeeds::Skills, output)?;

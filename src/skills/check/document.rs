@@ -15,7 +15,7 @@ pub(super) const DOCUMENT_NAME: &str = "SKILL.md";
 
 /// Returns the entries of the skill's folder that are named SKILL.md in any letter case, and
 /// whether each is a link; `None` if the folder can be neither listed nor entered.
-pub(super) fn document_names(skill: &Skill) -> Option<Vec<(String, bool)>> {
+fn document_names(skill: &Skill) -> Option<Vec<(String, bool)>> {
     let Ok(entries) = skill.root.entries(limits::FOLDER_ENTRIES) else {
         // A folder that cannot be listed may still be entered.
         let is_there = !matches!(skill.root.file(DOCUMENT_NAME), Err(OpenError::NotFound));
@@ -28,12 +28,6 @@ pub(super) fn document_names(skill: &Skill) -> Option<Vec<(String, bool)>> {
         Some((name, entry.kind == EntryKind::Link))
     });
     Some(names.filter(|(name, _)| name.eq_ignore_ascii_case(DOCUMENT_NAME)).collect())
-}
-
-/// Whether the document is a link, which `--fix` does not write through.
-pub(super) fn is_link(skill: &Skill, file_name: &str) -> bool {
-    let names = document_names(skill).unwrap_or_default();
-    names.contains(&(file_name.to_owned(), true))
 }
 
 /// Finds the document and returns its file name and text, or reports why it cannot be read.

@@ -1,6 +1,6 @@
 //! The linter: problems of a skill, here and in other clients.
 //!
-//! [`check`] examines one skill and changes nothing; `fix` repairs what it can verify.
+//! [`check`] examines one skill and changes nothing.
 //! Problems that only an interpreter can find come from the probe and are described by
 //! [`check_python()`]. Every rule is a row of [`RULES`].
 //!
@@ -14,12 +14,10 @@ use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::yaml::fence::line_number;
 use crate::skills::{Catalogue, Problem, Severity, Skill};
-use crate::text::shell_quoted;
 
 mod document;
 mod fields;
 mod files;
-mod fix;
 mod mentions;
 mod python;
 mod references;
@@ -29,19 +27,9 @@ mod rules;
 mod tests;
 
 pub(super) use fields::is_name;
-pub(crate) use fix::{FixedProblem, fix};
 pub use python::check_python;
 pub(crate) use python::without_interpreter;
 pub use rules::RULES;
-
-/// The document as `fix` would write it for a skill in the folder `folder`, and the lines and
-/// rules of the repairs: for `fuzz/`, without a file.
-pub fn fixed_document(
-    document: &str,
-    folder: &str,
-) -> Option<(String, Vec<(usize, &'static str)>)> {
-    fix::repair_document(document, folder).map(|repaired| (repaired.text, repaired.fixed))
-}
 
 /// Returns all problems of a skill except those of its Python, sorted by file and line.
 pub fn check(skill: &Skill) -> Vec<Problem> {
@@ -50,7 +38,6 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
         let document = DocumentText::new(&file_name, &text);
         document::check(&document, &mut findings);
         fields::check(skill, &document, &mut findings);
-        name_fix_command(skill, &document, &mut findings);
         references::check(skill, &document, &mut findings);
     }
     // The skill was just deleted, so its files are not checked.
@@ -92,44 +79,6 @@ fn folders_without_skills(catalogue: &Catalogue) -> Vec<Problem> {
         fix: Some("name a skills folder: --skills DIR".to_owned()),
     });
     problems.collect()
-}
-
-/// Adds the `--fix` command to the problems that it repairs: those whose rule the repaired
-/// document no longer breaks.
-fn name_fix_command(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
-    if findings.problems.is_empty() {
-        return;
-    }
-    let mut after = Findings::default();
-    // `--fix` writes neither text with replaced bytes nor through a link.
-    let is_utf8 = findings.problems.iter().all(|it| it.rule != "not-utf8");
-    let is_writable = || is_utf8 && !document::is_link(skill, document.file_name);
-    let repaired = fix::repair_document(document.text, &skill.name).filter(|_| is_writable());
-    if let Some(repaired) = &repaired {
-        let document = DocumentText::new(document.file_name, &repaired.text);
-        document::check(&document, &mut after);
-        fields::check(skill, &document, &mut after);
-    }
-    for problem in &mut findings.problems {
-        let is_left = after.problems.iter().any(|left| left.rule == problem.rule);
-        let is_repaired = match problem.rule {
-            "document-case" => fix::can_rename(skill),
-            _ => repaired.is_some() && !is_left && is_about_text(problem.rule),
-        };
-        if is_repaired {
-            let name = shell_quoted(Path::new(&skill.address));
-            let command = format!("`skills-runner skills check --fix {name}` does it");
-            problem.fix = Some(match problem.fix.take() {
-                Some(fix) => format!("{fix} ({command})"),
-                None => command,
-            });
-        }
-    }
-}
-
-/// Whether a rule is about the text, not about the file.
-fn is_about_text(rule: &str) -> bool {
-    !["ambiguous-document", "not-utf8"].contains(&rule)
 }
 
 /// A document's text and its parsed frontmatter.

@@ -146,7 +146,6 @@ pub const RULES: &[CheckRule] = &[
         "A program, library, archive or compiled file; it may run on one platform only, and its content cannot be reviewed.",
     ),
     warning("nested-skill", "The skill contains another skill, which clients do not find."),
-    error("unwritable-document", "`--fix` could repair the document, but must not write it."),
     warning("many-files", "The skill has more files, or deeper folders, than are checked."),
     // Between skills.
     error("unreadable-folder", "A skills folder is missing, is not a folder or cannot be read."),

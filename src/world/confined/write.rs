@@ -1,4 +1,4 @@
-//! Replaces or renames a file that is directly in a folder.
+//! Replaces a file that is directly in a folder.
 //!
 //! Changes are atomic, whenever the program or the machine stops: the new content is written
 //! to a temporary file, which is then renamed. Links are never written through, and only
@@ -102,27 +102,6 @@ impl Root {
             remove(folder, &temporary);
         }
         written
-    }
-
-    /// Renames the file `from` to `to`. Fails if `to` exists, unless both names are the same
-    /// file to the file system (letter case).
-    pub fn rename(&self, from: &str, to: &str) -> Result<(), OpenError> {
-        let (from, to) = (single_name(from)?, single_name(to)?);
-        let folder = self.as_fd();
-        let file = regular_file_metadata(folder, &from)?;
-        match regular_file_metadata(folder, &to) {
-            Ok(other) if (other.dev(), other.ino()) == (file.dev(), file.ino()) => {
-                Ok(rename(folder, &from, &to)?)
-            }
-            Err(OpenError::NotFound) => {
-                // First a second name, since `link` never replaces a file.
-                link(folder, &from, &to)?;
-                remove(folder, &from);
-                Ok(())
-            }
-            Ok(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists).into()),
-            Err(error) => Err(error),
-        }
     }
 }
 
