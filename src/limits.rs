@@ -440,11 +440,6 @@ pub(crate) const SCRIPT_SECONDS: u64 = 30;
 pub(crate) const PYTHON_START_TIMEOUT: Duration = Duration::from_secs(10);
 /// Slow start of the interpreter: it delays every script noticeably.
 pub(crate) const PYTHON_START_SLOW: Duration = Duration::from_millis(300);
-/// Wait for a `python3` shim to report the interpreter that it starts; a slower shim is used as
-/// it is.
-pub(crate) const PYTHON_SHIM_TIMEOUT: Duration = Duration::from_secs(3);
-/// That report, which includes the environment: the kernel allows 2 MiB.
-pub(crate) const PYTHON_SHIM_ANSWER_BYTES: usize = 4 << 20;
 /// The source of a script.
 pub(crate) const SCRIPT_BYTES: usize = 4 << 20;
 /// All arguments of a script together: the kernel allows 128 KiB for one and 2 MiB for all with

@@ -264,10 +264,9 @@ impl Run {
         let runs_scripts = tools.offers_scripts();
         if is_usable && !runs_scripts && self.args.scripts {
             let why = Interpreter::without_venv(&self.config.scripts).err();
-            output.note(&format!(
-                "run_python_script is not offered: no skill has a venv, and {}",
-                why.unwrap_or_default()
-            ));
+            let why = why.map(|error| error.to_string()).unwrap_or_default();
+            output
+                .note(&format!("run_python_script is not offered: no skill has a venv, and {why}"));
         }
         record_start(&catalogue, output);
         if let SystemPromptOverride::Template(text) = &self.prompt_override

@@ -62,6 +62,15 @@ pub struct ScriptSettings {
     pub temporary_folder: PathBuf,
 }
 
+impl ScriptSettings {
+    /// The value of a variable in the environment of all scripts.
+    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+        let mut environment = self.environment.iter();
+        let (_, value) = environment.find(|(known, _)| known == name)?;
+        Some(value)
+    }
+}
+
 impl fmt::Debug for ScriptSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScriptSettings")

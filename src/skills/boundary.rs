@@ -9,7 +9,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::ScriptSettings;
-use crate::skills::python::variable;
 use crate::world::confined::{Identity, OpenError, Root, identity};
 
 /// The folders from which the forbidden folders are computed, if known.
@@ -25,7 +24,7 @@ pub(super) struct ForbiddenFolders(Vec<(Identity, &'static str)>);
 impl Boundary {
     /// Creates the boundary from the settings of scripts; the home folder is the value of `HOME`.
     pub(super) fn new(scripts: &ScriptSettings) -> Boundary {
-        let home = variable(scripts, "HOME").filter(|home| !home.is_empty());
+        let home = scripts.variable("HOME").filter(|home| !home.is_empty());
         Boundary {
             home: home.map(|home| scripts.user_folder.join(home)),
             working_folder: Some(scripts.user_folder.clone()),

@@ -20,7 +20,6 @@ pub(crate) mod changes;
 pub(crate) mod check;
 mod discovery;
 pub(crate) mod frontmatter;
-pub(crate) mod interpreter_shim;
 pub(crate) mod invocation;
 mod listing;
 mod metadata;

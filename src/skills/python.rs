@@ -3,10 +3,10 @@
 //!
 //! The order: the skill's `venv`, then its `.venv` (a broken or unfinished one is an error,
 //! and the search ends), then `SCRIPT_PYTHON`, then `python3` from the search path. If there
-//! is none, the error names the remedy. Whether that `python3` is a shim is found out only
-//! for scripts that run (`interpreter_shim.rs`).
+//! is none, the error has the remedy.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use crate::config::{PythonChoice, ScriptSettings, find_program};
 use crate::skills::Skill;
-use crate::skills::sandbox_grants::GrantRequest;
 use crate::skills::venv::{self, PREVIOUS_VENV, SETUP_FOLDER};
 use crate::text::shell_quoted;
 use crate::world::cancellation::Cancellation;
@@ -29,74 +28,147 @@ pub struct Interpreter {
     pub program: PathBuf,
     /// The skill's venv, if it has one.
     pub venv: Option<PathBuf>,
-    /// The value of `PATH` for its scripts, if not the user's.
-    pub search_path: Option<OsString>,
+}
+
+/// The remedy for an interpreter that does not work.
+pub(crate) const PYTHON_FIX: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
+
+/// Why no interpreter can run a skill's scripts. `Display` is for a model, and through it for
+/// the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterpreterError {
+    /// What is wrong with the skill's venv; `None`: it has no venv.
+    pub defect: Option<VenvDefect>,
+    /// The problem.
+    pub message: String,
+    /// The remedy.
+    pub fix: String,
+}
+
+/// What is wrong with a venv.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VenvDefect {
+    /// A setup of it is under way, or was interrupted.
+    Unfinished,
+    /// Only other users may run this interpreter.
+    Inaccessible(PathBuf),
+    /// Its interpreter does not work, for this reason.
+    Broken(String),
+}
+
+impl InterpreterError {
+    pub(crate) fn new(message: impl Into<String>, fix: impl Into<String>) -> InterpreterError {
+        InterpreterError { defect: None, message: message.into(), fix: fix.into() }
+    }
+
+    /// A setup repairs a venv that a setup created; it does not change one of the user.
+    fn of_venv(skill: &Skill, venv: &Path, defect: VenvDefect) -> InterpreterError {
+        let name = &skill.name;
+        let message = match &defect {
+            VenvDefect::Unfinished => format!(
+                "the venv of the skill `{name}` is not finished, a setup of it is under way or was \
+                 interrupted"
+            ),
+            VenvDefect::Inaccessible(program) => format!(
+                "the venv of the skill `{name}` cannot be used: {} is not executable for this user",
+                program.display()
+            ),
+            VenvDefect::Broken(cause) => {
+                format!("the venv of the skill `{name}` is broken: {cause}")
+            }
+        };
+        let command = setup_command(&skill.address, &[]);
+        // A `.venv` is ignored once a setup has created `venv`.
+        let is_hidden = !venv.ends_with("venv");
+        let is_replaced = is_hidden || venv::is_made_by_setup(venv) || venv::is_incomplete(venv);
+        let fix = match &defect {
+            VenvDefect::Unfinished => format!("`{command}` waits for that one and finishes it"),
+            VenvDefect::Inaccessible(_) if !is_replaced => {
+                "its owner has to make it executable for this user".to_string()
+            }
+            VenvDefect::Broken(_) if !is_replaced => {
+                let venv = shell_quoted(venv);
+                format!(
+                    "`rm -r {venv}` (no setup created it) and then `{command}` creates it again"
+                )
+            }
+            _ if is_hidden => format!("`{command}` creates a `venv`, which is used instead"),
+            _ => format!("`{command}` creates it again"),
+        };
+        InterpreterError { defect: Some(defect), message, fix }
+    }
+}
+
+impl fmt::Display for InterpreterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.message, self.fix)
+    }
 }
 
 impl Interpreter {
-    /// Selects the interpreter for a skill's scripts. The error names the remedy, for a
-    /// model and through it for the user.
-    pub fn for_skill(skill: &Skill, scripts: &ScriptSettings) -> Result<Interpreter, String> {
+    /// Selects the interpreter for a skill's scripts.
+    pub fn for_skill(
+        skill: &Skill,
+        scripts: &ScriptSettings,
+    ) -> Result<Interpreter, InterpreterError> {
         let is_there = |path: &Path| path.symlink_metadata().is_ok();
-        let before = skill.path.join(SETUP_FOLDER).join(PREVIOUS_VENV);
-        if is_there(&before) && !is_there(&skill.path.join("venv")) {
-            return Err(unfinished_venv(skill));
+        let (venv, before) =
+            (skill.path.join("venv"), skill.path.join(SETUP_FOLDER).join(PREVIOUS_VENV));
+        if is_there(&before) && !is_there(&venv) {
+            return Err(InterpreterError::of_venv(skill, &venv, VenvDefect::Unfinished));
         }
         if let Some(venv) = venv::path_in_skill(&skill.path) {
-            if venv::is_incomplete(&venv) {
-                return Err(unfinished_venv(skill));
+            return interpreter_in_venv(&venv)
+                .map_err(|defect| InterpreterError::of_venv(skill, &venv, defect));
+        }
+        Interpreter::without_venv(scripts).map_err(|error| match scripts.python {
+            PythonChoice::Off => {
+                let command = setup_command(&skill.address, &[]);
+                let message = format!("the skill `{}` has no venv, and {SWITCHED_OFF}", skill.name);
+                InterpreterError::new(message, format!("`{command}` creates one"))
             }
-            return interpreter_in_venv(skill, venv);
-        }
-        if scripts.python == PythonChoice::Off {
-            return Err(format!(
-                "the skill `{}` has no venv, and scripts of skills without a venv are switched off \
-                 (SCRIPT_PYTHON=off); `{}` creates one",
-                skill.name,
-                setup_command(&skill.address, &[])
-            ));
-        }
-        Interpreter::without_venv(scripts)
+            _ => error,
+        })
     }
 
     /// Selects the interpreter for scripts of skills without a venv.
-    pub fn without_venv(scripts: &ScriptSettings) -> Result<Interpreter, String> {
+    pub fn without_venv(scripts: &ScriptSettings) -> Result<Interpreter, InterpreterError> {
         let program = match &scripts.python {
             PythonChoice::Off => {
-                return Err(
-                    "scripts of skills without a venv are switched off (SCRIPT_PYTHON=off)".into(),
-                );
+                return Err(InterpreterError::new(
+                    SWITCHED_OFF,
+                    "create a venv with `skills-runner skills setup`, or remove that setting",
+                ));
             }
             PythonChoice::Program(program) if is_executable(program) => program.clone(),
             PythonChoice::Program(program) => {
-                return Err(format!(
-                    "SCRIPT_PYTHON names {}, which is not an executable file: set it to a Python interpreter",
-                    program.display()
-                ));
+                let program = program.display();
+                let message =
+                    format!("SCRIPT_PYTHON names {program}, which is not an executable file");
+                return Err(InterpreterError::new(message, PYTHON_FIX));
             }
-            PythonChoice::Search => {
-                let path = scripts.environment.iter().find(|(name, _)| name == "PATH");
-                let path = path.map(|(_, value)| value.as_os_str());
-                find_program(OsStr::new("python3"), path).ok_or_else(|| {
-                    "no Python was found: install python3, or set SCRIPT_PYTHON to an interpreter (is PATH right?)".to_string()
-                })?
-            }
+            PythonChoice::Search => find_program(OsStr::new("python3"), scripts.variable("PATH"))
+                .ok_or_else(|| {
+                InterpreterError::new(
+                    "no Python was found",
+                    "install python3, or set SCRIPT_PYTHON to an interpreter (is PATH right?)",
+                )
+            })?,
         };
-        Ok(Interpreter { program, venv: None, search_path: None })
+        Ok(Interpreter { program, venv: None })
     }
-}
 
-impl Interpreter {
-    /// Error message for an interpreter that cannot be started; that of a venv means that
-    /// the venv is broken.
-    pub fn start_error(&self, skill: &Skill, cause: &str) -> String {
-        match &self.venv {
-            Some(venv) if cause.contains("Permission denied") => {
-                inaccessible_venv(skill, venv, &self.program)
-            }
-            Some(venv) => broken_venv(skill, venv, cause),
-            None => cause.to_string(),
-        }
+    /// The error for an interpreter that does not start; that of a venv means that the venv is
+    /// broken.
+    pub fn start_error(&self, skill: &Skill, error: &io::Error) -> InterpreterError {
+        let Some(venv) = &self.venv else {
+            return InterpreterError::new(error.to_string(), PYTHON_FIX);
+        };
+        let defect = match error.kind() {
+            ErrorKind::PermissionDenied => VenvDefect::Inaccessible(self.program.clone()),
+            _ => VenvDefect::Broken(error.to_string()),
+        };
+        InterpreterError::of_venv(skill, venv, defect)
     }
 
     /// The environment of a skill's scripts: the user's, and the variables with the paths
@@ -124,47 +196,20 @@ impl Interpreter {
         }
         // Without the skill's folder: entries come before the standard library, and Python
         // runs a `sitecustomize` that it finds there.
-        if variable(scripts, "PYTHONPATH").is_some() {
+        if scripts.variable("PYTHONPATH").is_some() {
             let own = skill.path.canonicalize().ok();
             let search = python_path(scripts).into_iter();
             let search = search.filter(|folder| own.is_none() || folder.canonicalize().ok() != own);
             let search: Vec<OsString> = search.map(OsString::from).collect();
             set("PYTHONPATH", search.join(OsStr::new(":")));
         }
-        if let Some(path) = &self.search_path {
-            set("PATH", path.clone());
-        }
         if let Some(venv) = &self.venv {
             set("VIRTUAL_ENV", venv.clone().into());
             let programs = self.program.parent().unwrap_or(venv);
-            set("PATH", search_path_with(programs, variable(scripts, "PATH")));
+            set("PATH", search_path_with(programs, scripts.variable("PATH")));
             environment.retain(|(name, _)| name != "PYTHONHOME");
         }
         environment
-    }
-
-    /// The sandbox for an `InterpreterQuery`, which belongs to no skill; `None` if
-    /// scripts run without a sandbox. On an error (no sandbox is possible) the interpreter
-    /// must not be started.
-    pub fn query_restrictions(
-        &self,
-        scripts: &ScriptSettings,
-        skills_folders: &[PathBuf],
-        limit: Duration,
-    ) -> Result<Option<Restrictions>, String> {
-        let Some(confinement) = &scripts.sandbox else {
-            return Ok(None);
-        };
-        let case = GrantRequest {
-            folder: None,
-            python: self,
-            scripts,
-            confinement,
-            skills_folders,
-            source: None,
-            temporary: None,
-        };
-        case.restrictions(limit).map(Some)
     }
 
     /// The environment of an `InterpreterQuery`: it finds the installed modules that
@@ -182,17 +227,10 @@ impl Interpreter {
     }
 }
 
-/// The value of a variable in the environment of all scripts.
-pub(crate) fn variable<'s>(scripts: &'s ScriptSettings, name: &str) -> Option<&'s OsStr> {
-    let mut environment = scripts.environment.iter();
-    let (_, value) = environment.find(|(known, _)| known == name)?;
-    Some(value)
-}
-
 /// The folders of the user's `PYTHONPATH`, resolved in the user's folder: Python would
 /// resolve empty and relative ones in the folder that the script starts in, the skill's.
 pub(crate) fn python_path(scripts: &ScriptSettings) -> Vec<PathBuf> {
-    let search = variable(scripts, "PYTHONPATH").unwrap_or_default();
+    let search = scripts.variable("PYTHONPATH").unwrap_or_default();
     let entries = search.as_bytes().split(|byte| *byte == b':');
     let entries = entries.map(|entry| match entry {
         b"" => scripts.user_folder.clone(),
@@ -232,7 +270,7 @@ impl InterpreterQuery<'_> {
         &self,
         program: &Path,
         cancellation: &Cancellation,
-    ) -> Result<ProcessOutcome, String> {
+    ) -> io::Result<ProcessOutcome> {
         let args = [OsString::from("-c"), OsString::from(self.source)];
         let job = ProcessJob {
             program,
@@ -249,79 +287,32 @@ impl InterpreterQuery<'_> {
             restrictions: self.restrictions.clone(),
             event_source: None,
         };
-        process::run(&job).map_err(|error| format!("cannot be started: {error}"))
+        process::run(&job)
     }
 }
 
-fn interpreter_in_venv(skill: &Skill, venv: PathBuf) -> Result<Interpreter, String> {
+const SWITCHED_OFF: &str = "scripts of skills without a venv are switched off (SCRIPT_PYTHON=off)";
+
+fn interpreter_in_venv(venv: &Path) -> Result<Interpreter, VenvDefect> {
+    if venv::is_incomplete(venv) {
+        return Err(VenvDefect::Unfinished);
+    }
     let programs = ["bin/python", "bin/python3", "Scripts/python.exe"];
     let programs = programs.map(|program| venv.join(program));
     if let Some(program) = programs.iter().find(|program| is_executable(program)) {
-        return Ok(Interpreter { program: program.clone(), venv: Some(venv), search_path: None });
+        return Ok(Interpreter { program: program.clone(), venv: Some(venv.to_path_buf()) });
     }
-    if let Some(program) = programs.iter().find(|program| is_inaccessible(program)) {
-        return Err(inaccessible_venv(skill, &venv, program));
-    }
-    let cause = format!("{} is missing or cannot be run", programs[0].display());
-    Err(broken_venv(skill, &venv, &cause))
-}
-
-fn unfinished_venv(skill: &Skill) -> String {
-    format!(
-        "the venv of the skill `{}` is not finished, a setup of it is under way or was \
-         interrupted: `{}` waits for that one and finishes it",
-        skill.name,
-        setup_command(&skill.address, &[])
-    )
-}
-
-/// Error for a venv with an interpreter that only other users may run.
-fn inaccessible_venv(skill: &Skill, venv: &Path, program: &Path) -> String {
-    let remedy = match venv_remedy(skill, venv) {
-        Some(command) => format!("{command} creates one for this user"),
-        None => "its owner has to make it executable for this user".into(),
+    let is_inaccessible = |program: &&PathBuf| {
+        let error = program.metadata().err();
+        error.is_some_and(|error| error.kind() == ErrorKind::PermissionDenied)
     };
-    format!(
-        "the venv of the skill `{}` cannot be used: {} is not executable for this user; {remedy}",
-        skill.name,
-        program.display()
-    )
-}
-
-/// Whether this user has no permission to access the program.
-fn is_inaccessible(program: &Path) -> bool {
-    let denied = |error: &io::Error| error.kind() == ErrorKind::PermissionDenied;
-    program.metadata().as_ref().err().is_some_and(denied)
-}
-
-/// The commands that repair a venv without a working interpreter: a setup does not change
-/// a venv that the user created. `None`: only the owner of the venv can repair it.
-pub(crate) fn venv_remedy(skill: &Skill, venv: &Path) -> Option<String> {
-    let command = format!("`{}`", setup_command(&skill.address, &[]));
-    // A `.venv` is ignored once a setup has created `venv`.
-    let is_replaced = !venv.ends_with("venv") || venv::is_made_by_setup(venv);
-    if is_replaced || venv::is_incomplete(venv) {
-        return Some(command);
-    }
-    if is_inaccessible(&venv.join("bin/python")) {
-        return None;
-    }
-    let venv = shell_quoted(venv);
-    Some(format!("`rm -r {venv}` (no setup created it) and then {command}"))
-}
-
-fn broken_venv(skill: &Skill, venv: &Path, cause: &str) -> String {
-    let name = &skill.name;
-    match venv_remedy(skill, venv) {
-        Some(command) if venv.ends_with("venv") => {
-            format!("the venv of the skill `{name}` is broken: {cause}; {command} creates it again")
+    Err(match programs.iter().find(is_inaccessible) {
+        Some(program) => VenvDefect::Inaccessible(program.clone()),
+        None => {
+            let program = programs[0].display();
+            VenvDefect::Broken(format!("{program} is missing or cannot be run"))
         }
-        Some(command) => format!(
-            "the venv of the skill `{name}` is broken: {cause}; {command} creates a `venv`, \
-             which is used instead"
-        ),
-        None => format!("the venv of the skill `{name}` cannot be used: {cause}"),
-    }
+    })
 }
 
 /// The command that creates a skill's venv, with the packages that the skill declares and

@@ -15,7 +15,6 @@ use crate::config::{Config, ScriptSettings, Storage};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::interpreter_shim::ShimCache;
 use crate::skills::{Catalogue, SkillError, Skills};
 use crate::text;
 use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult};
@@ -44,8 +43,6 @@ pub struct ToolContext<'w> {
     pub scripts: Option<&'w ScriptSettings>,
     /// The user's consent to scripts; `None`: consent is not required.
     pub consent: Option<Rc<Consent>>,
-    /// Cache of the interpreters that version managers' `python3` shims start.
-    pub shims: Rc<ShimCache>,
     /// The calling conversation: its session's name, or else its id.
     pub source: &'w str,
     /// Files of facts and notes.
@@ -71,7 +68,6 @@ impl<'w> ToolContext<'w> {
             skills,
             scripts: Some(&config.scripts),
             consent: None,
-            shims: Rc::default(),
             source: "",
             storage: &config.storage,
             secrets: &config.secrets,

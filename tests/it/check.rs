@@ -297,7 +297,9 @@ fn insufficient_venv_names_its_remedy() {
     let command = "skills-runner skills setup";
     let broken = |name: &str| {
         let begin = format!("{name} broken-venv: `rm -r ");
-        let end = format!("/skills/{name}/venv` (no setup created it) and then `{command} {name}`");
+        let end = format!(
+            "/skills/{name}/venv` (no setup created it) and then `{command} {name}` creates it again"
+        );
         (begin, end)
     };
     let stale = |name: &str| {

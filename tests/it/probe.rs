@@ -47,7 +47,7 @@ fn open(test: &Test, names: &[&str]) -> Vec<Skill> {
 }
 
 fn python(program: impl AsRef<Path>) -> Interpreter {
-    Interpreter { program: program.as_ref().to_path_buf(), venv: None, search_path: None }
+    Interpreter { program: program.as_ref().to_path_buf(), venv: None }
 }
 
 fn probe_with(
@@ -56,7 +56,8 @@ fn probe_with(
     skills: &[Skill],
 ) -> Result<Vec<ProbeResult>, String> {
     let skills: Vec<&Skill> = skills.iter().collect();
-    probe(program, &skills, scripts, &Cancellation::never())
+    let probed = probe(program, &skills, scripts, &Cancellation::never());
+    probed.map_err(|error| error.to_string())
 }
 
 /// The probe results of all these skills.
@@ -415,19 +416,19 @@ fn skills_are_probed_by_their_own_interpreters() {
         [("plain", "installed 1! nobody_a 1!"), ("other", ""), ("own", "installed 1 nobody_a 1!")];
     let expected = expected.map(|(name, imports)| (name.to_string(), imports.to_string()));
     assert_eq!(reported, expected);
-    let reasons: Vec<&str> = found.refused.iter().map(|(_, reason)| reason.as_str()).collect();
+    let reasons: Vec<String> = found.refused.iter().map(|(_, error)| error.to_string()).collect();
     assert_eq!(reasons.len(), 2);
     assert!(reasons[0].starts_with("the venv of the skill `broken` is broken: "), "{reasons:?}");
     assert_eq!(
         reasons[1],
         "the venv of the skill `half done` is not finished, a setup of it is under way or was \
-         interrupted: `skills-runner skills setup 'half done'` waits for that one and finishes it"
+         interrupted; `skills-runner skills setup 'half done'` waits for that one and finishes it"
     );
     let mut off = scripts;
     off.python = PythonChoice::Off;
     let refused = group_by_interpreter(&skills, &off).refused;
     let reason = "; `skills-runner skills setup plain` creates one";
-    assert!(refused[0].1.ends_with(reason), "{refused:?}");
+    assert!(refused[0].1.to_string().ends_with(reason), "{refused:?}");
 }
 
 /// A Python whose parser crashes on a file that contains a certain text.
@@ -669,7 +670,7 @@ fn program_that_is_not_python_is_reported() {
     for (program, expected) in [
         ("silent", "silent is not a working Python 3.6 or later: it printed nothing"),
         ("talks", "talks is not a working Python 3.6 or later: I am no Python"),
-        ("nowhere", "nowhere cannot be started: "),
+        ("nowhere", "failed to start `"),
     ] {
         let mut program = python(test.path(program));
         let error = probe_with(&program, &scripts(&test), &skills).unwrap_err();
@@ -686,5 +687,6 @@ fn probing_ends_with_the_run() {
     let cancellation = Cancellation { deadline: Some(Instant::now()), ..Cancellation::never() };
     let skills = open(&test, &["s"]);
     let skills: Vec<&Skill> = skills.iter().collect();
-    assert!(probe(&python(interpreter()), &skills, &scripts(&test), &cancellation).is_err());
+    let probed = probe(&python(interpreter()), &skills, &scripts(&test), &cancellation).unwrap();
+    assert_eq!(imports(&probed[0]), [""; 0]);
 }

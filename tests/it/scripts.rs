@@ -458,7 +458,7 @@ fn interpreter_is_chosen_in_order_and_a_broken_choice_is_an_error() {
         ("missing", |test| test.env("SCRIPT_PYTHON", "/nowhere/python"), "SCRIPT_PYTHON names /nowhere/python, which is not an executable file", ""),
         ("unknown", |test| test.env("SCRIPT_PYTHON", "python9.9"), "SCRIPT_PYTHON names python9.9", ""),
         ("folder", |test| test.env("SCRIPT_PYTHON", "/tmp"), "SCRIPT_PYTHON names /tmp", ""),
-        ("PATH empty", |test| test.env_unset("SCRIPT_PYTHON").env("PATH", ""), "no Python was found: install python3, or set SCRIPT_PYTHON", ""),
+        ("PATH empty", |test| test.env_unset("SCRIPT_PYTHON").env("PATH", ""), "no Python was found; install python3, or set SCRIPT_PYTHON", ""),
         ("none in PATH", |test| { let bin = test.path("bin"); test.file("bin/python3", "").env("PATH", bin).env_unset("SCRIPT_PYTHON") }, "no Python was found", ""),
     ];
     for_each(bad, |(_, prepare, expected, fix)| assert_refused(&prepare(test_with_skill()), expected, fix));
@@ -508,7 +508,7 @@ fn venv_without_permission_is_not_called_broken() {
         .stdout_lacks("broken")
         .stdout_lacks("skills setup");
     let test = test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}");
-    run(&test).stdout_has("user; `skills-runner skills setup s` creates one for this user");
+    run(&test).stdout_has("user; `skills-runner skills setup s` creates it again");
 }
 
 /// The working folder of a script, its import path, and what it can write.
@@ -1147,162 +1147,21 @@ fn script_of_a_package_runs_as_a_module() {
     }
 }
 
-/// A test in which this shell script is `python3`; `REAL` stands for the machine's interpreter.
-/// Each start adds a line to `starts`.
-fn shim(script: &str) -> Test {
-    let test = test_with_skill();
-    let starts = test.path("starts");
-    let script = script.replace("REAL", &interpreter().display().to_string());
-    let script = format!("#!/bin/sh\necho >> {}\n{script}\n", starts.display());
+/// The `python3` on the path may be a version manager's shim: it is started for each script, and
+/// its error message is the script's.
+#[test]
+fn shim_of_a_version_manager_is_started_for_each_script() {
     let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", test.path("bin").display());
-    test.executable("bin/python3", &script).env_unset("SCRIPT_PYTHON").env("PATH", path)
-}
-
-/// The results of these calls in one run, and the number of the shim's starts.
-#[track_caller]
-fn call_in_one_run(test: &Test, calls: &[Value]) -> (Vec<Value>, usize) {
-    let calls: Vec<String> = calls.iter().map(Value::to_string).collect();
-    let replies = calls.iter().map(|call| ("run_python_script", call.as_str()));
-    let server = Server::start([Reply::calls(replies), Reply::text("done")]);
-    let run = test.next_run().endpoint(&server).args(["go"]).run().success();
-    run.check(is_clean(test), "a process or file is left");
-    let last = server.finish().pop().expect("two requests");
-    let result = |number| last.tool_json(&format!("call_{number}"));
-    let results = (1..=calls.len()).map(result).collect();
-    (results, test.read("starts").lines().count())
-}
-
-/// A version manager's shim is resolved once if it only starts an interpreter; a shim that does
-/// more is used for every script.
-#[test]
-#[rustfmt::skip]
-fn shim_that_only_starts_an_interpreter_is_bypassed() {
-    const EXEC: &str = "exec REAL \"$@\"";
-    // The shim, whether it is bypassed, a script's output, and an expected part of it.
-    let table: &[(&str, bool, &str, &str)] = &[
-        (EXEC, true, "sys.flags.ignore_environment, len(sys.argv)", "0 1\n"),
-        ("export PYENV_VERSION=3 ASDF_X=1 PATH=/shims/own:$PATH\nexec REAL \"$@\"", true,
-            "os.environ.get('PYENV_VERSION'), os.environ.get('ASDF_X'), os.environ['PATH'].split(':')[0]", "None None /shims/own\n"),
-        ("export PS1=x PS2=y PS4=z\nexec REAL \"$@\"", true, "os.environ.get('PS4')", "None\n"),
-        ("export GREETING='a=b\nc'\nexec REAL \"$@\"", false, "os.environ['GREETING']", "a=b\nc\n"),
-        ("export SKILL_NAME=other\nexec REAL \"$@\"", false, "os.environ['SKILL_NAME']", "other\n"),
-        ("unset PYTHONUTF8\nexec REAL \"$@\"", false, "'PYTHONUTF8' in os.environ", "False\n"),
-        ("exec REAL -E \"$@\"", false, "sys.flags.ignore_environment", "1\n"),
-        ("exec REAL -X dev \"$@\"", false, "sys.flags.dev_mode", "True\n"),
-        ("exec REAL \"$@\" more", false, "sys.argv[1:]", "['more']\n"),
-        ("REAL \"$@\"", false, "open('/proc/self/stat').read().split()[5] == str(os.getpid())", "False\n"),
-        ("cd /\nexec REAL \"$@\"", false, "os.getcwd()", "/\n"),
-        ("ulimit -n 77\nexec REAL \"$@\"", false, "__import__('resource').getrlimit(7)[0]", "77\n"),
-        ("umask 057\nexec REAL \"$@\"", false, "oct(os.umask(0))", "0o57\n"),
-        // A sandbox, by PR_SET_NO_NEW_PRIVS.
-        ("exec REAL -c \"import ctypes, os, sys; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); os.execv('REAL', sys.argv[1:])\" REAL \"$@\"", false,
-            "[line.split()[1] for line in open('/proc/self/status') if line.startswith('NoNewPrivs')]", "['1']\n"),
-        ("echo hello\nexec REAL \"$@\"", false, "1", "hello\n1\n"),
-        ("echo hello >&2\nexec REAL \"$@\"", false, "1", "1\n"),
-        // It reports another program than the one that runs.
-        ("exec REAL -c \"import os, sys; os.execv('REAL', ['/bin/sh'] + sys.argv[1:])\" \"$@\"", false, "sys.executable", "/bin/sh\n"),
-        // The probe fails, scripts might not.
-        ("case $1 in -*) exit 1; esac\nexec REAL \"$@\"", false, "1", "1\n"),
-        ("case $1 in -*) echo; exit; esac\nexec REAL \"$@\"", false, "1", "1\n"),
-        ("case $1 in -*) echo '1 1 1 1 1 1'; echo abcdef; exit; esac\nexec REAL \"$@\"", false, "1", "1\n"),
-    ];
-    for_each(table, |(script, is_followed, expression, stdout)| {
-        let test = shim(script);
-        let mut call = source(&format!("print({expression})"));
-        call["skill_name"] = "s".into();
-        let (results, starts) = call_in_one_run(&test, &[call.clone(), call.clone(), call]);
-        let runs = if *is_followed { interpreter().to_owned() } else { test.path("bin/python3") };
-        for result in results {
-            assert_eq!(result["stdout"], **stdout, "{script}: {result}");
-            assert_eq!(result["interpreter"], runs.display().to_string(), "{script}");
-        }
-        assert_eq!(starts, if *is_followed { 1 } else { 4 }, "{script}");
-    });
-}
-
-/// Version managers choose by folder, and a resolved interpreter may be deleted.
-#[test]
-fn shim_is_resolved_again_for_another_folder_or_a_missing_target() {
-    let choice = "[ -f .python-version ] && exec \"$OWN\" \"$@\"\nexec REAL \"$@\"";
-    let test = shim(choice).venv_at("own");
-    let own = test.path("own/bin/python");
-    let test = test.skill("t", DOCUMENT).file("skills/t/.python-version", "own\n").env("OWN", &own);
-    let call = |skill: &str, text: &str| json!({"skill_name": skill, "script": text});
-    let report_script = "import sys; print(sys.prefix)";
-    let calls = [
-        call("s", report_script),
-        call("t", report_script),
-        call("s", report_script),
-        call("t", report_script),
-    ];
-    let (results, starts) = call_in_one_run(&test, &calls);
-    let prefix = test.path("own");
-    for (result, python) in results.iter().zip([interpreter(), &own].into_iter().cycle()) {
-        assert_eq!(result["interpreter"], python.display().to_string());
-        let is_own = result["stdout"] == format!("{}\n", prefix.display());
-        assert_eq!(is_own, python == own, "{result}");
-    }
-    assert_eq!(starts, 2, "not once for each skill");
-
-    let remove = "import os; os.remove('.python-version'); os.remove(os.environ['OWN'])";
-    let (results, starts) = call_in_one_run(&test, &[call("t", remove), call("t", "print(5)")]);
-    assert_eq!(results[0]["interpreter"], own.display().to_string());
-    assert_eq!(results[1]["stdout"], "5\n", "{}", results[1]);
-    let shim = test.path("bin/python3").display().to_string();
-    assert_eq!(results[1]["interpreter"], shim);
-    assert_eq!(starts, 2 + 2, "the shim is not used again");
-}
-
-/// `SCRIPT_PYTHON` is not resolved.
-#[test]
-fn shim_set_as_script_python_is_used() {
-    let test = shim("exec REAL \"$@\"").env("SCRIPT_PYTHON", "python3");
-    let call = json!({"skill_name": "s", "script": "print(5)"});
-    let (results, starts) = call_in_one_run(&test, &[call.clone(), call]);
-    let shim = test.path("bin/python3").display().to_string();
-    let runs: Vec<_> = results.iter().map(|result| &result["interpreter"]).collect();
-    assert_eq!(runs, [&shim, &shim]);
-    assert_eq!(starts, 2);
-}
-
-/// A hanging shim counts against the script's time limit.
-#[test]
-fn hanging_shim_ends_at_the_script_time_limit() {
-    for_each(&[1, 4], |limit| {
-        let test = shim("sleep 60");
-        let ran = run(&test, &json!({"script": "1", "timeout_seconds": limit}));
-        ran.is("error", format!("stopped at the time limit of {limit} s"));
-        ran.is("timed_out", true).is("returncode", -9);
-        let shim = test.path("bin/python3").display().to_string();
-        ran.is("interpreter", shim);
-        let duration = ran.result["duration_ms"].as_u64().unwrap_or_default();
-        let (least, most) = (limit * 1000, limit * 1000 + 2000);
-        ran.check((least..most).contains(&duration), "the reported duration is wrong");
-    });
-    let test = shim("sleep 60");
-    let running = tool(&test, &source("1")).spawn();
-    let is_asked = wait_until(seconds(15.0), || test.exists("starts"));
-    assert!(is_asked, "the shim was not started");
-    let since = Stopwatch::start();
-    running.signal(libc::SIGINT);
-    let run = running.wait().status(-libc::SIGINT).stdout_is_empty();
-    run.check(
-        since.elapsed_for_limit(INTERRUPT_LIMIT) <= INTERRUPT_LIMIT,
-        "the program ended late",
-    );
-    run.check(is_clean(&test), "a process or file is left");
-}
-
-/// The error message of a failing shim is reported for every script.
-#[test]
-fn error_of_a_failing_shim_is_reported() {
-    let test = shim("echo 'version 3.99 is not installed' >&2; exit 127");
-    let call = json!({"skill_name": "s", "script": "1"});
-    let (results, starts) = call_in_one_run(&test, &[call.clone(), call]);
-    for result in results {
-        assert_eq!(result["returncode"], 127);
-        assert_eq!(result["stderr"], "version 3.99 is not installed\n");
-    }
-    assert_eq!(starts, 3);
+    let with_shim = |script: &str| {
+        let test = test_with_skill().executable("bin/python3", &format!("#!/bin/sh\n{script}\n"));
+        let path = format!("{}:{path}", test.path("bin").display());
+        test.env_unset("SCRIPT_PYTHON").env("PATH", path)
+    };
+    let exec = format!("export GREETING=hi\nexec {} \"$@\"", interpreter().display());
+    let test = with_shim(&exec);
+    let ran = run(&test, &source("import os; print(os.environ['GREETING'])"));
+    ran.is("stdout", "hi\n").is("interpreter", test.path("bin/python3").display().to_string());
+    let test = with_shim("echo 'version 3.99 is not installed' >&2; exit 127");
+    let ran = run(&test, &source("1"));
+    ran.is("returncode", 127).is("stderr", "version 3.99 is not installed\n");
 }

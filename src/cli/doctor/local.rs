@@ -15,7 +15,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::settings;
 use crate::skills::Catalogue;
-use crate::skills::python::{Interpreter, InterpreterQuery};
+use crate::skills::probe::SANDBOX_FIX;
+use crate::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX};
+use crate::skills::sandbox_grants::query_restrictions;
 use crate::system_prompt;
 use crate::text::one_line;
 use crate::tool::milliseconds;
@@ -150,17 +152,11 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
     };
     let python = match Interpreter::without_venv(scripts) {
         Ok(interpreter) => interpreter,
-        Err(cause) => {
-            let (message, fix) = cause.split_once(": ").unwrap_or((&cause, PYTHON_FIX));
-            return Ok(lacking(message, fix));
-        }
+        Err(error) => return Ok(lacking(&error.message, &error.fix)),
     };
     let program = &python.program;
-    let confine = match python.query_restrictions(
-        scripts,
-        run.skills.folders(),
-        limits::PYTHON_START_TIMEOUT,
-    ) {
+    let (folders, limit) = (run.skills.folders(), limits::PYTHON_START_TIMEOUT);
+    let confine = match query_restrictions(&python, scripts, folders, limit) {
         Ok(confine) => confine,
         Err(cause) => return Ok(DoctorCheck::skipped(NAME, format!("not started: {cause}"))),
     };
@@ -197,10 +193,6 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
     Ok(check.with_detail("version", info.version).with_detail("start_ms", took))
 }
 
-const PYTHON_FIX: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
-/// The remedy for an interpreter that does not start in the sandbox.
-pub(super) const SANDBOX_FIX: &str = "name the files that it needs in SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
-
 /// Starts the interpreter like a script, in the sandbox if it is on, and reads its version.
 pub(super) fn query_interpreter(
     program: &Path,
@@ -216,7 +208,8 @@ pub(super) fn query_interpreter(
         output_limits: CaptureLimits::halves(limits::PIPE_READ_BYTES),
         restrictions: confine,
     };
-    let outcome = question.run(program, cancellation)?;
+    let outcome = question.run(program, cancellation);
+    let outcome = outcome.map_err(|error| format!("cannot be started: {error}"))?;
     let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
     let lines: Vec<&str> = stdout.lines().collect();
     match (outcome.exit, lines.as_slice()) {

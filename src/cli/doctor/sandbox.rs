@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use crate::cli::doctor::local::{self, SANDBOX_FIX};
+use crate::cli::doctor::local;
 use crate::cli::doctor::remedy::split_at_remedy;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::setup::{ExaminedRun, Run};
 use crate::error::ErrorKind;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE, Settings};
+use crate::skills::probe::SANDBOX_FIX;
 use crate::skills::python::Interpreter;
+use crate::skills::sandbox_grants::query_restrictions;
 use crate::tool::milliseconds;
 use crate::world::sandbox;
 
@@ -68,16 +70,9 @@ fn check_enabled(run: &Run) -> DoctorCheck {
     let found = Interpreter::without_venv(scripts);
     let has_python = found.is_ok();
     // Without an interpreter, skills with a venv still run in the sandbox.
-    let python = found.unwrap_or_else(|_| Interpreter {
-        program: PathBuf::new(),
-        venv: None,
-        search_path: None,
-    });
-    let restrictions = match python.query_restrictions(
-        scripts,
-        run.skills.folders(),
-        limits::PYTHON_START_TIMEOUT,
-    ) {
+    let python = found.unwrap_or_else(|_| Interpreter { program: PathBuf::new(), venv: None });
+    let (folders, limit) = (run.skills.folders(), limits::PYTHON_START_TIMEOUT);
+    let restrictions = match query_restrictions(&python, scripts, folders, limit) {
         Ok(restrictions) => restrictions,
         Err(cause) => {
             let (message, fix) = split_at_remedy(&cause).unwrap_or((&cause, UNAVAILABLE_FIX));

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cli::doctor::remedy::split_remedy;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::setup::Run;
 use crate::limits;
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, InterpreterError};
 use crate::skills::{Catalogue, Problem, Skill, SkillSummary, check, venv};
 use crate::text::{self, shell_quoted};
 
@@ -16,7 +15,7 @@ use crate::text::{self, shell_quoted};
 pub(super) fn venv_status(
     run: &Run,
     skill: &SkillSummary,
-) -> Option<std::result::Result<(), String>> {
+) -> Option<std::result::Result<(), InterpreterError>> {
     let skill = run.skills.open_any(&skill.name).ok()?;
     venv::path_in_skill(&skill.path)?;
     Some(Interpreter::for_skill(&skill, &run.config.scripts).map(drop))
@@ -131,7 +130,7 @@ fn missing_packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> 
 fn skill_problems(
     run: &Run,
     skill: &SkillSummary,
-    venv: Option<&std::result::Result<(), String>>,
+    venv: Option<&std::result::Result<(), InterpreterError>>,
 ) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     if let Some(error) = &skill.error {
@@ -147,9 +146,8 @@ fn skill_problems(
         problems.push((problem.to_string(), fix.to_string()));
     }
     problems.extend(refused);
-    if let Some(Err(cause)) = venv {
-        let (message, fix) = split_remedy(cause);
-        problems.push((message.to_string(), fix.to_string()));
+    if let Some(Err(error)) = venv {
+        problems.push((error.message.clone(), error.fix.clone()));
     }
     problems
 }

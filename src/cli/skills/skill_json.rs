@@ -87,12 +87,12 @@ impl SkillJson {
                         venv = interpreter.venv;
                         python = Some(interpreter.program);
                     }
-                    Err(reason) => {
+                    Err(error) => {
                         venv = venv::path_in_skill(&summary.path);
                         // Without a venv, a missing interpreter is no problem of the skill.
                         if venv.is_some() {
                             is_broken = true;
-                            problems.extend(check::without_interpreter(&skill, &reason));
+                            problems.extend(check::without_interpreter(&skill, &error));
                         }
                     }
                 }

@@ -13,7 +13,8 @@ use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::packages::{normalized_name, project_name};
 use crate::skills::probe::{self, DeclaredPackage, ProbeResult, ProbedImport, is_sample_file};
-use crate::skills::python::{Interpreter, setup_command, venv_remedy};
+use crate::skills::python::{Interpreter, InterpreterError, VenvDefect, setup_command};
+use crate::skills::sandbox_grants::query_restrictions;
 use crate::skills::setup::{REQUIREMENTS, is_archive, is_recorded, lacks_listed_requirements};
 use crate::skills::venv::{self, VenvRecord};
 use crate::skills::{Problem, Skill};
@@ -34,14 +35,14 @@ pub fn check_python(
 ) -> Result<Vec<Vec<Problem>>, String> {
     let groups = probe::group_by_interpreter(skills, scripts);
     let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
-    for (skill, reason) in groups.refused {
-        found.insert(skill.path.clone(), without_interpreter(skill, &reason));
+    for (skill, error) in groups.refused {
+        found.insert(skill.path.clone(), without_interpreter(skill, &error));
     }
     let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
     for group in groups.groups {
         let (python, of_group) = (&group.interpreter, &group.skills);
-        let probed = match python.query_restrictions(scripts, skills_folders, limits::PROBE_TIMEOUT)
-        {
+        let confine = query_restrictions(python, scripts, skills_folders, limits::PROBE_TIMEOUT);
+        let probed = match confine {
             Ok(confine) => {
                 probe::probe_until(python, of_group, scripts, confine.as_ref(), cancellation, until)
             }
@@ -54,7 +55,7 @@ pub fn check_python(
                     Some(probed) => check(skill, probed, &group.interpreter),
                     None => continue,
                 },
-                Err(reason) => without_interpreter(skill, reason),
+                Err(error) => without_interpreter(skill, error),
             };
             found.insert(skill.path.clone(), problems);
         }
@@ -63,20 +64,18 @@ pub fn check_python(
     Ok(skills.iter().map(of).collect())
 }
 
-/// Returns the problem of a skill whose scripts no interpreter can run; the reason names the
-/// remedy.
-pub(crate) fn without_interpreter(skill: &Skill, reason: &str) -> Vec<Problem> {
+/// Returns the problem of a skill whose scripts no interpreter can run.
+pub(crate) fn without_interpreter(skill: &Skill, error: &InterpreterError) -> Vec<Problem> {
     let mut findings = Findings::default();
-    let venv = venv::path_in_skill(&skill.path);
-    let rule = match &venv {
-        Some(venv) if venv::is_incomplete(venv) => "unfinished-venv",
+    let rule = match error.defect {
+        Some(VenvDefect::Unfinished) => "unfinished-venv",
         Some(_) => "broken-venv",
         None => "no-python",
     };
-    let fix = venv.as_ref().and_then(|venv| venv_remedy(skill, venv));
+    let venv = venv::path_in_skill(&skill.path);
     let name = venv.as_deref().and_then(Path::file_name);
     let file = name.map(PathBuf::from).unwrap_or_default();
-    findings.push(rule, file, None, reason.to_owned(), fix);
+    findings.push(rule, file, None, error.message.clone(), Some(error.fix.clone()));
     findings.problems
 }
 

@@ -1,6 +1,7 @@
 //! One start of the interpreter: the input from many skills, and the parsed output.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -118,11 +119,11 @@ impl ProbeBatch {
         confine: Option<&Restrictions>,
         cancellation: &Cancellation,
         limit: Duration,
-    ) -> Result<(ProbeOutput, ProcessOutcome), String> {
+    ) -> io::Result<(ProbeOutput, ProcessOutcome)> {
         let outcome = self.start_interpreter(interpreter, scripts, confine, cancellation, limit)?;
         match ProbeOutput::parse(&outcome) {
             Some(answers) => Ok((answers, outcome)),
-            None => Err(not_python_error(interpreter, &outcome)),
+            None => Err(io::Error::other(not_python_error(interpreter, &outcome))),
         }
     }
 
@@ -133,8 +134,7 @@ impl ProbeBatch {
         confine: Option<&Restrictions>,
         cancellation: &Cancellation,
         limit: Duration,
-    ) -> Result<ProcessOutcome, String> {
-        cancellation.check().map_err(|stop| stop.to_string())?;
+    ) -> io::Result<ProcessOutcome> {
         let search = python_path(scripts);
         let search: Vec<_> = search.iter().map(|folder| folder.to_string_lossy()).collect();
         let skills: Vec<_> = self
@@ -169,9 +169,7 @@ impl ProbeBatch {
             output_limits: CaptureLimits { head_bytes: limits::PROBE_ANSWER_BYTES, tail_bytes: 0 },
             restrictions: confine.cloned(),
         };
-        let outcome = question.run(&interpreter.program, cancellation);
-        cancellation.check().map_err(|stop| stop.to_string())?;
-        outcome.map_err(|cause| format!("{} {cause}", interpreter.program.display()))
+        question.run(&interpreter.program, cancellation)
     }
 
     /// Stores all results, with the answers if there are any. Returns the numbers of the

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::config::ScriptSettings;
 use crate::limits;
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, InterpreterError};
 use crate::skills::{Problem, Severity, Skill, venv};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
@@ -25,8 +25,8 @@ use batch::ProbeBatch;
 pub(crate) use files::is_sample_file;
 use files::{file_role, file_tree};
 
-/// Added to the error of an interpreter that does not start in the sandbox.
-const IN_SANDBOX: &str = ", in the sandbox (SCRIPT_SANDBOX_READ grants it more)";
+/// The remedy for an interpreter that does not start in the sandbox.
+pub(crate) const SANDBOX_FIX: &str = "name the files that it needs in SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
 
 /// The probe's result for one skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,8 +93,8 @@ pub struct InterpreterGroup<'s> {
 pub struct InterpreterGroups<'s> {
     /// In the order of their first skills.
     pub groups: Vec<InterpreterGroup<'s>>,
-    /// Skills without a usable interpreter, each with the reason, which names the remedy.
-    pub refused: Vec<(&'s Skill, String)>,
+    /// Skills without a usable interpreter.
+    pub refused: Vec<(&'s Skill, InterpreterError)>,
 }
 
 /// Selects the interpreter of each skill that has Python files, declares requirements or
@@ -119,21 +119,21 @@ pub fn group_by_interpreter<'s>(
                     }
                 }
             }
-            Err(reason) => found.refused.push((skill, reason)),
+            Err(error) => found.refused.push((skill, error)),
         }
     }
     found
 }
 
 /// Probes skills with an interpreter; returns the results in their order. Skills that it
-/// does not get to have a problem that says so. Fails if no probe is possible: the
-/// interpreter does not start, it is not a Python 3, or the run was interrupted.
+/// does not get to have a problem that says so. Fails if the interpreter does not start or is
+/// not a Python 3. After a cancellation the results are incomplete.
 pub fn probe(
     interpreter: &Interpreter,
     skills: &[&Skill],
     scripts: &ScriptSettings,
     cancellation: &Cancellation,
-) -> Result<Vec<ProbeResult>, String> {
+) -> Result<Vec<ProbeResult>, InterpreterError> {
     let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
     probe_until(interpreter, skills, scripts, None, cancellation, until)
 }
@@ -154,7 +154,7 @@ pub fn probe_until(
     confine: Option<&Restrictions>,
     cancellation: &Cancellation,
     until: Instant,
-) -> Result<Vec<ProbeResult>, String> {
+) -> Result<Vec<ProbeResult>, InterpreterError> {
     let mut probed: Vec<ProbeResult> = skills.iter().map(|skill| ProbeResult::new(skill)).collect();
     let mut left: VecDeque<usize> = (0..skills.len()).collect();
     let (mut deaths, mut has_answered) = (0, false);
@@ -178,17 +178,21 @@ pub fn probe_until(
         // A timeout shorter than a normal start would say nothing about the interpreter.
         let limit = limit.clamp(limits::PYTHON_START_TIMEOUT, limits::PROBE_TIMEOUT);
         let answered = batch.run(interpreter, scripts, confine, cancellation, limit);
-        cancellation.check().map_err(|stop| stop.to_string())?;
+        if cancellation.check().is_err() {
+            break;
+        }
         let (answers, outcome) = match answered {
             Ok(answered) => answered,
-            Err(cause) if has_answered => {
+            Err(error) if has_answered => {
                 left.extend(batch.inputs.iter().map(|skill| skill.number));
-                finish_unprobed(left, skills, &mut probed, &cause);
+                finish_unprobed(left, skills, &mut probed, &error.to_string());
                 break;
             }
             // The interpreter may well start without the sandbox.
-            Err(cause) if confine.is_some() => return Err(cause + IN_SANDBOX),
-            Err(cause) => return Err(interpreter.start_error(skills[batch.first_skill()], &cause)),
+            Err(error) if confine.is_some() => {
+                return Err(InterpreterError::new(format!("{error}, in the sandbox"), SANDBOX_FIX));
+            }
+            Err(error) => return Err(interpreter.start_error(skills[batch.first_skill()], &error)),
         };
         has_answered = true;
         let unanswered = batch.store_answers(&answers, &mut probed);

@@ -20,7 +20,7 @@ use crate::config::{SandboxConfig, ScriptSettings, split_path_list};
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
 use crate::skills::boundary::Boundary;
-use crate::skills::python::{Interpreter, is_executable, variable};
+use crate::skills::python::{Interpreter, is_executable};
 use crate::skills::skill::is_document_name;
 use crate::world::confined::{VENV_MARKER, identity};
 use crate::world::files;
@@ -166,10 +166,10 @@ impl GrantRequest<'_> {
         let mut paths: Vec<PathBuf> = fixed.map(PathBuf::from).collect();
         paths.extend(self.interpreter_paths(places));
         // The packages of `pip install --user`.
-        let base = variable(self.scripts, "PYTHONUSERBASE").map(PathBuf::from);
+        let base = self.scripts.variable("PYTHONUSERBASE").map(PathBuf::from);
         let base = base.or_else(|| Some(self.home()?.join(".local")));
         let base = base.map(|base| base.join("lib"));
-        let lists = SEARCH_VARIABLES.iter().filter_map(|name| variable(self.scripts, name));
+        let lists = SEARCH_VARIABLES.iter().filter_map(|name| self.scripts.variable(name));
         let searched = lists.flat_map(split_path_list).map(PathBuf::from);
         let searched = searched.filter(|path| path.is_absolute()).chain(base);
         // A whole home in a search path is a mistake, and too broad.
@@ -244,7 +244,7 @@ impl GrantRequest<'_> {
     }
 
     fn home(&self) -> Option<&Path> {
-        variable(self.scripts, "HOME").map(Path::new)
+        self.scripts.variable("HOME").map(Path::new)
     }
 
     /// Whether the path contains the user's home.
@@ -268,6 +268,29 @@ impl GrantRequest<'_> {
              network; the user can grant more with {SCRIPT_SANDBOX_WRITE} and {SCRIPT_SANDBOX_READ}"
         )
     }
+}
+
+/// The sandbox for an `InterpreterQuery`, which belongs to no skill; `None` if scripts run
+/// without a sandbox. On an error (no sandbox is possible) the interpreter must not be started.
+pub(crate) fn query_restrictions(
+    python: &Interpreter,
+    scripts: &ScriptSettings,
+    skills_folders: &[PathBuf],
+    limit: Duration,
+) -> Result<Option<Restrictions>, String> {
+    let Some(confinement) = &scripts.sandbox else {
+        return Ok(None);
+    };
+    let case = GrantRequest {
+        folder: None,
+        python,
+        scripts,
+        confinement,
+        skills_folders,
+        source: None,
+        temporary: None,
+    };
+    case.restrictions(limit).map(Some)
 }
 
 /// Whether this folder has a document.

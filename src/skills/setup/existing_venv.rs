@@ -84,8 +84,9 @@ impl Setup<'_> {
             Interpreter::without_venv(scripts)
         };
         let name = &self.request.skill.name;
-        python.map(|python| python.program).map_err(|cause| {
-            Error::new(ErrorKind::Config, format!("failed to set up the skill `{name}`: {cause}"))
+        python.map(|python| python.program).map_err(|error| {
+            let text = format!("failed to set up the skill `{name}`: {}", error.message);
+            Error::new(ErrorKind::Config, text).with_hint(error.fix)
         })
     }
 }

@@ -354,11 +354,8 @@ impl Setup<'_> {
     }
 
     fn probe_needs(&self, python: &Path, venv: Option<&Path>) -> Result<InterpreterNeeds, Error> {
-        let python = Interpreter {
-            program: python.to_path_buf(),
-            venv: venv.map(Path::to_path_buf),
-            search_path: None,
-        };
+        let python =
+            Interpreter { program: python.to_path_buf(), venv: venv.map(Path::to_path_buf) };
         InterpreterNeeds::probe(self.request, &python)
     }
 }

@@ -42,18 +42,12 @@ impl InterpreterNeeds {
         let answer = probe::probe(python, &[request.skill], request.scripts, request.cancellation);
         // A cancellation takes precedence over the answer.
         request.cancellation.check()?;
-        let failure = |cause: &str| {
-            let name = &request.skill.name;
-            Error::new(
-                ErrorKind::Io,
-                format!("failed to determine what the skill `{name}` needs: {cause}"),
-            )
-        };
-        let mut probed = answer.map_err(|cause| failure(&cause))?;
-        probed
-            .pop()
-            .ok_or_else(|| failure("no answer"))
-            .and_then(|probed| InterpreterNeeds::from_probe(probed, &request.skill.root))
+        let mut probed = answer.map_err(|error| {
+            let (name, cause) = (&request.skill.name, error.message);
+            let text = format!("failed to determine what the skill `{name}` needs: {cause}");
+            Error::new(ErrorKind::Io, text).with_hint(error.fix)
+        })?;
+        InterpreterNeeds::from_probe(probed.pop().unwrap_or_default(), &request.skill.root)
     }
 
     fn from_probe(probed: ProbeResult, root: &Root) -> Result<InterpreterNeeds, Error> {

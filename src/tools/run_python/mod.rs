@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::changes::SkillsSnapshot;
-use crate::skills::python::{Interpreter, variable};
+use crate::skills::python::Interpreter;
 use crate::tool::{Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::cancellation::StopReason;
@@ -135,11 +135,11 @@ fn run_script(
         .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
     let skill = context.skills.open(&arguments.skill_name)?;
     let source = ScriptSource::read(arguments, &skill)?;
-    let python = Interpreter::for_skill(&skill, scripts)?;
+    let python = Interpreter::for_skill(&skill, scripts).map_err(|error| error.to_string())?;
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
     let request = ConsentRequest { skill: &skill, source: &source, python: &python, arguments };
     let consent = request.obtain(context)?;
-    let result = execute(&skill, &source, python, limit, arguments, scripts, context);
+    let result = execute(&skill, &source, &python, limit, arguments, scripts, context);
     Ok(ToolResult { consent, ..result })
 }
 
@@ -186,7 +186,7 @@ fn writable_folders(scripts: &ScriptSettings, context: &ToolContext<'_>) -> Vec<
 fn execute(
     skill: &Skill,
     source: &ScriptSource<'_>,
-    python: Interpreter,
+    python: &Interpreter,
     limit: Duration,
     arguments: &RunPythonArguments,
     scripts: &ScriptSettings,
@@ -212,32 +212,25 @@ fn execute(
         Ok(before) => before,
         Err(error) => return failure("its temporary folder was deleted", &error),
     };
-    // The time for resolving a shim counts towards the script's time limit.
-    let began = Instant::now();
-    let python = (context.shims).resolve(
-        python,
-        skill,
-        scripts,
-        context.cancellation,
-        context.event_source,
-        limit,
-    );
-    let elapsed = began.elapsed();
     if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
         return ToolResult::failure("interrupted by the user");
     }
-    let remaining = limit.saturating_sub(elapsed);
-    let process_limit = context.cancellation.capped_by_deadline(remaining);
+    let process_limit = context.cancellation.capped_by_deadline(limit);
     let mut environment = python.script_environment(skill, scripts);
-    let sandbox =
-        match RunSandbox::prepare(skill, &python, scripts, context.skills, &scratch, process_limit)
-        {
-            Ok(sandbox) => sandbox,
-            Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
-        };
+    let sandbox = match RunSandbox::prepare(
+        skill,
+        python,
+        scripts,
+        context.skills,
+        &scratch,
+        process_limit,
+    ) {
+        Ok(sandbox) => sandbox,
+        Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
+    };
     sandbox.set_variables(&mut environment, scripts);
     let (name, value) = SAFE_PATH;
-    if variable(scripts, name).is_none_or(OsStr::is_empty) {
+    if scripts.variable(name).is_none_or(OsStr::is_empty) {
         environment.retain(|(known, _)| known != name);
         environment.push((name.into(), value.into()));
     }
@@ -256,12 +249,11 @@ fn execute(
         event_source: context.event_source,
     };
     match run(&job) {
-        Ok(mut outcome) => {
-            outcome.duration += elapsed;
+        Ok(outcome) => {
             let ran = ScriptRun {
                 skill,
-                python: &python,
-                limit: (process_limit == remaining).then_some(limit),
+                python,
+                limit: (process_limit == limit).then_some(limit),
                 keep_leftovers: scripts.keep_leftovers,
                 sandbox: &sandbox,
                 changes: before.changes(skill, &folders),
@@ -272,6 +264,6 @@ fn execute(
                 ..ScriptReport::new(&ran, context.secrets).into_result()
             }
         }
-        Err(error) => failure("no Python", &python.start_error(skill, &error.to_string())),
+        Err(error) => failure("no Python", &python.start_error(skill, &error)),
     }
 }

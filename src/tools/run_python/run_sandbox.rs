@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::ScriptSettings;
-use crate::skills::python::{Interpreter, variable};
+use crate::skills::python::Interpreter;
 use crate::skills::sandbox_grants::GrantRequest;
 use crate::skills::{Skill, Skills};
 use crate::world::confined::identity;
@@ -90,7 +90,7 @@ impl RunSandbox {
         let Some(folder) = &self.temporary else {
             return;
         };
-        let home = variable(scripts, "HOME").map(PathBuf::from);
+        let home = scripts.variable("HOME").map(PathBuf::from);
         let home = home.unwrap_or_default();
         let mut set = |name: &str, value: PathBuf| {
             environment.retain(|(known, _)| known != name);
@@ -102,7 +102,7 @@ impl RunSandbox {
         let git = (GIT_SETTINGS, folder.join("gitconfig"));
         let of_home = OF_HOME.map(|names| (names, folder.clone()));
         for ((name, usual), instead) in of_home.into_iter().chain([git]) {
-            let place = variable(scripts, name).map(PathBuf::from);
+            let place = scripts.variable(name).map(PathBuf::from);
             let place = place.unwrap_or_else(|| home.join(usual));
             let is_granted = |path: &PathBuf| path.starts_with(&place) || place.starts_with(path);
             if !self.granted.iter().any(is_granted) {
