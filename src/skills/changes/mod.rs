@@ -1,45 +1,29 @@
-//! Detection of changes by a script that affect later runs: of its skill's document, its
-//! venv, the requirements of a setup and git's settings in its folder; and in all skills
-//! folders of every file that a program runs, or that a model reads as instructions.
+//! Detection of changes by a script that affect later runs: of every file in the skills folders
+//! that a program runs, that a tool reads as settings, or that a model reads as instructions.
 //!
-//! The most important small files are compared by content, the others by size, times,
-//! inode and mode. Among the times is that of the last change (`ctime`), which no program
-//! can set back without privileges. Folders that tools fill with files (`venv`) are
-//! compared by this time only. It may miss changes on a file system of another machine,
-//! with another clock, and writes through mapped memory on a `tmpfs`.
+//! The files before and after the run are compared by size, times, inode and mode. Among the
+//! times is that of the last change (`ctime`), which no program can set back without privileges.
+//! Folders that tools fill (`venv`) have too many files to record each: they are searched for a
+//! file that was changed later than the start of the run. That may miss changes on a file system
+//! of another machine, with another clock.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
 use crate::skills::Skill;
-use crate::skills::skill::is_document_name;
-use crate::skills::venv::SETUP_FOLDER;
-use crate::world::confined::{Root, read_whole};
 
-mod stamps;
+mod scan;
 mod startup_files;
 
-use stamps::{FileStamps, ScanBudget, ScannedFolders};
+use scan::{ChangeTime, EntryState, FolderScan, ScanBudget, ScannedFolders};
+use startup_files::{affects_later_runs, path_affects_later_runs};
 
-/// Time of the last change of a file (`ctime`): seconds and nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ChangeTime(i64, i64);
-
-impl ChangeTime {
-    fn from_metadata(status: &Metadata) -> ChangeTime {
-        ChangeTime(status.ctime(), status.ctime_nsec())
-    }
-}
-
-/// State of all files that affect later runs, before a script runs.
+/// State of all skills folders before a script runs.
 #[derive(Debug)]
 pub(crate) struct SkillsSnapshot {
-    watched: BTreeMap<PathBuf, WatchedState>,
-    stamps: FileStamps,
+    before: FolderScan,
     taken_at: ChangeTime,
 }
 
@@ -54,22 +38,6 @@ pub(crate) struct SkillChanges {
     pub is_cut: bool,
 }
 
-/// State of a watched entry of the skill's folder.
-#[derive(Debug, PartialEq, Eq)]
-enum WatchedState {
-    /// A small file with these bytes.
-    File(Vec<u8>),
-    /// The real path of a folder, a large file, or a file that a link leads out to.
-    FolderOrLarge(Option<PathBuf>),
-}
-
-/// Whether an entry of the skill's folder is compared by content.
-fn is_watched(name: &str) -> bool {
-    // The last two can make the folder itself a git repository.
-    let others = ["venv", ".venv", SETUP_FOLDER, "pyproject.toml", ".git", "HEAD", "config"];
-    is_document_name(name) || name.starts_with("requirements") || others.contains(&name)
-}
-
 impl SkillsSnapshot {
     /// Records the state of the skill and of the skills folders. `mark` is a file that was
     /// changed just before: its time is the start of the run.
@@ -78,10 +46,8 @@ impl SkillsSnapshot {
         folders: &[PathBuf],
         mark: &Path,
     ) -> io::Result<SkillsSnapshot> {
-        let own = &skill.path;
         Ok(SkillsSnapshot {
-            watched: read_watched(own),
-            stamps: FileStamps::collect(ScannedFolders { own, folders }),
+            before: FolderScan::collect(ScannedFolders { own: &skill.path, folders }),
             taken_at: ChangeTime::from_metadata(&mark.symlink_metadata()?),
         })
     }
@@ -89,85 +55,71 @@ impl SkillsSnapshot {
     /// The changes since then; of a folder that tools fill, only the first one.
     pub(crate) fn changes(&self, skill: &Skill, folders: &[PathBuf]) -> SkillChanges {
         let own = &skill.path;
+        let after = FolderScan::collect(ScannedFolders { own, folders });
         let mut budget = ScanBudget::new(limits::VENV_FILES);
-        let mut changes = SkillChanges {
-            own: self.watched_changes(own, &mut budget),
-            is_cut: budget.is_spent,
-            ..SkillChanges::default()
-        };
-        let mut budget = ScanBudget::new(limits::CHANGES_ENTRIES);
-        let places = ScannedFolders { own, folders };
-        for path in self.stamps.changed_files(places, self.taken_at, &mut budget) {
+        let mut found = self.changed_paths(&after, &mut budget);
+        found.extend(self.removed_paths(&after));
+        found.sort_unstable();
+        let is_cut = after.is_cut || budget.is_spent;
+        let mut changes = SkillChanges { is_cut, ..SkillChanges::default() };
+        for path in found {
             match path.strip_prefix(own) {
                 Ok(inner) => changes.own.push(inner.to_path_buf()),
                 Err(_) => changes.others.push(path),
             }
         }
-        changes.own.sort_unstable();
-        changes.is_cut |= budget.is_spent;
         changes
     }
 
-    /// The changes of the watched entries.
-    fn watched_changes(&self, own: &Path, budget: &mut ScanBudget) -> Vec<PathBuf> {
-        let after = read_watched(own);
-        let names: BTreeSet<&PathBuf> = self.watched.keys().chain(after.keys()).collect();
-        let found =
-            names.into_iter().filter_map(|name| match (self.watched.get(name), after.get(name)) {
-                (
-                    Some(WatchedState::FolderOrLarge(Some(before))),
-                    Some(WatchedState::FolderOrLarge(Some(now))),
-                ) if before == now => {
-                    let inner = first_changed(now, self.taken_at, budget)?;
-                    match inner.strip_prefix(now) {
-                        Ok(rest) if !rest.as_os_str().is_empty() => Some(name.join(rest)),
-                        _ => Some(name.clone()),
-                    }
+    /// New and changed files that affect later runs, folders that can no longer be listed, and
+    /// what was changed in the folders that tools fill.
+    fn changed_paths(&self, after: &FolderScan, budget: &mut ScanBudget) -> Vec<PathBuf> {
+        let mut changed = Vec::new();
+        for (path, now) in &after.entries {
+            let known = self.before.entries.get(path);
+            let is_same = known == Some(now);
+            // If the first scan reached its limit, an unknown file may be an old one.
+            let is_unknown = known.is_none() && self.before.is_cut;
+            match now {
+                EntryState::ToolFolder(_) if is_same || is_unknown => {
+                    changed.extend(self.first_changed_in(path, budget));
                 }
-                (before, now) => (before != now).then(|| name.clone()),
-            });
-        found.collect()
+                EntryState::File(_, latest) if is_unknown && *latest <= self.taken_at => {}
+                _ if is_same => {}
+                EntryState::File(..) if !affects_later_runs(path) => {}
+                _ => changed.push(path.clone()),
+            }
+        }
+        changed
     }
-}
 
-/// Reads the watched entries, with confined opening like all files of a skill. The folder
-/// is opened again each time, as a script may have replaced it.
-fn read_watched(folder: &Path) -> BTreeMap<PathBuf, WatchedState> {
-    let root = Root::open(folder);
-    let small = |name: &str| {
-        let file = root.as_ref().ok()?.file(name).ok()?;
-        let piece = read_whole(&file, limits::DOCUMENT_BYTES).ok()?;
-        (!piece.has_more).then_some(piece.bytes)
-    };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let names = names.filter(|name| is_watched(name));
-    names
-        .map(|name| {
-            let state = match small(&name) {
-                Some(bytes) => WatchedState::File(bytes),
-                None => WatchedState::FolderOrLarge(folder.join(&name).canonicalize().ok()),
+    fn removed_paths(&self, after: &FolderScan) -> impl Iterator<Item = PathBuf> {
+        let before = self.before.entries.iter();
+        let removed = before.filter(|(path, state)| {
+            let is_file = matches!(state, EntryState::File(..));
+            !after.entries.contains_key(*path)
+                && (!is_file || path_affects_later_runs(path))
+                && path.symlink_metadata().is_err()
+        });
+        removed.map(|(path, _)| path.clone())
+    }
+
+    /// The first path in that folder, or the folder itself, that was changed since. Adding or
+    /// removing an entry changes its folder.
+    fn first_changed_in(&self, folder: &Path, budget: &mut ScanBudget) -> Option<PathBuf> {
+        let real = folder.canonicalize().ok()?;
+        let mut waiting = vec![real.clone()];
+        while let Some(path) = waiting.pop().filter(|_| budget.spend_one()) {
+            let is_old = |status: &fs::Metadata| ChangeTime::from_metadata(status) <= self.taken_at;
+            let Some(status) = path.symlink_metadata().ok().filter(is_old) else {
+                let inner = path.strip_prefix(&real).unwrap_or(&path);
+                return Some(folder.join(inner));
             };
-            (PathBuf::from(name), state)
-        })
-        .collect()
-}
-
-/// The first path in that folder, or the folder itself, that was changed later than
-/// `moment`. Adding or removing an entry changes its folder.
-fn first_changed(folder: &Path, moment: ChangeTime, budget: &mut ScanBudget) -> Option<PathBuf> {
-    let mut waiting = vec![folder.to_path_buf()];
-    while let Some(path) = waiting.pop().filter(|_| budget.spend_one()) {
-        let Ok(status) = path.symlink_metadata() else {
-            return Some(path);
-        };
-        if ChangeTime::from_metadata(&status) > moment {
-            return Some(path);
+            if status.is_dir() {
+                let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+                waiting.extend(entries.map(|entry| entry.path()));
+            }
         }
-        if status.is_dir() {
-            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-            waiting.extend(entries.map(|entry| entry.path()));
-        }
+        None
     }
-    None
 }

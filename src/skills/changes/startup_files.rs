@@ -2,7 +2,6 @@
 //! settings, or models read them as instructions.
 
 use std::ffi::OsStr;
-use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -23,7 +22,11 @@ const EXTENSIONS: [&str; 44] = [
 ];
 
 /// Names of files that tools and interpreters read as settings.
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 39] = [
+    // Of a git repository: the folder itself can be one.
+    ".git",
+    "config",
+    "head",
     ".envrc",
     ".python-version",
     ".python-versions",
@@ -68,9 +71,14 @@ const NAME_PREFIXES: [&str; 3] = [".env", "requirements", "constraints"];
 /// Folders in which clients keep settings, hooks and workflows.
 const SETTINGS_FOLDERS: [&str; 4] = [".claude", ".claude-plugin", ".codex-plugin", ".github"];
 
-/// Whether this file affects later runs, by its path, its mode or its first bytes.
-pub(super) fn affects_later_runs(path: &Path, status: &Metadata) -> bool {
-    path_affects_later_runs(path) || status.permissions().mode() & 0o111 != 0 || has_shebang(path)
+/// Whether this file affects later runs, by its path, its mode or its first bytes. Every link
+/// does: it may lead to such a file.
+pub(super) fn affects_later_runs(path: &Path) -> bool {
+    let status = path.symlink_metadata();
+    let is_run = status.is_ok_and(|status| {
+        status.is_symlink() || status.is_file() && status.permissions().mode() & 0o111 != 0
+    });
+    path_affects_later_runs(path) || is_run || has_shebang(path)
 }
 
 /// Whether a file of this path affects later runs, whatever its content.

@@ -1,0 +1,170 @@
+//! The state of all files in the skills folders.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::limits;
+use crate::skills::skill::is_document_name;
+use crate::skills::venv::SETUP_FOLDER;
+use crate::world::confined::{Root, read_whole};
+
+/// Folders that tools fill: they have too many files to record each.
+const TOOL_FOLDERS: [&str; 5] = ["venv", ".venv", "node_modules", ".git", SETUP_FOLDER];
+
+/// Time of the last change of a file (`ctime`): seconds and nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ChangeTime(i64, i64);
+
+impl ChangeTime {
+    pub(super) fn from_metadata(status: &Metadata) -> ChangeTime {
+        ChangeTime(status.ctime(), status.ctime_nsec())
+    }
+}
+
+/// Limit of entries and time for one scan.
+#[derive(Debug)]
+pub(super) struct ScanBudget {
+    entries: usize,
+    until: Instant,
+    /// Whether the limit was reached.
+    pub(super) is_spent: bool,
+}
+
+impl ScanBudget {
+    pub(super) fn new(entries: usize) -> ScanBudget {
+        ScanBudget { entries, until: Instant::now() + limits::CHANGES_TIME, is_spent: false }
+    }
+
+    /// Counts one entry; returns whether it is within the limit.
+    pub(super) fn spend_one(&mut self) -> bool {
+        // Reading the clock costs as much as a file's metadata.
+        let is_late = self.entries.is_multiple_of(64) && Instant::now() >= self.until;
+        self.is_spent |= self.entries == 0 || is_late;
+        self.entries = self.entries.saturating_sub(1);
+        !self.is_spent
+    }
+}
+
+/// The folders that are scanned: first the skill whose script runs, then all others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScannedFolders<'p> {
+    /// The skill's folder.
+    pub(super) own: &'p Path,
+    /// The skills folders.
+    pub(super) folders: &'p [PathBuf],
+}
+
+/// State of one entry.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum EntryState {
+    /// A file or a link: a hash that differs once it was written, replaced or renamed, and the
+    /// time of its last change. For a link both include its target.
+    File(u64, ChangeTime),
+    /// A folder that tools fill, by device and inode.
+    ToolFolder((u64, u64)),
+    /// A folder that cannot be listed, so its changes are unknown.
+    Unlistable,
+}
+
+/// All entries of the scanned folders.
+#[derive(Debug, Default)]
+pub(super) struct FolderScan {
+    pub(super) entries: BTreeMap<PathBuf, EntryState>,
+    /// Whether entries are missing, as the limit was reached.
+    pub(super) is_cut: bool,
+}
+
+impl FolderScan {
+    /// Scans every file below these folders, each real folder once. The only links to folders
+    /// that are followed are skills and venvs.
+    pub(super) fn collect(places: ScannedFolders<'_>) -> FolderScan {
+        let mut scan = FolderScan::default();
+        let mut budget = ScanBudget::new(limits::CHANGES_ENTRIES);
+        let mut known = BTreeSet::new();
+        let mut waiting: Vec<PathBuf> = Vec::new();
+        for folder in places.folders.iter().rev() {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                if entry.path().is_dir() {
+                    waiting.push(entry.path());
+                } else if budget.spend_one() {
+                    scan.add_file(&entry, places);
+                }
+            }
+        }
+        waiting.push(places.own.to_path_buf());
+        while let Some(folder) = waiting.pop() {
+            let identity = folder.metadata().map(|status| (status.dev(), status.ino()));
+            let Some(identity) = identity.ok().filter(|identity| known.insert(*identity)) else {
+                continue;
+            };
+            if folder != places.own && is_tool_folder(&folder) {
+                scan.entries.insert(folder, EntryState::ToolFolder(identity));
+                continue;
+            }
+            let Ok(entries) = fs::read_dir(&folder) else {
+                scan.entries.insert(folder, EntryState::Unlistable);
+                continue;
+            };
+            for entry in entries.flatten() {
+                if !budget.spend_one() {
+                    scan.is_cut = true;
+                    return scan;
+                }
+                let path = entry.path();
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if is_folder || (is_tool_folder(&path) && path.is_dir()) {
+                    waiting.push(path);
+                } else {
+                    scan.add_file(&entry, places);
+                }
+            }
+        }
+        scan.is_cut = budget.is_spent;
+        scan
+    }
+
+    fn add_file(&mut self, entry: &fs::DirEntry, places: ScannedFolders<'_>) {
+        let path = entry.path();
+        let Ok(status) = entry.metadata() else {
+            return;
+        };
+        let target = status.is_symlink().then(|| path.metadata().ok()).flatten();
+        let mut hasher = DefaultHasher::new();
+        let mut latest = ChangeTime::from_metadata(&status);
+        for status in [Some(&status), target.as_ref()].into_iter().flatten() {
+            (status.dev(), status.ino(), status.mode()).hash(&mut hasher);
+            // The entries of a folder are no part of a link to it.
+            if !status.is_dir() {
+                let written = (status.mtime(), status.mtime_nsec());
+                let changed = ChangeTime::from_metadata(status);
+                (status.size(), written, changed.0, changed.1).hash(&mut hasher);
+                latest = latest.max(changed);
+            }
+        }
+        if path.parent() == Some(places.own) {
+            instructions(&path).hash(&mut hasher);
+        }
+        self.entries.insert(path, EntryState::File(hasher.finish(), latest));
+    }
+}
+
+fn is_tool_folder(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    TOOL_FOLDERS.iter().any(|filled| name == *filled)
+}
+
+/// The content of a skill's document or requirements: a write through mapped memory on a
+/// `tmpfs` changes no time. Other files have none.
+fn instructions(path: &Path) -> Option<Vec<u8>> {
+    let name = path.file_name()?.to_str()?;
+    if !is_document_name(name) && !name.starts_with("requirements") && name != "pyproject.toml" {
+        return None;
+    }
+    // Confined opening does not block on a FIFO or device that has replaced the file.
+    let file = Root::open(path.parent()?).and_then(|root| root.file(name)).ok()?;
+    Some(read_whole(&file, limits::DOCUMENT_BYTES).ok()?.bytes)
+}
