@@ -350,6 +350,6 @@ pub mod program {
     pub use crate::cli::{ExitOutcome, Invocation, Startup, parse, run};
     pub use crate::settings::is_secret;
     pub use crate::world::hardening::{erase_from_environment, hide_memory, open_missing_streams};
-    pub use crate::world::process::become_subreaper;
     pub use crate::world::signal::{Signal, exit_by_signal, handle_file_size_limit};
+    pub use crate::world::subreaper::become_subreaper;
 }

@@ -1,17 +1,16 @@
 //! Waits that a signal or the deadline of the run ends early.
 //!
-//! Every wait (for a socket, for a pause) uses the one `poll` of this file, so Ctrl+C,
-//! SIGTERM, `--timeout` and idle limits work the same everywhere.
+//! Every wait (for a socket, for a pause) is one of this file, so Ctrl+C, SIGTERM,
+//! `--timeout` and idle limits work the same everywhere.
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::thread;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind};
-use crate::limits;
 use crate::world::event_source::EventSource;
+pub(crate) use crate::world::poll::{Readiness, is_ready};
 use crate::world::signal::Interrupt;
 
 /// Deadline of a run and the signals that end it early.
@@ -36,24 +35,6 @@ pub enum StopReason {
     Cancelled,
     /// Data kept arriving, but was not complete within this time.
     Incomplete(Duration),
-}
-
-/// Condition to wait for on a descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// Data, or the end, can be read.
-    Read,
-    /// Data can be written.
-    Write,
-    /// The other side has closed it. Data may still be unread. Never reported for a
-    /// regular file.
-    PeerClosed,
-}
-
-/// Whether this descriptor is ready, without waiting.
-pub(crate) fn is_ready(what: (BorrowedFd<'_>, Readiness)) -> bool {
-    let [is_ready, _] = poll([Some(what), None], None, Some(Duration::ZERO));
-    is_ready
 }
 
 impl Cancellation {
@@ -95,26 +76,7 @@ impl Cancellation {
         what: Option<(BorrowedFd<'_>, Readiness)>,
         limit: Option<Duration>,
     ) -> Result<(), StopReason> {
-        let start = Instant::now();
-        loop {
-            self.check()?;
-            let left = match limit {
-                Some(limit) => match limit.checked_sub(start.elapsed()) {
-                    Some(left) => Some(left),
-                    None => return Err(StopReason::Silence(limit)),
-                },
-                None => None,
-            };
-            let left = match (left, self.deadline) {
-                (Some(left), _) => Some(self.capped_by_deadline(left)),
-                (None, Some(deadline)) => Some(deadline.saturating_duration_since(Instant::now())),
-                (None, None) => None,
-            };
-            let [is_ready, _] = poll([what, None], self.interrupt.as_fd(), left);
-            if is_ready {
-                return Ok(());
-            }
-        }
+        self.wait_limited(what, limit, None)
     }
 
     /// Waits until `what` is ready, without a limit, and serves an event source
@@ -124,58 +86,41 @@ impl Cancellation {
         what: (BorrowedFd<'_>, Readiness),
         event_source: Option<&dyn EventSource>,
     ) -> Result<(), StopReason> {
-        let Some(event_source) = event_source else {
-            return self.wait(Some(what), None);
-        };
+        self.wait_limited(Some(what), None, event_source)
+    }
+
+    fn wait_limited(
+        &self,
+        what: Option<(BorrowedFd<'_>, Readiness)>,
+        limit: Option<Duration>,
+        event_source: Option<&dyn EventSource>,
+    ) -> Result<(), StopReason> {
+        let start = Instant::now();
+        // A limit beyond the clock's range is none.
+        let end = limit.and_then(|limit| start.checked_add(limit).map(|end| (limit, end)));
         loop {
             self.check()?;
-            let until = self.deadline.into_iter().chain(event_source.next_call()).min();
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            let events = event_source.descriptor().map(|fd| (fd, Readiness::Read));
-            let waited = poll([Some(what), events], self.interrupt.as_fd(), left);
-            match waited {
-                [true, _] => return Ok(()),
-                [false, has_event] if !event_source.handle_if_due(has_event) => {
-                    return Err(StopReason::Cancelled);
-                }
-                [false, _] => {}
+            let now = Instant::now();
+            if let Some((limit, end)) = end
+                && now >= end
+            {
+                return Err(StopReason::Silence(limit));
+            }
+            let next_call = event_source.and_then(EventSource::next_call);
+            let ends = [end.map(|(_, end)| end), self.deadline, next_call];
+            let until = ends.into_iter().flatten().min();
+            let left = until.map(|until| until.saturating_duration_since(now));
+            let events = event_source.and_then(EventSource::descriptor);
+            let events = events.map(|fd| (fd, Readiness::Read));
+            let [is_ready, has_event] = self.interrupt.poll([what, events], left);
+            if is_ready {
+                return Ok(());
+            }
+            if event_source.is_some_and(|source| !source.handle_if_due(has_event)) {
+                return Err(StopReason::Cancelled);
             }
         }
     }
-}
-
-/// Calls `poll` once and returns which descriptors are ready. A signal ends it early.
-fn poll(
-    what: [Option<(BorrowedFd<'_>, Readiness)>; 2],
-    interrupt: Option<BorrowedFd<'_>>,
-    limit: Option<Duration>,
-) -> [bool; 2] {
-    let signals = interrupt.map(|fd| (fd, Readiness::Read));
-    let [first, second] = what;
-    let mut fds = [first, second, signals].map(|what| libc::pollfd {
-        // The kernel ignores negative descriptors.
-        fd: what.map_or(-1, |(fd, _)| fd.as_raw_fd()),
-        events: match what {
-            Some((_, Readiness::Write)) => libc::POLLOUT,
-            // Whatever is requested, the end of a pipe is reported, too.
-            Some((_, Readiness::PeerClosed)) => libc::POLLRDHUP,
-            _ => libc::POLLIN,
-        },
-        revents: 0,
-    });
-    // Rounded up: a limit of 0.3 ms must not become a busy loop.
-    let milliseconds = limit
-        .map_or(-1, |limit| i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
-    // SAFETY: `fds` is an array of three entries that outlives the call.
-    let ready = unsafe { libc::poll(fds.as_mut_ptr(), 3, milliseconds) };
-    if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-        // If `poll` fails, the caller has to try the operation; the pause keeps that
-        // from becoming a busy loop.
-        thread::sleep(limits::SWEEP_ROUND);
-        return what.map(|what| what.is_some());
-    }
-    let [first, second, _] = fds.map(|fd| ready > 0 && fd.revents != 0);
-    [first, second]
 }
 
 impl fmt::Display for StopReason {

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::limits;
 use crate::world::cancellation::{Cancellation, Readiness, StopReason};
+use crate::world::line_editing;
 use crate::world::lines::LineBuffer;
 pub(crate) use crate::world::lines::LinePiece;
-use crate::world::terminal;
 
 /// Kind of standard input: each is read differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +160,7 @@ impl StdinReader {
     /// Without effect where the terminal does not support it.
     pub(crate) fn release_line(&self) {
         if self.kind == StdinKind::Terminal {
-            terminal::release_line(self.file.as_fd());
+            line_editing::release_line(self.file.as_fd());
         }
     }
 
@@ -178,12 +178,12 @@ impl StdinReader {
     /// whether that changed its mode.
     pub(crate) fn set_typed_text_kept(&self, is_kept: bool) -> bool {
         self.kind == StdinKind::Terminal
-            && terminal::set_typed_text_kept(self.file.as_fd(), is_kept)
+            && line_editing::set_typed_text_kept(self.file.as_fd(), is_kept)
     }
 
     /// Discards typed text that was not read yet. Returns whether there was any.
     pub(crate) fn discard_typed_text(&self) -> bool {
-        self.kind == StdinKind::Terminal && terminal::discard_typed_text(self.file.as_fd())
+        self.kind == StdinKind::Terminal && line_editing::discard_typed_text(self.file.as_fd())
     }
 
     /// Discards an unfinished line, which the terminal has discarded too.

@@ -2,6 +2,7 @@
 //!
 //! The only layer that contains `unsafe`; every use states why it is sound.
 
+mod after_fork;
 pub(crate) mod cancellation;
 pub(crate) mod capture;
 pub(crate) mod clock;
@@ -11,14 +12,19 @@ pub(crate) mod files;
 mod guardian;
 pub(crate) mod hardening;
 pub(crate) mod input;
+mod line_editing;
 pub(crate) mod lines;
+mod listing;
 pub(crate) mod lock;
 pub(crate) mod net;
 pub(crate) mod output;
+mod poll;
 pub(crate) mod process;
+mod process_tree;
 pub(crate) mod random;
 pub(crate) mod sandbox;
 pub(crate) mod scratch;
 pub(crate) mod signal;
+pub(crate) mod subreaper;
 pub(crate) mod terminal;
 pub(crate) mod typing;

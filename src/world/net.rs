@@ -12,8 +12,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::limits;
+use crate::world::after_fork::set_attribute;
 use crate::world::cancellation::{Cancellation, Readiness, StopReason};
-use crate::world::guardian::set_attribute;
 
 /// Returns the addresses of a host, at least one. Literal addresses and `localhost` need
 /// no resolver: an empty `chroot` has no `/etc/hosts`.

@@ -2,17 +2,20 @@
 //!
 //! The binary installs handlers once ([`Interrupt::install`]). Each handler notes the
 //! signal's number and writes a byte into a pipe; every wait (for a socket, a script,
-//! the next line) includes that pipe. The same descriptor reports lines that the user
-//! types, while they are collected. A library user that does not want handlers uses
+//! the next line) includes that pipe. It also includes the terminal, while lines that the
+//! user types are collected, and standard output. A library user that does not want handlers uses
 //! [`Interrupt::never`]. What an interrupt means is decided by the front ends.
 
+use std::array;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use crate::world::poll::{self, Readiness, Watched};
 use crate::world::typing::{TypeAhead, TypedInput};
 
 /// Number of a signal that requests a stop, as in `signal(7)`.
@@ -60,7 +63,7 @@ fn wake() {
     }
 }
 
-/// Pending signal that requests a stop, with a descriptor for `poll`.
+/// Pending signal that requests a stop.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     source: Option<Arc<InterruptSource>>,
@@ -71,88 +74,28 @@ pub struct Interrupt {
 struct InterruptSource {
     /// Read end of the pipe; readable once a signal has arrived.
     pipe: OwnedFd,
-    /// An epoll instance with `pipe` and the descriptors of the two fields below.
-    epoll: OnceLock<OwnedFd>,
-    reader: OnceLock<ReaderMonitor>,
-    type_ahead: Mutex<Option<TypeAhead>>,
+    /// Write end of a pipe, watched for the moment when its reader closes it.
+    output: OnceLock<File>,
+    type_ahead: OnceLock<TypeAhead>,
 }
 
 impl InterruptSource {
-    /// Adds a descriptor to the epoll instance.
-    fn add(&self, fd: BorrowedFd<'_>, events: libc::c_int) -> io::Result<()> {
-        if self.epoll.get().is_none() {
-            // SAFETY: the new descriptor gets its owner in the same expression.
-            let epoll = unsafe {
-                match libc::epoll_create1(libc::EPOLL_CLOEXEC) {
-                    -1 => return Err(io::Error::last_os_error()),
-                    fd => OwnedFd::from_raw_fd(fd),
-                }
-            };
-            epoll_control(&epoll, libc::EPOLL_CTL_ADD, self.pipe.as_fd(), libc::EPOLLIN)?;
-            let _ = self.epoll.set(epoll);
-        }
-        match self.epoll.get() {
-            Some(epoll) => epoll_control(epoll, libc::EPOLL_CTL_ADD, fd, events),
-            None => Ok(()),
-        }
+    /// What every wait includes, the pipe first.
+    fn watched(&self) -> [Watched<'_>; 3] {
+        let terminal = self.type_ahead.get().and_then(TypeAhead::watched_terminal);
+        [
+            Some((self.pipe.as_fd(), Readiness::Read)),
+            self.output.get().map(|output| (output.as_fd(), Readiness::Broken)),
+            terminal.map(|terminal| (terminal, Readiness::Read)),
+        ]
     }
 
-    fn remove(&self, fd: BorrowedFd<'_>) {
-        if let Some(epoll) = self.epoll.get() {
-            let _ = epoll_control(epoll, libc::EPOLL_CTL_DEL, fd, 0);
-        }
-    }
-
-    /// Reads lines that were typed.
-    fn collect(&self) {
-        if let Ok(mut type_ahead) = self.type_ahead.try_lock()
-            && let Some(type_ahead) = &mut *type_ahead
-            && type_ahead.is_watched
-            && !type_ahead.collect(|| PENDING.load(Ordering::Relaxed) != 0)
+    fn empty_pipe(&self) {
+        let mut sink = [0u8; 64];
+        // SAFETY: reads from an owned descriptor into `sink`, at most its length.
+        while unsafe { libc::read(self.pipe.as_raw_fd(), sink.as_mut_ptr().cast(), sink.len()) } > 0
         {
-            type_ahead.is_watched = false;
-            self.remove(type_ahead.terminal.as_fd());
         }
-    }
-}
-
-fn epoll_control(
-    epoll: &OwnedFd,
-    action: libc::c_int,
-    fd: BorrowedFd<'_>,
-    events: libc::c_int,
-) -> io::Result<()> {
-    let mut event = libc::epoll_event { events: events.cast_unsigned(), u64: 0 };
-    // SAFETY: both descriptors are open, and the event outlives the call.
-    match unsafe { libc::epoll_ctl(epoll.as_raw_fd(), action, fd.as_raw_fd(), &raw mut event) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Write end of a pipe, watched for the moment when its reader closes it.
-#[derive(Debug)]
-struct ReaderMonitor {
-    ours: File,
-}
-
-impl ReaderMonitor {
-    /// Starts watching; `None` for a file or a terminal, which have no reader.
-    fn new(ours: BorrowedFd<'_>, source: &InterruptSource) -> io::Result<Option<ReaderMonitor>> {
-        let ours = File::from(ours.try_clone_to_owned()?);
-        let kind = ours.metadata()?.file_type();
-        if !kind.is_fifo() && !kind.is_socket() {
-            return Ok(None);
-        }
-        // Without requested events epoll reports only errors and the end.
-        source.add(ours.as_fd(), 0)?;
-        Ok(Some(ReaderMonitor { ours }))
-    }
-
-    fn is_closed(&self) -> bool {
-        let mut fd = libc::pollfd { fd: self.ours.as_raw_fd(), events: 0, revents: 0 };
-        // SAFETY: one entry that outlives the call.
-        unsafe { libc::poll(&raw mut fd, 1, 0) > 0 }
     }
 }
 
@@ -198,29 +141,49 @@ impl Interrupt {
         Ok(Interrupt {
             source: Some(Arc::new(InterruptSource {
                 pipe,
-                epoll: OnceLock::new(),
-                reader: OnceLock::new(),
-                type_ahead: Mutex::new(None),
+                output: OnceLock::new(),
+                type_ahead: OnceLock::new(),
             })),
         })
     }
 
     /// Watches the reader of this pipe: [`Signal::PIPE`] becomes pending as soon as the
-    /// reader closes it, even while nothing is written. Where that cannot be watched,
-    /// the next write reports it.
+    /// reader closes it, even while nothing is written. A file or a terminal has no reader.
+    /// Where the reader cannot be watched, the next write reports it.
     pub fn watch_reader(&self, pipe: BorrowedFd<'_>) {
+        let has_reader = |file: &File| {
+            let kind = file.metadata().map(|metadata| metadata.file_type());
+            kind.is_ok_and(|kind| kind.is_fifo() || kind.is_socket())
+        };
         if let Some(source) = &self.source
-            && let Ok(Some(reader)) = ReaderMonitor::new(pipe, source)
+            && let Some(pipe) = pipe.try_clone_to_owned().ok().map(File::from).filter(has_reader)
         {
-            let _ = source.reader.set(reader);
+            let _ = source.output.set(pipe);
         }
     }
 
-    /// Descriptor for a `poll`, readable once a signal has arrived. `None` where no
-    /// signal can arrive.
-    pub fn as_fd(&self) -> Option<BorrowedFd<'_>> {
-        let source = self.source.as_ref()?;
-        Some(source.epoll.get().unwrap_or(&source.pipe).as_fd())
+    /// Waits once, until a descriptor is ready, a signal arrives, a line is typed or the time
+    /// is over. Returns which descriptors are ready. [`Interrupt::pending`] must be called
+    /// before the next wait.
+    pub(super) fn poll<const N: usize>(
+        &self,
+        watched: [Watched<'_>; N],
+        limit: Option<Duration>,
+    ) -> [bool; N] {
+        let mut all = watched.to_vec();
+        if let Some(source) = &self.source {
+            all.extend(source.watched());
+        }
+        let ready = poll::poll(&all, limit);
+        if let Some(source) = &self.source
+            && ready[N]
+            && PENDING.load(Ordering::Relaxed) == 0
+        {
+            // A byte without a signal, from a handler that ran in a child process. It would
+            // keep the pipe readable.
+            source.empty_pipe();
+        }
+        array::from_fn(|index| ready[index])
     }
 
     /// Starts collecting lines that the user types at this terminal while the program
@@ -228,40 +191,19 @@ impl Interrupt {
     pub fn collect_typing_from(&self, terminal: BorrowedFd<'_>) {
         if let Some(source) = &self.source
             && let Ok(terminal) = terminal.try_clone_to_owned()
-            && let Ok(mut type_ahead) = source.type_ahead.lock()
         {
-            *type_ahead = Some(TypeAhead::new(terminal.into()));
-            drop(type_ahead);
-            self.set_collecting(true);
+            let _ = source.type_ahead.set(TypeAhead::new(terminal.into()));
         }
     }
 
     /// Starts or stops collecting lines. Returns whether they were collected before.
     pub fn set_collecting(&self, is_wanted: bool) -> bool {
-        if let Some(source) = &self.source
-            && let Ok(mut type_ahead) = source.type_ahead.lock()
-            && let Some(type_ahead) = &mut *type_ahead
-        {
-            let was_watched = type_ahead.is_watched;
-            let terminal = type_ahead.terminal.as_fd();
-            match (was_watched, is_wanted) {
-                (false, true) => {
-                    type_ahead.is_watched = source.add(terminal, libc::EPOLLIN).is_ok();
-                }
-                (true, false) => {
-                    source.remove(terminal);
-                    type_ahead.is_watched = false;
-                }
-                _ => {}
-            }
-            return was_watched;
-        }
-        false
+        self.type_ahead().is_some_and(|type_ahead| type_ahead.set_collecting(is_wanted))
     }
 
     /// Removes and returns the next collected message.
     pub fn next_typed(&self) -> Option<TypedInput> {
-        self.source.as_ref()?.type_ahead.lock().ok()?.as_mut()?.next()
+        self.type_ahead()?.next()
     }
 
     /// Discards all collected messages.
@@ -269,12 +211,19 @@ impl Interrupt {
         while self.next_typed().is_some() {}
     }
 
+    fn type_ahead(&self) -> Option<&TypeAhead> {
+        self.source.as_ref()?.type_ahead.get()
+    }
+
     /// The signal that requested a stop, if one arrived. It stays pending.
     pub fn pending(&self) -> Option<Signal> {
         let source = self.source.as_ref()?;
-        source.collect();
+        if let Some(type_ahead) = source.type_ahead.get() {
+            type_ahead.collect(|| PENDING.load(Ordering::Relaxed) != 0);
+        }
+        let is_broken = |output: &File| poll::is_ready((output.as_fd(), Readiness::Broken));
         match PENDING.load(Ordering::Relaxed) {
-            0 if source.reader.get().is_some_and(ReaderMonitor::is_closed) => Some(Signal::PIPE),
+            0 if source.output.get().is_some_and(is_broken) => Some(Signal::PIPE),
             0 => None,
             number => Some(Signal(number)),
         }
@@ -293,11 +242,7 @@ impl Interrupt {
     pub fn take_pending(&self) -> Option<Signal> {
         let source = self.source.as_ref()?;
         let pending = PENDING.swap(0, Ordering::Relaxed);
-        let mut sink = [0u8; 64];
-        // SAFETY: reads from an owned descriptor into `sink`, at most its length.
-        while unsafe { libc::read(source.pipe.as_raw_fd(), sink.as_mut_ptr().cast(), sink.len()) }
-            > 0
-        {}
+        source.empty_pipe();
         if PENDING.load(Ordering::Relaxed) != 0 {
             // Another signal arrived meanwhile, and its byte may have been read as well.
             wake();

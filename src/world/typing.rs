@@ -6,12 +6,13 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::fd::AsFd;
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::limits;
-use crate::world::cancellation::{self, Cancellation, Readiness};
-use crate::world::terminal;
+use crate::world::line_editing;
+use crate::world::poll::{self, Readiness};
 
 /// One message that was typed.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,44 +28,72 @@ pub enum TypedInput {
 /// Terminal whose input is collected while the program is busy.
 #[derive(Debug)]
 pub(super) struct TypeAhead {
-    pub(super) terminal: File,
-    pub(super) is_watched: bool,
+    terminal: File,
+    is_collecting: AtomicBool,
+    collected: Mutex<CollectedInput>,
+}
+
+#[derive(Debug, Default)]
+struct CollectedInput {
     messages: VecDeque<Vec<u8>>,
     at_end: bool,
 }
 
 impl TypeAhead {
+    /// Starts to collect.
     pub(super) fn new(terminal: File) -> TypeAhead {
-        TypeAhead { terminal, is_watched: false, messages: VecDeque::new(), at_end: false }
+        TypeAhead { terminal, is_collecting: AtomicBool::new(true), collected: Mutex::default() }
+    }
+
+    /// Starts or stops collecting. Returns whether input was collected before.
+    pub(super) fn set_collecting(&self, is_wanted: bool) -> bool {
+        self.is_collecting.swap(is_wanted, Ordering::Relaxed)
+    }
+
+    /// The terminal, while its input is collected.
+    pub(super) fn watched_terminal(&self) -> Option<BorrowedFd<'_>> {
+        self.is_collecting.load(Ordering::Relaxed).then(|| self.terminal.as_fd())
     }
 
     /// Removes and returns the next message.
-    pub(super) fn next(&mut self) -> Option<TypedInput> {
-        match self.messages.pop_front() {
+    pub(super) fn next(&self) -> Option<TypedInput> {
+        let mut collected = self.collected.lock().ok()?;
+        match collected.messages.pop_front() {
             Some(message) if message.ends_with(b"\n") => Some(TypedInput::Complete(message)),
             Some(message) => Some(TypedInput::Unfinished(message)),
-            None => std::mem::take(&mut self.at_end).then_some(TypedInput::End),
+            None => std::mem::take(&mut collected.at_end).then_some(TypedInput::End),
         }
     }
 
-    /// Reads a message if input is available; `is_over` ends reading early. Returns
-    /// false if nothing more must be read before the next prompt.
-    pub(super) fn collect(&mut self, is_over: impl Fn() -> bool) -> bool {
-        if !cancellation::is_ready((self.terminal.as_fd(), Readiness::Read)) {
-            return true;
+    /// Reads a message if input is available; `is_over` ends reading early. Collecting stops
+    /// if nothing more must be read before the next prompt.
+    pub(super) fn collect(&self, is_over: impl Fn() -> bool) {
+        let Some(terminal) = self.watched_terminal() else {
+            return;
+        };
+        if !poll::is_ready((terminal, Readiness::Read)) {
+            return;
         }
         // Reading in the background would stop the program (SIGTTIN).
-        if !terminal::is_in_foreground(self.terminal.as_fd()) {
-            return false;
+        let is_open = line_editing::is_in_foreground(terminal)
+            && self.collected.lock().is_ok_and(|mut input| self.read_message(&mut input, is_over));
+        if !is_open {
+            self.set_collecting(false);
         }
+    }
+
+    /// Reads one message. Returns whether more may be read.
+    fn read_message(&self, input: &mut CollectedInput, is_over: impl Fn() -> bool) -> bool {
+        let is_ready =
+            |limit| poll::is_ready_within((self.terminal.as_fd(), Readiness::Read), limit);
         let is_unfinished = |message: &mut Vec<u8>| !message.ends_with(b"\n");
-        let mut message = self.messages.pop_back_if(is_unfinished).unwrap_or_default();
+        let mut message = input.messages.pop_back_if(is_unfinished).unwrap_or_default();
         let mut pause = limits::PASTE_SECOND_LINE;
         let mut piece = [0; limits::PIPE_READ_BYTES];
         let is_open = loop {
-            match self.terminal.read(&mut piece) {
+            match (&self.terminal).read(&mut piece) {
                 Ok(0) => {
-                    self.at_end = true;
+                    input.at_end = true;
                     break false;
                 }
                 Ok(count) => message.extend_from_slice(&piece[..count]),
@@ -80,22 +109,17 @@ impl TypeAhead {
             if is_over() {
                 break true;
             }
-            if !self.is_ready(pause) {
-                terminal::release_line(self.terminal.as_fd());
-                if !self.is_ready(limits::TERMINAL_LINE_READY) {
+            if !is_ready(pause) {
+                line_editing::release_line(self.terminal.as_fd());
+                if !is_ready(limits::TERMINAL_LINE_READY) {
                     break true;
                 }
             }
             pause = limits::PASTE_NEXT_LINE;
         };
         if !message.is_empty() {
-            self.messages.push_back(message);
+            input.messages.push_back(message);
         }
         is_open
-    }
-
-    fn is_ready(&self, limit: Duration) -> bool {
-        let what = (self.terminal.as_fd(), Readiness::Read);
-        Cancellation::never().wait(Some(what), Some(limit)).is_ok()
     }
 }

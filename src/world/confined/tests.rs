@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use super::read::FileRange;
 use super::*;
+use crate::world::after_fork::close_from;
 use crate::world::clock::thread_time;
-use crate::world::guardian::close_from;
 use crate::world::random;
 
 const CANARY: &str = "canary-6f1d: nobody may read this";

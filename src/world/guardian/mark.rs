@@ -16,7 +16,7 @@ use std::ptr;
 use crate::limits;
 use libc::{c_long, pid_t, rlimit64};
 
-use super::process_tree::{self, visit_all};
+use crate::world::process_tree::{self, visit_all};
 
 /// Marks this process and all its future children. Without effect where the limit is already
 /// lower.
@@ -117,6 +117,7 @@ mod tests {
     use std::process::{Command, Stdio, id};
 
     use super::*;
+    use crate::world::after_fork::now;
 
     /// A process in its own session inherits the mark and is stopped; one without the mark is
     /// not.
@@ -149,8 +150,8 @@ mod tests {
         let (mut other, free) = start(false);
         for first in [ScanOrder::OldestFirst, ScanOrder::NewestFirst] {
             stop_marked(own, first);
-            let until = super::super::now() + limits::GUARDIAN_POLL * 20;
-            while !is_stopped(inner) && super::super::now() < until {
+            let until = now() + limits::GUARDIAN_POLL * 20;
+            while !is_stopped(inner) && now() < until {
                 std::thread::yield_now();
             }
             assert!(is_stopped(inner) && !is_stopped(free));

@@ -9,9 +9,7 @@
 //! allocate, lock, use std I/O or panic: only system calls and the stack. The script's output
 //! is handled by `process`.
 
-mod listing;
 mod mark;
-mod process_tree;
 mod runner_state;
 
 use std::io;
@@ -22,13 +20,11 @@ use std::time::Duration;
 use crate::limits;
 use libc::{c_int, c_uint, pid_t, sigset_t};
 
-pub(super) use listing::visit_names;
 pub(super) use mark::{ScanOrder, stop_marked};
-use process_tree::visit_children_without_proc;
-pub(super) use process_tree::{kill_tree, visit_tree};
-
 use runner_state::{RunnerState, WakeTimer, check_runner};
 
+use super::after_fork::{close_from, max_descriptors, now, set_attribute, to_timespec};
+use super::process_tree::{self, kill_tree, visit_children_without_proc, visit_tree};
 use super::sandbox;
 use super::scratch::ScratchFolder;
 
@@ -62,25 +58,27 @@ pub(super) struct GuardianReport {
 }
 
 impl GuardianReport {
-    pub(super) const BYTES: usize = 8;
-    /// Flag in the number of processes, which is never that large.
-    const TIMED_OUT: u32 = 1 << 31;
+    pub(super) const BYTES: usize = 12;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
-        // A wait status is never negative and never needs 32 bits.
-        let status = self.status.map_or(u32::MAX, |raw| u32::try_from(raw).unwrap_or(u32::MAX));
-        let timed_out = if self.timed_out { Self::TIMED_OUT } else { 0 };
-        let count = self.left_behind.min(Self::TIMED_OUT - 1);
-        (u64::from(status) << 32 | u64::from(count | timed_out)).to_ne_bytes()
+        // A wait status is never negative.
+        let status = self.status.unwrap_or(-1).cast_unsigned();
+        let numbers = [status, self.left_behind, u32::from(self.timed_out)];
+        let mut bytes = [0; Self::BYTES];
+        for (place, byte) in bytes.iter_mut().zip(numbers.map(u32::to_ne_bytes).as_flattened()) {
+            *place = *byte;
+        }
+        bytes
     }
 
     pub(super) fn from_bytes(bytes: [u8; Self::BYTES]) -> GuardianReport {
-        let both = u64::from_ne_bytes(bytes);
-        let rest = u32::try_from(both & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+        let number = |at: usize| {
+            u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         GuardianReport {
-            status: c_int::try_from(both >> 32).ok(),
-            left_behind: rest & !Self::TIMED_OUT,
-            timed_out: rest & Self::TIMED_OUT != 0,
+            status: c_int::try_from(number(0)).ok(),
+            left_behind: number(4),
+            timed_out: number(8) != 0,
         }
     }
 }
@@ -121,13 +119,6 @@ unsafe fn scope_signals(runner: pid_t) -> bool {
     // SAFETY: plain numbers; signal 0 only checks permission.
     let can_signal = || unsafe { libc::kill(runner, 0) == 0 };
     can_signal() && sandbox::scope_signals().is_ok() && !can_signal()
-}
-
-/// Sets an attribute of this process by `prctl(2)`. Returns whether that succeeded.
-pub(super) fn set_attribute(name: c_int, value: c_int) -> bool {
-    const NONE: libc::c_long = 0;
-    // SAFETY: plain numbers, as wide as the kernel reads them.
-    unsafe { libc::prctl(name, libc::c_long::from(value), NONE, NONE, NONE) == 0 }
 }
 
 /// Prepares the process that becomes the script, and returns to execute its program.
@@ -188,7 +179,7 @@ fn run_guardian(config: GuardianConfig, script: pid_t, has_own_scope: bool) -> !
             && now().saturating_sub(since) < limits::CLEANUP_LAST
         {
             is_clear = scratch.clear(limits::CLEANUP);
-            wait_for_signal(&mut [], Some(limits::SWEEP_ROUND));
+            wait_for_signal(&mut [], limits::SWEEP_ROUND);
         }
     }
     // If the script has stopped the runner, the runner must still receive Ctrl+C:
@@ -198,19 +189,6 @@ fn run_guardian(config: GuardianConfig, script: pid_t, has_own_scope: bool) -> !
     }
     // SAFETY: ends this process.
     unsafe { libc::_exit(0) }
-}
-
-/// Closes this descriptor and all higher ones.
-pub(super) fn close_from(first: c_int) {
-    // SAFETY: for a process that runs only its caller's code, so no other code uses the
-    // descriptors.
-    unsafe {
-        if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) < 0 {
-            for fd in first..max_descriptors() {
-                libc::close(fd);
-            }
-        }
-    }
 }
 
 /// Running guardian.
@@ -279,7 +257,7 @@ impl GuardianState {
             let killed = now();
             round = killed;
             while has_children && round.saturating_sub(killed) < pause {
-                wait_for_signal(&mut [], Some(pause.saturating_sub(round.saturating_sub(killed))));
+                wait_for_signal(&mut [], pause.saturating_sub(round.saturating_sub(killed)));
                 has_children = self.reap(status);
                 round = now();
             }
@@ -352,7 +330,7 @@ impl GuardianState {
         self.waker.start(limits::GUARDIAN_POLL);
         let mut channel = [libc::pollfd { fd: 0, events: libc::POLLIN, revents: 0 }];
         let since = now();
-        wait_for_signal(&mut channel, Some(limit));
+        wait_for_signal(&mut channel, limit);
         let is_ordered = channel.iter().any(|fd| fd.revents != 0) || self.is_orphaned();
         let was_long = now().saturating_sub(since) >= limits::GUARDIAN_POLL / 2;
         is_ordered || was_long && check_runner(self.config.runner) == RunnerState::Ending
@@ -374,16 +352,15 @@ fn set_priority(class: c_int, priority: c_int) {
 
 /// Waits for a child's end, the runner's end or a descriptor. The two signals are unblocked
 /// only during the wait, so none can arrive unnoticed between a check and the wait.
-fn wait_for_signal(fds: &mut [libc::pollfd], limit: Option<Duration>) {
-    let limit = limit.map(to_timespec);
-    let limit = limit.as_ref().map_or(ptr::null(), ptr::from_ref);
+fn wait_for_signal(fds: &mut [libc::pollfd], limit: Duration) {
+    let limit = to_timespec(limit);
     // SAFETY: `fds`, `limit` and `mask` outlive the call.
     unsafe {
         let mut mask: sigset_t = mem::zeroed();
         libc::sigfillset(&raw mut mask);
         libc::sigdelset(&raw mut mask, libc::SIGCHLD);
         libc::sigdelset(&raw mut mask, libc::SIGCONT);
-        libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, limit, &raw const mask);
+        libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &raw const limit, &raw const mask);
     }
 }
 
@@ -403,41 +380,13 @@ unsafe fn block_signals() {
     }
 }
 
-fn max_descriptors() -> c_int {
-    // SAFETY: a plain number; the call always succeeds for this name.
-    let most = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
-    c_int::try_from(most).map_or(limits::DESCRIPTORS, |most| most.clamp(0, limits::DESCRIPTORS))
-}
-
-/// Monotonic time.
-pub(super) fn now() -> Duration {
-    // SAFETY: a zeroed structure of this stack that the call fills.
-    let time = unsafe {
-        let mut time: libc::timespec = mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
-        time
-    };
-    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
-}
-
-fn to_timespec(duration: Duration) -> libc::timespec {
-    // SAFETY: a structure of plain numbers, for which zero is a valid value. Not written as
-    // a literal, because its padding differs between C libraries.
-    let mut time: libc::timespec = unsafe { mem::zeroed() };
-    // Durations here are too short to overflow.
-    time.tv_sec = duration.as_secs().try_into().unwrap_or(0);
-    time.tv_nsec = duration.subsec_nanos().into();
-    time
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_report_is_the_same_after_decoding() {
-        for (status, left_behind) in [(None, 0), (Some(0), 1), (Some(0xff00), u32::MAX >> 1)] {
+        for (status, left_behind) in [(None, 0), (Some(0), 1), (Some(0xff00), u32::MAX)] {
             let report = GuardianReport { status, left_behind, timed_out: left_behind == 1 };
             assert_eq!(GuardianReport::from_bytes(report.to_bytes()), report);
         }

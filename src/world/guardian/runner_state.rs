@@ -10,19 +10,13 @@ use std::time::Duration;
 use crate::limits;
 use libc::{c_int, pid_t};
 
-use super::{process_tree, to_timespec};
+use crate::world::after_fork::to_timespec;
+use crate::world::process_tree;
 
 /// Timer that continues this process after it was stopped.
 #[derive(Clone, Copy)]
 pub(super) struct WakeTimer {
     timer: Option<c_int>,
-}
-
-/// `struct itimerspec` of `timer_settime(2)`.
-#[repr(C)]
-struct TimerSpec {
-    interval: libc::timespec,
-    first: libc::timespec,
 }
 
 impl WakeTimer {
@@ -49,7 +43,8 @@ impl WakeTimer {
     /// discards a pending SIGCONT.
     pub(super) fn start(self, interval: Duration) {
         let Some(own) = self.timer else { return };
-        let times = TimerSpec { interval: to_timespec(interval), first: to_timespec(interval) };
+        let interval = to_timespec(interval);
+        let times = libc::itimerspec { it_interval: interval, it_value: interval };
         // SAFETY: `times` outlives the call, which writes nothing.
         unsafe {
             libc::syscall(
@@ -57,7 +52,7 @@ impl WakeTimer {
                 own,
                 0,
                 &raw const times,
-                ptr::null_mut::<TimerSpec>(),
+                ptr::null_mut::<libc::itimerspec>(),
             )
         };
     }

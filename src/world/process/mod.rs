@@ -10,14 +10,13 @@
 //! Only children that `run` itself started are waited for or killed, so a host program may have
 //! threads and children of its own.
 
-mod blocked;
 mod exec;
 mod script_process;
 mod streams;
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,12 +27,12 @@ use libc::c_int;
 use super::capture::{Capture, CaptureLimits};
 pub(crate) use super::event_source::{EventSource, ScriptStream};
 use super::guardian::GuardianReport;
+use super::poll::Readiness;
 use super::scratch::Scratch;
 use super::signal::{Interrupt, Signal};
-pub use script_process::become_subreaper;
-pub(super) use script_process::prepare_adoption;
-use script_process::{GuardianHandle, kill_adopted};
-use streams::{ChildOutput, ChildStdin, is_transient, poll};
+use super::subreaper::adopt_orphans;
+use script_process::GuardianHandle;
+use streams::{ChildOutput, is_transient};
 
 /// Program to run, with its limits.
 pub(crate) struct ProcessJob<'a> {
@@ -150,12 +149,11 @@ pub(crate) fn run_with_output(
         let text = format!("failed to start `{}`: not an absolute path", job.program.display());
         return Err(io::Error::new(ErrorKind::InvalidInput, text));
     }
-    prepare_adoption(job.leftovers);
+    adopt_orphans(job.leftovers == Leftovers::Kill);
     let mut supervisor = ProcessSupervisor::start(job)?;
     let mut chunk = vec![0; limits::SCRIPT_READ_BYTES];
     while !supervisor.is_over() {
-        let ready = supervisor.wait()?;
-        supervisor.serve(ready, &mut chunk, sink);
+        supervisor.wait_and_serve(&mut chunk, sink);
     }
     Ok(supervisor.finish())
 }
@@ -181,7 +179,6 @@ struct ProcessSupervisor<'a> {
     /// Deadline of the phase; `None` if it is beyond the clock's range. While the program runs
     /// it is a little later than the time limit, which the guardian enforces.
     until: Option<Instant>,
-    stdin: ChildStdin<'a>,
     outputs: [ChildOutput; 2],
     report: Option<GuardianReport>,
     duration: Duration,
@@ -190,23 +187,11 @@ struct ProcessSupervisor<'a> {
     cancelled: bool,
 }
 
-/// Descriptors that are ready.
-#[derive(Clone, Copy)]
-#[allow(clippy::struct_excessive_bools, reason = "one for each descriptor")]
-struct ReadyDescriptors {
-    outputs: [bool; 2],
-    channel: bool,
-    stdin: bool,
-    interrupt: bool,
-    event_source: bool,
-}
-
 impl<'a> ProcessSupervisor<'a> {
     fn start(job: &'a ProcessJob<'a>) -> io::Result<ProcessSupervisor<'a>> {
         let started = Instant::now();
         let mut guardian = GuardianHandle::start(job)?;
         let child = &mut guardian.child;
-        let stdin = ChildStdin::new(child.stdin.take().map(OwnedFd::from), job.stdin)?;
         let stdout = ChildOutput::new(child.stdout.take().map(OwnedFd::from), job.output_limits)?;
         let stderr = ChildOutput::new(child.stderr.take().map(OwnedFd::from), job.output_limits)?;
         Ok(ProcessSupervisor {
@@ -217,7 +202,6 @@ impl<'a> ProcessSupervisor<'a> {
             until: started
                 .checked_add(job.limit)
                 .and_then(|limit| limit.checked_add(limits::GUARDIAN_EXTRA_TIME)),
-            stdin,
             outputs: [stdout, stderr],
             report: None,
             duration: Duration::ZERO,
@@ -233,85 +217,49 @@ impl<'a> ProcessSupervisor<'a> {
                 || self.until.is_none_or(|until| Instant::now() >= until))
     }
 
-    /// Waits until a descriptor is ready or the phase is over.
-    fn wait(&self) -> io::Result<ReadyDescriptors> {
-        let entry = |fd: Option<BorrowedFd<'_>>, events| libc::pollfd {
-            // `poll` ignores negative descriptors.
-            fd: fd.map_or(-1, |fd| fd.as_raw_fd()),
-            events,
-            revents: 0,
-        };
-        let [stdout, stderr] = &self.outputs;
+    /// Waits until a descriptor is ready or the phase is over, and serves what is ready. The
+    /// interrupt and the event source are served only while the program runs: all later phases
+    /// are short.
+    fn wait_and_serve(&mut self, chunk: &mut [u8], sink: &mut OutputSink<'_>) {
+        let is_running = self.phase == ProcessPhase::Running;
+        let never = Interrupt::never();
+        let interrupt = if is_running { self.job.interrupt } else { &never };
+        let event_source = self.job.event_source.filter(|_| is_running);
         let channel = (self.phase != ProcessPhase::Draining).then(|| self.guardian.channel.as_fd());
-        let interrupt = self.job.interrupt.as_fd().filter(|_| self.phase == ProcessPhase::Running);
-        let event_source = self.event_source();
-        let due = event_source.and_then(EventSource::next_call);
-        let until = self.until.into_iter().chain(due).min();
-        let mut fds = [
-            entry(stdout.pipe.as_ref().map(AsFd::as_fd), libc::POLLIN),
-            entry(stderr.pipe.as_ref().map(AsFd::as_fd), libc::POLLIN),
-            entry(channel, libc::POLLIN),
-            entry(self.stdin.pipe.as_ref().map(AsFd::as_fd), libc::POLLOUT),
-            entry(interrupt, libc::POLLIN),
-            entry(event_source.and_then(EventSource::descriptor), libc::POLLIN),
+        let events = event_source.and_then(EventSource::descriptor);
+        let next_call = event_source.and_then(EventSource::next_call);
+        let until = self.until.into_iter().chain(next_call).min();
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let [stdout, stderr] = &self.outputs;
+        let watched = [
+            stdout.watched(),
+            stderr.watched(),
+            channel.map(|channel| (channel, Readiness::Read)),
+            events.map(|events| (events, Readiness::Read)),
         ];
-        poll(&mut fds, until)?;
-        let [stdout, stderr, channel, stdin, interrupt, event_source] =
-            fds.map(|fd| fd.revents != 0);
-        Ok(ReadyDescriptors { outputs: [stdout, stderr], channel, stdin, interrupt, event_source })
-    }
+        let [stdout, stderr, has_report, has_event] = interrupt.poll(watched, left);
 
-    /// Serves the descriptors that are ready, then checks the deadline of the phase.
-    fn serve(&mut self, ready: ReadyDescriptors, chunk: &mut [u8], sink: &mut OutputSink<'_>) {
-        let streams = [ScriptStream::Out, ScriptStream::Err].into_iter().zip(ready.outputs);
-        for (output, (stream, ready)) in self.outputs.iter_mut().zip(streams) {
-            if ready {
+        let streams = [(ScriptStream::Out, stdout), (ScriptStream::Err, stderr)];
+        for (output, (stream, is_ready)) in self.outputs.iter_mut().zip(streams) {
+            if is_ready {
                 match output.read(chunk) {
                     [] => {}
                     bytes => sink(stream, bytes),
                 }
             }
         }
-        if ready.stdin {
-            self.stdin.write();
-        }
-        if ready.channel {
+        if has_report {
             self.read_report();
         }
-        if self.phase == ProcessPhase::Running && ready.interrupt {
-            // `take_pending` also removes a byte without a signal, which would keep the
-            // descriptor readable.
-            let interrupt = self.job.interrupt;
-            self.interrupted = interrupt.pending().or_else(|| interrupt.take_pending());
-            if self.interrupted.is_some() {
+        if self.phase == ProcessPhase::Running {
+            self.interrupted = interrupt.pending();
+            self.cancelled = event_source.is_some_and(|source| !source.handle_if_due(has_event));
+            if self.interrupted.is_some() || self.cancelled {
                 self.kill();
             }
         }
-        if self.phase == ProcessPhase::Running {
-            self.serve_event_source(ready.event_source);
-        }
         if self.until.is_some_and(|until| Instant::now() >= until) {
-            match self.phase {
-                ProcessPhase::Running => {
-                    self.timed_out = true;
-                    self.kill();
-                }
-                ProcessPhase::Killing | ProcessPhase::KillingDirectly => self.escalate(),
-                ProcessPhase::Draining => {}
-            }
-        }
-    }
-
-    /// The event source, served only while the program runs: all later phases are short.
-    fn event_source(&self) -> Option<&'a dyn EventSource> {
-        self.job.event_source.filter(|_| self.phase == ProcessPhase::Running)
-    }
-
-    fn serve_event_source(&mut self, is_ready: bool) {
-        let event_source = self.event_source();
-        if event_source.is_some_and(|event_source| !event_source.handle_if_due(is_ready)) {
-            self.cancelled = true;
-            self.kill();
+            self.end_phase();
         }
     }
 
@@ -325,7 +273,6 @@ impl<'a> ProcessSupervisor<'a> {
     fn enter(&mut self, phase: ProcessPhase, limit: Duration) {
         self.phase = phase;
         self.until = Instant::now().checked_add(limit);
-        self.stdin.pipe = None;
     }
 
     /// Reads the guardian's report, or detects that there will be none.
@@ -344,16 +291,25 @@ impl<'a> ProcessSupervisor<'a> {
         self.conclude();
     }
 
-    /// Handles a guardian that does not report because it is stopped or gets no processor. As
-    /// long as it lives its descendants can be identified, so it gets a second chance.
-    fn escalate(&mut self) {
-        if self.phase == ProcessPhase::Killing {
-            self.guardian.kill_descendants();
-            self.enter(ProcessPhase::KillingDirectly, limits::GUARDIAN_LAST_REPORT);
-        } else {
-            self.guardian.kill_descendants();
-            self.guardian.kill();
-            self.conclude();
+    /// Handles the deadline of the phase. A guardian that does not report is stopped or gets
+    /// no processor. As long as it lives its descendants can be identified, so it gets a second
+    /// chance.
+    fn end_phase(&mut self) {
+        match self.phase {
+            ProcessPhase::Running => {
+                self.timed_out = true;
+                self.kill();
+            }
+            ProcessPhase::Killing => {
+                self.guardian.kill_descendants();
+                self.enter(ProcessPhase::KillingDirectly, limits::GUARDIAN_LAST_REPORT);
+            }
+            ProcessPhase::KillingDirectly => {
+                self.guardian.kill_descendants();
+                self.guardian.kill();
+                self.conclude();
+            }
+            ProcessPhase::Draining => {}
         }
     }
 
@@ -362,7 +318,7 @@ impl<'a> ProcessSupervisor<'a> {
         self.duration = self.started.elapsed();
         if self.report.is_none_or(|report| report.status.is_none()) {
             self.guardian.reap();
-            kill_adopted(&self.guardian);
+            self.guardian.kill_adopted();
         }
         self.enter(ProcessPhase::Draining, limits::SCRIPT_DRAIN);
     }

@@ -3,56 +3,28 @@
 //!
 //! Output and results are handled by `process`. Every wait here has a limit.
 
+use std::ffi::{CStr, c_uint};
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Seek, Write};
 use std::net::Shutdown;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use std::{fs, mem, process, ptr};
+use std::{mem, ptr, thread};
 
 use crate::limits;
-use libc::{c_int, c_short, pid_t};
+use libc::{pid_t, sigset_t};
 use wait_timeout::ChildExt;
 
-use super::blocked::BlockedSignals;
 use super::exec::ExecCall;
-use super::streams::poll;
 use super::{Leftovers, ProcessJob};
 use crate::world::guardian::{self, GuardianConfig, ScanOrder};
+use crate::world::poll::{Readiness, is_ready_within};
+use crate::world::process_tree::kill_tree;
 use crate::world::scratch::Scratch;
-
-/// Whether [`kill_adopted`] may kill all children of this process except [`HOST_CHILDREN`].
-static SUBREAPER: AtomicBool = AtomicBool::new(false);
-/// Children that this process had before it started its first script.
-static HOST_CHILDREN: OnceLock<Vec<pid_t>> = OnceLock::new();
-
-/// Makes this process the subreaper of a killed guardian's processes, so that even they are
-/// killed. To be called once at the start of a program that starts children only through
-/// `process::run`; not by the host of a library, whose own children would be killed.
-pub fn become_subreaper() {
-    SUBREAPER.store(true, Ordering::Relaxed);
-}
-
-/// Prepares for the start of a script: orphans become children of this process, or, if
-/// leftovers are kept, of the system's first process.
-pub(in crate::world) fn prepare_adoption(leftovers: Leftovers) {
-    if SUBREAPER.load(Ordering::Relaxed) {
-        HOST_CHILDREN.get_or_init(|| {
-            // Not every kernel has this file; searching `/proc` takes longer.
-            match fs::read_to_string("/proc/thread-self/children") {
-                Ok(list) => list.split(' ').filter_map(|pid| pid.parse().ok()).collect(),
-                Err(_) => own_children(&[]),
-            }
-        });
-        let adopt = c_int::from(leftovers == Leftovers::Kill);
-        guardian::set_attribute(libc::PR_SET_CHILD_SUBREAPER, adopt);
-    }
-}
+use crate::world::subreaper::{kill_adopted, own_pid};
 
 /// The runner's handle of a guardian. Dropping it early, on an error, kills the script and its
 /// descendants.
@@ -84,11 +56,7 @@ impl GuardianHandle {
         let mut command = Command::new(job.program);
         command
             .current_dir(job.folder)
-            .stdin(match File::open("/dev/null") {
-                Ok(nothing) if job.stdin.is_empty() => nothing.into(),
-                // Without the device, an empty pipe serves the same purpose.
-                _ => Stdio::piped(),
-            })
+            .stdin(input_file(job.stdin).map_err(|error| start_error(&error, job))?)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         // SAFETY: after the fork only system calls are made, here and, by contract, in
@@ -100,10 +68,7 @@ impl GuardianHandle {
             }
             command.pre_exec(move || Err(exec.run()));
         }
-        // This process's signal handlers must not run in the new processes.
-        let blocked = BlockedSignals::new(None);
-        let child = command.spawn();
-        drop(blocked);
+        let child = with_signals_blocked(|| command.spawn());
         let child = child.map_err(|error| start_error(&error, job))?;
         let pid = pid_t::try_from(child.id()).unwrap_or(0);
         Ok(GuardianHandle { child, pid, channel, reaped: false })
@@ -127,7 +92,7 @@ impl GuardianHandle {
     /// case one of them has stopped it.
     pub(super) fn kill_descendants(&self) {
         self.stop_descendants();
-        guardian::kill_tree(self.pid, &[]);
+        kill_tree(self.pid, &[]);
         // SAFETY: as above.
         unsafe { libc::kill(self.pid, libc::SIGCONT) };
     }
@@ -138,25 +103,27 @@ impl GuardianHandle {
         let _ = self.child.kill();
     }
 
+    /// Kills and reaps the orphans of the guardian, which has been lost.
+    pub(super) fn kill_adopted(&self) {
+        kill_adopted(|| self.stop_descendants());
+    }
+
     /// Reaps the guardian, which has ended or is about to.
     pub(super) fn reap(&mut self) {
-        if self.has_ended() {
-            return;
-        }
         // Its end closes the socket a moment before it can be reaped. Waiting for that
         // usually avoids `wait_timeout`, which panics if it cannot set up its signal handler.
         let since = Instant::now();
-        let _ = poll(&mut self.channel_poll_entry(0), since.checked_add(limits::GUARDIAN_REAP));
-        if self.has_ended() {
-            return;
+        if !self.has_ended() {
+            is_ready_within((self.channel.as_fd(), Readiness::Broken), limits::GUARDIAN_REAP);
         }
         let left = limits::GUARDIAN_REAP.saturating_sub(since.elapsed());
-        if !left.is_zero() && can_wait_timeout() {
+        if !self.has_ended() && can_wait_timeout() {
             self.reaped = !matches!(self.child.wait_timeout(left), Ok(None));
         }
-        // `wait_timeout` notices nothing where a host blocks SIGCHLD, so this polls too.
+        // `wait_timeout` cannot be used where SIGCHLD is ignored, and notices nothing where a
+        // host blocks it.
         while !self.has_ended() && since.elapsed() < limits::GUARDIAN_REAP {
-            let _ = poll(&mut [], Instant::now().checked_add(limits::SWEEP_ROUND));
+            thread::sleep(limits::SWEEP_ROUND);
         }
     }
 
@@ -164,11 +131,6 @@ impl GuardianHandle {
     fn has_ended(&mut self) -> bool {
         self.reaped = self.reaped || !matches!(self.child.try_wait(), Ok(None));
         self.reaped
-    }
-
-    /// Entry for a `poll` of the socket. That the other end was closed is always reported.
-    fn channel_poll_entry(&self, events: c_short) -> [libc::pollfd; 1] {
-        [libc::pollfd { fd: self.channel.as_raw_fd(), events, revents: 0 }]
     }
 }
 
@@ -178,32 +140,9 @@ impl Drop for GuardianHandle {
             return;
         }
         self.order_kill();
-        let _ = poll(
-            &mut self.channel_poll_entry(libc::POLLIN),
-            Instant::now().checked_add(limits::GUARDIAN_REPORT),
-        );
+        is_ready_within((self.channel.as_fd(), Readiness::Read), limits::GUARDIAN_REPORT);
         let _ = self.child.kill();
         self.reap();
-    }
-}
-
-/// Kills and reaps the orphans of a lost guardian, which this process has as their subreaper.
-pub(super) fn kill_adopted(lost: &GuardianHandle) {
-    let Some(foreign) = HOST_CHILDREN.get() else { return };
-    let own = own_pid();
-    let since = Instant::now();
-    while since.elapsed() < limits::ORPHAN_SEARCH {
-        let children = own_children(foreign);
-        if children.is_empty() {
-            return;
-        }
-        lost.stop_descendants();
-        guardian::kill_tree(own, foreign);
-        let _ = poll(&mut [], Instant::now().checked_add(limits::SWEEP_ROUND));
-        for child in children {
-            // SAFETY: plain numbers; the status is not written.
-            unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
-        }
     }
 }
 
@@ -220,20 +159,45 @@ fn can_wait_timeout() -> bool {
     handled && UnixStream::pair().is_ok()
 }
 
-/// The children of this process except those `spared`.
-fn own_children(spared: &[pid_t]) -> Vec<pid_t> {
-    let own = own_pid();
-    let mut children = Vec::new();
-    guardian::visit_tree(own, spared, |process| {
-        if process.parent == own {
-            children.push(process.pid);
+/// Standard input of the script: `/dev/null`, or a file in memory. A pipe would have to be
+/// filled while the script runs. Without the device, an empty file serves the same purpose.
+fn input_file(bytes: &[u8]) -> io::Result<File> {
+    if bytes.is_empty()
+        && let Ok(nothing) = File::open("/dev/null")
+    {
+        return Ok(nothing);
+    }
+    let create = |flags: c_uint| {
+        let name: &CStr = c"skills-runner-stdin";
+        // SAFETY: the name ends with NUL; the new descriptor gets its owner here.
+        match unsafe { libc::memfd_create(name.as_ptr(), flags) } {
+            -1 => Err(io::Error::last_os_error()),
+            // SAFETY: as above.
+            number => Ok(File::from(unsafe { OwnedFd::from_raw_fd(number) })),
         }
-    });
-    children
+    };
+    // A hardened kernel requires the second flag, which others do not know (before 6.3).
+    let mut file =
+        create(libc::MFD_CLOEXEC | libc::MFD_NOEXEC_SEAL).or_else(|_| create(libc::MFD_CLOEXEC))?;
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
 }
 
-fn own_pid() -> pid_t {
-    pid_t::try_from(process::id()).unwrap_or(0)
+/// Calls `start` while all signals are blocked: this process's signal handlers must not run
+/// in the new processes.
+fn with_signals_blocked<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: structures of this stack that are zeroed and then filled.
+    let before = unsafe {
+        let (mut all, mut before): (sigset_t, sigset_t) = (mem::zeroed(), mem::zeroed());
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
+        before
+    };
+    let started = start();
+    // SAFETY: the set was filled by the call that blocked the signals.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    started
 }
 
 /// Adds the cause to an error of starting a program: a missing folder, interpreter or program.

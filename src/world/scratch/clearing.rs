@@ -15,7 +15,8 @@ use std::time::Duration;
 use libc::c_int;
 
 use super::NAME_BYTES;
-use crate::world::guardian::{now, visit_names};
+use crate::world::after_fork::now;
+use crate::world::listing::visit_names;
 
 /// Mode with all rights for the owner; a script may have removed them.
 const OWNER_MODE: libc::mode_t = 0o700;

@@ -14,9 +14,9 @@ use std::ptr;
 
 pub(super) use clearing::ScratchFolder;
 
-use super::guardian::close_from;
-use super::process::{Leftovers, prepare_adoption};
+use super::after_fork::close_from;
 use super::random;
+use super::subreaper::adopt_orphans;
 use crate::limits;
 
 /// Base folder to use if the usual one is not writable. It is in memory, so it also exists
@@ -126,7 +126,7 @@ impl Drop for Scratch {
 /// Clears the folder in a background process, so that the program does not wait for it.
 fn clear_in_background(folder: ScratchFolder) {
     // The process must not become a child of this program, which would have to reap it.
-    prepare_adoption(Leftovers::Keep);
+    adopt_orphans(false);
     // SAFETY: after the fork there are only system calls, with plain numbers.
     unsafe {
         match libc::fork() {

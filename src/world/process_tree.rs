@@ -16,18 +16,18 @@ use super::listing::visit_names;
 
 /// A process, as `/proc` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::world) struct Process {
-    pub(in crate::world) pid: pid_t,
-    pub(in crate::world) parent: pid_t,
-    pub(in crate::world) group: pid_t,
-    pub(in crate::world) session: pid_t,
+pub(super) struct Process {
+    pub(super) pid: pid_t,
+    pub(super) parent: pid_t,
+    pub(super) group: pid_t,
+    pub(super) session: pid_t,
     /// Whether it has ended and is not reaped yet.
-    pub(in crate::world) is_zombie: bool,
+    pub(super) is_zombie: bool,
 }
 
 /// Kills every descendant of `root`, except the processes `spared` and their descendants, once:
 /// processes that are started during the pass may survive. Returns false if `/proc` is not usable.
-pub(in crate::world) fn kill_tree(root: pid_t, spared: &[pid_t]) -> bool {
+pub(super) fn kill_tree(root: pid_t, spared: &[pid_t]) -> bool {
     // A group is signalled atomically, so none of its processes can escape by forking.
     let mut last_group = 0;
     visit_tree(root, spared, |process| {
@@ -39,11 +39,7 @@ pub(in crate::world) fn kill_tree(root: pid_t, spared: &[pid_t]) -> bool {
 
 /// Calls `visit` with every descendant of `root`, usually parents before their children. Returns
 /// false if `/proc` is not usable.
-pub(in crate::world) fn visit_tree(
-    root: pid_t,
-    spared: &[pid_t],
-    mut visit: impl FnMut(&Process),
-) -> bool {
+pub(super) fn visit_tree(root: pid_t, spared: &[pid_t], mut visit: impl FnMut(&Process)) -> bool {
     let mut tree = [0; limits::PROCESSES_PER_ROUND];
     let mut size = 0;
     visit_all(|pid| {

@@ -1,0 +1,56 @@
+//! System calls for a process after `fork`: no allocation, no locks, no panic.
+
+use std::mem;
+use std::time::Duration;
+
+use crate::limits;
+use libc::{c_int, c_uint};
+
+/// Sets an attribute of this process by `prctl(2)`. Returns whether that succeeded.
+pub(super) fn set_attribute(name: c_int, value: c_int) -> bool {
+    const NONE: libc::c_long = 0;
+    // SAFETY: plain numbers, as wide as the kernel reads them.
+    unsafe { libc::prctl(name, libc::c_long::from(value), NONE, NONE, NONE) == 0 }
+}
+
+/// Closes this descriptor and all higher ones.
+pub(super) fn close_from(first: c_int) {
+    // SAFETY: for a process that runs only its caller's code, so no other code uses the
+    // descriptors.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) < 0 {
+            for fd in first..max_descriptors() {
+                libc::close(fd);
+            }
+        }
+    }
+}
+
+/// A number above all descriptors that a process may have.
+pub(super) fn max_descriptors() -> c_int {
+    // SAFETY: a plain number; the call always succeeds for this name.
+    let most = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
+    c_int::try_from(most).map_or(limits::DESCRIPTORS, |most| most.clamp(0, limits::DESCRIPTORS))
+}
+
+/// Monotonic time.
+pub(super) fn now() -> Duration {
+    // SAFETY: a zeroed structure of this stack that the call fills.
+    let time = unsafe {
+        let mut time: libc::timespec = mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time);
+        time
+    };
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanoseconds)
+}
+
+pub(super) fn to_timespec(duration: Duration) -> libc::timespec {
+    // SAFETY: a structure of plain numbers, for which zero is a valid value. Not written as
+    // a literal, because its padding differs between C libraries.
+    let mut time: libc::timespec = unsafe { mem::zeroed() };
+    // Durations here are too short to overflow.
+    time.tv_sec = duration.as_secs().try_into().unwrap_or(0);
+    time.tv_nsec = duration.subsec_nanos().into();
+    time
+}
