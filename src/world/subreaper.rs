@@ -24,8 +24,8 @@ pub fn become_subreaper() {
     SUBREAPER.store(true, Ordering::Relaxed);
 }
 
-/// Decides, before a process is started, who adopts its orphans: this process, or the
-/// system's first process. Without effect in the host of a library.
+/// Makes this process, or otherwise the system's first process, adopt the orphans of programs
+/// that are started from now on. Without effect in the host of a library.
 pub(super) fn adopt_orphans(is_wanted: bool) {
     if SUBREAPER.load(Ordering::Relaxed) {
         HOST_CHILDREN.get_or_init(|| {

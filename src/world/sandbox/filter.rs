@@ -169,12 +169,13 @@ const TRUNCATION_RULES: &[SyscallRule] = &[
 ];
 
 /// The architecture's number in `linux/audit.h`; `None` if this filter does not support it.
-#[cfg(target_arch = "x86_64")]
-const AUDIT_ARCH: Option<u32> = Some(0xc000_003e);
-#[cfg(target_arch = "aarch64")]
-const PROCESSOR: Option<u32> = Some(0xc000_00b7);
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const PROCESSOR: Option<u32> = None;
+const AUDIT_ARCH: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xc000_003e)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xc000_00b7)
+} else {
+    None
+};
 
 /// First number of the x32 table of system calls.
 const X32: u32 = 0x4000_0000;
