@@ -197,7 +197,7 @@
 //! # }
 //! # fn last(messages: &[Message]) -> String {
 //! #     match messages.last() {
-//! #         Some(Message::Tool { content, .. }) => content.clone(),
+//! #         Some(Message::Tool(result)) => result.content.clone(),
 //! #         _ => String::new(),
 //! #     }
 //! # }
@@ -330,10 +330,14 @@ mod world;
 
 pub use agent::{TurnLimits, TurnOutcome, run_turn};
 pub use config::{Config, ConfigNeeds, Endpoint};
-pub use conversation::Conversation;
+pub use conversation::{Conversation, ConversationState};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventSink, RunStats};
-pub use message::{AssistantMessage, Image, Message, UserMessage};
+pub use media::Image;
+pub use message::{
+    AssistantMessage, AssistantMessageKind, AttachedFile, Message, ToolMessage, UserMessage,
+    UserMessageKind,
+};
 pub use model::http::HttpModel;
 pub use model::scripted::{ScriptedModel, ScriptedStep};
 pub use model::{FinishReason, Model, ModelReply, ModelRequest};

@@ -245,8 +245,6 @@ pub(crate) const SESSION_HEADER_BYTES: usize = 64 << 10;
 pub(crate) const SESSIONS_KEPT: usize = 100;
 /// Characters of a session's name.
 pub(crate) const SESSION_NAME_CHARS: usize = 100;
-/// Tries to open a session that other processes create and delete at the same time.
-pub(crate) const SESSION_TRIES: usize = 10;
 /// Turns that a resumed conversation shows.
 pub(crate) const RECALLED_TURNS: usize = 2;
 /// Lines that it shows of each message.

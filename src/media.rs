@@ -3,8 +3,37 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
 
-use crate::message::Image;
+/// Image for the model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Image {
+    /// An `https:` URL that the endpoint fetches, or the image itself as
+    /// `data:image/png;base64,…` (RFC 2397).
+    pub url: String,
+}
+
+impl Image {
+    /// Describes the image for the user: type and size, or its URL without
+    /// credentials.
+    pub fn describe(&self) -> String {
+        if let Some((mime, data)) = self.inline_data() {
+            let padding = data.len() - data.trim_end_matches('=').len();
+            return format!("{mime}, {} bytes", data.len() / 4 * 3 - padding);
+        }
+        let place = self.url.split(['?', '#']).next().unwrap_or_default();
+        let (scheme, rest) = place.split_once("://").unwrap_or(("", place));
+        let end = rest.find('/').unwrap_or(rest.len());
+        let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+        format!("{scheme}://{}", &rest[host..])
+    }
+
+    /// MIME type and base64 text of an image in a `data:` URL.
+    pub fn inline_data(&self) -> Option<(&str, &str)> {
+        self.url.strip_prefix("data:")?.split_once(";base64,")
+    }
+}
 
 /// Type and size of an image that models accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +190,21 @@ fn is_mostly_binary(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_image_is_described_without_its_bytes_or_credentials() {
+        for (url, shown) in [
+            ("data:image/png;base64,AAAA", "image/png, 3 bytes"),
+            ("data:image/gif;base64,AAA=", "image/gif, 2 bytes"),
+            ("data:image/gif;base64,", "image/gif, 0 bytes"),
+            ("https://u:p@h.test:1/a@b.png?key=k#f", "https://h.test:1/a@b.png"),
+            ("http://h.test?key=k", "http://h.test"),
+            ("odd", "://odd"),
+        ] {
+            let image = Image { url: url.into() };
+            assert_eq!(image.describe(), shown);
+        }
+    }
 
     #[test]
     fn binary_files_are_detected_by_their_content() {

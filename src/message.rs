@@ -1,69 +1,85 @@
 //! Messages of a conversation.
 //!
-//! Each role is a variant with the fields that it needs, so that a tool result
-//! without the id of its call, for example, cannot be built by accident.
-//! [`Message::is_valid`] checks the rest.
+//! Each role has the fields that it needs, so that a tool result without the id of its call,
+//! for example, cannot be built by accident; [`Message::is_valid`] checks the rest. What a
+//! message is, such as a summary or an interrupted answer, is a field: the text that the model
+//! reads is made of the fields by [`Message::text`].
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::media::Image;
 use crate::tool::ToolCall;
 
-/// Message of the model: text, tool calls, or both.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AssistantMessage {
-    /// The text; empty if the model only called tools.
-    pub content: String,
-    /// The tool calls, in the model's order.
-    pub calls: Vec<ToolCall>,
-    /// Fields that the endpoint expects back unchanged (reasoning, signatures).
-    pub opaque: Map<String, Value>,
+/// The start of a summary, for the model.
+const SUMMARY_START: &str =
+    "[Summary of the conversation so far. What it stands for is not here any more.]\n";
+
+/// The end of an interrupted turn, for the model.
+const INTERRUPTED: &str = "(no answer: the turn was interrupted)";
+
+/// The text of an assistant message that takes the place of removed messages.
+const CONTINUATION: &str = "(The conversation continues.)";
+
+/// What a message of the user is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UserMessageKind {
+    /// A question.
+    #[default]
+    Question,
+    /// The document of a skill that the user invoked. It is kept when older messages are
+    /// summarized.
+    Document,
+    /// A summary, which replaces older messages.
+    Summary,
 }
 
-/// Image for the model.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// An `https:` URL that the endpoint fetches, or the image itself as
-    /// `data:image/png;base64,…` (RFC 2397).
-    pub url: String,
-}
-
-impl Image {
-    /// Describes the image for the user: type and size, or its URL without
-    /// credentials.
-    pub fn describe(&self) -> String {
-        if let Some((mime, data)) = self.inline_data() {
-            let padding = data.len() - data.trim_end_matches('=').len();
-            return format!("{mime}, {} bytes", data.len() / 4 * 3 - padding);
-        }
-        let place = self.url.split(['?', '#']).next().unwrap_or_default();
-        let (scheme, rest) = place.split_once("://").unwrap_or(("", place));
-        let end = rest.find('/').unwrap_or(rest.len());
-        let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
-        format!("{scheme}://{}", &rest[host..])
-    }
-
-    /// MIME type and base64 text of an image in a `data:` URL.
-    pub fn inline_data(&self) -> Option<(&str, &str)> {
-        self.url.strip_prefix("data:")?.split_once(";base64,")
-    }
+/// A text file attached to a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedFile {
+    /// The name, as the user gave it.
+    pub name: String,
+    /// The contents.
+    pub text: String,
 }
 
 /// Message of the user.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
+    /// What the message is.
+    pub kind: UserMessageKind,
     /// The text.
     pub text: String,
-    /// The images, which follow the text.
+    /// The text files, which follow the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<AttachedFile>,
+    /// The images, which follow the files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Whether the text is the document of a skill that the user invoked. Such a
-    /// message is kept when older messages are summarized.
-    pub is_document: bool,
 }
 
 impl UserMessage {
-    /// The text, with a line that describes each image.
+    /// The text that the model reads.
+    pub fn full_text(&self) -> Cow<'_, str> {
+        if self.kind == UserMessageKind::Summary {
+            return Cow::Owned(format!("{SUMMARY_START}{}", self.text));
+        }
+        let mut text = Cow::Borrowed(self.text.as_str());
+        for AttachedFile { name, text: contents } in &self.files {
+            let name = name.replace('&', "&amp;").replace('"', "&quot;");
+            let name = name.replace('<', "&lt;").replace('>', "&gt;");
+            let end = if contents.ends_with('\n') { "" } else { "\n" };
+            text.to_mut().push_str(&format!("\n\n<file name=\"{name}\">\n{contents}{end}</file>"));
+        }
+        text
+    }
+
+    /// The text that the model reads, with a line that describes each image.
     pub fn to_text(&self) -> String {
-        let mut text = self.text.clone();
+        let mut text = self.full_text().into_owned();
         for image in &self.images {
             text.push_str(&format!("\n[image: {}]", image.describe()));
         }
@@ -77,6 +93,83 @@ impl<T: Into<String>> From<T> for UserMessage {
     }
 }
 
+/// What a message of the model is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AssistantMessageKind {
+    /// The model wrote it.
+    #[default]
+    Answer,
+    /// It closes a turn that was interrupted, with the part of the answer that was received.
+    Interrupted,
+    /// It takes the place of messages that a summary replaced, so that roles alternate.
+    Continuation,
+}
+
+/// Message of the model: text, tool calls, or both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AssistantMessage {
+    /// What the message is.
+    pub kind: AssistantMessageKind,
+    /// The text; empty if the model only called tools.
+    #[serde(rename = "text")]
+    pub content: String,
+    /// The tool calls, in the model's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// Fields that the endpoint expects back unchanged (reasoning, signatures).
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub opaque: Map<String, Value>,
+}
+
+impl AssistantMessage {
+    /// The text that the model reads.
+    pub fn full_text(&self) -> Cow<'_, str> {
+        match self.kind {
+            AssistantMessageKind::Answer => Cow::Borrowed(&self.content),
+            AssistantMessageKind::Continuation => Cow::Borrowed(CONTINUATION),
+            AssistantMessageKind::Interrupted if self.content.is_empty() => {
+                Cow::Borrowed(INTERRUPTED)
+            }
+            AssistantMessageKind::Interrupted => {
+                Cow::Owned(format!("{}\n\n{INTERRUPTED}", self.content))
+            }
+        }
+    }
+}
+
+/// Result of a tool call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolMessage {
+    /// The id of the call.
+    #[serde(rename = "id")]
+    pub call_id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The document of a skill, which comes first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
+    /// The result, or what follows the document.
+    #[serde(rename = "text")]
+    pub content: String,
+    /// Whether the middle of the content was removed because the context was full.
+    #[serde(rename = "shortened", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shortened: bool,
+    /// The image that the tool read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<Image>,
+}
+
+impl ToolMessage {
+    /// The text that the model reads.
+    pub fn full_text(&self) -> Cow<'_, str> {
+        match &self.document {
+            Some(document) => Cow::Owned(format!("{document}{}", self.content)),
+            None => Cow::Borrowed(&self.content),
+        }
+    }
+}
+
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
@@ -87,18 +180,7 @@ pub enum Message {
     /// Message of the model.
     Assistant(AssistantMessage),
     /// Result of a tool call.
-    Tool {
-        /// The id of the call.
-        call_id: String,
-        /// The tool's name.
-        name: String,
-        /// The result, always a string.
-        content: String,
-        /// Number of leading bytes that are a skill's document.
-        document_bytes: Option<usize>,
-        /// The image that the tool read.
-        image: Option<Image>,
-    },
+    Tool(ToolMessage),
 }
 
 impl Message {
@@ -115,43 +197,38 @@ impl Message {
         })
     }
 
+    /// The text that the model reads.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Message::System(text) => Cow::Borrowed(text),
+            Message::User(message) => message.full_text(),
+            Message::Assistant(message) => message.full_text(),
+            Message::Tool(message) => message.full_text(),
+        }
+    }
+
     /// The images in the message.
     pub fn images(&self) -> &[Image] {
         match self {
             Message::User(message) => &message.images,
-            Message::Tool { image, .. } => image.as_slice(),
+            Message::Tool(message) => message.image.as_slice(),
             Message::System(_) | Message::Assistant(_) => &[],
         }
+    }
+
+    /// Whether the message is the user's.
+    pub fn is_user(&self) -> bool {
+        matches!(self, Message::User(_))
     }
 
     /// Whether the message is complete: system and user messages need content, an
     /// assistant's needs content or calls, a tool result the id and name of its call.
     pub fn is_valid(&self) -> bool {
         match self {
+            Message::User(message) => !self.text().is_empty() || !message.images.is_empty(),
+            Message::Assistant(message) => !self.text().is_empty() || !message.calls.is_empty(),
+            Message::Tool(message) => !message.call_id.is_empty() && !message.name.is_empty(),
             Message::System(text) => !text.is_empty(),
-            Message::User(message) => !message.text.is_empty() || !message.images.is_empty(),
-            Message::Assistant(message) => !message.content.is_empty() || !message.calls.is_empty(),
-            Message::Tool { call_id, name, .. } => !call_id.is_empty() && !name.is_empty(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_is_described_without_its_bytes_or_credentials() {
-        for (url, shown) in [
-            ("data:image/png;base64,AAAA", "image/png, 3 bytes"),
-            ("data:image/gif;base64,AAA=", "image/gif, 2 bytes"),
-            ("data:image/gif;base64,", "image/gif, 0 bytes"),
-            ("https://u:p@h.test:1/a@b.png?key=k#f", "https://h.test:1/a@b.png"),
-            ("http://h.test?key=k", "http://h.test"),
-            ("odd", "://odd"),
-        ] {
-            let image = Image { url: url.into() };
-            assert_eq!(image.describe(), shown);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Types that tools and models share: a tool's definition, a call and its result.
 //! `model` and `tools` do not depend on each other.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::bounded;
-use crate::message::Image;
+use crate::media::Image;
 
 /// Definition of a tool, as it is sent to a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +58,7 @@ impl Effects {
 }
 
 /// Tool call, as the model wrote it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The endpoint's id, byte for byte; generated if the endpoint sent none.
     pub id: String,
@@ -65,21 +67,22 @@ pub struct ToolCall {
     /// The arguments as JSON text.
     pub arguments: String,
     /// Fields that the endpoint expects back with the call (`extra_content`).
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub opaque: Map<String, Value>,
 }
 
 /// Result of a tool call. A failure is a result, too: the model can react to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolResult {
-    /// The text for the model: JSON or an unchanged document.
+    /// The document of a skill, which the model reads first. It is sent once, and is the last
+    /// to be removed when the context is full.
+    pub document: Option<String>,
+    /// The result, JSON or plain text, or what follows the document.
     pub content: String,
     /// False for `{"error": …}` and for a script whose exit status is not 0.
     pub ok: bool,
     /// The result in one line for the user, e.g. `exit 0, 2 bytes: 4`.
     pub summary: String,
-    /// Number of leading bytes of the content that are a skill's document. It is sent
-    /// once, and is the last to be removed when the context is full.
-    pub document_bytes: Option<usize>,
     /// An image for the model, in addition to the content.
     pub image: Option<Image>,
     /// The source of the skill's script, for the log: the call contains only its path.
@@ -97,35 +100,25 @@ impl ToolResult {
             content: content.into(),
             ok: true,
             summary: summary.into(),
-            document_bytes: None,
-            image: None,
-            script_source: None,
-            consent: None,
-            warning: None,
+            ..ToolResult::default()
         }
     }
 
     /// Creates the result `{"error": message}`. The message says what to do next.
     pub fn failure(message: impl Into<String>) -> ToolResult {
         let message = message.into();
-        let content = serde_json::json!({ "error": message }).to_string();
         ToolResult {
-            content,
-            ok: false,
+            content: serde_json::json!({ "error": message }).to_string(),
             summary: format!("error: {message}"),
-            document_bytes: None,
-            image: None,
-            script_source: None,
-            consent: None,
-            warning: None,
+            ..ToolResult::default()
         }
     }
 
-    /// Splits the content into the skill's document at its start and the rest.
-    pub fn split_document(&self) -> (Option<&str>, &str) {
-        match self.document_bytes.and_then(|end| self.content.split_at_checked(end)) {
-            Some((document, rest)) => (Some(document), rest),
-            None => (None, &self.content),
+    /// The text that the model reads.
+    pub fn full_text(&self) -> Cow<'_, str> {
+        match &self.document {
+            Some(document) => Cow::Owned(format!("{document}{}", self.content)),
+            None => Cow::Borrowed(&self.content),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use crate::cli::setup::Run;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::media::{self, ImageInfo};
-use crate::message::{Image, UserMessage};
+use crate::media::{self, Image, ImageInfo};
+use crate::message::{AttachedFile, UserMessage};
 use crate::text::{one_line, one_line_name, truncate};
 use crate::world::files;
 
@@ -115,14 +115,7 @@ impl Attachments {
         for Attachment { name, part, .. } in std::mem::take(&mut self.list) {
             match part {
                 AttachmentContent::Image(image) => question.images.push(image),
-                AttachmentContent::Text(text) => {
-                    let name = name.replace('&', "&amp;").replace('"', "&quot;");
-                    let name = name.replace('<', "&lt;").replace('>', "&gt;");
-                    let end = if text.ends_with('\n') { "" } else { "\n" };
-                    question
-                        .text
-                        .push_str(&format!("\n\n<file name=\"{name}\">\n{text}{end}</file>"));
-                }
+                AttachmentContent::Text(text) => question.files.push(AttachedFile { name, text }),
             }
         }
         question

@@ -174,7 +174,7 @@ fn unpack(run: &Run) -> Result<Scratch> {
 /// The output of each script, or its failed result.
 fn script_results(messages: &[Message]) -> impl Iterator<Item = std::result::Result<String, &str>> {
     messages.iter().filter_map(|message| match message {
-        Message::Tool { name, content, .. } if name == RUN => Some(script_output(content)),
+        Message::Tool(result) if result.name == RUN => Some(script_output(&result.content)),
         _ => None,
     })
 }

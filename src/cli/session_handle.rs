@@ -8,8 +8,7 @@ use crate::cli::args::{CommandLine, usage};
 use crate::cli::setup::Run;
 use crate::cli::table::Command;
 use crate::config::Config;
-use crate::context::plan;
-use crate::conversation::{Conversation, SavedConversation};
+use crate::conversation::{Conversation, ConversationState, SavedConversation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::{
     RestoredSession, Session, SessionHeader, Sessions, SharedSession, format_age,
@@ -57,9 +56,6 @@ pub(super) fn sessions_folder(config: &Config) -> Result<Sessions> {
 
 /// Reports once that a conversation can no longer be saved.
 pub(super) fn report_save_errors(conversation: &mut Conversation, output: &mut Output) {
-    if let Some(warning) = conversation.take_warning() {
-        output.warn(&warning);
-    }
     if let Some(error) = conversation.take_journal_error() {
         output.warn(&error.to_string());
     }
@@ -166,8 +162,8 @@ impl SessionHandle {
             Some(header) => {
                 let past = SavedConversation {
                     id: header.id,
-                    summarized: plan::count_summarized(messages.as_deref().unwrap_or_default()),
                     messages: messages.unwrap_or_default(),
+                    has_failed,
                     started: header.created,
                     last_activity: self.last_activity.unwrap_or(header.created),
                 };
@@ -182,7 +178,7 @@ impl SessionHandle {
             conversation.record_all();
         }
         conversation.abandon_calls("interrupted: the program was ended");
-        if !has_failed {
+        if conversation.state() != ConversationState::Failed {
             conversation.close_turn("");
         }
         conversation

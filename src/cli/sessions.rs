@@ -114,8 +114,8 @@ fn add_details(object: &mut Value, restored: &RestoredSession) {
     object["created"] = timestamp(restored.header.created).into();
     object["messages"] = restored.messages.len().into();
     object["estimate"] = TokenMeter::default().estimate(&restored.messages).into();
-    if let Some(error) = restored.line_errors.first() {
-        object["problem"] = error.as_str().into();
+    if let Some(damage) = restored.damage {
+        object["problem"] = damage.to_string().into();
     }
 }
 
@@ -151,7 +151,7 @@ pub(super) fn message_text(message: &Message) -> String {
     match message {
         Message::System(text) => format!("system: {text}"),
         Message::User(message) => {
-            let mut text = format!("user: {}", message.text);
+            let mut text = format!("user: {}", message.full_text());
             for image in &message.images {
                 let shown = one_line(&image.describe(), limits::SUMMARY_CHARS);
                 let _ = write!(text, "\n[{shown}]");
@@ -160,14 +160,15 @@ pub(super) fn message_text(message: &Message) -> String {
         }
         Message::Assistant(message) => {
             let mut lines = Vec::new();
-            if !message.content.is_empty() {
-                lines.push(format!("assistant: {}", message.content));
+            let content = message.full_text();
+            if !content.is_empty() {
+                lines.push(format!("assistant: {content}"));
             }
             let calls = message.calls.iter();
             lines.extend(calls.map(|call| line(&format!("→ {} {}", call.name, call.arguments))));
             lines.join("\n")
         }
-        Message::Tool { name, content, .. } => line(&format!("← {name}: {content}")),
+        Message::Tool(result) => line(&format!("← {}: {}", result.name, result.full_text())),
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> 
     let (result, stopped) = call_with_records(&call, &run, output)?;
     // After a signal the program ends without printing the result.
     stopped?;
-    output.print(&result.content);
+    output.print(&result.full_text());
     Ok(u8::from(!result.ok))
 }
 

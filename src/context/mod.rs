@@ -274,7 +274,7 @@ impl<'a> ContextManager<'a> {
     /// messages would not help then.
     fn results_exceed_window(&self, conversation: &Conversation) -> bool {
         let turn = &conversation.messages()[conversation.latest_turn_start()..];
-        let is_result = |message: &&Message| matches!(message, Message::Tool { .. });
+        let is_result = |message: &&Message| matches!(message, Message::Tool(_));
         let results = turn
             .iter()
             .filter(|message| is_result(message) && plan::document_text(message).is_none());
@@ -322,11 +322,11 @@ impl<'a> ContextManager<'a> {
         let max_bytes = conversation.meter().tokens_to_bytes(words * 2);
         let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         // The conversation with a summary of the usual length.
-        let (rest, _) = plan.apply(&"x".repeat(max_bytes / 2));
+        let rest = plan.apply(&"x".repeat(max_bytes / 2));
         let meter = conversation.meter();
         let saved = meter.tokens_from(current, 0).saturating_sub(meter.tokens_from(&rest, 0));
         // Even an empty summary would not make it shorter, so no request is sent.
-        let least = meter::bytes_from(&plan.apply("").0, 0);
+        let least = meter::bytes_from(&plan.apply(""), 0);
         if reason.keeps_recent_turns() && saved < window / 20
             || least >= meter::bytes_from(current, 0)
         {
@@ -349,12 +349,12 @@ impl<'a> ContextManager<'a> {
             summary::shortened_transcript(&plan.old, max_bytes / 2)
         });
         let text = truncate(text.trim(), max_bytes);
-        let (messages, summarized) = plan.apply(&text);
+        let messages = plan.apply(&text);
         if meter::bytes_from(&messages, 0) >= meter::bytes_from(current, 0) {
             return Ok(SummaryOutcome::NotShorter);
         }
         let count = plan.old.len();
-        conversation.replace_messages(messages, summarized);
+        conversation.replace_messages(messages);
         Ok(SummaryOutcome::Summarized(count))
     }
 

@@ -49,7 +49,7 @@ impl ContextManager<'_> {
             }
             Message::User(_) => ("the question has", "ask in several parts"),
             Message::Assistant(_) => ("one answer has", "start a new conversation"),
-            Message::Tool { .. } => ("one tool result has", "ask for smaller parts"),
+            Message::Tool(_) => ("one tool result has", "ask for smaller parts"),
         };
         let remedy = if self.window == Some(window) {
             "set LLM_CONTEXT_WINDOW higher if the model's context is larger"

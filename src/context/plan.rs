@@ -4,16 +4,11 @@
 //! then come the latest turns. Of the last turn the question stays, with as many of its last
 //! steps as fit.
 
-use crate::conversation::meter;
-use crate::message::{AssistantMessage, Message};
+use crate::conversation::{is_same_skill, meter};
+use crate::message::{
+    AssistantMessage, AssistantMessageKind, Message, UserMessage, UserMessageKind,
+};
 use crate::tool::ToolCall;
-
-/// The start of each summary. It marks the message as a summary.
-pub(crate) const SUMMARY_MARK: &str =
-    "[Summary of the conversation so far. What it stands for is not here any more.]\n";
-
-/// An assistant message that takes the place of a removed turn, so that roles alternate.
-const CONTINUATION: &str = "(The conversation continues.)";
 
 /// A division of the conversation, without the system message.
 #[derive(Debug)]
@@ -52,11 +47,12 @@ impl<'m> SummaryPlan<'m> {
             match message {
                 Message::Assistant(answer) => {
                     calls = answer.calls.iter();
-                    if answer.content != CONTINUATION && !only_loads_documents(&before, index) {
+                    let is_written = answer.kind != AssistantMessageKind::Continuation;
+                    if is_written && !only_loads_documents(&before, index) {
                         plan.old.push(message);
                     }
                 }
-                Message::Tool { .. } => match (calls.next(), document_text(message)) {
+                Message::Tool(_) => match (calls.next(), document_text(message)) {
                     (Some(call), Some(text)) => {
                         if !later().any(|other| is_same_document(other, text)) {
                             plan.loaded.push((call, message));
@@ -64,7 +60,7 @@ impl<'m> SummaryPlan<'m> {
                     }
                     _ => plan.old.push(message),
                 },
-                Message::User(user_message) if user_message.is_document => {
+                Message::User(user) if user.kind == UserMessageKind::Document => {
                     if !later().any(|other| other == message) {
                         plan.invoked.push(message);
                     }
@@ -72,14 +68,19 @@ impl<'m> SummaryPlan<'m> {
                 _ => plan.old.push(message),
             }
         }
-        let is_summary = |message: &&Message| matches!(message, Message::User(message) if message.text.starts_with(SUMMARY_MARK));
+        let is_summary = |message: &&Message| matches!(message, Message::User(message) if message.kind == UserMessageKind::Summary);
         (!plan.old.iter().all(is_summary)).then_some(plan)
     }
 
-    /// Returns the conversation with this summary, and the number of its first messages that
-    /// represent older ones.
-    pub(crate) fn apply(&self, summary: &str) -> (Vec<Message>, usize) {
-        let mut messages = vec![Message::user(format!("{SUMMARY_MARK}{summary}"))];
+    /// Returns the conversation with this summary.
+    pub(crate) fn apply(&self, summary: &str) -> Vec<Message> {
+        let kind = UserMessageKind::Summary;
+        let summary = Message::User(UserMessage { kind, ..UserMessage::from(summary) });
+        let continuation = Message::Assistant(AssistantMessage {
+            kind: AssistantMessageKind::Continuation,
+            ..AssistantMessage::default()
+        });
+        let mut messages = vec![summary];
         for (call, document) in &self.loaded {
             let calls = vec![(*call).clone()];
             messages.push(Message::Assistant(AssistantMessage {
@@ -88,34 +89,14 @@ impl<'m> SummaryPlan<'m> {
             }));
             messages.push((*document).clone());
         }
-        messages.push(Message::assistant(CONTINUATION));
+        messages.push(continuation.clone());
         for document in &self.invoked {
             messages.push((*document).clone());
-            messages.push(Message::assistant(CONTINUATION));
+            messages.push(continuation.clone());
         }
-        let summarized = messages.len();
         messages.extend(self.latest.iter().copied().cloned());
-        (messages, summarized)
+        messages
     }
-}
-
-/// The number of messages at the start that represent older ones: a summary and the documents
-/// after it, in the form of [`SummaryPlan::apply`].
-pub(crate) fn count_summarized(messages: &[Message]) -> usize {
-    let is_summary = |message: &Message| matches!(message, Message::User(message) if message.text.starts_with(SUMMARY_MARK));
-    if !messages.first().is_some_and(is_summary) {
-        return 0;
-    }
-    let is_end = |message: &Message| matches!(message, Message::Assistant(message) if message.content == CONTINUATION);
-    let mut end = messages.iter().position(is_end).map_or(1, |at| at + 1);
-    // Documents that the user invoked, each with the assistant message after it.
-    while let [Message::User(document), answer, ..] = &messages[end..]
-        && document.is_document
-        && is_end(answer)
-    {
-        end += 2;
-    }
-    end
 }
 
 /// The index of the first message that stays; and if only a part of the last turn stays, the
@@ -150,19 +131,17 @@ fn split_point(messages: &[Message], question: usize, max_bytes: u64) -> (usize,
     (start, None)
 }
 
-/// The skill document at the start of a tool result.
+/// The skill document in a tool result.
 pub(crate) fn document_text(message: &Message) -> Option<&str> {
     match message {
-        Message::Tool { content, document_bytes: Some(end), .. } => content.get(..*end),
+        Message::Tool(result) => result.document.as_deref(),
         _ => None,
     }
 }
 
 /// Whether a message contains a document of the same skill.
 fn is_same_document(message: &Message, text: &str) -> bool {
-    const LINES: usize = 3;
-    document_text(message)
-        .is_some_and(|other| other.lines().take(LINES).eq(text.lines().take(LINES)))
+    document_text(message).is_some_and(|other| is_same_skill(other, text))
 }
 
 /// Whether a message only calls tools that load documents.
@@ -181,7 +160,6 @@ fn only_loads_documents(messages: &[&Message], index: usize) -> bool {
 mod tests {
     use super::*;
     use crate::conversation::Conversation;
-    use crate::message::UserMessage;
     use crate::tool::ToolResult;
 
     fn result(conversation: &mut Conversation, name: &str, result: ToolResult) {
@@ -193,20 +171,21 @@ mod tests {
     }
 
     fn document(text: &str) -> ToolResult {
-        ToolResult {
-            document_bytes: Some(text.len()),
-            ..ToolResult::success(format!("{text}\n- file"), "")
-        }
+        ToolResult { document: Some(text.into()), ..ToolResult::success("\n- file", "") }
     }
 
     /// A short form of each message.
     fn shape(messages: &[Message]) -> Vec<String> {
         let words = |message: &Message| match message {
-            Message::System(text) => text.clone(),
-            Message::User(message) => format!("user {}", message.text.replace(SUMMARY_MARK, "S: ")),
-            Message::Assistant(message) if message.calls.is_empty() => message.content.clone(),
-            Message::Assistant(message) => format!("call {}", message.calls[0].name),
-            Message::Tool { content, .. } => format!("result {}", content.replace('\n', " ")),
+            Message::User(message) if message.kind == UserMessageKind::Summary => {
+                format!("summary {}", message.text)
+            }
+            Message::User(message) => format!("user {}", message.text),
+            Message::Assistant(message) if !message.calls.is_empty() => {
+                format!("call {}", message.calls[0].name)
+            }
+            Message::Tool(_) => format!("result {}", message.text().replace('\n', " ")),
+            Message::System(_) | Message::Assistant(_) => message.text().into_owned(),
         };
         messages.iter().map(words).collect()
     }
@@ -219,8 +198,10 @@ mod tests {
         result(&mut conversation, "get_skill", document("Base: /b\n\n---\nb"));
         conversation
             .add_answer(AssistantMessage { content: "a1".into(), ..AssistantMessage::default() });
-        conversation
-            .add_question(UserMessage { is_document: true, ..UserMessage::from("by hand") });
+        conversation.add_question(UserMessage {
+            kind: UserMessageKind::Document,
+            ..UserMessage::from("by hand")
+        });
         result(&mut conversation, "read", ToolResult::success("long", ""));
         result(&mut conversation, "get_skill", document("Base: /a\n\n---\nnew"));
         conversation
@@ -233,31 +214,27 @@ mod tests {
             shape(&plan.old.iter().copied().cloned().collect::<Vec<_>>()),
             ["user one", "a1", "call read", "result long", "a2", "call read", "result first"]
         );
-        let (messages, summarized) = plan.apply("sum");
+        let messages = plan.apply("sum");
         let expected = [
-            "user S: sum",
+            "summary sum",
             "call get_skill",
             "result Base: /b  --- b - file",
             "call get_skill",
             "result Base: /a  --- new - file",
-            CONTINUATION,
+            "(The conversation continues.)",
             "user by hand",
-            CONTINUATION,
+            "(The conversation continues.)",
             "user three",
             "call read",
             "result last",
         ];
         assert_eq!(shape(&messages), expected);
-        // As read again from a session file.
-        assert_eq!(super::count_summarized(&messages), summarized);
-        assert_eq!(super::count_summarized(&messages[1..]), 0);
-        assert_eq!(summarized, 8);
-        conversation.replace_messages(messages, summarized);
+        conversation.replace_messages(messages);
         assert_eq!(conversation.summarized(), 8);
         // A document that stays is not sent again, and a summary alone is not summarized
         // again.
         let again = conversation.without_repeated_content(document("Base: /a\n\n---\nnew"));
-        assert!(again.document_bytes.is_none(), "{again:?}");
+        assert!(again.document.is_none(), "{again:?}");
         assert!(SummaryPlan::new(conversation.messages_without_system(), 0).is_none());
         // A large limit keeps all turns.
         assert!(SummaryPlan::new(conversation.messages_without_system(), u64::MAX).is_none());

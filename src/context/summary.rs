@@ -1,11 +1,11 @@
 //! The request for a summary. It contains the messages as a plain transcript, so that no call
 //! is separated from its result and the model calls no tool.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::context::plan::SUMMARY_MARK;
 use crate::limits;
-use crate::message::Message;
+use crate::message::{Message, UserMessageKind};
 use crate::text;
 
 /// The request for a summary of at most `words` words, with a transcript of at most `max_bytes`
@@ -26,7 +26,7 @@ pub(super) fn request(old: &[&Message], max_bytes: usize, words: u64) -> String 
 /// A summary without a model: the beginnings of the messages, without tool results.
 pub(super) fn shortened_transcript(old: &[&Message], max_bytes: usize) -> String {
     let old: Vec<&Message> =
-        old.iter().copied().filter(|message| !matches!(message, Message::Tool { .. })).collect();
+        old.iter().copied().filter(|message| !matches!(message, Message::Tool(_))).collect();
     transcript(&old, max_bytes)
 }
 
@@ -81,18 +81,21 @@ fn entry(message: &Message, max_bytes: usize) -> String {
     match message {
         Message::System(_) => String::new(),
         Message::User(message) => {
-            let (speaker, text) = match message.text.strip_prefix(SUMMARY_MARK) {
-                // An earlier summary.
-                Some(text) => ("Earlier", cut(text, limits::TRANSCRIPT_PIECE_BYTES)),
-                None => ("User", cut(&message.text, limits::TRANSCRIPT_PIECE_BYTES)),
+            let (speaker, text) = match message.kind {
+                UserMessageKind::Summary => ("Earlier", Cow::Borrowed(message.text.as_str())),
+                UserMessageKind::Question | UserMessageKind::Document => {
+                    ("User", message.full_text())
+                }
             };
+            let text = cut(&text, limits::TRANSCRIPT_PIECE_BYTES);
             let images = " [a picture]".repeat(message.images.len());
             format!("{speaker}: {text}{images}\n")
         }
         Message::Assistant(message) => {
             let mut text = String::new();
-            if !message.content.is_empty() {
-                let _ = writeln!(text, "Assistant: {}", cut(&message.content, max_bytes));
+            let content = message.full_text();
+            if !content.is_empty() {
+                let _ = writeln!(text, "Assistant: {}", cut(&content, max_bytes));
             }
             for call in &message.calls {
                 let arguments = cut(&call.arguments, max_bytes / 2);
@@ -100,8 +103,8 @@ fn entry(message: &Message, max_bytes: usize) -> String {
             }
             text
         }
-        Message::Tool { name, content, .. } => {
-            format!("Result of {name}: {}\n", cut(content, max_bytes / 4))
+        Message::Tool(result) => {
+            format!("Result of {}: {}\n", result.name, cut(&result.full_text(), max_bytes / 4))
         }
     }
 }

@@ -4,7 +4,8 @@
 use serde_json::Value;
 
 use crate::limits;
-use crate::message::{Image, Message};
+use crate::media::Image;
+use crate::message::Message;
 use crate::model::is_reasoning_field;
 use crate::tool::{ToolDefinition, Usage};
 
@@ -241,7 +242,7 @@ pub(crate) fn message_bytes(message: &Message, is_of_turn: bool) -> u64 {
     MESSAGE_BYTES
         + match message {
             Message::System(text) => byte_count(text),
-            Message::User(message) => byte_count(&message.text) + images(&message.images),
+            Message::User(user) => byte_count(&user.full_text()) + images(&user.images),
             Message::Assistant(message) => {
                 let opaque = message
                     .opaque
@@ -254,10 +255,11 @@ pub(crate) fn message_bytes(message: &Message, is_of_turn: bool) -> u64 {
                         + byte_count(&call.name)
                         + byte_count(&call.arguments)
                 });
-                byte_count(&message.content) + opaque.sum::<u64>() + calls.sum::<u64>()
+                byte_count(&message.full_text()) + opaque.sum::<u64>() + calls.sum::<u64>()
             }
-            Message::Tool { call_id, content, image, .. } => {
-                byte_count(call_id) + byte_count(content) + images(image.as_slice())
+            Message::Tool(result) => {
+                let text = byte_count(&result.call_id) + byte_count(&result.full_text());
+                text + images(result.image.as_slice())
             }
         }
 }

@@ -130,13 +130,13 @@ fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
         #[serde(rename = "isError")]
         is_error: bool,
     }
-    let mut content = vec![json!({"type": "text", "text": result.content})];
+    let mut content = vec![json!({"type": "text", "text": result.full_text()})];
     if let Some((mime, data)) = result.image.as_ref().and_then(|image| image.inline_data()) {
         content.push(json!({"type": "image", "data": data, "mimeType": mime}));
     }
     RpcResult::new(&CallResponse {
         content,
-        structured: structured(&call.name, &result.content),
+        structured: structured(&call.name, &result.full_text()),
         is_error: !result.ok,
     })
 }

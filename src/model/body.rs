@@ -71,7 +71,7 @@ impl RequestBody<'_> {
     fn has_empty_content(&self) -> bool {
         self.messages
             .iter()
-            .any(|message| matches!(message, Message::Assistant(m) if m.content.is_empty()))
+            .any(|message| matches!(message, Message::Assistant(m) if m.full_text().is_empty()))
     }
 
     /// Positions of the tool messages, as the endpoint counts them: two more messages follow
@@ -79,8 +79,8 @@ impl RequestBody<'_> {
     fn tool_message_positions(&self) -> Vec<usize> {
         let (mut positions, mut position, mut has_shown) = (Vec::new(), 0, false);
         for message in self.messages.iter().chain(self.temporary_messages) {
-            if let Message::Tool { image, .. } = message {
-                has_shown |= image.is_some() && !self.dialect.refuses_images();
+            if let Message::Tool(result) = message {
+                has_shown |= result.image.is_some() && !self.dialect.refuses_images();
                 positions.push(position);
             } else if std::mem::take(&mut has_shown) {
                 position += 2;
@@ -185,7 +185,8 @@ impl Serialize for WireMessage<'_> {
             }
             Message::User(user) => {
                 map.serialize_entry("role", "user")?;
-                let text = sendable(&user.text);
+                let text = user.full_text();
+                let text = sendable(&text);
                 // The current question is not changed: the refusal is reported instead.
                 match user.images.as_slice() {
                     [] => map.serialize_entry("content", &text)?,
@@ -200,14 +201,15 @@ impl Serialize for WireMessage<'_> {
                 }
             }
             Message::Assistant(assistant) => self.serialize_assistant(&mut map, assistant)?,
-            Message::Tool { call_id, name, content, image, .. } => {
+            Message::Tool(result) => {
                 map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", call_id)?;
+                map.serialize_entry("tool_call_id", &result.call_id)?;
                 if self.dialect.sends_tool_name() {
-                    map.serialize_entry("name", name)?;
+                    map.serialize_entry("name", &result.name)?;
                 }
-                let text = sendable(content);
-                match image {
+                let text = result.full_text();
+                let text = sendable(&text);
+                match &result.image {
                     Some(_) if self.dialect.refuses_images() => {
                         map.serialize_entry("content", &without_image(&text))?;
                     }
@@ -228,11 +230,10 @@ impl WireMessage<'_> {
         map.serialize_entry("role", "assistant")?;
         // It is empty only if there are tool calls: an assistant message without both is
         // invalid.
+        let text = assistant.full_text();
         match self.dialect.empty_content() {
-            EmptyContent::Null if assistant.content.is_empty() => {
-                map.serialize_entry("content", &())?;
-            }
-            _ => map.serialize_entry("content", &assistant.content)?,
+            EmptyContent::Null if text.is_empty() => map.serialize_entry("content", &())?,
+            _ => map.serialize_entry("content", &text)?,
         }
         let is_sent = |name: &str| self.is_current_turn || !is_reasoning_field(name);
         for (name, value) in &assistant.opaque {
@@ -309,6 +310,7 @@ impl Serialize for OfferedTools<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::ToolMessage;
     use serde_json::json;
 
     fn messages() -> [Message; 5] {
@@ -326,13 +328,12 @@ mod tests {
                 opaque: Map::from_iter([("reasoning_content".to_string(), json!("r"))]),
                 ..AssistantMessage::default()
             }),
-            Message::Tool {
+            Message::Tool(ToolMessage {
                 call_id: "a".into(),
                 name: "t".into(),
                 content: "r\u{1b}[31m\0\r\n".into(),
-                document_bytes: None,
-                image: None,
-            },
+                ..ToolMessage::default()
+            }),
             Message::assistant("done"),
         ]
     }

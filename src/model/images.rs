@@ -9,7 +9,8 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use serde_json::json;
 
 use crate::limits;
-use crate::message::{Image, Message};
+use crate::media::Image;
+use crate::message::Message;
 use crate::model::request_failure::RequestFailure;
 use crate::text::{one_line, sendable};
 use crate::tool::ToolCall;
@@ -70,12 +71,12 @@ impl<'m> ShownImages<'m> {
                 self.calls = &assistant.calls;
                 self.results = 0;
             }
-            Message::Tool { name, image, .. } => {
+            Message::Tool(result) => {
                 let call = self.calls.get(self.results);
                 self.results += 1;
-                if let Some(image) = image {
+                if let Some(image) = &result.image {
                     let arguments = call.map_or("", |call| &call.arguments);
-                    let label = format!("{name} {arguments}:");
+                    let label = format!("{} {arguments}:", result.name);
                     let label = one_line(&sendable(&label), limits::SUMMARY_CHARS);
                     self.images.push((label, image));
                 }
@@ -91,7 +92,7 @@ impl<'m> ShownImages<'m> {
         list: &mut L,
     ) -> Result<(), L::Error> {
         match message {
-            Message::Tool { .. } => Ok(()),
+            Message::Tool(_) => Ok(()),
             _ => self.flush(list),
         }
     }

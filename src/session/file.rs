@@ -1,10 +1,9 @@
 //! A session that is being written. Every change is one line appended to its file with one
 //! write, so that `kill -9` loses at most the last line.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -14,8 +13,8 @@ use crate::conversation::{ConversationChange, Journal};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::session::folder::{HARD_LINK_CAUSE, create, prune, read_header, torn_path};
-use crate::session::record::{SessionHeader, change_line};
+use crate::session::folder::{create, prune};
+use crate::session::record::{SessionHeader, change_line, header_update};
 use crate::world::lock;
 
 /// A session and its locked file.
@@ -30,8 +29,6 @@ pub struct Session {
     pub(super) file: Option<File>,
     /// The length of the file.
     pub(super) length: u64,
-    /// A warning that another process has changed the file.
-    pub(super) warning: Option<String>,
     /// Whether the file stays if no message is added.
     pub(super) must_keep: bool,
 }
@@ -42,14 +39,15 @@ pub(crate) type SharedSession = Rc<RefCell<Session>>;
 impl Journal for SharedSession {
     fn record(&mut self, change: ConversationChange<'_>) -> Result<()> {
         // No borrow lasts while a change is recorded.
-        match self.try_borrow_mut() {
-            Ok(mut session) => session.note(change),
-            Err(_) => Err(Error::new(ErrorKind::Io, "failed to write the session: it is in use")),
-        }
-    }
-
-    fn take_warning(&mut self) -> Option<String> {
-        self.try_borrow_mut().ok()?.warning.take()
+        let Ok(mut session) = self.try_borrow_mut() else {
+            return Err(Error::new(ErrorKind::Io, "failed to write the session: it is in use"));
+        };
+        session.write(change).map_err(|error| {
+            let name = &session.name;
+            let message = format!("failed to write the session `{name}`: {error}");
+            Error::new(ErrorKind::Io, message)
+                .with_hint("the conversation continues, but is not saved any more")
+        })
     }
 }
 
@@ -72,10 +70,6 @@ impl Session {
     /// Whether the program chose the name.
     pub fn is_automatic(&self) -> bool {
         self.header.automatic.as_ref() == Some(&self.name)
-    }
-
-    fn note(&mut self, change: ConversationChange<'_>) -> Result<()> {
-        self.write(change).map_err(|error| session_error("write", &self.name, &error))
     }
 
     fn write(&mut self, change: ConversationChange<'_>) -> io::Result<()> {
@@ -112,29 +106,16 @@ impl Session {
         self.append(header.as_bytes())
     }
 
-    /// Handles a file that another process has changed. If it is still this session, its
-    /// contents stay and `given` lines are appended. Returns what must come first: a line
-    /// end, or nothing.
-    fn accept_foreign_change(&mut self, length: u64) -> io::Result<&'static str> {
-        let Some(file) = &mut self.file else {
-            return Ok("");
-        };
-        let change = if length < self.length { "shortened" } else { "written in" };
-        file.seek(SeekFrom::Start(0))?;
-        if read_header(file).map(|header| header.id).as_ref() != Ok(&self.header.id) {
-            let cause = format!(
-                "another process has {change} its file, and it is not this session any more"
-            );
-            return Err(io::Error::other(cause));
+    /// Prepares a file with these contents for lines of this version: ends its last line, and
+    /// changes the version in its header, in one byte. Older lines stay as they are.
+    pub(super) fn prepare(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !bytes.ends_with(b"\n") {
+            self.append(b"\n")?;
         }
-        self.warning = Some(format!(
-            "another process has {change} the file of the session `{}`: its contents stay, and the whole conversation is appended",
-            self.name
-        ));
-        let mut last = [0];
-        file.read_exact_at(&mut last, length - 1)?;
-        self.length = length;
-        Ok(if last == *b"\n" { "" } else { "\n" })
+        if let (Some(file), Some((at, version))) = (&self.file, header_update(bytes)) {
+            file.write_all_at(version.as_bytes(), at)?;
+        }
+        Ok(())
     }
 
     /// Appends whole lines, or nothing.
@@ -143,25 +124,18 @@ impl Session {
             return Err(io::Error::other("it is not open"));
         };
         let meta = file.metadata()?;
-        match meta.nlink() {
-            0 => return Err(io::Error::other("its file has been deleted")),
-            1 => {}
-            _ => return Err(io::Error::other(HARD_LINK_CAUSE)),
+        if meta.nlink() == 0 {
+            return Err(io::Error::other("its file has been deleted"));
         }
-        let mut lines = Cow::Borrowed(lines);
         if meta.len() != self.length {
-            let between = self.accept_foreign_change(meta.len())?;
-            lines = [between.as_bytes(), &lines].concat().into();
+            return Err(io::Error::other("another process has changed its file"));
         }
-        let Some(file) = &mut self.file else {
-            return Ok(());
-        };
         let length = self.length + lines.len() as u64;
         if length > limits::SESSION_BYTES {
             let max_mebibytes = limits::SESSION_BYTES >> 20;
             return Err(io::Error::other(format!("it would be larger than {max_mebibytes} MiB")));
         }
-        if let Err(error) = file.write_all(&lines) {
+        if let Err(error) = file.write_all_at(lines, self.length) {
             // No line is better than an incomplete one.
             let _ = file.set_len(self.length);
             return Err(error);
@@ -176,7 +150,6 @@ impl Session {
             // Unlike a rename, a hard link never replaces a file.
             fs::hard_link(&self.path, &path)?;
             fs::remove_file(&self.path)?;
-            let _ = fs::rename(torn_path(&self.path), torn_path(&path));
         }
         self.name = name.to_string();
         self.path = path;
@@ -191,11 +164,4 @@ impl Drop for Session {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// The error of a session that cannot be saved; the conversation continues.
-pub(super) fn session_error(verb: &str, name: &str, cause: &dyn std::fmt::Display) -> Error {
-    let message = format!("failed to {verb} the session `{name}`: {cause}");
-    Error::new(ErrorKind::Io, message)
-        .with_hint("the conversation continues, but is not saved any more")
 }

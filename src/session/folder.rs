@@ -7,15 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::limits;
-use crate::session::record::SessionHeader;
+use crate::session::record::{SessionFileError, SessionHeader};
 use crate::world::files::effective_user;
 use crate::world::lock;
 
 const SUFFIX: &str = ".jsonl";
-
-/// The reason not to write a file with a second hard link: the other name may not be a
-/// session.
-pub(super) const HARD_LINK_CAUSE: &str = "it has more than one name (hard link)";
 
 /// A file with the name of a session.
 #[derive(Clone, Debug)]
@@ -52,13 +48,6 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
 /// The path of a session's file.
 pub(super) fn session_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}{SUFFIX}"))
-}
-
-/// The path of the file for incomplete lines that `kill -9` left behind.
-pub(super) fn torn_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_os_string();
-    name.push(".torn");
-    name.into()
 }
 
 /// Lists all files with the name of a session, the latest first.
@@ -110,7 +99,7 @@ fn open_options(for_writing: bool) -> OpenOptions {
     let mut options = OpenOptions::new();
     options
         .read(true)
-        .append(for_writing)
+        .write(for_writing)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
     options
@@ -122,7 +111,8 @@ fn check_metadata(meta: &Metadata) -> io::Result<()> {
     } else if !meta.is_file() {
         "it is not a regular file".to_string()
     } else if meta.nlink() > 1 {
-        HARD_LINK_CAUSE.to_string()
+        // The other name may not be a session.
+        "it has more than one name (hard link)".to_string()
     } else if meta.uid() != effective_user() {
         "it belongs to another user".to_string()
     } else if meta.len() > limits::SESSION_BYTES {
@@ -145,13 +135,11 @@ pub(super) fn header_at(path: &Path) -> Option<SessionHeader> {
     read_header(&open(path, false).ok()?).ok()
 }
 
-/// Reads the header of an open file from its current position; the error is the cause.
-pub(super) fn read_header(file: &File) -> Result<SessionHeader, &'static str> {
+/// Reads the header of an open file from its current position.
+pub(super) fn read_header(file: &File) -> Result<SessionHeader, SessionFileError> {
     let mut bytes = Vec::new();
     let max_bytes = limits::SESSION_HEADER_BYTES as u64;
-    if file.take(max_bytes).read_to_end(&mut bytes).is_err() {
-        return Err("it cannot be read");
-    }
+    file.take(max_bytes).read_to_end(&mut bytes).map_err(|_| SessionFileError::Damaged)?;
     let end = bytes.iter().position(|byte| *byte == b'\n');
     SessionHeader::parse(&bytes[..end.unwrap_or(0)])
 }
@@ -181,14 +169,7 @@ pub(super) fn prune(folder: &Path, own: &str) {
             && is_still_at(&file, &path)
         {
             // A file that cannot be deleted stays.
-            let _ = remove(&path);
+            let _ = fs::remove_file(&path);
         }
     }
-}
-
-/// Deletes a session's file and the file of its incomplete lines.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    fs::remove_file(path)?;
-    let _ = fs::remove_file(torn_path(path));
-    Ok(())
 }

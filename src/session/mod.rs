@@ -2,8 +2,8 @@
 //! damaged file is never overwritten: the conversation continues with its readable part, or
 //! without it.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -16,13 +16,14 @@ use crate::world::{lock, random};
 
 mod file;
 mod folder;
+mod format_1;
 mod record;
 mod restore;
 
 pub(crate) use file::{Session, SharedSession};
 pub(crate) use folder::{SessionFile, is_valid_name};
 pub use record::change_line;
-pub(crate) use record::{SessionHeader, message_value};
+pub(crate) use record::{SessionFileError, SessionHeader, message_value};
 pub(crate) use restore::RestoredSession;
 pub use restore::restore;
 
@@ -98,7 +99,7 @@ impl Sessions {
             file => file.map_err(|error| failure(&error))?,
         };
         let bytes = folder::read(&file).map_err(|error| failure(&error))?;
-        restore(&bytes).map_err(|cause| failure(&cause))
+        restore(&bytes).map_err(|cause| file_error("read", name, &cause))
     }
 
     /// Whether there is any file with this name.
@@ -125,93 +126,67 @@ impl Sessions {
         Ok(self.new_session(&name, header, None))
     }
 
-    /// Opens a session or creates it. A session in use and an invalid name are errors; any
-    /// other problem is a warning, and the file stays as it is.
+    /// Opens a session or creates it. A session in use or of a newer version and an invalid
+    /// name are errors; any other problem is a warning, and the file stays as it is.
     pub(crate) fn open(&self, name: &str, new_header: SessionHeader) -> Result<OpenedSession> {
         check_name(name)?;
         let path = self.path(name);
-        for _ in 0..limits::SESSION_TRIES {
-            let file = match folder::open(&path, true) {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    let mut session = self.new_session(name, new_header.clone(), None);
-                    match session.create_file() {
-                        // Another process was faster.
-                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                        Err(error) => return Ok(self.unsaved(name, &error)),
-                        Ok(()) => {
-                            return Ok(OpenedSession {
-                                session: Some(session),
-                                ..OpenedSession::default()
-                            });
-                        }
+        let file = match folder::open(&path, true) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut session = self.new_session(name, new_header, None);
+                return match session.create_file() {
+                    // Another process was faster.
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                        Err(in_use_error("open", name, 0))
                     }
-                }
-                Err(error) => return Ok(self.open_read_only(name, &error)),
-            };
-            match lock::try_lock_for_process(&file) {
-                Err(error) => return Ok(self.unsaved(name, &format!("no lock: {error}"))),
-                Ok(Err(pid)) => {
-                    return Err(in_use_error("open", name, pid)
-                        .with_hint("end that process first, or use another name with --session"));
-                }
-                Ok(Ok(())) if folder::is_still_at(&file, &path) => {
-                    return Ok(self.resume(name, new_header, file));
-                }
-                // The file has been deleted or renamed.
-                Ok(Ok(())) => {}
+                    Err(error) => Ok(self.unsaved(name, &error)),
+                    Ok(()) => {
+                        Ok(OpenedSession { session: Some(session), ..OpenedSession::default() })
+                    }
+                };
             }
+            Err(error) => return Ok(self.open_read_only(name, &error)),
+        };
+        match lock::try_lock_for_process(&file) {
+            Err(error) => Ok(self.unsaved(name, &format!("no lock: {error}"))),
+            Ok(Err(pid)) => Err(in_use_error("open", name, pid)
+                .with_hint("end that process first, or use another name with --session")),
+            // The file has been deleted or renamed.
+            Ok(Ok(())) if !folder::is_still_at(&file, &path) => Err(in_use_error("open", name, 0)),
+            Ok(Ok(())) => self.resume(name, new_header, file),
         }
-        Ok(self.unsaved(name, &"its file keeps changing"))
     }
 
-    fn resume(&self, name: &str, new_header: SessionHeader, file: File) -> OpenedSession {
+    fn resume(&self, name: &str, new_header: SessionHeader, file: File) -> Result<OpenedSession> {
         let bytes = match folder::read(&file) {
             Ok(bytes) => bytes,
-            Err(error) => return self.unsaved(name, &error),
+            Err(error) => return Ok(self.unsaved(name, &error)),
         };
         let restored = match restore(&bytes) {
             Ok(restored) => restored,
-            Err(cause) => return self.unsaved(name, &cause),
-        };
-        let torn = restored.as_ref().map_or(bytes.len(), |restored| restored.torn_bytes);
-        let mut opened = OpenedSession::default();
-        let whole = bytes.len() - torn;
-        if torn > 0 {
-            let path = folder::torn_path(&self.path(name));
-            let shown = path.display();
-            match move_torn_end(&path, &bytes[whole..], &file, whole as u64) {
-                Ok(()) => opened.warnings.push(format!(
-                    "the last line of the session `{name}` was incomplete: {} moved to `{shown}`",
-                    text::counted(torn, "byte")
-                )),
-                Err(error) => {
-                    opened = self.unsaved(
-                        name,
-                        &format!(
-                            "its last line is incomplete and cannot be moved to `{shown}`: {error}"
-                        ),
-                    );
-                    opened.restored = restored;
-                    return opened;
-                }
+            Err(cause @ SessionFileError::Newer { .. }) => {
+                return Err(file_error("open", name, &cause));
             }
-        }
+            Err(cause) => return Ok(self.unsaved(name, &cause)),
+        };
+        let header = restored.as_ref().map_or(new_header, |restored| restored.header.clone());
+        let mut session = self.new_session(name, header, Some(file));
+        session.length = bytes.len() as u64;
+        session.must_keep = restored.is_some();
+        let prepared = match &restored {
+            Some(_) => session.prepare(&bytes),
+            None => session.write_header(),
+        };
+        let mut opened = match prepared {
+            Ok(()) => OpenedSession { session: Some(session), ..OpenedSession::default() },
+            Err(error) => self.unsaved(name, &error),
+        };
         opened
             .warnings
             .extend(restored.as_ref().and_then(|restored| restored.damage_warning(name)));
-        let header = restored.as_ref().map_or(new_header, |restored| restored.header.clone());
-        let mut session = self.new_session(name, header, Some(file));
-        session.length = whole as u64;
-        session.must_keep = restored.is_some() || torn > 0;
-        if restored.is_none()
-            && let Err(error) = session.write_header()
-        {
-            return self.unsaved(name, &error);
-        }
-        opened.session = Some(session);
         opened.restored = restored;
-        opened
+        Ok(opened)
     }
 
     /// Reads a session that cannot be written.
@@ -292,9 +267,10 @@ impl Sessions {
         if file.metadata().is_ok_and(|meta| meta.len() > 0)
             && let Err(cause) = folder::read_header(&file)
         {
-            return Err(failure(&cause).with_hint(format!("its file is `{}`", path.display())));
+            let hint = format!("its file is `{}`", path.display());
+            return Err(file_error("delete", name, &cause).with_hint(hint));
         }
-        folder::remove(&path).map_err(|error| failure(&error))
+        fs::remove_file(&path).map_err(|error| failure(&error))
     }
 
     fn unknown_session_error(&self, name: &str) -> Error {
@@ -333,7 +309,6 @@ impl Sessions {
             secrets: self.secrets.clone(),
             file,
             length: 0,
-            warning: None,
             must_keep: false,
         }
     }
@@ -361,15 +336,14 @@ fn in_use_error(verb: &str, name: &str, pid: i32) -> Error {
     Error::new(ErrorKind::Temporary, message)
 }
 
-/// Moves an incomplete last line to the file of incomplete lines and cuts it off the
-/// session's file, in this order.
-fn move_torn_end(path: &Path, torn: &[u8], file: &File, whole: u64) -> io::Result<()> {
-    let mut aside = match folder::open(path, true) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => folder::create(path)?,
-        file => file?,
-    };
-    aside.write_all(&[torn, b"\n"].concat())?;
-    file.set_len(whole)
+/// The error for a file that cannot be used as a session.
+fn file_error(verb: &str, name: &str, cause: &SessionFileError) -> Error {
+    let message = format!("failed to {verb} the session `{name}`: {cause}");
+    match cause {
+        SessionFileError::Newer { .. } => Error::new(ErrorKind::Config, message)
+            .with_hint("use that version of skills-runner, or another session"),
+        SessionFileError::Foreign | SessionFileError::Damaged => Error::new(ErrorKind::Io, message),
+    }
 }
 
 /// The time since `since` in a short form, such as `5 min`.

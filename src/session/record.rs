@@ -1,20 +1,54 @@
 //! The lines of a session's file: a header, then one change of the conversation per line. A
 //! damaged line is skipped, never a panic.
 
+use std::fmt;
 use std::time::SystemTime;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::ConversationChange;
-use crate::message::{AssistantMessage, Image, Message, UserMessage};
+use crate::message::Message;
 use crate::secret::Secrets;
+use crate::session::format_1;
 use crate::tool::{ToolCall, parse_arguments};
 use crate::world::clock::{parse_timestamp, timestamp};
 
 /// The start of the first line, which identifies a session.
-pub(super) const HEADER_START: &str = r#"{"format":"skills-runner session","#;
+const HEADER_START: &str = r#"{"format":"skills-runner session","#;
 
-const VERSION: u64 = 1;
+/// The version of the format. Version 1 is read, too: see [`format_1`].
+const VERSION: u64 = 2;
+
+/// Why a file cannot be used as a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionFileError {
+    /// It does not start like a session.
+    Foreign,
+    /// Its first line cannot be read.
+    Damaged,
+    /// A newer version of this program has written it.
+    Newer {
+        /// The version of the program, if it is readable.
+        program: Option<String>,
+    },
+}
+
+impl fmt::Display for SessionFileError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SessionFileError::Foreign => write!(formatter, "it is not a session of skills-runner"),
+            SessionFileError::Damaged => write!(formatter, "its first line is damaged"),
+            SessionFileError::Newer { program: Some(program) } => {
+                write!(formatter, "the newer version {program} of skills-runner has written it")
+            }
+            SessionFileError::Newer { program: None } => {
+                write!(formatter, "a newer version of skills-runner has written it")
+            }
+        }
+    }
+}
 
 /// The first line of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +71,7 @@ impl SessionHeader {
     pub fn to_line(&self, secrets: &Secrets) -> String {
         let mut fields = json!({
             "version": VERSION,
+            "program": env!("CARGO_PKG_VERSION"),
             "id": self.id,
             "folder": self.folder,
             "model": self.model,
@@ -49,17 +84,17 @@ impl SessionHeader {
         format!("{HEADER_START}{}\n", fields.trim_start_matches('{'))
     }
 
-    /// Parses a header; the error is the cause.
-    pub fn parse(line: &[u8]) -> Result<SessionHeader, &'static str> {
+    /// Parses a header.
+    pub fn parse(line: &[u8]) -> Result<SessionHeader, SessionFileError> {
         if !line.starts_with(HEADER_START.as_bytes()) {
-            return Err("it is not a session of skills-runner");
+            return Err(SessionFileError::Foreign);
         }
-        let fields: Value =
-            serde_json::from_slice(line).map_err(|_| "its first line is damaged")?;
-        if fields["version"].as_u64() != Some(VERSION) {
-            return Err("another version of skills-runner has written it");
-        }
+        let fields: Value = serde_json::from_slice(line).map_err(|_| SessionFileError::Damaged)?;
         let text = |name: &str| fields[name].as_str().map(String::from);
+        let version = fields["version"].as_u64().ok_or(SessionFileError::Damaged)?;
+        if version > VERSION {
+            return Err(SessionFileError::Newer { program: text("program") });
+        }
         let header = || {
             Some(SessionHeader {
                 id: text("id")?,
@@ -69,8 +104,19 @@ impl SessionHeader {
                 automatic: text("automatic"),
             })
         };
-        header().ok_or("its first line is damaged")
+        header().ok_or(SessionFileError::Damaged)
     }
+}
+
+/// What makes the header of an older file that of this version: a position and the bytes
+/// there. `None` if nothing has to change. A string cannot contain the name of the field,
+/// because its quotes are escaped there.
+pub(super) fn header_update(bytes: &[u8]) -> Option<(u64, String)> {
+    const OLD: &[u8] = b"\"version\":1";
+    let header = bytes.split(|byte| *byte == b'\n').next()?;
+    let at = header.windows(OLD.len()).position(|window| window == OLD)?;
+    let digit = u64::try_from(at + OLD.len() - 1).ok()?;
+    Some((digit, VERSION.to_string()))
 }
 
 /// A change that was read from a line.
@@ -82,6 +128,8 @@ pub(super) enum SessionEntry {
     Cut(usize),
     /// These messages replace all others.
     Replaced(Vec<Message>),
+    /// The request for the last question failed.
+    Failed,
 }
 
 /// Formats a change as a line.
@@ -92,6 +140,7 @@ pub fn change_line(change: ConversationChange<'_>, now: SystemTime, secrets: &Se
         ConversationChange::Replaced(messages) => {
             ("replace", messages.iter().map(|message| message_value(message, secrets)).collect())
         }
+        ConversationChange::Failed => ("failed", true.into()),
     };
     let time = timestamp(now);
     format!("{{\"time\":\"{time}\",\"{name}\":{what}}}\n")
@@ -109,9 +158,14 @@ pub(super) fn parse_entry(line: &[u8]) -> Option<SessionEntry> {
     if let Some(length) = fields.get("cut") {
         return Some(SessionEntry::Cut(usize::try_from(length.as_u64()?).ok()?));
     }
+    if fields.contains_key("failed") {
+        return Some(SessionEntry::Failed);
+    }
     match fields.remove("replace")? {
-        Value::Array(all) => {
-            Some(SessionEntry::Replaced(all.into_iter().map(parse_message).collect::<Option<_>>()?))
+        Value::Array(mut all) => {
+            format_1::convert_summarized(&mut all);
+            let all: Option<Vec<Message>> = all.into_iter().map(parse_message).collect();
+            Some(SessionEntry::Replaced(all?))
         }
         _ => None,
     }
@@ -121,147 +175,55 @@ pub(super) fn parse_entry(line: &[u8]) -> Option<SessionEntry> {
 pub(crate) fn message_value(message: &Message, secrets: &Secrets) -> Value {
     let mut value = match message {
         Message::System(text) => json!({"role": "system", "text": text}),
-        Message::User(message) => {
-            let mut fields = json!({"role": "user", "text": message.text});
-            if !message.images.is_empty() {
-                let images = message.images.iter().map(|image| image.url.as_str());
-                fields["images"] = images.collect();
-            }
-            if message.is_document {
-                fields["document"] = true.into();
-            }
-            fields
-        }
-        Message::Assistant(message) => {
-            let mut fields = json!({"role": "assistant", "text": message.content});
-            if !message.calls.is_empty() {
-                fields["calls"] = message.calls.iter().map(call_value).collect();
-            }
-            add_opaque(&mut fields, &message.opaque);
-            fields
-        }
-        Message::Tool { call_id, name, content, document_bytes, image } => {
-            let mut fields = json!({"role": "tool", "id": call_id, "name": name, "text": content});
-            let document = document_bytes.and_then(|end| content.split_at_checked(end));
-            if let Some((document, rest)) = document {
-                // Masking may change the length of the document.
-                let document = secrets.mask(document);
-                fields["document_bytes"] = document.len().into();
-                fields["text"] = format!("{document}{}", secrets.mask(rest)).into();
-            }
-            if let Some(image) = image {
-                fields["image"] = image.url.as_str().into();
-            }
-            fields
-        }
+        Message::User(message) => value_with_role("user", message),
+        Message::Assistant(message) => value_with_role("assistant", message),
+        Message::Tool(message) => value_with_role("tool", message),
     };
     secrets.mask_json(&mut value);
     value
 }
 
-fn call_value(call: &ToolCall) -> Value {
-    let mut fields = json!({"id": call.id, "name": call.name, "arguments": call.arguments});
-    add_opaque(&mut fields, &call.opaque);
-    fields
-}
-
-fn add_opaque(fields: &mut Value, opaque: &Map<String, Value>) {
-    if !opaque.is_empty() {
-        fields["opaque"] = Value::Object(opaque.clone());
-    }
+fn value_with_role(role: &str, message: &impl Serialize) -> Value {
+    // Texts and numbers always have a JSON form.
+    let mut value = serde_json::to_value(message).unwrap_or_default();
+    value["role"] = role.into();
+    value
 }
 
 fn parse_message(value: Value) -> Option<Message> {
     let Value::Object(mut fields) = value else {
         return None;
     };
-    let content = take_text(&mut fields, "text")?;
-    let message = match take_text(&mut fields, "role")?.as_str() {
-        "user" => Message::User(UserMessage {
-            text: content,
-            images: match fields.remove("images") {
-                Some(Value::Array(images)) => {
-                    let images = images.into_iter().map(parse_image);
-                    images.collect::<Option<_>>()?
-                }
-                Some(_) => return None,
-                None => Vec::new(),
-            },
-            is_document: fields.get("document") == Some(&Value::Bool(true)),
-        }),
-        "assistant" => Message::Assistant(AssistantMessage {
-            content,
-            calls: match fields.remove("calls") {
-                Some(Value::Array(calls)) => {
-                    let calls = calls.into_iter().map(parse_call);
-                    calls.collect::<Option<_>>()?
-                }
-                Some(_) => return None,
-                None => Vec::new(),
-            },
-            opaque: take_opaque(&mut fields)?,
-        }),
-        "tool" => Message::Tool {
-            call_id: take_text(&mut fields, "id")?,
-            name: take_text(&mut fields, "name")?,
-            document_bytes: match fields.get("document_bytes") {
-                Some(length) => {
-                    let length = usize::try_from(length.as_u64()?).ok()?;
-                    content.is_char_boundary(length).then_some(Some(length))?
-                }
-                None => None,
-            },
-            content,
-            image: match fields.remove("image") {
-                Some(url) => Some(parse_image(url)?),
-                None => None,
-            },
-        },
+    format_1::convert_message(&mut fields);
+    let message = match fields.get("role")?.as_str()? {
+        "user" => Message::User(parse_fields(fields)?),
+        "assistant" => Message::Assistant(parse_fields(fields)?),
+        "tool" => Message::Tool(parse_fields(fields)?),
         _ => return None,
     };
-    message.is_valid().then_some(message)
-}
-
-fn parse_call(value: Value) -> Option<ToolCall> {
-    let Value::Object(mut fields) = value else {
-        return None;
-    };
-    let call = ToolCall {
-        id: take_text(&mut fields, "id")?,
-        name: take_text(&mut fields, "name")?,
-        arguments: take_text(&mut fields, "arguments")?,
-        opaque: take_opaque(&mut fields)?,
-    };
     // Endpoints refuse requests with invalid calls.
-    let is_sound = !call.id.is_empty() && parse_arguments(&call.arguments).is_ok();
-    (is_sound && !call.name.is_empty()).then_some(call)
+    let is_sound = |call: &ToolCall| {
+        !call.id.is_empty() && !call.name.is_empty() && parse_arguments(&call.arguments).is_ok()
+    };
+    let is_valid = match &message {
+        Message::Assistant(assistant) => assistant.calls.iter().all(is_sound),
+        _ => true,
+    };
+    (is_valid && message.is_valid()).then_some(message)
 }
 
-fn parse_image(value: Value) -> Option<Image> {
-    match value {
-        Value::String(url) => Some(Image { url }),
-        _ => None,
-    }
-}
-
-fn take_opaque(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
-    match fields.remove("opaque") {
-        Some(Value::Object(opaque)) => Some(opaque),
-        Some(_) => None,
-        None => Some(Map::new()),
-    }
-}
-
-fn take_text(fields: &mut Map<String, Value>, name: &str) -> Option<String> {
-    match fields.remove(name)? {
-        Value::String(text) => Some(text),
-        _ => None,
-    }
+fn parse_fields<T: DeserializeOwned>(fields: Map<String, Value>) -> Option<T> {
+    serde_json::from_value(Value::Object(fields)).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::Image;
+    use crate::message::{
+        AssistantMessage, AssistantMessageKind, AttachedFile, ToolMessage, UserMessage,
+        UserMessageKind,
+    };
     use crate::secret::Secret;
 
     fn round_trip(message: &Message, secrets: &Secrets) -> Message {
@@ -285,23 +247,31 @@ mod tests {
         let messages = [
             Message::user("a\nb\u{2028}\u{1f}ü"),
             Message::User(UserMessage {
+                kind: UserMessageKind::Document,
                 text: String::new(),
+                files: vec![AttachedFile { name: "a.md".into(), text: "x\n".into() }],
                 images: vec![Image { url: "data:image/png;base64,AA==".into() }],
-                is_document: true,
             }),
+            Message::User(UserMessage { kind: UserMessageKind::Summary, ..UserMessage::from("s") }),
             Message::assistant("x"),
             Message::Assistant(AssistantMessage {
+                kind: AssistantMessageKind::Interrupted,
+                ..AssistantMessage::default()
+            }),
+            Message::Assistant(AssistantMessage {
+                kind: AssistantMessageKind::Answer,
                 content: String::new(),
                 calls: vec![call.clone(), call],
                 opaque: opaque(r#"{"reasoning":"r"}"#),
             }),
-            Message::Tool {
+            Message::Tool(ToolMessage {
                 call_id: "c1".into(),
                 name: "t".into(),
-                content: "doc and files".into(),
-                document_bytes: Some(3),
+                document: Some("doc".into()),
+                content: " and files".into(),
+                is_shortened: true,
                 image: Some(Image { url: "https://x.test/".into() }),
-            },
+            }),
         ];
         let none = Secrets::default();
         for message in &messages {
@@ -312,21 +282,66 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_masked_and_the_end_of_a_document_is_adjusted() {
+    fn secrets_are_masked() {
         let mut secrets = Secrets::default();
         secrets.extend(Secret::new("sk-\"canary-key"));
-        let message = Message::Tool {
+        let message = Message::Tool(ToolMessage {
             call_id: "c".into(),
             name: "t".into(),
-            content: "doc sk-\"canary-key|files sk-\"canary-key".into(),
-            document_bytes: Some("doc sk-\"canary-key".len()),
-            image: None,
+            document: Some("doc sk-\"canary-key".into()),
+            content: "|files sk-\"canary-key".into(),
+            ..ToolMessage::default()
+        });
+        let text = round_trip(&message, &secrets).text().into_owned();
+        assert_eq!(text, "doc [secret]|files [secret]");
+    }
+
+    /// As version 0.1.0 wrote them.
+    #[test]
+    fn lines_of_format_1_are_read() {
+        let time = "2026-11-22T10:00:00.000Z";
+        let parse = |rest: &str| parse_entry(format!("{{\"time\":\"{time}\",{rest}}}").as_bytes());
+        let added = |rest: &str| match parse(&format!("\"add\":{rest}")) {
+            Some(SessionEntry::Added(message)) => message,
+            other => panic!("{rest}: {other:?}"),
         };
-        let Message::Tool { content, document_bytes, .. } = round_trip(&message, &secrets) else {
+        assert_eq!(added(r#"{"role":"user","text":"q"}"#), Message::user("q"));
+        let Message::User(invoked) = added(r#"{"role":"user","text":"d","document":true}"#) else {
             panic!()
         };
-        assert_eq!(content, "doc [secret]|files [secret]");
-        assert_eq!(document_bytes, Some("doc [secret]".len()));
+        assert_eq!(invoked.kind, UserMessageKind::Document);
+        for (text, partial) in [("", ""), (r"It is\n\n", "It is")] {
+            let line = format!(
+                r#"{{"role":"assistant","text":"{text}(no answer: the turn was interrupted)"}}"#
+            );
+            let expected = AssistantMessage {
+                kind: AssistantMessageKind::Interrupted,
+                content: partial.into(),
+                ..AssistantMessage::default()
+            };
+            assert_eq!(added(&line), Message::Assistant(expected));
+        }
+        let tool =
+            r#"{"role":"tool","id":"1","name":"t","text":"doc and files","document_bytes":3}"#;
+        let Message::Tool(result) = added(tool) else { panic!() };
+        assert_eq!(result.document.as_deref(), Some("doc"));
+        assert_eq!(result.content, " and files");
+        let summarized = concat!(
+            r#""replace":[{"role":"user","text":"[Summary of the conversation so far. What it "#,
+            r#"stands for is not here any more.]\nsum"},"#,
+            r#"{"role":"assistant","text":"(The conversation continues.)"},"#,
+            r#"{"role":"user","text":"q"}]"#
+        );
+        let Some(SessionEntry::Replaced(messages)) = parse(summarized) else { panic!() };
+        let kinds: Vec<String> = messages
+            .iter()
+            .map(|message| match message {
+                Message::User(message) => format!("{:?} {}", message.kind, message.text),
+                Message::Assistant(message) => format!("{:?} {}", message.kind, message.content),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(kinds, ["Summary sum", "Continuation ", "Question q"]);
     }
 
     #[test]
@@ -340,8 +355,8 @@ mod tests {
             r#""add":{"role":"assistant","text":""}"#,
             r#""add":{"role":"assistant","text":"","calls":[{"id":"","name":"t","arguments":"{}"}]}"#,
             r#""add":{"role":"assistant","text":"","calls":[{"id":"a","name":"t","arguments":"{"}]}"#,
-            r#""add":{"role":"tool","id":"a","name":"t","text":"ü","document_bytes":1}"#,
-            r#""add":{"role":"tool","id":"a","name":"t","text":"ü","document_bytes":9}"#,
+            r#""add":{"role":"tool","id":"","name":"t","text":"x"}"#,
+            r#""add":{"role":"user","kind":"other","text":"x"}"#,
             r#""add":[]"#,
             r#""cut":-1"#,
             r#""replace":{}"#,

@@ -1,10 +1,11 @@
 //! Restores a conversation from a session's file. Lines that cannot be read are reported and
 //! left out; the rest is repaired to a valid conversation.
 
+use std::fmt;
+
 use crate::conversation::repair_messages;
-use crate::limits;
 use crate::message::Message;
-use crate::session::record::{HEADER_START, SessionEntry, SessionHeader, parse_entry};
+use crate::session::record::{SessionEntry, SessionFileError, SessionHeader, parse_entry};
 
 /// A restored session.
 #[derive(Debug)]
@@ -17,125 +18,86 @@ pub struct RestoredSession {
     pub has_failed: bool,
     /// Whether the messages were repaired and so differ from the file.
     pub is_repaired: bool,
-    /// Descriptions of the first unreadable lines.
-    pub line_errors: Vec<String>,
-    /// The number of further ones.
-    pub more_line_errors: usize,
-    /// The length of an incomplete last line.
-    pub torn_bytes: usize,
+    /// The unreadable lines, if there are any.
+    pub damage: Option<SessionDamage>,
+    /// Whether the last line has no end.
+    pub is_torn: bool,
+}
+
+/// Lines that cannot be read, after the last one that replaces all messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionDamage {
+    /// The number of the first unreadable line.
+    pub first_line: usize,
+    /// The number of unreadable lines.
+    pub lines: usize,
+}
+
+impl fmt::Display for SessionDamage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {} cannot be read", self.first_line)?;
+        match self.lines - 1 {
+            0 => Ok(()),
+            more => write!(formatter, ", and {more} more"),
+        }
+    }
 }
 
 impl RestoredSession {
     /// A warning about the unreadable lines, if there are any.
     pub fn damage_warning(&self, name: &str) -> Option<String> {
-        if self.line_errors.is_empty() {
-            return None;
-        }
-        let more = match self.more_line_errors {
-            0 => String::new(),
-            count => format!(" and {count} more"),
-        };
+        let damage = self.damage?;
         Some(format!(
-            "the session `{name}` is damaged: {}{more}; the conversation continues with the rest",
-            self.line_errors.join(", ")
+            "the session `{name}` is damaged: {damage}; the conversation continues with the rest"
         ))
     }
 }
 
 /// Restores a session from the bytes of its file; the error is the cause. `None`: the file
-/// has no complete header yet.
-pub fn restore(bytes: &[u8]) -> Result<Option<RestoredSession>, &'static str> {
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let (lines, torn) = bytes.split_at(whole);
-    if lines.is_empty() {
-        let (mark, start) = (HEADER_START.as_bytes(), torn.len().min(HEADER_START.len()));
-        if torn[..start] == mark[..start] {
-            return Ok(None);
-        }
-        return SessionHeader::parse(torn).map(|_| None);
+/// is empty.
+pub fn restore(bytes: &[u8]) -> Result<Option<RestoredSession>, SessionFileError> {
+    if bytes.is_empty() {
+        return Ok(None);
     }
-    let mut lines = lines[..whole - 1].split(|byte| *byte == b'\n');
+    let is_torn = !bytes.ends_with(b"\n");
+    let whole = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let mut lines = whole.split(|byte| *byte == b'\n');
     let header = SessionHeader::parse(lines.next().unwrap_or_default())?;
     // An unreadable line counts as a message, because most lines add one.
     let mut restored: Vec<Option<Message>> = Vec::new();
-    let mut errors = LineErrors::default();
+    let mut damage: Option<SessionDamage> = None;
     let mut has_failed = false;
     for (line, number) in lines.zip(2..) {
         let entry = parse_entry(line);
-        has_failed = matches!(&entry, Some(SessionEntry::Cut(length)) if *length == restored.len());
+        has_failed = match &entry {
+            Some(SessionEntry::Failed) => true,
+            // The form of format 1.
+            Some(SessionEntry::Cut(length)) => *length == restored.len(),
+            _ => false,
+        };
         match entry {
-            Some(SessionEntry::Added(message)) => {
-                restored.push(Some(message));
-            }
-            Some(SessionEntry::Cut(length)) if length <= restored.len() => {
-                restored.truncate(length);
-            }
+            Some(SessionEntry::Added(message)) => restored.push(Some(message)),
+            Some(SessionEntry::Cut(length)) => restored.truncate(length),
             Some(SessionEntry::Replaced(messages)) => {
                 restored = messages.into_iter().map(Some).collect();
+                damage = None;
             }
-            Some(SessionEntry::Cut(length)) => {
-                errors.flush_unreadable();
-                errors.add(format!(
-                    "line {number} keeps {length} messages, but there are {}",
-                    restored.len()
-                ));
-            }
+            Some(SessionEntry::Failed) => {}
             None => {
                 restored.push(None);
-                errors.add_unreadable(number);
+                damage.get_or_insert(SessionDamage { first_line: number, lines: 0 }).lines += 1;
             }
         }
     }
-    errors.flush_unreadable();
-    let (messages, is_repaired) = repair_messages(restored);
+    let (messages, is_changed) = repair_messages(restored.into_iter().flatten().collect());
     Ok(Some(RestoredSession {
         header,
         messages,
         has_failed,
-        is_repaired,
-        line_errors: errors.shown,
-        more_line_errors: errors.more,
-        torn_bytes: torn.len(),
+        is_repaired: is_changed || damage.is_some() || is_torn,
+        damage,
+        is_torn,
     }))
-}
-
-/// Collects line errors; adjacent unreadable lines are one error.
-#[derive(Default)]
-struct LineErrors {
-    shown: Vec<String>,
-    more: usize,
-    /// The first and last line of the current range of unreadable lines.
-    unread: Option<(usize, usize)>,
-}
-
-impl LineErrors {
-    fn add_unreadable(&mut self, line: usize) {
-        match &mut self.unread {
-            Some((_, last)) if *last + 1 == line => *last = line,
-            _ => {
-                self.flush_unreadable();
-                self.unread = Some((line, line));
-            }
-        }
-    }
-
-    fn flush_unreadable(&mut self) {
-        match self.unread.take() {
-            Some((first, last)) if first < last => {
-                self.add(format!("lines {first}-{last} cannot be read"));
-            }
-            Some((line, _)) => self.add(format!("line {line} cannot be read")),
-            None => {}
-        }
-    }
-
-    fn add(&mut self, description: String) {
-        if self.shown.len() < limits::LISTED_NAMES {
-            self.shown.push(description);
-        } else {
-            self.more += 1;
-        }
-    }
 }
 
 #[cfg(test)]
@@ -164,6 +126,10 @@ mod tests {
         change_line(ConversationChange::Added(message), SystemTime::now(), &Secrets::default())
     }
 
+    fn change(change: ConversationChange<'_>) -> String {
+        change_line(change, SystemTime::now(), &Secrets::default())
+    }
+
     #[test]
     fn every_beginning_of_a_file_is_a_session() {
         let file = [
@@ -171,61 +137,64 @@ mod tests {
             add(&Message::user("one")),
             add(&Message::assistant("two")),
             add(&Message::user("three")),
-            change_line(ConversationChange::Truncated(2), SystemTime::now(), &Secrets::default()),
+            change(ConversationChange::Truncated(2)),
             add(&Message::user("four")),
+            change(ConversationChange::Failed),
         ]
         .concat();
-        for end in 0..=file.len() {
-            let bytes = &file.as_bytes()[..end];
+        let first = header().len();
+        for end in first..=file.len() {
+            let restored = restore(&file.as_bytes()[..end]).unwrap().unwrap();
             let lines = file[..end].matches('\n').count();
-            let restored = restore(bytes).unwrap();
-            let count = [0, 0, 1, 2, 3, 2, 3][lines];
-            assert_eq!(restored.is_some(), lines > 0, "{end}");
-            if let Some(restored) = restored {
-                assert_eq!(restored.messages.len(), count, "{end}");
-                assert!(restored.line_errors.is_empty() && !restored.is_repaired);
-                let whole = file[..end].rfind('\n').unwrap() + 1;
-                assert_eq!(restored.torn_bytes, end - whole);
-            }
+            let is_torn = !file[..end].ends_with('\n');
+            let is_whole = !is_torn || file[end..].starts_with('\n');
+            let count = [0, 0, 1, 2, 3, 2, 3, 3][lines + usize::from(is_torn && is_whole)];
+            assert_eq!(restored.messages.len(), count, "{end}");
+            assert_eq!(restored.damage.is_some(), !is_whole, "{end}");
+            assert_eq!((restored.is_torn, restored.is_repaired), (is_torn, is_torn), "{end}");
+            assert_eq!(restored.has_failed, end + 1 >= file.len(), "{end}");
         }
     }
 
     #[test]
-    fn damaged_lines_are_named_and_the_rest_is_a_conversation() {
-        let cut =
-            change_line(ConversationChange::Truncated(2), SystemTime::now(), &Secrets::default());
-        let lines = [
+    fn damaged_lines_are_counted_and_the_rest_is_a_conversation() {
+        let mut lines = vec![
             header(),
             add(&Message::user("one")),
             "\u{0}\u{1}half\n".into(),
             add(&Message::user("two")),
-            cut.clone(),
+            change(ConversationChange::Truncated(2)),
+            "\n".into(),
             add(&Message::user("three")),
-            cut.replace('2', "9").replace("\"cut\":9", "\"cut\":99"),
         ];
         let restored = restore(lines.concat().as_bytes()).unwrap().unwrap();
-        assert_eq!(restored.line_errors.len(), 2, "{:?}", restored.line_errors);
-        assert!(restored.line_errors[0].contains("line 3 cannot be read"));
+        assert_eq!(restored.damage, Some(SessionDamage { first_line: 3, lines: 2 }));
+        assert_eq!(
+            restored.damage_warning("s").unwrap(),
+            "the session `s` is damaged: line 3 cannot be read, and 1 more; the conversation continues with the rest"
+        );
         assert!(restored.is_repaired);
-        let messages: Vec<&Message> = restored.messages.iter().collect();
-        assert_eq!(messages[0], &Message::user("one"));
-        assert!(matches!(messages[1], Message::Assistant(_)), "{messages:?}");
-        // The last line may have been its answer.
-        assert_eq!(messages[2], &Message::user("three"));
-        assert!(matches!(messages[3..], [Message::Assistant(_)]), "{messages:?}");
+        let texts: Vec<_> = restored.messages.iter().map(Message::text).collect();
+        assert_eq!(texts, ["one", "(no answer: the turn was interrupted)", "three"]);
+        // A line with all messages makes up for the damaged ones before it.
+        lines.push(change(ConversationChange::Replaced(&restored.messages)));
+        let again = restore(lines.concat().as_bytes()).unwrap().unwrap();
+        assert!(again.damage.is_none() && !again.is_repaired);
+        assert_eq!(again.messages, restored.messages);
     }
 
     #[test]
     fn foreign_and_newer_files_are_refused() {
         for bytes in ["hello\n", "hello", "{}\n", "\n", "{\"format\":\"x\"}\n{}\n"] {
-            assert!(restore(bytes.as_bytes()).is_err(), "{bytes:?}");
+            assert_eq!(restore(bytes.as_bytes()).unwrap_err(), SessionFileError::Foreign);
         }
-        let newer = header().replace("\"version\":1", "\"version\":2");
-        assert!(restore(newer.as_bytes()).unwrap_err().contains("version"));
+        let newer = header().replace("\"version\":2", "\"version\":3");
+        let program = Some(env!("CARGO_PKG_VERSION").to_string());
+        assert_eq!(restore(newer.as_bytes()).unwrap_err(), SessionFileError::Newer { program });
         let damaged = header().replace("\"id\":\"i\"", "\"id\":7");
-        assert!(restore(damaged.as_bytes()).unwrap_err().contains("damaged"));
-        for bytes in ["", "{", &header()[..40]] {
-            assert!(restore(bytes.as_bytes()).unwrap().is_none(), "{bytes:?}");
+        for bytes in [&damaged, &header()[..60]] {
+            assert_eq!(restore(bytes.as_bytes()).unwrap_err(), SessionFileError::Damaged);
         }
+        assert!(restore(b"").unwrap().is_none());
     }
 }

@@ -86,8 +86,8 @@ pub(super) fn invoke(
         "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n",
         one_line_name(&skill.name)
     );
-    result.content.insert_str(0, &introduction);
-    result.document_bytes = None;
+    let document = result.document.take().unwrap_or_default();
+    result.content.insert_str(0, &(introduction + &document));
     Ok(result)
 }
 
@@ -104,10 +104,9 @@ fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, SkillError
         None => document.text,
     };
     let summary = format!("{}, {} bytes", document.file_name, text.len());
-    let mut content = format!("Base directory for this skill: {folder}\n\n{text}");
-    let document_bytes = Some(content.len());
-    content.push_str(&other_files(skill, &document.file_name));
-    Ok(ToolResult { document_bytes, ..ToolResult::success(content, summary) })
+    let text = format!("Base directory for this skill: {folder}\n\n{text}");
+    let files = other_files(skill, &document.file_name);
+    Ok(ToolResult { document: Some(text), ..ToolResult::success(files, summary) })
 }
 
 /// Lists the skill's other files; empty without any.

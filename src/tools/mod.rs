@@ -268,7 +268,7 @@ impl<'w> Tools<'w> {
     /// `get_skill` would.
     pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, SkillError> {
         let result = get_skill::invoke(self.context.skills, skill_name, arguments)?;
-        Ok(self.mask_result(result).content)
+        Ok(self.mask_result(result).full_text().into_owned())
     }
 
     fn mask_result(&self, result: ToolResult) -> ToolResult {
@@ -277,10 +277,8 @@ impl<'w> Tools<'w> {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };
-        let (document, _) = result.split_document();
-        let document = document.map(|text| self.context.secrets.mask_shortened(text));
         ToolResult {
-            document_bytes: document.map(|text| text.len()),
+            document: result.document.map(mask),
             content: mask(result.content),
             summary: mask(result.summary),
             warning: result.warning.map(mask),

@@ -6,7 +6,8 @@ use crate::cli::attach::Attachments;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::error::ErrorKind;
 use crate::limits;
-use crate::message::{Image, Message, UserMessage};
+use crate::media::Image;
+use crate::message::{Message, UserMessage};
 use crate::text;
 use crate::world::output::Output;
 
@@ -53,7 +54,7 @@ impl Chat<'_> {
                 output.note(&format!(
                     "attached again, because the previous question failed: {names}"
                 ));
-                question.text.push_str(&failed.text[question_text(failed).len()..]);
+                question.files.clone_from(&failed.files);
                 question.images.clone_from(&failed.images);
             }
         }
@@ -69,20 +70,9 @@ impl Chat<'_> {
     }
 }
 
-/// The start of an attached file in the text of a question.
-const FILE: &str = "\n\n<file name=\"";
-
-/// The question without its attached files.
-pub(super) fn question_text(question: &UserMessage) -> &str {
-    // The document of a skill may contain such tags itself.
-    let end = question.text.find(FILE).filter(|_| !question.is_document);
-    &question.text[..end.unwrap_or(question.text.len())]
-}
-
 /// The names of the attachments of a question, in one line.
 pub(super) fn attachment_names(question: &UserMessage) -> String {
-    let files = question.text[question_text(question).len()..].split(FILE).skip(1);
-    let files = files.filter_map(|file| Some(file.split_once('"')?.0.to_string()));
+    let files = question.files.iter().map(|file| file.name.clone());
     let all: Vec<String> = files.chain(question.images.iter().map(Image::describe)).collect();
     text::one_line(&all.join(", "), limits::HINT_BYTES)
 }

@@ -317,7 +317,10 @@ impl Chat<'_> {
                 _ => {
                     output.end_turn(Some(&error));
                     let is_too_large = error.kind() == ErrorKind::Context;
-                    if self.conversation.awaits_answer() && self.is_terminal && !is_too_large {
+                    if self.conversation.state().awaits_answer()
+                        && self.is_terminal
+                        && !is_too_large
+                    {
                         output.note("/retry sends it again");
                     }
                     self.failure = Some(error);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::session_handle::{new_header, sessions_folder};
 use crate::cli::sessions::message_text;
+use crate::conversation::ConversationState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::message::Message;
@@ -35,7 +36,8 @@ impl Chat<'_> {
                 output.show_history_line(&format!("… {}", counted(more, "more line")));
             }
         }
-        if self.conversation.lacks_answer() {
+        let state = self.conversation.state();
+        if state.awaits_answer() || state == ConversationState::Interrupted {
             output.note("the last question has no answer (/retry sends it again)");
         }
     }

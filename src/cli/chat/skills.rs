@@ -3,7 +3,7 @@
 use crate::cli::chat::{Chat, LineOutcome, commands};
 use crate::error::{Error, ErrorKind};
 use crate::limits;
-use crate::message::UserMessage;
+use crate::message::{UserMessage, UserMessageKind};
 use crate::skills::{Catalogue, SkillSummary};
 use crate::text;
 use crate::world::output::Output;
@@ -40,7 +40,8 @@ impl Chat<'_> {
         match invoked {
             Ok(text) => {
                 output.note(&format!("using skill `{}`, {} bytes", skill.name, text.len()));
-                let message = UserMessage { is_document: true, ..UserMessage::from(text) };
+                let message =
+                    UserMessage { kind: UserMessageKind::Document, ..UserMessage::from(text) };
                 self.add_question(message, output)
             }
             Err(error) => {

@@ -1,6 +1,7 @@
 //! `/retry`, `/undo` and `/tools`.
 
 use crate::cli::chat::{Chat, LineOutcome, attach};
+use crate::conversation::ConversationState;
 use crate::limits;
 use crate::text;
 use crate::world::output::Output;
@@ -8,25 +9,29 @@ use crate::world::output::Output;
 impl Chat<'_> {
     /// Repeats the request that failed or the turn that was interrupted.
     pub(super) fn retry(&mut self, output: &mut Output) -> LineOutcome {
-        if self.conversation.awaits_answer() || self.conversation.reopen_turn() {
-            return LineOutcome::Turn;
+        match self.conversation.state() {
+            ConversationState::Empty => output.note("there is nothing to repeat"),
+            ConversationState::Answered => output.note(
+                "there is nothing to repeat: the last question was answered (/undo removes both)",
+            ),
+            ConversationState::Unanswered
+            | ConversationState::Failed
+            | ConversationState::OpenCalls
+            | ConversationState::Called
+            | ConversationState::Interrupted => {
+                self.conversation.reopen_turn();
+                return LineOutcome::Turn;
+            }
         }
-        let message = if self.conversation.has_question() {
-            "there is nothing to repeat: the last question was answered (/undo removes both)"
-        } else {
-            "there is nothing to repeat"
-        };
-        output.note(message);
         LineOutcome::Nothing
     }
 
     /// Removes the last turn.
     pub(super) fn undo(&mut self, output: &mut Output) -> LineOutcome {
-        let is_answered = !self.conversation.awaits_answer();
+        let is_answered = !self.conversation.state().awaits_answer();
         match self.conversation.undo() {
             Some(message) => {
-                let question =
-                    text::one_line(attach::question_text(&message), limits::SUMMARY_CHARS);
+                let question = text::one_line(&message.text, limits::SUMMARY_CHARS);
                 let what = if is_answered { "question and answer" } else { "question" };
                 output.note(&format!("removed {what}: {question}"));
                 let names = attach::attachment_names(&message);

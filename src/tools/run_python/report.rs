@@ -132,11 +132,8 @@ impl<'r> ScriptReport<'r> {
             // A structure of strings and numbers always has a JSON form.
             content: serde_json::to_string(&self).unwrap_or_default(),
             ok,
-            document_bytes: None,
-            image: None,
-            script_source: None,
-            consent: None,
             warning: self.warning,
+            ..ToolResult::default()
         }
     }
 }

@@ -198,7 +198,8 @@ impl Output {
             Event::ToolResult { result, .. } if self.verbosity >= Verbosity::Normal => {
                 self.line(if result.ok { DIM } else { YELLOW }, &format!("← {}", result.summary));
                 if self.verbosity == Verbosity::Verbose {
-                    let text = self.secrets.mask(&result.content);
+                    let text = result.full_text();
+                    let text = self.secrets.mask(&text);
                     self.line(DIM, &verbose::first_lines(&text));
                 }
             }

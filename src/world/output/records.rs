@@ -198,7 +198,7 @@ impl<'a> OutputRecord<'a> {
                 id: mask(&call.id),
                 name: mask(&call.name),
                 ok: result.ok,
-                content: mask(&result.content),
+                content: Cow::Owned(secrets.mask(&result.full_text()).into_owned()),
                 duration_ms: milliseconds(*duration),
                 script: result.script_source.as_deref().filter(|_| is_log).map(mask),
                 allowed: result.consent.filter(|_| is_log),
