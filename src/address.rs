@@ -5,7 +5,7 @@
 //! `api-version`) is kept.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Path of a chat request, below the base address.
 const CHAT_COMPLETIONS: &str = "/chat/completions";
@@ -14,8 +14,7 @@ const CHAT_COMPLETIONS: &str = "/chat/completions";
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     encrypted: bool,
-    /// Host and port, as the user wrote them.
-    authority: String,
+    authority: Authority,
     /// Empty, or starts with a slash and does not end with one.
     path: String,
     /// Without the question mark.
@@ -45,13 +44,16 @@ impl Address {
             None => (rest, None),
         };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        check_authority(authority)?;
+        if authority.contains('@') {
+            return Err("it contains a user name or password, which belongs in LLM_API_KEY".into());
+        }
+        let authority = Authority::parse(authority)?;
         let path = path.trim_end_matches('/');
         let path = path.strip_suffix(CHAT_COMPLETIONS).unwrap_or(path).trim_end_matches('/');
         if !path.is_ascii() || query.as_ref().is_some_and(|query| !query.is_ascii()) {
             return Err("it contains characters that must be percent-encoded".into());
         }
-        Ok(Address { encrypted, authority: authority.into(), path: path.into(), query })
+        Ok(Address { encrypted, authority, path: path.into(), query })
     }
 
     /// URL of chat requests.
@@ -74,14 +76,12 @@ impl Address {
 
     /// The host, without port; an IPv6 address without its brackets.
     pub fn host(&self) -> &str {
-        split_port(&self.authority).0.trim_start_matches('[').trim_end_matches(']')
+        &self.authority.host
     }
 
     /// The port; the default of the scheme if the address has none.
     pub fn port(&self) -> u16 {
-        let written = split_port(&self.authority).1;
-        let default = if self.encrypted { 443 } else { 80 };
-        written.and_then(|port| port.parse().ok()).unwrap_or(default)
+        self.authority.port.unwrap_or(if self.encrypted { 443 } else { 80 })
     }
 
     /// Whether the host is this machine.
@@ -100,8 +100,7 @@ impl Address {
     }
 
     fn join(&self, path: &str) -> String {
-        let scheme = if self.encrypted { "https" } else { "http" };
-        let mut url = format!("{scheme}://{}{}{path}", self.authority, self.path);
+        let mut url = format!("{self}{path}");
         if let Some(query) = &self.query {
             url.push('?');
             url.push_str(query);
@@ -137,45 +136,61 @@ pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Splits `host:port`, `[v6]:port` or a host alone into host and port text.
-fn split_port(authority: &str) -> (&str, Option<&str>) {
-    let after_bracket = authority.find(']').map_or(0, |end| end + 1);
-    match authority[after_bracket..].find(':') {
-        Some(colon) => {
-            let at = after_bracket + colon;
-            (&authority[..at], Some(&authority[at + 1..]))
-        }
-        None => (authority, None),
+/// Host and port of an address. `Display` writes them as an address does.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Authority {
+    /// The host name or IP address; an IPv6 address has no brackets.
+    pub host: String,
+    /// The port, if it is written.
+    pub port: Option<u16>,
+}
+
+impl Authority {
+    /// Parses `host:port`, `[v6]:port` or a host alone; curl also reads `host:` as `host`. The
+    /// error does not quote the text, which may be a login.
+    pub(crate) fn parse(text: &str) -> Result<Authority, &'static str> {
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (host, port) = rest.split_once(']').ok_or("a `]` is missing")?;
+                if host.parse::<Ipv6Addr>().is_err() {
+                    return Err("the text between its brackets is not an IPv6 address");
+                }
+                (host, port)
+            }
+            None => {
+                let (host, port) = text.split_at(text.find(':').unwrap_or(text.len()));
+                let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+                if host.is_empty() {
+                    return Err("it has no host");
+                }
+                if !host.bytes().all(is_name) {
+                    return Err(
+                        "its host is not a valid host name (an international name needs its xn-- form)",
+                    );
+                }
+                (host, port)
+            }
+        };
+        let port = match port.strip_prefix(':') {
+            Some("") => None,
+            None if port.is_empty() => None,
+            Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => match digits.parse() {
+                Ok(number) if number > 0 => Some(number),
+                _ => return Err("its port is not a number from 1 to 65535"),
+            },
+            _ => return Err("the text after its host is not a port"),
+        };
+        Ok(Authority { host: host.to_string(), port })
     }
 }
 
-fn check_authority(authority: &str) -> Result<(), String> {
-    if authority.contains('@') {
-        return Err("it contains a user name or password: set LLM_API_KEY instead".into());
+impl fmt::Display for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_bracketed = self.host.contains(':');
+        let (open, close) = if is_bracketed { ("[", "]") } else { ("", "") };
+        write!(f, "{open}{}{close}", self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
-    let (host, port) = split_port(authority);
-    if let Some(port) = port {
-        match port.parse::<u16>() {
-            Ok(number) if number > 0 => {}
-            _ => return Err(format!("`{port}` is not a port")),
-        }
-    }
-    if let Some(inner) = host.strip_prefix('[') {
-        let inner = inner.strip_suffix(']').unwrap_or(inner);
-        return match inner.parse::<IpAddr>() {
-            Ok(IpAddr::V6(_)) => Ok(()),
-            _ => Err(format!("`{host}` is not an IPv6 address")),
-        };
-    }
-    if host.is_empty() {
-        return Err("it has no host".into());
-    }
-    if !host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_')) {
-        return Err(format!(
-            "`{host}` is not a host name (an international name needs its xn-- form)"
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -191,6 +206,7 @@ mod tests {
             ("https://x.example/v1/chat/completions", "https://x.example/v1/chat/completions"),
             ("https://x.example/v1/chat/completions/", "https://x.example/v1/chat/completions"),
             ("http://127.0.0.1:8080", "http://127.0.0.1:8080/chat/completions"),
+            ("http://127.0.0.1:/v1", "http://127.0.0.1/v1/chat/completions"),
             ("http://[::1]:8080/v1", "http://[::1]:8080/v1/chat/completions"),
             (
                 "https://g.example/v1beta/openai/",
@@ -228,8 +244,8 @@ mod tests {
             ("ftp://x/v1", "`ftp`"),
             ("https:///v1", "no host"),
             ("https://user:pw@x/v1", "LLM_API_KEY"),
-            ("http://x:99999/v1", "`99999`"),
-            ("http://x:/v1", "not a port"),
+            ("http://x:99999/v1", "1 to 65535"),
+            ("http://x:y/v1", "not a port"),
             ("http://[::zz]/v1", "IPv6"),
             ("http://a b/v1", "' '"),
             ("http://bücher.example/v1", "xn--"),

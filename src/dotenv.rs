@@ -26,6 +26,9 @@ pub struct Variable {
     pub value: Option<String>,
     /// The line, from 1, on which the last statement for the name starts.
     pub line: usize,
+    /// Whether the value contains a variable of the environment, directly or through another
+    /// variable of the file.
+    pub uses_environment: bool,
 }
 
 /// Why a statement was skipped, or why the whole file was refused.
@@ -111,7 +114,7 @@ impl fmt::Debug for Variable {
             .field("name", &self.name)
             .field("value", &self.value.as_ref().map(|_| "***"))
             .field("line", &self.line)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -244,52 +247,62 @@ struct Scope<'a> {
 
 impl Scope<'_> {
     fn define(&mut self, name: &str, value: Option<String>, line: usize) -> Result<(), SkipReason> {
-        let value = value.map(|value| self.expand(&value)).transpose()?;
-        let name = name.to_owned();
-        if let Some(&position) = self.positions.get(&name) {
-            self.variables[position] = Variable { name, value, line };
+        let (value, uses_environment) = match value {
+            Some(value) => {
+                let (value, uses_environment) = self.expand(&value)?;
+                (Some(value), uses_environment)
+            }
+            None => (None, false),
+        };
+        let variable = Variable { name: name.to_owned(), value, line, uses_environment };
+        if let Some(&position) = self.positions.get(name) {
+            self.variables[position] = variable;
         } else {
-            self.positions.insert(name.clone(), self.variables.len());
-            self.variables.push(Variable { name, value, line });
+            self.positions.insert(name.to_owned(), self.variables.len());
+            self.variables.push(variable);
         }
         Ok(())
     }
 
-    /// Replaces the references once: their values are not expanded again.
-    fn expand(&mut self, mut rest: &str) -> Result<String, SkipReason> {
+    /// Replaces the references once: their values are not expanded again. Returns also whether
+    /// the text now contains a variable of the environment.
+    fn expand(&mut self, mut rest: &str) -> Result<(String, bool), SkipReason> {
         let mut expanded = String::with_capacity(rest.len());
+        let mut uses_environment = false;
         while let Some(reference) = find_reference(rest) {
             expanded.push_str(&rest[..reference.start]);
             rest = &rest[reference.end..];
             let before = expanded.len();
             // At the limit nothing is looked up any more, so that many refused lines
             // cost no more than one.
-            let is_known =
-                self.expansion_left_bytes > 0 && self.append_value(reference.name, &mut expanded);
+            let origin = match self.expansion_left_bytes {
+                0 => None,
+                _ => self.append_value(reference.name, &mut expanded),
+            };
             let grown = expanded.len() - before;
             self.expansion_left_bytes = self.expansion_left_bytes.saturating_sub(grown);
             if self.expansion_left_bytes == 0 {
                 return Err("the references in this file expand to too much text");
             }
-            if !is_known {
-                expanded.push_str(reference.default);
+            match origin {
+                Some(is_environment) => uses_environment |= is_environment,
+                None => expanded.push_str(reference.default),
             }
         }
         expanded.push_str(rest);
-        Ok(expanded)
+        Ok((expanded, uses_environment))
     }
 
-    /// Appends the value of a name and returns whether the name is known. A name
-    /// without `=` is known and empty, so its default is not used.
-    fn append_value(&self, name: &str, text: &mut String) -> bool {
+    /// Appends the value of a name and returns whether it is from the environment; `None` if
+    /// the name is unknown. A name without `=` is known and empty, so its default is not used.
+    fn append_value(&self, name: &str, text: &mut String) -> Option<bool> {
         if let Some(value) = (self.environment)(name) {
             text.push_str(&value);
-        } else if let Some(&position) = self.positions.get(name) {
-            text.push_str(self.variables[position].value.as_deref().unwrap_or(""));
-        } else {
-            return false;
+            return Some(true);
         }
-        true
+        let variable = &self.variables[*self.positions.get(name)?];
+        text.push_str(variable.value.as_deref().unwrap_or(""));
+        Some(variable.uses_environment)
     }
 }
 
@@ -488,6 +501,15 @@ mod tests {
             ("A=${${USER}}", &[("A", Some("}"))]),
             ("A='${B}'\nB=${A}", &[("A", Some("")), ("B", Some(""))]),
         ]);
+    }
+
+    #[test]
+    fn values_from_the_environment_are_marked() {
+        let read =
+            read("A=${USER}\nB=${A}\nC=${B}${NONE:-x}\nD=${NONE:-x}\nE=1\nF=${E}\nA=2\nG=${A}");
+        let variables = read.variables.iter().filter(|variable| variable.uses_environment);
+        let marked: Vec<&str> = variables.map(|variable| variable.name.as_str()).collect();
+        assert_eq!(marked, ["B", "C"]);
     }
 
     #[test]

@@ -68,6 +68,44 @@ impl ErrorKind {
     }
 }
 
+/// A fault of the setup: what is wrong, and what the user can do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What is wrong.
+    pub message: String,
+    /// The remedy; `None` if the message shows it.
+    pub fix: Option<String>,
+}
+
+impl Fault {
+    /// A fault with its remedy.
+    pub fn new(message: impl Into<String>, fix: impl Into<String>) -> Fault {
+        Fault { message: message.into(), fix: Some(fix.into()) }
+    }
+
+    /// A fault whose message shows what to correct.
+    pub fn without_fix(message: impl Into<String>) -> Fault {
+        Fault { message: message.into(), fix: None }
+    }
+}
+
+/// Message and remedy on one line.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.fix {
+            Some(fix) => write!(f, ": {fix}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl From<Fault> for String {
+    fn from(fault: Fault) -> String {
+        fault.to_string()
+    }
+}
+
 /// The part of the setup that a failed request points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailedPart {
@@ -86,8 +124,7 @@ pub(crate) enum FailedPart {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
-    message: String,
-    hint: Option<String>,
+    fault: Fault,
     part: Option<FailedPart>,
 }
 
@@ -97,7 +134,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     /// Creates an error. The message reads `failed to <verb> <noun>: <cause>`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), hint: None, part: None }
+        Error { kind, fault: Fault::without_fix(message), part: None }
     }
 
     /// Creates the error for a signal that stopped the program.
@@ -113,7 +150,7 @@ impl Error {
     /// Adds a remedy, which is shown on a separate line.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
-        self.hint = Some(hint.into());
+        self.fault.fix = Some(hint.into());
         self
     }
 
@@ -131,12 +168,17 @@ impl Error {
 
     /// The message, without the hint.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.fault.message
     }
 
     /// The remedy, if one is known.
     pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.fault.fix.as_deref()
+    }
+
+    /// Message and remedy.
+    pub(crate) fn fault(&self) -> &Fault {
+        &self.fault
     }
 
     /// The part of the setup that the failure points to, if it is known.
@@ -147,8 +189,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match &self.hint {
+        f.write_str(self.message())?;
+        match self.hint() {
             Some(hint) => write!(f, "\nhint: {hint}"),
             None => Ok(()),
         }

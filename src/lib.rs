@@ -331,7 +331,7 @@ mod world;
 pub use agent::{TurnLimits, TurnOutcome, run_turn};
 pub use config::{Config, ConfigNeeds, Endpoint};
 pub use conversation::{Conversation, ConversationState};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorKind, Fault, Result};
 pub use event::{Event, EventSink, RunStats};
 pub use media::Image;
 pub use message::{

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::args::{CommandLine, EnvFiles};
 use crate::cli::setup::Startup;
-use crate::dotenv::{self, DotenvProblem, Variable};
+use crate::dotenv::{self, DotenvProblem};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::settings::{EnvFile, Settings};
@@ -127,18 +127,7 @@ fn read_env_file(
         contents.problems.extend(bare);
         contents.problems.sort_by_key(|problem| problem.line);
     }
-    // Values that differ when parsed without the environment depend on it.
-    let alone = dotenv::parse_bytes(&bytes, &|_| None).unwrap_or_default().variables;
-    let differs = |variable: &&Variable| {
-        !alone.iter().any(|other| other.name == variable.name && other.value == variable.value)
-    };
-    let dependent = contents.variables.iter().filter(differs).map(|v| v.name.clone()).collect();
-    Ok(Some(EnvFile {
-        path: PathBuf::from(name),
-        trusted,
-        contents,
-        names_using_environment: dependent,
-    }))
+    Ok(Some(EnvFile { path: PathBuf::from(name), trusted, contents }))
 }
 
 fn shown(path: &OsStr) -> std::path::Display<'_> {

@@ -13,7 +13,7 @@ use crate::cli::args::{CommandLine, usage};
 use crate::cli::env_files::{read_settings, report_skipped_lines, settings_without_files};
 use crate::cli::table::Command;
 use crate::config::{Config, ConfigNeeds};
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::limits;
 use crate::memory::Memory;
 use crate::secret::HiddenValues;
@@ -96,7 +96,7 @@ pub(super) struct ExaminedRun {
     /// The run. Its endpoint can be used only if there are no problems.
     pub run: Run,
     /// Every problem, with the message of a command that fails because of it.
-    pub problems: Vec<String>,
+    pub problems: Vec<Fault>,
     /// The settings, with the source of each value.
     pub settings: Settings,
 }
@@ -121,7 +121,7 @@ impl Run {
         let config = Config::resolve(&settings, &startup.folder, needs)?;
         output.set_secrets(config.secrets.clone());
         for warning in &config.warnings {
-            output.warn(warning);
+            output.warn(&warning.to_string());
         }
         let mut run = Run::assemble(args, startup, config, &settings, cancellation);
         output.set_deadline(run.cancellation.deadline);
@@ -153,13 +153,14 @@ impl Run {
             Err(error) => {
                 // Read the rest without the file, to report other problems too.
                 let rest = settings_without_files(&args, startup);
-                (rest, Some(error.message().to_string()))
+                (rest, Some(error.fault().clone()))
             }
         };
         let (config, problems) = Config::examine(&settings, &startup.folder, ConfigNeeds::Endpoint);
         output.set_secrets(config.secrets.clone());
         let run = Run::assemble(args, startup, config, &settings, cancellation);
         output.set_deadline(run.cancellation.deadline);
+        let problems = problems.into_iter().map(|problem| problem.fault);
         ExaminedRun { run, problems: unread.into_iter().chain(problems).collect(), settings }
     }
 
@@ -451,7 +452,7 @@ mod tests {
         };
         let mut output = Output::new(Format::Text, Verbosity::Quiet, false, Interrupt::never());
         let examined = Run::examine(*args, &startup, &mut output);
-        assert_eq!(examined.problems, [""; 0]);
+        assert_eq!(examined.problems, []);
         let run = &examined.run;
         let endpoint = run.config.endpoint.clone().unwrap();
         let query = EndpointQuery::new(endpoint.clone(), Cancellation::never());

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::config::trust::Credential;
 use crate::config::{ConfigReader, proxy};
 use crate::dotenv::Variable;
+use crate::error::Fault;
 use crate::limits;
 use crate::secret::{Secret, Secrets};
 use crate::settings::{self, NO_KEY, Settings, ValueSource};
@@ -64,9 +65,9 @@ impl ConfigReader<'_> {
         if let Some((text, source)) = self.trimmed_text(name) {
             let key = parse_key(&text).filter(|_| text != NO_KEY)?;
             if !key.is_sendable() {
-                self.problems.push(format!(
-                    "{source} holds a line break or another character that no key has: copy it again"
-                ));
+                let message =
+                    format!("{source} holds a line break or another character that no key has");
+                self.report(Fault::new(message, "copy it again"));
                 return None;
             }
             let is_own = source.belongs_to_user();
@@ -75,13 +76,9 @@ impl ConfigReader<'_> {
         if let Some((path, source)) = self.settings.value(settings::LLM_API_KEY_FILE) {
             return self.key_from_file(&path, source);
         }
-        // An unreadable value has already been reported.
-        let is_reported = |problem: &String| problem.starts_with("LLM_API_KEY (");
-        if is_required && !self.problems.iter().any(is_reported) {
-            self.problems.push(format!(
-                "{name} is not set: set it in the environment or in .env (`none` for an endpoint that needs no key), or name a file that holds it with {}",
-                settings::LLM_API_KEY_FILE
-            ));
+        if is_required && self.settings.value(name).is_none() {
+            let file = settings::LLM_API_KEY_FILE;
+            self.report_missing(name, &format!(" (`none` for an endpoint that needs no key), or name a file that holds it with {file}"));
         }
         None
     }
@@ -96,10 +93,10 @@ impl ConfigReader<'_> {
                 Some((key, Credential { source, belongs_to_user: is_own }))
             }
             Err(cause) => {
-                self.problems.push(format!(
+                self.report(Fault::without_fix(format!(
                     "{source}: failed to read the key file `{}`: {cause}",
                     path.display()
-                ));
+                )));
                 None
             }
         }
@@ -114,7 +111,7 @@ impl ConfigReader<'_> {
                 settings::is_secret(OsStr::new(&variable.name))
                     && Secret::new(text).is_some_and(|secret| secret.is_worth_masking())
                     // With `${VAR}` the value itself is in the environment.
-                    && !file.names_using_environment.contains(&variable.name)
+                    && !variable.uses_environment
             });
             if let Some(Variable { name, .. }) = held.next() {
                 self.warn_if_readable(&file.path, |path| {
@@ -139,8 +136,8 @@ impl ConfigReader<'_> {
             // command.
             let is_bare = path.as_os_str().as_bytes().starts_with(b"-") || path.starts_with("~");
             let path = if is_bare { &place } else { path };
-            let problem = problem(&path.display().to_string());
-            self.warnings.push(format!("{problem}: chmod 600 {}", shell_quoted(path)));
+            let message = problem(&path.display().to_string());
+            self.warnings.push(Fault::new(message, format!("chmod 600 {}", shell_quoted(path))));
         }
     }
 

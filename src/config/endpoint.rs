@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::config::network::Network;
 use crate::config::trust::EndpointRoute;
 use crate::config::{Config, ConfigReader};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
 use crate::secret::{Secret, Secrets};
 use crate::settings::{self, ValueSource};
@@ -49,16 +49,13 @@ impl Config {
 }
 
 impl ConfigReader<'_> {
-    pub(super) fn endpoint(&mut self, secrets: &Secrets) -> Option<Endpoint> {
+    pub(super) fn endpoint(&mut self, secrets: &Secrets, vision: bool) -> Option<Endpoint> {
         let address = self.address();
-        let model = self.trimmed_text(settings::LLM_MODEL_NAME).map(|(model, _)| model);
-        if model.is_none() {
-            self.report_missing(settings::LLM_MODEL_NAME, "gpt-4.1-mini, or with Ollama qwen3");
-        }
+        let model = self.model();
         // An invalid address may have been meant to be on this machine.
         let is_key_due = match &address {
             Some((to, _)) => !to.is_loopback(),
-            None => self.trimmed_text(settings::LLM_API_BASE_URL).is_none(),
+            None => self.settings.value(settings::LLM_API_BASE_URL).is_none(),
         };
         let credentials = self.credentials(is_key_due);
         let extra_body = self.extra_body();
@@ -80,23 +77,38 @@ impl ConfigReader<'_> {
             extra_headers: credentials.headers,
             network,
             idle_limit,
-            vision: self.vision(),
+            vision,
             secrets: secrets.clone(),
         })
     }
 
+    fn model(&mut self) -> Option<String> {
+        let name = settings::LLM_MODEL_NAME;
+        if self.settings.value(name).is_none() {
+            self.report_missing(name, ", for example gpt-4.1-mini, or with Ollama qwen3");
+        }
+        Some(self.trimmed_text(name)?.0)
+    }
+
     fn address(&mut self) -> Option<(Address, ValueSource)> {
-        let Some((text, source)) = self.trimmed_text(settings::LLM_API_BASE_URL) else {
-            self.report_missing(
-                settings::LLM_API_BASE_URL,
-                "https://api.openai.com/v1, or with Ollama http://localhost:11434/v1",
-            );
-            return None;
-        };
+        let name = settings::LLM_API_BASE_URL;
+        if self.settings.value(name).is_none() {
+            let example = "https://api.openai.com/v1, or with Ollama http://localhost:11434/v1";
+            self.report_missing(name, &format!(", for example {example}"));
+        }
+        let (text, source) = self.trimmed_text(name)?;
         match Address::parse(&text) {
             Ok(address) => Some((address, source)),
+            Err(_) if settings::looks_like_key(&text) => {
+                self.report(Fault::new(
+                    format!("{source} is not a valid address: it looks like a key"),
+                    format!("set {name} to the endpoint's address, and LLM_API_KEY to the key"),
+                ));
+                None
+            }
             Err(cause) => {
-                self.problems.push(format!("{source} is not a valid address: {cause}"));
+                let message = format!("{source} is not a valid address: {cause}");
+                self.report(Fault::without_fix(message));
                 None
             }
         }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::config::ConfigReader;
+use crate::error::Fault;
 use crate::secret::Secret;
 use crate::settings::{self, ValueSource};
 
@@ -37,8 +38,8 @@ impl ConfigReader<'_> {
         };
         for (field, why) in RESERVED_FIELDS {
             if fields.contains_key(field) {
-                let problem = format!("{source} cannot set the field `{field}`: {why}");
-                self.problems.push(problem);
+                let message = format!("{source} cannot set the field `{field}`: {why}");
+                self.report(Fault::without_fix(message));
             }
         }
         fields
@@ -60,8 +61,8 @@ impl ConfigReader<'_> {
                 Err(cause) => cause,
             };
             let name: String = name.escape_debug().collect();
-            let problem = format!("{source} cannot set the header `{name}`: {cause}");
-            self.problems.push(problem);
+            let message = format!("{source} cannot set the header `{name}`: {cause}");
+            self.report(Fault::without_fix(message));
         }
         Some((headers, source))
     }
@@ -70,16 +71,17 @@ impl ConfigReader<'_> {
     /// text.
     fn object(&mut self, name: &'static str) -> Option<(Map<String, Value>, ValueSource)> {
         let (text, source) = self.trimmed_text(name)?;
-        let cause = match serde_json::from_str(&text) {
+        let fault = match serde_json::from_str(&text) {
             Ok(Value::Object(fields)) => return Some((fields, source)),
-            Ok(_) => "is not a JSON object, such as {\"name\": \"value\"}".to_string(),
-            Err(error) => {
-                format!(
-                    "is not valid JSON: {error} (in .env, put the whole value in single quotes)"
-                )
-            }
+            Ok(_) => Fault::without_fix(format!(
+                "{source} is not a JSON object, such as {{\"name\": \"value\"}}"
+            )),
+            Err(error) => Fault::new(
+                format!("{source} is not valid JSON: {error}"),
+                "correct it; in .env, put the whole value in single quotes",
+            ),
         };
-        self.problems.push(format!("{source} {cause}"));
+        self.report(fault);
         None
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
 use crate::secret::{HiddenValues, Secrets};
 use crate::settings::{self, Settings, ValueSource};
@@ -101,7 +101,16 @@ pub struct Config {
     /// The key and all other values that are masked in every output.
     pub secrets: Secrets,
     /// Warnings for the user; they do not stop the run.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Fault>,
+}
+
+/// A problem that makes the configuration invalid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConfigProblem {
+    /// The problem and its remedy.
+    pub fault: Fault,
+    /// Whether a required setting is missing.
+    pub is_missing: bool,
 }
 
 /// The parts of the configuration that a command needs.
@@ -118,31 +127,31 @@ impl Config {
     /// is the working directory, absolute.
     pub fn resolve(settings: &Settings, user_folder: &Path, needs: ConfigNeeds) -> Result<Config> {
         let (config, problems) = Config::examine(settings, user_folder, needs);
-        if problems.is_empty() { Ok(config) } else { Err(configuration_error(&problems, needs)) }
+        if problems.is_empty() { Ok(config) } else { Err(configuration_error(&problems)) }
     }
 
     /// Like [`Config::resolve`], but returns the problems separately. A setting that cannot
     /// be read has its default; the endpoint must not be used while there are problems.
-    pub fn examine(
+    pub(crate) fn examine(
         settings: &Settings,
         user_folder: &Path,
         needs: ConfigNeeds,
-    ) -> (Config, Vec<String>) {
+    ) -> (Config, Vec<ConfigProblem>) {
         let mut reader =
             ConfigReader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() };
         // Credentials are masked and kept from scripts even if no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
         reader.warn_about_readable_files();
+        let vision = reader.choice(settings::LLM_VISION, ["on", "off"]) != Some(true);
         let endpoint = match needs {
-            ConfigNeeds::Endpoint => reader.endpoint(&secrets),
+            ConfigNeeds::Endpoint => reader.endpoint(&secrets, vision),
             ConfigNeeds::Skills => None,
         };
         // `./.env` may have another author, who would choose both the endpoint and the files
         // sent to it.
-        let address = reader.settings.value(settings::LLM_API_BASE_URL);
-        let sends_away = address.is_some_and(|(_, source)| source.is_untrusted())
+        let sends_away = reader.is_untrusted(settings::LLM_API_BASE_URL)
             && endpoint.as_ref().is_some_and(|endpoint| !endpoint.address.is_loopback());
-        let skills_folders = reader.skills_folders();
+        reader.check_paths(sends_away);
         let sandbox = reader.sandbox();
         let scripts = ScriptSettings {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
@@ -157,11 +166,11 @@ impl Config {
         };
         let config = Config {
             endpoint,
-            skills_folders,
+            skills_folders: reader.skills_folders(),
             context_window: reader.positive_number(settings::LLM_CONTEXT_WINDOW),
-            vision: reader.vision(),
-            prompt_file: reader.prompt_file(sends_away),
-            storage: reader.checked_storage(sends_away),
+            vision,
+            prompt_file: reader.setting_path(settings::SYSTEM_PROMPT_PATH),
+            storage: reader.storage(),
             scripts,
             secrets,
             warnings: reader.warnings,
@@ -171,26 +180,22 @@ impl Config {
 }
 
 /// One error for all problems, one line each.
-fn configuration_error(problems: &[String], needs: ConfigNeeds) -> Error {
+fn configuration_error(problems: &[ConfigProblem]) -> Error {
     let message = match problems {
-        [one] => format!("failed to read the configuration: {one}"),
+        [one] => format!("failed to read the configuration: {}", one.fault),
         several => {
             let mut text = format!("failed to read the configuration: {} problems", several.len());
             for problem in several {
-                text.push_str("\n  ");
-                text.push_str(problem);
+                text.push_str(&format!("\n  {}", problem.fault));
             }
             text
         }
     };
     let error = Error::new(ErrorKind::Config, message);
-    let is_missing = problems.iter().any(|problem| problem.contains("is not set"));
-    match needs {
-        ConfigNeeds::Endpoint if is_missing => {
-            error.with_hint("`skills-runner demo` shows the whole loop without any setting")
-        }
-        _ => error,
+    if problems.iter().any(|problem| problem.is_missing) {
+        return error.with_hint("`skills-runner demo` shows the whole loop without any setting");
     }
+    error
 }
 
 /// The user's environment without any variable that contains a credential, whatever its name.
@@ -205,8 +210,8 @@ fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsStri
 struct ConfigReader<'s> {
     settings: &'s Settings,
     user_folder: &'s Path,
-    problems: Vec<String>,
-    warnings: Vec<String>,
+    problems: Vec<ConfigProblem>,
+    warnings: Vec<Fault>,
 }
 
 impl ConfigReader<'_> {
@@ -229,10 +234,9 @@ impl ConfigReader<'_> {
     /// Whether leftover processes are kept. In a sandbox `./.env` cannot allow that: such a
     /// process could change the skill after the run.
     fn keeps_leftovers(&mut self, is_sandboxed: bool) -> bool {
-        let keeps = self.choice_index(settings::SCRIPT_LEFTOVERS, &["kill", "keep"]) == Some(1);
-        let source = self.settings.value(settings::SCRIPT_LEFTOVERS);
-        let is_foreign = source.is_some_and(|(_, source)| source.is_untrusted());
-        keeps && !(is_sandboxed && is_foreign)
+        let name = settings::SCRIPT_LEFTOVERS;
+        let keeps = self.choice(name, ["kill", "keep"]) == Some(true);
+        keeps && !(is_sandboxed && self.is_untrusted(name))
     }
 
     fn python(&mut self) -> PythonChoice {
@@ -254,10 +258,6 @@ impl ConfigReader<'_> {
         named.map(|part| self.path(part)).collect()
     }
 
-    fn vision(&mut self) -> bool {
-        self.choice_index(settings::LLM_VISION, &["on", "off"]) != Some(1)
-    }
-
     /// The path in a setting.
     fn setting_path(&self, name: &'static str) -> Option<PathBuf> {
         let (value, _) = self.settings.value(name)?;
@@ -268,73 +268,67 @@ impl ConfigReader<'_> {
         self.settings.path(value, self.user_folder)
     }
 
+    /// Whether `./.env` sets the value, whose author may not be the user.
+    fn is_untrusted(&self, name: &'static str) -> bool {
+        self.settings.value(name).is_some_and(|(_, source)| source.is_untrusted())
+    }
+
     fn seconds(&mut self, name: &'static str, default: u64) -> Duration {
-        let Some((text, ValueSource { origin, .. })) = self.trimmed_text(name) else {
-            return Duration::from_secs(default);
-        };
-        match text.parse::<u64>() {
-            Ok(seconds) if (1..=limits::MAX_SECONDS).contains(&seconds) => {
-                Duration::from_secs(seconds)
-            }
-            _ => {
-                self.problems.push(format!(
-                    "{name}={text} ({origin}) is not a whole number of seconds from 1 to {}",
-                    limits::MAX_SECONDS
-                ));
-                Duration::from_secs(default)
-            }
-        }
+        let most = limits::MAX_SECONDS;
+        let expected = format!("a whole number of seconds from 1 to {most}");
+        let number = |text: &str| text.parse().ok().filter(|number| (1..=most).contains(number));
+        Duration::from_secs(self.parsed(name, &expected, number).unwrap_or(default))
     }
 
     /// A whole number of at least 1.
     fn positive_number(&mut self, name: &'static str) -> Option<u64> {
-        let (text, ValueSource { origin, .. }) = self.trimmed_text(name)?;
-        match text.parse::<u64>() {
-            Ok(number) if number > 0 => Some(number),
-            _ => {
-                self.problems
-                    .push(format!("{name}={text} ({origin}) is not a positive whole number"));
-                None
-            }
-        }
+        let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
+        self.parsed(name, "a positive whole number", number)
     }
 
-    /// The index of the value in `choices`.
-    fn choice_index(&mut self, name: &'static str, choices: &[&str]) -> Option<usize> {
+    /// Whether the value is the second of two words.
+    fn choice(&mut self, name: &'static str, words: [&str; 2]) -> Option<bool> {
+        let position = |text: &str| words.iter().position(|word| *word == text);
+        self.parsed(name, &words.join(" or "), |text| Some(position(text)? == 1))
+    }
+
+    /// The value as `parse` returns it; `None`, which is a problem, if it is not as `expected`.
+    fn parsed<T>(
+        &mut self,
+        name: &'static str,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
         let (text, ValueSource { origin, .. }) = self.trimmed_text(name)?;
-        let found = choices.iter().position(|choice| *choice == text);
-        let problem = format!("{name}={text} ({origin}) is not {}", choices.join(" or "));
-        if found.is_none() && !self.problems.contains(&problem) {
-            self.problems.push(problem);
+        let value = parse(&text);
+        if value.is_none() {
+            let message = format!("{name}={text} ({origin}) is not {expected}");
+            self.report(Fault::without_fix(message));
         }
-        found
+        value
     }
 
     /// The trimmed text of a value. A value that is not UTF-8 is a problem.
     fn trimmed_text(&mut self, name: &'static str) -> Option<(String, ValueSource)> {
         let (value, source) = self.settings.value(name)?;
-        match value.into_string() {
-            Ok(text) => {
-                let trimmed = text.trim();
-                (!trimmed.is_empty()).then(|| (trimmed.to_string(), source))
-            }
-            Err(_) => {
-                let problem = format!("{source} is not UTF-8 text");
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
-                }
+        match value.to_str() {
+            Some(text) => Some((text.trim().to_string(), source)),
+            None => {
+                self.report(Fault::without_fix(format!("{source} is not UTF-8 text")));
                 None
             }
         }
     }
 
-    fn report_missing(&mut self, name: &str, example: &str) {
-        // An unreadable value has already been reported.
-        if !self.problems.iter().any(|problem| problem.starts_with(name)) {
-            self.problems.push(format!(
-                "{name} is not set: set it in the environment or in .env, for example {example}"
-            ));
-        }
+    fn report(&mut self, fault: Fault) {
+        self.problems.push(ConfigProblem { fault, is_missing: false });
+    }
+
+    /// Reports that a required setting is missing; `advice` follows the words how to set it.
+    fn report_missing(&mut self, name: &str, advice: &str) {
+        let fix = format!("set it in the environment or in .env{advice}");
+        let fault = Fault::new(format!("{name} is not set"), fix);
+        self.problems.push(ConfigProblem { fault, is_missing: true });
     }
 }
 

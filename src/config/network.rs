@@ -7,9 +7,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::address::Address;
+use crate::address::{Address, Authority};
 use crate::config::trust::EndpointRoute;
 use crate::config::{ConfigReader, no_proxy};
+use crate::error::Fault;
 use crate::limits;
 use crate::secret::Secret;
 use crate::settings::{self, ValueSource};
@@ -65,12 +66,8 @@ impl ProxyScheme {
 
 impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.scheme.name();
-        if self.host.contains(':') {
-            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{scheme}://{}:{}", self.host, self.port)
-        }
+        let authority = Authority { host: self.host.clone(), port: Some(self.port) };
+        write!(f, "{}://{authority}", self.scheme.name())
     }
 }
 
@@ -130,8 +127,7 @@ impl ConfigReader<'_> {
         match Proxy::parse(&text) {
             Ok(proxy) => Some((proxy, source)),
             Err(cause) => {
-                let problem = format!("{source} is not a valid proxy: {cause}");
-                self.problems.push(problem);
+                self.report(Fault::without_fix(format!("{source} is not a valid proxy: {cause}")));
                 None
             }
         }
@@ -148,10 +144,10 @@ impl ConfigReader<'_> {
             Ok(_) => "it holds no certificate in PEM form".into(),
             Err(cause) => cause,
         };
-        self.problems.push(format!(
+        self.report(Fault::without_fix(format!(
             "{source}: failed to read the certificates `{}`: {cause}",
             path.display()
-        ));
+        )));
         None
     }
 }

@@ -3,12 +3,11 @@
 //! An invalid address is an error, because a direct connection could bypass a required proxy.
 //! No message shows any part of the login.
 
-use std::net::Ipv6Addr;
-
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 
+use crate::address::Authority;
 use crate::config::network::{Proxy, ProxyScheme};
 use crate::limits;
 use crate::secret::Secret;
@@ -39,12 +38,12 @@ impl Proxy {
             Some((login, host)) => (parse_login(login, scheme)?, host),
             None => (None, authority),
         };
-        let (host, port) = parse_host_and_port(host)?;
-        let port = port.unwrap_or(match scheme {
+        let authority = Authority::parse(host)?;
+        let port = authority.port.unwrap_or(match scheme {
             ProxyScheme::Https => HTTPS_PORT,
             _ => DEFAULT_PORT,
         });
-        Ok(Proxy { scheme, host, port, login })
+        Ok(Proxy { scheme, host: authority.host, port, login })
     }
 }
 
@@ -108,38 +107,6 @@ pub(super) fn decode_login(text: &str) -> Result<String, String> {
         return Err("its login contains a control character".into());
     }
     Ok(plain.into_owned())
-}
-
-/// Parses the host, without brackets, and the port, if there is one. No message shows them: if
-/// an `@` is missing, they may be a login.
-fn parse_host_and_port(text: &str) -> Result<(String, Option<u16>), String> {
-    let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => {
-            let (host, port) = rest.split_once(']').ok_or("a `]` is missing")?;
-            if host.parse::<Ipv6Addr>().is_err() {
-                return Err("the text between its brackets is not an IPv6 address".into());
-            }
-            (host, port)
-        }
-        None => text.split_at(text.find(':').unwrap_or(text.len())),
-    };
-    let is_name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':');
-    if host.is_empty() {
-        return Err("it has no host".into());
-    }
-    if !host.bytes().all(is_name) {
-        return Err("its host is not a valid host name".into());
-    }
-    let port = match port.strip_prefix(':') {
-        // curl also reads `host:` as `host`.
-        None | Some("") if port.len() < 2 => None,
-        Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => match digits.parse() {
-            Ok(number) if number > 0 => Some(number),
-            _ => return Err("its port is not a number from 1 to 65535".into()),
-        },
-        _ => return Err("the text after its host is not a port".into()),
-    };
-    Ok((host.to_string(), port))
 }
 
 #[cfg(test)]

@@ -24,17 +24,6 @@ impl Storage {
 }
 
 impl ConfigReader<'_> {
-    /// The storage, with warnings for paths that `./.env` sets together with the endpoint.
-    /// See [`ConfigReader::prompt_file`] for `sends_away`.
-    pub(super) fn checked_storage(&mut self, sends_away: bool) -> Storage {
-        if sends_away {
-            self.warn_if_outside(settings::SESSIONS_PATH);
-            self.warn_if_outside(settings::MEMORY_PATH);
-            self.warn_if_outside(settings::NOTES_FOLDER_PATH);
-        }
-        self.storage()
-    }
-
     pub(super) fn storage(&self) -> Storage {
         let state = || self.settings.xdg_folder("XDG_STATE_HOME", ".local/state");
         let usual = || state().map(|folder| folder.join("skills-runner/sessions"));

@@ -1,9 +1,8 @@
 //! The settings: their table, and the source of each value.
 //!
 //! Each variable is a row of the table. The command line parser, `--help`, the environment,
-//! `.env` and a test of `.env.example` and the README use it. Options take precedence over
-//! the environment, the environment over `.env`, and `.env` over the defaults. The `config`
-//! module interprets the values.
+//! `.env` and a test of `.env.example` and the README use it. [`Settings::values`] alone decides
+//! which value takes precedence. The `config` module interprets the values.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -16,7 +15,7 @@ use crate::secret::HiddenValues;
 mod redaction;
 mod table;
 
-pub(crate) use redaction::LOOKS_LIKE_KEY;
+pub(crate) use redaction::looks_like_key;
 pub use table::*;
 
 /// The origin of a value.
@@ -102,22 +101,17 @@ pub struct EnvFile {
     pub trusted: bool,
     /// The parsed contents.
     pub contents: Dotenv,
-    /// Names of the variables whose values refer to the process environment.
-    pub names_using_environment: Vec<String>,
 }
 
 impl EnvFile {
     fn value(&self, name: &'static str) -> Option<(OsString, ValueSource)> {
         let variable = self.contents.variables.iter().find(|v| v.name == name)?;
-        let value = variable.value.as_deref().filter(|v| !v.is_empty())?;
+        let value = variable.value.as_deref().filter(|value| !value.trim().is_empty())?;
         let origin = Origin::File {
             path: self.path.clone(),
             line: variable.line,
             trusted: self.trusted,
-            uses_environment: self
-                .names_using_environment
-                .iter()
-                .any(|dependent| dependent == name),
+            uses_environment: variable.uses_environment,
         };
         Some((OsString::from(value), ValueSource { name, origin }))
     }
@@ -151,7 +145,7 @@ impl Settings {
         self.flags.push((name, value, flag));
     }
 
-    /// Adds a file; earlier files take precedence.
+    /// Adds a file, which yields to the files before it.
     pub fn add_file(&mut self, file: EnvFile) {
         self.files.push(file);
     }
@@ -172,14 +166,14 @@ impl Settings {
         (!value.is_empty()).then_some(value)
     }
 
-    /// The value of a setting and its source. An empty value counts as unset.
+    /// The value of a setting and its source. An empty or blank value counts as unset.
     pub fn value(&self, name: &'static str) -> Option<(OsString, ValueSource)> {
         self.values(name).into_iter().next()
     }
 
     /// All values of a setting, the one with the highest precedence first: options, the
-    /// environment, the files; within each of these in the order of the setting's names. For
-    /// settings that protect the user, `./.env` comes last.
+    /// environment, `./.env`, the user's `.env`; within each of these in the order of the
+    /// setting's names. For settings that protect the user, `./.env` comes last.
     pub fn values(&self, name: &'static str) -> Vec<(OsString, ValueSource)> {
         let row = setting(name);
         debug_assert!(row.is_some(), "{name} is not in the table");
@@ -191,7 +185,8 @@ impl Settings {
         }
         let names = || row.into_iter().flat_map(Setting::names);
         for name in names() {
-            if let Some(value) = self.variable(name) {
+            let value = self.variable(name);
+            if let Some(value) = value.filter(|value| !value.as_bytes().trim_ascii().is_empty()) {
                 let origin = Origin::Environment;
                 found.push((value.to_owned(), ValueSource { name, origin }));
             }
@@ -199,7 +194,7 @@ impl Settings {
         for file in &self.files {
             found.extend(names().filter_map(|name| file.value(name)));
         }
-        if row.is_some_and(|row| row.protects_user) {
+        if row.is_some_and(|row| row.folder_rule.yields_to_user_file()) {
             found.sort_by_key(|(_, source)| source.is_untrusted());
         }
         found
@@ -252,13 +247,14 @@ impl fmt::Debug for Settings {
 
 #[cfg(test)]
 mod tests {
+    use super::redaction::LOOKS_LIKE_KEY;
     use super::*;
     use crate::dotenv;
     use crate::secret::MASK;
 
     fn file(text: &str, path: &str, trusted: bool) -> EnvFile {
         let contents = dotenv::parse(text, &|_| None);
-        EnvFile { path: path.into(), trusted, contents, names_using_environment: Vec::new() }
+        EnvFile { path: path.into(), trusted, contents }
     }
 
     #[test]

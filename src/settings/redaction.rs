@@ -7,7 +7,7 @@ use crate::address::is_loopback;
 use crate::secret::MASK;
 
 /// Displayed in place of an address that looks like a key.
-pub(crate) const LOOKS_LIKE_KEY: &str = "[secret], which looks like a key";
+pub(super) const LOOKS_LIKE_KEY: &str = "[secret], which looks like a key";
 
 impl Setting {
     /// The value without secrets.
@@ -43,7 +43,7 @@ fn without_login(text: &str) -> String {
 
 /// Whether the text is a key instead of an address: the two are easily swapped. Except for a
 /// lone `localhost`, no valid address looks like this.
-fn looks_like_key(text: &str) -> bool {
+pub(crate) fn looks_like_key(text: &str) -> bool {
     let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
     let text = text.trim_matches(is_wrapping);
     let text = text.strip_prefix("Bearer ").unwrap_or(text).trim_start();

@@ -1,4 +1,5 @@
-//! The table of settings: each variable, its description, and its privacy.
+//! The table of settings: each variable, its description, its privacy, and what `./.env` may do
+//! with it.
 
 use std::ffi::OsStr;
 
@@ -7,18 +8,47 @@ use std::ffi::OsStr;
 pub struct Setting {
     /// The name of the variable.
     pub name: &'static str,
-    /// Another spelling, which takes precedence over `name` within one source.
-    preferred_spelling: Option<&'static str>,
-    /// Names of the same setting in other tools; looked up last, in this order.
-    aliases: &'static [&'static str],
+    /// The name and other spellings of it, in the order in which they are looked up.
+    names: &'static [&'static str],
     /// The default as the help shows it; empty if there is none.
     pub default: &'static str,
     /// A description in one line.
     pub about: &'static str,
     /// Which part of the value may be displayed.
     pub privacy: Privacy,
-    /// Whether the setting protects the user: `./.env` does not override the user's own file.
-    pub(super) protects_user: bool,
+    /// What `./.env` may do with the setting.
+    pub(crate) folder_rule: FolderRule,
+}
+
+/// What `./.env` may do with a setting: the author of the working folder may not be the user.
+/// Options, the environment and other files may do anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FolderRule {
+    /// Set it to any value.
+    Any,
+    /// Choose where requests go. The user's own credentials and variables do not go there.
+    Destination,
+    /// Set a part of each request. If `./.env` chooses a destination, too, the part contains
+    /// none of the user's variables.
+    Sent,
+    /// Name a file that is sent. If `./.env` chooses an endpoint on another machine, too, only a
+    /// visible file in the working folder.
+    SentFile,
+    /// Name where data is stored, some of which is sent. If `./.env` chooses an endpoint on
+    /// another machine, too, a path outside the working folder gives a warning.
+    Stored,
+    /// Change how scripts run, unless the user's own file does.
+    Scripts,
+    /// Grant visible paths in the working folder to sandboxed scripts, unless the user's own
+    /// file grants others.
+    Grant,
+}
+
+impl FolderRule {
+    /// Whether the user's own file takes precedence over `./.env`.
+    pub(super) fn yields_to_user_file(self) -> bool {
+        matches!(self, FolderRule::Scripts | FolderRule::Grant)
+    }
 }
 
 /// Which part of a value may be displayed.
@@ -36,33 +66,34 @@ pub enum Privacy {
 impl Setting {
     /// The names of the setting, in the order in which they are looked up.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        let aliases = self.aliases.iter().copied();
-        self.preferred_spelling.into_iter().chain([self.name]).chain(aliases)
+        let others = self.names.iter().copied();
+        others.chain(self.names.is_empty().then_some(self.name))
     }
 }
 
 const fn row(name: &'static str, default: &'static str, about: &'static str) -> Setting {
     Setting {
         name,
-        preferred_spelling: None,
-        aliases: &[],
+        names: &[],
         default,
         about,
         privacy: Privacy::Open,
-        protects_user: false,
+        folder_rule: FolderRule::Any,
     }
 }
 
-const fn protective_row(name: &'static str, default: &'static str, about: &'static str) -> Setting {
-    Setting { protects_user: true, ..row(name, default, about) }
-}
+impl Setting {
+    const fn private(self, privacy: Privacy) -> Setting {
+        Setting { privacy, ..self }
+    }
 
-const fn secret(name: &'static str, about: &'static str) -> Setting {
-    Setting { privacy: Privacy::Secret, ..row(name, "", about) }
-}
+    const fn in_folder(self, folder_rule: FolderRule) -> Setting {
+        Setting { folder_rule, ..self }
+    }
 
-const fn proxy(name: &'static str, lower: &'static str, about: &'static str) -> Setting {
-    Setting { preferred_spelling: Some(lower), privacy: Privacy::Address, ..row(name, "", about) }
+    const fn named(self, names: &'static [&'static str]) -> Setting {
+        Setting { names, ..self }
+    }
 }
 
 /// The value of `LLM_API_KEY` that means: send no key.
@@ -122,22 +153,26 @@ pub(crate) const NO_PROXY: &str = "NO_PROXY";
 
 /// All settings.
 pub static SETTINGS: &[Setting] = &[
-    secret(LLM_API_KEY, "key of the endpoint; not needed on loopback; `none`: send no key"),
+    row(LLM_API_KEY, "", "key of the endpoint; not needed on loopback; `none`: send no key")
+        .private(Privacy::Secret),
     row(LLM_API_KEY_FILE, "", "file that contains the key, used if LLM_API_KEY is not set"),
-    Setting {
-        privacy: Privacy::Address,
-        ..row(LLM_API_BASE_URL, "", "address of the endpoint, such as https://api.openai.com/v1")
-    },
-    row(LLM_MODEL_NAME, "", "name of the model, as the endpoint lists it"),
+    row(LLM_API_BASE_URL, "", "address of the endpoint, such as https://api.openai.com/v1")
+        .private(Privacy::Address)
+        .in_folder(FolderRule::Destination),
+    row(LLM_MODEL_NAME, "", "name of the model, as the endpoint lists it")
+        .in_folder(FolderRule::Sent),
     row(
         LLM_EXTRA_BODY,
         "",
         "JSON object of additional fields for every request, such as {\"temperature\": 0}",
-    ),
-    secret(
+    )
+    .in_folder(FolderRule::Sent),
+    row(
         LLM_EXTRA_HEADERS,
+        "",
         "JSON object of additional headers for every request; the values are secret",
-    ),
+    )
+    .private(Privacy::Secret),
     row(
         LLM_TIMEOUT_SECONDS,
         "120",
@@ -157,10 +192,14 @@ pub static SETTINGS: &[Setting] = &[
         SYSTEM_PROMPT_PATH,
         "",
         "file that replaces the built-in system prompt; it may contain placeholders",
-    ),
-    row(MEMORY_PATH, "", "file of facts that the model remembers; unset: no memory"),
-    row(NOTES_FOLDER_PATH, "", "folder of daily notes, YYYY-MM-DD.md; unset: no notes"),
-    row(SESSIONS_PATH, "$XDG_STATE_HOME/skills-runner/sessions", "folder of saved conversations"),
+    )
+    .in_folder(FolderRule::SentFile),
+    row(MEMORY_PATH, "", "file of facts that the model remembers; unset: no memory")
+        .in_folder(FolderRule::Stored),
+    row(NOTES_FOLDER_PATH, "", "folder of daily notes, YYYY-MM-DD.md; unset: no notes")
+        .in_folder(FolderRule::Stored),
+    row(SESSIONS_PATH, "$XDG_STATE_HOME/skills-runner/sessions", "folder of saved conversations")
+        .in_folder(FolderRule::Stored),
     row(
         SKILLS_FOLDER_PATH,
         "./skills, then $XDG_DATA_HOME/skills-runner/skills, then those installed with the program",
@@ -172,41 +211,47 @@ pub static SETTINGS: &[Setting] = &[
         "python3 from PATH",
         "interpreter for skills without a venv; `off`: they cannot run scripts",
     ),
-    protective_row(
+    row(
         SCRIPT_LEFTOVERS,
         "kill",
         "`keep`: processes that a script leaves running after a normal end are not killed",
-    ),
-    protective_row(
+    )
+    .in_folder(FolderRule::Scripts),
+    row(
         SCRIPT_SANDBOX,
         "off",
         "`on`: scripts write only in their skill's folder, read little else, and have no network",
-    ),
-    protective_row(
+    )
+    .in_folder(FolderRule::Scripts),
+    row(
         SCRIPT_SANDBOX_WRITE,
         "",
         "folders that sandboxed scripts may also read and write in, separated as in PATH",
-    ),
-    protective_row(
+    )
+    .in_folder(FolderRule::Grant),
+    row(
         SCRIPT_SANDBOX_READ,
         "",
         "files and folders that sandboxed scripts may also read, separated as in PATH",
-    ),
-    Setting {
-        aliases: &["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"],
-        ..row(SSL_CERT_FILE, "", "file of certificates (PEM) that replace the built-in ones")
-    },
-    proxy(
-        HTTPS_PROXY,
-        "https_proxy",
-        "proxy for https endpoints: http://, https://, socks5://, socks5h://",
-    ),
-    proxy(HTTP_PROXY, "http_proxy", "proxy for http endpoints"),
-    proxy(ALL_PROXY, "all_proxy", "proxy if the variable for the endpoint's scheme is not set"),
-    Setting {
-        preferred_spelling: Some("no_proxy"),
-        ..row(NO_PROXY, "", "hosts, domains and networks without a proxy; loopback never uses one")
-    },
+    )
+    .in_folder(FolderRule::Grant),
+    row(SSL_CERT_FILE, "", "file of certificates (PEM) that replace the built-in ones")
+        .named(&[SSL_CERT_FILE, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
+        .in_folder(FolderRule::Destination),
+    row(HTTPS_PROXY, "", "proxy for https endpoints: http://, https://, socks5://, socks5h://")
+        .named(&["https_proxy", HTTPS_PROXY])
+        .private(Privacy::Address)
+        .in_folder(FolderRule::Destination),
+    row(HTTP_PROXY, "", "proxy for http endpoints")
+        .named(&["http_proxy", HTTP_PROXY])
+        .private(Privacy::Address)
+        .in_folder(FolderRule::Destination),
+    row(ALL_PROXY, "", "proxy if the variable for the endpoint's scheme is not set")
+        .named(&["all_proxy", ALL_PROXY])
+        .private(Privacy::Address)
+        .in_folder(FolderRule::Destination),
+    row(NO_PROXY, "", "hosts, domains and networks without a proxy; loopback never uses one")
+        .named(&["no_proxy", NO_PROXY]),
 ];
 
 /// Returns the setting with this name.

@@ -210,7 +210,9 @@ fn key_set_as_address_is_not_shown() {
     run.stdout_has("  LLM_API_BASE_URL=[secret], which looks like a key (environment)\n")
         .stdout_has("  LLM_API_KEY=none (environment)\n")
         .stdout_has("LLM_API_BASE_URL (environment) is not a valid address: ")
-        .stdout_has("fix: the current value looks like a key: set LLM_API_BASE_URL to ");
+        .stdout_has(
+            "fix: set LLM_API_BASE_URL to the endpoint's address, and LLM_API_KEY to the key",
+        );
 }
 
 /// A misspelt setting would otherwise be ignored silently.

@@ -6,12 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::cli::doctor::misspelled;
-use crate::cli::doctor::remedy::split_remedy;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::doctor::skills;
 use crate::cli::setup::{ExaminedRun, Run};
 use crate::config::{PythonChoice, ScriptSettings};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
 use crate::settings;
 use crate::skills::Catalogue;
@@ -56,20 +55,13 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
             None => {}
         }
     }
-    let is_like_a_key = lines.iter().any(|line| line.contains(settings::LOOKS_LIKE_KEY));
-    let problems = examined.problems.iter().map(|problem| match split_remedy(problem) {
-        (message, _) if is_like_a_key && message.starts_with(settings::LLM_API_BASE_URL) => {
-            (message, SWAPPED_FIX)
-        }
-        info => info,
-    });
-    let unread = unread.as_ref();
-    let unread = unread.map(|error| (error.message(), error.hint().unwrap_or_default()));
-    let problems: Vec<(&str, &str)> = problems.chain(unread).collect();
+    let problems: Vec<&Fault> =
+        examined.problems.iter().chain(unread.as_ref().map(Error::fault)).collect();
     let mut check = match problems.as_slice() {
         [] => DoctorCheck::ok("configuration", format!("{} set", settings_count(count))),
-        [(message, fix), ..] => {
-            DoctorCheck::failure("configuration", ErrorKind::Config, *message, *fix)
+        [first, ..] => {
+            let message = first.message.as_str();
+            DoctorCheck::failure("configuration", ErrorKind::Config, message, setting_fix(first))
         }
     };
     if !is_fine && !lines.is_empty() {
@@ -78,8 +70,9 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     for line in lines {
         check.add_line(line);
     }
-    for (message, fix) in problems.into_iter().skip(1) {
-        check.add_failure(ErrorKind::Config, message, fix);
+    for problem in problems.into_iter().skip(1) {
+        let message = problem.message.as_str();
+        check.add_failure(ErrorKind::Config, message, setting_fix(problem));
     }
     for file in examined.settings.files() {
         for problem in file.contents.problems.iter().take(limits::LISTED_NAMES) {
@@ -91,8 +84,7 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
         }
     }
     for warning in &examined.run.config.warnings {
-        let (message, fix) = split_remedy(warning);
-        check.add_warning(message, fix);
+        check.add_warning(warning.message.as_str(), setting_fix(warning));
     }
     for (message, fix) in misspelled::warnings(&examined.settings) {
         check.add_warning(message, fix);
@@ -106,8 +98,9 @@ fn prompt_file_error(run: &Run) -> Option<Error> {
     system_prompt::read_template(path, &run.cancellation).err()
 }
 
-const SWAPPED_FIX: &str = "the current value looks like a key: set LLM_API_BASE_URL to the endpoint's address, \
-                       and LLM_API_KEY to the key";
+fn setting_fix(fault: &Fault) -> &str {
+    fault.fix.as_deref().unwrap_or("correct this setting")
+}
 
 fn settings_count(count: usize) -> String {
     match count {
