@@ -14,7 +14,6 @@ use crate::world::signal::Signal;
 mod fold;
 mod local;
 mod misspelled;
-mod remedy;
 mod remote;
 mod report;
 mod sandbox;

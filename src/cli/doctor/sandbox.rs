@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::cli::doctor::local;
-use crate::cli::doctor::remedy::split_at_remedy;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::setup::{ExaminedRun, Run};
 use crate::error::ErrorKind;
@@ -74,9 +73,8 @@ fn check_enabled(run: &Run) -> DoctorCheck {
     let (folders, limit) = (run.skills.folders(), limits::PYTHON_START_TIMEOUT);
     let restrictions = match query_restrictions(&python, scripts, folders, limit) {
         Ok(restrictions) => restrictions,
-        Err(cause) => {
-            let (message, fix) = split_at_remedy(&cause).unwrap_or((&cause, UNAVAILABLE_FIX));
-            return failure(message, fix);
+        Err(fault) => {
+            return failure(&fault.message, fault.fix.as_deref().unwrap_or(UNAVAILABLE_FIX));
         }
     };
     let message = format!("on: {available}");

@@ -46,7 +46,7 @@ pub fn check_python(
             Ok(confine) => {
                 probe::probe_until(python, of_group, scripts, confine.as_ref(), cancellation, until)
             }
-            Err(cause) => Ok(probe::unprobed_results(of_group, &cause)),
+            Err(cause) => Ok(probe::unprobed_results(of_group, &cause.to_string())),
         };
         cancellation.check().map_err(|stop| stop.to_string())?;
         for (at, skill) in group.skills.iter().enumerate() {

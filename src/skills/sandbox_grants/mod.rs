@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{SandboxConfig, ScriptSettings, split_path_list};
+use crate::error::Fault;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
 use crate::skills::boundary::Boundary;
@@ -60,22 +61,25 @@ pub(crate) struct GrantRequest<'a> {
 impl GrantRequest<'_> {
     /// The restrictions that the program's process applies before it starts, or why no
     /// sandbox is possible. `limit` is the program's time limit.
-    pub(crate) fn restrictions(&self, limit: Duration) -> Result<Restrictions, String> {
+    pub(crate) fn restrictions(&self, limit: Duration) -> Result<Restrictions, Fault> {
         let sandbox = self.grants().and_then(|grants| {
-            Sandbox::new(&grants, limit).map_err(|unavailable| unavailable.to_string())
+            Sandbox::new(&grants, limit)
+                .map_err(|unavailable| Fault::without_fix(unavailable.to_string()))
         });
         match sandbox {
             Ok(sandbox) => {
                 Ok(Restrictions { enter: Arc::new(move || sandbox.enter()), scopes_signals: true })
             }
-            Err(cause) => {
-                Err(format!("{SCRIPT_SANDBOX} is on, but no sandbox is possible: {cause}"))
+            Err(Fault { message, fix }) => {
+                let message =
+                    format!("{SCRIPT_SANDBOX} is on, but no sandbox is possible: {message}");
+                Err(Fault { message, fix })
             }
         }
     }
 
     /// The grants, or why they cannot be given.
-    pub(crate) fn grants(&self) -> Result<Grants, String> {
+    pub(crate) fn grants(&self) -> Result<Grants, Fault> {
         let private = self.private_paths();
         let hidden: Vec<PathBuf> = private.into_iter().chain(self.other_skills()).collect();
         let mut write: Vec<PathBuf> = self.skill_folder(&hidden)?.into_iter().collect();
@@ -88,10 +92,11 @@ impl GrantRequest<'_> {
         if let Some(source) = &source
             && let Some(folder) = write.iter().find(|folder| source.starts_with(folder))
         {
-            return Err(format!(
-                "temporary files would be in {}, where scripts may write: set TMPDIR to another folder",
+            let message = format!(
+                "temporary files would be in {}, where scripts may write",
                 folder.display()
-            ));
+            );
+            return Err(Fault::new(message, "set TMPDIR to another folder"));
         }
         write.extend(self.temporary.and_then(canonical));
         let mut read: Vec<PathBuf> = source.into_iter().collect();
@@ -105,20 +110,22 @@ impl GrantRequest<'_> {
     }
 
     /// The real path of the skill's folder. If it is a link, it must lead to a skill.
-    fn skill_folder(&self, hidden: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+    fn skill_folder(&self, hidden: &[PathBuf]) -> Result<Option<PathBuf>, Fault> {
         let Some(own) = self.folder.and_then(canonical) else {
             return Ok(None);
         };
         let shown = own.display();
         if let Some(held) = first_inside(&own, hidden) {
-            return Err(format!(
-                "the skill's folder holds {}, which its scripts must not access: move it elsewhere",
+            let message = format!(
+                "the skill's folder holds {}, which its scripts must not access",
                 held.display()
-            ));
+            );
+            return Err(Fault::new(message, "move it elsewhere"));
         }
         let is_link = self.folder.and_then(without_following).as_ref() != Some(&own);
         if self.contains_home(&own) || is_link && !is_skill(&own) {
-            return Err(format!("the skill is a link to {shown}, which is not a skill"));
+            let message = format!("the skill is a link to {shown}, which is not a skill");
+            return Err(Fault::without_fix(message));
         }
         Ok(Some(own))
     }
@@ -161,7 +168,7 @@ impl GrantRequest<'_> {
         roots().chain(others).collect()
     }
 
-    fn readable_paths(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    fn readable_paths(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
         let fixed = SYSTEM_FOLDERS.iter().chain(&SYSTEM_SETTINGS).chain(&OTHER_DATA);
         let mut paths: Vec<PathBuf> = fixed.map(PathBuf::from).collect();
         paths.extend(self.interpreter_paths(places));
@@ -277,7 +284,7 @@ pub(crate) fn query_restrictions(
     scripts: &ScriptSettings,
     skills_folders: &[PathBuf],
     limit: Duration,
-) -> Result<Option<Restrictions>, String> {
+) -> Result<Option<Restrictions>, Fault> {
     let Some(confinement) = &scripts.sandbox else {
         return Ok(None);
     };
@@ -305,36 +312,36 @@ fn check_write_grant(
     folder: &Path,
     hidden: &[PathBuf],
     places: &[PathBuf],
-) -> Result<PathBuf, String> {
+) -> Result<PathBuf, Fault> {
     let shown = folder.display();
     if !folder.exists() {
-        return Err(format!(
-            "{SCRIPT_SANDBOX_WRITE} names {shown}, which does not exist: create it first"
-        ));
+        let message = format!("{SCRIPT_SANDBOX_WRITE} names {shown}, which does not exist");
+        return Err(Fault::new(message, "create it first"));
     }
     if !folder.is_dir() {
-        return Err(format!(
-            "{SCRIPT_SANDBOX_WRITE} names {shown}, which is not a folder: name a folder"
-        ));
+        let message = format!("{SCRIPT_SANDBOX_WRITE} names {shown}, which is not a folder");
+        return Err(Fault::new(message, "name a folder"));
     }
     let found = resolve_trusted(folder, places);
     let found = found.ok_or_else(|| untrusted_link_error(SCRIPT_SANDBOX_WRITE, folder))?;
     match first_inside(&found, hidden) {
-        Some(held) => Err(format!(
-            "{SCRIPT_SANDBOX_WRITE} names {shown}, and {}, which scripts must not access, is in it: \
-             name a folder next to it",
-            held.display()
-        )),
+        Some(held) => {
+            let held = held.display();
+            let message = format!(
+                "{SCRIPT_SANDBOX_WRITE} names {shown}, and {held}, which scripts must not access, is in it"
+            );
+            Err(Fault::new(message, "name a folder next to it"))
+        }
         None => Ok(found),
     }
 }
 
-fn untrusted_link_error(name: &str, path: &Path) -> String {
-    format!(
-        "{name} names {}, which leads over a link in a folder where scripts may write: name its target, if \
-         you mean that",
+fn untrusted_link_error(name: &str, path: &Path) -> Fault {
+    let message = format!(
+        "{name} names {}, which leads over a link in a folder where scripts may write",
         path.display()
-    )
+    );
+    Fault::new(message, "name its target, if you mean that")
 }
 
 /// The real path of an absolute path; `None` if it leads over a link in one of these
