@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::ScriptSettings;
-use crate::world::confined::{Identity, OpenError, Root, identity};
+use crate::world::confined::{Identity, identity};
 
 /// The folders from which the forbidden folders are computed, if known.
 #[derive(Clone, Debug, Default)]
@@ -50,14 +50,6 @@ impl Boundary {
 }
 
 impl ForbiddenFolders {
-    /// Returns the description of a folder if it was opened through a link and is forbidden.
-    pub(super) fn check_link(&self, folder: &Root) -> Result<Option<&'static str>, OpenError> {
-        if !folder.is_linked() {
-            return Ok(None);
-        }
-        Ok(self.describe(folder.identity()?))
-    }
-
     /// Returns the description of a folder if it is forbidden.
     pub(super) fn describe(&self, folder: Identity) -> Option<&'static str> {
         let mut found = self.0.iter();

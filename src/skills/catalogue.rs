@@ -2,7 +2,7 @@
 //! cannot be used are listed too, with the reason.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::limits;
 use crate::skills::Problem;
@@ -34,6 +34,24 @@ pub struct SkillSummary {
     pub problems: Vec<Problem>,
     /// Why the skill cannot be used; `None` if it can.
     pub error: Option<String>,
+}
+
+/// A skill without a document.
+impl Default for SkillSummary {
+    fn default() -> SkillSummary {
+        SkillSummary {
+            name: String::new(),
+            description: String::new(),
+            alias: None,
+            argument_hint: None,
+            is_for_model: true,
+            is_for_users: true,
+            not_a_skill: None,
+            path: PathBuf::new(),
+            problems: Vec::new(),
+            error: None,
+        }
+    }
 }
 
 /// All skills.
@@ -71,27 +89,15 @@ impl SkillSummary {
         Cow::Owned(text::one_line_name(&self.name))
     }
 
-    pub(super) fn unusable(folder: &Path, name: &str, error: String) -> SkillSummary {
-        SkillSummary {
-            name: name.to_string(),
-            description: String::new(),
-            alias: None,
-            argument_hint: None,
-            is_for_model: true,
-            is_for_users: true,
-            not_a_skill: None,
-            path: folder.join(name),
-            problems: Vec::new(),
-            error: Some(error),
-        }
+    /// Sets why the skill cannot be used.
+    pub(super) fn unusable(self, error: String) -> SkillSummary {
+        SkillSummary { error: Some(error), ..self }
     }
 
-    /// A folder that is not a skill; the problem's message is its error.
-    pub(super) fn not_a_skill(folder: &Path, name: &str, problem: Problem) -> SkillSummary {
-        SkillSummary {
-            not_a_skill: Some(problem.clone()),
-            ..SkillSummary::unusable(folder, name, problem.message)
-        }
+    /// Sets why the folder is not a skill; the problem's message is its error.
+    pub(super) fn not_a_skill(self, problem: Problem) -> SkillSummary {
+        let error = Some(problem.message.clone());
+        SkillSummary { not_a_skill: Some(problem), error, ..self }
     }
 
     /// Whether the skill can be used.
@@ -112,13 +118,43 @@ impl Catalogue {
         at.ok().map(|at| &self.skills[at])
     }
 
-    /// The message for a name that opens no skill.
-    pub(super) fn not_found_message(&self, name: &str) -> String {
+    /// The usable skill that a name means: the folder's name, else the name in a frontmatter, or
+    /// the folder's name as it is displayed on one line.
+    ///
+    /// # Errors
+    ///
+    /// Why no skill is meant, for a model.
+    pub fn find(&self, name: &str) -> Result<&SkillSummary, String> {
+        let named = self.skill_named(name);
+        if let Some(skill) = named.filter(|skill| skill.is_usable()) {
+            return Ok(skill);
+        }
+        let is_meant = |skill: &&SkillSummary| {
+            skill.alias.as_deref() == Some(name) || skill.display_name() == name
+        };
+        let meant: Vec<&SkillSummary> = self.usable().filter(is_meant).collect();
+        match (meant.as_slice(), named.and_then(|skill| skill.error.as_ref())) {
+            ([only], _) => Ok(only),
+            ([first, ..], _) => {
+                let names = meant.iter().take(limits::LISTED_NAMES).map(|skill| &*skill.name);
+                Err(format!(
+                    "several skills have the name `{}`: use one of the names `{}`",
+                    first.alias.as_deref().unwrap_or(name),
+                    names.collect::<Vec<_>>().join("`, `")
+                ))
+            }
+            ([], Some(error)) => {
+                let shown = text::one_line(name, limits::SUMMARY_CHARS);
+                Err(format!("the skill `{shown}` cannot be used: {error}"))
+            }
+            ([], None) => Err(self.not_found_message(name)),
+        }
+    }
+
+    /// The message for a name that no skill has.
+    fn not_found_message(&self, name: &str) -> String {
         let names = || self.skills.iter().map(|skill| skill.name.as_str());
         let shown = text::one_line(name, limits::SUMMARY_CHARS);
-        if let Some(error) = self.skill_named(name).and_then(|skill| skill.error.as_ref()) {
-            return format!("the skill `{shown}` cannot be used: {error}");
-        }
         if self.skills.is_empty() {
             let errors = self.folder_errors.iter().map(|problem| problem.message.as_str());
             let errors = errors.collect::<Vec<_>>().join("; ");

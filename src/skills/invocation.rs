@@ -50,10 +50,20 @@ pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, S
 
 /// Whether the user may invoke the skill: not with `user-invocable: false`.
 pub fn is_for_users(frontmatter: &Frontmatter) -> bool {
-    match frontmatter.fields.get("user-invocable") {
-        Some(Value::Bool(is_for_users)) => *is_for_users,
-        Some(Value::String(text)) => !text.trim().eq_ignore_ascii_case("false"),
-        _ => true,
+    flag(frontmatter, "user-invocable") != Some(false)
+}
+
+/// Whether the model may invoke the skill: not with `disable-model-invocation: true`.
+pub(super) fn is_for_model(frontmatter: &Frontmatter) -> bool {
+    flag(frontmatter, "disable-model-invocation") != Some(true)
+}
+
+/// The value of a field that is true or false, also as text.
+fn flag(frontmatter: &Frontmatter, name: &str) -> Option<bool> {
+    match frontmatter.fields.get(name)? {
+        Value::Bool(value) => Some(*value),
+        Value::String(text) => text.trim().to_ascii_lowercase().parse().ok(),
+        _ => None,
     }
 }
 

@@ -10,18 +10,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
-use crate::limits;
 use crate::world::confined::{OpenError, Root, identity};
 use boundary::Boundary;
+use lookup::OpenFolders;
 
 mod boundary;
 mod catalogue;
 pub(crate) mod changes;
 pub(crate) mod check;
 mod discovery;
+mod folder_problems;
 pub(crate) mod frontmatter;
 pub(crate) mod invocation;
 mod listing;
+mod lookup;
 mod metadata;
 mod nested;
 pub(crate) mod packages;
@@ -139,7 +141,7 @@ impl Skills {
         let folders = self.folders.iter();
         let missing = folders.filter_map(|folder| {
             let error = metadata_error(folder)?;
-            Some(listing::unreadable_folder(folder, &error))
+            Some(folder_problems::unreadable_folder(folder, &error))
         });
         missing.collect()
     }
@@ -183,28 +185,21 @@ impl Skills {
     /// Like [`Skills::open`], but does not open the document: for callers that read it
     /// first, or that report its problems.
     pub fn open_any(&self, name: &str) -> Result<Skill, String> {
-        if let Some(skill) = self.open_by_folder_name(name)? {
-            return Ok(skill);
+        match OpenFolders::of(self).open_skill(name) {
+            Some((root, path)) => Ok(self.opened(name, root, path)),
+            None => self.open_listed(self.catalogue().find(name)?),
         }
-        let catalogue = self.catalogue();
-        let is_meant = |skill: &&SkillSummary| {
-            skill.alias.as_deref() == Some(name) || skill.display_name() == name
-        };
-        let meant: Vec<&SkillSummary> = catalogue.usable().filter(is_meant).collect();
-        if let [first, _, ..] = meant.as_slice() {
-            let names: Vec<&str> = meant.iter().map(|skill| skill.name.as_str()).collect();
-            return Err(format!(
-                "several skills have the name `{}`: use one of the names `{}`",
-                first.alias.as_deref().unwrap_or(name),
-                names[..names.len().min(limits::LISTED_NAMES)].join("`, `")
-            ));
+    }
+
+    /// Opens a skill of the catalogue, but not its document.
+    pub fn open_listed(&self, skill: &SkillSummary) -> Result<Skill, String> {
+        match OpenFolders::of(self).open_listed(skill) {
+            Some(root) => Ok(self.opened(&skill.name, root, skill.path.clone())),
+            None => {
+                let error = skill.error.as_deref().unwrap_or("it was deleted");
+                Err(format!("the skill `{}` cannot be used: {error}", skill.display_name()))
+            }
         }
-        if let Some(skill) =
-            meant.first().map(|skill| self.open_by_folder_name(&skill.name)).transpose()?.flatten()
-        {
-            return Ok(skill);
-        }
-        Err(catalogue.not_found_message(name))
     }
 
     /// Whether any skill has a venv, even a broken one.
@@ -223,43 +218,9 @@ impl Skills {
         }
     }
 
-    fn open_by_folder_name(&self, name: &str) -> Result<Option<Skill>, String> {
-        if !is_skill_name(name) {
-            return Ok(None);
-        }
-        // An entry that cannot be opened, or is not a skill, hides nothing in a later folder.
-        let mut refused = None;
-        for folder in &self.folders {
-            match self.open_in(folder, name) {
-                Ok(Some(root)) => {
-                    let path = folder.join(name);
-                    return Ok(Some(Skill {
-                        name: name.to_string(),
-                        address: self.command_address(name, &path),
-                        path,
-                        root,
-                    }));
-                }
-                Ok(None)
-                | Err(OpenError::NotFound | OpenError::NotAFolder | OpenError::Foreign) => {}
-                Err(error) => refused = refused.or(Some(error)),
-            }
-        }
-        match refused {
-            Some(error) => Err(format!("the skill `{name}` cannot be opened: {error}")),
-            None => Ok(None),
-        }
-    }
-
-    /// Opens a folder in a skills folder if it is a skill. The checks are made on the
-    /// opened folder, which is the one that is read later.
-    fn open_in(&self, folder: &Path, name: &str) -> Result<Option<Root>, OpenError> {
-        let root = self.open_folder(folder)?.linked_folder(name)?;
-        if root.is_linked() && self.boundary.forbidden_folders().check_link(&root)?.is_some() {
-            return Ok(None);
-        }
-        let has_document = !matches!(skill::open_document(&root), Err(OpenError::NotFound));
-        Ok(has_document.then_some(root))
+    fn opened(&self, name: &str, root: Root, path: PathBuf) -> Skill {
+        let address = self.command_address(name, &path);
+        Skill { name: name.to_string(), address, path, root }
     }
 }
 

@@ -1,13 +1,14 @@
 //! One skill: its document and its files.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
 
 use crate::limits;
 use crate::skills::SkillError;
 use crate::text;
-use crate::world::confined::{self, EntryKind, FileTree, OpenError, Root, WalkLimits};
+use crate::world::confined::{
+    self, EntryKind, FileTree, OpenError, OpenFile, PathTarget, Root, WalkLimits,
+};
 
 /// One skill, opened.
 #[derive(Debug)]
@@ -81,12 +82,12 @@ impl Skill {
 
     /// Reads the whole document. The error is meant for a model.
     pub fn read_document(&self) -> Result<Document, SkillError> {
-        let (file_name, file) = open_document(&self.root)
+        let (file_name, open) = open_document(&self.root)
             .map_err(|error| SkillError::Document(self.document_error(&error)))?;
         let describe = |what: &str| {
             SkillError::Document(format!("{file_name} of the skill `{}` {what}", self.name))
         };
-        let piece = confined::read_whole(&file, limits::DOCUMENT_BYTES)
+        let piece = confined::read_whole(&open.file, limits::DOCUMENT_BYTES)
             .map_err(|error| describe(&format!("cannot be read: {error}")))?;
         if piece.has_more {
             return Err(describe("is larger than 1 MiB: read parts of it with read_file_in_skill"));
@@ -119,20 +120,22 @@ pub(super) fn is_document_name(name: &str) -> bool {
 
 /// Opens `SKILL.md` itself or else a file of this name in any letter case. A folder of
 /// that name is skipped, and is the reported error if there is no such file.
-pub(super) fn open_document(root: &Root) -> Result<(String, fs::File), OpenError> {
-    let lacking = match root.file(DOCUMENT_NAME) {
+pub(super) fn open_document(root: &Root) -> Result<(String, OpenFile), OpenError> {
+    let open = |name: &str| match root.open_target(name)? {
+        PathTarget::File(open) => Ok((name.to_string(), open)),
+        PathTarget::Folder(_) => Err(OpenError::NotAFile("a folder")),
+    };
+    let lacking = match open(DOCUMENT_NAME) {
         Err(error @ (OpenError::NotFound | OpenError::NotAFile("a folder"))) => error,
-        other => return other.map(|file| (DOCUMENT_NAME.to_string(), file)),
+        other => return other,
     };
     let entries = root.entries(limits::SKILLS)?;
     let files = entries.entries.iter();
     let files =
         files.filter(|entry| entry.kind != EntryKind::Folder && entry.name != DOCUMENT_NAME);
     let mut names = files.filter_map(|entry| entry.name.to_str());
-    let Some(name) = names.find(|name| is_document_name(name)) else {
-        return Err(lacking);
-    };
-    let name = name.to_string();
-    let file = root.file(&name)?;
-    Ok((name, file))
+    match names.find(|name| is_document_name(name)) {
+        Some(name) => open(name),
+        None => Err(lacking),
+    }
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::harness::{Outcome, Reply, Server, Test, seconds};
+use crate::mcp::Client;
 use crate::paths::as_an_ordinary_user;
 
 /// Returns a document with this name and description.
@@ -606,4 +607,67 @@ fn documents_that_get_skill_refuses_are_reported() {
     for name in ["latin", "large"] {
         call(&test, "get_skill", &json!({ "skill_name": name })).status(1);
     }
+}
+
+/// The same folder wins a name for tools, for each command and for MCP: the first with a document,
+/// before a skill that only calls itself by the name.
+#[test]
+fn same_folder_wins_a_name_everywhere() {
+    let skill = |test: Test, folder: &str, name: &str| {
+        test.file(&format!("{folder}/SKILL.md"), document(name, &format!("Of {folder}.")))
+            .file(&format!("{folder}/say.py"), format!("print('{folder} runs')"))
+            .file(&format!("{folder}/note.txt"), format!("note of {folder}"))
+    };
+    let test = Test::new().folder("one/pdf");
+    let test = skill(test, "one/other", "pdf");
+    let test = skill(test, "two/pdf", "pdf");
+    let test = skill(test, "three/pdf", "pdf").env("SKILLS_FOLDER_PATH", "one:two:three");
+    let path = test.path("two/pdf");
+    let path = path.to_str().unwrap();
+
+    let tool = |name: &str, arguments: Value| call(&test, name, &arguments).success();
+    tool("get_skill", json!({"skill_name": "pdf"})).stdout_has("Of two/pdf.");
+    tool("read_file_in_skill", json!({"skill_name": "pdf", "file_path": "note.txt"}))
+        .stdout("note of two/pdf\n");
+    tool("run_python_script", json!({"skill_name": "pdf", "file_path": "say.py"}))
+        .stdout_has("two/pdf runs");
+    let (listed, _) = list(&test, [""; 0]);
+    assert!(listed.contains(&("pdf".to_owned(), "Of two/pdf.".to_owned())), "{listed:?}");
+
+    let command = |words: &[&str]| test.next_run().args(words).run();
+    let shown = command(&["skills", "list", "--json"]).success().stdout_json();
+    let pdf = shown["skills"].as_array().unwrap().iter().find(|skill| skill["name"] == "pdf");
+    assert_eq!(pdf.unwrap()["path"], path);
+    let shown = command(&["skills", "show", "pdf", "--json"]).success().stdout_json();
+    assert_eq!(
+        (&shown["path"], &shown["frontmatter"]["description"]),
+        (&json!(path), &json!("Of two/pdf."))
+    );
+    fs::write(test.path("two/pdf/say.py"), "print('two/pdf runs'").unwrap();
+    command(&["skills", "check", "pdf"])
+        .status(1)
+        .stdout_has("two/pdf/say.py:1")
+        .stdout_lacks("three/");
+    fs::write(test.path("two/pdf/say.py"), "print('two/pdf runs')").unwrap();
+
+    let mut client = Client::modern(&test);
+    let read = client.result_of("resources/read", json!({"uri": "skill://pdf/note.txt"}));
+    assert_eq!(read["contents"][0]["text"], "note of two/pdf");
+    let arguments = json!({"skill_name": "pdf", "file_path": "say.py"});
+    let params = json!({"name": "run_python_script", "arguments": arguments});
+    let ran = client.result_of("tools/call", params);
+    assert_eq!(ran["structuredContent"]["stdout"], "two/pdf runs\n", "{ran}");
+    let prompt = client.result_of("prompts/get", json!({"name": "pdf"})).to_string();
+    assert!(prompt.contains("Of two/pdf.") || prompt.contains("two/pdf"), "{prompt}");
+    let all = client.result_of("skills/list", json!({}));
+    assert_eq!(all["skills"][0]["frontmatter"]["description"], "Of two/pdf.", "{all}");
+
+    let server = Server::start([
+        Reply::call("run_python_script", &json!({"skill_name": "pdf", "file_path": "say.py"})),
+        Reply::text("done"),
+    ]);
+    test.next_run().endpoint(&server).args(["go"]).run().success();
+    let requests = server.finish();
+    let result = requests[1].last_message()["content"].to_string();
+    assert!(result.contains("two/pdf runs"), "{result}");
 }

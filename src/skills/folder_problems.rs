@@ -1,0 +1,196 @@
+//! The problems of skills folders and of their entries, with their remedies.
+
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::limits;
+use crate::skills::check::is_name;
+use crate::skills::nested::NestedSkills;
+use crate::skills::skeleton::nearest_valid_name;
+use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
+use crate::skills::{Problem, Severity, SkillSummary};
+use crate::text::shell_quoted;
+use crate::world::confined::OpenError;
+
+fn warning(file: PathBuf, rule: &'static str, message: String, fix: impl Into<String>) -> Problem {
+    Problem { file, line: None, rule, severity: Severity::Warning, message, fix: Some(fix.into()) }
+}
+
+fn error(file: PathBuf, rule: &'static str, message: String, fix: impl Into<String>) -> Problem {
+    Problem { severity: Severity::Error, ..warning(file, rule, message, fix) }
+}
+
+/// The folders as command-line options.
+fn skills_options<'p>(folders: impl IntoIterator<Item = &'p Path>) -> String {
+    let options = folders.into_iter().map(|folder| format!("--skills {}", shell_quoted(folder)));
+    options.collect::<Vec<_>>().join(" ")
+}
+
+/// A skills folder that cannot be read.
+pub(super) fn unreadable_folder(folder: &Path, cause: &Error) -> Problem {
+    let fix = match cause.kind() {
+        ErrorKind::NotFound => {
+            "create the folder, or name another one with --skills or SKILLS_FOLDER_PATH"
+        }
+        ErrorKind::PermissionDenied => {
+            "make it readable, or name another one with --skills or SKILLS_FOLDER_PATH"
+        }
+        _ => "name a skills folder: --skills DIR",
+    };
+    let message =
+        format!("the skills folder {} {}", folder.display(), why_unreadable(folder, cause));
+    error(folder.into(), "unreadable-folder", message, fix)
+}
+
+/// Why a skills folder cannot be read, and which folder may have been meant.
+fn why_unreadable(folder: &Path, cause: &Error) -> String {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    match cause.kind() {
+        ErrorKind::NotFound => {
+            let meant = path_list_options(folder)
+                .map(|options| format!("; to name several folders, use {options}"));
+            let meant = meant.or_else(|| {
+                let options = other_programs_options(folder)?;
+                Some(format!(", but one of another program does: {options}"))
+            });
+            format!("does not exist{}", meant.unwrap_or_default())
+        }
+        ErrorKind::NotADirectory if name.is_some_and(is_document_name) => {
+            "cannot be read: it is a document; name the folder that contains its skill".into()
+        }
+        ErrorKind::NotADirectory => "cannot be read: it is not a folder".into(),
+        _ => format!("cannot be read: {cause}"),
+    }
+}
+
+/// The options that were meant by `--skills a:b`, if these folders exist.
+fn path_list_options(folder: &Path) -> Option<String> {
+    let parts = folder.to_str()?.split(':').filter(|part| !part.is_empty()).map(Path::new);
+    let parts: Vec<&Path> = parts.collect();
+    let is_list = parts.len() > 1 && parts.iter().all(|part| part.is_dir());
+    is_list.then(|| skills_options(parts))
+}
+
+/// The options for the skills folders of other programs, next to a missing one.
+fn other_programs_options(folder: &Path) -> Option<String> {
+    let beside = folder.parent()?;
+    let mut theirs = [".agents/skills", ".claude/skills"].map(|name| beside.join(name)).to_vec();
+    theirs.retain(|path| path.is_dir());
+    (!theirs.is_empty()).then(|| skills_options(theirs.iter().map(PathBuf::as_path)))
+}
+
+/// A skills folder that other users may write in.
+pub(super) fn untrusted_folder(folder: &Path, cause: &OpenError) -> Problem {
+    error(
+        folder.into(),
+        "unreadable-folder",
+        format!("the skills folder {} is not used: {cause}", folder.display()),
+        "let only root or yourself own it and the folder above it, and write in them",
+    )
+}
+
+/// Too many skills; `folder` is empty if all folders together hold too many.
+pub(super) fn too_many(folder: &Path, left_out: usize) -> Problem {
+    warning(
+        folder.into(),
+        "too-many-skills",
+        format!("more than {} skills: the last {left_out} by name are left out", limits::SKILLS),
+        "split them into several folders, and name those that you need",
+    )
+}
+
+/// A skills folder that is a skill itself.
+pub(super) fn folder_is_skill(folder: &Path) -> Problem {
+    let mut fix = "name the folder above it".to_string();
+    if let Some(parent) = folder.parent() {
+        fix.push_str(&format!(": {}", skills_options([parent])));
+    }
+    let message = "this is a skill, not a folder of skills".into();
+    warning(folder.into(), "folder-is-skill", message, fix)
+}
+
+/// A folder whose name is not UTF-8.
+pub(super) fn name_not_utf8(path: PathBuf) -> Problem {
+    let message = "the folder's name is not UTF-8, so it cannot be a skill".into();
+    warning(path, "name-not-utf8", message, "rename the folder")
+}
+
+/// A link that cannot be followed.
+pub(super) fn broken_link(path: PathBuf, cause: String) -> Problem {
+    warning(path, "broken-link", cause, "remove the link, or correct it")
+}
+
+/// A folder without a document that does not hide the skill of the same name.
+pub(super) fn passed_over(path: PathBuf, winner: &Path) -> Problem {
+    let name = winner.file_name().unwrap_or_default().to_string_lossy();
+    let winner = winner.display();
+    let message = format!("it has no {DOCUMENT_NAME}, so the name `{name}` means {winner}");
+    let fix = format!("rename the folder, or write its {DOCUMENT_NAME}");
+    warning(path, "name-clash", message, fix)
+}
+
+/// A folder that another one of the same name hides.
+pub(super) fn hidden(path: PathBuf, winner: &Path) -> Problem {
+    let name = winner.file_name().unwrap_or_default().to_string_lossy();
+    let winner = winner.display();
+    let message = format!("hidden by {winner}: the first folder wins the name `{name}`");
+    warning(path, "name-clash", message, "rename one of the two folders, or leave one out")
+}
+
+/// A folder without a document, perhaps with skills below it.
+pub(super) fn no_document(nested: Option<NestedSkills>) -> Problem {
+    let (message, fix) = match nested {
+        None => (
+            format!("it has no {DOCUMENT_NAME}"),
+            format!("add a {DOCUMENT_NAME} to make it a skill"),
+        ),
+        Some(NestedSkills { count, is_cut, folders, has_more_folders }) => {
+            let more = if is_cut { " or more" } else { "" };
+            let (lie, need) = if count == 1 && !is_cut {
+                ("1 skill lies".to_string(), "needs")
+            } else {
+                (format!("{count}{more} skills lie"), "need")
+            };
+            let mut options = skills_options(folders.iter().map(PathBuf::as_path));
+            if has_more_folders {
+                options.push_str(" …");
+            }
+            (
+                format!(
+                    "it has no {DOCUMENT_NAME}, but {lie} below it, which {need} an option: {options}"
+                ),
+                format!("name it as a skills folder: {options}"),
+            )
+        }
+    };
+    error(PathBuf::new(), "no-document", message, fix)
+}
+
+/// A link to a folder that no link may lead to.
+pub(super) fn forbidden_link(leads_to: &str, has_document: bool) -> Problem {
+    let message = format!("a link to {leads_to} is not a skill");
+    let (rule, message) = match has_document {
+        true => ("link-above", message),
+        false => ("no-document", format!("it has no {DOCUMENT_NAME}, and {message}")),
+    };
+    let fix = "remove the link, or point it to the skill's own folder";
+    error(PathBuf::new(), rule, message, fix)
+}
+
+/// A skill whose name in the frontmatter is also another's.
+pub(super) fn alias_clash(
+    skill: &SkillSummary,
+    skills: &[SkillSummary],
+    message: String,
+) -> Problem {
+    let is_free = |name: &String| !skills.iter().any(|other| other.name == *name);
+    let fix = if is_name(&skill.name) {
+        format!("give it the name `{}` there, like its folder", skill.name)
+    } else {
+        match nearest_valid_name(&skill.name).filter(is_free) {
+            Some(valid) => format!("rename the folder to `{valid}`, and give it that name there"),
+            None => "rename the folder, and give it the folder's name there".into(),
+        }
+    };
+    warning(skill.path.clone(), "alias-clash", message, fix)
+}
