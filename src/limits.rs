@@ -162,10 +162,8 @@ pub(crate) const RESOURCE_URI_BYTES: usize = 16 << 10;
 /// Entries on one page of a list, so that the first page comes quickly, however long the list
 /// is.
 pub(crate) const LIST_PAGE_ENTRIES: usize = 250;
-/// Bytes on such a page; its last entry may exceed them.
-pub(crate) const LIST_PAGE_BYTES: usize = 1 << 20;
-/// Bytes of files that are read for such a page: tenths of a second.
-pub(crate) const LIST_PAGE_READ_BYTES: u64 = 64 << 20;
+/// Entries of skills on one page: the files of each are read for their digests.
+pub(crate) const SKILLS_PAGE_ENTRIES: usize = 20;
 /// Files of a skill that every client accepts (SEP-2640, "Limits").
 pub(crate) const SKILL_FILES: usize = 512;
 /// Bytes of these files together, and so of each one (SEP-2640, "Limits").

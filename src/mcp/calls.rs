@@ -44,25 +44,22 @@ impl PendingCall {
 
 /// Lists the tools, the built-in ones first.
 pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::from_request(request)?;
+    let page = ResultPage::from_request(request)?;
+    let mut tools: Vec<(String, Value)> = Vec::new();
     for (index, tool) in offered_tools(server).enumerate() {
-        // Sorts before the keys of all skills.
-        let key = format!("0 {index:02}");
-        if page.is_past(&key) {
-            continue;
-        }
         let names = (tool.name(), tool.title());
         let effects = tool.effects(&server.context);
         let mut entry = tool_json(names, tool.description(), &tool.parameters(), effects);
         if let Some(output) = tool.output() {
             entry["outputSchema"] = output;
         }
-        page.add(&key, Some(&entry));
+        // Sorts before the keys of all skills.
+        tools.push((format!("0 {index:02}"), entry));
     }
     if server.skills_as_tools {
-        skill_tools::list(server, &mut page);
+        tools.extend(skill_tools::list(server));
     }
-    Ok(page.reply("tools"))
+    Ok(page.reply("tools", limits::LIST_PAGE_ENTRIES, tools, |_, tool| Some(tool)))
 }
 
 /// Calls a tool, or queues the call (`None`).

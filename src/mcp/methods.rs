@@ -16,53 +16,34 @@ enum Handler {
     Queued(fn(&McpServer<'_>, &RequestContext<'_, '_>) -> Option<HandlerResult>),
 }
 
-/// A row of the table.
-struct Method {
-    name: &'static str,
-    /// Eras that have this method.
-    eras: &'static [Era],
-    /// Whether clients may call the method before `initialize`.
-    is_allowed_first: bool,
-    handler: Handler,
+/// The requests that may have a method.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    /// In both eras; in the older one after `initialize`.
+    Always,
+    /// In the older era, also before `initialize`.
+    First,
+    /// In the newer era.
+    Modern,
 }
 
-const BOTH_ERAS: &[Era] = &[Era::Legacy, Era::Modern];
-const MODERN_ONLY: &[Era] = &[Era::Modern];
+use Allowed::{Always, First, Modern};
+use Handler::{Immediate, Queued};
 
-const fn method(
-    name: &'static str,
-    eras: &'static [Era],
-    handler: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
-) -> Method {
-    Method { name, eras, is_allowed_first: false, handler: Handler::Immediate(handler) }
-}
-
-const fn initial_method(
-    name: &'static str,
-    handler: fn(&McpServer<'_>, &RequestContext<'_, '_>) -> HandlerResult,
-) -> Method {
-    Method { is_allowed_first: true, ..method(name, &[Era::Legacy], handler) }
-}
-
-static METHODS: &[Method] = &[
-    initial_method("initialize", lifecycle::initialize),
-    initial_method("ping", |_, _| Ok(lifecycle::ping())),
-    method("server/discover", MODERN_ONLY, |server, _| Ok(lifecycle::discover(server))),
-    method("tools/list", BOTH_ERAS, calls::list),
-    Method {
-        name: "tools/call",
-        eras: BOTH_ERAS,
-        is_allowed_first: false,
-        handler: Handler::Queued(calls::call),
-    },
-    method("prompts/list", BOTH_ERAS, prompts::list),
-    method("prompts/get", BOTH_ERAS, prompts::get),
-    method("resources/list", BOTH_ERAS, resources::list),
-    method("resources/templates/list", BOTH_ERAS, |_, request| resources::templates(request)),
-    method("resources/read", BOTH_ERAS, resources::read),
-    method("resources/directory/read", BOTH_ERAS, resources::read_directory),
-    method("skills/list", BOTH_ERAS, skills::list),
-    method("skills/get", BOTH_ERAS, skills::get),
+static METHODS: &[(&str, Allowed, Handler)] = &[
+    ("initialize", First, Immediate(lifecycle::initialize)),
+    ("ping", First, Immediate(|_, _| Ok(lifecycle::ping()))),
+    ("server/discover", Modern, Immediate(|server, _| Ok(lifecycle::discover(server)))),
+    ("tools/list", Always, Immediate(calls::list)),
+    ("tools/call", Always, Queued(calls::call)),
+    ("prompts/list", Always, Immediate(prompts::list)),
+    ("prompts/get", Always, Immediate(prompts::get)),
+    ("resources/list", Always, Immediate(resources::list)),
+    ("resources/templates/list", Always, Immediate(|_, request| resources::templates(request))),
+    ("resources/read", Always, Immediate(resources::read)),
+    ("resources/directory/read", Always, Immediate(resources::read_directory)),
+    ("skills/list", Always, Immediate(skills::list)),
+    ("skills/get", Always, Immediate(skills::get)),
 ];
 
 /// Answers a request, and returns the era whose rules apply; `None` if the request was
@@ -75,27 +56,31 @@ pub(super) fn answer(
         let method = text::one_line(&request.method, limits::SUMMARY_CHARS);
         RpcError::new(METHOD_NOT_FOUND, format!("there is no method `{method}`"))
     };
-    let Some(method) = METHODS.iter().find(|method| method.name == request.method) else {
+    let found = METHODS.iter().find(|(name, ..)| *name == request.method);
+    let Some((_, allowed, handler)) = found else {
         // Another version may have the method: an unsupported version is reported first.
         let meta = RequestMeta::from_request(request).ok().filter(RequestMeta::names_version);
         let error = meta.and_then(|meta| meta.era(false).err());
         return Some((Era::Legacy, Err(error.unwrap_or_else(unknown))));
     };
-    let is_initialized = method.is_allowed_first
-        || server.is_initialized.get() && method.eras.contains(&Era::Legacy);
+    let is_initialized = match allowed {
+        Always => server.is_initialized.get(),
+        First => true,
+        Modern => false,
+    };
     let meta =
         RequestMeta::from_request(request).and_then(|meta| Ok((meta.era(is_initialized)?, meta)));
     let (era, meta) = match meta {
         Ok(pair) => pair,
         Err(error) => return Some((Era::Legacy, Err(error))),
     };
-    if !method.eras.contains(&era) {
+    if (*allowed, era) == (First, Era::Modern) {
         return Some((era, Err(unknown())));
     }
     let request = RequestContext { raw: request, era, meta };
-    let answer = match method.handler {
-        Handler::Immediate(handler) => Some(handler(server, &request)),
-        Handler::Queued(handler) => handler(server, &request),
+    let answer = match handler {
+        Immediate(handler) => Some(handler(server, &request)),
+        Queued(handler) => handler(server, &request),
     };
     answer.map(|answer| (era, answer))
 }

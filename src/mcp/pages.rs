@@ -7,32 +7,26 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::era::RpcResult;
 use super::request_context::RequestContext;
 use super::rpc::RpcError;
 use crate::limits;
 
-/// Page of a list, filled in the order of the entries' keys.
-#[derive(Debug, Default)]
+/// The requested page of a list.
+#[derive(Debug)]
 pub(super) struct ResultPage {
     /// Prefix of the cursors of this list before encoding, so that a cursor of another
     /// list is refused.
     prefix: String,
-    /// Each as JSON.
-    entries: Vec<String>,
-    bytes: usize,
-    /// Bytes of files that were read for the page.
-    read: u64,
-    /// The last key on this page or a page before it.
+    /// The last key of the page before; empty on the first page.
     last: String,
-    is_full: bool,
 }
 
 impl ResultPage {
-    /// Starts the requested page.
+    /// Reads which page is requested.
     pub(super) fn from_request(request: &RequestContext<'_, '_>) -> Result<ResultPage, RpcError> {
         #[derive(Deserialize)]
         struct ListParams<'l> {
@@ -47,51 +41,36 @@ impl ResultPage {
         let invalid = || {
             RpcError::invalid_params("no such page: `cursor` must be a `nextCursor` of this list")
         };
-        Ok(ResultPage { last: last.ok_or_else(invalid)?, prefix, ..ResultPage::default() })
-    }
-
-    /// Whether the entry with this key was on an earlier page.
-    pub(super) fn is_past(&self, key: &str) -> bool {
-        key <= self.last.as_str()
+        Ok(ResultPage { last: last.ok_or_else(invalid)?, prefix })
     }
 
     /// Whether all entries whose keys start with `prefix` were on earlier pages.
     pub(super) fn is_past_all(&self, prefix: &str) -> bool {
-        self.is_past(prefix) && !self.last.starts_with(prefix)
+        prefix <= self.last.as_str() && !self.last.starts_with(prefix)
     }
 
-    /// Whether the page has room for another entry. Call it only if there is another
-    /// one: a full page gets a cursor to the next page.
-    pub(super) fn has_room(&mut self) -> bool {
-        self.is_full |= self.entries.len() >= limits::LIST_PAGE_ENTRIES
-            || self.bytes >= limits::LIST_PAGE_BYTES
-            || self.read >= limits::LIST_PAGE_READ_BYTES;
-        !self.is_full
-    }
-
-    /// Moves past a key, and adds its entry if it has one.
-    pub(super) fn add(&mut self, key: &str, entry: Option<&Value>) {
-        self.last = key.to_string();
-        if let Some(entry) = entry.map(Value::to_string) {
-            self.bytes += entry.len();
-            self.entries.push(entry);
+    /// Returns the page of at most `most` entries as the member `name` of a result. The items come
+    /// in the order of their keys, and only those of the page are described; `None` leaves one out.
+    pub(super) fn reply<T>(
+        &self,
+        name: &str,
+        most: usize,
+        items: impl IntoIterator<Item = (String, T)>,
+        mut describe: impl FnMut(&str, T) -> Option<Value>,
+    ) -> RpcResult {
+        let mut items = items.into_iter().filter(|(key, _)| *key > self.last).peekable();
+        let mut last = String::new();
+        let mut entries = Vec::new();
+        for (key, item) in items.by_ref().take(most) {
+            entries.extend(describe(&key, item));
+            last = key;
         }
-    }
-
-    /// Counts bytes that were read from files.
-    pub(super) fn add_read_bytes(&mut self, bytes: u64) {
-        self.read += bytes;
-    }
-
-    /// Returns the result with the entries in the member `name`.
-    pub(super) fn reply(self, name: &str) -> RpcResult {
-        let mut body = format!(r#"{{"{name}":[{}]"#, self.entries.join(","));
-        if self.is_full {
-            let cursor = BASE64_URL_SAFE_NO_PAD.encode(self.prefix + &self.last);
-            body.push_str(&format!(r#","nextCursor":"{cursor}""#));
+        let mut body = json!({ name: entries });
+        if items.peek().is_some() {
+            let cursor = BASE64_URL_SAFE_NO_PAD.encode(format!("{}{last}", self.prefix));
+            body["nextCursor"] = cursor.into();
         }
-        body.push('}');
-        RpcResult { body, cache_milliseconds: None }.cached_for(limits::CACHE_MILLISECONDS)
+        RpcResult::new(&body).cached_for(limits::CACHE_MILLISECONDS)
     }
 }
 

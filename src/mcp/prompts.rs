@@ -12,7 +12,7 @@ use super::pages::ResultPage;
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{INTERNAL_ERROR, RpcError};
 use crate::limits;
-use crate::skills::{self, SkillSummary, frontmatter};
+use crate::skills::{SkillError, SkillSummary};
 use crate::text;
 use crate::tools::Tools;
 
@@ -39,18 +39,12 @@ struct Argument {
 
 /// Lists the skills that the user may invoke.
 pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::from_request(request)?;
+    let page = ResultPage::from_request(request)?;
     let catalogue = server.catalogue();
-    for skill in catalogue.usable().filter(|skill| skill.is_for_users) {
-        if page.is_past(&skill.name) {
-            continue;
-        }
-        if !page.has_room() {
-            break;
-        }
-        page.add(&skill.name, Some(&json!(prompt(server, skill))));
-    }
-    Ok(page.reply("prompts"))
+    let skills = catalogue.usable().filter(|skill| skill.is_for_users);
+    let skills = skills.map(|skill| (skill.name.clone(), skill));
+    let describe = |_: &str, skill| Some(json!(prompt(server, skill)));
+    Ok(page.reply("prompts", limits::LIST_PAGE_ENTRIES, skills, describe))
 }
 
 fn prompt<'p>(server: &McpServer<'_>, skill: &'p SkillSummary) -> Prompt<'p> {
@@ -83,24 +77,19 @@ pub(super) fn get(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> H
     let text =
         tools.invoke(&params.name, &arguments.unwrap_or_default()).map_err(
             |error| match error {
-                skills::SkillError::Document(why) => RpcError::new(INTERNAL_ERROR, why),
+                SkillError::Document(why) => RpcError::new(INTERNAL_ERROR, why),
                 other => RpcError::invalid_params(other.to_string()),
             },
         )?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     let mut got = json!({ "messages": [message] });
-    if let Some(description) = description(server, &params.name) {
-        got["description"] = description.into();
+    if let Ok(skill) = server.catalogue().find(&params.name)
+        && !skill.description.is_empty()
+    {
+        got["description"] =
+            server.masked_line(&skill.description, limits::DESCRIPTION_BYTES).into();
     }
     Ok(RpcResult::new(&got))
-}
-
-/// Description of one skill, from its document alone, since there may be thousands of
-/// other skills.
-fn description(server: &McpServer<'_>, name: &str) -> Option<String> {
-    let document = server.context.skills.open(name).ok()?.read_document().ok()?;
-    let description = frontmatter::parse(&document.text).description()?;
-    Some(server.masked_line(&description, limits::DESCRIPTION_BYTES))
 }
 
 /// Parses the typed arguments. An unknown member is an error: it would be lost

@@ -1,44 +1,30 @@
-//! Names of skills in URIs: each skill has a unique name, even if names clash.
+//! The skills and their files as clients see them: each has exactly one URI, even if names clash.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use super::{McpServer, uri};
-use crate::skills::{Catalogue, Skill, SkillSummary, frontmatter, is_valid_name};
+use super::McpServer;
+use super::uri::{self, ResourceUri};
+use crate::limits;
+use crate::skills::{Catalogue, Skill, SkillSummary, is_valid_name};
+use crate::world::confined::{OpenError, PathTarget, WalkLimits};
+
+/// Name of the document in URIs, whatever its letter case on disk.
+pub(super) const DOCUMENT: &str = "SKILL.md";
+/// Why a file is not published.
+pub(super) const SECRET: &str = "it contains a secret of the user";
 
 /// Skill with its name in URIs.
 pub(super) struct PublishedSkill<'c> {
     /// The frontmatter's name if it is valid and not another skill's name, else the
     /// folder's name.
-    pub name: &'c str,
+    name: &'c str,
     /// Prefix of the URIs of all its files, with the slash.
     pub root: String,
     /// Its entry in the catalogue.
-    pub skill: &'c SkillSummary,
-}
-
-/// Prefix of the URIs of a skill's files.
-pub(super) fn root_uri(name: &str) -> String {
-    uri::skill_uri(name) + "/"
-}
-
-/// Opens the skill with this name in URIs.
-pub(super) fn find(server: &McpServer<'_>, name: &str) -> Result<Skill, String> {
-    let skills = server.context.skills;
-    // If the name in the frontmatter is that of the folder, no other skill can have it,
-    // and the catalogue is not needed.
-    let direct = skills.open(name).ok().filter(|skill| {
-        let document = skill.read_document().ok().filter(|_| skill.name == name);
-        let claimed = document.map(|document| frontmatter::parse(&document.text).name());
-        claimed.is_some_and(|claimed| claimed.is_none_or(|claimed| claimed == name))
-    });
-    if let Some(skill) = direct {
-        return Ok(skill);
-    }
-    let catalogue = server.catalogue();
-    let mut all = published(&catalogue).into_iter();
-    let found = all.find(|skill| skill.name == name);
-    let found = found.ok_or("there is no such skill; resources/list lists all files")?;
-    skills.open(&found.skill.name)
+    pub summary: &'c SkillSummary,
 }
 
 /// Returns the usable skills in the order of their URIs.
@@ -53,13 +39,103 @@ pub(super) fn published(catalogue: &Catalogue) -> Vec<PublishedSkill<'_>> {
     };
     let mut published: Vec<PublishedSkill<'_>> = catalogue
         .usable()
-        .map(|skill| {
-            let alias = skill.alias.as_deref().filter(is_its_own);
-            let name = alias.unwrap_or(&skill.name);
-            let root = root_uri(name);
-            PublishedSkill { name, root, skill }
+        .map(|summary| {
+            let name = summary.alias.as_deref().filter(is_its_own).unwrap_or(&summary.name);
+            PublishedSkill { name, root: uri::skill_uri(name) + "/", summary }
         })
         .collect();
     published.sort_by(|a, b| a.root.cmp(&b.root));
     published
+}
+
+/// Returns the skill of a URI, and the path of the file or folder on disk.
+pub(super) fn find(server: &McpServer<'_>, uri: &str) -> Result<(OpenSkill, PathBuf), String> {
+    let ResourceUri { skill: name, path } = uri::parse(uri)?;
+    if server.context.secrets.occur_in(path.as_bytes()) {
+        return Err(SECRET.into());
+    }
+    let catalogue = server.catalogue();
+    let published = published(&catalogue);
+    let skill = published.iter().find(|skill| skill.name == name);
+    let skill = skill.ok_or("there is no such skill; resources/list lists all files")?;
+    let skill = skill.open(server)?;
+    let path = skill.path_on_disk(path)?;
+    Ok((skill, path))
+}
+
+impl PublishedSkill<'_> {
+    /// Opens the skill.
+    pub(super) fn open(&self, server: &McpServer<'_>) -> Result<OpenSkill, String> {
+        let skill = server.context.skills.open_listed(self.summary)?;
+        Ok(OpenSkill {
+            document: skill.document_file_name()?,
+            skill,
+            summary: self.summary.clone(),
+            name: self.name.to_string(),
+            root: self.root.clone(),
+        })
+    }
+}
+
+/// An opened skill and the URIs of its files.
+pub(super) struct OpenSkill {
+    pub skill: Skill,
+    pub summary: SkillSummary,
+    /// Its name in URIs.
+    pub name: String,
+    /// Prefix of the URIs.
+    root: String,
+    /// File name of the document on disk.
+    document: String,
+}
+
+/// The files of a skill.
+pub(super) struct SkillFiles {
+    /// URI and path below the skill's folder, in the order of URIs.
+    pub list: Vec<(String, PathBuf)>,
+    /// Whether the list is complete.
+    pub is_whole: bool,
+}
+
+impl OpenSkill {
+    /// Whether this is the path of the document.
+    pub(super) fn is_document(&self, path: &Path) -> bool {
+        path.as_os_str() == self.document.as_str()
+    }
+
+    /// The only URI of a path.
+    pub(super) fn uri(&self, path: &Path) -> String {
+        let path = if self.is_document(path) { Path::new(DOCUMENT) } else { path };
+        uri::file_uri(&self.root, path)
+    }
+
+    fn path_on_disk(&self, path_in_uri: OsString) -> Result<PathBuf, String> {
+        if path_in_uri == DOCUMENT {
+            return Ok(PathBuf::from(&self.document));
+        }
+        match path_in_uri == OsStr::new(&self.document) {
+            true => Err(format!("its name in URIs is {DOCUMENT}")),
+            false => Ok(path_in_uri.into()),
+        }
+    }
+
+    /// Lists at most `most` files.
+    pub(super) fn files(&self, most: usize) -> SkillFiles {
+        let walk = WalkLimits {
+            depth: limits::RESOURCE_DEPTH,
+            files: most,
+            entries: limits::RESOURCE_ENTRIES,
+        };
+        let tree = self.skill.root.walk(walk);
+        let is_whole = tree.as_ref().is_ok_and(|tree| !tree.is_cut && tree.unreadable == 0);
+        let files = tree.unwrap_or_default().files.into_iter();
+        let mut list: Vec<_> = files.map(|path| (self.uri(&path), path)).collect();
+        list.sort();
+        SkillFiles { list, is_whole }
+    }
+
+    /// Opens a file that is listed, or a folder that contains one.
+    pub(super) fn open(&self, path: &Path) -> Result<PathTarget, OpenError> {
+        self.skill.root.open_walked(path)
+    }
 }

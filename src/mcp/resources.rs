@@ -5,9 +5,10 @@
 //! <https://modelcontextprotocol.io/specification/2026-07-28/server/resources>
 
 use std::borrow::Cow;
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::string::FromUtf8Error;
 
 use base64::Engine;
@@ -19,157 +20,95 @@ use super::McpServer;
 use super::era::{Era, RpcResult};
 use super::mime_types;
 use super::pages::ResultPage;
-use super::published_skills::{self, published};
+use super::published_skills::{self, OpenSkill, PublishedSkill, SECRET, published};
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{INVALID_PARAMS, RpcError};
-use super::uri::{self, ResourceUri};
 use crate::limits;
-use crate::skills::{Catalogue, Skill, SkillSummary};
 use crate::text;
-use crate::world::confined::{self, EntryKind, OpenError, OpenFile, PathTarget, WalkLimits};
+use crate::world::confined::{self, OpenError, OpenFile, PathTarget};
 
 /// Error code for a missing resource in versions up to 2025-11-25.
 const NOT_FOUND: i32 = -32_002; // not a limit
-/// Name of the document in URIs, whatever its letter case on disk.
-pub(super) const DOCUMENT: &str = "SKILL.md";
-const FOLDER: &str = "inode/directory";
-/// Why a file is not published.
-pub(super) const SECRET: &str = "it contains a secret of the user";
-
-/// The files of a skill.
-pub(super) struct SkillFiles {
-    /// URI and path below the skill's folder, in the order of URIs.
-    pub list: Vec<(String, PathBuf)>,
-    /// Whether the list is complete.
-    pub is_whole: bool,
-}
-
-impl SkillFiles {
-    /// Lists at most `most` files; `root` is the prefix of their URIs.
-    pub(super) fn list(skill: &Skill, root: &str, most: usize) -> SkillFiles {
-        let walk = WalkLimits {
-            depth: limits::RESOURCE_DEPTH,
-            files: most,
-            entries: limits::RESOURCE_ENTRIES,
-        };
-        let tree = skill.root.walk(walk);
-        let is_whole = tree.as_ref().is_ok_and(|tree| !tree.is_cut && tree.unreadable == 0);
-        let document = skill.document_file_name().unwrap_or_default();
-        let address = |path: PathBuf| (uri::file_uri(root, path_in_uri(&path, &document)), path);
-        let files = tree.unwrap_or_default().files.into_iter();
-        let mut list: Vec<_> = files.map(address).collect();
-        list.sort();
-        SkillFiles { list, is_whole }
-    }
-}
-
-/// Path of a file in its URI; `document` is the name of the document on disk.
-fn path_in_uri<'p>(path: &'p Path, document: &str) -> &'p Path {
-    if path.as_os_str() == document { Path::new(DOCUMENT) } else { path }
-}
 
 /// Lists all files in pages.
 pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::from_request(request)?;
+    let page = ResultPage::from_request(request)?;
     let catalogue = server.catalogue();
-    'page: for named in published(&catalogue) {
-        if page.is_past_all(&named.root) {
-            continue;
-        }
-        let Ok(skill) = server.context.skills.open(&named.skill.name) else {
-            continue;
-        };
-        let files = SkillFiles::list(&skill, &named.root, limits::RESOURCE_FILES);
-        if !files.is_whole {
-            let (name, count) = (named.name, files.list.len());
-            server.warn_once(format!(
-                "the skill `{name}` has more files than the {count} that are listed: some are \
-                 unreadable, or there are too many"
-            ));
-        }
-        for (address, path) in files.list {
-            if page.is_past(&address) {
-                continue;
-            }
-            if !page.has_room() {
-                break 'page;
-            }
-            if server.context.secrets.occur_in(path.as_os_str().as_bytes()) {
-                continue;
-            }
-            let open = skill.root.open_walked(&path).ok();
-            // Clients read all listed files, so a file that cannot be read is not listed.
-            if is_too_large(open.as_ref()) {
-                page.add(&address, None);
-                continue;
-            }
-            let summary = Some(named.skill).filter(|_| is_document(&named.root, &address));
-            page.add(&address, Some(&resource_json(summary, &address, &path, open)));
-        }
+    let skills = published(&catalogue).into_iter().filter(|skill| !page.is_past_all(&skill.root));
+    let files = skills.flat_map(|skill| listed_files(server, &skill));
+    let describe = |uri: &str, (skill, path): (Rc<OpenSkill>, PathBuf)| {
+        // Clients read all listed files, so a file that cannot be read is not listed.
+        describe(server, &skill, uri, &path).filter(|resource| {
+            resource["size"].as_u64().is_none_or(|size| size <= limits::SKILL_BYTES)
+        })
+    };
+    Ok(page.reply("resources", limits::LIST_PAGE_ENTRIES, files, describe))
+}
+
+/// Returns the files of a skill with their URIs.
+fn listed_files(
+    server: &McpServer<'_>,
+    skill: &PublishedSkill<'_>,
+) -> Vec<(String, (Rc<OpenSkill>, PathBuf))> {
+    let Ok(skill) = skill.open(server) else {
+        return Vec::new();
+    };
+    let files = skill.files(limits::RESOURCE_FILES);
+    if !files.is_whole {
+        let (name, count) = (&skill.name, files.list.len());
+        server.warn_once(format!(
+            "the skill `{name}` has more files than the {count} that are listed: some are \
+             unreadable, or there are too many"
+        ));
     }
-    Ok(page.reply("resources"))
+    let skill = Rc::new(skill);
+    files.list.into_iter().map(|(uri, path)| (uri, (Rc::clone(&skill), path))).collect()
 }
 
-fn is_too_large(node: Option<&PathTarget>) -> bool {
-    matches!(node, Some(PathTarget::File(file)) if file.size > limits::SKILL_BYTES)
-}
-
-/// Whether this is the URI of the document.
-pub(super) fn is_document(root: &str, address: &str) -> bool {
-    address.strip_prefix(root) == Some(DOCUMENT)
-}
-
-/// JSON description of a file or folder, also of a file that cannot be opened.
-/// `document_of` is the skill if the file is its document.
-fn resource_json(
-    document_of: Option<&SkillSummary>,
-    address: &str,
-    path: &Path,
-    node: Option<PathTarget>,
-) -> Value {
+/// JSON description of a file or folder, also of a file that cannot be opened; `None` if it was
+/// deleted, or its name contains a secret.
+fn describe(server: &McpServer<'_>, skill: &OpenSkill, uri: &str, path: &Path) -> Option<Value> {
+    if server.context.secrets.occur_in(path.as_os_str().as_bytes()) {
+        return None;
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let file = match node {
-        Some(PathTarget::Folder(_)) => {
-            return json!({"uri": address, "name": name, "mimeType": FOLDER});
+    let mut resource = json!({"uri": uri, "name": name});
+    let file = match skill.open(path) {
+        Err(OpenError::NotFound) => return None,
+        Ok(PathTarget::Folder(_)) => {
+            resource["mimeType"] = "inode/directory".into();
+            return Some(resource);
         }
-        Some(PathTarget::File(file)) => Some(file),
-        None => None,
+        Ok(PathTarget::File(file)) => Some(file),
+        Err(_) => None,
     };
-    let size = file.as_ref().map(|file| file.size);
-    let mut resource = if let Some(skill) = document_of {
-        let name = skill.alias.as_ref().unwrap_or(&skill.name);
-        let mut document = json!({"uri": address, "name": name, "mimeType": "text/markdown"});
-        if !skill.description.is_empty() {
-            document["description"] = skill.description.as_str().into();
-        }
-        document
-    } else {
-        let mut resource = json!({"uri": address, "name": name});
-        if let Some(kind) = mime_types::detect(path, || file.map(|file| file.file)) {
-            resource["mimeType"] = kind.into();
-        }
-        resource
-    };
-    if let Some(size) = size {
-        resource["size"] = size.into();
+    if let Some(file) = &file {
+        resource["size"] = file.size.into();
     }
-    resource
+    if skill.is_document(path) {
+        let skill = &skill.summary;
+        resource["name"] = skill.alias.as_ref().unwrap_or(&skill.name).as_str().into();
+        resource["mimeType"] = "text/markdown".into();
+        if !skill.description.is_empty() {
+            resource["description"] = skill.description.as_str().into();
+        }
+    } else if let Some(kind) = mime_types::detect(path, || file.map(|file| file.file)) {
+        resource["mimeType"] = kind.into();
+    }
+    Some(resource)
 }
 
 /// Lists the template of the URIs.
 pub(super) fn templates(request: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::from_request(request)?;
+    let page = ResultPage::from_request(request)?;
     let template = json!({
         "uriTemplate": "skill://{skill}/{+path}",
         "name": "skill-file",
         "title": "A file of a skill",
         "description": "A file by its path in the skill's folder; start with SKILL.md.",
     });
-    // The only entry; a cursor that passes it gets an empty page.
-    if !page.is_past("0") {
-        page.add("0", Some(&template));
-    }
-    Ok(page.reply("resourceTemplates"))
+    let templates = [("0".to_string(), template)];
+    Ok(page.reply("resourceTemplates", 1, templates, |_, template| Some(template)))
 }
 
 /// The URI in a request.
@@ -194,56 +133,6 @@ pub(super) fn resource_error(code: i32, uri: &str, problem: &str, reason: &str) 
     }
 }
 
-/// Skill and path of a URI.
-pub(super) struct FoundResource {
-    /// Prefix of the URIs of the skill's files.
-    pub root: String,
-    /// The skill's name in URIs.
-    pub name: String,
-    /// The skill.
-    pub skill: Skill,
-    /// Path on disk, below the skill's folder.
-    pub path: PathBuf,
-    /// Path in the URI.
-    pub path_in_uri: PathBuf,
-}
-
-impl FoundResource {
-    /// Finds the skill and the path in it.
-    pub(super) fn find(server: &McpServer<'_>, uri: &str) -> Result<FoundResource, String> {
-        let ResourceUri { skill: name, path } = uri::parse(uri)?;
-        if server.context.secrets.occur_in(path.as_bytes()) {
-            return Err(SECRET.into());
-        }
-        let skill = published_skills::find(server, &name)?;
-        let document = skill.document_file_name()?;
-        let path_in_uri = PathBuf::from(path);
-        let path = if path_in_uri.as_os_str() == DOCUMENT {
-            PathBuf::from(document)
-        } else if path_in_uri.as_os_str() == document.as_str() {
-            return Err(format!("its name in URIs is {DOCUMENT}"));
-        } else {
-            path_in_uri.clone()
-        };
-        Ok(FoundResource {
-            root: published_skills::root_uri(&name),
-            name,
-            skill,
-            path,
-            path_in_uri,
-        })
-    }
-
-    /// The only URI of the resource.
-    fn uri(&self) -> String {
-        uri::file_uri(&self.root, &self.path_in_uri)
-    }
-
-    fn open(&self) -> Result<PathTarget, OpenError> {
-        self.skill.root.open_walked(&self.path)
-    }
-}
-
 /// Reads a file.
 pub(super) fn read(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
     let uri = requested_uri(request)?;
@@ -251,23 +140,21 @@ pub(super) fn read(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> 
         Era::Legacy => NOT_FOUND,
         Era::Modern => INVALID_PARAMS,
     };
-    let found = FoundResource::find(server, &uri);
-    let content = found.and_then(|found| {
-        let file = match found.open() {
-            Ok(PathTarget::File(file)) => file,
+    let content =
+        published_skills::find(server, &uri).and_then(|(skill, path)| match skill.open(&path) {
+            Ok(PathTarget::File(file)) => content(server, &skill, &path, &file),
             Ok(PathTarget::Folder(_)) => {
-                return Err("it is a folder: resources/directory/read lists it".into());
+                Err("it is a folder: resources/directory/read lists it".into())
             }
-            Err(error) => return Err(error.user_message()),
-        };
-        content(server, &found, &file)
-    });
+            Err(error) => Err(error.user_message()),
+        });
     content.map_err(|reason| resource_error(code, &uri, "cannot be read", &reason))
 }
 
 fn content(
     server: &McpServer<'_>,
-    found: &FoundResource,
+    skill: &OpenSkill,
+    path: &Path,
     file: &OpenFile,
 ) -> Result<RpcResult, String> {
     #[derive(Serialize)]
@@ -290,12 +177,11 @@ fn content(
         let most = limits::SKILL_BYTES >> 20;
         return Err(format!("it is larger than {most} MiB; read_file_in_skill reads parts of it"));
     }
-    let beginning = piece.bytes.get(..limits::CONTENT_TYPE_BYTES);
-    let by_content = mime_types::by_content(beginning.unwrap_or(&piece.bytes));
-    let kind = if found.path_in_uri.as_os_str() == OsStr::new(DOCUMENT) {
+    let kind = if skill.is_document(path) {
         "text/markdown"
     } else {
-        mime_types::by_name(&found.path).unwrap_or(by_content)
+        let beginning = &piece.bytes[..piece.bytes.len().min(limits::CONTENT_TYPE_BYTES)];
+        mime_types::by_name(path).unwrap_or_else(|| mime_types::by_content(beginning))
     };
     let secrets = server.context.secrets;
     let (text, blob) = match String::from_utf8(piece.bytes) {
@@ -309,8 +195,7 @@ fn content(
             (None, Some(BASE64_STANDARD.encode(&bytes)))
         }
     };
-    let uri = found.uri();
-    let content = Content { uri, kind, text, blob };
+    let content = Content { uri: skill.uri(path), kind, text, blob };
     // Not cached: the content must match the digest that skills/list returns.
     Ok(RpcResult::new(&Contents { contents: [content] }).cached_for(0))
 }
@@ -328,58 +213,27 @@ pub(super) fn read_directory(
     request: &RequestContext<'_, '_>,
 ) -> HandlerResult {
     let uri = requested_uri(request)?;
-    let mut page = ResultPage::from_request(request)?;
-    let found = FoundResource::find(server, &uri);
-    let children = found.and_then(|found| Ok((children(&found)?, found)));
-    let (children, found) = children
+    let page = ResultPage::from_request(request)?;
+    let found = published_skills::find(server, &uri)
+        .and_then(|(skill, path)| Ok((children(&skill, &path)?, skill)));
+    let (children, skill) = found
         .map_err(|reason| resource_error(INVALID_PARAMS, &uri, "cannot be listed", &reason))?;
-    let catalogue =
-        if found.path.as_os_str().is_empty() { server.catalogue() } else { Catalogue::default() };
-    let summary = catalogue.skill_named(&found.skill.name);
-    for (address, path) in children {
-        if page.is_past(&address) {
-            continue;
-        }
-        if !page.has_room() {
-            break;
-        }
-        let node = found.skill.root.open_walked(&path);
-        let is_secret = server.context.secrets.occur_in(path.as_os_str().as_bytes());
-        let is_hidden = is_secret || matches!(node, Err(OpenError::NotFound));
-        let entry = resource_json(
-            summary.filter(|_| is_document(&found.root, &address)),
-            &address,
-            &path,
-            node.ok(),
-        );
-        page.add(&address, Some(&entry).filter(|_| !is_hidden));
-    }
-    Ok(page.reply("resources"))
+    let describe = |uri: &str, path: PathBuf| describe(server, &skill, uri, &path);
+    Ok(page.reply("resources", limits::LIST_PAGE_ENTRIES, children, describe))
 }
 
-/// URIs and paths of the folder's direct children, in the order of URIs.
-fn children(found: &FoundResource) -> Result<Vec<(String, PathBuf)>, String> {
-    let opened = found.open().map_err(|error| error.user_message())?;
-    let PathTarget::Folder(folder) = opened else {
-        return Err("it is a file, not a folder: resources/read reads it".into());
-    };
-    let is_top = found.path.as_os_str().is_empty();
-    let document = if is_top { found.skill.document_file_name()? } else { String::new() };
-    let entries =
-        folder.entries(limits::FOLDER_ENTRIES_PAGED).map_err(|error| error.user_message())?;
-    let mut children = Vec::new();
-    for entry in entries.without_tool_folders() {
-        let path = found.path.join(&entry.name);
-        let is_listed =
-            entry.kind == EntryKind::File || found.skill.root.open_walked(&path).is_ok();
-        // Another entry with the document's name in URIs has no URI.
-        let is_hidden = is_top && entry.name == DOCUMENT && document != DOCUMENT;
-        if !is_listed || is_hidden {
+/// URIs and paths of the files in a folder, and of the folders in it that lead to files.
+fn children(skill: &OpenSkill, folder: &Path) -> Result<BTreeMap<String, PathBuf>, String> {
+    let mut children = BTreeMap::new();
+    for (_, path) in skill.files(limits::RESOURCE_FILES).list {
+        let Ok(below) = path.strip_prefix(folder) else {
             continue;
-        }
-        let address = uri::file_uri(&found.root, path_in_uri(&path, &document));
-        children.push((address, path));
+        };
+        let Some(first) = below.iter().next() else {
+            return Err("it is a file, not a folder: resources/read reads it".into());
+        };
+        let child = folder.join(first);
+        children.insert(skill.uri(&child), child);
     }
-    children.sort();
-    Ok(children)
+    if children.is_empty() { Err("no such folder with files".into()) } else { Ok(children) }
 }

@@ -134,10 +134,6 @@ pub enum IncomingMessage<'l> {
     Invalid(Option<Id>, RpcError),
 }
 
-/// Replacement for a byte that is not UTF-8: one byte long, and allowed only in JSON
-/// strings.
-const INVALID_BYTE: char = '\u{7f}';
-
 /// Parses a line.
 pub fn parse_line(line: &[u8]) -> IncomingMessage<'_> {
     // Some programs start their output with a byte order mark.
@@ -149,17 +145,15 @@ pub fn parse_line(line: &[u8]) -> IncomingMessage<'_> {
     if line.is_empty() {
         return IncomingMessage::Empty;
     }
-    let Ok(text) = std::str::from_utf8(line) else {
-        let mut text = String::with_capacity(line.len());
-        for chunk in line.utf8_chunks() {
-            text.push_str(chunk.valid());
-            text.extend(chunk.invalid().iter().map(|_| INVALID_BYTE));
+    match std::str::from_utf8(line) {
+        Ok(text) => parse_message(text),
+        Err(error) => {
+            let before = line.get(..error.valid_up_to()).unwrap_or_default();
+            let before = std::str::from_utf8(before).unwrap_or_default();
+            let id = MessageMembers::parse(before).0.response_id(before, true);
+            invalid_message(id, "it is not UTF-8")
         }
-        let id = MessageMembers::parse(&text).0.response_id(&text, true);
-        let id = id.filter(|id| !id.0.contains(INVALID_BYTE));
-        return invalid_message(id, "it is not UTF-8");
-    };
-    parse_message(text)
+    }
 }
 
 fn invalid_message<'l>(id: Option<Id>, reason: &str) -> IncomingMessage<'l> {
@@ -322,7 +316,7 @@ mod tests {
             br#"{"id":5 x"#,
             br#"{"id":5}}"#,
             br#"{"id":4,"id":5,x"#,
-            b"{\"a\":\"\xff\",\"id\":5}",
+            b"{\"id\":5,\"a\":\"\xff\"}",
         ] {
             assert_eq!(response_id(line).as_deref(), Some("5"), "{line:?}");
         }
@@ -331,6 +325,7 @@ mod tests {
             br#"{x,"id":5}"#,
             br#"{"id":5,"result":x"#,
             br#"[{"id":5}]"#,
+            b"{\"a\":\"\xff\",\"id\":5}",
             b"{\"id\":\"\xff\",",
             b"{\"id\":5,\"error\":\"\xff\"}",
         ] {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::McpServer;
 use super::exposed_tools::{self, tool_json};
-use super::pages::ResultPage;
 use super::prompts::arguments_description;
 use super::rpc::RpcError;
 use crate::limits;
@@ -24,29 +23,23 @@ const GET_SKILL: &str = "get_skill";
 /// Skills by tool name.
 type ToolNames<'c> = BTreeMap<String, &'c SkillSummary>;
 
-/// Adds the skills to a page of tools, sorted by name.
-pub(super) fn list(server: &McpServer<'_>, page: &mut ResultPage) {
+/// Returns the skills as tools with their keys in the list of tools, sorted.
+pub(super) fn list(server: &McpServer<'_>) -> Vec<(String, Value)> {
     let catalogue = server.catalogue();
     let (named, left_out) = assign_names(&catalogue);
     for reason in left_out {
         server.warn_once(reason);
     }
-    for (name, skill) in named {
-        let key = format!("1 {name}");
-        if page.is_past(&key) {
-            continue;
-        }
-        if !page.has_room() {
-            break;
-        }
+    let tools = named.iter().map(|(name, skill)| {
         let argument =
             json!({"type": "string", "description": arguments_description(server, skill)});
         let parameters = json!({"type": "object", "properties": {"arguments": argument}});
         let title = server.masked_line(&skill.name, limits::SUMMARY_CHARS);
         let description = server.masked_line(&skill.description, limits::DESCRIPTION_BYTES);
-        let tool = tool_json((&name, &title), &description, &parameters, Effects::READ_ONLY);
-        page.add(&key, Some(&tool));
-    }
+        let tool = tool_json((name, &title), &description, &parameters, Effects::READ_ONLY);
+        (format!("1 {name}"), tool)
+    });
+    tools.collect()
 }
 
 /// Translates a call by a skill's name to a call of `get_skill`.

@@ -5,51 +5,37 @@
 //! exact is left out, with a warning that gives the reason. Its files are still
 //! resources.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 
 use super::McpServer;
 use super::era::RpcResult;
 use super::pages::ResultPage;
-use super::published_skills::published;
+use super::published_skills::{self, DOCUMENT, OpenSkill, PublishedSkill, SECRET, published};
 use super::request_context::{HandlerResult, RequestContext};
-use super::resources::{
-    DOCUMENT, FoundResource, SECRET, SkillFiles, is_document, requested_uri, resource_error,
-};
+use super::resources::{requested_uri, resource_error};
 use super::rpc::INVALID_PARAMS;
 use crate::digest::sha256;
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::{Skill, frontmatter, is_valid_name, yaml};
+use crate::skills::{frontmatter, is_valid_name, yaml};
 use crate::text;
 use crate::world::confined::{self, OpenFile, PathTarget};
 
 /// Lists the entries of all skills in pages.
 pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
-    let mut page = ResultPage::from_request(request)?;
+    let page = ResultPage::from_request(request)?;
     let catalogue = server.catalogue();
-    for named in published(&catalogue) {
-        let address = format!("{}{DOCUMENT}", named.root);
-        if page.is_past(&address) {
-            continue;
-        }
-        if !page.has_room() {
-            break;
-        }
-        let skill = server.context.skills.open(&named.skill.name);
-        let entry =
-            skill.and_then(|skill| entry(server.context.secrets, named.name, &named.root, &skill));
-        match entry {
-            Ok((entry, bytes)) => {
-                page.add_read_bytes(bytes);
-                page.add(&address, Some(&entry));
-            }
-            Err(reason) => {
-                server.warn_once(omission_warning(&named.skill.name, &reason));
-                page.add(&address, None);
-            }
-        }
-    }
-    Ok(page.reply("skills"))
+    let skills = published(&catalogue).into_iter().map(|skill| (skill.root.clone(), skill));
+    let describe = |_: &str, skill: PublishedSkill<'_>| {
+        let entry = skill.open(server).and_then(|skill| entry(server.context.secrets, &skill));
+        let warn = |reason: &String| {
+            server.warn_once(omission_warning(&skill.summary.name, reason));
+        };
+        entry.inspect_err(warn).ok()
+    };
+    Ok(page.reply("skills", limits::SKILLS_PAGE_ENTRIES, skills, describe))
 }
 
 fn omission_warning(folder: &str, reason: &str) -> String {
@@ -60,28 +46,27 @@ fn omission_warning(folder: &str, reason: &str) -> String {
 /// Returns the entry of one skill.
 pub(super) fn get(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
     let uri = requested_uri(request)?;
-    let found = FoundResource::find(server, &uri).and_then(|found| {
-        if found.path_in_uri.as_os_str() != DOCUMENT {
+    let entry = published_skills::find(server, &uri).and_then(|(skill, path)| {
+        if !skill.is_document(&path) {
             return Err(format!("a skill's address ends with /{DOCUMENT}"));
         }
-        let entry = entry(server.context.secrets, &found.name, &found.root, &found.skill);
-        entry.map_err(|reason| omission_warning(&found.skill.name, &reason))
+        let entry = entry(server.context.secrets, &skill);
+        entry.map_err(|reason| omission_warning(&skill.summary.name, &reason))
     });
-    let (skill, _) =
-        found.map_err(|reason| resource_error(INVALID_PARAMS, &uri, "has no entry", &reason))?;
+    let skill =
+        entry.map_err(|reason| resource_error(INVALID_PARAMS, &uri, "has no entry", &reason))?;
     // Not cached: clients request an entry when they notice a change.
     Ok(RpcResult::new(&json!({ "skill": skill })).cached_for(0))
 }
 
-/// Builds the entry of a skill, and returns it with the number of bytes read, or why
-/// the skill has no entry, with a remedy. `name` is the skill's name in URIs.
-fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Value, u64), String> {
-    let document = skill.read_document().map_err(|error| error.to_string())?;
+/// Returns the entry of a skill, or why it has none, with a remedy.
+fn entry(secrets: &Secrets, skill: &OpenSkill) -> Result<Value, String> {
+    let document = skill.skill.read_document().map_err(|error| error.to_string())?;
     if secrets.occur_in(document.text.as_bytes()) {
         return Err(format!("its document cannot be published: {SECRET}"));
     }
     let fields = strict_frontmatter(&document.text)?;
-    check_name(name, &fields)?;
+    check_name(&skill.name, &fields)?;
     let description = fields.get("description").and_then(Value::as_str);
     match description.map(|text| text.trim().chars().count()) {
         None | Some(0) => {
@@ -93,7 +78,7 @@ fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Va
         }
         Some(_) => {}
     }
-    let files = SkillFiles::list(skill, root, limits::SKILL_FILES + 1);
+    let files = skill.files(limits::SKILL_FILES + 1);
     if files.list.len() > limits::SKILL_FILES {
         let most = limits::SKILL_FILES;
         return Err(format!("it has more than {most} files; remove some"));
@@ -104,11 +89,11 @@ fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Va
     let mut total = 0;
     let mut resources = Vec::new();
     for (address, path) in &files.list {
-        let digest = if is_document(root, address) {
+        let digest = if skill.is_document(path) {
             // The same text as that of the frontmatter.
             Ok((sha256(document.text.as_bytes()), document.text.len() as u64))
         } else {
-            match skill.root.open_walked(path) {
+            match skill.open(path) {
                 Ok(PathTarget::File(file)) => digest(&file, limits::SKILL_BYTES - total, secrets),
                 Ok(PathTarget::Folder(_)) => Err("a folder".into()),
                 Err(error) => Err(error.user_message()),
@@ -123,9 +108,8 @@ fn entry(secrets: &Secrets, name: &str, root: &str, skill: &Skill) -> Result<(Va
         }
         resources.push(json!({"uri": address, "digest": format!("sha256:{digest}"), "size": size}));
     }
-    let uri = format!("{root}{DOCUMENT}");
-    let entry = json!({"uri": uri, "frontmatter": fields, "resources": resources});
-    Ok((entry, total))
+    let uri = skill.uri(Path::new(&document.file_name));
+    Ok(json!({"uri": uri, "frontmatter": fields, "resources": resources}))
 }
 
 /// Digest and size of a file. If it is larger than `most` bytes, the digest is empty.

@@ -270,22 +270,19 @@ fn change_appears_in_the_next_answer() {
 #[test]
 fn many_skills_are_paginated() {
     let mut test = Test::new();
-    let more = "x".repeat(1000);
-    for number in 0..300 {
+    for number in 0..30 {
         let name = format!("s{number:03}");
-        let document = format!("---\nname: {name}\ndescription: D\nmore: {more}\n---\n");
-        test = test.skill(&name, &document);
+        test = test.skill(&name, &document(&name));
         for file in 0..30 {
             test = test.file(&format!("skills/{name}/{file}.md"), "x");
         }
     }
     let mut client = Client::modern(&test);
     let first = client.result_of("skills/list", json!({}));
-    let on_first = first["skills"].as_array().unwrap().len();
-    assert!((100..300).contains(&on_first), "{on_first}");
+    assert_eq!(first["skills"].as_array().unwrap().len(), 20);
     let all = entries(&mut client);
     let uris: Vec<&str> = all.iter().map(|entry| entry["uri"].as_str().unwrap()).collect();
-    assert!(uris.len() == 300 && uris.is_sorted(), "{uris:?}");
+    assert!(uris.len() == 30 && uris.is_sorted(), "{uris:?}");
     for entry in &all {
         assert_eq!(entry["resources"].as_array().unwrap().len(), 31);
     }
