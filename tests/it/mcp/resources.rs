@@ -161,10 +161,7 @@ fn folders_are_listed_level_by_level() {
     };
     assert_eq!(
         children("skill://top"),
-        [
-            "skill://top/SKILL.md text/markdown",
-            "skill://top/a inode/directory",
-        ]
+        ["skill://top/SKILL.md text/markdown", "skill://top/a inode/directory",]
     );
     assert_eq!(
         children("skill://top/a"),
