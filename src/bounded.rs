@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::fmt;
 
-use serde::de::{self, Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::limits;
@@ -31,25 +31,14 @@ pub(crate) fn is_exceeded() -> bool {
 /// Reads JSON text as one piece.
 pub(crate) fn from_slice(bytes: &[u8]) -> serde_json::Result<Value> {
     reset_count();
-    serde_json::from_slice::<LimitedValue>(bytes).map(|bounded| bounded.0)
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = read(&mut deserializer)?;
+    deserializer.end().map(|()| value)
 }
 
-/// Reads the rest of a list.
-pub(crate) fn read_list<'de, A: SeqAccess<'de>>(mut list: A) -> Result<Value, A::Error> {
-    let mut items = Vec::new();
-    while let Some(item) = list.next_element_seed(CountingSeed)? {
-        items.push(item);
-    }
-    Ok(Value::Array(items))
-}
-
-/// Reads the rest of an object.
-pub(crate) fn read_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<Value, A::Error> {
-    let mut fields = Map::new();
-    while let Some(key) = map.next_key::<String>()? {
-        fields.insert(key, map.next_value_seed(CountingSeed)?);
-    }
-    Ok(Value::Object(fields))
+/// Reads a value that is a part of a piece.
+pub(crate) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    CountingSeed.deserialize(deserializer)
 }
 
 /// Number of values in a value, including itself.
@@ -58,14 +47,6 @@ pub(crate) fn count_values(value: &Value) -> usize {
         Value::Array(items) => items.iter().map(count_values).sum(),
         Value::Object(fields) => fields.values().map(count_values).sum(),
         _ => 0,
-    }
-}
-
-struct LimitedValue(Value);
-
-impl<'de> Deserialize<'de> for LimitedValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LimitedValue, D::Error> {
-        CountingSeed.deserialize(deserializer).map(LimitedValue)
     }
 }
 
@@ -109,11 +90,19 @@ impl<'de> Visitor<'de> for CountingSeed {
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
         Ok(text.into())
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Value, A::Error> {
-        read_list(seq)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element_seed(CountingSeed)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
     }
-    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Value, A::Error> {
-        read_map(fields)
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            fields.insert(key, map.next_value_seed(CountingSeed)?);
+        }
+        Ok(Value::Object(fields))
     }
 }
 

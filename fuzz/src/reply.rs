@@ -159,14 +159,14 @@ fn check_thoughts(text: &str) {
     for pieces in cuts::text_ways(text) {
         let (mut said, mut thought) = (String::new(), String::new());
         let mut filter = ThinkFilter::default();
-        let mut take = |piece: ThinkPiece<'_>| match piece {
-            ThinkPiece::Text(text) => said.push_str(text),
-            ThinkPiece::Reasoning(text) => thought.push_str(text),
+        let mut take = |piece: ThinkPiece| {
+            said.push_str(&piece.text);
+            thought.push_str(&piece.reasoning);
         };
         for piece in &pieces {
-            filter.feed(piece, &mut take);
+            take(filter.feed(piece));
         }
-        filter.finish(&mut take);
+        take(filter.finish());
         let found = (said, thought, filter.has_reasoning());
         let expected = expected.get_or_insert_with(|| found.clone());
         assert_eq!(found, *expected, "cut into {} pieces", pieces.len());

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::message::{AssistantMessage, Message};
 use crate::model::dialect::{Dialect, EmptyContent, SentFeatures};
 use crate::model::images::{ContentParts, ShownImages, without_image};
+use crate::model::quirks::is_reasoning_field;
 use crate::text::sendable;
 use crate::tool::{ToolCall, ToolDefinition};
 
@@ -165,14 +166,6 @@ struct WireMessage<'m> {
     dialect: &'m Dialect,
     /// Whether it belongs to the turn that is being answered.
     is_current_turn: bool,
-}
-
-/// Reasoning fields, which endpoints expect back only within the turn they came in.
-const REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
-
-/// Whether a field of a message is sent only within its own turn.
-pub(crate) fn is_reasoning_field(name: &str) -> bool {
-    REASONING_FIELDS.contains(&name)
 }
 
 impl Serialize for WireMessage<'_> {

@@ -4,11 +4,12 @@
 //! [`CallAssembler::find_slot`] decides which call a piece belongs to.
 
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::bounded;
 use crate::limits;
 use crate::model::invalid_response::InvalidResponse;
-use crate::model::wire::{CallDelta, LooseValue};
+use crate::model::wire::{CallDelta, CallDeltas};
 use crate::tool::ToolCall;
 
 /// The tool calls of one reply, in the order in which they started.
@@ -19,8 +20,32 @@ pub(super) struct CallAssembler {
     slots: Vec<CallSlot>,
     /// Bytes of arguments received for all calls.
     arguments_bytes: usize,
-    /// Number of JSON values received in fields that are sent back.
-    extra_values: usize,
+    /// Size of the fields received that are sent back.
+    extra_size: KeptSize,
+}
+
+/// Size of values that are kept to be sent back: all pieces of a reply together are limited.
+#[derive(Debug, Default)]
+pub(super) struct KeptSize {
+    bytes: usize,
+    values: usize,
+}
+
+impl KeptSize {
+    /// Adds values, unless there are too many.
+    pub(super) fn add(&mut self, values: &[Value]) -> Result<(), InvalidResponse> {
+        for value in values {
+            self.bytes += value.to_string().len();
+            self.values += bounded::count_values(value);
+        }
+        if self.bytes > limits::MESSAGE_BYTES {
+            return Err(InvalidResponse::TooLarge("reasoning"));
+        }
+        if self.values > limits::JSON_VALUES {
+            return Err(InvalidResponse::TooMany("values"));
+        }
+        Ok(())
+    }
 }
 
 /// A tool call in progress.
@@ -38,10 +63,21 @@ impl CallAssembler {
         CallAssembler { first_id_number, ..CallAssembler::default() }
     }
 
+    /// Adds the pieces of calls in one event.
+    pub(super) fn add_deltas(&mut self, deltas: &CallDeltas) -> Result<(), InvalidResponse> {
+        if deltas.is_truncated {
+            return Err(InvalidResponse::TooMany("calls"));
+        }
+        for (position, delta) in deltas.items.iter().enumerate() {
+            self.add_delta(delta, position, deltas.items.len())?;
+        }
+        Ok(())
+    }
+
     /// Adds a piece of a call: the one at `position` in a list of `count` pieces.
-    pub(super) fn add_delta(
+    fn add_delta(
         &mut self,
-        delta: &CallDelta<'_>,
+        delta: &CallDelta,
         position: usize,
         count: usize,
     ) -> Result<(), InvalidResponse> {
@@ -65,11 +101,8 @@ impl CallAssembler {
         if slot.call.name.is_empty() {
             slot.call.name = name.into_owned();
         }
-        if let LooseValue::Other(extra) = &delta.extra_content {
-            self.extra_values += bounded::count_values(extra);
-            if self.extra_values > limits::JSON_VALUES {
-                return Err(InvalidResponse::TooMany("values"));
-            }
+        if let Some(extra) = delta.extra_content.kept() {
+            self.extra_size.add(std::slice::from_ref(extra))?;
             slot.call.opaque.insert("extra_content".into(), extra.clone());
         }
         self.arguments_bytes += arguments.len();
@@ -281,16 +314,12 @@ fn sendable_name(name: &str) -> String {
 /// every endpoint accepts.
 fn assign_missing_ids(calls: &mut [ToolCall], first_id_number: usize) {
     for index in 0..calls.len() {
-        let (before, rest) = calls.split_at_mut(index);
-        let call = &mut rest[0];
-        if call.id.is_empty() || before.iter().any(|other| other.id == call.id) {
-            let mut number = first_id_number + index;
-            loop {
-                call.id = format!("call{number:05}");
-                if !before.iter().any(|other| other.id == call.id) {
-                    break;
-                }
-                number += limits::CALLS_ANSWERED;
+        let is_used = |id: &str, calls: &[ToolCall]| calls.iter().any(|call| call.id == id);
+        let id = &calls[index].id;
+        if id.is_empty() || is_used(id, &calls[..index]) {
+            let generated = (first_id_number + index..).map(|number| format!("call{number:05}"));
+            if let Some(id) = generated.into_iter().find(|id| !is_used(id, calls)) {
+                calls[index].id = id;
             }
         }
     }
@@ -304,7 +333,7 @@ mod tests {
     fn calls(deltas: &[&str]) -> Vec<(String, String, String)> {
         let mut calls = CallAssembler::default();
         for deltas in deltas {
-            let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
+            let deltas: Vec<CallDelta> = serde_json::from_str(deltas).unwrap();
             for (position, delta) in deltas.iter().enumerate() {
                 calls.add_delta(delta, position, deltas.len()).unwrap();
             }
@@ -404,7 +433,7 @@ mod tests {
     fn generated_ids_continue_in_the_next_turn() {
         let mut calls = CallAssembler::numbered_from(4);
         let deltas = r#"[{"function":{"name":"f"}},{"function":{"name":"g"}}]"#;
-        let deltas: Vec<CallDelta<'_>> = serde_json::from_str(deltas).unwrap();
+        let deltas: Vec<CallDelta> = serde_json::from_str(deltas).unwrap();
         for (position, delta) in deltas.iter().enumerate() {
             calls.add_delta(delta, position, deltas.len()).unwrap();
         }

@@ -4,10 +4,12 @@
 //! `The answer is`. Ordinary pieces look like that only by chance (`1`, `10`), at the very start
 //! and not twice in a row, so the third piece decides.
 
+use std::borrow::Cow;
+
 /// If the first piece has at least this length, two pieces suffice to count as cumulative.
 const CERTAIN_BYTES: usize = 8;
 
-/// Passes on the new text of each piece.
+/// Filter for the pieces of one text.
 #[derive(Debug, Default)]
 pub(super) struct CumulativeFilter {
     state: CumulativeState,
@@ -15,7 +17,7 @@ pub(super) struct CumulativeFilter {
     last: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 enum CumulativeState {
     /// At most one piece was received.
     #[default]
@@ -29,57 +31,45 @@ enum CumulativeState {
 }
 
 impl CumulativeFilter {
-    /// Reads a piece and passes on the new text in it and in what was held back.
-    pub(super) fn feed(&mut self, piece: &str, on_new: &mut dyn FnMut(&str)) {
+    /// The new text in a piece and in what was held back.
+    pub(super) fn feed<'p>(&mut self, piece: &'p str) -> Cow<'p, str> {
+        use CumulativeState::{Cumulative, Incremental, Start, Undecided};
         if piece.is_empty() {
-            return;
+            return piece.into();
         }
-        let is_continuation = piece.starts_with(&self.last);
-        let is_longer = piece.len() > self.last.len();
-        match self.state {
-            CumulativeState::Incremental => return on_new(piece),
-            CumulativeState::Start if self.last.is_empty() => on_new(piece),
-            CumulativeState::Start
-                if is_continuation && is_longer && !is_repeated(piece, &self.last) =>
-            {
-                self.state = CumulativeState::Undecided(self.last.len());
+        let last = std::mem::take(&mut self.last);
+        let rest = piece.strip_prefix(last.as_str());
+        let is_longer = rest.is_some_and(|rest| !rest.is_empty());
+        let (state, new_text) = match (self.state, rest) {
+            (Start, _) if last.is_empty() => (Start, piece.into()),
+            (Start, Some(_)) if is_longer && !is_repeated(piece, &last) => {
+                (Undecided(last.len()), "".into())
             }
-            CumulativeState::Undecided(first_length)
-                if is_continuation && (is_longer || self.last.len() >= CERTAIN_BYTES) =>
-            {
-                self.state = CumulativeState::Cumulative;
-                on_new(&piece[first_length..]);
+            (Undecided(first), Some(_)) if is_longer || last.len() >= CERTAIN_BYTES => {
+                (Cumulative, piece[first..].into())
             }
-            CumulativeState::Cumulative if is_continuation => {
-                if is_longer {
-                    on_new(&piece[self.last.len()..]);
-                }
+            (Cumulative, Some(rest)) => (Cumulative, rest.into()),
+            (Cumulative, None) => {
+                self.last = last + piece;
+                return piece.into();
             }
-            CumulativeState::Cumulative => {
-                on_new(piece);
-                self.last.push_str(piece);
-                return;
-            }
-            CumulativeState::Start | CumulativeState::Undecided(_) => {
-                if self.state != CumulativeState::Start {
-                    on_new(&self.last);
-                }
-                self.state = CumulativeState::Incremental;
-                self.last = String::new();
-                return on_new(piece);
-            }
+            (Undecided(_), _) => (Incremental, Cow::Owned(last + piece)),
+            (Start | Incremental, _) => (Incremental, piece.into()),
+        };
+        self.state = state;
+        if !matches!(state, Incremental) {
+            self.last = piece.to_string();
         }
-        self.last.clear();
-        self.last.push_str(piece);
+        new_text
     }
 
-    /// Ends the text: passes on what was held back.
-    pub(super) fn finish(&mut self, on_new: &mut dyn FnMut(&str)) {
-        if let CumulativeState::Undecided(first_length) = self.state {
-            let is_cumulative = first_length >= CERTAIN_BYTES;
-            on_new(&self.last[if is_cumulative { first_length } else { 0 }..]);
-            self.state = CumulativeState::Incremental;
-        }
+    /// Ends the text: returns what was held back.
+    pub(super) fn finish(&mut self) -> String {
+        let CumulativeState::Undecided(first) = std::mem::take(&mut self.state) else {
+            return String::new();
+        };
+        let start = if first >= CERTAIN_BYTES { first } else { 0 };
+        self.last.split_off(start)
     }
 }
 
@@ -116,9 +106,9 @@ mod tests {
         for (pieces, expected) in table {
             let (mut filter, mut all) = (CumulativeFilter::default(), String::new());
             for piece in *pieces {
-                filter.feed(piece, &mut |new| all.push_str(new));
+                all.push_str(&filter.feed(piece));
             }
-            filter.finish(&mut |new| all.push_str(new));
+            all.push_str(&filter.finish());
             assert_eq!(all, *expected, "{pieces:?}");
         }
     }

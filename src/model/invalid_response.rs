@@ -53,7 +53,7 @@ impl From<InvalidResponse> for Error {
 }
 
 /// An error object made of these fields, as in the body of a refusal.
-pub(super) fn error_object<const N: usize>(fields: [(&str, LooseValue<'_>); N]) -> InvalidResponse {
+pub(super) fn error_object<const N: usize>(fields: [(&str, LooseValue); N]) -> InvalidResponse {
     // `json!` would copy the values, and they may be megabytes.
     let fields = fields.map(|(name, value)| (name.to_owned(), value.into_value()));
     InvalidResponse::ErrorObject(Value::Object(fields.into_iter().collect()))

@@ -4,70 +4,40 @@
 //! parser refuse a whole event, and a piece of the answer would be lost. Servers that decode
 //! tokens one by one send all three.
 
-/// Returns the JSON with invalid UTF-8 and lone surrogates replaced by U+FFFD, and with raw
-/// line breaks and tabs inside strings escaped. Used only on JSON that the parser has refused.
-pub(super) fn repair_json(data: &[u8]) -> Vec<u8> {
+/// The JSON with invalid UTF-8 and lone surrogates replaced by U+FFFD, and with raw line breaks
+/// and tabs inside strings escaped. Used only on JSON that the parser has refused.
+pub(super) fn repair_json(data: &[u8]) -> String {
     let text = String::from_utf8_lossy(data);
-    let bytes = text.as_bytes();
-    let mut repaired = Vec::with_capacity(bytes.len());
+    let mut repaired = String::with_capacity(text.len());
+    let mut rest = &*text;
     let mut in_string = false;
-    let mut at = 0;
-    while at < bytes.len() {
-        let rest = &bytes[at..];
-        let used = match rest {
-            [b'\\', b'u', ..] if in_string => match classify_escape(rest) {
-                Surrogate::None => copy(&mut repaired, rest, 2),
-                Surrogate::Pair => copy(&mut repaired, rest, 12),
-                Surrogate::Lone => {
-                    repaired.extend(b"\\ufffd");
-                    6
-                }
-            },
-            [b'\\', _, ..] if in_string => copy(&mut repaired, rest, 2),
-            [byte @ 0..=0x1f, ..] if in_string => {
-                repaired.extend(match byte {
-                    b'\t' => b"\\t".as_slice(),
-                    b'\n' => b"\\n",
-                    b'\r' => b"\\r",
-                    _ => b"\\ufffd",
-                });
-                1
-            }
-            [byte, ..] => {
-                in_string ^= *byte == b'"';
-                copy(&mut repaired, rest, 1)
-            }
-            [] => break,
+    while let Some(first) = rest.chars().next() {
+        let (length, replacement) = match first {
+            '\\' if in_string => escape(rest),
+            '\t' if in_string => (1, Some("\\t")),
+            '\n' if in_string => (1, Some("\\n")),
+            '\r' if in_string => (1, Some("\\r")),
+            '\0'..='\x1f' if in_string => (1, Some("\\ufffd")),
+            _ => (first.len_utf8(), None),
         };
-        at += used;
+        in_string ^= first == '"';
+        let (piece, after) = rest.split_at(length);
+        repaired.push_str(replacement.unwrap_or(piece));
+        rest = after;
     }
     repaired
 }
 
-fn copy(to: &mut Vec<u8>, from: &[u8], count: usize) -> usize {
-    to.extend(&from[..count]);
-    count
-}
-
-enum Surrogate {
-    None,
-    Pair,
-    Lone,
-}
-
-/// Classifies the `\u` escape at the start.
-fn classify_escape(bytes: &[u8]) -> Surrogate {
-    let unit = |bytes: &[u8]| {
-        let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
-        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+/// The length of the escape at the start, and what replaces it if it is a lone surrogate.
+fn escape(text: &str) -> (usize, Option<&'static str>) {
+    let unit = |at: usize| {
+        let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
     };
-    match unit(bytes) {
-        Some(0xd800..=0xdbff) => match bytes.get(6..).and_then(unit) {
-            Some(0xdc00..=0xdfff) => Surrogate::Pair,
-            _ => Surrogate::Lone,
-        },
-        Some(0xdc00..=0xdfff) => Surrogate::Lone,
-        _ => Surrogate::None,
+    match (unit(0), unit(6)) {
+        (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (12, None),
+        (Some(0xd800..=0xdfff), _) => (6, Some("\\ufffd")),
+        _ => (text.chars().take(2).map(char::len_utf8).sum(), None),
     }
 }
 
@@ -89,8 +59,7 @@ mod tests {
             (b"", ""),
         ];
         for (data, expected) in table {
-            let repaired = String::from_utf8(repair_json(data)).unwrap();
-            assert_eq!(repaired, *expected);
+            assert_eq!(repair_json(data), *expected);
         }
     }
 }

@@ -11,15 +11,13 @@ use crate::tool::{ToolDefinition, Usage};
 mod body;
 mod calls;
 mod cumulative;
-mod delta_fast_path;
 mod dialect;
 mod error_text;
-mod finish;
 pub(crate) mod http;
 mod images;
 mod invalid_response;
 mod json_repair;
-mod reasoning_details;
+mod quirks;
 mod reply;
 mod request_failure;
 mod retry;
@@ -30,7 +28,7 @@ mod think_filter;
 mod tool_name;
 mod wire;
 
-pub(crate) use body::is_reasoning_field;
+pub(crate) use quirks::is_reasoning_field;
 
 pub use {
     invalid_response::InvalidResponse,

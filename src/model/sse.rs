@@ -2,8 +2,7 @@
 //!
 //! The format is that of the HTML standard, section "Server-sent events", as far as endpoints
 //! use it: `data` lines, comments, blank lines. Lines end with LF, CRLF or CR, and the network
-//! may cut them anywhere, also inside a character. An event that is complete in the bytes read
-//! is not copied.
+//! may cut them anywhere, also inside a character.
 
 use serde::de::IgnoredAny;
 
@@ -21,10 +20,9 @@ pub struct EventTooLarge;
 #[derive(Debug, Default)]
 pub struct SseSplitter {
     /// The start of a line whose end has not been received yet.
-    partial_line: Vec<u8>,
-    /// Data lines of the current event.
+    line: Vec<u8>,
+    /// The data lines of the current event, each with a line feed.
     data: Vec<u8>,
-    has_data: bool,
     /// Whether the last byte was a CR: an LF after it belongs to the same line end.
     after_cr: bool,
 }
@@ -36,35 +34,17 @@ impl SseSplitter {
         mut bytes: &[u8],
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        if bytes.is_empty() {
-            return Ok(());
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
+            let is_pair = std::mem::take(&mut self.after_cr) && bytes.starts_with(b"\n");
+            self.after_cr = bytes[end] == b'\r';
+            if !is_pair {
+                self.extend_line(&bytes[..end])?;
+                self.end_line(on_data)?;
+            }
+            bytes = &bytes[end + 1..];
         }
-        if std::mem::take(&mut self.after_cr) && bytes.first() == Some(&b'\n') {
-            bytes = &bytes[1..];
-        }
-        if !self.partial_line.is_empty() {
-            let Some(end) = line_end(bytes) else {
-                return Ok(self.keep_partial_line(bytes)?);
-            };
-            self.keep_partial_line(&bytes[..end])?;
-            bytes = self.after_end(bytes, end);
-            let line = std::mem::take(&mut self.partial_line);
-            self.process_line(&line, &[], on_data)?;
-        }
-        while let Some(end) = line_end(bytes) {
-            let (line, after) = (&bytes[..end], self.after_end(bytes, end));
-            let used = self.process_line(line, after, on_data)?;
-            bytes = &after[used..];
-        }
-        Ok(self.keep_partial_line(bytes)?)
-    }
-
-    /// The bytes after the line that ends at `end`.
-    fn after_end<'b>(&mut self, bytes: &'b [u8], end: usize) -> &'b [u8] {
-        let is_cr = bytes[end] == b'\r';
-        self.after_cr = is_cr && end + 1 == bytes.len();
-        let is_pair = is_cr && bytes.get(end + 1) == Some(&b'\n');
-        &bytes[end + 1 + usize::from(is_pair)..]
+        self.after_cr &= bytes.is_empty();
+        Ok(self.extend_line(bytes)?)
     }
 
     /// Ends the stream: passes on the data of an unfinished event.
@@ -72,68 +52,47 @@ impl SseSplitter {
         &mut self,
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let line = std::mem::take(&mut self.partial_line);
-        self.process_line(&line, &[], on_data)?;
-        self.dispatch(on_data)
+        self.end_line(on_data)?;
+        self.end_event(on_data)
     }
 
-    fn keep_partial_line(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
-        if self.partial_line.len() + bytes.len() > limits::SSE_LINE_BYTES {
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), EventTooLarge> {
+        if self.line.len() + bytes.len() > limits::SSE_LINE_BYTES {
             return Err(EventTooLarge);
         }
-        self.partial_line.extend_from_slice(bytes);
+        self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Processes one line without its end; `after` is what follows it. Returns how much of
-    /// `after` was consumed.
-    fn process_line<E: From<EventTooLarge>>(
+    fn end_line<E: From<EventTooLarge>>(
         &mut self,
-        line: &[u8],
-        after: &[u8],
         on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<usize, E> {
-        if line.is_empty() {
-            self.dispatch(on_data)?;
-            return Ok(0);
+    ) -> Result<(), E> {
+        if self.line.is_empty() {
+            return self.end_event(on_data);
         }
-        let Some(data) = line.strip_prefix(b"data:") else {
-            // A comment, or a field that is not used here (event, id, retry).
-            return Ok(0);
-        };
-        let data = data.strip_prefix(b" ").unwrap_or(data);
-        // The usual event is one line with a blank one after it: it needs no copy.
-        if !self.has_data && after.first() == Some(&b'\n') {
-            on_data(data)?;
-            return Ok(1);
-        }
-        if self.data.len() + data.len() > limits::SSE_EVENT_BYTES {
-            return Err(EventTooLarge.into());
-        }
-        if self.has_data {
+        // Other lines are comments, or fields that are not used here (event, id, retry).
+        if let Some(data) = self.line.strip_prefix(b"data:") {
+            let data = data.strip_prefix(b" ").unwrap_or(data);
+            if self.data.len() + data.len() > limits::SSE_EVENT_BYTES {
+                return Err(EventTooLarge.into());
+            }
+            self.data.extend_from_slice(data);
             self.data.push(b'\n');
         }
-        self.data.extend_from_slice(data);
-        self.has_data = true;
-        Ok(0)
+        self.line.clear();
+        Ok(())
     }
 
-    fn dispatch<E>(&mut self, on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
-        if !std::mem::take(&mut self.has_data) {
-            return Ok(());
-        }
-        let result = on_data(&self.data);
+    fn end_event<E>(&mut self, on_data: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let result = self.data.split_last().map_or(Ok(()), |(_, data)| on_data(data));
         self.data.clear();
         result
     }
 }
 
-fn line_end(bytes: &[u8]) -> Option<usize> {
-    memchr::memchr2(b'\n', b'\r', bytes)
-}
-
-/// Returns the event after a `data:` inside another event: a gateway has lost the line break
-/// between them, perhaps with a part of the first event.
+/// The event after a `data:` inside another event: a gateway has lost the line break between
+/// them, perhaps with a part of the first event.
 pub(super) fn joined_event(data: &[u8]) -> Option<&[u8]> {
     const FIELD: &[u8] = b"data:";
     let positions = data.windows(FIELD.len()).enumerate();

@@ -20,13 +20,13 @@ enum ThinkState {
     Answering,
 }
 
-/// A piece of the text, classified.
-#[derive(Debug, PartialEq, Eq)]
-pub enum ThinkPiece<'t> {
-    /// Part of the answer.
-    Text(&'t str),
+/// What a piece of the text adds: reasoning, then text of the answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ThinkPiece {
     /// Part of the reasoning.
-    Reasoning(&'t str),
+    pub reasoning: String,
+    /// Part of the answer.
+    pub text: String,
 }
 
 /// A filter for one message.
@@ -39,52 +39,40 @@ pub struct ThinkFilter {
 }
 
 impl ThinkFilter {
-    /// Filters a piece of text and passes on what is certain so far.
-    pub fn feed(&mut self, text: &str, on_piece: &mut dyn FnMut(ThinkPiece<'_>)) {
-        if self.state == ThinkState::Answering {
-            return on_piece(ThinkPiece::Text(text));
-        }
+    /// Filters a piece of text and returns what is certain so far.
+    pub fn feed(&mut self, text: &str) -> ThinkPiece {
         self.held.push_str(text);
-        let held = std::mem::take(&mut self.held);
-        let mut rest = held.as_str();
+        let mut piece = ThinkPiece::default();
         if self.state == ThinkState::Start {
-            let trimmed = rest.trim_start();
-            if let Some(reasoning) = trimmed.strip_prefix(OPEN) {
-                self.state = ThinkState::Thinking;
+            let start = self.held.trim_start();
+            if let Some(reasoning) = start.strip_prefix(OPEN) {
+                self.held = reasoning.into();
                 self.has_reasoning = true;
-                rest = reasoning;
-            } else if OPEN.starts_with(trimmed) && rest.len() < limits::LEADING_BLANKS {
-                self.held.push_str(rest);
-                return;
+                self.state = ThinkState::Thinking;
+            } else if OPEN.starts_with(start) && self.held.len() < limits::LEADING_BLANKS {
+                return piece;
             } else {
                 self.state = ThinkState::Answering;
             }
         }
         if self.state == ThinkState::Thinking {
-            if let Some((reasoning, after)) = rest.split_once(CLOSE) {
-                if !reasoning.is_empty() {
-                    on_piece(ThinkPiece::Reasoning(reasoning));
-                }
-                self.state = ThinkState::Gap;
-                rest = after;
-            } else {
-                let certain = rest.len() - tag_prefix_at_end(rest);
-                self.held.push_str(&rest[certain..]);
-                if certain > 0 {
-                    on_piece(ThinkPiece::Reasoning(&rest[..certain]));
-                }
-                return;
-            }
+            let Some((reasoning, after)) = self.held.split_once(CLOSE) else {
+                let certain = self.held.len() - tag_prefix_at_end(&self.held);
+                piece.reasoning.extend(self.held.drain(..certain));
+                return piece;
+            };
+            piece.reasoning = reasoning.into();
+            self.held = after.into();
+            self.state = ThinkState::Gap;
         }
+        piece.text = std::mem::take(&mut self.held);
         if self.state == ThinkState::Gap {
-            rest = rest.trim_start();
-            if !rest.is_empty() {
+            piece.text = piece.text.trim_start().into();
+            if !piece.text.is_empty() {
                 self.state = ThinkState::Answering;
             }
         }
-        if !rest.is_empty() {
-            on_piece(ThinkPiece::Text(rest));
-        }
+        piece
     }
 
     /// Whether the text contained reasoning.
@@ -92,13 +80,12 @@ impl ThinkFilter {
         self.has_reasoning
     }
 
-    /// Ends the message: passes on the text held back.
-    pub fn finish(&mut self, on_piece: &mut dyn FnMut(ThinkPiece<'_>)) {
+    /// Ends the message: returns the text held back.
+    pub fn finish(&mut self) -> ThinkPiece {
         let held = std::mem::take(&mut self.held);
         match self.state {
-            _ if held.is_empty() => {}
-            ThinkState::Thinking => on_piece(ThinkPiece::Reasoning(&held)),
-            _ => on_piece(ThinkPiece::Text(&held)),
+            ThinkState::Thinking => ThinkPiece { reasoning: held, ..ThinkPiece::default() },
+            _ => ThinkPiece { text: held, ..ThinkPiece::default() },
         }
     }
 }
@@ -107,12 +94,6 @@ impl ThinkFilter {
 /// the prompt, the reply has only the closing one, on a line of its own or after the end of a
 /// sentence.
 pub(super) fn strip_unopened_reasoning(text: String) -> String {
-    let close = |line: &str| {
-        let reasoning = line.trim_end().strip_suffix(CLOSE);
-        reasoning.is_some_and(|reasoning| {
-            reasoning.is_empty() || reasoning.ends_with(['.', '!', '?', '…', '"', ')'])
-        })
-    };
     let mut after = 0;
     for line in text.split_inclusive('\n') {
         // A text about the tags is not reasoning.
@@ -120,7 +101,9 @@ pub(super) fn strip_unopened_reasoning(text: String) -> String {
             break;
         }
         after += line.len();
-        if close(line) {
+        let sentence = line.trim_end().strip_suffix(CLOSE);
+        let is_end = |text: &str| text.is_empty() || text.ends_with(['.', '!', '?', '…', '"', ')']);
+        if sentence.is_some_and(is_end) {
             return text[after..].trim_start().to_string();
         }
     }
@@ -137,17 +120,12 @@ mod tests {
     use super::*;
 
     fn filter(pieces: &[&str]) -> (String, String) {
-        let (mut answer, mut reasoning) = (String::new(), String::new());
         let mut filter = ThinkFilter::default();
-        let mut collect = |piece: ThinkPiece<'_>| match piece {
-            ThinkPiece::Text(text) => answer.push_str(text),
-            ThinkPiece::Reasoning(text) => reasoning.push_str(text),
-        };
-        for piece in pieces {
-            filter.feed(piece, &mut collect);
-        }
-        filter.finish(&mut collect);
-        (answer, reasoning)
+        let mut found: Vec<ThinkPiece> = pieces.iter().map(|piece| filter.feed(piece)).collect();
+        found.push(filter.finish());
+        let answer = found.iter().map(|piece| piece.text.as_str());
+        let reasoning = found.iter().map(|piece| piece.reasoning.as_str());
+        (answer.collect(), reasoning.collect())
     }
 
     #[test]

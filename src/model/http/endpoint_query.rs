@@ -7,8 +7,6 @@
 use std::io::{self, Read};
 use std::time::Instant;
 
-use serde_json::{Map, Value};
-
 use crate::bounded;
 use crate::config::Endpoint;
 use crate::error::{Error, Result};
@@ -18,12 +16,10 @@ use crate::model::http::client::Client;
 use crate::model::http::connect_error::without_query;
 use crate::model::http::failure::{stop_error, transport_failure};
 use crate::model::http::models::{ListedModel, ServerKind, find_model, parse_models};
+use crate::model::quirks::servers;
 use crate::model::request_failure::RequestFailure;
 use crate::model::wire::LooseValue;
 use crate::world::cancellation::{Cancellation, StopReason};
-
-/// The default port of Ollama.
-const OLLAMA_PORT: u16 = 11434; // not a limit
 
 /// Sends queries about an endpoint.
 #[derive(Debug)]
@@ -104,18 +100,16 @@ impl EndpointQuery {
     ) -> Result<ServerKind> {
         let address = &self.client.endpoint.address;
         let owner = models.first().map_or("", |model| model.owner.as_str());
-        match owner {
-            "library" => return Ok(ServerKind::Ollama),
-            "llamacpp" => return Ok(ServerKind::LlamaCpp),
-            _ => {}
+        if let Some((_, kind)) = servers::OWNERS.iter().find(|(name, _)| *name == owner) {
+            return Ok(*kind);
         }
         // Ollama and llama.cpp speak plain http; other servers need no query.
-        if address.is_encrypted() || owner == "vllm" {
+        if address.is_encrypted() {
             return Ok(ServerKind::Other);
         }
         let greeting = self.fetch_body(&address.server_url("/"), None, sink)?;
-        let is_ollama = greeting.is_some_and(|body| body.starts_with(b"Ollama is running"));
-        Ok(if is_ollama || address.port() == OLLAMA_PORT {
+        let is_ollama = greeting.is_some_and(|body| body.starts_with(servers::OLLAMA_GREETING));
+        Ok(if is_ollama || address.port() == servers::OLLAMA_PORT {
             ServerKind::Ollama
         } else {
             ServerKind::Other
@@ -162,29 +156,23 @@ impl EndpointQuery {
     fn described_context(&self, sink: &mut EventSink<'_>) -> Result<(Option<u64>, Option<u64>)> {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
-        struct ShownModel<'s> {
-            #[serde(borrow)]
-            parameters: LooseValue<'s>,
-            #[serde(borrow)]
-            model_info: LooseValue<'s>,
+        struct ShownModel {
+            parameters: LooseValue,
+            model_info: LooseValue,
         }
         let url = self.client.endpoint.address.server_url("/api/show");
         let question = serde_json::json!({"model": self.client.endpoint.model}).to_string();
         let body = self.fetch_body(&url, Some(question.as_bytes()), sink)?;
         let body = body.unwrap_or_default();
         bounded::reset_count();
-        let show: ShownModel<'_> = serde_json::from_slice(&body).unwrap_or_default();
+        let show: ShownModel = serde_json::from_slice(&body).unwrap_or_default();
         let parameters = show.parameters.text();
         let set = parameters.lines().find_map(|line| {
             let value = line.trim().strip_prefix("num_ctx")?;
             value.trim().parse().ok()
         });
-        let fields = match show.model_info.into_value() {
-            Value::Object(fields) => fields,
-            _ => Map::new(),
-        };
+        let mut fields = show.model_info.fields();
         let trained_for = fields
-            .iter()
             .find(|(name, _)| name.ends_with(".context_length"))
             .and_then(|(_, tokens)| tokens.as_u64());
         Ok((set, trained_for))
@@ -192,20 +180,12 @@ impl EndpointQuery {
 
     /// llama.cpp: the context size of a request.
     fn llama_cpp_context(&self, sink: &mut EventSink<'_>) -> Result<Option<u64>> {
-        #[derive(Default, serde::Deserialize)]
-        #[serde(default)]
-        struct ServerProperties {
-            default_generation_settings: GenerationDefaults,
-        }
-        #[derive(Default, serde::Deserialize)]
-        #[serde(default)]
-        struct GenerationDefaults {
-            n_ctx: Option<u64>,
-        }
         let url = self.client.endpoint.address.server_url("/props");
         let body = self.fetch_body(&url, None, sink)?.unwrap_or_default();
-        let properties: ServerProperties = serde_json::from_slice(&body).unwrap_or_default();
-        Ok(properties.default_generation_settings.n_ctx.filter(|tokens| *tokens > 0))
+        bounded::reset_count();
+        let properties: LooseValue = serde_json::from_slice(&body).unwrap_or_default();
+        let tokens = properties.number_at("default_generation_settings.n_ctx");
+        Ok(tokens.filter(|tokens| *tokens > 0))
     }
 
     /// The body of a successful response, or `None`. An error means that the run must stop.

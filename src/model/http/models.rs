@@ -1,13 +1,12 @@
 //! Parser of model lists in the forms of different endpoints: `{"data": [{"id"}]}`,
 //! `{"models": [{"name"}]}`, a bare list, and their additional fields.
 
-use std::fmt;
-
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer};
 
 use crate::bounded;
 use crate::limits;
-use crate::model::wire::LooseValue;
+use crate::model::quirks::servers;
+use crate::model::wire::{FirstItems, LooseValue};
 use crate::text;
 
 /// Server program that needs its own rules or messages.
@@ -56,162 +55,53 @@ fn without_prefix(name: &str) -> &str {
 
 /// Parses a list in any of its forms; `None` if the body is not a list of models.
 pub(super) fn parse_models(body: &[u8]) -> Option<Vec<ListedModel>> {
-    let ModelPage(models) = serde_json::from_slice(body).ok()?;
-    models
-}
-
-/// `{"data": […]}`, `{"models": […]}` or a bare list.
-struct ModelPage(Option<Vec<ListedModel>>);
-
-/// A list of models, cut to the limit.
-struct ModelList(Vec<ListedModel>);
-
-impl<'de> Deserialize<'de> for ModelPage {
-    fn deserialize<D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> std::result::Result<ModelPage, D::Error> {
-        struct PageVisitor;
-        impl<'de> Visitor<'de> for PageVisitor {
-            type Value = ModelPage;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of models")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(
-                self,
-                list: A,
-            ) -> std::result::Result<ModelPage, A::Error> {
-                Ok(ModelPage(Some(collect_models(list)?)))
-            }
-            fn visit_map<A: MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> std::result::Result<ModelPage, A::Error> {
-                let (mut data, mut models) = (None, None);
-                while let Some(key) = map.next_key::<String>()? {
-                    // Ollama sends `null` if it has no models.
-                    let list = match key.as_str() {
-                        "data" => &mut data,
-                        "models" => &mut models,
-                        _ => {
-                            map.next_value::<IgnoredAny>()?;
-                            continue;
-                        }
-                    };
-                    let ModelList(entries) =
-                        map.next_value::<Option<ModelList>>()?.unwrap_or(ModelList(Vec::new()));
-                    *list = Some(entries);
-                }
-                Ok(ModelPage(data.or(models)))
-            }
-        }
-        deserializer.deserialize_any(PageVisitor)
+    /// `{"data": […]}` or `{"models": […]}`.
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default)]
+    struct ModelPage {
+        #[serde(deserialize_with = "present")]
+        data: Option<ModelList>,
+        #[serde(deserialize_with = "present")]
+        models: Option<ModelList>,
     }
-}
-
-impl<'de> Deserialize<'de> for ModelList {
-    fn deserialize<D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> std::result::Result<ModelList, D::Error> {
-        struct ListVisitor;
-        impl<'de> Visitor<'de> for ListVisitor {
-            type Value = ModelList;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of models")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(
-                self,
-                list: A,
-            ) -> std::result::Result<ModelList, A::Error> {
-                collect_models(list).map(ModelList)
-            }
+    let list = match body.trim_ascii_start().first() {
+        Some(b'[') => serde_json::from_slice(body).ok(),
+        _ => {
+            let page: ModelPage = serde_json::from_slice(body).ok()?;
+            page.data.or(page.models)
         }
-        deserializer.deserialize_seq(ListVisitor)
-    }
+    };
+    let mut models = list?.items;
+    models.retain(|model| !model.name.is_empty());
+    Some(models)
 }
 
-fn collect_models<'de, A: SeqAccess<'de>>(
-    mut list: A,
-) -> std::result::Result<Vec<ListedModel>, A::Error> {
-    let mut models = Vec::new();
-    loop {
+type ModelList = FirstItems<ListedModel, { limits::MODELS }>;
+
+/// Reads a list that is in the page, even if it is `null`: Ollama sends that if it has no models.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ModelList>, D::Error> {
+    ModelList::deserialize(deserializer).map(Some)
+}
+
+impl<'de> Deserialize<'de> for ListedModel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ListedModel, D::Error> {
         // The limit on values applies to each entry: the list may be long.
         bounded::reset_count();
-        let Some(entry) = list.next_element::<Option<ModelEntry<'de>>>()? else {
-            break;
+        let entry = LooseValue::deserialize(deserializer)?;
+        let number = |paths: &[&str]| {
+            let mut values = paths.iter().filter_map(|path| entry.number_at(path));
+            values.find(|tokens| *tokens > 0)
         };
-        let entry = entry.unwrap_or_default();
-        let name = entry.name();
-        if !name.is_empty() && models.len() < limits::MODELS {
-            models.push(ListedModel {
-                owner: text::truncate(&entry.owned_by.text(), limits::SUMMARY_CHARS).into_owned(),
-                served_tokens: entry.served_tokens(),
-                trained_tokens: entry.meta.number("n_ctx_train"),
-                name,
-            });
-        }
-    }
-    Ok(models)
-}
-
-/// Entry of a list as the endpoint sends it.
-#[derive(Default, serde::Deserialize)]
-#[serde(default)]
-struct ModelEntry<'e> {
-    #[serde(borrow)]
-    id: LooseValue<'e>,
-    #[serde(borrow)]
-    name: LooseValue<'e>,
-    #[serde(borrow)]
-    model: LooseValue<'e>,
-    #[serde(borrow)]
-    owned_by: LooseValue<'e>,
-    #[serde(borrow)]
-    max_model_len: LooseValue<'e>,
-    #[serde(borrow)]
-    context_length: LooseValue<'e>,
-    #[serde(borrow)]
-    context_window: LooseValue<'e>,
-    #[serde(borrow)]
-    max_context_length: LooseValue<'e>,
-    #[serde(borrow)]
-    top_provider: ModelFields<'e>,
-    #[serde(borrow)]
-    meta: ModelFields<'e>,
-}
-
-/// Nested object with numeric fields; a value of any other type is ignored.
-#[derive(Default, serde::Deserialize)]
-#[serde(transparent)]
-struct ModelFields<'f>(#[serde(borrow)] LooseValue<'f>);
-
-impl ModelFields<'_> {
-    fn number(&self, name: &str) -> Option<u64> {
-        match &self.0 {
-            LooseValue::Other(value) => value.get(name)?.as_u64(),
-            _ => None,
-        }
-    }
-}
-
-impl ModelEntry<'_> {
-    fn name(&self) -> String {
-        let names = [&self.id, &self.model, &self.name].map(LooseValue::text);
-        let name = names.iter().find(|name| !name.is_empty());
-        let name = without_prefix(name.map_or("", AsRef::as_ref));
-        // No valid name is longer than this.
-        text::truncate(name, limits::QUOTED_BYTES).into_owned()
-    }
-
-    /// The context window that is served: the provider behind a gateway may serve less than the
-    /// model can.
-    fn served_tokens(&self) -> Option<u64> {
-        self.top_provider
-            .number("context_length")
-            .or_else(|| self.max_model_len.number())
-            .or_else(|| self.context_length.number())
-            .or_else(|| self.context_window.number())
-            .or_else(|| self.max_context_length.number())
-            .filter(|tokens| *tokens > 0)
+        let names = servers::MODEL_NAMES.iter().filter_map(|name| entry.field(name).as_str());
+        let name = without_prefix(names.into_iter().find(|name| !name.is_empty()).unwrap_or(""));
+        let owner = entry.field("owned_by").as_str().unwrap_or_default();
+        Ok(ListedModel {
+            // No valid name is longer than this.
+            name: text::truncate(name, limits::QUOTED_BYTES).into_owned(),
+            owner: text::truncate(owner, limits::SUMMARY_CHARS).into_owned(),
+            served_tokens: number(&servers::SERVED_CONTEXT),
+            trained_tokens: number(&servers::TRAINED_CONTEXT),
+        })
     }
 }
 
@@ -224,10 +114,10 @@ mod tests {
         let entry = |number: usize| {
             format!(r#"{{"id":"m{number}","meta":{{"a":1,"b":2,"n_ctx_train":8}}}}"#)
         };
-        let entries: Vec<String> = (0..limits::MODELS).map(entry).collect();
+        let entries: Vec<String> = (1..limits::MODELS).map(entry).collect();
         let list = format!(r#"{{"data":[null,{}]}}"#, entries.join(","));
         let models = parse_models(list.as_bytes()).unwrap();
-        assert_eq!((models.len(), models[9].trained_tokens), (limits::MODELS, Some(8)));
+        assert_eq!((models.len(), models[9].trained_tokens), (limits::MODELS - 1, Some(8)));
     }
 
     #[test]

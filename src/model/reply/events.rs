@@ -1,6 +1,8 @@
 //! Parsing of the JSON values of a reply: several in one event, events joined into one, and
 //! values that need repair.
 
+use std::borrow::Cow;
+
 use crate::bounded;
 use crate::event::EventSink;
 use crate::model::invalid_response::{InvalidResponse, classify_non_reply};
@@ -12,87 +14,55 @@ use crate::model::wire::Chunk;
 impl ReplyAssembler {
     /// Reads the data of one event, or a whole body.
     pub fn feed(&mut self, data: &[u8], sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
-        bounded::reset_count();
-        let mut joined: Vec<u8>;
-        let mut data = data;
+        let mut data = Cow::Borrowed(data);
         for _ in 0..MAX_JOINED_EVENTS {
-            let Some(next) = self.feed_event(data, sink)? else {
+            let event = data.trim_ascii();
+            if event == b"[DONE]" {
+                self.has_end_marker = true;
+            }
+            // Ignored: comments that a gateway has wrapped as data, and everything after the end.
+            let is_comment = event.is_empty() || event.starts_with(b":") || is_keep_alive(event);
+            if self.has_end_marker || is_comment {
+                return Ok(());
+            }
+            let Some((start, error)) = self.add_chunks(event, sink)? else {
                 return Ok(());
             };
-            joined = next;
-            data = &joined;
+            if bounded::is_exceeded() {
+                return Err(InvalidResponse::TooMany("values"));
+            }
+            let repaired = repair_json(&event[start..]);
+            let Some((start, _)) = self.add_chunks(repaired.as_bytes(), sink)? else {
+                return Ok(());
+            };
+            // A list of errors, a bare text: JSON, but not a piece of a reply.
+            if let Ok(value) = bounded::from_slice(repaired.as_bytes()) {
+                return Err(classify_non_reply(value));
+            }
+            match joined_event(&repaired.as_bytes()[start..]) {
+                Some(next) => data = Cow::Owned(next.to_vec()),
+                None if error.is_eof() => return Err(InvalidResponse::Unfinished),
+                None => return Err(InvalidResponse::Malformed(error.to_string())),
+            }
         }
         Err(InvalidResponse::TooMany("events in one line"))
     }
 
-    /// Reads one event and returns the one that was joined to it, if any.
-    fn feed_event(
+    /// Adds the JSON values of one event: gateways that join frames send several. Returns where
+    /// the parser stopped, and why, unless it read everything.
+    fn add_chunks(
         &mut self,
         data: &[u8],
         sink: &mut EventSink<'_>,
-    ) -> Result<Option<Vec<u8>>, InvalidResponse> {
-        let data = data.trim_ascii();
-        if data == b"[DONE]" {
-            self.has_end_marker = true;
-        }
-        // Ignored: comments that a gateway has wrapped as data, and everything after the end.
-        if self.has_end_marker || data.is_empty() || data.starts_with(b":") || is_keep_alive(data) {
-            return Ok(None);
-        }
-        if let Some(text) = self.template.extract_text(data) {
-            self.add_plain_text(&text.text(), sink)?;
-            return Ok(None);
-        }
-        // Gateways that join frames send several values in one event.
-        let mut chunks = serde_json::Deserializer::from_slice(data).into_iter::<Chunk<'_>>();
-        loop {
-            let start = chunks.byte_offset();
-            match chunks.next() {
-                None => return Ok(None),
-                Some(Ok(chunk)) => {
-                    let is_all = start == 0 && chunks.byte_offset() == data.len();
-                    if is_all && chunk.choices.items.iter().all(|it| self.is_selected_choice(it)) {
-                        self.template.learn(data, &chunk);
-                    }
-                    self.add_chunk(chunk, sink)?;
-                }
-                Some(Err(error)) => return self.feed_repaired(&data[start..], &error, sink),
-            }
-        }
-    }
-
-    /// Parses data that the parser refused once more, after repairing its text.
-    fn feed_repaired(
-        &mut self,
-        data: &[u8],
-        error: &serde_json::Error,
-        sink: &mut EventSink<'_>,
-    ) -> Result<Option<Vec<u8>>, InvalidResponse> {
-        if bounded::is_exceeded() {
-            return Err(InvalidResponse::TooMany("values"));
-        }
+    ) -> Result<Option<(usize, serde_json::Error)>, InvalidResponse> {
         bounded::reset_count();
-        let repaired = repair_json(data);
-        let mut chunks = serde_json::Deserializer::from_slice(&repaired).into_iter::<Chunk<'_>>();
+        let mut chunks = serde_json::Deserializer::from_slice(data).into_iter::<Chunk>();
         loop {
             let start = chunks.byte_offset();
             match chunks.next() {
                 None => return Ok(None),
                 Some(Ok(chunk)) => self.add_chunk(chunk, sink)?,
-                Some(Err(_)) => {
-                    // A list of errors, a bare text: JSON, but not a piece of a reply.
-                    if let Ok(value) = bounded::from_slice(&repaired) {
-                        return Err(classify_non_reply(value));
-                    }
-                    if let Some(next) = joined_event(&repaired[start..]) {
-                        return Ok(Some(next.to_vec()));
-                    }
-                    return Err(if error.is_eof() {
-                        InvalidResponse::Unfinished
-                    } else {
-                        InvalidResponse::Malformed(error.to_string())
-                    });
-                }
+                Some(Err(error)) => return Ok(Some((start, error))),
             }
         }
     }

@@ -9,31 +9,23 @@ use serde_json::Value;
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::message::AssistantMessage;
-use crate::model::calls::CallAssembler;
+use crate::model::calls::{CallAssembler, KeptSize};
 use crate::model::cumulative::CumulativeFilter;
-use crate::model::delta_fast_path::DeltaTemplate;
-use crate::model::finish::classify_finish_reason;
 use crate::model::invalid_response::{InvalidResponse, error_object};
-use crate::model::reasoning_details::ReasoningDetails;
+use crate::model::quirks::{finish_reasons, is_reasoning_field};
 use crate::model::think_filter::{ThinkFilter, ThinkPiece, strip_unopened_reasoning};
-use crate::model::wire::{Choice, Chunk, Delta, LooseValue};
+use crate::model::wire::{Choice, Chunk, Delta};
 use crate::model::{FinishReason, ModelReply};
 use crate::tool::Usage;
 
 mod events;
 
-/// The reasoning fields that endpoints expect back in messages with tool calls.
-const ECHOED_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
-
-/// The parts that were received as deltas: a whole message after them only repeats them.
-#[derive(Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
-struct SeenParts {
+/// Parts of a message.
+#[derive(Clone, Copy, Debug, Default)]
+struct MessageParts {
     text: bool,
     calls: bool,
     reasoning: bool,
-    /// A whole message was received.
-    message: bool,
 }
 
 /// A reply in progress.
@@ -43,7 +35,9 @@ pub struct ReplyAssembler {
     reasoning: String,
     /// The field that the reasoning came in: some endpoints expect it back under that name.
     reasoning_field: Option<&'static str>,
-    details: ReasoningDetails,
+    /// Signed reasoning (`reasoning_details`), which the endpoint expects back unchanged.
+    details: Vec<Value>,
+    details_size: KeptSize,
     /// A field that the endpoint expects back with the message.
     extra_content: Option<Value>,
     cumulative: CumulativeFilter,
@@ -53,9 +47,9 @@ pub struct ReplyAssembler {
     /// so.
     other_choice_calls: CallAssembler,
     other_choice: Option<u64>,
-    seen: SeenParts,
-    /// The template of events with only text.
-    template: DeltaTemplate,
+    /// The parts that were received as deltas: a whole message after them only repeats them.
+    received: MessageParts,
+    has_whole_message: bool,
     /// The index of the choice that is read.
     choice: Option<u64>,
     finish_reason: Option<String>,
@@ -97,11 +91,7 @@ impl ReplyAssembler {
         self.has_end_marker
     }
 
-    fn add_chunk(
-        &mut self,
-        chunk: Chunk<'_>,
-        sink: &mut EventSink<'_>,
-    ) -> Result<(), InvalidResponse> {
+    fn add_chunk(&mut self, chunk: Chunk, sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
         if chunk.error.is_meaningful() {
             return Err(error_object([("error", chunk.error)]));
         }
@@ -134,33 +124,22 @@ impl ReplyAssembler {
         self.has_started = true;
         self.choice = self.choice.or(choice.index.number());
         self.usage = choice.usage.usage().or(self.usage);
-        self.seen.text |= !choice.delta.content.text().is_empty();
-        self.seen.calls |= !choice.delta.tool_calls.items.is_empty();
-        self.seen.reasoning |= choice.delta.has_reasoning();
         let delta = &choice.delta;
         let has_output = !delta.content.text().is_empty() || !delta.tool_calls.items.is_empty();
-        self.add_delta(delta, sink)?;
-        if let Some(mut message) = choice.message {
-            self.seen.message = true;
-            if self.seen.text {
-                message.content = LooseValue::Null;
-            }
-            if self.seen.calls {
-                message.tool_calls.items.clear();
-            }
-            if self.seen.reasoning {
-                message.reasoning_content = LooseValue::Null;
-                message.reasoning = LooseValue::Null;
-                message.reasoning_text = LooseValue::Null;
-            }
-            self.add_delta(&message, sink)?;
+        self.received.text |= !delta.content.text().is_empty();
+        self.received.calls |= !delta.tool_calls.items.is_empty();
+        self.received.reasoning |= delta.reasoning(None).is_some();
+        self.add_delta(delta, MessageParts::default(), sink)?;
+        if let Some(message) = choice.message {
+            self.has_whole_message = true;
+            self.add_delta(&message, self.received, sink)?;
         }
         self.add_finish_reason(&choice.finish_reason.text(), has_output);
         Ok(())
     }
 
     /// Whether this choice is the one that is read: the first one received.
-    fn is_selected_choice(&self, choice: &Choice<'_>) -> bool {
+    fn is_selected_choice(&self, choice: &Choice) -> bool {
         match (self.choice, choice.index.number()) {
             (Some(known), Some(index)) => known == index,
             _ => true,
@@ -169,121 +148,77 @@ impl ReplyAssembler {
 
     /// Reads the tool calls of another choice: some gateways put the text into one choice and
     /// the calls into another.
-    fn add_other_choice(&mut self, choice: &Choice<'_>) -> Result<(), InvalidResponse> {
+    fn add_other_choice(&mut self, choice: &Choice) -> Result<(), InvalidResponse> {
         let index = choice.index.number().unwrap_or_default();
         if *self.other_choice.get_or_insert(index) != index {
             return Ok(());
         }
         let message = choice.message.as_deref().unwrap_or(&choice.delta);
-        let calls = &message.tool_calls.items;
-        for (position, call) in calls.iter().enumerate() {
-            self.other_choice_calls.add_delta(call, position, calls.len())?;
-        }
-        Ok(())
+        self.other_choice_calls.add_deltas(&message.tool_calls)
     }
 
     /// Sets the finish reason, or removes it if output follows it.
     fn add_finish_reason(&mut self, reason: &str, has_output: bool) {
         let is_reason = !matches!(reason, "" | "null" | "None");
-        let current = self.finish_reason.as_deref().map(classify_finish_reason);
+        let current = self.finish_reason.as_deref().map(finish_reasons::classify);
         // A reason that reports an incomplete reply is kept.
         if matches!(current, None | Some(FinishReason::Complete)) && (is_reason || has_output) {
             self.finish_reason = is_reason.then(|| reason.to_string());
         }
     }
 
+    /// Adds a piece of the message, without the parts that it repeats.
     fn add_delta(
         &mut self,
-        delta: &Delta<'_>,
+        delta: &Delta,
+        repeated: MessageParts,
         sink: &mut EventSink<'_>,
     ) -> Result<(), InvalidResponse> {
-        self.add_reasoning("reasoning_content", &delta.reasoning_content, sink)?;
-        self.add_reasoning("reasoning", &delta.reasoning, sink)?;
-        self.add_reasoning("reasoning_text", &delta.reasoning_text, sink)?;
-        self.details.add(&delta.reasoning_details)?;
-        if let LooseValue::Other(extra) = &delta.extra_content {
+        // Some endpoints send the same reasoning under two names: the first one counts.
+        let reasoning = delta.reasoning(self.reasoning_field).filter(|_| !repeated.reasoning);
+        if let Some((field, text)) = reasoning {
+            self.reasoning_field = Some(field);
+            append_limited(&mut self.reasoning, &text)?;
+            sink(Event::Reasoning(&text));
+        }
+        if let Some(Value::Array(details)) = delta.reasoning_details.kept() {
+            self.details_size.add(details)?;
+            self.details.extend(details.iter().cloned());
+        }
+        if let Some(extra) = delta.extra_content.kept() {
             self.extra_content = Some(extra.clone());
         }
-        self.add_content(&delta.content.text(), sink)?;
+        if !repeated.text {
+            let text = self.cumulative.feed(&delta.content.text()).into_owned();
+            self.add_text(&text, sink)?;
+        }
         self.add_text(&delta.refusal.text(), sink)?;
-        let calls = &delta.tool_calls;
-        if calls.is_truncated {
-            return Err(InvalidResponse::TooMany("calls"));
-        }
-        for (position, call) in calls.items.iter().enumerate() {
-            self.calls.add_delta(call, position, calls.items.len())?;
+        if !repeated.calls {
+            self.calls.add_deltas(&delta.tool_calls)?;
         }
         Ok(())
-    }
-
-    fn add_reasoning(
-        &mut self,
-        field: &'static str,
-        text: &LooseValue<'_>,
-        sink: &mut EventSink<'_>,
-    ) -> Result<(), InvalidResponse> {
-        let text = text.text();
-        // Some endpoints send the same reasoning under two names: the first one counts.
-        if text.is_empty() || self.reasoning_field.is_some_and(|known| known != field) {
-            return Ok(());
-        }
-        self.reasoning_field = Some(field);
-        append_limited(&mut self.reasoning, &text)?;
-        sink(Event::Reasoning(&text));
-        Ok(())
-    }
-
-    /// Reads the text of an event that matches the template.
-    fn add_plain_text(
-        &mut self,
-        text: &str,
-        sink: &mut EventSink<'_>,
-    ) -> Result<(), InvalidResponse> {
-        self.seen.text |= !text.is_empty();
-        self.add_content(text, sink)?;
-        self.add_finish_reason("", !text.is_empty());
-        Ok(())
-    }
-
-    fn add_content(&mut self, text: &str, sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
-        let mut cumulative = std::mem::take(&mut self.cumulative);
-        let mut result = Ok(());
-        cumulative.feed(text, &mut |text| {
-            if result.is_ok() {
-                result = self.add_text(text, sink);
-            }
-        });
-        self.cumulative = cumulative;
-        result
     }
 
     fn add_text(&mut self, text: &str, sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
         if text.is_empty() {
             return Ok(());
         }
-        let mut think = std::mem::take(&mut self.think);
-        let mut result = Ok(());
-        think.feed(text, &mut |piece| {
-            if result.is_ok() {
-                result = self.add_piece(&piece, sink);
-            }
-        });
-        self.think = think;
-        result
+        let piece = self.think.feed(text);
+        self.add_piece(&piece, sink)
     }
 
     fn add_piece(
         &mut self,
-        piece: &ThinkPiece<'_>,
+        piece: &ThinkPiece,
         sink: &mut EventSink<'_>,
     ) -> Result<(), InvalidResponse> {
-        match piece {
-            ThinkPiece::Text(text) => {
-                append_limited(&mut self.content, text)?;
-                self.has_emitted_text = true;
-                sink(Event::Text(text));
-            }
-            ThinkPiece::Reasoning(text) => sink(Event::Reasoning(text)),
+        if !piece.reasoning.is_empty() {
+            sink(Event::Reasoning(&piece.reasoning));
+        }
+        if !piece.text.is_empty() {
+            append_limited(&mut self.content, &piece.text)?;
+            self.has_emitted_text = true;
+            sink(Event::Text(&piece.text));
         }
         Ok(())
     }
@@ -291,58 +226,61 @@ impl ReplyAssembler {
     /// Ends the input and returns the reply. Its finish is [`FinishReason::Cut`] if nothing
     /// proves that the reply is complete.
     pub fn finish(mut self, sink: &mut EventSink<'_>) -> Result<ModelReply, InvalidResponse> {
-        let mut cumulative = std::mem::take(&mut self.cumulative);
-        let mut result = Ok(());
-        cumulative.finish(&mut |text| result = self.add_text(text, sink));
-        result?;
-        let mut think = std::mem::take(&mut self.think);
-        let mut result = Ok(());
-        think.finish(&mut |piece| result = self.add_piece(&piece, sink));
-        result?;
-        self.think = think;
+        let text = self.cumulative.finish();
+        self.add_text(&text, sink)?;
+        let piece = self.think.finish();
+        self.add_piece(&piece, sink)?;
         let finish = match self.finish_reason.as_deref() {
             None if !self.has_end_marker => FinishReason::Cut,
             // After the finish reason, a broken connection looks like a normal end.
             Some(_) if !self.has_end_marker && self.calls.has_incomplete_call() => {
                 FinishReason::Cut
             }
-            reason => reason.map_or(FinishReason::Complete, classify_finish_reason),
+            reason => reason.map_or(FinishReason::Complete, finish_reasons::classify),
         };
+        let usage = self.usage;
+        let message = self.into_message(finish == FinishReason::Complete)?;
+        Ok(ModelReply { message, finish, cause: None, usage })
+    }
+
+    /// The message; with its calls and what is sent back with them only if it is complete.
+    fn into_message(self, is_complete: bool) -> Result<AssistantMessage, InvalidResponse> {
+        let mut message = AssistantMessage::default();
+        message.content = match self.reasoning_field {
+            None if !self.think.has_reasoning() => strip_unopened_reasoning(self.content),
+            _ => self.content,
+        };
+        if !is_complete {
+            return Ok(message);
+        }
         let announces_calls =
             matches!(self.finish_reason.as_deref(), Some("tool_calls" | "function_call"));
-        let mut message = AssistantMessage {
-            content: match self.reasoning_field {
-                None if !self.think.has_reasoning() => strip_unopened_reasoning(self.content),
-                _ => self.content,
-            },
-            ..AssistantMessage::default()
-        };
-        if finish == FinishReason::Complete {
-            message.calls = self.calls.finish()?;
-            if message.calls.is_empty()
-                && announces_calls
-                && !self.other_choice_calls.has_incomplete_call()
-            {
-                message.calls = self.other_choice_calls.finish()?;
+        message.calls = self.calls.finish()?;
+        if message.calls.is_empty()
+            && announces_calls
+            && !self.other_choice_calls.has_incomplete_call()
+        {
+            message.calls = self.other_choice_calls.finish()?;
+        }
+        let mut keep = |name: &str, value: Value| message.opaque.insert(name.into(), value);
+        if let Some(extra) = self.extra_content {
+            keep("extra_content", extra);
+        }
+        if !message.calls.is_empty() {
+            if let Some(field) = self.reasoning_field.filter(|field| is_reasoning_field(field)) {
+                keep(field, self.reasoning.into());
             }
-            let extra = self.extra_content.take();
-            message.opaque.extend(extra.map(|extra| ("extra_content".into(), extra)));
-            if !message.calls.is_empty() {
-                let field = self.reasoning_field.filter(|field| ECHOED_FIELDS.contains(field));
-                message.opaque.extend(field.map(|field| (field.into(), self.reasoning.into())));
-                let details = Some(self.details.list).filter(|details| !details.is_empty());
-                message
-                    .opaque
-                    .extend(details.map(|details| ("reasoning_details".into(), details.into())));
+            if !self.details.is_empty() {
+                keep("reasoning_details", self.details.into());
             }
         }
-        Ok(ModelReply { message, finish, cause: None, usage: self.usage })
+        Ok(message)
     }
 
     /// Marks the end of a body that was not a stream. A whole message is
     /// complete when its JSON value ends; deltas are complete only if the body was delimited.
     pub fn mark_complete(&mut self, is_delimited: bool) {
-        self.has_end_marker |= self.seen.message || is_delimited;
+        self.has_end_marker |= self.has_whole_message || is_delimited;
     }
 }
 
@@ -397,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_match_the_template_are_read_like_others() {
+    fn events_end_a_reply_or_continue_it() {
         let piece = |text: &str| format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#);
         let chunk_of_choice = |index: u8, text: &str| {
             format!(r#"{{"choices":[{{"index":{index},"delta":{{"content":"{text}"}}}}]}}"#)

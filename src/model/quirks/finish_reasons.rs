@@ -1,43 +1,36 @@
-//! Classification of finish reasons: there are dozens, and only three are standard.
+//! Finish reasons: there are dozens, and only three are standard.
 
 use crate::model::FinishReason;
 
+/// Parts of finish reasons; the first that a reason contains decides.
+const REASONS: [(&str, FinishReason); 20] = [
+    ("error", FinishReason::Cut),
+    ("abort", FinishReason::Cut),
+    ("cancel", FinishReason::Cut),
+    ("insufficient", FinishReason::Cut),
+    ("malformed", FinishReason::Cut),
+    ("overloaded", FinishReason::Cut),
+    ("time_limit", FinishReason::Cut),
+    ("incomplete", FinishReason::Cut),
+    ("length", FinishReason::Length),
+    ("max_tokens", FinishReason::Length),
+    ("max_output", FinishReason::Length),
+    ("token_limit", FinishReason::Length),
+    ("window_exceeded", FinishReason::Length),
+    ("filter", FinishReason::Filtered),
+    ("safety", FinishReason::Filtered),
+    ("sensitive", FinishReason::Filtered),
+    ("guardrail", FinishReason::Filtered),
+    ("recitation", FinishReason::Filtered),
+    ("prohibited", FinishReason::Filtered),
+    ("blocklist", FinishReason::Filtered),
+];
+
 /// Classifies a finish reason. Unknown ones count as a normal end.
-pub(super) fn classify_finish_reason(reason: &str) -> FinishReason {
+pub(in crate::model) fn classify(reason: &str) -> FinishReason {
     let reason = reason.to_ascii_lowercase();
-    let contains_any = |words: &[&str]| words.iter().any(|word| reason.contains(word));
-    if contains_any(&[
-        "error",
-        "abort",
-        "cancel",
-        "insufficient",
-        "malformed",
-        "overloaded",
-        "time_limit",
-        "incomplete",
-    ]) {
-        FinishReason::Cut
-    } else if contains_any(&[
-        "length",
-        "max_tokens",
-        "max_output",
-        "token_limit",
-        "window_exceeded",
-    ]) {
-        FinishReason::Length
-    } else if contains_any(&[
-        "filter",
-        "safety",
-        "sensitive",
-        "guardrail",
-        "recitation",
-        "prohibited",
-        "blocklist",
-    ]) {
-        FinishReason::Filtered
-    } else {
-        FinishReason::Complete
-    }
+    let found = REASONS.iter().find(|(part, _)| reason.contains(part));
+    found.map_or(FinishReason::Complete, |(_, finish)| *finish)
 }
 
 #[cfg(test)]
@@ -66,7 +59,7 @@ mod tests {
             ("engine_overloaded", FinishReason::Cut),
         ];
         for (reason, finish) in table {
-            assert_eq!(classify_finish_reason(reason), finish, "{reason}");
+            assert_eq!(classify(reason), finish, "{reason}");
         }
     }
 }

@@ -1,0 +1,21 @@
+//! Differences between endpoints, as tables: the names of fields, the phrases of refusals, the
+//! finish reasons.
+//!
+//! A new difference is one row here and one row in the test of its table. The code that reads a
+//! table knows no endpoint by name.
+
+pub(super) mod finish_reasons;
+pub(super) mod servers;
+
+/// Fields with reasoning, in the order in which they are looked for. An endpoint may send several
+/// of them with the same text.
+pub(super) const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+/// Reasoning fields that endpoints expect back in messages with tool calls, but only within the
+/// turn in which they came.
+const RETURNED_REASONING_FIELDS: [&str; 2] = ["reasoning_content", "reasoning"];
+
+/// Whether a field of a message is sent back only within its own turn.
+pub(crate) fn is_reasoning_field(name: &str) -> bool {
+    RETURNED_REASONING_FIELDS.contains(&name)
+}
