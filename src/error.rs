@@ -23,7 +23,12 @@ pub enum ErrorKind {
     /// The reply was not a chat completion.
     Protocol,
     /// The conversation is longer than the model's context window.
-    Context,
+    Context {
+        /// The context window in tokens, if the endpoint names it.
+        limit: Option<u64>,
+        /// The tokens of the request, if the endpoint names them.
+        used: Option<u64>,
+    },
     /// `--max-steps` or `--timeout` was reached.
     Limit,
     /// The answer was cut off.
@@ -44,7 +49,7 @@ impl ErrorKind {
             ErrorKind::Temporary => "temporary",
             ErrorKind::Endpoint => "endpoint",
             ErrorKind::Protocol => "protocol",
-            ErrorKind::Context => "context",
+            ErrorKind::Context { .. } => "context",
             ErrorKind::Limit => "limit",
             ErrorKind::Truncated => "truncated",
             ErrorKind::Interrupted(_) => "interrupted",
@@ -63,7 +68,10 @@ impl ErrorKind {
             ErrorKind::Auth => 77,
             ErrorKind::Config => 78,
             ErrorKind::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
-            ErrorKind::Endpoint | ErrorKind::Protocol | ErrorKind::Context | ErrorKind::Io => 1,
+            ErrorKind::Endpoint
+            | ErrorKind::Protocol
+            | ErrorKind::Context { .. }
+            | ErrorKind::Io => 1,
         }
     }
 }
@@ -219,7 +227,7 @@ mod tests {
             (ErrorKind::Temporary, "temporary", 75),
             (ErrorKind::Endpoint, "endpoint", 1),
             (ErrorKind::Protocol, "protocol", 1),
-            (ErrorKind::Context, "context", 1),
+            (ErrorKind::Context { limit: None, used: None }, "context", 1),
             (ErrorKind::Limit, "limit", 3),
             (ErrorKind::Truncated, "truncated", 4),
             (ErrorKind::Interrupted(libc::SIGINT), "interrupted", 130),

@@ -96,8 +96,7 @@ pub(super) fn run_turn(
 pub(super) fn print_answer(answer: &TurnOutcome, text: &str, output: &mut Output) -> Result<()> {
     output.answer(text);
     if let Some(cause) = &answer.cause {
-        let message = cause.message().replacen("an answer", "the whole answer", 1);
-        let error = Error::new(ErrorKind::Truncated, message);
+        let error = Error::new(ErrorKind::Truncated, cause.message());
         return Err(match cause.hint() {
             Some(hint) => error.with_hint(hint),
             None => error,

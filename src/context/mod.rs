@@ -133,7 +133,7 @@ impl<'a> ContextManager<'a> {
         let mut steps = RECOVERY_STEPS.iter().copied().peekable();
         loop {
             let error = match self.send(freed, conversation, sink) {
-                Err(error) if error.kind() == ErrorKind::Context => error,
+                Err(error) if matches!(error.kind(), ErrorKind::Context { .. }) => error,
                 other => return other,
             };
             let mut is_smaller = false;
@@ -173,7 +173,7 @@ impl<'a> ContextManager<'a> {
         if let Some(window) = self.window.filter(|window| tokens > window + window / slack) {
             let (tokens, window) = (group_digits(tokens), group_digits(window));
             return Err(Error::new(
-                ErrorKind::Context,
+                ErrorKind::Context { limit: None, used: None },
                 format!(
                     "failed to fit the conversation into the model's context: it has about {tokens} tokens, and the window has {window}"
                 ),
@@ -185,9 +185,9 @@ impl<'a> ContextManager<'a> {
         let request = ModelRequest { messages: conversation.messages(), tools: self.tools };
         let reply = self.model.complete(&request, sink);
         if let Err(error) = &reply
-            && error.kind() == ErrorKind::Context
+            && let ErrorKind::Context { limit, used } = error.kind()
         {
-            conversation.record_refusal(error.message());
+            conversation.record_refusal(limit, used);
             *freed = FreedRoom::new(conversation);
         }
         reply
@@ -399,7 +399,7 @@ impl<'a> ContextManager<'a> {
                     }
                     return Ok(Some(message.content));
                 }
-                Err(error) if error.kind() == ErrorKind::Context => max_bytes /= 2,
+                Err(error) if matches!(error.kind(), ErrorKind::Context { .. }) => max_bytes /= 2,
                 Err(error) => return Err(error),
             }
         }

@@ -150,11 +150,10 @@ impl TokenMeter {
         self.ratio().clamp(least, ratio(tokens, text))
     }
 
-    /// Records a refused request. The window is the one in the message, or else less than the
-    /// request.
-    pub fn record_refusal(&mut self, messages: &[Message], message: &str) {
+    /// Records a refused request. The window is the one that the endpoint named, or else less
+    /// than the request.
+    pub fn record_refusal(&mut self, messages: &[Message], limit: Option<u64>, count: Option<u64>) {
         let estimate = self.estimate(messages);
-        let (limit, count) = limit_and_count(message);
         let Some(limit) = limit else {
             // A window from an earlier message is better than a guess.
             if !self.is_window_reported || self.window.is_none() {
@@ -202,24 +201,6 @@ fn is_possible(ratio: u64) -> bool {
 
 fn ratio(tokens: u64, bytes: u64) -> u64 {
     tokens.saturating_mul(SCALE).div_ceil(bytes.max(1))
-}
-
-/// The limit and the request's tokens, read from the first two numbers of a refusal. Every
-/// endpoint names the limit, some also the request's tokens, in either order.
-fn limit_and_count(message: &str) -> (Option<u64>, Option<u64>) {
-    // The address before it may contain numbers.
-    let message = message.split_once(": status ").map_or(message, |(_, message)| message);
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
-    let mut numbers = message
-        .split(|c| !is_part(c))
-        .filter_map(|word| word.trim_end_matches(['.', ',']).replace(',', "").parse().ok())
-        .filter(|number| *number >= limits::CONTEXT_TOKENS_MIN);
-    match (numbers.next(), numbers.next()) {
-        (Some(one), Some(other)) if one != other => {
-            (Some(u64::min(one, other)), Some(u64::max(one, other)))
-        }
-        (limit, _) => (limit, None),
-    }
 }
 
 /// The bytes of the messages from `from` on that are sent.
@@ -348,62 +329,40 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_window() {
-        let counts = |message: &str| super::limit_and_count(message);
-        for (message, limit, count) in [
-            (
-                "get http://h:5999/v1: status 400: maximum context length is 8192 tokens. However, you requested 9100 tokens (8588 in the messages, 512 in the completion)",
-                8192,
-                9100,
-            ),
-            ("prompt is too long: 210000 tokens > 200000 maximum", 200_000, 210_000),
-            (
-                "the request exceeds the available context size (8192 tokens), try increasing it",
-                8192,
-                0,
-            ),
-            (
-                "request (9,012 tokens) exceeds the available context size (8,192 tokens)",
-                8192,
-                9012,
-            ),
-            ("status 400 Bad Request: too long (request req_12345678)", 0, 0),
-            ("model gpt-35-16384: maximum prompt length is 131072.", 131_072, 0),
-        ] {
-            let some = |number| Some(number).filter(|number| *number > 0);
-            assert_eq!(counts(message), (some(limit), some(count)), "{message}");
-        }
         let messages = [user_message(10_000)];
-        let window = |message| {
+        for (limit, used, window, estimate) in [
+            (None, None, 2288, 2860),
+            (Some(2048), None, 2048, 2860),
+            (Some(4000), None, 4000, 4001),
+            (Some(2048), Some(2500), 2048, 2500),
+            (Some(1_000_000), None, 1_000_000, 2860),
+            (Some(8192), Some(99_999), 8192, 2860),
+        ] {
             let mut meter = TokenMeter::default();
-            meter.record_refusal(&messages, message);
-            (meter.window(None), meter.estimate(&messages))
-        };
-        assert_eq!(window("too long"), (Some(2288), 2860));
-        assert_eq!(window("limit 2048"), (Some(2048), 2860));
-        assert_eq!(window("limit 4000"), (Some(4000), 4001));
-        assert_eq!(window("limit 2048, got 2500"), (Some(2048), 2500));
-        assert_eq!(window("limit 1000000"), (Some(1_000_000), 2860));
-        assert_eq!(window("limit 8192, got 99999"), (Some(8192), 2860));
+            meter.record_refusal(&messages, limit, used);
+            let known = (meter.window(None), meter.estimate(&messages));
+            assert_eq!(known, (Some(window), estimate), "{limit:?} {used:?}");
+        }
     }
 
     #[test]
     fn an_answered_request_disproves_a_smaller_window() {
         let messages = [user_message(10_000), Message::assistant("y")];
-        for (message, counted, window) in [
-            ("too long", None, None),
-            ("too long", Some(2500), None),
-            ("too long", Some(2200), Some(2288)),
-            ("limit 2048", None, Some(2048)),
-            ("limit 2048", Some(2100), None),
-            ("limit 2048", Some(2000), Some(2048)),
-            ("limit 2048", Some(99_000), Some(2048)),
+        for (limit, counted, window) in [
+            (None, None, None),
+            (None, Some(2500), None),
+            (None, Some(2200), Some(2288)),
+            (Some(2048), None, Some(2048)),
+            (Some(2048), Some(2100), None),
+            (Some(2048), Some(2000), Some(2048)),
+            (Some(2048), Some(99_000), Some(2048)),
         ] {
             let mut meter = TokenMeter::default();
-            meter.record_refusal(&messages[..1], message);
+            meter.record_refusal(&messages[..1], limit, None);
             // A guess replaces neither a named window nor a smaller guess.
-            meter.record_refusal(&messages[..1], "again");
+            meter.record_refusal(&messages[..1], None, None);
             meter.record_usage(&messages, counted.map(|counted| usage(counted, 5)));
-            assert_eq!(meter.window(None), window, "{message} {counted:?}");
+            assert_eq!(meter.window(None), window, "{limit:?} {counted:?}");
         }
     }
 

@@ -159,9 +159,10 @@ impl Conversation {
         self.meter.record_usage(&self.messages, usage);
     }
 
-    /// Records that the endpoint refused the conversation as too long, with this message.
-    pub fn record_refusal(&mut self, words: &str) {
-        self.meter.record_refusal(&self.messages, words);
+    /// Records that the endpoint refused the conversation as too long. `limit` is the context
+    /// window, `used` the tokens of the request, where the endpoint names them.
+    pub fn record_refusal(&mut self, limit: Option<u64>, used: Option<u64>) {
+        self.meter.record_refusal(&self.messages, limit, used);
     }
 
     /// Replaces all messages except the system message.

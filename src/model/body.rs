@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message::{AssistantMessage, Message};
-use crate::model::dialect::{Dialect, EmptyContent, SentFeatures};
+use crate::model::dialect::{Dialect, SentFeatures};
 use crate::model::images::{ContentParts, ShownImages, without_image};
 use crate::model::quirks::is_reasoning_field;
 use crate::text::sendable;
@@ -45,6 +45,9 @@ impl RequestBody<'_> {
             extra_fields: self.extra_fields,
             has_empty_content: self.has_empty_content(),
             tool_message_positions: self.tool_message_positions(),
+            has_images: self.question_has_images()
+                || !self.dialect.omits_images && self.image_bytes() > 0,
+            is_stream: self.stream,
         }
     }
 
@@ -81,7 +84,7 @@ impl RequestBody<'_> {
         let (mut positions, mut position, mut has_shown) = (Vec::new(), 0, false);
         for message in self.messages.iter().chain(self.temporary_messages) {
             if let Message::Tool(result) = message {
-                has_shown |= result.image.is_some() && !self.dialect.refuses_images();
+                has_shown |= result.image.is_some() && !self.dialect.omits_images;
                 positions.push(position);
             } else if std::mem::take(&mut has_shown) {
                 position += 2;
@@ -152,7 +155,7 @@ impl Serialize for WireMessages<'_> {
                 dialect,
                 is_current_turn: position >= question,
             })?;
-            if !dialect.refuses_images() {
+            if !dialect.omits_images {
                 shown.record(message);
             }
         }
@@ -183,7 +186,7 @@ impl Serialize for WireMessage<'_> {
                 // The current question is not changed: the refusal is reported instead.
                 match user.images.as_slice() {
                     [] => map.serialize_entry("content", &text)?,
-                    _ if self.dialect.refuses_images() && !self.is_current_turn => {
+                    _ if self.dialect.omits_images && !self.is_current_turn => {
                         map.serialize_entry("content", &without_image(&text))?;
                     }
                     images => {
@@ -197,13 +200,13 @@ impl Serialize for WireMessage<'_> {
             Message::Tool(result) => {
                 map.serialize_entry("role", "tool")?;
                 map.serialize_entry("tool_call_id", &result.call_id)?;
-                if self.dialect.sends_tool_name() {
+                if self.dialect.sends_tool_name {
                     map.serialize_entry("name", &result.name)?;
                 }
                 let text = result.full_text();
                 let text = sendable(&text);
                 match &result.image {
-                    Some(_) if self.dialect.refuses_images() => {
+                    Some(_) if self.dialect.omits_images => {
                         map.serialize_entry("content", &without_image(&text))?;
                     }
                     _ => map.serialize_entry("content", &text)?,
@@ -224,9 +227,10 @@ impl WireMessage<'_> {
         // It is empty only if there are tool calls: an assistant message without both is
         // invalid.
         let text = assistant.full_text();
-        match self.dialect.empty_content() {
-            EmptyContent::Null if text.is_empty() => map.serialize_entry("content", &())?,
-            _ => map.serialize_entry("content", &text)?,
+        if text.is_empty() && !self.dialect.sends_empty_text {
+            map.serialize_entry("content", &())?;
+        } else {
+            map.serialize_entry("content", &text)?;
         }
         let is_sent = |name: &str| self.is_current_turn || !is_reasoning_field(name);
         for (name, value) in &assistant.opaque {
@@ -304,6 +308,7 @@ impl Serialize for OfferedTools<'_> {
 mod tests {
     use super::*;
     use crate::message::ToolMessage;
+    use crate::model::request_failure::ErrorResponse;
     use serde_json::json;
 
     fn messages() -> [Message; 5] {
@@ -386,9 +391,10 @@ mod tests {
             "reasoning_content is not allowed",
         ] {
             let fields = body(&messages, true, extra, &dialect);
-            let learned =
-                dialect.clone().learn_from_refusal(words.as_bytes(), &fields.sent_features());
-            dialect = learned.unwrap_or_else(|| panic!("{words}")).0;
+            let mut learned = dialect.clone();
+            let refusal = ErrorResponse::new(400, words.as_bytes());
+            assert!(learned.learn(&refusal, &fields.sent_features()).is_some(), "{words}");
+            dialect = learned;
         }
         let value = serde_json::to_value(body(&messages, true, extra, &dialect)).unwrap();
         assert_eq!(value["max_completion_tokens"], 5);
@@ -407,9 +413,9 @@ mod tests {
         let learned = |words: &str| {
             let dialect = Dialect::default();
             let fields = body(&messages, false, extra, &dialect);
-            Dialect::default()
-                .learn_from_refusal(words.as_bytes(), &fields.sent_features())
-                .map(|(_, change)| change)
+            let refusal = ErrorResponse::new(400, words.as_bytes());
+            let change = Dialect::default().learn(&refusal, &fields.sent_features());
+            change.map(|change| change.to_string())
         };
         for words in [
             r#"{"error":{"message":"Invalid 'temperature': decimal above maximum value.","param":"temperature"}}"#,

@@ -1,23 +1,17 @@
 //! What an endpoint does not accept, and what is sent instead.
 //!
-//! There is no table of providers. When an endpoint refuses a request and names a field that
-//! was sent, that field is omitted (or sent under its other name) for the rest of the process.
-//! The one field that is added on demand is the tool's name in tool messages. The model, the
+//! There is no table of providers. When an endpoint refuses a request, the first rule of
+//! [`RULES`] that applies changes requests for the rest of the process, each field once. The one
+//! field that is added on demand is the tool's name in tool messages. The model, the text of
 //! messages and the tools are never changed.
+
+use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::model::quirks::{changes, contains_any};
+use crate::model::request_failure::ErrorResponse;
 use crate::model::tool_name;
-
-/// How the empty content of a message with tool calls is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum EmptyContent {
-    /// `null`, as in the OpenAI reference.
-    #[default]
-    Null,
-    /// `""`, for endpoints that require a string.
-    Text,
-}
 
 /// The parts of a sent request that an endpoint may refuse.
 #[derive(Debug)]
@@ -30,6 +24,10 @@ pub(super) struct SentFeatures<'s> {
     pub has_empty_content: bool,
     /// Positions of the tool messages among the messages sent.
     pub tool_message_positions: Vec<usize>,
+    /// Whether images were sent.
+    pub has_images: bool,
+    /// Whether a stream was requested.
+    pub is_stream: bool,
 }
 
 /// What is known about an endpoint.
@@ -37,67 +35,60 @@ pub(super) struct SentFeatures<'s> {
 pub(super) struct Dialect {
     omitted: Vec<String>,
     renamed: Vec<(String, &'static str)>,
-    empty_content: EmptyContent,
-    has_changed_content: bool,
-    sends_tool_name: bool,
-    refuses_images: bool,
+    /// The empty content of a message with tool calls is `""` for endpoints that require a
+    /// string; otherwise `null`, as in the OpenAI reference.
+    pub sends_empty_text: bool,
+    /// Tool messages carry the tool's name.
+    pub sends_tool_name: bool,
+    /// No images are sent, except those of the current question.
+    pub omits_images: bool,
+    /// Replies are requested as a whole.
+    pub omits_stream: bool,
 }
 
-/// Two names of one field, in both directions: some models accept only one of them.
-const ALTERNATIVE_NAMES: [(&str, &str); 2] =
-    [("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")];
-
-/// Shorter names are also common words: they count only in quotes or as `param`.
-const DISTINCTIVE_NAME_BYTES: usize = 6;
-
-/// Phrases for a field that is unknown or not supported.
-const UNKNOWN_FIELD: [&str; 16] = [
-    "unsupported",
-    "not supported",
-    "not support",
-    "unknown",
-    "unrecognized",
-    "unexpected",
-    "not permitted",
-    "not allowed",
-    "extra_forbidden",
-    "extra field",
-    "additional propert",
-    "cannot find field",
-    "no such field",
-    "not available",
-    "deprecated",
-    " instead",
-];
-
-/// Phrases for a known field with a wrong value.
-const WRONG_VALUE: [&str; 12] = [
-    "above max",
-    "below min",
-    "maximum",
-    "minimum",
-    "too large",
-    "too high",
-    "too low",
-    "too small",
-    "between",
-    "out of range",
-    "invalid schema",
-    "must contain",
-];
-
-/// Phrases for a `content` of the wrong type.
-const WRONG_CONTENT_TYPE: [&str; 9] =
-    ["null", "nil", "none", "string", "type", "required", "empty", "missing", "expected"];
-
-/// Phrases for text that a content policy rejects: another type would not help.
-const CONTENT_POLICY: [&str; 4] = ["management", "policy", "filter", "safety"];
-
-fn contains_any(text: &str, words: &[&str]) -> bool {
-    words.iter().any(|word| text.contains(word))
+/// A change of requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum DialectChange {
+    /// This field is omitted.
+    Omit(String),
+    /// This field is sent under another name.
+    Rename(String, &'static str),
+    /// See [`Dialect::sends_empty_text`].
+    SendEmptyText,
+    /// See [`Dialect::sends_tool_name`].
+    SendToolName,
+    /// See [`Dialect::omits_images`].
+    OmitImages,
+    /// See [`Dialect::omits_stream`].
+    OmitStream,
 }
+
+impl fmt::Display for DialectChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DialectChange::Omit(name) => write!(f, "`{name}` is left out"),
+            DialectChange::Rename(name, other) => write!(f, "`{name}` is sent as `{other}`"),
+            DialectChange::SendEmptyText => f.write_str("an empty `content` is sent as a string"),
+            DialectChange::SendToolName => f.write_str("tool messages now carry the tool's name"),
+            DialectChange::OmitImages => f.write_str("images are left out"),
+            DialectChange::OmitStream => f.write_str("the request is sent without streaming"),
+        }
+    }
+}
+
+/// The change that a refusal of this request needs, if the rule applies to it.
+type Rule = fn(&Dialect, &ErrorResponse, &SentFeatures<'_>) -> Option<DialectChange>;
+
+/// The first rule that applies counts.
+const RULES: [Rule; 5] =
+    [images_refused, tool_name_required, field_refused, text_expected, stream_refused];
 
 impl Dialect {
+    /// The dialect of a new endpoint: everything is accepted, except perhaps images.
+    pub(super) fn new(accepts_images: bool) -> Dialect {
+        Dialect { omits_images: !accepts_images, ..Dialect::default() }
+    }
+
     /// Whether the field may be sent.
     pub(super) fn accepts(&self, name: &str) -> bool {
         !self.omitted.iter().any(|other| other == name)
@@ -109,95 +100,142 @@ impl Dialect {
         self.accepts(name).then(|| renamed.map_or(name, |(_, to)| *to))
     }
 
-    /// Creates the dialect of a new endpoint: everything is accepted, except perhaps images.
-    pub(super) fn new(accepts_images: bool) -> Dialect {
-        Dialect { refuses_images: !accepts_images, ..Dialect::default() }
-    }
-
-    /// How an empty content is written.
-    pub(super) fn empty_content(&self) -> EmptyContent {
-        self.empty_content
-    }
-
-    /// Whether tool messages carry the tool's name.
-    pub(super) fn sends_tool_name(&self) -> bool {
-        self.sends_tool_name
-    }
-
-    /// Whether the endpoint has refused images, or none may be sent to it.
-    pub(super) fn refuses_images(&self) -> bool {
-        self.refuses_images
-    }
-
-    /// Records that the endpoint refuses images.
-    pub(super) fn set_refuses_images(&mut self) {
-        self.refuses_images = true;
-    }
-
-    /// The dialect changed after a refusal, with the change in words; `None` if the refusal
-    /// names nothing that can be changed.
-    pub(super) fn learn_from_refusal(
-        mut self,
-        refusal: &[u8],
+    /// Changes the dialect after a refusal; `None` if nothing that was sent can be changed.
+    pub(super) fn learn(
+        &mut self,
+        refusal: &ErrorResponse,
         sent: &SentFeatures<'_>,
-    ) -> Option<(Dialect, String)> {
-        let text = String::from_utf8_lossy(refusal).to_lowercase();
-        if !self.sends_tool_name && tool_name::is_requested(&text, &sent.tool_message_positions) {
-            self.sends_tool_name = true;
-            return Some((self, "tool messages now carry the tool's name".into()));
+    ) -> Option<DialectChange> {
+        let change = RULES.iter().find_map(|rule| rule(self, refusal, sent))?;
+        match &change {
+            DialectChange::Omit(name) => self.omitted.push(name.clone()),
+            DialectChange::Rename(name, other) => self.renamed.push((name.clone(), other)),
+            DialectChange::SendEmptyText => self.sends_empty_text = true,
+            DialectChange::SendToolName => self.sends_tool_name = true,
+            DialectChange::OmitImages => self.omits_images = true,
+            DialectChange::OmitStream => self.omits_stream = true,
         }
-        let params = named_params(refusal);
-        let mention = |name: &str| mention_position(&text, &params, name);
-        // A field of the user is omitted only if it is unknown: a wrong value is for the user
-        // to correct.
-        let is_unknown = contains_any(&text, &UNKNOWN_FIELD)
-            || (!params.is_empty() && !contains_any(&text, &WRONG_VALUE));
-        let may_change = |name: &&&str| is_unknown || !sent.extra_fields.contains_key(**name);
-        // The field that is named first is the cause; lists of allowed names follow it.
-        let field = sent
-            .optional_fields
-            .iter()
-            .filter(may_change)
-            .filter_map(|name| {
-                let written = self.sent_name(name)?;
-                Some((mention(written)?, *name))
-            })
-            .min();
-        let is_wrong_type =
-            contains_any(&text, &WRONG_CONTENT_TYPE) && !contains_any(&text, &CONTENT_POLICY);
-        let content = mention("content")
-            .filter(|_| is_wrong_type && sent.has_empty_content && !self.has_changed_content);
-        match (field, content) {
-            (Some((at, name)), content) if content.is_none_or(|other| at <= other) => {
-                let change = self.omit(name, sent);
-                Some((self, change))
-            }
-            (_, Some(_)) => {
-                self.has_changed_content = true;
-                self.empty_content = EmptyContent::Text;
-                Some((self, "an empty `content` is sent as a string".into()))
-            }
-            _ => None,
-        }
+        Some(change)
     }
+}
 
-    fn omit(&mut self, name: &str, sent: &SentFeatures<'_>) -> String {
-        let mut synonyms = ALTERNATIVE_NAMES.iter();
-        let synonym =
-            synonyms.find(|(from, to)| *from == name && !sent.extra_fields.contains_key(*to));
+/// Whether the status is one for a request that is not accepted in its form.
+fn is_unaccepted(refusal: &ErrorResponse) -> bool {
+    matches!(refusal.status, 400 | 422)
+}
+
+fn images_refused(
+    _: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    (sent.has_images && refuses_images(refusal)).then_some(DialectChange::OmitImages)
+}
+
+/// A refusal that only says that text was expected may mean the images.
+fn text_expected(
+    _: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    (sent.has_images && may_refuse_images(refusal)).then_some(DialectChange::OmitImages)
+}
+
+/// Whether a refusal means the images of the request.
+fn refuses_images(refusal: &ErrorResponse) -> bool {
+    let is_refusal = matches!(refusal.status, 200 | 400 | 404 | 415 | 422 | 500 | 501);
+    let text = without_quotes(refusal);
+    // A refusal that names the field means the images.
+    let is_named = matches!(refusal.status, 400 | 415 | 422) && text.contains("image_url");
+    is_refusal && (is_named || contains_any(&text, &changes::NO_IMAGES))
+}
+
+/// Whether a refusal means the images of the request, or at least that text was expected.
+pub(super) fn may_refuse_images(refusal: &ErrorResponse) -> bool {
+    let is_refusal = matches!(refusal.status, 200 | 400 | 404 | 415 | 422 | 500 | 501);
+    let expects_text = contains_any(&without_quotes(refusal), &changes::TEXT_EXPECTED);
+    refuses_images(refusal) || is_refusal && expects_text
+}
+
+fn without_quotes(refusal: &ErrorResponse) -> String {
+    refusal.words.replace(['\'', '"', '`', '\\'], "")
+}
+
+fn tool_name_required(
+    dialect: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    let is_required = !dialect.sends_tool_name
+        && is_unaccepted(refusal)
+        && tool_name::is_required(&refusal.words, &sent.tool_message_positions);
+    is_required.then_some(DialectChange::SendToolName)
+}
+
+fn field_refused(
+    dialect: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    if !is_unaccepted(refusal) {
+        return None;
+    }
+    let text = &refusal.words;
+    let params = named_params(&refusal.body);
+    let mention = |name: &str| mention_position(text, &params, name);
+    // A field of the user is omitted only if it is unknown: a wrong value is for the user
+    // to correct.
+    let is_unknown = contains_any(text, &changes::UNKNOWN_FIELD)
+        || (!params.is_empty() && !contains_any(text, &changes::WRONG_VALUE));
+    let may_change = |name: &&&str| is_unknown || !sent.extra_fields.contains_key(**name);
+    // The field that is named first is the cause; lists of allowed names follow it.
+    let fields = sent.optional_fields.iter().filter(may_change);
+    let field = fields.filter_map(|name| Some((mention(dialect.sent_name(name)?)?, *name))).min();
+    let may_be_content = sent.has_empty_content
+        && !dialect.sends_empty_text
+        && contains_any(text, &changes::WRONG_CONTENT_TYPE)
+        && !contains_any(text, &changes::CONTENT_POLICY);
+    let content = mention("content").filter(|_| may_be_content);
+    match (field, content) {
+        (Some((at, name)), content) if content.is_none_or(|other| at <= other) => {
+            Some(dialect.change_of(name, sent))
+        }
+        (_, Some(_)) => Some(DialectChange::SendEmptyText),
+        _ => None,
+    }
+}
+
+impl Dialect {
+    /// Renames a field that has another name, once; otherwise omits it.
+    fn change_of(&self, name: &str, sent: &SentFeatures<'_>) -> DialectChange {
         let is_renamed = self.renamed.iter().any(|(from, _)| from == name);
-        match synonym {
-            Some((_, other)) if !is_renamed => {
-                self.renamed.push((name.into(), other));
-                format!("`{name}` is sent as `{other}`")
-            }
-            _ => {
-                self.omitted.push(name.into());
-                format!("`{name}` is left out")
-            }
+        let mut others = changes::ALTERNATIVE_NAMES.iter();
+        let other = others.find(|(from, to)| *from == name && !sent.extra_fields.contains_key(*to));
+        match other {
+            Some((_, other)) if !is_renamed => DialectChange::Rename(name.into(), other),
+            _ => DialectChange::Omit(name.into()),
         }
     }
 }
+
+/// Some responses may mean that the server does not stream; others are reported unchanged.
+fn stream_refused(
+    _: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    let may_be_stream = match refusal.status {
+        200 => refusal.body.is_empty(),
+        204 | 205 | 405 => true,
+        404 => !contains_any(&refusal.words, &["model", "tool"]),
+        400 | 422 | 501 => contains_any(&refusal.words, &changes::NO_STREAM),
+        _ => false,
+    };
+    (sent.is_stream && may_be_stream).then_some(DialectChange::OmitStream)
+}
+
+/// Shorter names are also common words: they count only in quotes or as `param`.
+const DISTINCTIVE_NAME_BYTES: usize = 6;
 
 /// Field names in an error's own place for them: `error.param`, and `loc` in the `detail` of
 /// `FastAPI`.
@@ -234,15 +272,12 @@ fn mention_position(text: &str, params: &[String], name: &str) -> Option<usize> 
         let is_whole_word = !before.is_some_and(is_word) && !after.is_some_and(is_word);
         let is_quoted = before.is_some_and(is_quote) && after.is_some_and(is_quote);
         let label = text[..at].trim_end_matches([':', ' ']);
-        let is_labelled = LABELS.iter().any(|word| label.ends_with(word));
+        let is_labelled = changes::FIELD_LABELS.iter().any(|word| label.ends_with(word));
         let is_name =
             is_quoted || is_labelled || name.len() >= DISTINCTIVE_NAME_BYTES || name.contains('_');
         is_whole_word && is_name
     })
 }
-
-/// Words before a field's name in a refusal.
-const LABELS: [&str; 6] = ["parameter", "field", "argument", "property", "supplied", "key"];
 
 #[cfg(test)]
 mod tests {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::limits;
+use crate::model::quirks::refusals::MESSAGE_FIELDS;
 use crate::secret::{CutEdges, Secrets};
 use crate::text::one_line;
 
@@ -40,23 +41,20 @@ fn find_message(value: &Value, depth: usize, secrets: &Secrets) -> Option<String
     match value {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Array(items) => items.iter().find_map(|item| find_message(item, depth + 1, secrets)),
-        Value::Object(fields) => {
-            ["error", "message", "detail", "msg", "errors", "error_description"]
-                .iter()
-                .filter_map(|key| fields.get(*key))
-                .find_map(|inner| find_message(inner, depth + 1, secrets))
-                .map(|message| match provider_message(fields, secrets) {
-                    Some(raw) if !message.contains(&raw) => format!("{message}: {raw}"),
+        Value::Object(fields) => MESSAGE_FIELDS
+            .iter()
+            .filter_map(|key| fields.get(*key))
+            .find_map(|inner| find_message(inner, depth + 1, secrets))
+            .map(|message| match provider_message(fields, secrets) {
+                Some(raw) if !message.contains(&raw) => format!("{message}: {raw}"),
+                _ => message,
+            })
+            .map(|message| {
+                match fields.get("code").or_else(|| fields.get("type")).and_then(Value::as_str) {
+                    Some(code) if !message.contains(code) => format!("{message} ({code})"),
                     _ => message,
-                })
-                .map(|message| {
-                    match fields.get("code").or_else(|| fields.get("type")).and_then(Value::as_str)
-                    {
-                        Some(code) if !message.contains(code) => format!("{message} ({code})"),
-                        _ => message,
-                    }
-                })
-        }
+                }
+            }),
         _ => None,
     }
 }

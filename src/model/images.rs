@@ -1,4 +1,4 @@
-//! Images in a request, and endpoints that refuse them.
+//! Images in a request.
 //!
 //! A message with images is a list of parts. Tool results must be text everywhere, so
 //! images that tools show follow in a user message after all results of the step. Some
@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::limits;
 use crate::media::Image;
 use crate::message::Message;
-use crate::model::request_failure::RequestFailure;
 use crate::text::{one_line, sendable};
 use crate::tool::ToolCall;
 
@@ -117,66 +116,4 @@ impl<'m> ShownImages<'m> {
         self.images.clear();
         Ok(())
     }
-}
-
-/// Phrases with which endpoints and models refuse images, in lower case and without quotes.
-const IMAGE_REFUSALS: [&str; 28] = [
-    // Ollama, OpenRouter, xAI, LM Studio, Fireworks, Bedrock.
-    "support image",
-    "support the image",
-    "support vision",
-    "support multimodal",
-    "support multi-modal",
-    "images are not supported",
-    "image inputs are not",
-    "image input is not",
-    "image input not supported",
-    "image content is not supported",
-    "image content is currently not",
-    "image input modality is not",
-    "required for image input",
-    "does not accept image",
-    "cannot process image",
-    // Groq, for vision models if there is a system message.
-    "prompting with images is incompatible",
-    // OpenAI, Azure, Cerebras, Fireworks.
-    "image_url is only supported",
-    "image_url is not supported",
-    "image_url not supported",
-    "invalid value: image_url",
-    "unsupported content type: image_url",
-    // DeepSeek and other servers written in Rust.
-    "unknown variant image_url",
-    // vLLM, SiliconFlow, llama.cpp, mlx-lm.
-    "not a multimodal model",
-    "not a vlm",
-    "at most 0 image",
-    "mmproj",
-    "unsupported content[].type",
-    "only text content type is supported",
-];
-
-/// Phrases of a refusal that may mean images or another content that is not text.
-const TEXT_EXPECTED: [&str; 6] = [
-    "must be a string",
-    "be a valid string",
-    "should be a string",
-    "expected a string",
-    "expected string",
-    "value must be string",
-];
-
-/// Whether the failure is a refusal of images. With `accept_vague` also one that only says
-/// that text was expected.
-pub(super) fn are_refused(failure: &RequestFailure, accept_vague: bool) -> bool {
-    let Some(answer) = &failure.answer else {
-        return false;
-    };
-    let is_refusal = matches!(answer.status, 200 | 400 | 404 | 415 | 422 | 500 | 501);
-    let mut text = String::from_utf8_lossy(&answer.body).to_lowercase();
-    text.retain(|c| !matches!(c, '\'' | '"' | '`' | '\\'));
-    let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
-    // A refusal that names the field means the images.
-    let is_named = matches!(answer.status, 400 | 415 | 422) && text.contains("image_url");
-    is_refusal && (is_named || has(&IMAGE_REFUSALS) || accept_vague && has(&TEXT_EXPECTED))
 }

@@ -1,8 +1,9 @@
 //! Replies that are not chat completions: the reasons, and the errors made of them.
 
+use std::fmt;
+
 use serde_json::Value;
 
-use crate::error::Error;
 use crate::model::request_failure::states_error;
 use crate::model::wire::LooseValue;
 
@@ -32,22 +33,15 @@ impl From<super::sse::EventTooLarge> for InvalidResponse {
     }
 }
 
-impl From<InvalidResponse> for Error {
-    fn from(invalid: InvalidResponse) -> Error {
-        let kind = crate::error::ErrorKind::Protocol;
-        match invalid {
-            InvalidResponse::ErrorObject(value) => Error::new(kind, value.to_string()),
-            InvalidResponse::TooLarge(part) => {
-                Error::new(kind, format!("the reply's {part} is too large"))
-            }
-            InvalidResponse::TooMany(part) => {
-                Error::new(kind, format!("the reply has too many {part}"))
-            }
-            InvalidResponse::NoChoices => Error::new(kind, EXPECTED_CHOICES),
-            InvalidResponse::Unfinished => {
-                Error::new(kind, "it ends in the middle of a JSON value")
-            }
-            InvalidResponse::Malformed(reason) => Error::new(kind, reason),
+impl fmt::Display for InvalidResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            InvalidResponse::ErrorObject(value) => write!(f, "{value}"),
+            InvalidResponse::TooLarge(part) => write!(f, "the reply's {part} is too large"),
+            InvalidResponse::TooMany(part) => write!(f, "the reply has too many {part}"),
+            InvalidResponse::NoChoices => f.write_str(EXPECTED_CHOICES),
+            InvalidResponse::Unfinished => f.write_str("it ends in the middle of a JSON value"),
+            InvalidResponse::Malformed(reason) => f.write_str(reason),
         }
     }
 }

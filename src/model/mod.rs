@@ -11,6 +11,7 @@ use crate::tool::{ToolDefinition, Usage};
 mod body;
 mod calls;
 mod cumulative;
+mod delta_fast_path;
 mod dialect;
 mod error_text;
 pub(crate) mod http;

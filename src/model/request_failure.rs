@@ -1,5 +1,6 @@
-//! Classification of refusals: the server's message, the kind of error, and whether the request
-//! is worth sending again.
+//! Failures of requests, and what a refusal means: the kind of the error, the remedy, and whether
+//! the request is worth sending again. The message for the user is made at the end, by
+//! [`RequestFailure::error`].
 
 use std::time::Duration;
 
@@ -8,14 +9,21 @@ use serde_json::Value;
 use crate::error::{Error, ErrorKind, FailedPart};
 use crate::limits;
 use crate::model::error_text::{has_message, server_message};
+use crate::model::quirks::refusals::{self, Meaning};
 use crate::secret::Secrets;
 use crate::text::one_line;
 
 /// A request that failed.
 #[derive(Debug)]
 pub struct RequestFailure {
-    /// The error for the user, if this was the last try.
-    pub error: Error,
+    /// The kind of the error.
+    pub kind: ErrorKind,
+    /// The cause, without the address of the request.
+    pub cause: String,
+    /// The remedy, if one is known.
+    pub hint: Option<String>,
+    /// The part of the setup that the failure points to, if it is known.
+    pub(super) part: Option<FailedPart>,
     /// Whether another try may succeed.
     pub is_retryable: bool,
     /// The delay that the server requests before the next try.
@@ -31,35 +39,88 @@ pub struct ErrorResponse {
     pub status: u16,
     /// The part of the body that was read.
     pub body: Vec<u8>,
+    /// The same as text in lower case.
+    pub words: String,
+    /// Whether the request had too many bytes, rather than too many tokens.
+    pub is_too_large: bool,
+}
+
+impl ErrorResponse {
+    /// Creates a response with this status and body.
+    pub fn new(status: u16, body: &[u8]) -> ErrorResponse {
+        let words = String::from_utf8_lossy(body).to_lowercase();
+        ErrorResponse { status, body: body.to_vec(), words, is_too_large: false }
+    }
 }
 
 impl RequestFailure {
-    /// Creates a failure that is not retried.
-    pub fn permanent(error: Error) -> RequestFailure {
-        RequestFailure { error, is_retryable: false, retry_after: None, answer: None }
+    /// Creates a failure with this cause. It is retried if it is temporary.
+    pub fn new(kind: ErrorKind, cause: impl Into<String>) -> RequestFailure {
+        RequestFailure {
+            kind,
+            cause: cause.into(),
+            hint: None,
+            part: None,
+            is_retryable: kind == ErrorKind::Temporary,
+            retry_after: None,
+            answer: None,
+        }
     }
 
-    /// Creates a failure that is retried.
-    pub fn transient(error: Error) -> RequestFailure {
-        RequestFailure { is_retryable: true, ..RequestFailure::permanent(error) }
+    /// Adds a remedy.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> RequestFailure {
+        RequestFailure { hint: Some(hint.into()), ..self }
     }
 
-    /// Whether the request had too many bytes, rather than too many tokens.
-    pub fn is_too_large(&self) -> bool {
-        let answer = self.answer.as_ref();
-        answer.is_some_and(|answer| {
-            let words = String::from_utf8_lossy(&answer.body).to_lowercase();
-            answer.status == 413 && !self.is_retryable && !is_context_overflow(&words)
-        })
+    /// Adds the part of the setup that the failure points to.
+    #[must_use]
+    pub(super) fn with_part(self, part: FailedPart) -> RequestFailure {
+        RequestFailure { part: Some(part), ..self }
     }
 
-    /// Whether the response contains these words.
-    pub fn body_contains(&self, words: &str) -> bool {
-        let answer = self.answer.as_ref();
-        answer.is_some_and(|answer| {
-            let text = String::from_utf8_lossy(&answer.body);
-            text.to_ascii_lowercase().contains(words)
-        })
+    /// Marks the failure as permanent.
+    #[must_use]
+    pub fn without_retry(self) -> RequestFailure {
+        RequestFailure { is_retryable: false, ..self }
+    }
+
+    /// Whether the run must stop, whatever the endpoint does.
+    pub fn is_stop(&self) -> bool {
+        matches!(self.kind, ErrorKind::Interrupted(_) | ErrorKind::Limit)
+    }
+
+    /// The error of a request to this address.
+    pub fn error(&self, url: &str) -> Error {
+        self.describe("an answer", url)
+    }
+
+    /// The error of an answer that is incomplete.
+    pub fn truncation_error(&self, url: &str) -> Error {
+        self.describe("the whole answer", url)
+    }
+
+    fn describe(&self, missing: &str, url: &str) -> Error {
+        let message = match self.is_stop() {
+            true => self.cause.clone(),
+            false => format!("failed to get {missing} from {url}: {}", self.cause),
+        };
+        let mut error = Error::new(self.kind, message);
+        if let Some(hint) = &self.hint {
+            error = error.with_hint(hint);
+        }
+        match self.part {
+            Some(part) => error.with_part(part),
+            None => error,
+        }
+    }
+}
+
+/// The failure of a request during which the run had to stop.
+impl From<Error> for RequestFailure {
+    fn from(stop: Error) -> RequestFailure {
+        let failure = RequestFailure::new(stop.kind(), stop.message());
+        RequestFailure { hint: stop.hint().map(Into::into), ..failure.without_retry() }
     }
 }
 
@@ -68,6 +129,8 @@ impl RequestFailure {
 pub(super) struct ErrorFields<'r> {
     /// The HTTP status; 200 for an error object instead of a reply.
     pub status: u16,
+    /// The standard name of the status.
+    pub status_name: &'r str,
     /// The address of the request.
     pub url: &'r str,
     /// The part of the body that was read.
@@ -82,46 +145,74 @@ pub(super) struct ErrorFields<'r> {
     pub secrets: &'r Secrets,
 }
 
+const CONTEXT_HINT: &str = "the conversation is longer than the model's context window: start a new one, shorten the prompt, or give the server a larger context";
+
 /// Converts a refusal to a failure.
 pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
-    let text = server_message(refusal.body, refusal.secrets);
-    let effective = ErrorFields { status: effective_status(refusal), ..*refusal };
-    let (kind, is_retryable, hint, part) = classify(&effective, &text.to_lowercase());
-    let status = match refusal.status {
-        200 => "the endpoint reports an error".to_string(),
-        status => format!("status {status}{}", reason_phrase(status)),
+    let value: Value = serde_json::from_slice(refusal.body).unwrap_or_default();
+    let message = server_message(refusal.body, refusal.secrets);
+    // An error object instead of a reply often states its own status.
+    let stated = stated_status(&value).filter(|_| refusal.status == 200);
+    let status = stated.unwrap_or(refusal.status);
+    let meaning = refusals::meaning(status, &message.to_lowercase());
+    let failure = |kind| RequestFailure::new(kind, refusal_cause(refusal, &message));
+    let lasting = |hint: &str| failure(ErrorKind::Endpoint).with_hint(hint);
+    let is_context_full = meaning == Meaning::ContextFull
+        || meaning == Meaning::TooLarge
+        // Cerebras refuses a conversation that is too long with an empty body.
+        || status == 400 && refusal.body.is_empty();
+    let failure = match meaning {
+        _ if is_context_full => {
+            let (limit, used) = context_size(&value, &message);
+            failure(ErrorKind::Context { limit, used }).with_hint(CONTEXT_HINT)
+        }
+        Meaning::Billing if refusal.retry_after.is_none() => lasting(refusals::QUOTA_HINT),
+        Meaning::Temporary | Meaning::Billing => failure(ErrorKind::Temporary),
+        Meaning::Credentials(hint) => failure(ErrorKind::Auth).with_hint(hint),
+        Meaning::Lasting(hint) => lasting(hint),
+        Meaning::Setup(part, hint) => lasting(hint).with_part(part),
+        Meaning::Redirect => lasting(&redirect_hint(refusal)).with_part(FailedPart::Address),
+        Meaning::NoEndpoint => lasting(&address_hint(refusal.url)).with_part(FailedPart::Address),
+        _ => failure(ErrorKind::Endpoint),
     };
-    let mut message = format!("failed to get an answer from {}: {status}", refusal.url);
-    if !text.is_empty() {
-        message.push_str(": ");
-        message.push_str(&text);
-    }
-    if let Some(id) = refusal.request_id {
-        let id = refusal.secrets.mask(id);
-        message.push_str(&format!(" (request {id})"));
-    }
-    let mut error = Error::new(kind, message);
-    if let Some(hint) = hint {
-        error = error.with_hint(hint);
-    }
-    if let Some(part) = part {
-        error = error.with_part(part);
-    }
-    RequestFailure {
-        error,
-        is_retryable,
-        retry_after: refusal.retry_after,
-        answer: Some(ErrorResponse { status: effective.status, body: refusal.body.to_vec() }),
-    }
+    let is_too_large = meaning == Meaning::TooLarge;
+    let answer = ErrorResponse { is_too_large, ..ErrorResponse::new(status, refusal.body) };
+    RequestFailure { retry_after: refusal.retry_after, answer: Some(answer), ..failure }
 }
 
-/// The effective status: an error object often states its own, as a number or a word.
-fn effective_status(refusal: &ErrorFields<'_>) -> u16 {
-    if refusal.status != 200 {
-        return refusal.status;
+/// The cause of a failure: the status, the server's message, and its id of the request.
+fn refusal_cause(refusal: &ErrorFields<'_>, message: &str) -> String {
+    let mut cause = match refusal.status {
+        200 => "the endpoint reports an error".to_string(),
+        status => format!("status {status} {}", refusal.status_name).trim_end().to_string(),
+    };
+    if !message.is_empty() {
+        cause.push_str(&format!(": {message}"));
     }
-    let value: Value = serde_json::from_slice(refusal.body).unwrap_or_default();
-    stated_status(&value).unwrap_or(200)
+    if let Some(id) = refusal.request_id {
+        cause.push_str(&format!(" (request {})", refusal.secrets.mask(id)));
+    }
+    cause
+}
+
+/// The context window and the tokens of the request: from the error's own fields, or else from
+/// the first two numbers of its message. Every endpoint that names a number names the window,
+/// some also the request's tokens, in either order.
+fn context_size(value: &Value, message: &str) -> (Option<u64>, Option<u64>) {
+    let (limit_field, used_field) = refusals::CONTEXT_FIELDS;
+    let is_size = |number: &u64| *number >= limits::CONTEXT_TOKENS_MIN;
+    if let Some(limit) = value["error"][limit_field].as_u64().filter(is_size) {
+        return (Some(limit), value["error"][used_field].as_u64());
+    }
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',');
+    let mut numbers = message
+        .split(|c| !is_part(c))
+        .filter_map(|word| word.trim_end_matches(['.', ',']).replace(',', "").parse().ok())
+        .filter(is_size);
+    match (numbers.next(), numbers.next()) {
+        (Some(one), Some(other)) if one != other => (Some(one.min(other)), Some(one.max(other))),
+        (limit, _) => (limit, None),
+    }
 }
 
 /// Whether a JSON value is an error: it has a message or a status.
@@ -140,102 +231,11 @@ fn stated_status(value: &Value) -> Option<u16> {
     let number = codes.iter().find_map(|code| code.parse().ok());
     let word = || {
         let has = |word: &str| codes.iter().any(|code| code.contains(word));
-        let found = STATUS_WORDS.iter().find(|(word, _)| has(word))?;
+        let found = refusals::STATUS_WORDS.iter().find(|(word, _)| has(word))?;
         Some(found.1)
     };
     let is_error = |code: &u16| (400..600).contains(code);
     number.filter(is_error).or_else(word)
-}
-
-/// Words in error objects, and the status they mean.
-const STATUS_WORDS: [(&str, u16); 11] = [
-    ("rate_limit", 429),
-    ("resource_exhausted", 429),
-    ("insufficient_quota", 429),
-    ("overloaded", 529),
-    ("server_error", 500),
-    ("internal_error", 500),
-    ("internalservererror", 500),
-    ("unavailable", 503),
-    ("authentication", 401),
-    ("invalid_api_key", 401),
-    ("permission", 403),
-];
-
-pub(super) const KEY_HINT: &str =
-    "check LLM_API_KEY, and that LLM_API_BASE_URL is the endpoint it is for";
-
-const MODEL_HINT: &str = "check LLM_MODEL_NAME; `skills-runner doctor` lists similar names";
-
-/// The kind of a refusal, whether the request is retried, the hint, and the part of the setup
-/// that it points to.
-type RefusalClass = (ErrorKind, bool, Option<String>, Option<FailedPart>);
-
-/// Classifies a refusal. `words` is the message in lower case.
-fn classify(refusal: &ErrorFields<'_>, words: &str) -> RefusalClass {
-    let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
-    let lasting = |hint: &str| (ErrorKind::Endpoint, false, Some(hint.to_string()), None);
-    let caused_by =
-        |part, hint: &str| (ErrorKind::Endpoint, false, Some(hint.to_string()), Some(part));
-    let temporary = (ErrorKind::Temporary, true, None, None);
-    // Cerebras refuses a conversation that is too long with an empty body.
-    let is_without_body = refusal.status == 400 && refusal.body.is_empty();
-    // A web server in front of the endpoint has its own limits, and answers with a page.
-    let is_page = words.starts_with("an html page");
-    if refusal.status == 413 && is_page {
-        return lasting(
-            "the request is larger than the web server in front of the endpoint allows",
-        );
-    }
-    // A limit of tokens per minute is not the context limit, even if its words look like it.
-    let is_throttled = refusal.status == 429 || has(&THROTTLED);
-    if refusal.status == 413 && is_throttled {
-        return temporary;
-    }
-    if !is_throttled && (is_context_overflow(words) || refusal.status == 413 || is_without_body) {
-        let text = "the conversation is longer than the model's context window: start a new one, shorten the prompt, or give the server a larger context";
-        return (ErrorKind::Context, false, Some(text.into()), None);
-    }
-    if let Some(hint) = tools_hint(words) {
-        return lasting(hint);
-    }
-    match refusal.status {
-        401 | 403 => (ErrorKind::Auth, false, Some(KEY_HINT.into()), None),
-        402 if words.contains("max_tokens") => {
-            lasting("lower max_tokens in LLM_EXTRA_BODY, or add credit to the account")
-        }
-        402 => lasting("the account has no credit left"),
-        400 if has(&BAD_KEY) => (ErrorKind::Auth, false, Some(KEY_HINT.into()), None),
-        _ if has(&THROTTLED) && refusal.status < 500 => temporary,
-        400 if words.contains("to https port") || words.contains("to an https") => {
-            let hint = "set LLM_API_BASE_URL to the same address with https://";
-            caused_by(FailedPart::Address, hint)
-        }
-        400 if words.contains("required ssl certificate") => {
-            let hint =
-                "the server requires a client certificate, which this program does not support";
-            caused_by(FailedPart::Route, hint)
-        }
-        // LiteLLM without a database, after a request with an unknown key.
-        400 if words.contains("no connected db") => {
-            let hint = "the gateway does not accept this key: check LLM_API_KEY";
-            (ErrorKind::Auth, false, Some(hint.into()), None)
-        }
-        407 => caused_by(
-            FailedPart::Route,
-            "the proxy requires a login: write http://user:password@host:port as its address",
-        ),
-        429 if has(&QUOTA_EXHAUSTED) || (has(&BILLING) && refusal.retry_after.is_none()) => {
-            lasting("the account's quota is used up")
-        }
-        408 | 409 | 429 | 500..=599 => temporary,
-        _ if has(&OVERLOADED) => temporary,
-        300..=399 => caused_by(FailedPart::Address, &redirect_hint(refusal)),
-        400 if has(&UNKNOWN_MODEL) => caused_by(FailedPart::Model, MODEL_HINT),
-        404 if words.contains("model") => caused_by(FailedPart::Model, MODEL_HINT),
-        404 | 405 => caused_by(FailedPart::Address, &address_hint(refusal.url)),
-        _ => (ErrorKind::Endpoint, false, None, None),
-    }
 }
 
 /// The hint for a redirect: its target is often the intended address.
@@ -271,68 +271,6 @@ fn redirected_base(url: &str, location: &str) -> String {
     }
 }
 
-/// Phrases for an account without credit, where waiting does not help.
-const QUOTA_EXHAUSTED: [&str; 5] = [
-    "insufficient_quota",
-    "insufficient balance",
-    "insufficient credit",
-    "credit balance is too low",
-    "payment required",
-];
-
-/// Phrases with the same meaning, unless the endpoint requests a delay.
-const BILLING: [&str; 2] = ["check your plan", "billing"];
-
-/// Phrases for an unknown model.
-const UNKNOWN_MODEL: [&str; 4] =
-    ["invalid model", "unknown model", "model_not_found", "model not found"];
-
-/// Phrases for a refused key with status 400.
-const BAD_KEY: [&str; 5] = [
-    "api key not valid",
-    "api_key_invalid",
-    "incorrect api key",
-    "invalid api key",
-    "invalid_api_key",
-];
-
-/// Phrases for a rate limit, whatever the status.
-const THROTTLED: [&str; 6] = [
-    "rate limit",
-    "rate_limit",
-    "please wait before",
-    "per minute",
-    "slow down",
-    "too many requests",
-];
-
-/// Phrases for an overload, whatever the status.
-const OVERLOADED: [&str; 4] =
-    ["overloaded", "over capacity", "temporarily unavailable", "server is busy"];
-
-/// The hint for a server or a model that cannot call tools.
-fn tools_hint(words: &str) -> Option<&'static str> {
-    let has = |phrases: &[&str]| phrases.iter().any(|phrase| words.contains(phrase));
-    if has(&["--enable-auto-tool-choice", "--tool-call-parser"]) {
-        return Some(
-            "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model",
-        );
-    }
-    if words.contains("--jinja") {
-        return Some("start llama.cpp's server with --jinja");
-    }
-    let cannot = [
-        "does not support tools",
-        "does not support tool",
-        "support tool use",
-        "does not support function",
-        "tool use is not supported",
-        "tools are not supported",
-        "tool calling is not supported",
-    ];
-    has(&cannot).then_some("this model cannot call tools: use one that can (LLM_MODEL_NAME)")
-}
-
 /// The hint for an address where there is no endpoint.
 pub(super) fn address_hint(url: &str) -> String {
     let base = url.trim_end_matches("/chat/completions");
@@ -357,61 +295,6 @@ pub(super) fn address_hint(url: &str) -> String {
     format!("check LLM_API_BASE_URL: did you mean {scheme}://{host}{guess}?")
 }
 
-/// Whether the message says that the conversation is too long.
-fn is_context_overflow(words: &str) -> bool {
-    const PHRASES: [&str; 18] = [
-        "contextwindowexceeded",
-        "prompt is too long",
-        "input is too long for requested model",
-        "exceeds the context window",
-        "reduce the length of the messages",
-        "maximum context length",
-        "exceeds the available context size",
-        "greater than the context length",
-        "context window exceeds limit",
-        "exceeded model token limit",
-        "model_context_window_exceeded",
-        "context_length_exceeded",
-        "context length exceeded",
-        "context_length exceeded",
-        "context length_exceeded",
-        "too many tokens",
-        "token limit exceeded",
-        "exceeds the maximum number of tokens",
-    ];
-    let before_number = |phrase: &str| {
-        words.match_indices(phrase).any(|(at, _)| {
-            let after = words[at + phrase.len()..].trim_start();
-            after.starts_with(|c: char| c.is_ascii_digit())
-        })
-    };
-    PHRASES.iter().any(|phrase| words.contains(phrase))
-        || before_number("maximum prompt length is")
-        || before_number("exceeds the limit of")
-        || (words.contains("input token count") && words.contains("exceeds the maximum"))
-}
-
-fn reason_phrase(status: u16) -> &'static str {
-    match status {
-        400 => " Bad Request",
-        401 => " Unauthorized",
-        402 => " Payment Required",
-        403 => " Forbidden",
-        404 => " Not Found",
-        405 => " Method Not Allowed",
-        408 => " Request Timeout",
-        413 => " Content Too Large",
-        422 => " Unprocessable Content",
-        429 => " Too Many Requests",
-        500 => " Internal Server Error",
-        502 => " Bad Gateway",
-        503 => " Service Unavailable",
-        504 => " Gateway Timeout",
-        529 => " Overloaded",
-        _ => "",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -419,6 +302,7 @@ mod tests {
     fn refusal(status: u16, body: &str) -> RequestFailure {
         interpret_refusal(&ErrorFields {
             status,
+            status_name: "",
             url: "http://h/v1/chat/completions",
             body: body.as_bytes(),
             location: Some("https://h/v1/chat/completions"),
@@ -447,7 +331,7 @@ mod tests {
             (
                 400,
                 r#"{"error":{"message":"maximum context length is 4096 tokens"}}"#,
-                ErrorKind::Context,
+                ErrorKind::Context { limit: Some(4096), used: None },
                 false,
             ),
             (400, "{}", ErrorKind::Endpoint, false),
@@ -459,7 +343,7 @@ mod tests {
                 ErrorKind::Temporary,
                 true,
             ),
-            (413, "", ErrorKind::Context, false),
+            (413, "", ErrorKind::Context { limit: None, used: None }, false),
             (
                 429,
                 "You exceeded your current quota, please check your plan",
@@ -473,11 +357,7 @@ mod tests {
         ];
         for (status, body, kind, retryable) in table {
             let failure = refusal(status, body);
-            assert_eq!(
-                (failure.error.kind(), failure.is_retryable),
-                (kind, retryable),
-                "{status} {body}"
-            );
+            assert_eq!((failure.kind, failure.is_retryable), (kind, retryable), "{status} {body}");
         }
     }
 
@@ -497,8 +377,8 @@ mod tests {
 
     #[test]
     fn a_redirect_names_the_right_base_address() {
-        let error = refusal(308, "").error;
-        assert!(error.hint().unwrap().ends_with("LLM_API_BASE_URL to https://h/v1"), "{error}");
+        let hint = refusal(308, "").hint.unwrap();
+        assert!(hint.ends_with("LLM_API_BASE_URL to https://h/v1"), "{hint}");
     }
 
     #[test]
@@ -514,38 +394,55 @@ mod tests {
             (400, "API key not valid. Please pass a valid API key.", ErrorKind::Auth),
             (400, "Incorrect API key provided: x", ErrorKind::Auth),
         ] {
-            assert_eq!(refusal(status, words).error.kind(), kind, "{words}");
+            assert_eq!(refusal(status, words).kind, kind, "{words}");
         }
     }
 
+    /// The window and the tokens of the request; 0 where they are not named.
     #[test]
-    fn recognizes_every_phrase_for_a_full_context() {
-        for words in [
-            "prompt is too long: 5 tokens",
-            "Input is too long for requested model.",
-            "the request exceeds the context window",
-            "The input token count (5) exceeds the maximum number",
-            "This model's maximum prompt length is 131072",
-            "Please reduce the length of the messages",
-            "maximum context length is 8192 tokens",
-            "Input length 5 exceeds the limit of 4",
-            "the request exceeds the available context size",
-            "it is greater than the context length",
-            "context window exceeds limit",
-            "exceeded model token limit",
-            "too large for model with 8192 maximum context length",
-            "model_context_window_exceeded",
-            "context_length_exceeded",
-            "too many tokens",
-            "token limit exceeded",
+    fn a_full_context_is_recognized_with_its_numbers() {
+        for (words, window, tokens) in [
+            ("prompt is too long: 210000 tokens > 200000 maximum", 200_000, 210_000),
+            ("Input is too long for requested model.", 0, 0),
+            ("the request exceeds the context window", 0, 0),
+            (
+                "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+                1_048_575,
+                1_196_265,
+            ),
+            ("model gpt-35-16384: maximum prompt length is 131072.", 131_072, 0),
+            ("Please reduce the length of the messages", 0, 0),
+            (
+                "maximum context length is 8192 tokens. However, you requested 9100 tokens (8588 in the messages, 512 in the completion)",
+                8192,
+                9100,
+            ),
+            ("Input length 131393 exceeds the limit of 131072", 131_072, 131_393),
+            (
+                "request (9,012 tokens) exceeds the available context size (8,192 tokens)",
+                8192,
+                9012,
+            ),
+            (
+                r#"{"error":{"message":"the request exceeds the available context size","n_prompt_tokens":9012,"n_ctx":8192}}"#,
+                8192,
+                9012,
+            ),
+            ("it is greater than the context length", 0, 0),
+            ("context window exceeds limit (2013)", 2013, 0),
+            ("exceeded model token limit: 262144 (requested: 262300)", 262_144, 262_300),
+            ("too large for model with 32768 maximum context length", 32_768, 0),
+            ("model_context_window_exceeded", 0, 0),
+            ("context_length_exceeded", 0, 0),
+            ("too many tokens", 0, 0),
+            ("Token limit exceeded, request req_12345678", 0, 0),
         ] {
-            let failure = refusal(400, words);
-            assert_eq!(failure.error.kind(), ErrorKind::Context, "{words}");
+            let some = |number| Some(number).filter(|number| *number > 0);
+            let kind = ErrorKind::Context { limit: some(window), used: some(tokens) };
+            assert_eq!(refusal(400, words).kind, kind, "{words}");
         }
-        assert_ne!(
-            refusal(400, "an image exceeds the limit of the server").error.kind(),
-            ErrorKind::Context
-        );
+        let other = refusal(400, "an image exceeds the limit of the server").kind;
+        assert_eq!(other, ErrorKind::Endpoint);
     }
 
     #[test]
@@ -566,8 +463,7 @@ mod tests {
             ("The plain HTTP request was sent to HTTPS port", "https://"),
             ("No required SSL certificate was sent", "client certificate"),
         ] {
-            let error = refusal(400, words).error;
-            assert!(error.hint().unwrap().contains(hint), "{error}");
+            assert!(refusal(400, words).hint.unwrap().contains(hint), "{words}");
         }
     }
 }

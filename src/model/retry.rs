@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::limits;
+use crate::model::quirks::delays;
 
 /// Returns the pause before try number `attempt` (from 2): half a second that doubles, plus a
 /// random part of up to a quarter, so that many clients do not retry at the same moment. A
@@ -26,11 +27,7 @@ pub(super) fn requested_delay<'h>(
     let milliseconds = |value: &str| Some(Duration::from_millis(value.trim().parse().ok()?));
     header("retry-after-ms")
         .and_then(milliseconds)
-        .or_else(|| {
-            // LiteLLM passes on the header of the provider.
-            let names = ["retry-after", "llm_provider-retry-after"];
-            names.iter().find_map(|name| parse_delay(header(name)?, now))
-        })
+        .or_else(|| delays::HEADERS.iter().find_map(|name| parse_delay(header(name)?, now)))
         .or_else(|| exhausted_limit_reset(header, now))
         .or_else(|| delay_in_body(body, now))
 }
@@ -40,7 +37,7 @@ fn exhausted_limit_reset<'h>(
     header: &dyn Fn(&str) -> Option<&'h str>,
     now: SystemTime,
 ) -> Option<Duration> {
-    let limits = ["", "-requests", "-tokens"];
+    let limits = delays::RATE_LIMITS;
     let remaining = |limit: &str| header(&format!("x-ratelimit-remaining{limit}"));
     let is_remaining_reported = limits.iter().any(|limit| remaining(limit).is_some());
     let is_used_up =
@@ -64,11 +61,9 @@ fn delay_in_body(body: &[u8], now: SystemTime) -> Option<Duration> {
         };
         parse_delay(value, now)
     };
-    let fields = ["\"retrydelay\"", "\"retry_after\"", "\"x-ratelimit-reset\""];
-    let phrases = ["try again in ", "retry in ", "retry after ", "please wait ", "wait for "];
     let phrase = |words: &&str| delay_in_sentence(&text[text.find(words)? + words.len()..]);
-    let found = fields.iter().find_map(|name| field(name));
-    found.or_else(|| phrases.iter().find_map(phrase))
+    let found = delays::FIELDS.iter().find_map(|name| field(name));
+    found.or_else(|| delays::PHRASES.iter().find_map(phrase))
 }
 
 /// The delay at the start of a text: `about 20 seconds`; the rest is ignored.

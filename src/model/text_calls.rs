@@ -6,28 +6,8 @@
 use serde_json::Value;
 
 use crate::limits;
+use crate::model::quirks::call_markers;
 use crate::tool::ToolDefinition;
-
-/// Markers that start a tool call, in the formats of different models.
-const CALL_MARKERS: [&str; 13] = [
-    "<tool_call>",
-    "<function=",
-    "<function_call>",
-    "<function_calls>",
-    "<invoke name=",
-    "<minimax:tool_call>",
-    "[TOOL_CALLS]",
-    "<|python_tag|>",
-    "<|tool_call|>",
-    "<|tool_calls_section_begin|>",
-    "<|tool_call_begin|>",
-    "<|channel|>commentary to=",
-    "<｜tool▁calls▁begin｜>",
-];
-
-/// Markers that end such a call, in the formats that have one.
-const CALL_END_MARKERS: [&str; 5] =
-    ["</tool_call>", "</function>", "</function_call>", "</function_calls>", "<|call|>"];
 
 /// Whether the text is a call of one of these tools: a line outside of code that starts with a
 /// marker, or only the JSON of a call.
@@ -41,7 +21,7 @@ pub fn is_unparsed_call(text: &str, tools: &[ToolDefinition]) -> bool {
 
 fn is_marked_call(text: &str, tools: &[ToolDefinition]) -> bool {
     let names_tool = |text: &str| tools.iter().any(|tool| text.contains(&tool.name));
-    let ends = CALL_END_MARKERS.iter().any(|end| text.ends_with(end));
+    let ends = call_markers::ENDS.iter().any(|end| text.ends_with(end));
     let (mut in_code, mut offset) = (false, 0);
     for line in text.split_inclusive('\n') {
         let unindented = line.trim_start_matches(' ');
@@ -50,7 +30,8 @@ fn is_marked_call(text: &str, tools: &[ToolDefinition]) -> bool {
         if unindented.starts_with("```") {
             in_code = !in_code;
         } else if !in_code && !is_indented {
-            let marker = CALL_MARKERS.iter().filter_map(|marker| unindented.find(marker)).min();
+            let marker =
+                call_markers::STARTS.iter().filter_map(|marker| unindented.find(marker)).min();
             // After other words it is a call only if the text ends with an end marker and it is
             // not quoted.
             let is_call_position =

@@ -2,39 +2,14 @@
 //!
 //! The name is not sent by default, since some endpoints refuse it.
 
+use crate::model::quirks::{changes, contains_any};
+
 /// How many words around `name` are searched for what it is the name of.
 const NEARBY_WORDS: usize = 8;
 
-/// Phrases for a missing field.
-const MISSING: [&str; 11] = [
-    "missing",
-    "required",
-    "requires",
-    "empty",
-    "blank",
-    "must have",
-    "must include",
-    "must be provided",
-    "should have",
-    "no attribute",
-    "be a valid string",
-];
-
-/// Words for a tool message, also those of Gemini and of Python clients.
-const TOOL_MESSAGE: [&str; 8] = [
-    "tool",
-    "toolmessage",
-    "tool_message",
-    "tool_response",
-    "toolresponse",
-    "tool_result",
-    "function_response",
-    "functionresponse",
-];
-
 /// Whether a refusal, in lower case, requires the tool's name in a tool message. `positions`
 /// are those of the tool messages in the request.
-pub(super) fn is_requested(refusal: &str, positions: &[usize]) -> bool {
+pub(super) fn is_required(refusal: &str, positions: &[usize]) -> bool {
     let refusal = refusal.replace("\\n", " ");
     let words: Vec<&str> = refusal
         .split(|c: char| !c.is_alphanumeric() && c != '_')
@@ -55,11 +30,11 @@ pub(super) fn is_requested(refusal: &str, positions: &[usize]) -> bool {
             // A Python template lacks it in some message.
             [.., "attribute"] => true,
             _ => {
-                nearby.iter().any(|word| TOOL_MESSAGE.contains(word))
+                nearby.iter().any(|word| changes::TOOL_MESSAGE.contains(word))
                     || text.contains("role function")
             }
         };
-        is_tool_name && !positions.is_empty() && MISSING.iter().any(|words| text.contains(words))
+        is_tool_name && !positions.is_empty() && contains_any(&text, &changes::MISSING_FIELD)
     })
 }
 
@@ -92,8 +67,8 @@ mod tests {
         ];
         for refusal in missed {
             let refusal = refusal.to_lowercase();
-            assert!(is_requested(&refusal, &[3]), "{refusal}");
-            assert!(!is_requested(&refusal, &[]), "nothing to name: {refusal}");
+            assert!(is_required(&refusal, &[3]), "{refusal}");
+            assert!(!is_required(&refusal, &[]), "nothing to name: {refusal}");
         }
         for refusal in [
             // The name of another message, a tool, a call, the model.
@@ -108,7 +83,7 @@ mod tests {
             r#"Invalid JSON payload received. Unknown name "extra_content" at 'messages[2].tool_calls[0]': Cannot find field."#,
             "Request contains an invalid argument.",
         ] {
-            assert!(!is_requested(&refusal.to_lowercase(), &[3]), "{refusal}");
+            assert!(!is_required(&refusal.to_lowercase(), &[3]), "{refusal}");
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::model::quirks::REASONING_FIELDS;
 use crate::tool::Usage;
 
 /// One event of a stream, or a whole reply: they differ only in `delta` and `message`.
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct Chunk {
     pub choices: FirstItems<Choice, { limits::CHOICES }>,
@@ -29,7 +29,31 @@ pub(super) struct Chunk {
     pub r#type: LooseValue,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+impl Chunk {
+    /// An event that contains only text, in the choice with this index.
+    pub(super) fn of_text(text: String, index: LooseValue) -> Chunk {
+        let delta = Delta { content: LooseValue(Value::String(text)), ..Delta::default() };
+        let choice = Choice { index, delta, ..Choice::default() };
+        Chunk {
+            choices: FirstItems { items: vec![choice], is_truncated: false },
+            ..Chunk::default()
+        }
+    }
+
+    /// The text and the index of the choice, if the event contains nothing else.
+    pub(super) fn only_text(&self) -> Option<(&str, &LooseValue)> {
+        let choice = self.choices.items.first()?;
+        let text = choice.delta.content.0.as_str()?;
+        let mut plain = Chunk::of_text(text.into(), choice.index.clone());
+        // The kind of an ordinary object does not matter.
+        if self.object.text() != "error" {
+            plain.object = self.object.clone();
+        }
+        (*self == plain).then_some((text, &choice.index))
+    }
+}
+
+#[derive(Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct Choice {
     pub index: LooseValue,
@@ -42,7 +66,7 @@ pub(super) struct Choice {
 }
 
 /// A piece of the assistant's message, or the whole message.
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct Delta {
     pub content: LooseValue,
@@ -67,7 +91,7 @@ impl Delta {
 /// The pieces of tool calls in one event.
 pub(super) type CallDeltas = FirstItems<CallDelta, { limits::CALLS_ANSWERED }>;
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct CallDelta {
     pub index: LooseValue,
@@ -77,7 +101,7 @@ pub(super) struct CallDelta {
     pub extra_content: LooseValue,
 }
 
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct FunctionDelta {
     pub name: LooseValue,
@@ -85,7 +109,7 @@ pub(super) struct FunctionDelta {
 }
 
 /// The first elements of a list, and whether there were more; null counts as empty.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct FirstItems<T, const MOST: usize> {
     pub items: Vec<T>,
     pub is_truncated: bool,
@@ -141,7 +165,7 @@ where
 }
 
 /// A value that may be missing, or of another type than specified.
-#[derive(Debug, Default, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(transparent)]
 pub(super) struct LooseValue(#[serde(deserialize_with = "bounded::read")] Value);
 

@@ -316,7 +316,7 @@ impl Chat<'_> {
                 ErrorKind::Limit if self.run.cancellation.check().is_err() => return Err(error),
                 _ => {
                     output.end_turn(Some(&error));
-                    let is_too_large = error.kind() == ErrorKind::Context;
+                    let is_too_large = matches!(error.kind(), ErrorKind::Context { .. });
                     if self.conversation.state().awaits_answer()
                         && self.is_terminal
                         && !is_too_large

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::io;
 
-use crate::error::{Error, ErrorKind, FailedPart};
+use crate::error::{ErrorKind, FailedPart};
 use crate::model::request_failure::RequestFailure;
 
 /// The reason why there is no connection.
@@ -45,20 +45,10 @@ impl ConnectError {
         self
     }
 
-    /// Makes the failure of a request to this address.
-    pub fn into_failure(self, url: &str) -> RequestFailure {
-        let mut error = request_error(url, self.kind, &self.cause);
-        if let Some(hint) = self.hint {
-            error = error.with_hint(hint);
-        }
-        if let Some(part) = self.part {
-            error = error.with_part(part);
-        }
-        if self.kind == ErrorKind::Temporary {
-            RequestFailure::transient(error)
-        } else {
-            RequestFailure::permanent(error)
-        }
+    /// Makes the failure of a request.
+    pub fn into_failure(self) -> RequestFailure {
+        let failure = RequestFailure::new(self.kind, self.cause);
+        RequestFailure { hint: self.hint, part: self.part, ..failure }
     }
 }
 
@@ -80,11 +70,6 @@ impl From<ConnectError> for ureq::Error {
     fn from(connect_error: ConnectError) -> ureq::Error {
         ureq::Error::Io(connect_error.into())
     }
-}
-
-/// The error of a failed request to this address.
-pub(super) fn request_error(url: &str, kind: ErrorKind, cause: &str) -> Error {
-    Error::new(kind, format!("failed to get an answer from {}: {cause}", without_query(url)))
 }
 
 /// The address without its query, which may contain credentials.

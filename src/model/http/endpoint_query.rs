@@ -17,7 +17,6 @@ use crate::model::http::connect_error::without_query;
 use crate::model::http::failure::{stop_error, transport_failure};
 use crate::model::http::models::{ListedModel, ServerKind, find_model, parse_models};
 use crate::model::quirks::servers;
-use crate::model::request_failure::RequestFailure;
 use crate::model::wire::LooseValue;
 use crate::world::cancellation::{Cancellation, StopReason};
 
@@ -228,9 +227,9 @@ impl EndpointQuery {
                 Err(error) => without_end(&error)?,
             }
         } else {
-            let RequestFailure { error, answer, .. } =
-                self.client.refusal_failure(url, &parts, &mut reader);
-            match answer {
+            let failure = self.client.refusal_failure(url, &parts, &mut reader);
+            let error = failure.error(without_query(url));
+            match failure.answer {
                 Some(_) => QueryResponse::Refused(parts.status.as_u16(), error),
                 None => return Err(error),
             }
@@ -249,7 +248,7 @@ fn without_response(url: &str, error: ureq::Error) -> Result<QueryResponse> {
     {
         return Ok(QueryResponse::NoAnswer(stop.to_string()));
     }
-    Err(transport_failure(url, error).error)
+    Err(transport_failure(error).error(without_query(url)))
 }
 
 fn without_end(error: &io::Error) -> Result<QueryResponse> {

@@ -11,18 +11,15 @@ use ureq::http::{HeaderMap, StatusCode};
 use crate::error::{Error, ErrorKind, FailedPart};
 use crate::limits;
 use crate::model::http::client::Client;
-use crate::model::http::connect_error::{ConnectError, request_error, without_query};
+use crate::model::http::connect_error::{ConnectError, without_query};
 use crate::model::invalid_response::InvalidResponse;
+use crate::model::quirks::refusals;
 use crate::model::request_failure::{
-    ErrorFields, ErrorResponse, KEY_HINT, RequestFailure, address_hint, interpret_refusal,
+    ErrorFields, ErrorResponse, RequestFailure, address_hint, interpret_refusal,
 };
 use crate::model::retry;
 use crate::text::one_line;
 use crate::world::cancellation::StopReason;
-
-/// Headers with the id of a request.
-const REQUEST_IDS: [&str; 4] =
-    ["x-request-id", "request-id", "apim-request-id", "x-amzn-requestid"];
 
 impl Client {
     /// The failure of a response with an error status.
@@ -37,7 +34,7 @@ impl Client {
         // The part of the body that was received is used, even if the rest is missing.
         let result = reader.take(limits::ERROR_BODY_BYTES as u64).read_to_end(&mut body);
         if let Some(stop) = result.err().as_ref().and_then(stop_error) {
-            return RequestFailure::permanent(stop);
+            return stop.into();
         }
         self.interpret(url, parts.status.as_u16(), &parts.headers, &body)
     }
@@ -61,20 +58,17 @@ impl Client {
                 if text.trim_start().starts_with('<') {
                     let hint =
                         format!("no API is at this address; {}", address_hint(without_query(url)));
-                    failure.error = failure.error.with_hint(hint).with_part(FailedPart::Address);
+                    failure = failure.with_hint(hint).with_part(FailedPart::Address);
                 }
                 failure
             }
             other => {
-                let reason = Error::from(other);
-                let text = match status {
-                    200 => format!("the reply is not a chat completion: {}", reason.message()),
-                    _ => format!(
-                        "status {status}, and the reply is not a chat completion: {}",
-                        reason.message()
-                    ),
+                let status = match status {
+                    200 => String::new(),
+                    _ => format!("status {status}, and "),
                 };
-                RequestFailure::permanent(request_error(url, ErrorKind::Protocol, &text))
+                let cause = format!("{status}the reply is not a chat completion: {other}");
+                RequestFailure::new(ErrorKind::Protocol, cause)
             }
         }
     }
@@ -100,7 +94,7 @@ impl Client {
         } else if endpoint.key.is_none() {
             "no key was sent: set LLM_API_KEY or LLM_API_KEY_FILE"
         } else {
-            KEY_HINT
+            refusals::KEY_HINT
         }
     }
 
@@ -116,74 +110,72 @@ impl Client {
         let is_limited = status == StatusCode::TOO_MANY_REQUESTS.as_u16();
         let limit = |name: &str| header(name).filter(|_| is_limited || name.contains("retry"));
         let requested = retry::requested_delay(&limit, body, SystemTime::now());
+        let status_name = StatusCode::from_u16(status).ok().and_then(|it| it.canonical_reason());
         let mut failure = interpret_refusal(&ErrorFields {
             status,
+            status_name: status_name.unwrap_or_default(),
             url: without_query(url),
             body,
             location: header("location"),
-            request_id: REQUEST_IDS.iter().find_map(|name| header(name)),
+            request_id: refusals::REQUEST_ID_HEADERS.iter().find_map(|name| header(name)),
             retry_after: requested,
             secrets: &self.endpoint.secrets,
         });
-        if failure.error.kind() == ErrorKind::Auth {
-            failure.error = failure.error.with_hint(self.credentials_hint());
+        if failure.kind == ErrorKind::Auth {
+            failure = failure.with_hint(self.credentials_hint());
         }
         if self.is_from_proxy(headers) && matches!(status, 401 | 403) {
             let hint = "the proxy answered this, not the endpoint: check its login and whether it allows this address";
-            failure.error = failure.error.with_hint(hint).with_part(FailedPart::Route);
+            failure = failure.with_hint(hint).with_part(FailedPart::Route);
         }
         if let Some(requested) = requested.filter(|requested| {
             *requested > self.cancellation.capped_by_deadline(limits::RETRY_AFTER_MAX)
         }) {
-            failure.is_retryable = false;
-            failure.error =
-                failure.error.with_hint(format!("retry after {} s", requested.as_secs().max(1)));
+            let hint = format!("retry after {} s", requested.as_secs().max(1));
+            failure = failure.with_hint(hint).without_retry();
         }
         failure
     }
 }
 
 /// The failure of a success without a body.
-pub(super) fn empty_reply_failure(url: &str) -> RequestFailure {
-    let mut failure =
-        RequestFailure::transient(request_error(url, ErrorKind::Temporary, "the reply is empty"));
-    failure.answer = Some(ErrorResponse { status: 200, body: Vec::new() });
-    failure
+pub(super) fn empty_reply_failure() -> RequestFailure {
+    let failure = RequestFailure::new(ErrorKind::Temporary, "the reply is empty");
+    RequestFailure { answer: Some(ErrorResponse::new(200, b"")), ..failure }
 }
 
 /// The failure of a request without a response: network, time limits, signals.
-pub(super) fn transport_failure(url: &str, error: ureq::Error) -> RequestFailure {
+pub(super) fn transport_failure(error: ureq::Error) -> RequestFailure {
     let error = match error {
         ureq::Error::Io(error) => error,
         ureq::Error::Protocol(_) | ureq::Error::Http(_) | ureq::Error::LargeResponseHeader(..) => {
-            let text = format!("the reply is not HTTP: {error}");
-            return RequestFailure::permanent(request_error(url, ErrorKind::Protocol, &text));
+            let cause = format!("the reply is not HTTP: {error}");
+            return RequestFailure::new(ErrorKind::Protocol, cause);
         }
         other => io::Error::other(other),
     };
     let error = match error.downcast::<ConnectError>() {
-        Ok(connect_error) => return connect_error.into_failure(url),
+        Ok(connect_error) => return connect_error.into_failure(),
         Err(error) => error,
     };
     if let Some(stop) = stop_error(&error) {
-        return RequestFailure::permanent(stop);
+        return stop.into();
     }
     if let Some(stop @ (StopReason::Silence(_) | StopReason::Incomplete(_))) =
         StopReason::from_io_error(&error)
     {
         // Not retried: a local model would read the whole prompt again.
-        let error = request_error(url, ErrorKind::Temporary, &stop.to_string());
-        return RequestFailure::permanent(
-            error.with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS"),
-        );
+        return RequestFailure::new(ErrorKind::Temporary, stop.to_string())
+            .with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS")
+            .without_retry();
     }
-    let text = match error.kind() {
+    let cause = match error.kind() {
         io::ErrorKind::UnexpectedEof => {
             "the connection was closed before the reply was complete".into()
         }
         _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
     };
-    RequestFailure::transient(request_error(url, ErrorKind::Temporary, &text))
+    RequestFailure::new(ErrorKind::Temporary, cause)
 }
 
 /// The error of a run that must stop, if the I/O error contains such a reason.

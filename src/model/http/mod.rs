@@ -48,8 +48,8 @@ pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing};
 pub(crate) use models::{ListedModel, ServerKind, find_model};
 
 use client::Client;
-use connect_error::{request_error, without_query};
-use failure::{empty_reply_failure, stop_error, transport_failure};
+use connect_error::without_query;
+use failure::{empty_reply_failure, transport_failure};
 use request_changes::RequestChanges;
 use response_body::BodyInterruption;
 
@@ -60,8 +60,6 @@ pub struct HttpModel {
     stream: bool,
     /// What the endpoint does not accept, as learned so far.
     dialect: RefCell<Dialect>,
-    /// Whether the endpoint refused to stream: replies are then requested as a whole.
-    is_stream_refused: Cell<bool>,
     has_warned: Cell<bool>,
 }
 
@@ -83,7 +81,6 @@ impl HttpModel {
             dialect: RefCell::new(Dialect::new(endpoint.vision)),
             client: Client::new(endpoint, cancellation),
             stream,
-            is_stream_refused: Cell::new(false),
             has_warned: Cell::new(false),
         }
     }
@@ -91,7 +88,7 @@ impl HttpModel {
     /// Whether replies are requested as streams. An endpoint that does not stream is detected
     /// by the first request.
     pub fn is_streaming(&self) -> bool {
-        self.stream && !self.is_stream_refused.get()
+        self.stream && !self.dialect.borrow().omits_stream
     }
 
     /// The request that would be sent, with credentials masked, as indented JSON.
@@ -123,7 +120,7 @@ impl HttpModel {
             messages: request.messages,
             temporary_messages,
             tools: request.tools,
-            stream: self.is_streaming(),
+            stream: self.stream && !dialect.omits_stream,
             extra_fields: &self.client.endpoint.extra_body,
             dialect,
         }
@@ -141,20 +138,12 @@ impl HttpModel {
         // Reserves room for the images: a vector that grows copies them.
         let image_bytes = request_body.image_bytes();
         let mut body = Vec::with_capacity(image_bytes + limits::READ_BYTES);
-        serde_json::to_writer(&mut body, &request_body).map_err(|error| {
-            RequestFailure::permanent(request_error(
-                &self.url,
-                ErrorKind::Protocol,
-                &error.to_string(),
-            ))
-        })?;
+        serde_json::to_writer(&mut body, &request_body)
+            .map_err(|error| RequestFailure::new(ErrorKind::Protocol, error.to_string()))?;
         drop(dialect);
         sink(Event::Request { method: "POST", url: without_query(&self.url), bytes: body.len() });
         let start = Instant::now();
-        let response = self
-            .client
-            .post(&self.url, &body)
-            .map_err(|error| transport_failure(&self.url, error))?;
+        let response = self.client.post(&self.url, &body).map_err(transport_failure)?;
         let messages = request.messages.len();
         let mut reply = self.read_response(response, messages, sink, has_emitted_text)?;
         let is_answer = reply.finish == FinishReason::Complete && reply.message.calls.is_empty();
@@ -189,62 +178,33 @@ impl HttpModel {
             result = Err(InvalidResponse::TooLarge("body").into());
         }
         *has_emitted_text = assembler.has_emitted_text();
-        let (failure, is_stop) = match result {
-            Ok(()) => (None, false),
+        let invalid_response = |invalid: InvalidResponse| {
+            self.client.invalid_response_failure(&self.url, invalid, &parts)
+        };
+        let mut failure = match result {
+            Ok(()) => None,
             Err(BodyInterruption::Broken(error)) => {
-                let is_stop = stop_error(&error).is_some();
-                // A finish reason was received: nothing is missing.
-                let is_whole = assembler.has_finish_reason() && !is_stop;
-                let failure = (!is_whole).then(|| transport_failure(&self.url, error.into()));
-                (failure, is_stop)
+                let failure = transport_failure(error.into());
+                // After a finish reason nothing is missing.
+                (failure.is_stop() || !assembler.has_finish_reason()).then_some(failure)
             }
-            Err(BodyInterruption::Invalid(invalid)) => {
-                (Some(self.client.invalid_response_failure(&self.url, invalid, &parts)), false)
+            Err(BodyInterruption::Invalid(invalid)) => Some(invalid_response(invalid)),
+            Err(BodyInterruption::Empty) => Some(empty_reply_failure()),
+        };
+        if let Some(failure) = failure.take_if(|it| it.is_stop() || !*has_emitted_text) {
+            return Err(failure);
+        }
+        let mut reply = assembler.finish(sink).map_err(invalid_response)?;
+        // Text that was passed on cannot be retracted: the answer is reported as cut off.
+        if let Some(failure) = failure {
+            if reply.message.content.trim().is_empty() {
+                return Err(failure.without_retry());
             }
-            Err(BodyInterruption::Empty) => (Some(empty_reply_failure(&self.url)), false),
-        };
-        let cause = match failure {
-            Some(failure) if is_stop || !*has_emitted_text => return Err(failure),
-            // Text that was passed on cannot be retracted: the answer is reported as cut off.
-            failure => failure.map(|failure| failure.error),
-        };
-        let mut reply = assembler
-            .finish(sink)
-            .map_err(|invalid| self.client.invalid_response_failure(&self.url, invalid, &parts))?;
-        if cause.is_some() {
             reply.finish = FinishReason::Cut;
             reply.message.calls.clear();
-            reply.cause = cause;
+            reply.cause = Some(failure.truncation_error(without_query(&self.url)));
         }
-        self.check_not_empty(reply)
-    }
-
-    /// Checks that the reply has text or tool calls; otherwise it is a failure.
-    fn check_not_empty(
-        &self,
-        reply: ModelReply,
-    ) -> std::result::Result<ModelReply, RequestFailure> {
-        if !reply.message.content.trim().is_empty() || !reply.message.calls.is_empty() {
-            return Ok(reply);
-        }
-        let error = |kind, text: &str| request_error(&self.url, kind, text);
-        if let Some(cause) = reply.cause {
-            return Err(RequestFailure::permanent(cause));
-        }
-        Err(match reply.finish {
-            FinishReason::Length => return Ok(reply),
-            FinishReason::Cut => RequestFailure::transient(error(
-                ErrorKind::Temporary,
-                "the reply ended before any text or tool call",
-            )),
-            FinishReason::Filtered => RequestFailure::permanent(error(
-                ErrorKind::Endpoint,
-                "the endpoint's content filter withheld the answer",
-            )),
-            FinishReason::Complete | FinishReason::UnparsedCall => {
-                RequestFailure::permanent(error(ErrorKind::Protocol, "the answer is empty"))
-            }
-        })
+        check_not_empty(reply)
     }
 
     /// Warns if the endpoint seems to have cut the prompt: some servers cut it to their context
@@ -263,6 +223,24 @@ impl HttpModel {
             )));
         }
     }
+}
+
+/// Checks that the reply has text or tool calls; otherwise it is a failure.
+fn check_not_empty(reply: ModelReply) -> std::result::Result<ModelReply, RequestFailure> {
+    if !reply.message.content.trim().is_empty() || !reply.message.calls.is_empty() {
+        return Ok(reply);
+    }
+    let (kind, cause) = match reply.finish {
+        FinishReason::Length => return Ok(reply),
+        FinishReason::Cut => (ErrorKind::Temporary, "the reply ended before any text or tool call"),
+        FinishReason::Filtered => {
+            (ErrorKind::Endpoint, "the endpoint's content filter withheld the answer")
+        }
+        FinishReason::Complete | FinishReason::UnparsedCall => {
+            (ErrorKind::Protocol, "the answer is empty")
+        }
+    };
+    Err(RequestFailure::new(kind, cause))
 }
 
 /// Whether the response head says where the body ends.
@@ -305,12 +283,11 @@ impl Model for HttpModel {
             let change = (!has_emitted_text)
                 .then(|| self.adapt(request, &failure, &mut changes, sink))
                 .flatten();
+            let error = failure.error(without_query(&self.url));
             if let Some(change) = change {
-                sink(Event::Retry {
-                    attempt: attempt + 1,
-                    delay: Duration::ZERO,
-                    reason: &format!("{}: {change}", failure.error.message()),
-                });
+                let reason = format!("{}: {change}", error.message());
+                let delay = Duration::ZERO;
+                sink(Event::Retry { attempt: attempt + 1, delay, reason: &reason });
                 continue;
             }
             if let Some(error) = self.image_error(request, &failure).filter(|_| !has_emitted_text) {
@@ -320,19 +297,19 @@ impl Model for HttpModel {
             if !failure.is_retryable || has_emitted_text || attempt > limits::REQUEST_TRIES {
                 if changes.tries_without_stream {
                     // The stream was not what the endpoint refused.
-                    self.is_stream_refused.set(false);
+                    self.dialect.borrow_mut().omits_stream = false;
                 }
                 let used_all_tries = failure.is_retryable && attempt > limits::REQUEST_TRIES;
-                return Err(match failure.error.hint() {
-                    None if used_all_tries => failure.error.with_hint(format!(
+                return Err(match error.hint() {
+                    None if used_all_tries => error.with_hint(format!(
                         "all {} tries failed: try again later",
                         limits::REQUEST_TRIES
                     )),
-                    _ => failure.error,
+                    _ => error,
                 });
             }
             let delay = retry::retry_delay(attempt, failure.retry_after);
-            sink(Event::Retry { attempt, delay, reason: failure.error.message() });
+            sink(Event::Retry { attempt, delay, reason: error.message() });
             self.client.cancellation.pause(delay)?;
         }
     }

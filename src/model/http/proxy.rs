@@ -270,8 +270,8 @@ mod tests {
         let result = open_tunnel(&mut stream, &proxy, &target, login);
         let result = result.map_err(|error| match error {
             ureq::Error::Io(error) => {
-                let failure = error.downcast::<ConnectError>().unwrap().into_failure("url");
-                format!("{:?} {}", failure.is_retryable, failure.error)
+                let failure = error.downcast::<ConnectError>().unwrap().into_failure();
+                format!("{:?} {}", failure.is_retryable, failure.error("url"))
             }
             other => panic!("{other}"),
         });

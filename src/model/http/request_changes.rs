@@ -6,19 +6,12 @@ use crate::error::{Error, ErrorKind};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::message::Message;
+use crate::model::ModelRequest;
+use crate::model::dialect::{DialectChange, may_refuse_images};
 use crate::model::http::HttpModel;
-use crate::model::request_failure::RequestFailure;
-use crate::model::{ModelRequest, images};
-
-/// Phrases of endpoints that do not stream.
-const STREAM_REFUSALS: [&str; 6] = [
-    "stream is not supported",
-    "streaming is not supported",
-    "streaming not supported",
-    "not support stream",
-    "unsupported stream",
-    "stream=true is not",
-];
+use crate::model::http::connect_error::without_query;
+use crate::model::quirks::changes::BROKEN_CALL;
+use crate::model::request_failure::{ErrorResponse, RequestFailure};
 
 /// The note to a model whose tool call the endpoint could not parse.
 const BROKEN_CALL_NOTE: &str = "Your last tool call could not be read. Call the tool again, with its exact name and with \
@@ -48,80 +41,34 @@ impl HttpModel {
         sink: &mut EventSink<'_>,
     ) -> Option<String> {
         changes.count += 1;
+        let answer = failure.answer.as_ref()?;
         if changes.count > limits::REQUEST_CHANGES {
             return None;
         }
-        if failure.body_contains("tool_use_failed") {
-            return handle_broken_call(failure, changes);
+        if answer.words.contains(BROKEN_CALL) {
+            return handle_broken_call(answer, changes);
         }
-        let answer = failure.answer.as_ref()?;
-        if images::are_refused(failure, false) && self.sends_images(request) {
-            return self.leave_out_images(request, sink);
-        }
-        if matches!(answer.status, 400 | 422) {
-            let dialect = self.dialect.borrow().clone();
-            let body = self.request_body(request, &changes.temporary_messages, &dialect);
-            if let Some((learned, change)) =
-                dialect.clone().learn_from_refusal(&answer.body, &body.sent_features())
+        let dialect = self.dialect.borrow().clone();
+        let body = self.request_body(request, &changes.temporary_messages, &dialect);
+        let change = self.dialect.borrow_mut().learn(answer, &body.sent_features())?;
+        match &change {
+            // Those of the current question cannot be omitted.
+            DialectChange::OmitImages if body.question_has_images() => return None,
+            DialectChange::OmitImages => sink(Event::Warning(
+                "the endpoint or the model refuses images: they are left out from now on",
+            )),
+            // A field of the user is not omitted silently.
+            DialectChange::Omit(name) | DialectChange::Rename(name, _)
+                if body.extra_fields.contains_key(name) =>
             {
-                self.dialect.replace(learned);
-                // A field of the user is not omitted silently.
-                if self
-                    .client
-                    .endpoint
-                    .extra_body
-                    .keys()
-                    .any(|name| change.starts_with(&format!("`{name}`")))
-                {
-                    sink(Event::Warning(&format!(
-                        "the endpoint refuses a field of LLM_EXTRA_BODY: {change}"
-                    )));
-                }
-                return Some(change);
+                sink(Event::Warning(&format!(
+                    "the endpoint refuses a field of LLM_EXTRA_BODY: {change}"
+                )));
             }
+            DialectChange::OmitStream => changes.tries_without_stream = true,
+            _ => {}
         }
-        if images::are_refused(failure, true) && self.sends_images(request) {
-            return self.leave_out_images(request, sink);
-        }
-        // These responses may mean that the server does not stream; others are reported
-        // unchanged.
-        let no_stream = match answer.status {
-            200 => answer.body.is_empty(),
-            204 | 205 | 405 => true,
-            404 => !failure.body_contains("model") && !failure.body_contains("tool"),
-            400 | 422 | 501 => STREAM_REFUSALS.iter().any(|words| failure.body_contains(words)),
-            _ => false,
-        };
-        if self.stream && no_stream && !self.is_stream_refused.replace(true) {
-            changes.tries_without_stream = true;
-            return Some("the request is sent without streaming".into());
-        }
-        None
-    }
-
-    /// Whether images are sent with the request.
-    fn sends_images(&self, request: &ModelRequest<'_>) -> bool {
-        let dialect = self.dialect.borrow();
-        let body = self.request_body(request, &[], &dialect);
-        body.question_has_images() || !dialect.refuses_images() && body.image_bytes() > 0
-    }
-
-    /// Omits images from tools and older questions; those of the current question cannot be
-    /// omitted.
-    fn leave_out_images(
-        &self,
-        request: &ModelRequest<'_>,
-        sink: &mut EventSink<'_>,
-    ) -> Option<String> {
-        let mut dialect = self.dialect.borrow_mut();
-        dialect.set_refuses_images();
-        if self.request_body(request, &[], &dialect).question_has_images() {
-            return None;
-        }
-        sink(Event::Warning(
-            "the endpoint or the model refuses images: they are left out from now on",
-        ));
-        Some("images are left out".into())
+        Some(change.to_string())
     }
 
     /// The error of a request whose question has images that the endpoint refuses.
@@ -130,16 +77,18 @@ impl HttpModel {
         request: &ModelRequest<'_>,
         failure: &RequestFailure,
     ) -> Option<Error> {
-        let has_images =
-            self.request_body(request, &[], &self.dialect.borrow()).question_has_images();
-        if has_images && failure.is_too_large() {
-            let hint = "the image may be too large for the endpoint: attach a smaller one";
-            let error = Error::new(ErrorKind::Endpoint, failure.error.message());
-            return Some(error.with_hint(hint));
+        let answer = failure.answer.as_ref()?;
+        let dialect = self.dialect.borrow();
+        if !self.request_body(request, &[], &dialect).question_has_images() {
+            return None;
         }
-        (has_images && images::are_refused(failure, true)).then(|| {
-            let cause = failure.error.message();
-            let message = format!("the endpoint or the model refuses images: {cause}");
+        let error = failure.error(without_query(&self.url));
+        if answer.is_too_large {
+            let hint = "the image may be too large for the endpoint: attach a smaller one";
+            return Some(Error::new(ErrorKind::Endpoint, error.message()).with_hint(hint));
+        }
+        may_refuse_images(answer).then(|| {
+            let message = format!("the endpoint or the model refuses images: {}", error.message());
             let hint = "use a model with vision, or set LLM_VISION=off";
             Error::new(ErrorKind::Endpoint, message).with_hint(hint)
         })
@@ -148,12 +97,11 @@ impl HttpModel {
 
 /// Handles the refusal of a reply: Groq checks the calls of its models. The request is sent
 /// once more, then with a note to the model.
-fn handle_broken_call(failure: &RequestFailure, changes: &mut RequestChanges) -> Option<String> {
+fn handle_broken_call(answer: &ErrorResponse, changes: &mut RequestChanges) -> Option<String> {
     changes.broken_calls += 1;
     match changes.broken_calls {
         1 => Some("the same request is sent again".into()),
         2 => {
-            let answer = failure.answer.as_ref()?;
             let generation = failed_generation(&answer.body);
             changes.temporary_messages =
                 vec![Message::assistant(generation), Message::user(BROKEN_CALL_NOTE)];

@@ -27,7 +27,7 @@ const REASONS: [(&str, FinishReason); 20] = [
 ];
 
 /// Classifies a finish reason. Unknown ones count as a normal end.
-pub(in crate::model) fn classify(reason: &str) -> FinishReason {
+pub(crate) fn classify(reason: &str) -> FinishReason {
     let reason = reason.to_ascii_lowercase();
     let found = REASONS.iter().find(|(part, _)| reason.contains(part));
     found.map_or(FinishReason::Complete, |(_, finish)| *finish)

@@ -4,8 +4,22 @@
 //! A new difference is one row here and one row in the test of its table. The code that reads a
 //! table knows no endpoint by name.
 
+pub(super) mod call_markers;
+pub(super) mod changes;
+pub(super) mod delays;
 pub(super) mod finish_reasons;
+pub(super) mod refusals;
 pub(super) mod servers;
+
+/// Whether the text contains one of the phrases; `#` at the end of a phrase stands for a digit.
+pub(super) fn contains_any(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| match phrase.strip_suffix('#') {
+        None => text.contains(phrase),
+        Some(start) => text
+            .match_indices(start)
+            .any(|(at, _)| text[at + start.len()..].starts_with(|c: char| c.is_ascii_digit())),
+    })
+}
 
 /// Fields with reasoning, in the order in which they are looked for. An endpoint may send several
 /// of them with the same text.

@@ -25,6 +25,9 @@ impl ReplyAssembler {
             if self.has_end_marker || is_comment {
                 return Ok(());
             }
+            if let Some(chunk) = self.template.read(event) {
+                return self.add_chunk(chunk, sink);
+            }
             let Some((start, error)) = self.add_chunks(event, sink)? else {
                 return Ok(());
             };
@@ -61,7 +64,10 @@ impl ReplyAssembler {
             let start = chunks.byte_offset();
             match chunks.next() {
                 None => return Ok(None),
-                Some(Ok(chunk)) => self.add_chunk(chunk, sink)?,
+                Some(Ok(chunk)) => {
+                    self.template.learn(data, &chunk);
+                    self.add_chunk(chunk, sink)?;
+                }
                 Some(Err(error)) => return Ok(Some((start, error))),
             }
         }

@@ -11,6 +11,7 @@ use crate::limits;
 use crate::message::AssistantMessage;
 use crate::model::calls::{CallAssembler, KeptSize};
 use crate::model::cumulative::CumulativeFilter;
+use crate::model::delta_fast_path::DeltaTemplate;
 use crate::model::invalid_response::{InvalidResponse, error_object};
 use crate::model::quirks::{finish_reasons, is_reasoning_field};
 use crate::model::think_filter::{ThinkFilter, ThinkPiece, strip_unopened_reasoning};
@@ -50,6 +51,8 @@ pub struct ReplyAssembler {
     /// The parts that were received as deltas: a whole message after them only repeats them.
     received: MessageParts,
     has_whole_message: bool,
+    /// The form of events with only text.
+    template: DeltaTemplate,
     /// The index of the choice that is read.
     choice: Option<u64>,
     finish_reason: Option<String>,
