@@ -25,7 +25,8 @@ pub mod mcp {
     };
 }
 pub mod memory {
-    pub use crate::memory::facts::{FactChange, Facts, NewFact, normalize_content};
+    pub use crate::memory::fact::normalize_content;
+    pub use crate::memory::facts::{FactChange, Facts, NewFact};
 }
 pub mod model {
     pub use crate::model::{

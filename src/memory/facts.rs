@@ -1,87 +1,22 @@
-//! The format of a facts file, and its changes.
+//! The facts file and its changes.
 //!
-//! The file is Markdown and belongs to the user. A fact is a list item below `##
-//! Important` or `## Recent`:
-//! ```text
-//! - [2026-11-22] the text #tag <!-- 09:30:05+01:00, source: conversation -->
-//! - the text #important <!-- 2026-11-22T09:30:05+01:00, source: conversation -->
-//! ```
-//!
-//! The time of day may be missing, because older versions did not write it.
-//!
-//! A change affects only the lines of one fact and the line `modified:`; all other bytes
-//! stay. This module does no I/O.
+//! The file is Markdown and belongs to the user. A fact is a list item below `## Important` or
+//! `## Recent`: a line that starts with a list marker, with the indented lines below it. A
+//! change affects only the lines of one fact and the line `modified:`; all other bytes stay.
+//! This module does no I/O.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::limits;
-use crate::memory::edit::{INSERT_POSITIONS, InsertPosition, LineEdit};
-use crate::memory::scan::{LineScan, marker, scan, text};
-use crate::memory::similar::is_version;
-use crate::text::{counted, sendable, truncate};
-
-/// The tag of important facts.
-pub(crate) const IMPORTANT_TAG: &str = "#important";
-
-/// A fact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
-    /// The text as one line, with hashtags.
-    pub content: String,
-    /// Whether it is below `## Important` or has the tag.
-    pub important: bool,
-    /// The time of creation: RFC 3339, or `YYYY-MM-DD` without a time of day; `None` if the
-    /// user wrote no date.
-    pub created: Option<String>,
-    /// The conversation in which it was stored.
-    pub source: Option<String>,
-    /// The number of its first line, from 1.
-    pub line: usize,
-    lines: Range<usize>,
-    /// Whether it has the program's own form, so that rewriting it loses nothing.
-    pub(super) is_plain: bool,
-    is_in_important: bool,
-    /// The text before the content: the indentation and the list marker.
-    lead: String,
-}
-
-impl Fact {
-    /// The line for the system prompt, with about `most` bytes of content.
-    fn prompt_line(&self, most: usize) -> String {
-        let content = truncate(&self.content, most);
-        match self.date() {
-            Some(date) => format!("- [{date}] {content}\n"),
-            None => format!("- {content}\n"),
-        }
-    }
-
-    /// The date of creation.
-    pub fn date(&self) -> Option<&str> {
-        self.created.as_deref().map(|created| split_time(created).0)
-    }
-
-    /// The parts that a change of another fact must not affect.
-    fn unaffected_parts(&self) -> (&str, bool, Option<&str>) {
-        (&self.content, self.important, self.created.as_deref())
-    }
-
-    /// The hashtags, without `#`.
-    pub fn tags(&self) -> Vec<&str> {
-        let words = self.content.split_whitespace();
-        let mut tags = Vec::new();
-        for tag in words.filter_map(tag) {
-            if tag.contains(char::is_alphabetic) && !tags.contains(&tag) {
-                tags.push(tag);
-            }
-        }
-        tags
-    }
-}
+use crate::memory::blocks::OpenBlock;
+use crate::memory::fact::{Fact, IMPORTANT_TAG, Section, has_tag, normalize_source, without_tag};
+use crate::memory::similar;
+use crate::text::counted;
 
 /// A fact to store.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFact<'n> {
-    /// The text, normalized by [`normalize_content`].
+    /// The text, normalized by [`normalize_content`](crate::memory::fact::normalize_content).
     pub content: &'n str,
     /// Whether it is important.
     pub important: bool,
@@ -105,38 +40,96 @@ pub enum FactChange {
 }
 
 /// A parsed facts file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Facts {
-    pub(super) bytes: Vec<u8>,
-    pub(super) scan: LineScan,
+    bytes: Vec<u8>,
+    /// The byte range of each line, with its line break.
+    lines: Vec<Range<usize>>,
+    /// The last line of the frontmatter.
+    frontmatter_end: usize,
+    /// The lines of the headings of sections.
+    headings: Vec<(usize, Section)>,
     /// All facts: the important ones first, then the others, both in the order of the file.
     all: Vec<Fact>,
+    /// The block in which the file ends: its first line, from 1, and the line that closes it.
+    open_block: Option<(usize, String)>,
+}
+
+/// A change of lines.
+#[derive(Default)]
+struct LineChange {
+    removed: Range<usize>,
+    /// The line before which the text is inserted, and the text.
+    inserted: Option<(usize, String)>,
 }
 
 impl Facts {
     /// Parses a facts file. Unless it is empty, its frontmatter must say `type: memory`; the
     /// error is the cause.
     pub fn parse(bytes: Vec<u8>) -> Result<Facts, &'static str> {
-        let is_blank = |byte: &u8| byte.is_ascii_whitespace();
         let bare = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        if bare.iter().all(is_blank) {
-            let (bytes, scan, all) = (Vec::new(), LineScan::default(), Vec::new());
-            return Ok(Facts { bytes, scan, all });
+        if bare.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Facts::default());
         }
-        let scan = scan(&bytes);
-        let front = scan.frontmatter.clone().unwrap_or_default();
-        let is_memory = scan.lines[front].iter().any(|line| {
-            let value = text(&bytes, line).strip_prefix("type:");
-            let value = value.map(|value| value.split(" #").next().unwrap_or_default());
-            value.is_some_and(|value| value.trim().trim_matches(['"', '\'']) == "memory")
-        });
-        if !is_memory {
-            return Err("it has no frontmatter with `type: memory`, so it is not a facts file");
+        let mut facts = Facts { bytes, ..Facts::default() };
+        let mut at = 0;
+        for line in facts.bytes.split_inclusive(|byte| *byte == b'\n') {
+            facts.lines.push(at..at + line.len());
+            at += line.len();
         }
-        let mut all: Vec<Fact> =
-            scan.items.iter().filter_map(|item| parse_fact(&bytes, &scan, item)).collect();
-        all.sort_by_key(|fact| !fact.important);
-        Ok(Facts { bytes, scan, all })
+        facts.frontmatter_end = facts
+            .find_frontmatter()
+            .ok_or("it has no frontmatter with `type: memory`, so it is not a facts file")?;
+        facts.read_sections();
+        facts.all.sort_by_key(|fact| !fact.important);
+        Ok(facts)
+    }
+
+    /// The UTF-8 text of a line without its line break; empty for other bytes.
+    fn text(&self, line: usize) -> &str {
+        let bytes = self.lines.get(line).map_or(&b""[..], |line| &self.bytes[line.clone()]);
+        std::str::from_utf8(bytes).unwrap_or_default().trim_end_matches(['\n', '\r'])
+    }
+
+    /// The last line of the frontmatter, if it is that of a facts file.
+    fn find_frontmatter(&self) -> Option<usize> {
+        let is_fence = |line: &usize| self.text(*line).trim_end() == "---";
+        let is_memory = |line: usize| {
+            let value = self.text(line).strip_prefix("type:").unwrap_or_default();
+            let value = value.split(" #").next().unwrap_or_default();
+            value.trim().trim_matches(['"', '\'']) == "memory"
+        };
+        if self.text(0).trim_start_matches('\u{feff}').trim_end() != "---" {
+            return None;
+        }
+        let end = (1..self.lines.len()).find(is_fence)?;
+        (1..end).any(is_memory).then_some(end)
+    }
+
+    fn read_sections(&mut self) {
+        let mut block = OpenBlock::default();
+        let mut section = None;
+        let mut line = self.frontmatter_end + 1;
+        while line < self.lines.len() {
+            let text = self.text(line);
+            let mut end = line + 1;
+            if block.read(text) {
+                let closing = block.closing().map(str::to_string);
+                let first = self.open_block.take().map_or(line + 1, |(first, _)| first);
+                self.open_block = closing.map(|closing| (first, closing));
+            } else if let Some(heading) = heading(text) {
+                section = Section::named(heading);
+                self.headings.extend(section.map(|section| (line, section)));
+            } else if let Some(section) = section.filter(|_| is_item(text)) {
+                while is_continuation(self.text(end)) {
+                    end += 1;
+                }
+                let texts: Vec<&str> = (line..end).map(|line| self.text(line)).collect();
+                let fact = Fact::parse(&texts, section, line..end);
+                self.all.extend(fact);
+            }
+            line = end;
+        }
     }
 
     /// All facts. The number of a fact is its position, from 1.
@@ -145,114 +138,161 @@ impl Facts {
     }
 
     /// Stores a new fact and returns the bytes of the file. The new fact replaces the named
-    /// one, or else an older version. All other facts stay unchanged; the error says why this
-    /// is not possible.
+    /// one, or else an older version. The error says why this is not possible.
     pub fn with_fact(&self, new: &NewFact<'_>) -> Result<(FactChange, Vec<u8>), String> {
+        if self.lines.is_empty() {
+            return Facts::parse(empty_file(new.time))?.with_fact(new);
+        }
         let important = new.important || has_tag(new.content);
-        let is_same = |fact: &&Fact| without_tag(&fact.content) == without_tag(new.content);
-        let same = self.all.iter().filter(is_same);
-        let is_there = |fact: &Fact| fact.important || !important;
-        // A different source alone is no reason to change the user's text.
-        let is_known = |fact: &Fact| {
-            let has_source = fact.is_plain && fact.source.is_some();
-            is_there(fact) && !(has_source && fact.source.as_deref() != Some(&stored_source(new)))
-        };
-        let (mut known, mut other) = (same.clone(), same);
+        let text = without_tag(new.content);
+        let is_stored =
+            |fact: &&Fact| without_tag(&fact.content) == text && (fact.important || !important);
+        let source = normalize_source(new.source);
+        let mut stored = self.all.iter().filter(is_stored);
         match new.replaced {
             // The new fact is already stored, in addition to the replaced one.
-            Some(old) if other.any(|fact| !std::ptr::eq(old, fact) && is_there(fact)) => {
-                let mut edit = LineEdit::new(self, new.time);
-                edit.delete(&old.lines);
-                return Ok((FactChange::Replaced(Box::new(old.clone())), edit.into_bytes()));
-            }
-            None if known.any(is_known) => return Ok((FactChange::Known, self.bytes.clone())),
-            _ => {}
-        }
-        if let Some(old) = new.replaced.or_else(|| self.older_version(new.content)) {
-            let is_moved = important && !old.important;
-            let places = INSERT_POSITIONS.iter().filter(|_| is_moved);
-            let mut places = places.map(|place| Some(*place)).chain([None]);
-            if let Some(bytes) = places.find_map(|place| self.try_change(new, Some(old), place)) {
+            Some(old) if stored.any(|fact| fact.line != old.line) => {
+                let bytes = self.without_lines(&old.lines, new.time);
                 return Ok((FactChange::Replaced(Box::new(old.clone())), bytes));
             }
+            // A different source alone is no reason to change the user's text.
+            None if stored.any(|fact| {
+                !fact.is_plain || fact.source.as_ref().is_none_or(|known| *known == source)
+            }) =>
+            {
+                return Ok((FactChange::Known, self.bytes.clone()));
+            }
+            _ => {}
         }
-        let mut places = INSERT_POSITIONS.iter().filter(|_| new.replaced.is_none());
-        let added = places.find_map(|place| self.try_change(new, None, Some(*place)));
-        let bytes = added.ok_or_else(|| match &self.scan.closing {
-            Some(closing) => format!(
-                "it ends in an open block: close the block of line {} with a line `{closing}`",
-                self.scan.end + 1
-            ),
-            None => "a new fact would become part of indented text".to_string(),
-        })?;
-        Ok((FactChange::Added, bytes))
+        let old = new.replaced.or_else(|| similar::older_version(&self.all, new.content));
+        let change = self.change_for(new, old, source)?;
+        let bytes = self.changed(&change, new.time);
+        Ok((old.map_or(FactChange::Added, |old| FactChange::Replaced(old.clone().into())), bytes))
     }
 
-    /// The bytes with a new fact at this position, or in place of the old one. `None` if
-    /// Markdown would then read any other part differently, for example because indented text
-    /// below an item belongs to it.
-    fn try_change(
+    /// The change that stores a new fact, in place of the old one.
+    fn change_for(
         &self,
         new: &NewFact<'_>,
         old: Option<&Fact>,
-        place: Option<InsertPosition>,
-    ) -> Option<Vec<u8>> {
-        let important =
-            new.important || has_tag(new.content) || old.is_some_and(|old| old.important);
+        source: String,
+    ) -> Result<LineChange, String> {
+        let was_important = old.is_some_and(|old| old.important);
+        let important = new.important || has_tag(new.content) || was_important;
+        let is_tag_missing = important && !has_tag(new.content);
+        let tag = if is_tag_missing { format!(" {IMPORTANT_TAG}") } else { String::new() };
         // A different fact in its place has its own time of creation.
-        let old_version = old.filter(|old| is_version(new.content, &old.content));
-        let created = old_version.map_or(Some(new.time), |old| old.created.as_deref());
-        let mut edit = LineEdit::new(self, new.time);
-        match (old, place) {
-            (old, Some(place)) => {
-                let line = format_line(new, important, created, important, "");
-                if let Some(old) = old {
-                    edit.delete(&old.lines);
-                }
-                edit.add(important, &line, place);
-            }
-            (Some(old), None) => {
-                let line = format_line(new, important, created, old.is_in_important, &old.lead);
-                edit.replace(&old.lines, &line);
-            }
-            (None, None) => return None,
+        let version = old.filter(|old| similar::is_version(new.content, &old.content));
+        // Facts stay in their place, unless they become important.
+        let place = old.filter(|old| old.important == important);
+        let fact = Fact {
+            content: format!("{}{tag}", new.content),
+            important,
+            created: version.map_or(Some(new.time.into()), |old| old.created.clone()),
+            source: Some(source),
+            line: 0,
+            lines: 0..0,
+            section: match place {
+                Some(old) => old.section,
+                None if important => Section::Important,
+                None => Section::Recent,
+            },
+            marker: place.map_or('-', |old| old.marker),
+            is_plain: true,
+        };
+        let line = fact.to_line();
+        let removed = old.map_or(0..0, |old| old.lines.clone());
+        let inserted = match place {
+            Some(old) => (old.lines.start, format!("{line}\n")),
+            None => self.insertion(fact.section, &line)?,
+        };
+        Ok(LineChange { removed, inserted: Some(inserted) })
+    }
+
+    /// Where a new line of a section is inserted, and its text: after the last fact of the
+    /// section, or below its heading, or in a new section.
+    fn insertion(&self, section: Section, line: &str) -> Result<(usize, String), String> {
+        let own = self.all.iter().filter(|fact| fact.section == section);
+        if let Some(end) = own.map(|fact| fact.lines.end).max() {
+            return Ok((end, format!("{line}\n")));
         }
-        let after = Facts::parse(edit.into_bytes()).ok()?;
-        let mut content = new.content.to_string();
-        if important && !has_tag(&content) {
-            content.push(' ');
-            content.push_str(IMPORTANT_TAG);
+        let heading = |section| self.headings.iter().find(|(_, other)| *other == section);
+        let blank_if = |is_needed: bool| if is_needed { "\n" } else { "" };
+        let is_filled = |line: usize| !self.text(line).trim().is_empty();
+        if let Some((heading, _)) = heading(section) {
+            let at = heading + 1;
+            return Ok((at, format!("\n{line}\n{}", blank_if(is_filled(at)))));
         }
-        let is_left = |fact: &&Fact| !old.is_some_and(|old| std::ptr::eq(old, *fact));
-        let mut expected: Vec<_> =
-            self.all.iter().filter(is_left).map(Fact::unaffected_parts).collect();
-        expected.push((&content, important, created));
-        let mut there: Vec<_> = after.all.iter().map(Fact::unaffected_parts).collect();
-        expected.sort();
-        there.sort();
-        (expected == there).then_some(after.bytes)
+        let at = match heading(Section::Recent) {
+            Some((recent, _)) => *recent,
+            None => self.lines.len(),
+        };
+        if let (Some((first, closing)), true) = (&self.open_block, at == self.lines.len()) {
+            return Err(format!(
+                "it ends in an open block: close the block of line {first} with a line `{closing}`"
+            ));
+        }
+        let (before, after) = (blank_if(is_filled(at - 1)), blank_if(is_filled(at)));
+        Ok((at, format!("{before}## {}\n\n{line}\n{after}", section.name())))
     }
 
     /// Removes the fact with this number and returns it with the bytes of the file.
     pub fn without_fact(&self, number: usize, time: &str) -> Option<(&Fact, Vec<u8>)> {
         let fact = self.all.get(number.checked_sub(1)?)?;
-        let mut edit = LineEdit::new(self, time);
-        edit.delete(&fact.lines);
-        Some((fact, edit.into_bytes()))
+        Some((fact, self.without_lines(&fact.lines, time)))
+    }
+
+    fn without_lines(&self, lines: &Range<usize>, time: &str) -> Vec<u8> {
+        let change = LineChange { removed: lines.clone(), ..LineChange::default() };
+        self.changed(&change, time)
+    }
+
+    /// The bytes of the file after a change at this time.
+    fn changed(&self, change: &LineChange, time: &str) -> Vec<u8> {
+        let is_crlf =
+            self.lines.first().is_some_and(|line| self.bytes[line.clone()].ends_with(b"\r\n"));
+        let end_of_line = if is_crlf { "\r\n" } else { "\n" };
+        let is_modified = |line: &usize| self.text(*line).starts_with("modified:");
+        // Without such a line it is added before the end of the frontmatter.
+        let modified = (1..self.frontmatter_end).find(is_modified);
+        // A comment of the user stays.
+        let old = modified.map_or("", |line| self.text(line));
+        let comment = old.find(" #").map_or("", |at| &old[at..]);
+        let modified_line = format!("modified: {time}{comment}{end_of_line}");
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        for line in 0..=self.lines.len() {
+            if let Some((at, text)) = &change.inserted
+                && *at == line
+            {
+                // The last line may have no line break.
+                if !bytes.ends_with(b"\n") {
+                    bytes.extend_from_slice(end_of_line.as_bytes());
+                }
+                bytes.extend_from_slice(text.replace('\n', end_of_line).as_bytes());
+            }
+            if line == modified.unwrap_or(self.frontmatter_end) {
+                bytes.extend_from_slice(modified_line.as_bytes());
+            }
+            let is_kept = !change.removed.contains(&line) && modified != Some(line);
+            if let Some(line) = self.lines.get(line).filter(|_| is_kept) {
+                bytes.extend_from_slice(&self.bytes[line.clone()]);
+            }
+        }
+        bytes
     }
 
     /// The facts for the system prompt, in about `most` bytes: the important ones first, then
     /// the others, both from newest to oldest. A quarter is reserved for the others, and no
     /// fact takes more than a quarter. Empty without facts.
     pub fn for_prompt(&self, most: usize) -> String {
-        let important = self.all.partition_point(|fact| fact.important);
-        let lines = |facts: &[Fact]| -> Vec<String> {
+        let lines = |important: bool| -> Vec<String> {
             // Of facts with the same time, the last is the newest.
-            let mut facts: Vec<&Fact> = facts.iter().rev().collect();
-            facts.sort_by(|one, other| other.created.cmp(&one.created));
+            let mut facts: Vec<&Fact> =
+                self.all.iter().rev().filter(|fact| fact.important == important).collect();
+            facts.sort_by_key(|fact| Reverse(fact.created.as_ref()));
             facts.into_iter().map(|fact| fact.prompt_line(most / 4)).collect()
         };
-        let (important, others) = (lines(&self.all[..important]), lines(&self.all[important..]));
+        let (important, others) = (lines(true), lines(false));
         let kept = others.iter().map(String::len).sum::<usize>().min(most / 4);
         let mut text = String::new();
         let mut left_out = 0;
@@ -274,195 +314,31 @@ impl Facts {
     }
 }
 
-/// Normalizes the content of a fact: one line, without control characters and comment marks.
-/// May be empty.
-pub fn normalize_content(text: &str) -> String {
-    let clean = sendable(text);
-    let words = clean.split(|c: char| c.is_whitespace() || c.is_control());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let line = words.join(" ");
-    line.replace("-->", "-- >").replace("<!--", "< !--")
+/// A file without facts that is created at this time.
+fn empty_file(time: &str) -> Vec<u8> {
+    let front = format!("---\ntype: memory\ncreated: {time}\nmodified: {time}\n---\n");
+    format!("{front}\n# Key Facts\n\n## Important\n\n## Recent\n").into_bytes()
 }
 
-/// The same for a new fact, with the tag of important facts at most once.
-pub(crate) fn normalize_new_content(text: &str) -> String {
-    let content = normalize_content(text);
-    let mut is_tagged = false;
-    let is_kept = |word: &&str| !is_tag(word) || !std::mem::replace(&mut is_tagged, true);
-    let words: Vec<&str> = content.split_whitespace().filter(is_kept).collect();
-    words.join(" ")
-}
-
-/// The hashtag in a word, without `#` and the punctuation after it.
-fn tag(word: &str) -> Option<&str> {
-    let tag = word.strip_prefix('#')?;
-    Some(tag.trim_end_matches(|c: char| !c.is_alphanumeric()))
-}
-
-/// Whether a word is the tag of important facts.
-fn is_tag(word: &str) -> bool {
-    tag(word).is_some_and(|tag| tag.eq_ignore_ascii_case(&IMPORTANT_TAG[1..]))
-}
-
-/// Whether a text has the tag of important facts.
-pub(crate) fn has_tag(content: &str) -> bool {
-    content.split_whitespace().any(is_tag)
-}
-
-/// A text without that tag.
-pub(crate) fn without_tag(content: &str) -> String {
-    let words = content.split_whitespace();
-    let words: Vec<&str> = words.filter(|word| !is_tag(word)).collect();
-    words.join(" ")
-}
-
-/// The source as it is stored.
-fn stored_source(new: &NewFact<'_>) -> String {
-    let source = normalize_content(&new.source.replace(['<', '>'], ""));
-    truncate(&source, limits::FACT_SOURCE_BYTES).into_owned()
-}
-
-/// Formats the line of a fact without a line break. `below_important`: the line is in that
+/// The text of a heading of the first or second level; empty for the first, which only ends a
 /// section.
-fn format_line(
-    new: &NewFact<'_>,
-    important: bool,
-    created: Option<&str>,
-    below_important: bool,
-    lead: &str,
-) -> String {
-    let source = stored_source(new);
-    let lead = if lead.is_empty() { "- " } else { lead };
-    let tag = if important && !has_tag(new.content) {
-        format!(" {IMPORTANT_TAG}")
-    } else {
-        String::new()
-    };
-    let text = new.content;
-    match created.map(split_time) {
-        Some((date, "")) if below_important => {
-            format!("{lead}{text}{tag} <!-- {date}, source: {source} -->")
-        }
-        Some((date, clock)) if below_important => {
-            format!("{lead}{text}{tag} <!-- {date}T{clock}, source: {source} -->")
-        }
-        Some((date, "")) => format!("{lead}[{date}] {text}{tag} <!-- source: {source} -->"),
-        Some((date, clock)) => {
-            format!("{lead}[{date}] {text}{tag} <!-- {clock}, source: {source} -->")
-        }
-        None => format!("{lead}{text}{tag} <!-- source: {source} -->"),
+fn heading(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches('#');
+    let is_heading = rest.is_empty() || rest.starts_with([' ', '\t']);
+    match line.len() - rest.len() {
+        1 if is_heading => Some(""),
+        2 if is_heading => Some(rest.trim().trim_end_matches('#').trim_end()),
+        _ => None,
     }
 }
 
-/// Parses a list item as a fact, if it is in one of the two sections.
-fn parse_fact(bytes: &[u8], scan: &LineScan, item: &Range<usize>) -> Option<Fact> {
-    let is_in_important = match section_name(scan, item.start)? {
-        text if text.eq_ignore_ascii_case("important") => true,
-        text if text.eq_ignore_ascii_case("recent") => false,
-        _ => return None,
-    };
-    let lines = &scan.lines[item.clone()];
-    // Items that are not text are not shown.
-    let is_text = |line: &Range<usize>| std::str::from_utf8(&bytes[line.clone()]).is_ok();
-    if !lines.iter().all(is_text) {
-        return None;
-    }
-    let first = text(bytes, lines.first()?);
-    let inner = first.trim_start_matches(' ');
-    let indent = first.len() - inner.len();
-    let lead = &first[..indent + marker(inner)?.min(inner.len())];
-    let mut body = first[lead.len()..].to_string();
-    for line in &lines[1..] {
-        body.push(' ');
-        body.push_str(text(bytes, line).trim());
-    }
-    let body = body.trim();
-    let (body, mark) = match body.strip_suffix("-->").and_then(|rest| rest.rsplit_once("<!--")) {
-        Some((body, mark)) => (body.trim_end(), FactComment::parse(mark.trim())),
-        None => (body, Some(FactComment::default())),
-    };
-    let is_known = mark.is_some();
-    let mark = mark.unwrap_or_default();
-    let dated = body.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let (date, body) = match dated {
-        Some((date, rest)) if mark.date.is_none() && is_date(date) => (Some(date), rest.trim()),
-        _ => (mark.date, body),
-    };
-    let created = date.map(|date| match mark.clock {
-        Some(clock) => format!("{date}T{clock}"),
-        None => date.to_string(),
-    });
-    let content = normalize_content(body);
-    let is_task = ["[ ]", "[x]", "[X]"].iter().any(|task| body.starts_with(task));
-    (!content.is_empty()).then(|| Fact {
-        important: is_in_important || has_tag(&content),
-        created,
-        source: mark.source.map(str::to_string),
-        line: item.start + 1,
-        lines: item.clone(),
-        is_plain: is_known
-            && !is_task
-            && lines.len() == 1
-            && !lead.starts_with(|c: char| c.is_ascii_digit())
-            && content == body,
-        is_in_important,
-        lead: lead.to_string(),
-        content,
-    })
+/// Whether a line starts with a list marker.
+fn is_item(line: &str) -> bool {
+    let rest = line.strip_prefix(['-', '*', '+']);
+    rest.is_some_and(|rest| rest.starts_with([' ', '\t']) && !rest.trim().is_empty())
 }
 
-/// The text of the second-level heading above a line.
-fn section_name(scan: &LineScan, line: usize) -> Option<&str> {
-    let above = scan.headings.iter().rev();
-    let mut above = above.filter(|(at, level, _)| *at < line && *level <= 2);
-    let (_, level, text) = above.next()?;
-    (*level == 2).then_some(text)
-}
-
-/// The contents of the comment after a fact.
-#[derive(Default)]
-struct FactComment<'m> {
-    date: Option<&'m str>,
-    /// The time of day with its offset from UTC.
-    clock: Option<&'m str>,
-    source: Option<&'m str>,
-}
-
-impl FactComment<'_> {
-    /// Parses a comment; `None` for one that the user wrote.
-    fn parse(text: &str) -> Option<FactComment<'_>> {
-        let (time, behind) = text.split_once(',').unwrap_or((text, ""));
-        let (date, clock) = match split_time(time) {
-            (date, "") if is_date(date) => (Some(date), None),
-            (date, clock) if is_date(date) && is_clock(clock) => (Some(date), Some(clock)),
-            _ if is_clock(time) => (None, Some(time)),
-            _ => (None, None),
-        };
-        let is_timed = date.or(clock).is_some();
-        let rest = if is_timed { behind.trim_start() } else { text };
-        let source = rest.strip_prefix("source:").map(str::trim);
-        let mark = FactComment { date, clock, source };
-        (source.is_some() || rest.is_empty()).then_some(mark)
-    }
-}
-
-/// Splits a time into date and time of day; the second is `""` if it is missing.
-fn split_time(time: &str) -> (&str, &str) {
-    time.split_once('T').unwrap_or((time, ""))
-}
-
-/// Whether the text is `HH:MM:SS` with an offset from UTC.
-fn is_clock(text: &str) -> bool {
-    let digits = |c: char| if c.is_ascii_digit() { '0' } else { c };
-    let shape: String = text.chars().map(digits).collect();
-    ["00:00:00+00:00", "00:00:00-00:00"].contains(&shape.as_str())
-}
-
-/// Whether it is `YYYY-MM-DD`.
-pub(crate) fn is_date(text: &str) -> bool {
-    text.len() == 10
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            4 | 7 => byte == b'-',
-            _ => byte.is_ascii_digit(),
-        })
+/// Whether a line belongs to the item above it.
+fn is_continuation(line: &str) -> bool {
+    line.starts_with([' ', '\t']) && !line.trim().is_empty()
 }

@@ -13,8 +13,9 @@ use std::time::SystemTime;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::memory::scan::scan;
-use crate::memory::{CreatedFolders, facts};
+use crate::memory::blocks::closing_line;
+use crate::memory::create_private_folder;
+use crate::memory::fact::normalize_content;
 use crate::message::{Message, UserMessage};
 use crate::secret::Secrets;
 use crate::text::{counted, one_line, sendable, truncate};
@@ -45,14 +46,12 @@ pub(crate) fn write_entry(
         let text = format!("failed to write the daily note: {cause}");
         return Err(Error::new(ErrorKind::Usage, text));
     }
-    // An open block is closed, or it would contain the next entries. The blank line keeps the
-    // text from being read as frontmatter.
-    match scan(format!("\n{activity}").as_bytes()).closing {
-        Some(closing) => {
-            append_entry(folder, title, &format!("{activity}\n{closing}"), cancellation)
-        }
-        None => append_entry(folder, title, activity, cancellation),
-    }
+    // An open block is closed, or it would contain the next entries.
+    let text = match closing_line(activity) {
+        Some(closing) => format!("{activity}\n{closing}"),
+        None => activity.to_string(),
+    };
+    append_entry(folder, title, &text, cancellation)
 }
 
 /// Checks that the folder exists or can be created; the error names a file that prevents it.
@@ -81,7 +80,7 @@ fn append_entry(
 ) -> Result<PathBuf> {
     check_folder(folder)?;
     let now = LocalTime::now();
-    let title = one_line(&facts::normalize_content(title), limits::NOTE_TITLE_BYTES);
+    let title = one_line(&normalize_content(title), limits::NOTE_TITLE_BYTES);
     let heading = format!("## {} {title}", now.time);
     let entry = format!("{}\n\n{text}\n", heading.trim_end());
     let path = folder.join(format!("{}.md", now.date));
@@ -96,7 +95,7 @@ fn append_entry(
 }
 
 fn append(folder: &Path, path: &Path, entry: &str, cancellation: &Cancellation) -> io::Result<()> {
-    let created = CreatedFolders::create(folder)?;
+    create_private_folder(folder)?;
     for _ in 0..limits::MEMORY_TRIES {
         let is_new = fs::symlink_metadata(path).is_err();
         let file = open(path)?;
@@ -113,7 +112,6 @@ fn append(folder: &Path, path: &Path, entry: &str, cancellation: &Cancellation) 
                     let _ = fs::remove_file(path);
                 }
             })?;
-            created.keep();
             return Ok(());
         }
     }

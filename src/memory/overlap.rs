@@ -8,9 +8,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::memory::fact::IMPORTANT_TAG;
+
 /// The set of words of a text.
 #[derive(Debug)]
-pub(crate) struct WordSet {
+pub(super) struct WordSet {
     all: BTreeSet<String>,
     distinctive: BTreeSet<String>,
     /// The first word, and in lower case, if it is distinctive only because of a capital at
@@ -26,13 +28,13 @@ const SIMILAR_TENTHS: usize = 4;
 
 impl WordSet {
     /// Splits a text into words.
-    pub(crate) fn new(text: &str) -> WordSet {
+    pub(super) fn new(text: &str) -> WordSet {
         let mut words = WordSet { all: BTreeSet::new(), distinctive: BTreeSet::new(), first: None };
         for (index, word) in text.split_whitespace().map(without_punctuation).enumerate() {
-            if word.is_empty() || word.eq_ignore_ascii_case(super::facts::IMPORTANT_TAG) {
+            if word.is_empty() || word.eq_ignore_ascii_case(IMPORTANT_TAG) {
                 continue;
             }
-            let lower: String = lower(word).collect();
+            let lower = word.to_lowercase();
             if is_distinctive(word) {
                 // `It` may start a sentence; `IT` and `A` are distinctive.
                 let rest = word.chars().skip(1).any(is_distinctive_char);
@@ -46,16 +48,15 @@ impl WordSet {
         words
     }
 
-    /// The overlap as the number of common words and the size of the larger set, if it is
-    /// large enough and all distinctive words are the same.
-    pub(crate) fn overlap(&self, other: &WordSet) -> Option<(usize, usize)> {
-        let (shared, larger) = self.shared(other, SAME_TENTHS)?;
-        (self.distinctive_words_are_in(other) && other.distinctive_words_are_in(self))
-            .then_some((shared, larger))
+    /// Whether the overlap is large enough and all distinctive words are the same.
+    pub(super) fn is_version_of(&self, other: &WordSet) -> bool {
+        self.shared(other, SAME_TENTHS).is_some()
+            && self.distinctive_words_are_in(other)
+            && other.distinctive_words_are_in(self)
     }
 
-    /// The overlap with a lower minimum and without the rule for distinctive words.
-    pub(crate) fn nearness(&self, other: &WordSet) -> Option<(usize, usize)> {
+    /// The number of common words and the size of the larger set, if the texts are similar.
+    pub(super) fn nearness(&self, other: &WordSet) -> Option<(usize, usize)> {
         self.shared(other, SIMILAR_TENTHS)
     }
 
@@ -69,18 +70,6 @@ impl WordSet {
         }
         let shared = self.all.intersection(&other.all).count();
         (shared * 10 > larger * parts).then_some((shared, larger))
-    }
-
-    /// A fast check whether a text may contain enough of these words to be similar.
-    pub(crate) fn may_be_similar_to(&self, text: &str) -> bool {
-        let mut word = String::new();
-        let mut shared = 0;
-        for other in text.split_whitespace().map(without_punctuation) {
-            word.clear();
-            word.extend(lower(other));
-            shared += usize::from(self.all.contains(&word));
-        }
-        shared * 10 > self.all.len() * SIMILAR_TENTHS
     }
 
     /// Whether the other set has all distinctive words of this one.
@@ -100,10 +89,6 @@ fn without_punctuation(word: &str) -> &str {
     word.trim_matches(is_around)
 }
 
-fn lower(word: &str) -> impl Iterator<Item = char> {
-    word.chars().flat_map(char::to_lowercase)
-}
-
 fn is_distinctive_char(c: char) -> bool {
     c.is_numeric() || c.is_uppercase()
 }
@@ -118,10 +103,9 @@ mod tests {
     use super::*;
 
     fn is_version(one: &str, other: &str) -> bool {
-        let found = WordSet::new(one).overlap(&WordSet::new(other));
-        assert_eq!(found, WordSet::new(other).overlap(&WordSet::new(one)), "{one}");
-        assert!(found.is_none() || WordSet::new(one).may_be_similar_to(other));
-        found.is_some()
+        let found = WordSet::new(one).is_version_of(&WordSet::new(other));
+        assert_eq!(found, WordSet::new(other).is_version_of(&WordSet::new(one)), "{one}");
+        found
     }
 
     #[test]

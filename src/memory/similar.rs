@@ -1,94 +1,92 @@
 //! Finds facts that are similar to a text, and the fact that a text names.
 
 use crate::limits;
-use crate::memory::facts::{Fact, FactChange, Facts, is_date, without_tag};
+use crate::memory::fact::{Fact, is_date, without_tag};
 use crate::memory::overlap::WordSet;
 
 /// A fact that has words in common with a text.
 struct SimilarFact<'f> {
     fact: &'f Fact,
+    /// The common words, as a part of the larger set of words.
     share: usize,
     /// Whether the text is another version of it.
     is_version: bool,
 }
 
-impl Facts {
-    /// The facts that have words in common with a text, the most similar first, and of equal
-    /// ones the last.
-    fn similar(&self, content: &str) -> Vec<SimilarFact<'_>> {
-        let words = WordSet::new(content);
-        let some = self.all().iter().rev();
-        let some = some.filter(|fact| words.may_be_similar_to(&fact.content));
-        let found = some.filter_map(|fact| {
-            let other = WordSet::new(&fact.content);
-            let (shared, larger) = words.nearness(&other)?;
-            Some(SimilarFact {
-                fact,
-                share: shared * limits::FACT_BYTES / larger,
-                is_version: words.overlap(&other).is_some(),
-            })
-        });
-        let mut similar: Vec<SimilarFact<'_>> = found.collect();
-        similar.sort_by_key(|similar| usize::MAX - similar.share);
-        similar
-    }
+/// The facts that have words in common with a text, the most similar first, and of equal ones
+/// the last.
+fn similar<'f>(facts: &'f [Fact], text: &str) -> Vec<SimilarFact<'f>> {
+    let words = WordSet::new(text);
+    let found = facts.iter().rev().filter_map(|fact| {
+        let other = WordSet::new(&fact.content);
+        let (shared, larger) = words.nearness(&other)?;
+        Some(SimilarFact {
+            fact,
+            share: shared * limits::FACT_BYTES / larger,
+            is_version: words.is_version_of(&other),
+        })
+    });
+    let mut found: Vec<SimilarFact<'_>> = found.collect();
+    found.sort_by_key(|similar| usize::MAX - similar.share);
+    found
+}
 
-    /// The fact of which the text is a newer version. Facts in the user's own form do not
-    /// count.
-    pub(super) fn older_version(&self, content: &str) -> Option<&Fact> {
-        let mut similar = self.similar(content).into_iter();
-        let found = similar.find(|similar| similar.is_version && similar.fact.is_plain);
-        found.map(|similar| similar.fact)
-    }
+/// Whether one text is another version of the other.
+pub(super) fn is_version(one: &str, other: &str) -> bool {
+    WordSet::new(one).is_version_of(&WordSet::new(other))
+}
 
-    /// The texts of the most similar other facts that stay after this change.
-    pub fn similar_others(&self, content: &str, change: &FactChange) -> Vec<String> {
-        let own = without_tag(content);
-        let replaced = match change {
-            FactChange::Replaced(old) => Some(old.line),
-            FactChange::Known | FactChange::Added => None,
-        };
-        let similar = self.similar(content).into_iter().map(|similar| similar.fact);
-        let similar_others =
-            similar.filter(|fact| Some(fact.line) != replaced && without_tag(&fact.content) != own);
-        let texts = similar_others.map(|fact| fact.content.clone());
-        texts.take(limits::SIMILAR_NAMES).collect()
-    }
+/// The fact of which the text is a newer version. Facts in the user's own form do not count.
+pub(super) fn older_version<'f>(facts: &'f [Fact], text: &str) -> Option<&'f Fact> {
+    let mut found = similar(facts, text).into_iter();
+    let found = found.find(|similar| similar.is_version && similar.fact.is_plain);
+    found.map(|similar| similar.fact)
+}
 
-    /// The fact that a text names: the same text except for blanks and case, or else the only
-    /// one of which it is another version. The error is the cause and a hint.
-    pub fn named(&self, text: &str) -> Result<&Fact, (String, String)> {
-        let text = without_marker(text);
-        let same = |fact: &&Fact| folded(&fact.content) == folded(text);
-        let exact = self.all().iter().rev().find(same);
-        let similar = self.similar(text);
-        let mut versions = similar.iter().filter(|similar| similar.is_version);
-        let found = match (exact, versions.next(), versions.next()) {
-            (Some(fact), ..) => Ok(fact),
-            (None, Some(older_version), None) => Ok(older_version.fact),
-            (None, Some(_), Some(_)) => Err("several facts are similar to it"),
-            (None, None, _) => Err("there is no such fact"),
-        };
-        match found {
-            Ok(fact) if fact.is_plain => Ok(fact),
-            Ok(fact) => Err((
-                format!("the user wrote it in a form of their own, in line {}", fact.line),
-                "ask the user to change it".to_string(),
-            )),
-            Err(cause) => {
-                let names = similar.iter().take(limits::SIMILAR_NAMES);
-                let names: Vec<String> =
-                    names.map(|similar| format!("`{}`", similar.fact.content)).collect();
-                let hint = if names.is_empty() {
-                    "no fact is similar: omit `replaces`".to_string()
-                } else {
-                    format!(
-                        "give the whole text of one of the most similar facts: {}; or omit `replaces`",
-                        names.join(", ")
-                    )
-                };
-                Err((cause.to_string(), hint))
-            }
+/// The texts of the most similar facts, except the same text and the fact of one line.
+pub(super) fn similar_others(
+    facts: &[Fact],
+    text: &str,
+    except_line: Option<usize>,
+) -> Vec<String> {
+    let own = without_tag(text);
+    let found = similar(facts, text).into_iter().map(|similar| similar.fact);
+    let others =
+        found.filter(|fact| Some(fact.line) != except_line && without_tag(&fact.content) != own);
+    others.map(|fact| fact.content.clone()).take(limits::SIMILAR_NAMES).collect()
+}
+
+/// The fact that a text names: the same text except for blanks and case, or else the only one
+/// of which it is another version. The error is the cause and a hint.
+pub(super) fn named<'f>(facts: &'f [Fact], text: &str) -> Result<&'f Fact, (String, String)> {
+    let text = without_marker(text);
+    let folded = |text: &str| without_tag(text).to_lowercase();
+    let exact = facts.iter().rev().find(|fact| folded(&fact.content) == folded(text));
+    let found = similar(facts, text);
+    let mut versions = found.iter().filter(|similar| similar.is_version);
+    let named = match (exact, versions.next(), versions.next()) {
+        (Some(fact), ..) => Ok(fact),
+        (None, Some(only), None) => Ok(only.fact),
+        (None, Some(_), Some(_)) => Err("several facts are similar to it"),
+        (None, None, _) => Err("there is no such fact"),
+    };
+    match named {
+        Ok(fact) if fact.is_plain => Ok(fact),
+        Ok(fact) => Err((
+            format!("the user wrote it in a form of their own, in line {}", fact.line),
+            "ask the user to change it".to_string(),
+        )),
+        Err(cause) => {
+            let names = found.iter().take(limits::SIMILAR_NAMES);
+            let names: Vec<String> =
+                names.map(|similar| format!("`{}`", similar.fact.content)).collect();
+            let hint = match names.join(", ") {
+                names if names.is_empty() => "no fact is similar: omit `replaces`".to_string(),
+                names => format!(
+                    "give the whole text of one of the most similar facts: {names}; or omit `replaces`"
+                ),
+            };
+            Err((cause.to_string(), hint))
         }
     }
 }
@@ -102,13 +100,4 @@ fn without_marker(text: &str) -> &str {
         Some((date, rest)) if is_date(date) => rest.trim_start(),
         _ => text,
     }
-}
-
-/// Whether one text is another version of the other.
-pub(super) fn is_version(one: &str, other: &str) -> bool {
-    WordSet::new(one).overlap(&WordSet::new(other)).is_some()
-}
-
-fn folded(text: &str) -> String {
-    without_tag(text).to_lowercase()
 }

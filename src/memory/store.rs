@@ -12,8 +12,10 @@ use std::path::Path;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::memory::CreatedFolders;
-use crate::memory::facts::{self, Fact, FactChange, Facts, NewFact};
+use crate::memory::create_private_folder;
+use crate::memory::fact::{Fact, normalize_content, normalize_new_content};
+use crate::memory::facts::{FactChange, Facts, NewFact};
+use crate::memory::similar;
 use crate::text::truncate;
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::clock::LocalTime;
@@ -68,7 +70,7 @@ impl Memory<'_> {
         replaces: Option<&str>,
         source: &str,
     ) -> Result<AddedFact> {
-        let content = facts::normalize_new_content(text);
+        let content = normalize_new_content(text);
         let cause = match content.len() {
             0 => "it is empty".to_string(),
             length if length > limits::FACT_BYTES => {
@@ -82,22 +84,19 @@ impl Memory<'_> {
         }
         let (change, similar) = self.change(&|facts, time| {
             let (content, source) = (content.as_str(), source);
-            let new = NewFact { content, important, source, time, replaced: None };
-            let named = replaces.map(facts::normalize_content).map(|text| {
-                facts.named(&text).map_err(|(cause, hint)| {
-                    let shown = truncate(&text, limits::FACT_BYTES);
-                    let text = format!("failed to replace the fact `{shown}`: {cause}");
-                    Error::new(ErrorKind::Usage, text).with_hint(hint)
-                })
-            });
-            let old = named.transpose()?;
-            let text = |cause: String| {
-                let hint = "add a section `## Recent` at its end, without indented text below";
-                self.error("change", &cause).with_hint(hint)
+            let replaced = match replaces {
+                Some(text) => Some(named_fact(facts, &normalize_content(text))?),
+                None => None,
             };
-            let (change, bytes) =
-                facts.with_fact(&NewFact { replaced: old, ..new }).map_err(text)?;
-            let similar = facts.similar_others(content, &change);
+            let new = NewFact { content, important, source, time, replaced };
+            let (change, bytes) = facts.with_fact(&new).map_err(|cause| {
+                self.error("change", &cause).with_hint("or add a section `## Recent` before it")
+            })?;
+            let replaced_line = match &change {
+                FactChange::Replaced(old) => Some(old.line),
+                FactChange::Known | FactChange::Added => None,
+            };
+            let similar = similar::similar_others(facts.all(), content, replaced_line);
             Ok(((change, similar), bytes))
         })?;
         Ok(AddedFact { content, change, similar })
@@ -118,7 +117,7 @@ impl Memory<'_> {
 
     /// Changes the file under the lock.
     fn change<T>(&self, edit: FactsEdit<'_, T>) -> Result<T> {
-        let (folder, name, created) = self.folder_and_name()?;
+        let (folder, name) = self.folder_and_name()?;
         let (locked, is_locked) = self.lock(folder)?;
         let mut tries = limits::MEMORY_TRIES;
         loop {
@@ -139,7 +138,6 @@ impl Memory<'_> {
                 Err(OpenError::Changing) if tries > 0 => tries -= 1,
                 Err(error) => return Err(self.open_error(&error)),
                 Ok(replaced) => {
-                    created.keep();
                     let synced = match locked.sync_all() {
                         // Not every file system supports this.
                         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -176,16 +174,16 @@ impl Memory<'_> {
     }
 
     /// The folder, which is created if needed, and the name of the file.
-    fn folder_and_name(&self) -> Result<(&Path, &str, CreatedFolders)> {
+    fn folder_and_name(&self) -> Result<(&Path, &str)> {
         let name = self.path.file_name().and_then(|name| name.to_str());
         let (Some(folder), Some(name)) = (self.path.parent(), name) else {
             return Err(self.error("change", "this is not a file name"));
         };
-        let created = CreatedFolders::create(folder).map_err(|error| {
+        create_private_folder(folder).map_err(|error| {
             let text = format!("failed to create the folder `{}`: {error}", folder.display());
             Error::new(ErrorKind::Io, text).with_hint("MEMORY_PATH names a file in it")
         })?;
-        Ok((folder, name, created))
+        Ok((folder, name))
     }
 
     /// Opens the folder and tries to lock it; false if it cannot be locked, as in some
@@ -284,4 +282,13 @@ impl Memory<'_> {
         let path = self.path.display();
         Error::new(ErrorKind::Io, format!("failed to {verb} the facts `{path}`: {cause}"))
     }
+}
+
+/// The fact that a text names.
+fn named_fact<'f>(facts: &'f Facts, text: &str) -> Result<&'f Fact> {
+    similar::named(facts.all(), text).map_err(|(cause, hint)| {
+        let shown = truncate(text, limits::FACT_BYTES);
+        let text = format!("failed to replace the fact `{shown}`: {cause}");
+        Error::new(ErrorKind::Usage, text).with_hint(hint)
+    })
 }

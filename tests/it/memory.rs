@@ -132,7 +132,7 @@ fn unsuitable_file_is_not_changed() {
         ("picture", b"\x89PNG\r\n\x1a\n\0\0", 0o600, "hint: it is not text: set MEMORY_PATH to"),
         (
             "indented",
-            b"---\ntype: memory\n---\n  ```\n- no fact\n",
+            b"---\ntype: memory\n---\n```\n- no fact\n",
             0o600,
             "close the block of line 4 with a line",
         ),
@@ -174,7 +174,7 @@ fn change_keeps_the_file_mode_and_removes_stale_temporary_files() {
     assert_eq!(
         text,
         format!(
-            "{changed}## Recent\r\nmine\r\n\n- [{date}] a fact <!-- source: command line -->\n"
+            "{changed}## Recent\r\n\n- [{date}] a fact <!-- source: command line -->\n\nmine\r\n"
         )
     );
     assert_eq!(fs::metadata(test.path("kept/facts.md")).unwrap().mode() & 0o777, 0o640);
@@ -200,17 +200,17 @@ fn full_disk_keeps_the_old_file() {
     let line =
         r#"ulimit -f 0; exec skills-runner tool write_daily_note '{"activity":"x"}' 2>&1 | cat"#;
     test.next_run().shell(line).run().stdout_has("failed to write the daily note");
-    assert!(!test.exists("my"));
+    assert!(!test.exists(&format!("my/notes/{date}.md")));
     let test = memory();
     let line = "ulimit -f 0; exec skills-runner facts add x 2>&1 | cat";
     test.next_run().shell(line).run().stdout_has("failed to change the facts");
-    assert!(!test.exists("kept"));
+    assert!(!test.exists("kept/facts.md"));
 }
 
-/// Indented lines and lines within HTML belong to the user.
+/// Indented lines belong to the fact above them, and lines within a comment to the user.
 #[test]
-fn added_fact_keeps_indented_lines_and_html() {
-    let body = "\n  ## Recent\n\n- [2026-01-01] mine one\n- [2026-01-02] wrapped\n  around\n<div>\n## Important\n</div>\n";
+fn added_fact_keeps_indented_lines_and_comments() {
+    let body = "\n## Recent\n\n- [2026-01-01] mine one\n- [2026-01-02] wrapped\n  around\n<!--\n## Important\n-->\n";
     let test = memory().file("kept/facts.md", format!("{FRONT}{body}"));
     facts(&test, &["add", "giraffe neck #important"]).success();
     let reported: Vec<(String, bool)> = listed(&test)
@@ -338,7 +338,7 @@ fn fact_replaces_the_named_one_and_near_facts_are_reported() {
 #[test]
 fn facts_have_local_time_and_old_ones_a_date() {
     let old = "- [2020-02-03] the user likes tea with milk <!-- source: old -->\n";
-    let front = FRONT.replace("modified: 2026-01-01", "modified: 2026-01-01 10:20:30 # mine");
+    let front = FRONT.replace("modified: 2026-01-01", "modified: '2026-01-01' # mine");
     let test = memory().file("kept/facts.md", format!("{front}## Recent\n{old}"));
     for (zone, offset) in [("XXX-5:30", "+05:30"), ("YYY3", "-03:00")] {
         let run =
@@ -465,7 +465,6 @@ fn note_entry_closes_open_blocks() {
     let table = [
         ("Ran:\n~~~~sh\nls", "\n~~~~"),
         ("<!-- half", "\n-->"),
-        ("x\n<pre>\ny", "\n</pre>"),
         ("---\n```\na\n```\n<!-- b -->", ""),
         ("- item\n  ```\n  x", ""),
     ];
