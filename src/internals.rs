@@ -44,9 +44,7 @@ pub mod settings {
     pub use crate::settings::SETTINGS;
 }
 pub mod skills {
-    pub use crate::skills::{
-        Problem, Severity, Skill, decode, ends_in_continuation, is_line_end, logical_lines,
-    };
+    pub use crate::skills::{Problem, Severity, Skill};
 
     pub mod check {
         pub use crate::skills::check::{RULES, check, check_python};
@@ -63,12 +61,15 @@ pub mod skills {
         };
     }
     pub mod probe {
-        pub use crate::skills::probe::{
-            DeclaredPackage, ProbeResult, group_by_interpreter, probe, probe_until,
-        };
+        pub use crate::skills::probe::{ProbeResult, group_by_interpreter, probe};
     }
     pub mod python {
         pub use crate::skills::python::Interpreter;
+    }
+    pub mod requirements {
+        pub use crate::skills::requirements::{
+            DeclaredPackage, decode, is_line_end, logical_lines, with_added,
+        };
     }
     pub mod venv {
         pub use crate::skills::venv::INCOMPLETE;

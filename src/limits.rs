@@ -377,8 +377,6 @@ pub(crate) const LOG_LOCK_POLL: Duration = Duration::from_micros(200);
 pub(crate) const LOCK_POLL_SHORT: Duration = Duration::from_millis(5);
 /// Interval at which a lock is tried that is held for seconds or minutes.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(100);
-/// Remains of setups that were killed during their cleanup.
-pub(crate) const SETUP_REMAINS: usize = 100;
 /// Removal of a venv after Ctrl+C; the next setup removes the rest.
 pub(crate) const SETUP_CLEANUP: Duration = Duration::from_secs(2);
 /// The record of a setup.
@@ -387,8 +385,10 @@ pub(crate) const SETUP_RECORD_BYTES: usize = 1 << 20;
 pub(crate) const SETUP_REQUIREMENTS_BYTES: usize = 1 << 20;
 /// Requirements files that include each other.
 pub(crate) const SETUP_REQUIREMENTS_FILES: usize = 20;
-/// Part of an installer's output that an error quotes.
-pub(crate) const SETUP_REASON_BYTES: usize = 600;
+/// Last lines of an installer's output that an error quotes.
+pub(crate) const SETUP_REASON_LINES: usize = 8;
+/// Those lines, or another text of a skill's author that a setup quotes.
+pub(crate) const SETUP_REASON_BYTES: usize = 1000;
 
 // Checking skills.
 

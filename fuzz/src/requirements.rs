@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use skills_runner::internals::skills::packages::{
     known_module, normalized_name, package_of, project_name,
 };
-use skills_runner::internals::skills::{decode, ends_in_continuation, is_line_end, logical_lines};
+use skills_runner::internals::skills::requirements::{
+    decode, is_line_end, logical_lines, with_added,
+};
 
 /// See the module.
 pub fn check(data: &[u8]) {
@@ -32,11 +34,10 @@ pub fn check(data: &[u8]) {
 
 /// Checks that a requirement added after the last line is a separate line.
 fn check_added(text: &str, found: &[(usize, String)]) {
-    if ends_in_continuation(text) {
+    let Some(longer) = with_added(text, &["six".into()]) else {
         return;
-    }
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    let mut added = logical_lines(&format!("{text}{end}six\n"));
+    };
+    let mut added = logical_lines(&longer);
     assert_eq!(added.pop().map(|(_, line)| line).as_deref(), Some("six"), "{text:?}");
     assert_eq!(added, found);
 }

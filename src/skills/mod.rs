@@ -30,7 +30,7 @@ pub(crate) mod packages;
 pub(crate) mod probe;
 mod problem;
 pub(crate) mod python;
-mod requirements_text;
+pub(crate) mod requirements;
 pub(crate) mod sandbox_grants;
 pub(crate) mod setup;
 pub(crate) mod skeleton;
@@ -43,8 +43,6 @@ pub(crate) mod yaml;
 pub(crate) fn is_valid_name(name: &str) -> bool {
     check::is_name(name)
 }
-
-pub use requirements_text::{decode, ends_in_continuation, is_line_end, logical_lines};
 
 pub use catalogue::{Catalogue, SkillSummary};
 pub use problem::{Problem, Severity};

@@ -32,6 +32,27 @@ pub fn project_name(requirement: &str) -> String {
     normalized_name(&requirement[..end.unwrap_or(requirement.len())])
 }
 
+/// The project's name in a requirement; `None` for an option, a path or an address.
+pub(crate) fn package_name(requirement: &str) -> Option<String> {
+    let text = requirement.trim();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let rest = text.trim_start_matches(is_part);
+    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && !rest.starts_with(['/', ':', '+', '\\'])
+        && !is_archive(text);
+    is_name.then(|| project_name(text))
+}
+
+/// Whether a requirement is the file name of an archive, ignoring extras and marker.
+pub(crate) fn is_archive(requirement: &str) -> bool {
+    let file = requirement.split([';', '[']).next().unwrap_or_default();
+    let file = file.trim_end().to_ascii_lowercase();
+    ARCHIVES.iter().any(|end| file.ends_with(end))
+}
+
+/// Suffixes of files that can be installed.
+const ARCHIVES: [&str; 7] = [".whl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz"];
+
 /// A name as package indexes compare it (PEP 503): in lower case, with one dash for each
 /// run of dashes, dots and underscores.
 pub fn normalized_name(name: &str) -> String {
@@ -157,6 +178,21 @@ mod tests {
             assert_eq!(project_name(requirement), name, "{requirement}");
         }
         assert_eq!(normalized_name("google.cloud_x"), "google-cloud-x");
+    }
+
+    #[test]
+    fn only_some_requirements_show_their_package() {
+        for (requirement, name) in [
+            ("Flask_Cors[x] >=1 ; os_name == 'x'", Some("flask-cors")),
+            ("a @ https://h/a", Some("a")),
+            ("-r more.txt", None),
+            ("./a", None),
+            ("git+https://h/a.git", None),
+            ("a-1.0.tar.gz", None),
+            ("LP-1.0+abc-py3-none-any.WHL[a, b] ;os_name=='x'", None),
+        ] {
+            assert_eq!(package_name(requirement).as_deref(), name, "{requirement}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! State of a skill's venv, read from its files: whether a setup is unfinished, what the
 //! last setup installed (so that the next one can skip work), and which packages were
-//! installed in it since.
+//! installed in it since or are still lacking.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
+use crate::secret::mask_url_logins;
+use crate::skills::Skill;
 use crate::skills::packages::project_name;
+use crate::skills::requirements::listed_requirements;
 use crate::world::files;
 
 /// Name of the file in a venv that holds its [`VenvRecord`].
@@ -25,7 +28,7 @@ pub(crate) const SETUP_FOLDER: &str = ".skills-runner-setup";
 /// Name of the folder below [`SETUP_FOLDER`] that keeps the previous venv during a setup.
 pub(crate) const PREVIOUS_VENV: &str = "before";
 
-/// Record of what a setup installed, and with which tool.
+/// Record of what a setup installed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct VenvRecord {
@@ -33,16 +36,12 @@ pub(crate) struct VenvRecord {
     /// packages are only ever added to it.
     #[serde(rename = "made")]
     pub is_from_setup: bool,
-    /// `uv` or `pip`.
-    pub tool: String,
-    /// The interpreter that the venv was created with, or its own.
-    pub python: String,
     /// The requirements that the skill declared: the lines of its files, without logins.
-    pub declared: Vec<String>,
-    /// Requirements that it does not declare, derived from its imports.
+    pub declared: BTreeSet<String>,
+    /// Packages that it does not declare, derived from its imports.
     pub undeclared: Vec<String>,
     /// Modules that were still missing afterwards: no reason to try again.
-    pub missing: Vec<String>,
+    pub missing: BTreeSet<String>,
     /// The names of all packages in the venv when the setup finished.
     pub packages: BTreeSet<String>,
 }
@@ -52,6 +51,11 @@ impl VenvRecord {
     pub(crate) fn read(venv: &Path) -> Option<VenvRecord> {
         let bytes = files::read_whole(&venv.join(RECORD_NAME), limits::SETUP_RECORD_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Whether a requirement was declared when the venv was set up.
+    pub(crate) fn has_declared(&self, requirement: &str) -> bool {
+        self.declared.contains(&*mask_url_logins(requirement))
     }
 
     /// Packages that were installed in the venv since the setup.
@@ -84,6 +88,17 @@ pub(crate) fn is_incomplete(venv: &Path) -> bool {
 /// Whether a setup created the venv, and so may recreate it.
 pub(crate) fn is_made_by_setup(venv: &Path) -> bool {
     VenvRecord::read(venv).is_some_and(|record| record.is_from_setup)
+}
+
+/// Whether a setup would install listed requirements that the venv lacks.
+pub(crate) fn lacks_listed_requirements(skill: &Skill, venv: &Path) -> bool {
+    let listed = listed_requirements(&skill.root);
+    let mut lines = listed.iter().map(|row| row.requirement.as_str());
+    if let Some(record) = VenvRecord::read(venv) {
+        return lines.any(|line| !record.has_declared(line));
+    }
+    let installed = installed_packages(venv);
+    lines.any(|line| !installed.contains(&project_name(line)))
 }
 
 /// The names of the packages in a venv, read from their `.dist-info` folders.

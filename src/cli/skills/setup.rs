@@ -11,7 +11,7 @@ use crate::cli::skills::{SkillSelection, print_json, short_path};
 use crate::error::{Error, ErrorKind, Result};
 use crate::skills::Skill;
 use crate::skills::setup::{
-    ScriptImport, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
+    MissingModule, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
 };
 use crate::text::shell_quoted;
 use crate::world::output::Output;
@@ -31,12 +31,12 @@ struct SetupReportJson<'d> {
     declared: &'d [String],
     undeclared: &'d [String],
     recorded: &'d [String],
-    missing: Vec<MissingImport<'d>>,
+    missing: Vec<MissingModuleJson<'d>>,
 }
 
-/// An import for which no package is known.
+/// A module that is still missing.
 #[derive(Serialize)]
-struct MissingImport<'d> {
+struct MissingModuleJson<'d> {
     module: &'d str,
     #[serde(serialize_with = "json_path::path")]
     file: &'d PathBuf,
@@ -80,13 +80,9 @@ pub(super) fn run(
         extra: &extra,
     };
     let done = setup(&order, &mut |progress| match progress {
-        SetupProgress::SkillProblem(_)
-        | SetupProgress::Unlocked
-        | SetupProgress::PackagesLost { .. } => {
-            output.warn(&progress.to_string());
-        }
-        SetupProgress::OutputLine(_) => output.note(&progress.to_string()),
-        _ => output.note(&format!("{}: {progress}", skill.name)),
+        SetupProgress::Note(text) => output.note(&format!("{}: {text}", skill.name)),
+        SetupProgress::Warning(text) => output.warn(text),
+        SetupProgress::OutputLine(line) => output.note(line),
     })?;
     if is_json {
         let report = SetupReportJson {
@@ -98,7 +94,7 @@ pub(super) fn run(
             declared: &done.declared,
             undeclared: &done.undeclared,
             recorded: &done.recorded,
-            missing: done.missing.iter().map(MissingImport::of).collect(),
+            missing: done.missing.iter().map(MissingModuleJson::new).collect(),
         };
         print_json(&report, output);
     } else {
@@ -107,13 +103,13 @@ pub(super) fn run(
     if done.missing.is_empty() {
         return Ok(0);
     }
-    output.error(&missing_imports_error(&skill, &done.missing));
+    output.error(&missing_modules_error(&skill, &done.missing));
     Ok(ErrorKind::Io.exit_status())
 }
 
-impl MissingImport<'_> {
-    fn of(import: &ScriptImport) -> MissingImport<'_> {
-        MissingImport { module: &import.module, file: &import.file, line: import.line }
+impl MissingModuleJson<'_> {
+    fn new(module: &MissingModule) -> MissingModuleJson<'_> {
+        MissingModuleJson { module: &module.module, file: &module.file, line: module.line }
     }
 }
 
@@ -142,40 +138,21 @@ fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
     format!("{name}: {what}")
 }
 
-/// The error for imported modules whose packages only the user can name.
-fn missing_imports_error(skill: &Skill, missing: &[ScriptImport]) -> Error {
-    let (declared, unknown): (Vec<_>, Vec<_>) =
-        missing.iter().partition(|import| import.is_declared);
-    let list = |imports: &[&ScriptImport]| {
-        let imports = imports.iter();
-        let list: Vec<_> =
-            imports.map(|import| format!("`{}` ({import})", import.module)).collect();
-        match list.as_slice() {
-            [one] => format!("the module {one}"),
-            list => format!("the modules {}", list.join(", ")),
-        }
-    };
-    let mut causes = Vec::new();
-    if !unknown.is_empty() {
-        causes.push(format!("no package is known for {}", list(&unknown)));
-    }
-    if !declared.is_empty() {
-        let (is, whose) = match declared.as_slice() {
-            [_] => ("is", "its package is"),
-            _ => ("are", "their packages are"),
+/// The error for modules that no installed package provides; only the user can name one.
+fn missing_modules_error(skill: &Skill, missing: &[MissingModule]) -> Error {
+    let name = &skill.name;
+    let lines = missing.iter().map(|module| {
+        let why = match (module.is_declared, module.package) {
+            (true, _) => "its package is declared, but does not provide it",
+            (false, Some(_)) => "its package does not provide it",
+            (false, None) => "no package is known for it",
         };
-        let list = list(&declared);
-        causes.push(format!("{list} {is} missing although {whose} declared"));
-    }
-    let (name, causes) = (&skill.name, causes.join("; "));
-    let what = match missing {
-        [_] => "the package that contains it",
-        _ => "the packages that contain them",
-    };
-    Error::new(ErrorKind::Io, format!("failed to set up `{name}` completely: {causes}")).with_hint(
-        format!(
-            "name {what}: skills-runner skills setup {} PACKAGE...",
-            shell_quoted(skill.address.as_ref())
-        ),
-    )
+        format!("`{}` ({module}): {why}", module.module)
+    });
+    let list = lines.collect::<Vec<_>>().join("; ");
+    let text = format!("failed to set up `{name}` completely: modules are missing: {list}");
+    let address = shell_quoted(skill.address.as_ref());
+    Error::new(ErrorKind::Io, text).with_hint(format!(
+        "name the packages that contain them: skills-runner skills setup {address} PACKAGE..."
+    ))
 }

@@ -4,19 +4,18 @@
 //! without is a warning. A package is named only if it is well known: installing any package
 //! with the name of a module is a way to install malicious code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Findings;
 use crate::config::ScriptSettings;
 use crate::limits;
-use crate::skills::packages::{normalized_name, project_name};
-use crate::skills::probe::{self, DeclaredPackage, ProbeResult, ProbedImport, is_sample_file};
+use crate::secret::mask_url_logins;
+use crate::skills::probe::{self, Declaration, ProbeResult, ProbedImport, is_sample_file};
 use crate::skills::python::{Interpreter, InterpreterError, VenvDefect, setup_command};
 use crate::skills::sandbox_grants::query_restrictions;
-use crate::skills::setup::{REQUIREMENTS, is_archive, is_recorded, lacks_listed_requirements};
-use crate::skills::venv::{self, VenvRecord};
+use crate::skills::venv::{self, VenvRecord, lacks_listed_requirements};
 use crate::skills::{Problem, Skill};
 use crate::text;
 use crate::world::cancellation::Cancellation;
@@ -44,9 +43,12 @@ pub fn check_python(
         let confine = query_restrictions(python, scripts, skills_folders, limits::PROBE_TIMEOUT);
         let probed = match confine {
             Ok(confine) => {
-                probe::probe_until(python, of_group, scripts, confine.as_ref(), cancellation, until)
+                probe::probe(python, of_group, scripts, confine.as_ref(), cancellation, until)
             }
-            Err(cause) => Ok(probe::unprobed_results(of_group, &cause.to_string())),
+            Err(error) => {
+                let cause = error.to_string();
+                Ok(of_group.iter().map(|skill| probe::unprobed(skill, &cause)).collect())
+            }
         };
         cancellation.check().map_err(|stop| stop.to_string())?;
         for (at, skill) in group.skills.iter().enumerate() {
@@ -86,7 +88,6 @@ pub(super) fn check(
     interpreter: &Interpreter,
 ) -> Vec<Problem> {
     let mut findings = Findings::default();
-    findings.problems.extend(probed.syntax_problems.iter().take(limits::PROBLEMS).cloned());
     findings.problems.extend(probed.problems.iter().take(limits::PROBLEMS).cloned());
     let mut is_whole = None;
     let mut is_whole = || *is_whole.get_or_insert_with(|| has_all_listed(skill, interpreter));
@@ -241,22 +242,23 @@ fn report_missing_venv(
     interpreter: &Interpreter,
     findings: &mut Findings,
 ) {
-    let lacks =
-        |import: &ProbedImport| import.is_missing && (!import.is_optional || probed.has_declared());
+    let lacks = |import: &ProbedImport| {
+        import.is_missing && (!import.is_optional || !probed.declared.is_empty())
+    };
     // A declared package that no import shows: a program or a plugin.
-    let is_without_import = probed.has_declared() && probed.imports.is_empty();
+    let is_without_import = !probed.declared.is_empty() && probed.imports.is_empty();
     let is_lacking = probed.imports.iter().any(lacks) || is_without_import;
     if interpreter.venv.is_some() || !is_lacking {
         return;
     }
-    let message = if probed.has_declared() {
+    let message = if !probed.declared.is_empty() {
         "the skill declares packages, but has no venv with them"
     } else {
         "the skill needs packages, but has no venv with them"
     };
     // A setup installs declared packages, and well-known ones by their imports.
     let helps = |import: &&ProbedImport| lacks(import) && import.package.is_some();
-    let fix = if probed.has_declared() || probed.imports.iter().any(|it| helps(&it)) {
+    let fix = if !probed.declared.is_empty() || probed.imports.iter().any(|it| helps(&it)) {
         format!("`{}`", setup_command(&skill.address, &[]))
     } else {
         let command = setup_command(&skill.address, &["PACKAGE"]);
@@ -279,63 +281,17 @@ fn report_stale_venv(
     let Some(record) = VenvRecord::read(venv) else {
         return;
     };
-    let declared = || probed.declared.iter();
-    let is_listed = |row: &&DeclaredPackage| row.file.ends_with(REQUIREMENTS);
-    let is_new = |row: &DeclaredPackage| !is_recorded(&row.requirement, &record);
-    let has_new = lacks_listed_requirements(skill, venv)
-        || declared().any(|row| !is_listed(&row) && is_new(row));
-    // Requirements in other files, or in unreadable ones, are not known here.
-    let is_option = |row: &DeclaredPackage| row.requirement.starts_with('-');
-    let is_whole = probed.problems.is_empty() && !declared().any(is_option);
-    let names: Vec<String> = declared().map(|row| project_name(&row.requirement)).collect();
-    let is_removed = |line: &String| !names.contains(&project_name(line));
-    let has_less = record.is_from_setup && is_whole && record.declared.iter().any(is_removed);
+    let declared = probed.declared.iter().map(|row| mask_url_logins(&row.requirement).into());
+    let declared: BTreeSet<String> = declared.collect();
+    let is_unread =
+        |problem: &Problem| ["unprobed", "unreadable-requirements"].contains(&problem.rule);
+    let is_whole = !probed.problems.iter().any(is_unread);
+    let has_new = !declared.is_subset(&record.declared);
+    let has_less = record.is_from_setup && is_whole && !record.declared.is_subset(&declared);
     if has_new || has_less {
         let file = venv.strip_prefix(&skill.path).unwrap_or(venv);
         let message = "the skill's requirements have changed since its venv was set up".to_owned();
         let fix = Some(format!("`{}`", setup_command(&skill.address, &[])));
         findings.push("stale-venv", file.to_path_buf(), None, message, fix);
     }
-}
-
-/// Whether the package of an import is declared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Declaration {
-    Yes,
-    /// Some requirement does not show which package it is.
-    Unknown,
-    No,
-}
-
-impl ProbeResult {
-    fn has_declared(&self) -> bool {
-        !self.declared.is_empty()
-    }
-
-    fn declaration_of(&self, import: &ProbedImport) -> Declaration {
-        let module = normalized_name(&import.module);
-        let package = import.package.map(normalized_name);
-        let names: Vec<Option<String>> = self.declared.iter().map(package_name).collect();
-        let is_match = |name: &Option<String>| {
-            name.as_ref().is_some_and(|name| *name == module || Some(name) == package.as_ref())
-        };
-        if names.iter().any(is_match) {
-            Declaration::Yes
-        } else if names.contains(&None) {
-            Declaration::Unknown
-        } else {
-            Declaration::No
-        }
-    }
-}
-
-/// Returns the package's name in a requirement; `None` for an option, a path or an address.
-fn package_name(declared: &DeclaredPackage) -> Option<String> {
-    let text = declared.requirement.trim();
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let rest = text.trim_start_matches(is_part);
-    let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && !rest.starts_with(['/', ':', '+', '\\'])
-        && !is_archive(text);
-    is_name.then(|| project_name(text))
 }

@@ -8,15 +8,13 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::files::{
-    FileRole, file_role, file_tree, is_sample_file, own_modules, requirements, top_module,
-};
-use super::{DeclaredPackage, ProbeResult, ProbedImport};
+use super::files::{FileRole, file_role, file_tree, is_sample_file, own_modules, top_module};
+use super::result::{ProbeResult, ProbedImport};
 use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::packages::{namespaced_modules, package_of};
 use crate::skills::python::{Interpreter, InterpreterQuery, python_path};
-use crate::skills::requirements_text::decode;
+use crate::skills::requirements::{DeclaredPackage, read_requirements};
 use crate::skills::{Problem, Severity, Skill};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
@@ -29,6 +27,9 @@ const PROGRAM: &str = include_str!("probe.py");
 /// Modules that Python runs at its start if it finds them.
 const HOOKS: [&str; 2] = ["sitecustomize", "usercustomize"];
 
+/// The rules of the problems that `probe.py` reports.
+const RULES: [&str; 4] = ["python-syntax", "python-version", "unprobed", "unreadable-requirements"];
+
 /// The skills of one start.
 #[derive(Default)]
 pub(super) struct ProbeBatch {
@@ -38,76 +39,32 @@ pub(super) struct ProbeBatch {
 
 /// The input from one skill.
 pub(super) struct SkillInput {
-    pub(super) number: usize,
+    number: usize,
     /// The files that the interpreter gets, each with its length.
     files: Vec<(PathBuf, FileRole, usize)>,
     own_modules: BTreeSet<String>,
     /// Whether the list of its files is incomplete.
     is_cut: bool,
     /// The part of the result that needs no interpreter.
-    probed: ProbeResult,
+    pub(super) result: ProbeResult,
 }
 
 impl ProbeBatch {
-    pub(super) fn has_room(&self) -> bool {
-        self.bytes.len() < limits::PROBE_BATCH_BYTES
-            && self.inputs.len() < limits::PROBE_BATCH_SKILLS
+    /// Reads the files of the first of these skills.
+    pub(super) fn read(numbers: &[usize], skills: &[&Skill]) -> ProbeBatch {
+        let mut batch = ProbeBatch::default();
+        for number in numbers.iter().take(limits::PROBE_BATCH_SKILLS) {
+            let input = SkillInput::read(*number, skills[*number], &mut batch.bytes);
+            batch.inputs.push(input);
+            if batch.bytes.len() >= limits::PROBE_BATCH_BYTES {
+                break;
+            }
+        }
+        batch
     }
 
     pub(super) fn needs_python(&self) -> bool {
-        self.inputs.iter().any(|skill| !skill.files.is_empty())
-    }
-
-    /// Reads a skill's files.
-    pub(super) fn add_skill(&mut self, number: usize, skill: &Skill) {
-        let tree = file_tree(skill);
-        let mut material = SkillInput {
-            number,
-            files: Vec::new(),
-            own_modules: own_modules(&tree),
-            is_cut: tree.is_cut,
-            probed: ProbeResult::new(skill),
-        };
-        let begin = self.bytes.len();
-        for path in &tree.files {
-            let Some(role) = file_role(path) else { continue };
-            let read =
-                skill.root.file(path).and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
-            let mut report = |message| material.probed.add_problem(path, None, "unprobed", message);
-            match read {
-                Err(error) => report(format!("it cannot be read: {}", error.user_message())),
-                Ok(piece) if piece.has_more => report("it is too large to check".into()),
-                Ok(piece) if role == FileRole::Requirements => {
-                    let text = decode(&piece.bytes);
-                    let mut found = requirements(path, &text);
-                    if found.len() > limits::PROBE_ROWS {
-                        found.truncate(limits::PROBE_ROWS);
-                        let message = "it has more requirements than are read".to_string();
-                        let probed = &mut material.probed;
-                        probed.add_problem(path, None, "unreadable-requirements", message);
-                    }
-                    material.probed.declared.extend(found);
-                }
-                Ok(piece) => {
-                    if self.bytes.len() + piece.bytes.len() - begin > limits::PROBE_SKILL_BYTES {
-                        report("the skill's Python files are too large to check all".into());
-                        break;
-                    }
-                    material.files.push((path.clone(), role, piece.bytes.len()));
-                    self.bytes.extend(piece.bytes);
-                }
-            }
-        }
-        if material.is_cut {
-            let message = "it has too many files to check all".to_string();
-            material.probed.add_problem(Path::new(""), None, "unprobed", message);
-        }
-        self.inputs.push(material);
-    }
-
-    /// The number of the first skill: the owner of the venv, if the interpreter is a venv's.
-    pub(super) fn first_skill(&self) -> usize {
-        self.inputs.first().map_or(0, |skill| skill.number)
+        self.inputs.iter().any(SkillInput::needs_python)
     }
 
     /// Starts the interpreter; returns its parsed output and how it ended. Fails if it is
@@ -120,34 +77,8 @@ impl ProbeBatch {
         cancellation: &Cancellation,
         limit: Duration,
     ) -> io::Result<(ProbeOutput, ProcessOutcome)> {
-        let outcome = self.start_interpreter(interpreter, scripts, confine, cancellation, limit)?;
-        match ProbeOutput::parse(&outcome) {
-            Some(answers) => Ok((answers, outcome)),
-            None => Err(io::Error::other(not_python_error(interpreter, &outcome))),
-        }
-    }
-
-    fn start_interpreter(
-        &self,
-        interpreter: &Interpreter,
-        scripts: &ScriptSettings,
-        confine: Option<&Restrictions>,
-        cancellation: &Cancellation,
-        limit: Duration,
-    ) -> io::Result<ProcessOutcome> {
         let search = python_path(scripts);
         let search: Vec<_> = search.iter().map(|folder| folder.to_string_lossy()).collect();
-        let skills: Vec<_> = self
-            .inputs
-            .iter()
-            .map(|skill| {
-                let files = skill.files.iter();
-                let files: Vec<_> = files
-                    .map(|(_, role, length)| json!([*role == FileRole::Project, length]))
-                    .collect();
-                json!([skill.number, files])
-            })
-            .collect();
         let request = json!({
             "namespaced": namespaced_modules().collect::<Vec<_>>(),
             "python_path": search,
@@ -156,7 +87,7 @@ impl ProbeBatch {
             "max_answer_bytes": limits::PROBE_SKILL_ANSWER_BYTES,
             "seconds": limits::PROBE_SKILL_SECONDS,
             "memory": limits::PROBE_MEMORY_BYTES,
-            "skills": skills,
+            "skills": self.inputs.iter().map(SkillInput::to_json).collect::<Vec<_>>(),
         });
         let mut stdin = request.to_string().into_bytes();
         stdin.push(b'\n');
@@ -169,70 +100,110 @@ impl ProbeBatch {
             output_limits: CaptureLimits { head_bytes: limits::PROBE_ANSWER_BYTES, tail_bytes: 0 },
             restrictions: confine.cloned(),
         };
-        question.run(&interpreter.program, cancellation)
+        let outcome = question.run(&interpreter.program, cancellation)?;
+        match ProbeOutput::parse(&outcome) {
+            Some(output) => Ok((output, outcome)),
+            None => Err(io::Error::other(not_python_error(interpreter, &outcome))),
+        }
     }
 
     /// Stores all results, with the answers if there are any. Returns the numbers of the
     /// skills without an answer.
     pub(super) fn store_answers(
-        &mut self,
-        answers: &ProbeOutput,
-        probed: &mut [ProbeResult],
+        self,
+        output: &ProbeOutput,
+        results: &mut [ProbeResult],
     ) -> Vec<usize> {
         let mut unanswered = Vec::new();
-        let mut given = answers.skills.iter().peekable();
-        for skill in &mut self.inputs {
+        let mut answers = output.skills.iter().peekable();
+        for mut skill in self.inputs {
             // Answers are in the order of the skills.
-            match given.next_if(|answer| answer.skill == skill.number) {
+            match answers.next_if(|answer| answer.skill == skill.number) {
                 Some(answer) => {
-                    skill.add_answer(answer, &answers.version);
-                    skill.add_hidden_modules(&answers.standard);
+                    skill.add_answer(answer);
+                    skill.add_hidden_modules(&output.standard);
                 }
                 None => unanswered.push(skill.number),
             }
-            probed[skill.number] = std::mem::take(&mut skill.probed);
+            results[skill.number] = skill.result;
         }
         unanswered
     }
 
     /// Stores the results that need no interpreter.
-    pub(super) fn store_known(self, probed: &mut [ProbeResult]) {
+    pub(super) fn store_known(self, results: &mut [ProbeResult]) {
         for skill in self.inputs {
-            probed[skill.number] = skill.probed;
+            results[skill.number] = skill.result;
         }
     }
 }
 
 impl SkillInput {
-    /// Adds the interpreter's answer for the skill.
-    fn add_answer(&mut self, answer: &SkillLine, version: &str) {
-        let files = &self.files;
-        let path = |index: usize| {
-            let file = files.get(index).map(|(path, _, _)| path.clone());
-            file.unwrap_or_default()
-        };
-        for (index, line, message) in &answer.syntax {
-            let file = path(*index);
-            let is_material = is_sample_file(&file);
-            self.probed.syntax_problems.push(Problem {
-                line: *line,
-                rule: "python-syntax",
-                severity: if is_material { Severity::Warning } else { Severity::Error },
-                message: format!("Python {version} cannot read it: {message}"),
-                fix: None,
-                file,
-            });
+    /// Reads a skill's files; the interpreter gets the bytes.
+    pub(super) fn read(number: usize, skill: &Skill, bytes: &mut Vec<u8>) -> SkillInput {
+        let tree = file_tree(skill);
+        let mut files = Vec::new();
+        let mut result = ProbeResult::default();
+        let begin = bytes.len();
+        for path in &tree.files {
+            let Some(role) = file_role(path) else { continue };
+            if role == FileRole::Requirements {
+                if let Err(why) = read_requirements(&skill.root, path, &mut result.declared) {
+                    result.add_problem(path, None, "unreadable-requirements", why);
+                }
+                continue;
+            }
+            let read =
+                skill.root.file(path).and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
+            let mut report = |message| result.add_problem(path, None, "unprobed", message);
+            match read {
+                Err(error) => report(format!("it cannot be read: {}", error.user_message())),
+                Ok(piece) if piece.has_more => report("it is too large to check".into()),
+                Ok(piece)
+                    if bytes.len() + piece.bytes.len() - begin > limits::PROBE_SKILL_BYTES =>
+                {
+                    report("the skill's Python files are too large to check all".into());
+                    break;
+                }
+                Ok(piece) => {
+                    files.push((path.clone(), role, piece.bytes.len()));
+                    bytes.extend(piece.bytes);
+                }
+            }
         }
+        if tree.is_cut {
+            result.add_unprobed("it has too many files to check all".into());
+        }
+        SkillInput { number, files, own_modules: own_modules(&tree), is_cut: tree.is_cut, result }
+    }
+
+    pub(super) fn needs_python(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let files = self.files.iter();
+        let files: Vec<_> =
+            files.map(|(_, role, length)| json!([*role == FileRole::Project, length])).collect();
+        json!([self.number, files])
+    }
+
+    fn path(&self, index: usize) -> PathBuf {
+        self.files.get(index).map(|(path, _, _)| path.clone()).unwrap_or_default()
+    }
+
+    /// Adds the interpreter's answer for the skill.
+    fn add_answer(&mut self, answer: &SkillLine) {
         for row in &answer.imports {
             let root = row.module.split('.').next().unwrap_or_default();
             if self.own_modules.contains(root) {
                 continue;
             }
-            let file = path(row.file);
+            let file = self.path(row.file);
             let package = package_of(&row.module);
             // Folders that a file adds to `sys.path` may provide any unknown module.
             let is_certain = package.is_some() || !(row.extends_path || self.is_cut);
-            self.probed.imports.push(ProbedImport {
+            self.result.imports.push(ProbedImport {
                 line: row.line,
                 is_optional: row.is_optional || is_sample_file(&file),
                 is_missing: row.is_missing && is_certain,
@@ -241,108 +212,68 @@ impl SkillInput {
                 file,
             });
         }
-        for (index, message) in &answer.unchecked {
-            let message = message.clone();
-            self.probed.add_problem(&path(*index), None, "unprobed", message);
+        for (index, line, requirement) in &answer.declared {
+            let file = self.path(*index);
+            // Those of samples are for what is made from the sample, not for the skill.
+            if !is_sample_file(&file) {
+                let (line, requirement) = (*line, requirement.clone());
+                let declared = DeclaredPackage { file, line, requirement, is_listed: false };
+                self.result.declared.push(declared);
+            }
         }
-        self.add_declared(answer, version);
-        let (declaring, looking): (Vec<&str>, Vec<&str>) = (answer.cut.iter())
-            .map(String::as_str)
-            .partition(|kind| ["declared", "python_versions", "problems"].contains(kind));
-        if !looking.is_empty() {
-            let message = "it imports more modules than are checked".to_string();
-            self.probed.add_problem(Path::new(""), None, "unprobed", message);
+        for (rule, index, line, message) in &answer.problems {
+            let file = self.path(*index);
+            let is_sample = is_sample_file(&file);
+            let Some(rule) = RULES.into_iter().find(|known| known == rule) else { continue };
+            let severity = match rule {
+                "python-version" | "unreadable-requirements" if is_sample => continue,
+                "python-syntax" if !is_sample => Severity::Error,
+                _ => Severity::Warning,
+            };
+            let (line, message) = (*line, message.clone());
+            self.result.problems.push(Problem { file, line, rule, severity, message, fix: None });
         }
-        if !declaring.is_empty() {
-            let message = "it declares more requirements than are read".to_string();
-            self.probed.add_problem(Path::new(""), None, "unreadable-requirements", message);
+        if answer.is_cut {
+            self.result.add_unprobed("it has more imports or requirements than are read".into());
         }
     }
 
     /// Reports modules that are never imported, as Python has its own of the name.
     fn add_hidden_modules(&mut self, standard: &BTreeSet<String>) {
-        let scripts = || {
-            let files = self.files.iter();
-            let scripts = files.filter(|(_, role, _)| *role == FileRole::Script);
-            scripts.map(|(path, _, _)| path.as_path())
-        };
-        let packages: BTreeSet<&Path> = scripts()
-            .filter(|path| path.ends_with("__init__.py"))
-            .filter_map(Path::parent)
-            .collect();
-        let is_package = |folder: &Path| packages.contains(folder);
-        let hidden = scripts()
-            .filter(|path| !is_sample_file(path))
-            .filter_map(|path| Some((path, top_module(path, &is_package)?)))
-            .filter_map(|(path, name)| {
-                let message = if HOOKS.contains(&name.as_str()) {
-                    format!("`{name}` never runs here; elsewhere it may run with every script")
-                } else if standard.contains(&name) {
-                    format!(
-                        "`{name}` is a module of Python's standard library: this one is never \
-                         imported here, and elsewhere it may take the place of that one"
-                    )
-                } else {
-                    return None;
-                };
-                Some(Problem {
-                    file: path.to_path_buf(),
-                    line: None,
-                    rule: "hidden-module",
-                    severity: Severity::Warning,
-                    message,
-                    fix: Some("give it another name".to_owned()),
-                })
-            });
-        let hidden: Vec<Problem> = hidden.collect();
-        self.probed.problems.extend(hidden);
-    }
-
-    /// Adds the requirements of scripts and projects. Those of samples are for what is made
-    /// from the sample, not for the skill.
-    fn add_declared(&mut self, answer: &SkillLine, version: &str) {
-        let (files, probed) = (&self.files, &mut self.probed);
-        let path = |index: usize| {
-            let (path, _, _) = files.get(index)?;
-            Some(path.clone()).filter(|path| !is_sample_file(path))
-        };
-        for (index, line, requirement) in &answer.declared {
-            let Some(file) = path(*index) else { continue };
-            probed.declared.push(DeclaredPackage {
-                file,
-                line: *line,
-                requirement: requirement.clone(),
-            });
-        }
-        for (index, line, required, fits) in &answer.python_versions {
-            let Some(file) = path(*index) else { continue };
-            let message = match fits {
-                Some(true) => None,
-                Some(false) => {
-                    Some(format!("it requires Python {required}, and Python {version} runs it"))
-                }
-                None => Some(format!("`{required}` is not a valid version specifier")),
+        let scripts = self.files.iter().filter(|(_, role, _)| *role == FileRole::Script);
+        let scripts = scripts.map(|(path, _, _)| path.as_path());
+        let packages = scripts.clone().filter(|path| path.ends_with("__init__.py"));
+        let packages: BTreeSet<&Path> = packages.filter_map(Path::parent).collect();
+        let mut hidden = Vec::new();
+        for path in scripts.filter(|path| !is_sample_file(path)) {
+            let Some(name) = top_module(path, &|folder| packages.contains(folder)) else {
+                continue;
             };
-            if let Some(message) = message {
-                probed.add_problem(&file, *line, "python-version", message);
-            }
-            probed.requires_python.push(DeclaredPackage {
-                file,
-                line: *line,
-                requirement: required.clone(),
+            let message = if HOOKS.contains(&name.as_str()) {
+                format!("`{name}` never runs here; elsewhere it may run with every script")
+            } else if standard.contains(&name) {
+                format!(
+                    "`{name}` is a module of Python's standard library: this one is never \
+                     imported here, and elsewhere it may take the place of that one"
+                )
+            } else {
+                continue;
+            };
+            hidden.push(Problem {
+                file: path.to_path_buf(),
+                line: None,
+                rule: "hidden-module",
+                severity: Severity::Warning,
+                message,
+                fix: Some("give it another name".to_owned()),
             });
         }
-        for (index, line, message) in &answer.problems {
-            let Some(file) = path(*index) else { continue };
-            let message = message.clone();
-            probed.add_problem(&file, *line, "unreadable-requirements", message);
-        }
+        self.result.problems.append(&mut hidden);
     }
 }
 
 /// The program's parsed output.
 pub(super) struct ProbeOutput {
-    version: String,
     /// The modules of the interpreter's standard library.
     standard: BTreeSet<String>,
     skills: Vec<SkillLine>,
@@ -350,21 +281,19 @@ pub(super) struct ProbeOutput {
 
 #[derive(Deserialize)]
 struct StartLine {
-    python: String,
     standard: BTreeSet<String>,
 }
 
 #[derive(Deserialize)]
 struct SkillLine {
     skill: usize,
-    syntax: Vec<(usize, Option<usize>, String)>,
     imports: Vec<ImportRow>,
+    /// File, line and requirement.
     declared: Vec<(usize, Option<usize>, String)>,
-    python_versions: Vec<(usize, Option<usize>, String, Option<bool>)>,
-    problems: Vec<(usize, Option<usize>, String)>,
-    unchecked: Vec<(usize, String)>,
-    /// The kinds of rows that were cut.
-    cut: Vec<String>,
+    /// Rule, file, line and message.
+    problems: Vec<(String, usize, Option<usize>, String)>,
+    /// Whether rows are left out.
+    is_cut: bool,
 }
 
 /// An import; a JSON array.
@@ -389,7 +318,7 @@ impl ProbeOutput {
                 skills.push(answer);
             }
         }
-        begin.map(|start| ProbeOutput { version: start.python, standard: start.standard, skills })
+        begin.map(|start| ProbeOutput { standard: start.standard, skills })
     }
 }
 

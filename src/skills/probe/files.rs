@@ -1,15 +1,12 @@
-//! The files of a skill that the probe reads, the modules that they define, and the
-//! requirements of a `requirements.txt`.
+//! The files of a skill that the probe reads, and the modules that they define.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::DeclaredPackage;
 use crate::limits;
 use crate::skills::Skill;
-use crate::skills::requirements_text;
-use crate::text::one_line;
+use crate::skills::requirements::REQUIREMENTS_FILES;
 use crate::world::confined::{FileTree, WalkLimits};
 
 /// Kind of a file that the probe reads.
@@ -21,17 +18,15 @@ pub(super) enum FileRole {
 }
 
 pub(super) fn file_role(path: &Path) -> Option<FileRole> {
+    let is_one_of = |files: [&str; 2]| files.iter().any(|file| path == Path::new(file));
     if path.extension() == Some(OsStr::new("py")) {
-        return Some(FileRole::Script);
-    }
-    let folder = path.parent().unwrap_or(Path::new(""));
-    if !folder.as_os_str().is_empty() && folder != Path::new("scripts") {
-        return None;
-    }
-    match path.file_name()?.to_str()? {
-        "pyproject.toml" => Some(FileRole::Project),
-        "requirements.txt" => Some(FileRole::Requirements),
-        _ => None,
+        Some(FileRole::Script)
+    } else if is_one_of(["pyproject.toml", "scripts/pyproject.toml"]) {
+        Some(FileRole::Project)
+    } else if is_one_of(REQUIREMENTS_FILES) {
+        Some(FileRole::Requirements)
+    } else {
+        None
     }
 }
 
@@ -95,44 +90,9 @@ pub(super) fn file_tree(skill: &Skill) -> FileTree {
     skill.root.walk(limits).unwrap_or_default()
 }
 
-/// The requirements of a `requirements.txt`, with their lines. They are reported, never
-/// installed from here, and truncated to the length of a line.
-pub(super) fn requirements(file: &Path, text: &str) -> Vec<DeclaredPackage> {
-    let lines = requirements_text::logical_lines(text).into_iter();
-    let declared = lines.map(|(line, requirement)| DeclaredPackage {
-        file: file.to_path_buf(),
-        line: Some(line),
-        requirement: one_line(&requirement, limits::LINE_BYTES),
-    });
-    declared.collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn requirements_are_read_as_pip_reads_them() {
-        let text = "\u{feff}# all of it\nopenpyxl>=3.1  # tables\n\n  pandas\t# frames\r\n-r other.txt\n\
-                    git+https://host.example/a.git#egg=a\nrequests \\\n  --hash=sha256:00 \\\n  # not part of it\nlxml";
-        let found = requirements(Path::new("requirements.txt"), text);
-        let found: Vec<(usize, &str)> =
-            found.iter().map(|row| (row.line.unwrap(), row.requirement.as_str())).collect();
-        assert_eq!(
-            found,
-            [
-                (2, "openpyxl>=3.1"),
-                (4, "pandas"),
-                (5, "-r other.txt"),
-                (6, "git+https://host.example/a.git#egg=a"),
-                (7, "requests --hash=sha256:00"),
-                (10, "lxml"),
-            ]
-        );
-        let unended = requirements(Path::new("requirements.txt"), "rich \\");
-        assert_eq!(unended.len(), 1);
-        assert_eq!(unended[0].requirement, "rich");
-    }
 
     #[test]
     fn files_that_are_read() {

@@ -6,78 +6,28 @@
 //! folder of a skill is on that program's path. One start serves many skills. A file that
 //! crashes the interpreter affects only the results of its own skill.
 
-use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::python::{Interpreter, InterpreterError};
-use crate::skills::{Problem, Severity, Skill, venv};
+use crate::skills::{Skill, venv};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
 use crate::world::process::{ProcessExit, ProcessOutcome, Restrictions};
 
 mod batch;
 mod files;
+mod result;
 
-use batch::ProbeBatch;
+use batch::{ProbeBatch, SkillInput};
 pub(crate) use files::is_sample_file;
 use files::{file_role, file_tree};
+pub use result::ProbeResult;
+pub(crate) use result::{Declaration, ProbedImport};
 
 /// The remedy for an interpreter that does not start in the sandbox.
 pub(crate) const SANDBOX_FIX: &str = "name the files that it needs in SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
-
-/// The probe's result for one skill.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ProbeResult {
-    /// The skill's name.
-    pub skill: String,
-    /// Syntax errors of Python files.
-    pub syntax_problems: Vec<Problem>,
-    /// Imports of modules that are neither in the standard library nor the skill's own; each
-    /// module once per file.
-    pub imports: Vec<ProbedImport>,
-    /// The requirements that it declares in `requirements.txt`, `pyproject.toml` or
-    /// `# /// script` blocks of its scripts.
-    pub declared: Vec<DeclaredPackage>,
-    /// The versions of Python that it requires; one that this interpreter does not satisfy
-    /// is also a problem.
-    pub requires_python: Vec<DeclaredPackage>,
-    /// Other problems, and files that could not be checked.
-    pub problems: Vec<Problem>,
-}
-
-/// A module that a file imports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbedImport {
-    /// The first word of its name, or the part that the table of packages lists.
-    pub module: String,
-    /// Relative to the skill's folder.
-    pub file: PathBuf,
-    /// The line of the first import that is needed, or else of the first import.
-    pub line: usize,
-    /// The file works without it, needs it only for some functions, or is a sample (a
-    /// template, an example, a test) and not a script of the skill.
-    pub is_optional: bool,
-    /// Whether the interpreter does not find it.
-    pub is_missing: bool,
-    /// The package that provides it; `None`: the module is not well known, and its package
-    /// must not be guessed.
-    pub package: Option<&'static str>,
-}
-
-/// A requirement that a skill declares.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeclaredPackage {
-    /// Relative to the skill's folder.
-    pub file: PathBuf,
-    /// Counted from 1, if known.
-    pub line: Option<usize>,
-    /// As written, without comments; in a `requirements.txt` it may be an option, such as
-    /// `-r other.txt`.
-    pub requirement: String,
-}
 
 /// Skills with the same interpreter.
 #[derive(Debug)]
@@ -125,29 +75,11 @@ pub fn group_by_interpreter<'s>(
     found
 }
 
-/// Probes skills with an interpreter; returns the results in their order. Skills that it
-/// does not get to have a problem that says so. Fails if the interpreter does not start or is
-/// not a Python 3. After a cancellation the results are incomplete.
+/// Probes skills with an interpreter, in a sandbox if there is one, until a time that several
+/// interpreters may share; returns the results in the order of the skills. Skills that it does
+/// not get to have a problem that says so. Fails if the interpreter does not start or is not a
+/// Python 3. After a cancellation the results are incomplete.
 pub fn probe(
-    interpreter: &Interpreter,
-    skills: &[&Skill],
-    scripts: &ScriptSettings,
-    cancellation: &Cancellation,
-) -> Result<Vec<ProbeResult>, InterpreterError> {
-    let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
-    probe_until(interpreter, skills, scripts, None, cancellation, until)
-}
-
-/// The results for skills whose interpreter must not be started.
-pub(crate) fn unprobed_results(skills: &[&Skill], cause: &str) -> Vec<ProbeResult> {
-    let mut probed = vec![ProbeResult::default(); skills.len()];
-    finish_unprobed((0..skills.len()).collect(), skills, &mut probed, cause);
-    probed
-}
-
-/// Like [`probe`], with a deadline that several interpreters share, and in a sandbox if
-/// there is one.
-pub fn probe_until(
     interpreter: &Interpreter,
     skills: &[&Skill],
     scripts: &ScriptSettings,
@@ -155,92 +87,72 @@ pub fn probe_until(
     cancellation: &Cancellation,
     until: Instant,
 ) -> Result<Vec<ProbeResult>, InterpreterError> {
-    let mut probed: Vec<ProbeResult> = skills.iter().map(|skill| ProbeResult::new(skill)).collect();
-    let mut left: VecDeque<usize> = (0..skills.len()).collect();
-    let (mut deaths, mut has_answered) = (0, false);
-    while !left.is_empty() {
-        let mut batch = ProbeBatch::default();
-        while let Some(number) = left.front().copied().filter(|_| batch.has_room()) {
-            left.pop_front();
-            batch.add_skill(number, skills[number]);
+    let mut results = vec![ProbeResult::default(); skills.len()];
+    let mut left: Vec<usize> = (0..skills.len()).collect();
+    let (mut crashes, mut has_answered) = (0, false);
+    let cause = loop {
+        if left.is_empty() {
+            return Ok(results);
         }
+        let batch = ProbeBatch::read(&left, skills);
+        let taken = batch.inputs.len();
         // A venv's interpreter is started in any case, to find out whether it works.
         if !batch.needs_python() && interpreter.venv.is_none() {
-            batch.store_known(&mut probed);
+            batch.store_known(&mut results);
+            left.drain(..taken);
             continue;
         }
         let limit = until.saturating_duration_since(Instant::now());
         if limit.is_zero() {
-            left.extend(batch.inputs.iter().map(|skill| skill.number));
-            finish_unprobed(left, skills, &mut probed, "the others took too long");
-            break;
+            break "the others took too long".to_string();
         }
         // A timeout shorter than a normal start would say nothing about the interpreter.
         let limit = limit.clamp(limits::PYTHON_START_TIMEOUT, limits::PROBE_TIMEOUT);
         let answered = batch.run(interpreter, scripts, confine, cancellation, limit);
         if cancellation.check().is_err() {
-            break;
+            return Ok(results);
         }
-        let (answers, outcome) = match answered {
+        let (output, outcome) = match answered {
             Ok(answered) => answered,
-            Err(error) if has_answered => {
-                left.extend(batch.inputs.iter().map(|skill| skill.number));
-                finish_unprobed(left, skills, &mut probed, &error.to_string());
-                break;
-            }
+            Err(error) if has_answered => break error.to_string(),
             // The interpreter may well start without the sandbox.
             Err(error) if confine.is_some() => {
                 return Err(InterpreterError::new(format!("{error}, in the sandbox"), SANDBOX_FIX));
             }
-            Err(error) => return Err(interpreter.start_error(skills[batch.first_skill()], &error)),
+            Err(error) => return Err(interpreter.start_error(skills[left[0]], &error)),
         };
         has_answered = true;
-        let unanswered = batch.store_answers(&answers, &mut probed);
-        let Some((first, rest)) = unanswered.split_first() else {
-            continue;
-        };
-        for number in rest.iter().rev() {
-            left.push_front(*number);
-        }
-        // The first unanswered skill is not the cause: the start's own limit was reached.
+        let mut unanswered = batch.store_answers(&output, &mut results);
+        // The first unanswered skill is not the cause if the start's own limit was reached.
         let is_full = outcome.stdout.is_truncated() || outcome.timed_out;
-        if is_full && unanswered.len() < batch.inputs.len() {
-            left.push_front(*first);
-            continue;
+        if !unanswered.is_empty() && (!is_full || unanswered.len() == taken) {
+            let first = unanswered.remove(0);
+            let cause = ending_cause(&outcome);
+            results[first].add_unprobed(format!("its Python files cannot be checked: {cause}"));
+            crashes += 1;
+            if crashes > limits::PROBE_CRASHES {
+                left.splice(..taken, unanswered);
+                let (program, name) = (interpreter.program.display(), &skills[first].name);
+                break format!("{program} crashed on {crashes} skills, last on `{name}`");
+            }
         }
-        let message = format!("its Python files cannot be checked: {}", ending_cause(&outcome));
-        probed[*first].add_problem(Path::new(""), None, "unprobed", message);
-        deaths += 1;
-        if deaths > limits::PROBE_CRASHES {
-            let cause = format!(
-                "{}crashed on {deaths} skills, last on `{}`",
-                interpreter.program.display(),
-                skills[*first].name
-            );
-            finish_unprobed(left, skills, &mut probed, &cause);
-            break;
-        }
+        left.splice(..taken, unanswered);
+    };
+    for number in left {
+        results[number] = unprobed(skills[number], &cause);
     }
-    Ok(probed)
+    Ok(results)
 }
 
-/// Stores the results of skills that are not probed, each with a problem that says why.
-fn finish_unprobed(
-    left: VecDeque<usize>,
-    skills: &[&Skill],
-    probed: &mut [ProbeResult],
-    cause: &str,
-) {
-    for number in left {
-        let mut alone = ProbeBatch::default();
-        alone.add_skill(number, skills[number]);
-        let lacks_answer = alone.needs_python();
-        alone.store_known(probed);
-        if lacks_answer {
-            let message = format!("its Python files were not checked: {cause}");
-            probed[number].add_problem(Path::new(""), None, "unprobed", message);
-        }
+/// The result for a skill whose interpreter is not started.
+pub(crate) fn unprobed(skill: &Skill, cause: &str) -> ProbeResult {
+    let input = SkillInput::read(0, skill, &mut Vec::new());
+    let needs_python = input.needs_python();
+    let mut result = input.result;
+    if needs_python {
+        result.add_unprobed(format!("its Python files were not checked: {cause}"));
     }
+    result
 }
 
 /// Why an interpreter ended without answering.
@@ -255,28 +167,5 @@ fn ending_cause(outcome: &ProcessOutcome) -> String {
         ProcessExit::Signaled(signal) => format!("Python was killed by signal {signal}"),
         _ if last.is_empty() => "Python ended".into(),
         _ => format!("Python ended: {last}"),
-    }
-}
-
-impl ProbeResult {
-    fn new(skill: &Skill) -> ProbeResult {
-        ProbeResult { skill: skill.name.clone(), ..ProbeResult::default() }
-    }
-
-    fn add_problem(
-        &mut self,
-        file: &Path,
-        line: Option<usize>,
-        rule: &'static str,
-        message: String,
-    ) {
-        self.problems.push(Problem {
-            file: file.to_path_buf(),
-            line,
-            rule,
-            severity: Severity::Warning,
-            message,
-            fix: None,
-        });
     }
 }

@@ -328,7 +328,7 @@ class Skill:
         self.max_toml_chars = request["max_toml_chars"]
         # Bytes left for the answer.
         self.room = request["max_answer_bytes"]
-        self.answer = {"syntax": [], "imports": [], "declared": [], "python_versions": [], "problems": [], "unchecked": [], "cut": []}
+        self.answer = {"imports": [], "declared": [], "problems": [], "is_cut": False}
 
     def read_files(self, files, sources, clock):
         """Reads all files. An error in one file does not affect the others."""
@@ -338,7 +338,7 @@ class Skill:
                 self.read_file(index, is_project, sources[index])
         except TooSlow:
             clock.stop()
-            self.add("unchecked", index, "it takes too long to check, and the files after it are not checked")
+            self.report("unprobed", index, None, "it takes too long to check, and the files after it are not checked")
         clock.stop()
 
     def read_file(self, index, is_project, source):
@@ -349,7 +349,7 @@ class Skill:
                 self.read_script(index, source)
         except Exception as error:
             name = "" if isinstance(error, NotChecked) else type(error).__name__ + ": "
-            self.add("unchecked", index, "it cannot be checked: " + name + str(error))
+            self.report("unprobed", index, None, "it cannot be checked: " + name + str(error))
 
     def add(self, kind, *row):
         row = [shown(value) for value in row]
@@ -357,11 +357,16 @@ class Skill:
         if len(self.answer[kind]) < self.max_rows and self.room > 0:
             self.answer[kind].append(row)
         else:
-            self.cut(kind)
+            self.answer["is_cut"] = True
 
-    def cut(self, kind):
-        if kind not in self.answer["cut"]:
-            self.answer["cut"].append(kind)
+    def report(self, rule, index, line, message):
+        self.add("problems", rule, index, line, message)
+
+    def syntax_error(self, index, line, message):
+        self.report("python-syntax", index, line, "Python %d.%d.%d cannot read it: " % sys.version_info[:3] + message)
+
+    def unreadable(self, index, line, message):
+        self.report("unreadable-requirements", index, line, message)
 
     def read_script(self, index, source):
         try:
@@ -369,15 +374,15 @@ class Skill:
         except NotChecked:
             raise
         except SyntaxError as error:
-            self.add("syntax", index, error.lineno or None, str(error.msg))
+            self.syntax_error(index, error.lineno or None, str(error.msg))
         except RecursionError:
-            self.add("syntax", index, None, "it is nested too deeply")
+            self.syntax_error(index, None, "it is nested too deeply")
         except MemoryError:
-            self.add("syntax", index, None, "it is nested too deeply, or too large")
+            self.syntax_error(index, None, "it is nested too deeply, or too large")
         except UnicodeDecodeError as error:
-            self.add("syntax", index, source.count(b"\n", 0, error.start) + 1, str(error))
+            self.syntax_error(index, source.count(b"\n", 0, error.start) + 1, str(error))
         except Exception as error:
-            self.add("syntax", index, None, str(error) or type(error).__name__)
+            self.syntax_error(index, None, str(error) or type(error).__name__)
         else:
             self.read_imports(index, source, tree)
         if b"# /// script" in source:
@@ -389,7 +394,7 @@ class Skill:
         for dotted, line, optional in imports_of(tree, self.finder.depth):
             module = self.finder.module(dotted)
             if module not in rows and len(rows) + len(self.answer["imports"]) >= self.max_rows:
-                self.cut("imports")
+                self.answer["is_cut"] = True
                 continue
             place = self.finder.place(module)
             if place == "s":
@@ -404,9 +409,9 @@ class Skill:
     def read_block(self, index, source):
         blocks, unclosed = script_blocks(source.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))
         if unclosed is not None:
-            self.add("problems", index, unclosed, "the block `# /// script` has a line that is not a comment, or does not end with a line `# ///`")
+            self.unreadable(index, unclosed, "the block `# /// script` has a line that is not a comment, or does not end with a line `# ///`")
         elif len(blocks) > 1:
-            self.add("problems", index, blocks[1][0], "a second block `# /// script`")
+            self.unreadable(index, blocks[1][0], "a second block `# /// script`")
         elif blocks:
             line, content = blocks[0]
             read = self.read_toml(index, content, line)
@@ -423,7 +428,7 @@ class Skill:
                 if "dependencies" not in project:
                     self.add_unread_dependencies(index, content, read)
             else:
-                self.add("problems", index, None, "`project` is not a table")
+                self.unreadable(index, None, "`project` is not a table")
 
     def add_unread_dependencies(self, index, content, read):
         """Reports dependencies that are declared in a table that is not read."""
@@ -435,32 +440,32 @@ class Skill:
                 continue
             lines = content.split("\n")
             found = [number for number, line in enumerate(lines, 1) if line.strip().startswith("[" + name)]
-            self.add("problems", index, found[0] if found else None, "`%s` is not read, only `dependencies` of `[project]`" % name)
+            self.unreadable(index, found[0] if found else None, "`%s` is not read, only `dependencies` of `[project]`" % name)
             return
 
     def read_toml(self, index, content, before):
         if self.reader is None:
-            self.add("problems", index, None, "its TOML cannot be read by this Python %d.%d, which has no TOML reader (3.11 has)" % sys.version_info[:2])
+            self.unreadable(index, None, "its TOML cannot be read by this Python %d.%d, which has no TOML reader (3.11 has)" % sys.version_info[:2])
             return None
         if len(content) > self.max_toml_chars:
-            self.add("problems", index, before or None, "its TOML is longer than %d characters" % self.max_toml_chars)
+            self.unreadable(index, before or None, "its TOML is longer than %d characters" % self.max_toml_chars)
             return None
         for line, text in enumerate(content.split("\n"), 1):
             # The time for a dotted key is quadratic in the number of its words.
             if text.count(".") > MAX_DOTS:
-                self.add("problems", index, before + line, "its TOML is not read: more than %d dots in one line" % MAX_DOTS)
+                self.unreadable(index, before + line, "its TOML is not read: more than %d dots in one line" % MAX_DOTS)
                 return None
         try:
             return self.reader.loads(content)
         except RecursionError:
-            self.add("problems", index, None, "its TOML is nested too deeply")
+            self.unreadable(index, None, "its TOML is nested too deeply")
         except MemoryError:
-            self.add("problems", index, before or None, "its TOML takes too much memory")
+            self.unreadable(index, before or None, "its TOML takes too much memory")
         except Exception as error:
             at = re.search(r" ?\(at line ([0-9]+), column [0-9]+\)", str(error))
             line = int(at.group(1)) if at else content.count("\n") + 1
             what = str(error).replace(at.group(0), "") if at else str(error)
-            self.add("problems", index, before + line, "its TOML is invalid: " + what.replace(" (at end of document)", " at its end"))
+            self.unreadable(index, before + line, "its TOML is invalid: " + what.replace(" (at end of document)", " at its end"))
         return None
 
     def declare(self, index, content, before, table):
@@ -473,13 +478,13 @@ class Skill:
         listed = table.get(dependencies, [])
         at = line_of(dependencies)
         if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
-            self.add("problems", index, at, "`%s` is not a list of strings" % dependencies)
+            self.unreadable(index, at, "`%s` is not a list of strings" % dependencies)
             listed = []
         # They are in the order of the list, so one pass finds all their lines.
         found, line = max(content.find(dependencies), 0), at
         for number, item in enumerate(listed):
             if len(self.answer["declared"]) >= self.max_rows or self.room <= 0:
-                self.add("problems", index, at, "%d of its requirements are left out: there are too many" % (len(listed) - number))
+                self.unreadable(index, at, "%d of its requirements are left out: there are too many" % (len(listed) - number))
                 break
             # Characters that are not readable may be escaped in the source: only the text
             # before them is searched.
@@ -492,11 +497,16 @@ class Skill:
         asked = table.get(python)
         at = line_of(python)
         if isinstance(asked, str) and self.is_readable(index, at, "`%s`" % python, asked):
-            self.add("python_versions", index, at, asked, version_fits(asked))
+            fits = version_fits(asked)
+            if fits is None:
+                self.report("python-version", index, at, "`%s` is not a valid version specifier" % asked)
+            elif not fits:
+                mine = "%d.%d.%d" % sys.version_info[:3]
+                self.report("python-version", index, at, "it requires Python %s, and Python %s runs it" % (asked, mine))
         elif isinstance(asked, str):
             pass
         elif asked is not None:
-            self.add("problems", index, at, "`%s` is not a string" % python)
+            self.unreadable(index, at, "`%s` is not a string" % python)
 
     def declare_one(self, index, line, item):
         if self.is_readable(index, line, "a requirement", item):
@@ -506,10 +516,10 @@ class Skill:
         """Whether it can be shown as it is: what is installed must be what was shown."""
         read = READABLE.match(text).end()
         if read < len(text):
-            self.add("problems", index, line, "%s is left out: it has the character U+%04X" % (what, ord(text[read])))
+            self.unreadable(index, line, "%s is left out: it has the character U+%04X" % (what, ord(text[read])))
             return False
         if len(text) > MAX_TEXT:
-            self.add("problems", index, line, "%s is left out: it is longer than %d characters" % (what, MAX_TEXT))
+            self.unreadable(index, line, "%s is left out: it is longer than %d characters" % (what, MAX_TEXT))
             return False
         return True
 
@@ -527,7 +537,7 @@ def limit_memory(most):
 
 
 def main():
-    write({"python": "%d.%d.%d" % sys.version_info[:3], "standard": standard_names()})
+    write({"standard": standard_names()})
     given = sys.stdin.buffer
     request = json.loads(given.readline().decode("utf-8"))
     limit_memory(request["memory"])

@@ -1,92 +1,91 @@
-//! The existing venv of a skill, and the interpreter that creates a new one.
+//! The venv that a skill already has.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Setup;
-use super::foreign_venv::{first_outside, foreign_venv_error};
-use crate::config::{PythonChoice, ScriptSettings};
+use super::command_runner::CommandRunner;
 use crate::error::{Error, ErrorKind};
-use crate::skills::python::{Interpreter, setup_command};
+use crate::skills::Skill;
+use crate::skills::python::setup_command;
 use crate::skills::venv::VenvRecord;
-use crate::text::shell_quoted;
+use crate::text::{one_line_name, shell_quoted};
 
-/// The venv that a skill has.
-pub(super) enum ExistingVenv {
-    /// There is no venv; this interpreter can create one.
-    Missing(PathBuf),
-    /// A venv that a setup created, and its interpreter if it works.
-    FromSetup(VenvRecord, Option<PathBuf>),
-    /// A venv that the user created, and its interpreter.
-    FromUser(PathBuf, PathBuf),
+/// The venv that a skill already has.
+pub(super) struct ExistingVenv {
+    pub(super) path: PathBuf,
+    /// Its interpreter. Only a venv that a setup created, and may create again, can lack one.
+    pub(super) python: Option<PathBuf>,
+    /// The record of the last setup.
+    pub(super) record: VenvRecord,
 }
 
-impl Setup<'_> {
-    /// Finds the skill's venv.
-    pub(super) fn find_venv(&self) -> Result<ExistingVenv, Error> {
-        let venv = self.location.venv();
-        if venv.symlink_metadata().is_ok() {
-            let python = self.working_python(&venv)?;
-            return match (VenvRecord::read(&venv), python) {
-                (Some(record), python) if record.is_from_setup => {
-                    Ok(ExistingVenv::FromSetup(record, python))
-                }
-                (_, Some(python)) => Ok(ExistingVenv::FromUser(venv, python)),
-                (_, None) => {
-                    let text = format!(
-                        "failed to use the venv `{}`: its bin/python does not run for this user",
-                        venv.display()
-                    );
-                    let hint = format!(
-                        "a setup does not change a venv that it did not create: run `rm -r {}`, then `{}`",
-                        shell_quoted(&venv),
-                        setup_command(&self.request.skill.address, &[])
-                    );
-                    Err(Error::new(ErrorKind::Io, text).with_hint(hint))
-                }
+/// Finds the venv in which the skill's scripts run.
+pub(super) fn find_venv(
+    skill: &Skill,
+    runner: &CommandRunner<'_>,
+) -> Result<Option<ExistingVenv>, Error> {
+    let venv = skill.path.join("venv");
+    if venv.symlink_metadata().is_ok() {
+        let python = working_python(&skill.path, &venv, runner)?;
+        let record = VenvRecord::read(&venv).unwrap_or_default();
+        if python.is_none() && !record.is_from_setup {
+            let shown = venv.display();
+            let text = format!(
+                "failed to use the venv `{shown}`: its bin/python does not run for this user"
+            );
+            let hint = format!(
+                "a setup does not change a venv that it did not create: run `rm -r {}`, then `{}`",
+                shell_quoted(&venv),
+                setup_command(&skill.address, &[])
+            );
+            return Err(Error::new(ErrorKind::Io, text).with_hint(hint));
+        }
+        return Ok(Some(ExistingVenv { path: venv, python, record }));
+    }
+    // Scripts run in `.venv` if there is no `venv`; no setup creates one.
+    let path = skill.path.join(".venv");
+    let python = working_python(&skill.path, &path, runner)?;
+    Ok(python.map(|python| {
+        let record = VenvRecord::read(&path).unwrap_or_default();
+        let record = VenvRecord { is_from_setup: false, ..record };
+        ExistingVenv { path, python: Some(python), record }
+    }))
+}
+
+/// Returns the interpreter of a venv if it starts. A venv that installs outside the skill (a
+/// link to another project's, an interpreter without a venv) is an error: scripts run in it, but
+/// a setup changes nothing there.
+fn working_python(
+    skill: &Path,
+    venv: &Path,
+    runner: &CommandRunner<'_>,
+) -> Result<Option<PathBuf>, Error> {
+    let skill = fs::canonicalize(skill).unwrap_or_else(|_| skill.to_path_buf());
+    for name in ["bin/python", "bin/python3"] {
+        let python = venv.join(name);
+        if !python.is_file() {
+            continue;
+        }
+        if let Some(places) = runner.install_paths(&python)? {
+            return match places.iter().find(|place| !place.starts_with(&skill)) {
+                None => Ok(Some(python)),
+                Some(place) => Err(foreign_venv_error(venv, place)),
             };
         }
-        // Scripts run in `.venv` if there is no `venv`.
-        let hidden = self.request.skill.path.join(".venv");
-        match self.working_python(&hidden)? {
-            Some(python) => Ok(ExistingVenv::FromUser(hidden, python)),
-            None => Ok(ExistingVenv::Missing(self.base_python()?)),
-        }
     }
+    Ok(None)
+}
 
-    /// Returns the interpreter of a venv if it starts. A venv that installs elsewhere is an
-    /// error: its packages may be those of another project.
-    fn working_python(&self, venv: &Path) -> Result<Option<PathBuf>, Error> {
-        for name in ["bin/python", "bin/python3"] {
-            let python = venv.join(name);
-            if !python.is_file() {
-                continue;
-            }
-            if let Some(places) = self.runner.install_paths(&python)? {
-                return match first_outside(&self.request.skill.path, &places) {
-                    None => Ok(Some(python)),
-                    Some(place) => Err(foreign_venv_error(venv, place)),
-                };
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the interpreter that creates venvs.
-    pub(super) fn base_python(&self) -> Result<PathBuf, Error> {
-        let scripts = self.request.scripts;
-        // `off` is about scripts without a venv; this skill is getting one.
-        let python = if scripts.python == PythonChoice::Off {
-            Interpreter::without_venv(&ScriptSettings {
-                python: PythonChoice::Search,
-                ..scripts.clone()
-            })
-        } else {
-            Interpreter::without_venv(scripts)
-        };
-        let name = &self.request.skill.name;
-        python.map(|python| python.program).map_err(|error| {
-            let text = format!("failed to set up the skill `{name}`: {}", error.message);
-            Error::new(ErrorKind::Config, text).with_hint(error.fix)
-        })
-    }
+fn foreign_venv_error(venv: &Path, place: &Path) -> Error {
+    let (shown, place) = (venv.display(), one_line_name(&place.to_string_lossy()));
+    let text = format!("failed to use `{shown}`: it installs outside the skill, in `{place}`");
+    let (what, command) = match fs::read_link(venv) {
+        Ok(_) => ("the link", "rm"),
+        Err(_) => ("it", "rm -r"),
+    };
+    Error::new(ErrorKind::Io, text).with_hint(format!(
+        "remove {what} to get a venv of the skill's own: {command} {}; or install the packages \
+         there yourself: scripts keep using it",
+        shell_quoted(venv)
+    ))
 }

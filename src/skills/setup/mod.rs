@@ -7,39 +7,29 @@
 //! unfinished venv is ever used, a lock keeps other setups out, `command_runner` runs the
 //! installers. Nothing here prints.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::{Error, ErrorKind};
 use crate::secret::mask_url_logins;
-use crate::skills::Skill;
-use crate::skills::packages::project_name;
 use crate::skills::python::Interpreter;
-use crate::skills::venv::{self, VenvRecord, installed_packages};
-use crate::world::confined::OpenError;
+use crate::skills::venv::{VenvRecord, installed_packages};
+use crate::text::shell_quoted;
 
 mod command_runner;
 mod existing_venv;
-mod failure;
-mod foreign_venv;
 mod needs;
 mod progress;
 mod request;
-mod requirements;
-mod syntax;
 mod venv_location;
 
-use command_runner::{CommandRunner, ProgressSink};
-use existing_venv::ExistingVenv;
-use needs::InterpreterNeeds;
-pub(crate) use progress::{
-    ScriptImport, SetupOutcome, SetupProgress, SetupSummary, UndeclaredRequirement,
-};
+use command_runner::CommandRunner;
+use existing_venv::{ExistingVenv, find_venv};
+use needs::SkillNeeds;
+use progress::ProgressSink;
+pub(crate) use progress::{MissingModule, SetupOutcome, SetupProgress, SetupSummary};
 pub(crate) use request::SetupRequest;
-use request::{lock_skill, requested_packages, requirements_file};
-pub(crate) use requirements::REQUIREMENTS_FILE as REQUIREMENTS;
-use requirements::{RequirementsFile, normalize_line, normalize_lines};
-pub(crate) use syntax::is_archive;
+use request::{RequirementsEdit, lock_skill, requested_packages};
 use venv_location::VenvLocation;
 
 /// Sets a skill up. On failure the skill is unchanged, except that a venv of the user keeps
@@ -77,63 +67,12 @@ fn run_setup(
         let recovered = location.recover();
         request.cancellation.check()?;
         recovered.map_err(|error| write_error(folder, &error))?;
-        on_progress(SetupProgress::Recovered);
+        let note = "an earlier setup did not finish; its leftovers were removed";
+        on_progress(SetupProgress::Note(note));
     }
     let runner = CommandRunner::new(folder, request.scripts, request.cancellation, &lock);
-    let (file, added) = requirements_file(request.skill, &extra)?;
-    let setup = Setup { request, runner, location, file, added, extra };
-    let mut action = VenvAction::None;
-    let result = setup.run(&mut |progress| {
-        match progress {
-            SetupProgress::KeepsUserVenv(_) => action = VenvAction::Adding,
-            SetupProgress::Recreating(_) | SetupProgress::CreatingVenv { .. } => {
-                action = VenvAction::Creating;
-            }
-            _ => {}
-        }
-        on_progress(progress);
-    });
-    if let Err(error) = &result {
-        let has_venv = venv::path_in_skill(folder).is_some();
-        match (action, error.kind()) {
-            (VenvAction::Adding, _) => on_progress(SetupProgress::PartlyInstalled),
-            (VenvAction::Creating, _) if !setup.location.is_restored() => {
-                on_progress(SetupProgress::CleanupPending);
-            }
-            (VenvAction::Creating, _) | (_, ErrorKind::Interrupted(_)) => {
-                on_progress(SetupProgress::Unchanged { has_venv });
-            }
-            _ => {}
-        }
-    }
-    result
-}
-
-/// The change to the venv that a setup has started.
-#[derive(Clone, Copy)]
-enum VenvAction {
-    None,
-    /// Creates a new venv.
-    Creating,
-    /// Adds to the user's venv.
-    Adding,
-}
-
-/// Whether a setup would install listed requirements that the venv lacks.
-pub(crate) fn lacks_listed_requirements(skill: &Skill, venv: &Path) -> bool {
-    let files = [requirements::REQUIREMENTS_FILE, "scripts/requirements.txt"];
-    let mut lines = files.iter().flat_map(|file| requirements::read_lines(&skill.root, file));
-    if let Some(record) = VenvRecord::read(venv) {
-        let declared = normalize_lines(&record.declared);
-        return lines.any(|line| !declared.contains(&normalize_line(&line)));
-    }
-    let installed = installed_packages(venv);
-    lines.any(|line| !installed.contains(&project_name(&line)))
-}
-
-/// Whether a requirement was declared when a venv was set up.
-pub(crate) fn is_recorded(requirement: &str, record: &VenvRecord) -> bool {
-    normalize_lines(&record.declared).contains(&normalize_line(requirement))
+    let edit = RequirementsEdit::prepare(request.skill, &extra)?;
+    Setup { request, runner, location, edit, extra }.run(on_progress)
 }
 
 /// A running setup.
@@ -141,253 +80,220 @@ struct Setup<'s> {
     request: &'s SetupRequest<'s>,
     runner: CommandRunner<'s>,
     location: VenvLocation<'s>,
-    /// The skill's future requirements file; `None` if it has none.
-    file: Option<RequirementsFile>,
-    /// The requirements in `extra` that the file did not contain.
-    added: Vec<String>,
+    /// The addition of `extra` to the skill's requirements file.
+    edit: RequirementsEdit,
     /// The requirements that the user requested.
     extra: Vec<String>,
 }
 
 impl Setup<'_> {
     fn run(&self, on_progress: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
-        match self.find_venv()? {
-            ExistingVenv::Missing(base) => self.create_first_venv(&base, on_progress),
-            ExistingVenv::FromSetup(record, python) => {
-                self.update_venv(&record, python, on_progress)
-            }
-            ExistingVenv::FromUser(venv, python) => {
-                self.add_to_user_venv(&venv, &python, on_progress)
-            }
-        }
-    }
-
-    /// Creates the first venv, even an empty one.
-    fn create_first_venv(
-        &self,
-        base: &Path,
-        on_progress: &mut ProgressSink<'_>,
-    ) -> Result<SetupSummary, Error> {
-        let needs = self.probe_needs(base, None)?;
-        needs.report_problems(on_progress);
-        self.create_venv(base, &needs, None, on_progress)
-    }
-
-    /// Recreates the venv of an earlier setup if necessary.
-    fn update_venv(
-        &self,
-        record: &VenvRecord,
-        python: Option<PathBuf>,
-        on_progress: &mut ProgressSink<'_>,
-    ) -> Result<SetupSummary, Error> {
-        let Some(python) = python else {
+        let Some(existing) = find_venv(self.request.skill, &self.runner)? else {
             let base = self.base_python()?;
-            on_progress(SetupProgress::Recreating("its bin/python does not run"));
-            let needs = self.probe_needs(&base, None)?;
-            needs.report_problems(on_progress);
+            let needs = self.probe(&base, None, on_progress)?;
+            return self.create_venv(&base, &needs, None, on_progress);
+        };
+        let record = &existing.record;
+        let Some(python) = &existing.python else {
+            let base = self.base_python()?;
+            let note = "recreating the venv: its bin/python does not run";
+            on_progress(SetupProgress::Note(note));
+            let needs = self.probe(&base, None, on_progress)?;
             return self.create_venv(&base, &needs, Some(record), on_progress);
         };
-        let venv = self.location.venv();
-        let needs = self.probe_needs(&python, Some(&venv))?;
-        needs.report_problems(on_progress);
-        let declared = self.declared_requirements(&needs);
-        let is_same = normalize_lines(&declared) == normalize_lines(&record.declared);
-        if is_same && self.added.is_empty() && needs.are_covered_by(record) {
-            return Ok(up_to_date(record, declared, venv, python, needs));
+        let needs = self.probe(python, Some(&existing.path), on_progress)?;
+        if self.edit.added.is_empty() && needs.are_covered_by(record) {
+            return Ok(up_to_date(&existing, python, needs));
         }
+        if !record.is_from_setup {
+            return self.add_to_user_venv(&existing, python, &needs, on_progress);
+        }
+        let is_same = needs.declared == record.declared && self.edit.added.is_empty();
         let why = if is_same { "modules are missing" } else { "the requirements have changed" };
-        on_progress(SetupProgress::Recreating(why));
+        on_progress(SetupProgress::Note(&format!("recreating the venv: {why}")));
         self.create_venv(&self.base_python()?, &needs, Some(record), on_progress)
     }
 
-    /// Creates a venv with all packages, replacing the one with the record `old`.
+    /// Returns the interpreter that creates venvs.
+    fn base_python(&self) -> Result<PathBuf, Error> {
+        let scripts = self.request.scripts;
+        let python = match scripts.python {
+            // That is about scripts without a venv; this skill is getting one.
+            PythonChoice::Off => Interpreter::without_venv(&ScriptSettings {
+                python: PythonChoice::Search,
+                ..scripts.clone()
+            }),
+            _ => Interpreter::without_venv(scripts),
+        };
+        python.map(|python| python.program).map_err(|error| {
+            let name = &self.request.skill.name;
+            let text = format!("failed to set up the skill `{name}`: {}", error.message);
+            Error::new(ErrorKind::Config, text).with_hint(error.fix)
+        })
+    }
+
+    /// Determines the needs before a change, and reports the skill's problems.
+    fn probe(
+        &self,
+        python: &Path,
+        venv: Option<&Path>,
+        on_progress: &mut ProgressSink<'_>,
+    ) -> Result<SkillNeeds, Error> {
+        let needs = self.needs(python, venv)?;
+        for problem in &needs.problems {
+            on_progress(SetupProgress::Warning(problem));
+        }
+        Ok(needs)
+    }
+
+    fn needs(&self, python: &Path, venv: Option<&Path>) -> Result<SkillNeeds, Error> {
+        let (program, venv) = (python.to_path_buf(), venv.map(Path::to_path_buf));
+        SkillNeeds::probe(self.request, &Interpreter { program, venv })
+    }
+
+    /// Creates a venv with all packages, replacing the one with the record `old`. On failure the
+    /// old one is restored.
     fn create_venv(
         &self,
         base: &Path,
-        needs: &InterpreterNeeds,
+        needs: &SkillNeeds,
         old: Option<&VenvRecord>,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
-        let folder = &self.request.skill.path;
-        let outcome = old.map_or(SetupOutcome::Created, |_| SetupOutcome::Recreated);
-        let added_later = old.map(|old| old.packages_installed_since(&self.location.venv()));
-        let build = self.location.start_build().map_err(|error| write_error(folder, &error))?;
         let venv = self.location.venv();
-        self.runner.create_venv(base, &venv, on_progress)?;
-        let python = venv.join("bin/python");
-        let mut summary = self.install_needed(&venv, &python, needs, &[], outcome, on_progress)?;
-        let record = self.new_record(true, base, &summary);
-        summary.declared.retain(|line| is_displayed(line));
-        let lost = added_later.unwrap_or_default();
-        let lost: Vec<String> = lost.difference(&record.packages).cloned().collect();
-        if !lost.is_empty() {
-            on_progress(SetupProgress::PackagesLost(&lost));
+        let added_later = old.map(|old| old.packages_installed_since(&venv)).unwrap_or_default();
+        let build = self.location.start_build();
+        let build = build.map_err(|error| write_error(&self.request.skill.path, &error))?;
+        let outcome = old.map_or(SetupOutcome::Created, |_| SetupOutcome::Recreated);
+        let filled = self.runner.create_venv(base, &venv, on_progress).and_then(|()| {
+            let python = venv.join("bin/python");
+            self.install(&venv, &python, needs, outcome, on_progress)
+        });
+        let finished = filled.and_then(|summary| {
+            build.finish().map_err(|error| write_error(&venv, &error))?;
+            Ok(summary)
+        });
+        match &finished {
+            Ok(_) => {
+                let now = installed_packages(&venv);
+                let lost: Vec<&str> = added_later.difference(&now).map(String::as_str).collect();
+                if !lost.is_empty() {
+                    on_progress(SetupProgress::Warning(&format!(
+                        "the previous venv also had {}, which nothing declares: name them after \
+                         the skill to install them again",
+                        lost.join(", ")
+                    )));
+                }
+            }
+            Err(_) if !self.location.is_restored() => {
+                on_progress(SetupProgress::Note("the next setup removes what is left of it"));
+            }
+            Err(_) if old.is_some() => {
+                on_progress(SetupProgress::Note("the skill and its venv are unchanged"));
+            }
+            Err(_) => {
+                on_progress(SetupProgress::Note("the skill is unchanged: it has no venv"));
+            }
         }
-        let written = record.write(&venv);
-        written.map_err(|error| write_error(&venv, &error))?;
-        summary.recorded = self.write_extra_requirements()?;
-        build.finish().map_err(|error| write_error(&venv, &error))?;
-        Ok(summary)
+        finished
     }
 
     /// Adds packages to the user's venv; removes nothing.
     fn add_to_user_venv(
         &self,
-        venv: &Path,
+        existing: &ExistingVenv,
         python: &Path,
+        needs: &SkillNeeds,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
-        let needs = self.probe_needs(python, Some(venv))?;
-        needs.report_problems(on_progress);
-        let declared = self.declared_requirements(&needs);
-        let record = VenvRecord::read(venv).unwrap_or_default();
-        let is_same = normalize_lines(&declared) == normalize_lines(&record.declared);
-        if is_same && self.added.is_empty() && needs.are_covered_by(&record) {
-            let (venv, python) = (venv.to_path_buf(), python.to_path_buf());
-            return Ok(up_to_date(&record, declared, venv, python, needs));
+        let venv = &existing.path;
+        on_progress(SetupProgress::Note(&format!(
+            "{} was not created by a setup: it stays, missing packages are added",
+            shell_quoted(venv)
+        )));
+        let done = self.install(venv, python, needs, SetupOutcome::Added, on_progress);
+        if done.is_err() {
+            on_progress(SetupProgress::Note("the venv keeps what was installed so far"));
         }
-        on_progress(SetupProgress::KeepsUserVenv(venv));
-        let mut summary = self.install_needed(
-            venv,
-            python,
-            &needs,
-            &record.undeclared,
-            SetupOutcome::Added,
-            on_progress,
-        )?;
-        let written = self.new_record(false, python, &summary).write(venv);
-        summary.declared.retain(|line| is_displayed(line));
-        written.map_err(|error| write_error(venv, &error))?;
-        let recorded = self.write_extra_requirements();
-        // No venv is being created: this only removes the working folder.
-        let _ = self.location.recover();
-        summary.recorded = recorded?;
-        Ok(summary)
+        done
     }
 
-    fn new_record(&self, is_from_setup: bool, python: &Path, summary: &SetupSummary) -> VenvRecord {
-        let missing = summary.missing.iter().map(|import| import.module.clone());
-        VenvRecord {
-            is_from_setup,
-            tool: self.runner.installer().into(),
-            python: python.display().to_string(),
-            declared: summary.declared.clone(),
-            undeclared: summary.undeclared.clone(),
-            missing: missing.collect(),
-            packages: installed_packages(&summary.venv),
-        }
-    }
-
-    /// Installs the declared packages, then those of imports that are still missing.
-    fn install_needed(
+    /// Installs the declared packages, then those of imports that are still missing, and
+    /// records both.
+    fn install(
         &self,
         venv: &Path,
         python: &Path,
-        needs: &InterpreterNeeds,
-        earlier_undeclared: &[String],
+        needs: &SkillNeeds,
         outcome: SetupOutcome,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
-        // The extra requirements are added to the file only at the end.
-        let mut to_install = needs.declared.clone();
-        to_install.extend(self.extra.iter().cloned());
-        if !(needs.files.is_empty() && to_install.is_empty()) {
-            self.runner.install(python, &needs.files, &to_install, on_progress)?;
+        let mut packages = needs.single.clone();
+        packages.extend(self.extra.iter().cloned());
+        if !(needs.files.is_empty() && packages.is_empty()) {
+            self.runner.install(python, &needs.files, &packages, on_progress)?;
         }
-        let mut after = self.probe_needs(python, Some(venv))?;
-        let mut undeclared = earlier_undeclared.to_vec();
-        if !after.undeclared.is_empty() {
-            for found in &after.undeclared {
-                on_progress(SetupProgress::Undeclared(found));
-                undeclared.push(found.requirement.clone());
-            }
-            undeclared.sort();
-            undeclared.dedup();
+        let mut after = self.needs(python, Some(venv))?;
+        let mut undeclared = Vec::new();
+        for (package, module) in after.undeclared() {
+            on_progress(SetupProgress::Note(&format!(
+                "not declared by the skill, found in its imports: {package} ({module})"
+            )));
+            undeclared.push(package.to_string());
+        }
+        if !undeclared.is_empty() {
             // All of them together, so that no install reverts another.
-            to_install.extend(undeclared.iter().cloned());
-            self.runner.install(python, &needs.files, &to_install, on_progress)?;
-            after = self.probe_needs(python, Some(venv))?;
+            packages.extend(undeclared.iter().cloned());
+            self.runner.install(python, &needs.files, &packages, on_progress)?;
+            after = self.needs(python, Some(venv))?;
         }
+        let mut declared = after.declared;
+        declared.extend(self.edit.shown());
+        let record = VenvRecord {
+            is_from_setup: outcome != SetupOutcome::Added,
+            declared,
+            undeclared,
+            missing: after.missing.iter().map(|module| module.module.clone()).collect(),
+            packages: installed_packages(venv),
+        };
+        record.write(venv).map_err(|error| write_error(venv, &error))?;
+        self.edit.write(self.request.skill)?;
         Ok(SetupSummary {
             outcome,
             venv: venv.to_path_buf(),
             python: python.to_path_buf(),
-            declared: self.declared_requirements(&after),
-            undeclared,
-            recorded: Vec::new(),
-            missing: after.into_missing(),
+            declared: shown_requirements(&record),
+            undeclared: record.undeclared,
+            recorded: self.edit.shown().collect(),
+            missing: after.missing,
         })
     }
-
-    /// Returns all requirements that are declared after the setup, to detect changes and for the
-    /// summary.
-    fn declared_requirements(&self, needs: &InterpreterNeeds) -> Vec<String> {
-        let root = &self.request.skill.root;
-        let mut declared = needs.declared.clone();
-        for path in needs.files.iter().filter(|path| *path != requirements::REQUIREMENTS_FILE) {
-            declared.extend(requirements::read_lines(root, path));
-        }
-        declared.extend(self.file.iter().flat_map(|file| file.lines(root)));
-        for line in &mut declared {
-            *line = mask_url_logins(line).into_owned();
-        }
-        declared.sort();
-        declared.dedup();
-        declared
-    }
-
-    /// Adds the requested packages to the skill's requirements file.
-    fn write_extra_requirements(&self) -> Result<Vec<String>, Error> {
-        let folder = &self.request.skill.path;
-        if let Some(file) = self.file.as_ref().filter(|_| !self.added.is_empty()) {
-            let location = &self.location;
-            let written = location.create_work_folder().map_err(OpenError::from).and_then(|()| {
-                file.write(&self.request.skill.root, folder, &location.work_folder())
-            });
-            written.map_err(|error| {
-                let path = folder.join(requirements::REQUIREMENTS_FILE);
-                Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", path.display()))
-            })?;
-        }
-        let masked = self.added.iter().map(|line| mask_url_logins(line));
-        Ok(masked.map(Cow::into_owned).collect())
-    }
-
-    fn probe_needs(&self, python: &Path, venv: Option<&Path>) -> Result<InterpreterNeeds, Error> {
-        let python =
-            Interpreter { program: python.to_path_buf(), venv: venv.map(Path::to_path_buf) };
-        InterpreterNeeds::probe(self.request, &python)
-    }
 }
 
-/// Whether the summary shows a line: it must be readable and name a package, not an option.
-fn is_displayed(line: &str) -> bool {
-    let is_option = line.starts_with('-');
-    let is_editable = line.starts_with("-e") || line.starts_with("--editable");
-    let is_unreadable = line.contains(|c: char| c == '\u{fffd}' || (c.is_control() && c != '\t'));
-    (!is_option || is_editable) && !is_unreadable
-}
-
-fn up_to_date(
-    record: &VenvRecord,
-    mut declared: Vec<String>,
-    venv: PathBuf,
-    python: PathBuf,
-    needs: InterpreterNeeds,
-) -> SetupSummary {
-    declared.retain(|line| is_displayed(line));
+fn up_to_date(existing: &ExistingVenv, python: &Path, needs: SkillNeeds) -> SetupSummary {
     SetupSummary {
         outcome: SetupOutcome::UpToDate,
-        venv,
-        python,
-        declared,
-        undeclared: record.undeclared.clone(),
+        venv: existing.path.clone(),
+        python: python.to_path_buf(),
+        declared: shown_requirements(&existing.record),
+        undeclared: existing.record.undeclared.clone(),
         recorded: Vec::new(),
-        missing: needs.into_missing(),
+        missing: needs.missing,
     }
+}
+
+/// The requirements that are readable and no options, such as `-r more.txt`.
+fn shown_requirements(record: &VenvRecord) -> Vec<String> {
+    let is_unreadable = |c: char| c == '\u{fffd}' || (c.is_control() && c != '\t');
+    let declared = record.declared.iter();
+    let shown = declared.filter(|line| !line.starts_with('-') && !line.contains(is_unreadable));
+    shown.cloned().collect()
 }
 
 fn write_error(folder: &Path, error: &std::io::Error) -> Error {
     let text = format!("failed to write in `{}`: {error}", folder.display());
-    Error::new(ErrorKind::Io, text).with_hint("a setup writes in the skill's folder: copy the skill to a folder of your own, or ask its owner")
+    Error::new(ErrorKind::Io, text).with_hint(
+        "a setup writes in the skill's folder: copy the skill to a folder of your own, or ask its \
+         owner",
+    )
 }

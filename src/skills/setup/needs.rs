@@ -1,141 +1,120 @@
-//! The packages that a skill's scripts need, sorted for a setup from the probe's result.
+//! What a skill's scripts need, sorted for a setup from the probe's result.
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Instant;
 
+use super::progress::MissingModule;
+use super::request::{SetupRequest, validate};
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
 use crate::skills::Problem;
-use crate::skills::packages::{normalized_name, project_name};
-use crate::skills::probe::{self, ProbeResult};
+use crate::skills::probe::{Declaration, ProbeResult, probe};
 use crate::skills::python::Interpreter;
-use crate::skills::setup::command_runner::ProgressSink;
-use crate::skills::setup::requirements::{self, REQUIREMENTS_FILE};
-use crate::skills::setup::{ScriptImport, SetupProgress, SetupRequest, UndeclaredRequirement};
+use crate::skills::requirements::{REQUIREMENTS_FILE, REQUIREMENTS_FILES};
 use crate::skills::venv::VenvRecord;
 use crate::text::{one_line, one_line_name};
-use crate::world::confined::Root;
 
-/// The requirements of a skill, and those that an interpreter lacks.
-pub(super) struct InterpreterNeeds {
+/// The requirements of a skill, and the modules that an interpreter lacks.
+pub(super) struct SkillNeeds {
     /// Requirements files that are not empty, relative to the skill's folder.
-    pub(super) files: Vec<String>,
+    pub(super) files: Vec<&'static str>,
     /// Requirements of `pyproject.toml` and of blocks in scripts.
-    pub(super) declared: Vec<String>,
-    /// Missing and not declared, but the package is known.
-    pub(super) undeclared: Vec<UndeclaredRequirement>,
-    /// Missing although declared.
-    pub(super) declared_missing: Vec<ScriptImport>,
-    /// Missing, and the package is not known.
-    pub(super) unknown: Vec<ScriptImport>,
-    /// Other problems of the skill.
-    pub(super) problems: Vec<Problem>,
+    pub(super) single: Vec<String>,
+    /// All declared requirements, without logins.
+    pub(super) declared: BTreeSet<String>,
+    /// Modules that scripts need.
+    pub(super) missing: Vec<MissingModule>,
+    /// Problems of the skill, each in one line.
+    pub(super) problems: Vec<String>,
 }
 
-impl InterpreterNeeds {
+impl SkillNeeds {
     /// Determines the needs by probing with an interpreter.
     pub(super) fn probe(
         request: &SetupRequest<'_>,
         python: &Interpreter,
-    ) -> Result<InterpreterNeeds, Error> {
-        let answer = probe::probe(python, &[request.skill], request.scripts, request.cancellation);
+    ) -> Result<SkillNeeds, Error> {
+        let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
+        let cancellation = request.cancellation;
+        let answer = probe(python, &[request.skill], request.scripts, None, cancellation, until);
         // A cancellation takes precedence over the answer.
-        request.cancellation.check()?;
+        cancellation.check()?;
         let mut probed = answer.map_err(|error| {
             let (name, cause) = (&request.skill.name, error.message);
             let text = format!("failed to determine what the skill `{name}` needs: {cause}");
             Error::new(ErrorKind::Io, text).with_hint(error.fix)
         })?;
-        InterpreterNeeds::from_probe(probed.pop().unwrap_or_default(), &request.skill.root)
+        SkillNeeds::from_probe(&probed.pop().unwrap_or_default())
     }
 
-    fn from_probe(probed: ProbeResult, root: &Root) -> Result<InterpreterNeeds, Error> {
-        let mut needs = InterpreterNeeds {
-            files: Vec::new(),
-            declared: Vec::new(),
-            undeclared: Vec::new(),
-            declared_missing: Vec::new(),
-            unknown: Vec::new(),
-            problems: probed.problems.into_iter().map(displayed).collect(),
+    fn from_probe(probed: &ProbeResult) -> Result<SkillNeeds, Error> {
+        let declared = probed.declared.iter();
+        let is_read = |file: &&str| declared.clone().any(|row| row.file == Path::new(*file));
+        let mut needs = SkillNeeds {
+            files: REQUIREMENTS_FILES.into_iter().filter(is_read).collect(),
+            single: Vec::new(),
+            declared: declared
+                .clone()
+                .map(|row| mask_url_logins(&row.requirement).into())
+                .collect(),
+            missing: Vec::new(),
+            problems: probed.problems.iter().map(shown_problem).collect(),
         };
-        let mut projects = BTreeSet::new();
-        for declared in probed.declared {
-            projects.insert(project_name(&declared.requirement));
-            if declared.file.file_name().is_some_and(|name| name == REQUIREMENTS_FILE) {
-                let file = declared.file.to_string_lossy().into_owned();
-                if !needs.files.contains(&file) {
-                    if let Some((line, cause)) = requirements::first_invalid_line(root, &file) {
-                        return Err(invalid_requirement(&line, &declared.file, cause));
-                    }
-                    // Including the files that it names.
-                    let lines = requirements::read_lines(root, &file);
-                    projects.extend(lines.iter().map(|line| project_name(line)));
-                    needs.files.push(file);
-                }
-            } else if let Err(cause) = requirements::validate(&declared.requirement) {
-                return Err(invalid_requirement(&declared.requirement, &declared.file, cause));
-            } else if !needs.declared.contains(&declared.requirement) {
-                needs.declared.push(declared.requirement);
+        for row in declared.filter(|row| !row.is_listed) {
+            if let Err(cause) = validate(&row.requirement) {
+                return Err(invalid_requirement(&row.requirement, &row.file, cause));
+            }
+            if !needs.single.contains(&row.requirement) {
+                needs.single.push(row.requirement.clone());
             }
         }
-        for import in probed.imports {
-            if !import.is_missing || import.is_optional {
-                continue;
-            }
-            let is_of = |name: &str| projects.contains(&normalized_name(name));
-            let is_declared = is_of(&import.module) || import.package.is_some_and(is_of);
-            let place = ScriptImport {
-                module: import.module,
+        for import in probed.imports.iter().filter(|it| it.is_missing && !it.is_optional) {
+            needs.missing.push(MissingModule {
+                module: import.module.clone(),
                 // The path is only displayed.
                 file: one_line_name(&import.file.to_string_lossy()).into(),
                 line: import.line,
-                is_declared: is_declared || import.package.is_some(),
-            };
-            match import.package {
-                _ if is_declared => needs.declared_missing.push(place),
-                Some(package) => needs.add_undeclared(package, place),
-                None => needs.unknown.push(place),
-            }
+                package: import.package,
+                is_declared: probed.declaration_of(import) == Declaration::Yes,
+            });
         }
         Ok(needs)
     }
 
-    /// Adds a missing package with its first import.
-    fn add_undeclared(&mut self, package: &str, import: ScriptImport) {
-        if !self.undeclared.iter().any(|known| known.requirement == package) {
-            self.undeclared.push(UndeclaredRequirement { requirement: package.into(), import });
+    /// The missing packages that are known and not declared, each with its first import.
+    pub(super) fn undeclared(&self) -> Vec<(&'static str, &MissingModule)> {
+        let mut found: Vec<(&str, &MissingModule)> = Vec::new();
+        for module in self.missing.iter().filter(|module| !module.is_declared) {
+            if let Some(package) = module.package
+                && !found.iter().any(|(known, _)| *known == package)
+            {
+                found.push((package, module));
+            }
         }
+        found
     }
 
-    /// Whether an earlier setup already tried to install everything that is missing.
+    /// Whether an earlier setup has already installed, or tried to install, all of it.
     pub(super) fn are_covered_by(&self, record: &VenvRecord) -> bool {
-        let known = self.undeclared.iter().map(|found| &found.import);
-        known.chain(&self.declared_missing).all(|import| record.missing.contains(&import.module))
-    }
-
-    pub(super) fn report_problems(&self, on_progress: &mut ProgressSink<'_>) {
-        for problem in &self.problems {
-            on_progress(SetupProgress::SkillProblem(problem));
-        }
-    }
-
-    /// Returns all missing imports.
-    pub(super) fn into_missing(self) -> Vec<ScriptImport> {
-        let known = self.undeclared.into_iter().map(|found| found.import);
-        known.chain(self.declared_missing).chain(self.unknown).collect()
+        let can_install = |module: &&MissingModule| module.is_declared || module.package.is_some();
+        let mut missing = self.missing.iter().filter(can_install);
+        self.declared == record.declared && missing.all(|it| record.missing.contains(&it.module))
     }
 }
 
-/// Makes a problem safe to display: it quotes text of the skill's author. A file that could not
-/// be read whole is not installed at all, except a requirements file, which the installer reads.
-fn displayed(mut problem: Problem) -> Problem {
-    problem.file = one_line_name(&problem.file.to_string_lossy()).into();
-    problem.message = one_line(&problem.message, limits::SETUP_REASON_BYTES);
-    if problem.rule == "unreadable-requirements" && !problem.file.ends_with(REQUIREMENTS_FILE) {
-        problem.message.push_str("; the setup installs nothing from it");
-    }
-    problem
+/// A problem as a line: it quotes text of the skill's author.
+fn shown_problem(problem: &Problem) -> String {
+    let is_list = problem.file.ends_with(REQUIREMENTS_FILE);
+    let is_unread = problem.rule == "unreadable-requirements" && !is_list;
+    let problem = Problem {
+        file: one_line_name(&problem.file.to_string_lossy()).into(),
+        message: one_line(&problem.message, limits::SETUP_REASON_BYTES),
+        ..problem.clone()
+    };
+    let effect = if is_unread { "; the setup installs nothing from it" } else { "" };
+    format!("{problem}{effect}")
 }
 
 /// Returns the error for an invalid declared requirement, quoted on one line.

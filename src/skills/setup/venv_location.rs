@@ -36,7 +36,7 @@ impl<'s> VenvLocation<'s> {
     }
 
     /// Folder for the new and the old venv outside their final place.
-    pub(super) fn work_folder(&self) -> PathBuf {
+    fn work_folder(&self) -> PathBuf {
         self.skill.join(SETUP_FOLDER)
     }
 
@@ -61,34 +61,36 @@ impl<'s> VenvLocation<'s> {
 
     /// Cleans up after an unfinished setup: removes a marked venv, and restores the previous one.
     pub(super) fn recover(&self) -> io::Result<()> {
-        let venv = self.venv();
+        let (venv, work) = (self.venv(), self.work_folder());
         // Not through a link that the skill's author may have added.
-        if exists(&self.work_folder()) && !is_folder(&self.work_folder()) {
+        if exists(&work) && !is_folder(&work) {
             return Err(io::Error::other(format!("{SETUP_FOLDER} is not a folder: remove it")));
         }
+        // Removing a venv takes long, so it is first renamed out of the way.
+        let dead = work.join("dead");
+        self.remove(&dead)?;
         if self.is_marked() {
             self.create_work_folder()?;
-            self.set_aside(&venv)?;
-        }
-        if !exists(&venv) && exists(&self.previous()) {
-            fs::rename(self.previous(), &venv)?;
+            fs::rename(&venv, &dead)?;
         }
         if exists(&self.previous()) {
-            self.set_aside(&self.previous())?;
+            fs::rename(self.previous(), if exists(&venv) { &dead } else { &venv })?;
         }
-        match self.remove(&self.work_folder(), &mut None) {
-            _ if !exists(&self.work_folder()) => Ok(()),
+        self.remove(&work)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match self.remove_entry(path, &mut None) {
+            _ if !exists(path) => Ok(()),
             // For example, the tree is deeper than paths can be long.
-            Err(error) if error.kind() != ErrorKind::TimedOut => {
-                fs::remove_dir_all(self.work_folder())
-            }
+            Err(error) if error.kind() != ErrorKind::TimedOut => fs::remove_dir_all(path),
             result => result,
         }
     }
 
     /// Removes a folder with its content. After a cancellation it continues only until `end`,
     /// which is set at the first check that sees the cancellation.
-    fn remove(&self, path: &Path, end: &mut Option<Instant>) -> io::Result<()> {
+    fn remove_entry(&self, path: &Path, end: &mut Option<Instant>) -> io::Result<()> {
         if self.cancellation.check().is_err() {
             let end = *end.get_or_insert_with(|| Instant::now() + limits::SETUP_CLEANUP);
             if Instant::now() >= end {
@@ -99,7 +101,7 @@ impl<'s> VenvLocation<'s> {
             return fs::remove_file(path);
         }
         for entry in fs::read_dir(path)? {
-            self.remove(&entry?.path(), end)?;
+            self.remove_entry(&entry?.path(), end)?;
         }
         fs::remove_dir(path)
     }
@@ -122,7 +124,7 @@ impl<'s> VenvLocation<'s> {
     }
 
     /// Creates the working folder.
-    pub(super) fn create_work_folder(&self) -> io::Result<()> {
+    fn create_work_folder(&self) -> io::Result<()> {
         match DirBuilder::new().create(self.work_folder()) {
             Err(error)
                 if error.kind() == ErrorKind::AlreadyExists && is_folder(&self.work_folder()) =>
@@ -131,17 +133,6 @@ impl<'s> VenvLocation<'s> {
             }
             result => result,
         }
-    }
-
-    /// Renames a folder out of the way; removing it takes longer.
-    fn set_aside(&self, path: &Path) -> io::Result<()> {
-        for number in 0..limits::SETUP_REMAINS {
-            let dead = self.work_folder().join(format!("dead-{number}"));
-            if !exists(&dead) {
-                return fs::rename(path, dead);
-            }
-        }
-        Err(io::Error::other("too many leftovers of earlier setups"))
     }
 }
 
@@ -202,11 +193,11 @@ mod tests {
             ),
             (&[(&marker, ""), ("venv/name", "new")], None),
             (&[("venv/name", "new"), (".skills-runner-setup/before/name", "old")], Some("new")),
-            (&[("venv/name", "new"), (".skills-runner-setup/dead-0/name", "old")], Some("new")),
+            (&[("venv/name", "new"), (".skills-runner-setup/dead/name", "old")], Some("new")),
             (
                 &[
                     (&marker, ""),
-                    (".skills-runner-setup/dead-0/name", "new"),
+                    (".skills-runner-setup/dead/name", "new"),
                     (".skills-runner-setup/before/name", "old"),
                 ],
                 Some("old"),
@@ -255,11 +246,11 @@ mod tests {
         cancellation.deadline = Some(Instant::now());
         let location = VenvLocation::new(scratch.path(), &cancellation);
         fs::create_dir_all(location.previous()).unwrap();
-        fs::create_dir_all(location.work_folder().join("dead-0/lib")).unwrap();
+        fs::create_dir_all(location.work_folder().join("dead/lib")).unwrap();
         let mut past = Some(Instant::now());
-        let error = location.remove(&location.work_folder(), &mut past).unwrap_err();
+        let error = location.remove_entry(&location.work_folder(), &mut past).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
-        assert!(exists(&location.work_folder().join("dead-0/lib")) && exists(&location.previous()));
+        assert!(exists(&location.work_folder().join("dead/lib")) && exists(&location.previous()));
         // Quick deletions still have time.
         location.recover().unwrap();
         assert!(exists(&location.venv()) && !exists(&location.work_folder()));

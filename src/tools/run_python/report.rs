@@ -11,7 +11,7 @@ use crate::skills::Skill;
 use crate::skills::changes::SkillChanges;
 use crate::skills::packages::{known_module, package_of};
 use crate::skills::python::{Interpreter, setup_command};
-use crate::skills::setup::lacks_listed_requirements;
+use crate::skills::venv::lacks_listed_requirements;
 use crate::text;
 use crate::tool::{ToolResult, milliseconds};
 use crate::tools::run_python::run_sandbox::RunSandbox;
