@@ -1,80 +1,18 @@
-//! The parser of the command line, driven by the tables of commands and options. It checks
-//! single values; `setup` and the commands decide what they mean together.
+//! The parser of the command line, driven by the tables of commands and options. First the words
+//! and options are collected; then the words give the command, which takes the options.
 
 use std::ffi::OsString;
 
 use lexopt::Arg;
 
+use crate::cli::commands::{COMMANDS, CommandRow, joined, prompt_hint};
 use crate::cli::generate::{Generator, KINDS};
-use crate::cli::table::{Action, COMMANDS, Command, OPTIONS, OptionRow};
-pub(crate) use crate::cli::values::usage;
-use crate::cli::values::{
-    check_whole_seconds, non_empty_folder, parse_choice, parse_max_steps, parse_seconds, utf8_value,
-};
+use crate::cli::option_table::{Effect, OPTIONS, OptionRow};
+use crate::cli::options::{AskOptions, Command, CommandLine, CommonOptions};
+use crate::cli::values::{TypedOption, usage};
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::session::check_name;
-use crate::settings;
 use crate::text;
-use crate::world::output::{FORMATS, Format, Verbosity};
-
-/// Which environment files are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum EnvFiles {
-    /// `./.env`, then the one in the configuration folder.
-    #[default]
-    Usual,
-    /// Only this one.
-    Only(OsString),
-    /// No file.
-    Off,
-}
-
-/// A parsed command line.
-#[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
-pub struct CommandLine {
-    /// The command.
-    pub command: Command,
-    /// The words that are not options: the prompt, or the arguments of a command.
-    pub words: Vec<OsString>,
-    /// Settings given by options: variable, value, name of the option.
-    pub settings: Vec<(&'static str, OsString, &'static str)>,
-    /// `--system`.
-    pub system: Option<String>,
-    /// `--skills`.
-    pub skills: Vec<OsString>,
-    /// `--attach`.
-    pub attach: Vec<OsString>,
-    /// `--session`.
-    pub session: Option<String>,
-    /// `--continue`.
-    pub continue_latest: bool,
-    /// `--output`.
-    pub format: Format,
-    /// `--quiet`, `--verbose`.
-    pub verbosity: Verbosity,
-    /// False with `--no-stream`.
-    pub stream: bool,
-    /// `--max-steps`.
-    pub max_steps: u32,
-    /// `--timeout`, in seconds.
-    pub timeout_seconds: Option<f64>,
-    /// False with `--no-stdin`.
-    pub stdin: bool,
-    /// False with `--no-scripts`.
-    pub scripts: bool,
-    /// `--confirm`.
-    pub confirm: bool,
-    /// `--log`.
-    pub log: Option<OsString>,
-    /// Which environment files are read.
-    pub env_files: EnvFiles,
-    /// `--dry-run`.
-    pub dry_run: bool,
-    /// `--skills-as-tools`.
-    pub skills_as_tools: bool,
-}
 
 /// What the program should do. All variants except `Run` print a fixed text before anything
 /// else can fail.
@@ -93,121 +31,102 @@ pub enum Invocation {
 /// Parses the arguments, without the name of the program.
 pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
     let mut parser = lexopt::Parser::from_args(arguments);
-    let mut args = CommandLine {
-        command: Command::Question,
-        words: Vec::new(),
-        settings: Vec::new(),
-        system: None,
-        skills: Vec::new(),
-        attach: Vec::new(),
-        session: None,
-        continue_latest: false,
-        format: Format::Text,
-        verbosity: Verbosity::Normal,
-        stream: true,
-        max_steps: limits::MAX_STEPS,
-        timeout_seconds: None,
-        stdin: true,
-        scripts: true,
-        confirm: false,
-        log: None,
-        env_files: EnvFiles::Usual,
-        dry_run: false,
-        skills_as_tools: false,
-    };
+    let (mut words, mut prompt_words) = (Vec::new(), Vec::new());
+    let mut options = Vec::new();
     loop {
         // After `--` everything is a word of the prompt.
         if let Some(rest) = parser.try_raw_args()
             && rest.peek().is_some_and(|next| next == "--")
         {
-            args.words.extend(rest.skip(1));
+            prompt_words = rest.skip(1).map(utf8_word).collect::<Result<_>>()?;
             break;
         }
         let row = match parser.next().map_err(|error| usage(error.to_string()))? {
             None => break,
             Some(Arg::Value(word)) => {
-                add_word(&mut args, word);
+                words.push(utf8_word(word)?);
                 continue;
             }
-            Some(Arg::Short(letter)) => OPTIONS
-                .iter()
-                .find(|row| row.short == Some(letter))
-                .ok_or_else(|| unknown_option(&format!("-{letter}")))?,
+            Some(Arg::Short(letter)) => {
+                let row = OPTIONS.iter().find(|row| row.short() == Some(letter));
+                row.ok_or_else(|| unknown_option(&format!("-{letter}")))?
+            }
             Some(Arg::Long(name)) => {
-                let long = format!("--{name}");
-                OPTIONS.iter().find(|row| row.long == long).ok_or_else(|| unknown_option(&long))?
+                let name = format!("--{name}");
+                let row = OPTIONS.iter().find(|row| row.long() == name);
+                row.ok_or_else(|| unknown_option(&name))?
             }
         };
-        let value = match row.value {
+        let value = match row.value() {
             Some(_) => parser.value().map_err(|error| usage(error.to_string()))?,
             None => OsString::new(),
         };
-        match row.action {
-            Action::Help => return Ok(Invocation::Help),
-            Action::Version => return Ok(Invocation::Version),
-            Action::Generate => {
-                return parse_choice(row.long, value, &KINDS).map(Invocation::Generate);
-            }
-            _ => apply_option(&mut args, row, value)?,
+        let typed = TypedOption { name: row.long(), value };
+        match row.effect {
+            Effect::Help => return Ok(Invocation::Help),
+            Effect::Version => return Ok(Invocation::Version),
+            Effect::Generate => return typed.choice(&KINDS).map(Invocation::Generate),
+            _ => options.push((row, typed)),
         }
     }
-    Ok(Invocation::Run(Box::new(args)))
+    let command = find_command(words, prompt_words)?;
+    command_line(command, &options).map(|line| Invocation::Run(Box::new(line)))
 }
 
-/// Adds a word; the first one may be a command.
-fn add_word(args: &mut CommandLine, word: OsString) {
-    let is_first = args.command == Command::Question && args.words.is_empty();
-    match COMMANDS.iter().find(|row| is_first && word == row.name) {
-        Some(row) => args.command = row.command,
-        None => args.words.push(word),
+fn utf8_word(word: OsString) -> Result<String> {
+    word.into_string().map_err(|word| {
+        let shown = text::one_line(&word.to_string_lossy(), limits::SUMMARY_CHARS);
+        usage(format!("`{shown}` is not UTF-8 text"))
+    })
+}
+
+/// The command that the words name; without one, the words are a question. After `--` there is no
+/// name of a command.
+fn find_command(mut words: Vec<String>, prompt_words: Vec<String>) -> Result<Command> {
+    let first = words.first().cloned();
+    words.extend(prompt_words);
+    let is_named = |row: &&CommandRow| first.as_deref() == Some(row.name());
+    let Some(default) = COMMANDS.iter().find(is_named) else {
+        let prompt = joined(words.into_iter());
+        return Ok(Command::Ask(AskOptions { prompt, ..AskOptions::default() }));
+    };
+    words.remove(0);
+    if default.subcommand().is_none() || words.is_empty() {
+        return default.command(words);
+    }
+    let word = words.remove(0);
+    let mut rows = COMMANDS.iter().filter(is_named);
+    match rows.find(|row| row.subcommand() == Some(&word)) {
+        Some(row) => row.command(words),
+        None => Err(unknown_subcommand(default.name(), &word)),
     }
 }
 
-fn apply_option(args: &mut CommandLine, row: &OptionRow, value: OsString) -> Result<()> {
-    match row.action {
-        Action::Set(name) => {
-            if name == settings::SCRIPT_TIMEOUT_SECONDS {
-                check_whole_seconds(row.long, &value)?;
-            }
-            if name == settings::LLM_MODEL_NAME && value.is_empty() {
-                return Err(usage("--model needs a name"));
-            }
-            args.settings.push((name, value, row.long));
-        }
-        Action::System => args.system = Some(utf8_value(row.long, value)?),
-        Action::Skills => args.skills.push(non_empty_folder(row.long, value)?),
-        Action::Attach => args.attach.push(value),
-        Action::Session => {
-            let name = utf8_value(row.long, value)?;
-            check_name(&name)?;
-            args.session = Some(name);
-        }
-        Action::Continue => args.continue_latest = true,
-        Action::Output => args.format = parse_choice(row.long, value, &FORMATS)?,
-        Action::Verbosity(verbosity) => args.verbosity = verbosity,
-        Action::NoStream => args.stream = false,
-        Action::MaxSteps => args.max_steps = parse_max_steps(row.long, value)?,
-        Action::Timeout => args.timeout_seconds = Some(parse_seconds(row.long, value)?),
-        Action::NoStdin => args.stdin = false,
-        Action::NoScripts => args.scripts = false,
-        Action::Sandbox => {
-            let on = (settings::SCRIPT_SANDBOX, "on".into(), row.long);
-            args.settings.push(on);
-        }
-        Action::Confirm => args.confirm = true,
-        Action::Log => args.log = Some(value),
-        Action::EnvFile => args.env_files = EnvFiles::Only(value),
-        Action::NoEnvFile => args.env_files = EnvFiles::Off,
-        Action::DryRun => args.dry_run = true,
-        Action::SkillsAsTools => args.skills_as_tools = true,
-        Action::Json => args.format = Format::Json,
-        Action::Generate | Action::Help | Action::Version => {}
+/// The command with the options that were typed.
+fn command_line(
+    command: Command,
+    options: &[(&'static OptionRow, TypedOption)],
+) -> Result<CommandLine> {
+    let mut line = CommandLine { options: CommonOptions::default(), command };
+    for (row, typed) in options {
+        row.apply(&mut line, typed)?;
     }
-    Ok(())
+    Ok(line)
+}
+
+fn unknown_subcommand(name: &str, word: &str) -> Error {
+    let rows = COMMANDS.iter().filter(|row| row.name() == name);
+    let known: Vec<&str> = rows.filter_map(CommandRow::subcommand).collect();
+    let shown = text::one_line(word, limits::SUMMARY_CHARS);
+    let error = usage(format!("unknown command `{name} {shown}`"));
+    error.with_hint(match text::similar_names(word, known.iter().copied(), 1).first() {
+        Some(near) => format!("did you mean `{name} {near}`?"),
+        None => format!("the commands are {}; {}", known.join(", "), prompt_hint(name)),
+    })
 }
 
 fn unknown_option(name: &str) -> Error {
-    let near = text::similar_names(name, OPTIONS.iter().map(|row| row.long), 1);
+    let near = text::similar_names(name, OPTIONS.iter().map(OptionRow::long), 1);
     let error = usage(format!("unknown option `{}`", text::one_line(name, limits::SUMMARY_CHARS)));
     match near.first() {
         Some(near) if name.starts_with("--") => error.with_hint(format!("did you mean {near}?")),
@@ -218,49 +137,69 @@ fn unknown_option(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::options::{FactsCommand, SkillsCommand, ToolCommand, ToolOptions};
     use crate::error::ErrorKind;
+    use crate::settings;
+    use crate::world::output::Verbosity;
 
-    fn args(arguments: &[&str]) -> CommandLine {
+    fn line(arguments: &[&str]) -> CommandLine {
         match parse(arguments.iter().map(OsString::from).collect()).unwrap() {
-            Invocation::Run(args) => *args,
+            Invocation::Run(line) => *line,
             other => panic!("{other:?}"),
         }
     }
 
+    fn ask(prompt: &str) -> AskOptions {
+        AskOptions { prompt: Some(prompt.into()), ..AskOptions::default() }
+    }
+
     #[test]
     fn only_the_first_word_before_the_dashes_may_be_a_command() {
-        let table: &[(&[&str], Command, &[&str])] = &[
-            (&["what", "is"], Command::Question, &["what", "is"]),
-            (&["demo"], Command::Demo, &[]),
-            (&["-q", "chat", "hi", "demo"], Command::Chat, &["hi", "demo"]),
-            (&["the", "demo"], Command::Question, &["the", "demo"]),
-            (&["--", "demo"], Command::Question, &["demo"]),
-            (&["--", "-x", "--"], Command::Question, &["-x", "--"]),
-            (&["tool", "list_skills", "-"], Command::Tool, &["list_skills", "-"]),
-            (&["-s", "--", "x"], Command::Question, &["x"]),
-            (&[], Command::Question, &[]),
+        let tool = ToolCommand {
+            name: "list_skills".into(),
+            json: Some("-".into()),
+            ..ToolCommand::default()
+        };
+        let setup = |name: &str, packages: &[&str]| {
+            let packages = packages.iter().map(ToString::to_string).collect();
+            Command::Skills(SkillsCommand::Setup { name: name.into(), packages })
+        };
+        let table: &[(&[&str], Command)] = &[
+            (&["what", "is"], Command::Ask(ask("what is"))),
+            (&["-q", "chat", "hi", "demo"], Command::Chat(ask("hi demo"))),
+            (&["the", "demo"], Command::Ask(ask("the demo"))),
+            (&["--", "demo"], Command::Ask(ask("demo"))),
+            (&["--", "-x", "--"], Command::Ask(ask("-x --"))),
+            (
+                &["-s", "--", "x"],
+                Command::Ask(AskOptions { system: Some("--".into()), ..ask("x") }),
+            ),
+            (&[], Command::Ask(AskOptions::default())),
+            (&["demo"], Command::Demo(ToolOptions::default())),
+            (&["tool", "list_skills", "-"], Command::Tool(tool)),
+            (&["skills"], Command::Skills(SkillsCommand::List)),
+            (&["skills", "-q", "show", "x"], Command::Skills(SkillsCommand::Show("x".into()))),
+            (&["skills", "setup", "x"], setup("x", &[])),
+            (&["skills", "setup", "x", "--", "-y", "z"], setup("x", &["-y", "z"])),
+            (&["facts", "add", "a", "b"], Command::Facts(FactsCommand::Add("a b".into()))),
+            (&["facts", "remove", "2"], Command::Facts(FactsCommand::Remove(2))),
         ];
-        for (arguments, command, words) in table {
-            let args = args(arguments);
-            assert_eq!(
-                (args.command, args.words.as_slice()),
-                (*command, words.iter().map(OsString::from).collect::<Vec<_>>().as_slice()),
-                "{arguments:?}"
-            );
+        for (arguments, command) in table {
+            assert_eq!(line(arguments).command, *command, "{arguments:?}");
         }
     }
 
     #[test]
     fn options_are_accepted_anywhere_and_the_last_one_wins() {
-        let args =
-            args(&["a", "-mx", "--model=y", "--skills", "d", "b", "-nq", "--timeout", "1.5"]);
-        assert_eq!(args.words, ["a", "b"]);
-        assert_eq!(args.settings.last().unwrap().1, "y");
+        let typed = ["a", "-mx", "--model=y", "--skills", "d", "b", "-nq", "--timeout", "1.5"];
+        let CommandLine { options, command } = line(&typed);
+        assert_eq!(command, Command::Ask(ask("a b")));
+        assert_eq!(options.settings.last().unwrap().1, "y");
         assert_eq!(
-            (args.skills, args.stdin, args.verbosity),
+            (options.skills, options.stdin, options.verbosity),
             (vec!["d".into()], false, Verbosity::Quiet)
         );
-        assert_eq!(args.timeout_seconds, Some(1.5));
+        assert_eq!(options.timeout_seconds, Some(1.5));
     }
 
     #[test]
@@ -276,6 +215,17 @@ mod tests {
             (&["-m", ""], "--model needs a name"),
             (&["--skills", ""], "--skills needs a folder"),
             (&["--quiet=yes"], "unexpected argument"),
+            (&["skills", "lsit"], "did you mean `skills list`?"),
+            (&["skills", "are", "nice"], "the commands are list, show, check, new, setup; for a "),
+            (&["skills", "show"], "skills show needs NAME\nhint: skills-runner skills show NAME"),
+            (&["skills", "show", "a", "b"], "skills show takes NAME\nhint: "),
+            (&["demo", "the"], "demo takes no arguments\nhint: skills-runner demo; for a prompt "),
+            (&["tool", "a", "b", "c"], "tool takes NAME [JSON|-]"),
+            (&["facts", "add"], "facts add needs TEXT"),
+            (&["--skills-as-tools", "hi"], "--skills-as-tools works only with `mcp`"),
+            (&["doctor", "-s", "x"], "--system works only with a question or chat"),
+            (&["doctor", "--log", "x"], "--log works only where tools can run"),
+            (&["--session", "a", "-c", "hi"], "cannot be used together"),
         ];
         for (arguments, expected) in table {
             let error = parse(arguments.iter().map(OsString::from).collect()).unwrap_err();
@@ -286,14 +236,13 @@ mod tests {
 
     #[test]
     fn option_names_are_unique_and_their_settings_exist() {
-        let mut names: Vec<&str> = OPTIONS.iter().map(|row| row.long).collect();
+        let mut names: Vec<&str> = OPTIONS.iter().map(OptionRow::long).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), OPTIONS.len());
-        for row in OPTIONS {
-            if let Action::Set(name) = row.action {
-                assert!(settings::setting(name).is_some(), "{name}");
-            }
+        let typed = ["-mx", "--script-timeout=1", "--sandbox"];
+        for (name, ..) in line(&typed).options.settings {
+            assert!(settings::setting(name).is_some(), "{name}");
         }
     }
 }

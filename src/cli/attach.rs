@@ -1,9 +1,8 @@
 //! Attachments of a question: images, and files as text.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 
-use crate::cli::setup::Run;
+use crate::cli::run::Run;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::media::{self, Image, ImageInfo};
@@ -37,10 +36,10 @@ const KINDS: &str = "only images (PNG, JPEG, GIF, WebP) and UTF-8 text can be at
 
 impl Attachments {
     /// The files given with `--attach`, or one error for all that cannot be attached.
-    pub(super) fn from_options(run: &Run) -> Result<Attachments> {
+    pub(super) fn from_options(typed: &[OsString], run: &Run) -> Result<Attachments> {
         let mut attachments = Attachments::default();
         let mut errors = Vec::new();
-        for given in &run.args.attach {
+        for given in typed {
             match attachments.add(given, run) {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Usage => errors.push(error),
@@ -70,10 +69,7 @@ impl Attachments {
             Some(_) => return Err(failure(NO_VISION)),
             None if given.is_empty() => return Err(failure("the name is empty")),
             None => {
-                let path = match given.as_bytes().strip_prefix(b"~/") {
-                    Some(rest) => run.home.join(OsStr::from_bytes(rest)),
-                    None => run.folder.join(given),
-                };
+                let path = run.settings.path(given, &run.folder);
                 if path.is_dir() {
                     return Err(failure("it is a folder: name the files in it"));
                 }

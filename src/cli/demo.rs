@@ -8,8 +8,12 @@ use std::io;
 
 use serde_json::{Value, json};
 
+use crate::cli::folders::shown_folders;
 use crate::cli::one_shot;
-use crate::cli::setup::Run;
+use crate::cli::options::{CommonOptions, ToolOptions};
+use crate::cli::run::Run;
+use crate::cli::startup::Startup;
+use crate::config::ConfigNeeds;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::{AssistantMessage, Message};
@@ -95,11 +99,18 @@ fn script_arguments(skill: &str, file: &str, args: &[&str]) -> Value {
 }
 
 /// Runs the demo, with the embedded skills or those of `--skills`.
-pub(super) fn run(mut run: Run, output: &mut Output) -> Result<u8> {
+pub(super) fn run(
+    tools: &ToolOptions,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<()> {
+    let mut run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
+    run.apply_tool_options(tools, output)?;
     let model = ScriptedModel::new("scripted", STEPS);
     output.set_model(model.name());
     // Kept until the demo ends.
-    let unpacked = match run.args.skills.as_slice() {
+    let unpacked = match run.options.skills.as_slice() {
         [] => Some(unpack(&run)?),
         _ => None,
     };
@@ -108,8 +119,7 @@ pub(super) fn run(mut run: Run, output: &mut Output) -> Result<u8> {
         run.skills = Skills::from_config(&run.config).addressed_by_path();
     }
     if let Some(name) = missing_skill(&run.skills) {
-        let folders = run.skills.folders().iter().map(|folder| folder.display().to_string());
-        let folders = folders.collect::<Vec<_>>().join(", ");
+        let folders = shown_folders(&run.skills);
         let message = format!("failed to find the example skill `{name}` in {folders}");
         let hint = "leave out --skills: the program contains the skills of the demo";
         return Err(Error::new(ErrorKind::Config, message).with_hint(hint));
@@ -128,7 +138,7 @@ pub(super) fn run(mut run: Run, output: &mut Output) -> Result<u8> {
         return Err(error.with_hint("`skills-runner doctor` reports what is missing"));
     }
     output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY to use a real model");
-    Ok(0)
+    Ok(())
 }
 
 fn reply_with_calls(content: &str, calls: &[(&str, Value)]) -> AssistantMessage {

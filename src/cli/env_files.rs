@@ -4,8 +4,8 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::{CommandLine, EnvFiles};
-use crate::cli::setup::Startup;
+use crate::cli::options::{CommonOptions, EnvFiles};
+use crate::cli::startup::Startup;
 use crate::dotenv::{self, DotenvProblem};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
@@ -15,9 +15,9 @@ use crate::world::files;
 use crate::world::output::Output;
 
 /// The settings from options and environment variables only.
-pub(super) fn settings_without_files(args: &CommandLine, startup: &Startup) -> Settings {
+pub(super) fn settings_without_files(options: &CommonOptions, startup: &Startup) -> Settings {
     let mut settings = Settings::new(startup.environment.clone());
-    for (name, value, flag) in &args.settings {
+    for (name, value, flag) in &options.settings {
         settings.set_flag(name, value.clone(), flag);
     }
     settings
@@ -26,16 +26,13 @@ pub(super) fn settings_without_files(args: &CommandLine, startup: &Startup) -> S
 /// The settings from options, environment variables and environment files, in order of
 /// precedence.
 pub(super) fn read_settings(
-    args: &CommandLine,
+    options: &CommonOptions,
     startup: &Startup,
     cancellation: &Cancellation,
 ) -> Result<Settings> {
-    let mut settings = settings_without_files(args, startup);
-    let look_up = |name: &str| {
-        let value = startup.environment.iter().find(|(key, _)| key == name)?.1.to_str()?;
-        Some(value.to_string())
-    };
-    match &args.env_files {
+    let mut settings = settings_without_files(options, startup);
+    let look_up = |name: &str| startup.variable(name)?.to_str().map(String::from);
+    match &options.env_files {
         EnvFiles::Off => {}
         EnvFiles::Only(path) => {
             let place = settings.path(path, &startup.folder);

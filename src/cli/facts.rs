@@ -3,46 +3,40 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::args::{CommandLine, usage};
-use crate::cli::setup::{Run, Startup};
-use crate::cli::values;
+use crate::cli::options::{CommonOptions, FactsCommand};
+use crate::cli::run::Run;
+use crate::cli::startup::Startup;
+use crate::cli::stdin;
 use crate::config::ConfigNeeds;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::memory::fact::{Fact, IMPORTANT_TAG, has_tag};
 use crate::memory::facts::FactChange;
 use crate::memory::{AddedFact, Memory};
-use crate::text;
-use crate::world::input::{StdinError, StdinReader, WholeInput};
-use crate::world::output::{Format, Output};
+use crate::world::output::Output;
 
 /// The recorded source of facts added by this command.
 const SOURCE: &str = "command line";
 
-/// The subcommand.
-enum FactsAction {
-    List,
-    Add(String),
-    Remove(usize),
-}
-
-/// Runs the subcommand; without one, lists the facts.
-pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output) -> Result<()> {
-    let is_json = args.format != Format::Text;
-    let words = values::utf8_words(std::mem::take(&mut args.words))?;
-    let mut wish = parse_action(&words)?;
-    let run = Run::new(args, startup, ConfigNeeds::Skills, output)?;
+/// Runs the subcommand.
+pub(super) fn run(
+    command: FactsCommand,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<()> {
+    let is_json = options.is_json();
+    let run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
     let Some(memory) = run.memory() else {
         return Err(memory_not_set());
     };
-    if let FactsAction::Add(text) = &mut wish
-        && text == "-"
-    {
-        *text = read_stdin(&run)?;
-    }
-    match wish {
-        FactsAction::List => list(&memory, is_json, output),
-        FactsAction::Add(text) => {
+    match command {
+        FactsCommand::List => list(&memory, is_json, output),
+        FactsCommand::Add(text) => {
+            let text = match text.as_str() {
+                "-" => stdin::read_text(limits::NOTE_BYTES, &run.cancellation)?,
+                _ => text,
+            };
             let text = run.config.secrets.mask(&text);
             let added = memory.add(&text, false, None, SOURCE)?;
             if is_json {
@@ -61,7 +55,7 @@ pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output)
             }
             Ok(())
         }
-        FactsAction::Remove(number) => {
+        FactsCommand::Remove(number) => {
             let fact = memory.remove(number)?;
             if is_json {
                 output.print(&json!({ "removed": fact.content }).to_string());
@@ -79,37 +73,6 @@ pub(super) fn memory_not_set() -> Error {
     Error::new(ErrorKind::Config, text).with_hint(
         "set MEMORY_PATH to a Markdown file, in the environment or in .env; the first fact creates it",
     )
-}
-
-fn parse_action(words: &[String]) -> Result<FactsAction> {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
-        [] | ["list"] => Ok(FactsAction::List),
-        ["list", ..] => {
-            Err(usage("facts list takes no arguments").with_hint("skills-runner facts list"))
-        }
-        ["add", text @ ..] if !text.is_empty() => Ok(FactsAction::Add(text.join(" "))),
-        ["add"] => Err(usage("facts add needs a fact")
-            .with_hint("skills-runner facts add TEXT; `-` reads it from standard input")),
-        ["remove", number] => match number.parse() {
-            Ok(number) if number > 0 => Ok(FactsAction::Remove(number)),
-            _ => Err(missing_number(number)),
-        },
-        ["remove", ..] => Err(missing_number("")),
-        [word, ..] => {
-            let shown = text::one_line(word, limits::SUMMARY_CHARS);
-            Err(usage(format!("unknown command `facts {shown}`")).with_hint(
-                "the commands are list, add, remove; for a prompt that starts with `facts`: skills-runner -- facts …",
-            ))
-        }
-    }
-}
-
-fn missing_number(word: &str) -> Error {
-    let shown = text::one_line(word, limits::SUMMARY_CHARS);
-    let but = if word.is_empty() { String::new() } else { format!(", not `{shown}`") };
-    usage(format!("facts remove takes the number of one fact{but}"))
-        .with_hint("`skills-runner facts list` shows the numbers")
 }
 
 /// A fact in JSON output.
@@ -181,20 +144,4 @@ pub(super) fn added_lines(added: &AddedFact) -> Vec<String> {
     let near = added.similar.iter();
     lines.extend(near.map(|fact| format!("similar, and kept: {fact}")));
     lines
-}
-
-fn read_stdin(run: &Run) -> Result<String> {
-    let io_error =
-        |error| Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"));
-    let mut input = StdinReader::open().map_err(io_error)?;
-    match input.read_to_end(limits::NOTE_BYTES, None, &run.cancellation) {
-        Ok(WholeInput::Bytes(bytes)) => {
-            String::from_utf8(bytes).map_err(|_| usage("the fact is not UTF-8 text"))
-        }
-        Ok(WholeInput::Silent | WholeInput::TooLarge) => {
-            Err(usage("the fact on standard input is too large"))
-        }
-        Err(StdinError::Stop(stop)) => Err(stop.into()),
-        Err(StdinError::Io(error)) => Err(io_error(error)),
-    }
 }

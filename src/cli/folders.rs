@@ -1,25 +1,21 @@
-//! Checks that the skills folders that the user named exist.
+//! Problems of the skills folders: those that commands end with, and those that they report.
 
-use crate::cli::args::CommandLine;
-use crate::cli::setup::{Run, Startup};
-use crate::config::ConfigNeeds;
+use std::ffi::OsString;
+
+use crate::cli::run::Run;
 use crate::error::{Error, ErrorKind, Result};
-use crate::skills::Problem;
+use crate::limits;
+use crate::skills::{Catalogue, Problem, Skills};
+use crate::text::{self, shell_quoted};
 use crate::world::output::Output;
 
 impl Run {
-    /// A run of a command that uses skills. Missing skills folders are an error or a warning.
-    pub(super) fn with_skills(
-        args: CommandLine,
-        startup: &Startup,
-        needs: ConfigNeeds,
-        output: &mut Output,
-    ) -> Result<Run> {
-        let run = Run::new(args, startup, needs, output)?;
-        for missing in run.missing_folders()? {
+    /// Warns about missing skills folders, or returns an error if one is required.
+    pub(super) fn check_folders(&self, output: &mut Output) -> Result<()> {
+        for missing in self.missing_folders()? {
             output.warn(&missing.message);
         }
-        Ok(run)
+        Ok(())
     }
 
     /// Problems for named skills folders that do not exist. An error if `--skills` named them,
@@ -29,7 +25,7 @@ impl Run {
             return Ok(Vec::new());
         }
         let missing = self.skills.folder_problems();
-        let is_needed = !self.args.skills.is_empty();
+        let is_needed = !self.options.skills.is_empty();
         let is_all = missing.len() == self.skills.folders().len();
         let Some(first) = missing.first().filter(|_| is_needed || is_all) else {
             return Ok(missing);
@@ -44,4 +40,81 @@ impl Run {
     pub(super) fn is_already_reported(&self, problem: &Problem) -> bool {
         self.has_named_folders && !problem.file.is_dir()
     }
+
+    /// Reports the first problems of folders and skills. Without a usable skill it warns first
+    /// that there are none, and what follows from that.
+    pub(super) fn report_skills(
+        &self,
+        catalogue: &Catalogue,
+        consequence: &str,
+        output: &mut Output,
+    ) {
+        let is_usable = catalogue.usable().next().is_some();
+        if !is_usable {
+            // Shown with --quiet too: without skills the program has little use.
+            let reason = self.no_skills_reason(catalogue);
+            output.warn(&format!("{reason}: {consequence} (use --skills DIR)"));
+        }
+        // Without a usable skill, the first folder problem was the reason.
+        let folders = catalogue.folder_errors.iter().skip(usize::from(!is_usable));
+        let folders = folders.filter(|problem| !self.is_already_reported(problem));
+        let unusable = catalogue.skills.iter().filter_map(|skill| {
+            let error = skill.error.as_ref()?;
+            Some(format!("the skill `{}` cannot be used: {error}", skill.display_name()))
+        });
+        let faulty = catalogue.skills.iter().flat_map(|skill| {
+            let problems = skill.problems.iter();
+            problems.map(|problem| {
+                format!("the skill `{}`: {}", skill.display_name(), problem.with_fix())
+            })
+        });
+        let mut lines = folders
+            .map(|problem| problem.message.clone())
+            .chain(catalogue.problems.iter().map(Problem::with_fix))
+            .chain(unusable)
+            .chain(faulty);
+        for line in lines.by_ref().take(limits::LISTED_NAMES) {
+            // A path may contain a line break.
+            output.note(&text::one_line(&line, limits::LINE_BYTES));
+        }
+        let more = lines.count();
+        if more > 0 {
+            output.note(&format!(
+                "… and {} of skills (`{}` lists them)",
+                text::counted(more, "more problem"),
+                self.skills_command("check")
+            ));
+        }
+    }
+
+    /// The reason why no skill is usable.
+    fn no_skills_reason(&self, catalogue: &Catalogue) -> String {
+        let folders = shown_folders(&self.skills);
+        match catalogue.folder_errors.first() {
+            Some(problem) => problem.message.clone(),
+            None if catalogue.skills.is_empty() => format!("there are no skills in {folders}"),
+            None => format!("there is no usable skill in {folders}"),
+        }
+    }
+
+    /// A `skills` command with the `--skills` options of this run, for hints.
+    pub(super) fn skills_command(&self, word: &str) -> String {
+        skills_command(word, &self.options.skills)
+    }
+}
+
+/// A `skills` command for these folders, quoted for a shell.
+pub(super) fn skills_command(word: &str, folders: &[OsString]) -> String {
+    let mut command = format!("skills-runner skills {word}");
+    for folder in folders {
+        command.push_str(" --skills ");
+        command.push_str(&shell_quoted(folder.as_ref()));
+    }
+    command
+}
+
+/// The paths of the skills folders, in one line.
+pub(super) fn shown_folders(skills: &Skills) -> String {
+    let folders = skills.folders().iter().map(|folder| folder.display().to_string());
+    folders.collect::<Vec<_>>().join(", ")
 }

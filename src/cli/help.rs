@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::table::{COMMANDS, OPTIONS};
+use crate::cli::commands::COMMANDS;
+use crate::cli::option_table::OPTIONS;
 use crate::limits;
 use crate::settings::{SETTINGS, Setting};
 
@@ -42,9 +43,8 @@ pub(crate) fn text() -> String {
     let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut help, "Commands (every word after -- belongs to the prompt)", commands);
     let options = OPTIONS.iter().map(|row| {
-        let short = row.short.map_or("    ".to_string(), |letter| format!("-{letter}, "));
-        let value = row.value.map_or(String::new(), |value| format!(" {value}"));
-        (format!("{short}{}{value}", row.long), row.about.to_string())
+        let indent = if row.short().is_some() { "" } else { "    " };
+        (format!("{indent}{}", row.usage), row.about.to_string())
     });
     section(&mut help, "Options", options);
     let settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));

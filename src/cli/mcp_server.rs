@@ -1,15 +1,26 @@
 //! `mcp`: a Model Context Protocol server on standard input and output.
 
-use crate::cli::args::CommandLine;
-use crate::cli::setup::{Run, Startup};
+use crate::cli::model_input::record_start;
+use crate::cli::options::{CommonOptions, McpOptions};
+use crate::cli::run::Run;
+use crate::cli::startup::Startup;
 use crate::config::ConfigNeeds;
 use crate::error::Result;
 use crate::mcp;
 use crate::world::output::Output;
 
 /// Serves until standard input ends.
-pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<()> {
-    let run = Run::with_skills(args, startup, ConfigNeeds::Skills, output)?;
-    run.start_serving(output);
-    mcp::serve(run.tool_context(), run.args.skills_as_tools, output)
+pub(super) fn run(
+    command: &McpOptions,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<()> {
+    let mut run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
+    run.apply_tool_options(&command.tools, output)?;
+    run.check_folders(output)?;
+    let catalogue = run.skills.catalogue();
+    run.report_skills(&catalogue, "there is nothing to serve", output);
+    record_start(&catalogue, output);
+    mcp::serve(run.tool_context(), command.skills_as_tools, output)
 }

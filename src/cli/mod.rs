@@ -1,10 +1,6 @@
 //! The command line front end: runs the parsed command and returns its exit status.
 
-use std::ffi::OsString;
-
-use crate::cli::args::{CommandLine, usage};
-use crate::cli::table::Command;
-use crate::config::ConfigNeeds;
+use crate::cli::options::{Command, CommandLine};
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::output::{Format, Output, Verbosity, print_standalone};
 use crate::world::signal::Signal;
@@ -12,6 +8,7 @@ use crate::world::signal::Signal;
 pub(crate) mod args;
 mod attach;
 mod chat;
+mod commands;
 mod demo;
 mod doctor;
 mod env_files;
@@ -20,18 +17,22 @@ mod folders;
 pub(crate) mod generate;
 pub(crate) mod help;
 mod mcp_server;
+mod model_input;
 mod model_lookup;
 mod one_shot;
+mod option_table;
+mod options;
+mod run;
 mod session_handle;
 mod sessions;
-mod setup;
 mod skills;
-mod table;
+mod startup;
+mod stdin;
 mod tool;
 mod values;
 
 pub use args::{Invocation, parse};
-pub use setup::Startup;
+pub use startup::Startup;
 
 /// How the program should exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,167 +43,70 @@ pub enum ExitOutcome {
     Signal(Signal),
 }
 
-impl From<&Error> for ExitOutcome {
-    fn from(error: &Error) -> ExitOutcome {
-        match error.kind() {
-            ErrorKind::Interrupted(signal) => ExitOutcome::Signal(Signal(signal)),
-            kind => ExitOutcome::Status(kind.exit_status()),
+impl From<Result<u8>> for ExitOutcome {
+    fn from(result: Result<u8>) -> ExitOutcome {
+        match result.map_err(|error| error.kind()) {
+            Ok(status) => ExitOutcome::Status(status),
+            Err(ErrorKind::Interrupted(signal)) => ExitOutcome::Signal(Signal(signal)),
+            Err(kind) => ExitOutcome::Status(kind.exit_status()),
         }
     }
 }
 
 /// Runs the command, or reports why the arguments are invalid.
 pub fn run(request: Result<Invocation>, startup: &Startup) -> ExitOutcome {
-    let color = setup::wants_color(&startup.environment);
-    let interrupt = &startup.interrupt;
-    let output = |format, verbosity| Output::new(format, verbosity, color, interrupt.clone());
+    let new_output = |format, verbosity| {
+        Output::new(format, verbosity, startup.allows_color(), startup.interrupt.clone())
+    };
     let text = match request {
-        Ok(Invocation::Run(args)) => {
-            let mut output = output(stdout_format(&args), args.verbosity);
-            let result = check_and_dispatch(*args, startup, &mut output);
+        Ok(Invocation::Run(line)) => {
+            let mut output = new_output(stdout_format(&line), line.options.verbosity);
+            let result = dispatch(*line, startup, &mut output);
             // A signal that arrived too late to stop anything must still end a shell's loop.
-            let result = result.and_then(|status| match interrupt.pending() {
+            let result = result.and_then(|status| match startup.interrupt.pending() {
                 Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
                 _ => Ok(status),
             });
-            return finish(result, output);
+            return output.finish(result).into();
         }
         Err(error) => Err(error),
         Ok(Invocation::Help) => Ok(help::text()),
         Ok(Invocation::Generate(write)) => Ok(write()),
         Ok(Invocation::Version) => Ok(help::VERSION.to_string()),
     };
-    match text.and_then(|text| print_standalone(&text)) {
-        Ok(()) => ExitOutcome::Status(0),
-        Err(error) => finish(Err(error), output(Format::Text, Verbosity::Normal)),
+    let result = text.and_then(|text| print_standalone(&text));
+    new_output(Format::Text, Verbosity::Normal).finish(result.map(|()| 0)).into()
+}
+
+/// The format of standard output.
+fn stdout_format(line: &CommandLine) -> Format {
+    match &line.command {
+        Command::Ask(ask) | Command::Chat(ask) if ask.dry_run => Format::Text,
+        Command::Ask(_) | Command::Chat(_) | Command::Demo(_) => line.options.format,
+        Command::Facts(_) | Command::Sessions(_) | Command::Skills(_) if line.options.is_json() => {
+            Format::Object
+        }
+        _ => Format::Text,
     }
 }
 
-/// The format of standard output; `--output` applies only to answers.
-fn stdout_format(args: &CommandLine) -> Format {
-    match args.command {
-        Command::Question | Command::Chat if args.dry_run => Format::Text,
-        Command::Question | Command::Chat | Command::Demo => args.format,
-        Command::Tool
-        | Command::Doctor
-        | Command::Facts
-        | Command::Mcp
-        | Command::Sessions
-        | Command::Skills => Format::Text,
-    }
-}
-
-/// Reports an error and writes the result record, always last.
-fn finish(result: Result<u8>, mut output: Output) -> ExitOutcome {
-    // If the answer or the log could not be written, the run failed.
-    let result = match result {
-        Err(error) if !is_reader_gone(&error, &output) => Err(error),
-        other => {
-            let status = *other.as_ref().unwrap_or(&0);
-            output.finish_log(status).and(other)
+/// Runs the command, and returns the exit status.
+fn dispatch(line: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
+    let options = line.options;
+    match line.command {
+        Command::Ask(ask) if one_shot::is_conversation(&ask, &options) => {
+            chat::run(ask, options, startup, output)
         }
-    };
-    let ending = match result {
-        Ok(status) => {
-            output.finish_run(status);
-            ExitOutcome::Status(status)
+        Command::Ask(ask) => one_shot::run(&ask, options, startup, output).map(|()| 0),
+        Command::Chat(ask) => chat::run(ask, options, startup, output),
+        Command::Demo(tools) => demo::run(&tools, options, startup, output).map(|()| 0),
+        Command::Doctor => doctor::run(options, startup, output),
+        Command::Facts(facts) => facts::run(facts, options, startup, output).map(|()| 0),
+        Command::Mcp(mcp) => mcp_server::run(&mcp, options, startup, output).map(|()| 0),
+        Command::Sessions(sessions) => {
+            sessions::run(&sessions, options, startup, output).map(|()| 0)
         }
-        Err(error) if is_reader_gone(&error, &output) => ExitOutcome::Status(0),
-        Err(error) => {
-            output.end_turn(Some(&error));
-            ExitOutcome::from(&error)
-        }
-    };
-    match (ending, output.take_write_error()) {
-        (_, Ok(())) => ending,
-        (_, Err(error)) => {
-            output.error(&error);
-            match ending {
-                ExitOutcome::Signal(_) => ending,
-                ExitOutcome::Status(_) => ExitOutcome::from(&error),
-            }
-        }
+        Command::Skills(skills) => skills::run(skills, options, startup, output),
+        Command::Tool(tool) => tool::run(tool, options, startup, output),
     }
-}
-
-/// Whether the run stopped because the reader of standard output closed it. That is not a
-/// failure.
-fn is_reader_gone(error: &Error, output: &Output) -> bool {
-    match error.kind() {
-        ErrorKind::Interrupted(signal) => Signal(signal) == Signal::PIPE,
-        _ => output.is_reader_gone(),
-    }
-}
-
-fn check_and_dispatch(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    if args.skills_as_tools && args.command != Command::Mcp {
-        return Err(usage("--skills-as-tools works only with `mcp`"));
-    }
-    if args.dry_run && !matches!(args.command, Command::Question | Command::Chat) {
-        return Err(usage("--dry-run works only with a question or chat"));
-    }
-    if !args.attach.is_empty() && !matches!(args.command, Command::Question | Command::Chat) {
-        return Err(usage("--attach works only with a question or chat"));
-    }
-    session_handle::check_options(&args)?;
-    if matches!(
-        args.command,
-        Command::Doctor | Command::Facts | Command::Sessions | Command::Skills
-    ) {
-        for (name, is_typed) in [("--log", args.log.is_some()), ("--confirm", args.confirm)] {
-            if is_typed {
-                return Err(usage(format!(
-                    "{name} works only where tools can run: with a question, chat, demo or tool"
-                )));
-            }
-        }
-    }
-    // With `--json` an error is printed as an object too, except for wrong usage.
-    let is_json = args.format != Format::Text;
-    let has_object = matches!(args.command, Command::Facts | Command::Sessions | Command::Skills);
-    let result = dispatch(args, startup, output);
-    if let Err(error) = &result
-        && has_object
-        && is_json
-        && error.kind() != ErrorKind::Usage
-    {
-        output.print_failure(error);
-    }
-    result
-}
-
-fn dispatch(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    match args.command {
-        Command::Question if !one_shot::is_conversation(&args) => {
-            one_shot::run(args, startup, output)
-        }
-        Command::Question | Command::Chat => chat::run(args, startup, output),
-        Command::Doctor => {
-            no_words("doctor", &args.words)?;
-            doctor::run(args, startup, output)
-        }
-        Command::Facts => facts::run(args, startup, output).map(|()| 0),
-        Command::Sessions => sessions::run(args, startup, output).map(|()| 0),
-        Command::Skills => skills::run(args, startup, output),
-        Command::Mcp => {
-            no_words("mcp", &args.words)?;
-            mcp_server::run(args, startup, output).map(|()| 0)
-        }
-        Command::Tool => tool::run(args, startup, output),
-        Command::Demo => {
-            no_words("demo", &args.words)?;
-            let run = setup::Run::new(args, startup, ConfigNeeds::Skills, output)?;
-            demo::run(run, output)
-        }
-    }
-}
-
-/// Rejects arguments of a command that takes none.
-fn no_words(command: &str, words: &[OsString]) -> Result<()> {
-    if words.is_empty() {
-        return Ok(());
-    }
-    Err(usage(format!("{command} takes no arguments")).with_hint(format!(
-        "for a prompt that starts with `{command}`: skills-runner -- {command} …"
-    )))
 }

@@ -1,11 +1,13 @@
 //! One-shot runs: one question, one answer.
 
 use crate::agent::{self, TurnOutcome};
-use crate::cli::args::{CommandLine, usage};
 use crate::cli::attach::Attachments;
+use crate::cli::options::{AskOptions, CommonOptions};
+use crate::cli::run::Run;
 use crate::cli::session_handle::{self, SessionHandle};
-use crate::cli::setup::{Run, Startup};
-use crate::config::ConfigNeeds;
+use crate::cli::startup::Startup;
+use crate::cli::stdin;
+use crate::cli::values::usage;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::RunStats;
@@ -14,40 +16,44 @@ use crate::message::UserMessage;
 use crate::model::http::HttpModel;
 use crate::model::{FinishReason, Model, ModelRequest};
 use crate::tools::Tools;
-use crate::world::cancellation::Cancellation;
-use crate::world::input::{StdinError, StdinKind, StdinReader, WholeInput};
+use crate::world::input::{StdinKind, StdinReader};
 use crate::world::output::Output;
 
 /// Whether to start a conversation: there is no prompt, and standard input is a terminal.
-pub(super) fn is_conversation(args: &CommandLine) -> bool {
+pub(super) fn is_conversation(ask: &AskOptions, options: &CommonOptions) -> bool {
     let is_terminal = || StdinReader::open().is_ok_and(|input| input.kind() == StdinKind::Terminal);
-    args.words.is_empty() && args.stdin && is_terminal()
+    ask.prompt.is_none() && options.stdin && is_terminal()
 }
 
 /// Sends the question and prints the answer.
-pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    let mut input = StdinReader::open().ok();
+pub(super) fn run(
+    ask: &AskOptions,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<()> {
+    let mut input = StdinReader::open().ok().filter(|_| options.stdin);
     // Report wrong usage first, then invalid settings, and only then wait for input.
-    if args.words.is_empty() && (!args.stdin || input.is_none()) {
+    if ask.prompt.is_none() && input.is_none() {
         return Err(missing_prompt());
     }
-    let mut run = Run::with_skills(args, startup, ConfigNeeds::Endpoint, output)?;
+    let mut run = Run::for_questions(ask, options, startup, output)?;
     let model = new_model(&run)?;
     output.set_model(model.name());
-    let mut attached = Attachments::from_options(&run)?;
-    let prompt = read_prompt(&run, input.as_mut(), output)?;
+    let mut attached = Attachments::from_options(&ask.attach, &run)?;
+    let typed = ask.prompt.as_deref().unwrap_or_default();
+    let prompt = read_prompt(typed, input.as_mut(), &run, output)?;
     let prompt = attached.move_into(UserMessage::from(prompt));
     output.record_question(&prompt.to_text());
-    let handle = SessionHandle::open(&mut run, model.name(), false, output)?;
+    let handle = SessionHandle::open(&mut run, ask, model.name(), false, output)?;
     let (system_prompt, tools) = run.prepare_model_input(output);
     let mut conversation = handle.into_conversation(&system_prompt);
     conversation.add_question(prompt);
-    if run.args.dry_run {
-        print_request(&conversation, &model, &tools, output)?;
+    if ask.dry_run {
+        print_request(&conversation, &model, &tools, output)
     } else {
-        run_turn(&mut conversation, &model, &tools, &run, output)?;
+        run_turn(&mut conversation, &model, &tools, &run, output)
     }
-    Ok(0)
 }
 
 /// `--dry-run`: prints the first request as JSON instead of sending it.
@@ -67,7 +73,7 @@ pub(super) fn print_request(
 /// The model of the configured endpoint.
 pub(super) fn new_model(run: &Run) -> Result<HttpModel> {
     let endpoint = run.config.endpoint()?;
-    Ok(HttpModel::new(endpoint, run.args.stream, run.cancellation.clone()))
+    Ok(HttpModel::new(endpoint, run.options.stream, run.cancellation.clone()))
 }
 
 /// Runs the turn for the conversation's question and prints the answer. The caller has reported
@@ -133,78 +139,46 @@ pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
     Some(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
 }
 
-/// The prompt: the words of the command line and the text of standard input.
-fn read_prompt(run: &Run, input: Option<&mut StdinReader>, output: &mut Output) -> Result<String> {
-    let words = joined_words(&run.args.words)?;
-    let input = input.filter(|_| run.args.stdin);
-    if words == "-" {
-        let input = input.ok_or_else(missing_prompt)?;
-        return require_prompt(
-            read_stdin(input, None, &run.cancellation, output)?.unwrap_or_default(),
-        );
-    }
-    if words.trim().is_empty() {
-        let input = input.ok_or_else(missing_prompt)?;
-        return require_prompt(
-            read_stdin(input, None, &run.cancellation, output)?.unwrap_or_default(),
-        );
-    }
-    let added = match input {
-        Some(input) => match input.kind() {
-            StdinKind::Terminal | StdinKind::Nothing => None,
-            StdinKind::File => read_stdin(input, None, &run.cancellation, output)?,
-            StdinKind::Stream => {
-                read_stdin(input, Some(limits::STDIN_FIRST_BYTE), &run.cancellation, output)?
-            }
-        },
-        None => None,
-    };
-    Ok(match added {
-        Some(text) if !text.is_empty() => {
-            let newline = if text.ends_with('\n') { "" } else { "\n" };
-            format!("{words}\n\n<stdin>\n{text}{newline}</stdin>")
-        }
-        _ => words,
-    })
-}
-
-/// The words joined into one text.
-pub(super) fn joined_words(words: &[std::ffi::OsString]) -> Result<String> {
-    let words: Option<Vec<&str>> = words.iter().map(|word| word.to_str()).collect();
-    Ok(words.ok_or_else(|| usage("the prompt is not UTF-8 text"))?.join(" "))
-}
-
-fn read_stdin(
-    input: &mut StdinReader,
-    first_byte_timeout: Option<std::time::Duration>,
-    cancellation: &Cancellation,
+/// The prompt: what was typed, and the text of standard input.
+fn read_prompt(
+    typed: &str,
+    input: Option<&mut StdinReader>,
+    run: &Run,
     output: &mut Output,
-) -> Result<Option<String>> {
-    match input.read_to_end(limits::STDIN_BYTES, first_byte_timeout, cancellation) {
-        Ok(WholeInput::Bytes(bytes)) => Ok(Some(match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => {
-                output.warn("standard input is not valid UTF-8: invalid bytes are replaced");
-                String::from_utf8_lossy(error.as_bytes()).into_owned()
-            }
-        })),
-        Ok(WholeInput::Silent) => {
-            output.ignore_stdin();
-            Ok(None)
-        }
-        Ok(WholeInput::TooLarge) => {
-            let most = limits::STDIN_BYTES >> 20;
-            Err(usage(format!("standard input is larger than {most} MiB")))
-        }
-        Err(StdinError::Stop(stop)) => Err(stop.into()),
-        Err(StdinError::Io(error)) => {
-            Err(Error::new(ErrorKind::Io, format!("failed to read standard input: {error}")))
-        }
+) -> Result<String> {
+    if typed == "-" || typed.trim().is_empty() {
+        let input = input.ok_or_else(missing_prompt)?;
+        let bytes = stdin::read_bytes(input, limits::STDIN_BYTES, None, &run.cancellation)?;
+        let prompt = readable_text(bytes.unwrap_or_default(), output);
+        return if prompt.trim().is_empty() { Err(missing_prompt()) } else { Ok(prompt) };
     }
+    let Some(input) = input else {
+        return Ok(typed.to_string());
+    };
+    let first_byte_timeout = match input.kind() {
+        StdinKind::Terminal | StdinKind::Nothing => return Ok(typed.to_string()),
+        StdinKind::File => None,
+        StdinKind::Stream => Some(limits::STDIN_FIRST_BYTE),
+    };
+    let most = limits::STDIN_BYTES;
+    let Some(bytes) = stdin::read_bytes(input, most, first_byte_timeout, &run.cancellation)? else {
+        output.ignore_stdin();
+        return Ok(typed.to_string());
+    };
+    let text = readable_text(bytes, output);
+    if text.is_empty() {
+        return Ok(typed.to_string());
+    }
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    Ok(format!("{typed}\n\n<stdin>\n{text}{newline}</stdin>"))
 }
 
-fn require_prompt(prompt: String) -> Result<String> {
-    if prompt.trim().is_empty() { Err(missing_prompt()) } else { Ok(prompt) }
+/// The text of standard input; invalid bytes are replaced.
+fn readable_text(bytes: Vec<u8>, output: &mut Output) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        output.warn("standard input is not valid UTF-8: invalid bytes are replaced");
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    })
 }
 
 /// The error for a missing prompt. An attachment alone is not a prompt.

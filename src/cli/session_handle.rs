@@ -4,9 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use crate::cli::args::{CommandLine, usage};
-use crate::cli::setup::Run;
-use crate::cli::table::Command;
+use crate::cli::options::{AskOptions, SessionChoice};
+use crate::cli::run::Run;
 use crate::config::Config;
 use crate::conversation::{Conversation, ConversationState, SavedConversation};
 use crate::error::{Error, ErrorKind, Result};
@@ -23,23 +22,6 @@ pub(super) struct SessionHandle {
     pub session: Option<SharedSession>,
     restored: Option<RestoredSession>,
     last_activity: Option<SystemTime>,
-}
-
-/// Rejects session options of commands without a conversation, and two at a time.
-pub(super) fn check_options(args: &CommandLine) -> Result<()> {
-    let asks = matches!(args.command, Command::Question | Command::Chat);
-    for (name, is_typed) in
-        [("--session", args.session.is_some()), ("--continue", args.continue_latest)]
-    {
-        if is_typed && !asks {
-            return Err(usage(format!("{name} works only with a question or chat")));
-        }
-    }
-    if args.session.is_some() && args.continue_latest {
-        return Err(usage("--session and --continue cannot be used together")
-            .with_hint("--session NAME alone continues that session"));
-    }
-    Ok(())
 }
 
 /// The folder of sessions.
@@ -84,12 +66,13 @@ impl SessionHandle {
     /// `--dry-run` only reads.
     pub(super) fn open(
         run: &mut Run,
+        ask: &AskOptions,
         model: &str,
         automatic: bool,
         output: &mut Output,
     ) -> Result<SessionHandle> {
-        let is_named = run.args.session.is_some() || run.args.continue_latest;
-        if !is_named && (!automatic || run.args.dry_run) {
+        let is_named = ask.session.is_some();
+        if !is_named && (!automatic || ask.dry_run) {
             return Ok(SessionHandle::default());
         }
         let header = new_header(run, model);
@@ -101,13 +84,13 @@ impl SessionHandle {
             }
             Ok(sessions) => sessions,
         };
-        let (name, last_activity) = match &run.args.session {
-            Some(name) => {
+        let (name, last_activity) = match &ask.session {
+            Some(SessionChoice::Named(name)) => {
                 let all = sessions.list().unwrap_or_default();
                 let found = all.iter().find(|found| found.name == *name);
                 (name.clone(), found.map(|found| found.modified))
             }
-            None if run.args.continue_latest => match sessions.latest(&header.folder)? {
+            Some(SessionChoice::Latest) => match sessions.latest(&header.folder)? {
                 Some(found) => (found.name, Some(found.modified)),
                 None => return Err(nothing_to_continue(&header.folder)),
             },
@@ -116,7 +99,7 @@ impl SessionHandle {
                 return Ok(SessionHandle::from_session(handle, run, output));
             }
         };
-        if run.args.dry_run {
+        if ask.dry_run {
             let restored = if sessions.exists(&name) { sessions.read(&name)? } else { None };
             return Ok(SessionHandle { restored, last_activity, session: None });
         }
@@ -130,9 +113,9 @@ impl SessionHandle {
             let messages = counted(restored.messages.len(), "message");
             let message = format!("continuing session `{name}`{age}, {messages}");
             // The user who named the session knows which one it is.
-            match run.args.session {
-                Some(_) => output.note(&message),
-                None => output.note_always(&message),
+            match ask.session {
+                Some(SessionChoice::Named(_)) => output.note(&message),
+                _ => output.note_always(&message),
             }
         }
         let handle = match opened.session {

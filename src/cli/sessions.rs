@@ -4,53 +4,35 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::cli::args::{CommandLine, usage};
+use crate::cli::options::{CommonOptions, SessionsCommand};
+use crate::cli::run::Run;
 use crate::cli::session_handle::sessions_folder;
-use crate::cli::setup::{Run, Startup};
-use crate::cli::values;
+use crate::cli::startup::Startup;
 use crate::config::ConfigNeeds;
 use crate::conversation::meter::TokenMeter;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits;
 use crate::message::Message;
 use crate::secret::Secrets;
 use crate::session::{RestoredSession, SessionFile, Sessions, format_age, message_value};
-use crate::text::{self, counted, one_line, one_line_name};
+use crate::text::{counted, one_line, one_line_name};
 use crate::world::clock::timestamp;
-use crate::world::output::{Format, Output};
+use crate::world::output::Output;
 
-/// The subcommands of `sessions`.
-const SUBCOMMANDS: [&str; 3] = ["list", "show", "delete"];
-
-/// Runs the subcommand; without one, lists the sessions.
-pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output) -> Result<()> {
-    let is_json = args.format != Format::Text;
-    let words = values::utf8_words(std::mem::take(&mut args.words))?;
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let open = |output: &mut Output| {
-        let run = Run::new(args, startup, ConfigNeeds::Skills, output)?;
-        sessions_folder(&run.config)
-    };
-    match words.as_slice() {
-        [] | ["list"] => list(&open(output)?, is_json, output),
-        ["show", name] => show(&open(output)?, name, is_json, output),
-        ["delete", name] => delete(&open(output)?, name, is_json, output),
-        [word, ..] => Err(usage_error(word)),
-    }
-}
-
-fn usage_error(word: &str) -> Error {
-    const PROMPT: &str = "for a prompt that starts with `sessions`: skills-runner -- sessions …";
-    if SUBCOMMANDS.contains(&word) {
-        let what = if word == "list" { "no names" } else { "one name" };
-        let error = usage(format!("sessions {word} takes {what}"));
-        return error.with_hint(format!("`skills-runner sessions list` lists all; {PROMPT}"));
-    }
-    let shown = one_line(word, limits::SUMMARY_CHARS);
-    let error = usage(format!("unknown command `sessions {shown}`"));
-    match text::similar_names(word, SUBCOMMANDS.into_iter(), 1).first() {
-        Some(near) => error.with_hint(format!("did you mean `sessions {near}`?")),
-        None => error.with_hint(format!("the commands are {}; {PROMPT}", SUBCOMMANDS.join(", "))),
+/// Runs the subcommand.
+pub(super) fn run(
+    command: &SessionsCommand,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<()> {
+    let is_json = options.is_json();
+    let run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
+    let sessions = sessions_folder(&run.config)?;
+    match command {
+        SessionsCommand::List => list(&sessions, is_json, output),
+        SessionsCommand::Show(name) => show(&sessions, name, is_json, output),
+        SessionsCommand::Delete(name) => delete(&sessions, name, is_json, output),
     }
 }
 

@@ -1,48 +1,44 @@
 //! `tool NAME [JSON|-]`: runs one tool without a model.
 
-use std::ffi::OsString;
-
-use crate::cli::args::{CommandLine, usage};
-use crate::cli::setup::{Run, Startup, record_start};
+use crate::cli::model_input::record_start;
+use crate::cli::options::{CommonOptions, ToolCommand};
+use crate::cli::run::Run;
+use crate::cli::startup::Startup;
+use crate::cli::stdin;
+use crate::cli::values::usage;
 use crate::config::ConfigNeeds;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::tool::{ToolCall, ToolResult, parse_arguments};
-use crate::tools::{self, BUILTIN_TOOLS, Tools};
+use crate::tools::{self, Tools};
 use crate::world::cancellation::StopReason;
-use crate::world::input::{StdinError, StdinReader, WholeInput};
 use crate::world::output::Output;
 
 /// Runs the tool and prints its result. The status is 0, or 1 for a failed result, which is
 /// printed too.
-pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    let (name, json) = match args.words.as_slice() {
-        [] => {
-            let names: Vec<&str> = BUILTIN_TOOLS.iter().map(|tool| tool.name()).collect();
-            return Err(usage("tool needs the name of a tool")
-                .with_hint(format!("the tools are: {}", names.join(", "))));
-        }
-        [name] => (name, None),
-        [name, json] => (name, Some(json.clone())),
-        [_, _, more, ..] => {
-            let more = more.to_string_lossy();
-            return Err(usage(format!(
-                "tool takes a name and one JSON object; unexpected argument `{more}`"
-            ))
-            .with_hint(
-                "put the JSON into single quotes; for a prompt that starts with `tool`: skills-runner -- tool …",
-            ));
-        }
-    };
-    let name = name.to_string_lossy().into_owned();
+pub(super) fn run(
+    command: ToolCommand,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<u8> {
+    let ToolCommand { name, json, tools } = command;
     if tools::find_builtin(&name).is_none() {
         return Err(usage(tools::unknown_tool(&name)));
     }
-    let run = Run::with_skills(args, startup, ConfigNeeds::Skills, output)?;
-    let arguments = arguments(json, &run)?;
+    let mut run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
+    run.apply_tool_options(&tools, output)?;
+    run.check_folders(output)?;
+    let arguments = match json {
+        Some(json) if json == "-" => stdin::read_text(limits::STDIN_BYTES, &run.cancellation)?,
+        json => json.unwrap_or_default(),
+    };
     parse_arguments(&arguments)
         .map_err(|cause| usage(format!("invalid JSON for {name}: {cause}")))?;
+    if tools.log.is_some() {
+        record_start(&run.skills.catalogue(), output);
+    }
     let call = ToolCall { name, arguments, ..ToolCall::default() };
     let (result, stopped) = call_with_records(&call, &run, output)?;
     // After a signal the program ends without printing the result.
@@ -57,9 +53,6 @@ fn call_with_records(
     run: &Run,
     output: &mut Output,
 ) -> Result<(ToolResult, std::result::Result<(), StopReason>)> {
-    if run.args.log.is_some() {
-        record_start(&run.skills.catalogue(), output);
-    }
     let tools = Tools::builtin(run.tool_context());
     let mut stopped = Ok(());
     let mut stats = RunStats::default();
@@ -75,26 +68,4 @@ fn call_with_records(
     })?;
     output.set_stats(stats);
     Ok((result, stopped))
-}
-
-fn arguments(json: Option<OsString>, run: &Run) -> Result<String> {
-    let Some(json) = json else {
-        return Ok(String::new());
-    };
-    if json != "-" {
-        return json.into_string().map_err(|_| usage("the JSON is not UTF-8 text"));
-    }
-    let io_error =
-        |error| Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"));
-    let mut input = StdinReader::open().map_err(io_error)?;
-    match input.read_to_end(limits::STDIN_BYTES, None, &run.cancellation) {
-        Ok(WholeInput::Bytes(bytes)) => {
-            String::from_utf8(bytes).map_err(|_| usage("the JSON is not UTF-8 text"))
-        }
-        Ok(WholeInput::Silent | WholeInput::TooLarge) => {
-            Err(usage("the JSON on standard input is too large"))
-        }
-        Err(StdinError::Stop(stop)) => Err(stop.into()),
-        Err(StdinError::Io(error)) => Err(io_error(error)),
-    }
 }

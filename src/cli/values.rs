@@ -1,82 +1,69 @@
-//! Parsers for the values of options. Their errors name what is valid.
+//! An option as the user typed it, and parsers for its value. Their errors name what is valid.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
 
-/// Returns the choice that has the given name.
-pub(super) fn parse_choice<T: Copy>(
-    option: &str,
-    value: OsString,
-    choices: &[(&str, T)],
-) -> Result<T> {
-    let text = utf8_value(option, value)?;
-    if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
-        return Ok(*choice);
+/// An option and its value, which is empty for an option without one.
+#[derive(Debug)]
+pub(super) struct TypedOption {
+    /// The long name.
+    pub name: &'static str,
+    /// The value.
+    pub value: OsString,
+}
+
+impl TypedOption {
+    /// The value as text.
+    pub(super) fn text(&self) -> Result<String> {
+        let text = self.value.to_str().map(String::from);
+        text.ok_or_else(|| usage(format!("the value of {} is not UTF-8 text", self.name)))
     }
-    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-    Err(usage(format!(
-        "{option} takes one of {}, not `{}`",
-        names.join(", "),
-        text::one_line(&text, limits::SUMMARY_CHARS)
-    )))
-}
 
-/// The arguments of a command as text.
-pub(super) fn utf8_words(words: Vec<OsString>) -> Result<Vec<String>> {
-    let text = |word: OsString| {
-        word.into_string()
-            .map_err(|word| usage(format!("`{}` is not UTF-8 text", word.to_string_lossy())))
-    };
-    words.into_iter().map(text).collect()
-}
-
-/// Parses a whole number from 1.
-pub(super) fn parse_max_steps(option: &str, value: OsString) -> Result<u32> {
-    let text = utf8_value(option, value)?;
-    match text.parse() {
-        Ok(steps) if steps > 0 => Ok(steps),
-        _ => Err(usage(format!(
-            "{option} takes a whole number from 1 to {}, not `{text}`",
-            u32::MAX
-        ))),
+    /// A value that is not empty: an empty one is usually an unset variable in a script.
+    pub(super) fn required(&self, what: &str) -> Result<OsString> {
+        if self.value.is_empty() {
+            return Err(usage(format!("{} needs {what}, not an empty value", self.name)));
+        }
+        Ok(self.value.clone())
     }
-}
 
-/// Parses seconds, also with a fraction.
-#[allow(clippy::cast_precision_loss, reason = "a year in seconds fits exactly")]
-pub(super) fn parse_seconds(option: &str, value: OsString) -> Result<f64> {
-    let text = utf8_value(option, value)?;
-    match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds <= limits::MAX_SECONDS as f64 => Ok(seconds),
-        _ => Err(usage(format!("{option} takes a number of seconds greater than 0, not `{text}`"))),
+    /// The choice that has the given name.
+    pub(super) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Result<T> {
+        let text = self.text()?;
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
+            return Ok(*choice);
+        }
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        Err(self.invalid(&format!("one of {}", names.join(", "))))
     }
-}
 
-/// Checks a whole number of seconds here, because an invalid value of an option is wrong usage,
-/// not a configuration error.
-pub(super) fn check_whole_seconds(option: &str, value: &OsStr) -> Result<()> {
-    let number = value.to_str().and_then(|text| text.parse::<u64>().ok());
-    if number.is_some_and(|seconds| (1..=limits::MAX_SECONDS).contains(&seconds)) {
-        return Ok(());
+    /// A whole number from 1.
+    pub(super) fn whole_number<T>(&self, most: T) -> Result<T>
+    where
+        T: FromStr + PartialOrd + Display + Copy + From<u8>,
+    {
+        let number: Option<T> = self.value.to_str().and_then(|text| text.parse().ok());
+        let number = number.filter(|number| (T::from(1)..=most).contains(number));
+        number.ok_or_else(|| self.invalid(&format!("a whole number from 1 to {most}")))
     }
-    let text = value.to_string_lossy();
-    Err(usage(format!("{option} takes a whole number of seconds from 1, not `{text}`")))
-}
 
-/// Checks that a folder was given: an empty value is usually an unset variable in a script.
-pub(super) fn non_empty_folder(option: &str, value: OsString) -> Result<OsString> {
-    if value.is_empty() {
-        return Err(usage(format!("{option} needs a folder, not an empty value")));
+    /// Seconds, also with a fraction.
+    #[allow(clippy::cast_precision_loss, reason = "a year in seconds fits exactly")]
+    pub(super) fn seconds(&self) -> Result<f64> {
+        let seconds = self.value.to_str().and_then(|text| text.parse().ok());
+        let valid = |seconds: &f64| *seconds > 0.0 && *seconds <= limits::MAX_SECONDS as f64;
+        seconds.filter(valid).ok_or_else(|| self.invalid("a number of seconds greater than 0"))
     }
-    Ok(value)
-}
 
-/// The value of an option as text.
-pub(super) fn utf8_value(option: &str, value: OsString) -> Result<String> {
-    value.into_string().map_err(|_| usage(format!("the value of {option} is not UTF-8 text")))
+    fn invalid(&self, valid: &str) -> Error {
+        let shown = text::one_line(&self.value.to_string_lossy(), limits::SUMMARY_CHARS);
+        usage(format!("{} takes {valid}, not `{shown}`", self.name))
+    }
 }
 
 /// An error for wrong usage.

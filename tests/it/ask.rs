@@ -138,7 +138,7 @@ fn wrong_usage_is_reported() {
         (&["--timeout", "0", "hi"], "greater than 0"),
         (&["--model"], "missing argument"),
         (&["demo", "the", "product"], "skills-runner -- demo"),
-        (&["tool"], "the tools are: list_skills"),
+        (&["tool"], "hint: skills-runner tool NAME [JSON|-]"),
         (&["tool", "get_skills"], "did you mean `get_skill`?"),
         (&["tool", "get_skill", "{"], "invalid JSON for get_skill"),
         (&["-s", "@missing.txt", "hi"], "missing.txt"),

@@ -100,11 +100,11 @@ fn facts_are_added_listed_and_removed() {
 #[test]
 fn wrong_arguments_and_missing_setting_are_reported() {
     let table: [(&[&str], &str); 7] = [
-        (&["add"], "facts add needs a fact"),
+        (&["add"], "facts add needs TEXT"),
         (&["add", " \n "], "failed to store the fact: it is empty"),
-        (&["remove"], "takes the number of one fact"),
+        (&["remove"], "facts remove needs N"),
         (&["remove", "0"], "takes the number of one fact, not `0`"),
-        (&["remove", "1", "2"], "takes the number of one fact"),
+        (&["remove", "1", "2"], "facts remove takes N"),
         (&["list", "all"], "facts list takes no arguments"),
         (&["forget"], "unknown command `facts forget`"),
     ];

@@ -100,12 +100,12 @@ fn wrong_usage_is_reported() {
         (&["--session", "..", "hi"], "the name is not valid"),
         (&["--session", "ä", "hi"], "the name is not valid"),
         (&["--session", "-a", "hi"], "the name is not valid"),
-        (&["sessions", "show", "a", "b"], "`skills-runner sessions list`"),
+        (&["sessions", "show", "a", "b"], "sessions show takes NAME"),
         (&["--session", "a", "-c", "hi"], "cannot be used together"),
         (&["-c", "doctor"], "works only with a question"),
         (&["tool", "list_skills", "--session", "a"], "works only with a question"),
-        (&["sessions", "list", "x"], "takes no names"),
-        (&["sessions", "show"], "takes one name"),
+        (&["sessions", "list", "x"], "takes no arguments"),
+        (&["sessions", "show"], "needs NAME"),
         (&["sessions", "lsit"], "did you mean `sessions list`?"),
     ] {
         test.next_run().args(args).run().status(2).stdout_is_empty().stderr_has(text);

@@ -364,9 +364,9 @@ fn unknown_commands_are_reported() {
     for (words, expected) in [
         (&["skills", "lsit"][..], "did you mean `skills list`?"),
         (&["skills", "are", "nice"], "skills-runner -- skills"),
-        (&["skills", "show"], "skills show needs the name of a skill"),
+        (&["skills", "show"], "skills show needs NAME"),
         (&["skills", "list", "x"], "skills list takes no arguments"),
-        (&["skills", "show", "a", "b"], "skills show takes one name"),
+        (&["skills", "show", "a", "b"], "skills show takes NAME"),
     ] {
         let run = Test::new().args(words.iter().copied()).run();
         run.status(2).stdout("").stderr_has(expected);

@@ -101,7 +101,7 @@ impl Chat<'_> {
     fn change_model(&mut self, endpoint: &Endpoint, output: &mut Output) -> Result<()> {
         let run = self.run;
         // A new model: what was learned about the endpoint may not hold for this one.
-        self.model = HttpModel::new(endpoint.clone(), run.args.stream, run.cancellation.clone());
+        self.model = HttpModel::new(endpoint.clone(), run.options.stream, run.cancellation.clone());
         self.conversation.change_model();
         output.set_model(&endpoint.model);
         output.note(&format!("the model is now {}", endpoint.model));

@@ -5,12 +5,14 @@
 //! shows how to leave, the second one leaves.
 
 use crate::agent;
-use crate::cli::args::{CommandLine, usage};
 use crate::cli::attach::Attachments;
 use crate::cli::one_shot;
+use crate::cli::options::{AskOptions, CommonOptions};
+use crate::cli::run::Run;
 use crate::cli::session_handle::{self, SessionHandle};
-use crate::cli::setup::{Run, Startup};
-use crate::config::ConfigNeeds;
+use crate::cli::startup::Startup;
+use crate::cli::stdin;
+use crate::cli::values::usage;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
@@ -24,7 +26,7 @@ use crate::text;
 use crate::tool::Usage;
 use crate::tools::Tools;
 use crate::world::cancellation::StopReason;
-use crate::world::input::{StdinError, StdinReader};
+use crate::world::input::StdinError;
 use crate::world::output::Output;
 use crate::world::signal::Signal;
 
@@ -99,23 +101,25 @@ struct Chat<'c> {
 }
 
 /// Runs a conversation until its end.
-pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    let io_error =
-        |error| Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"));
-    let mut lines =
-        ChatInput::new(StdinReader::open().map_err(io_error)?, startup.interrupt.clone());
-    let mut run = Run::with_skills(args, startup, ConfigNeeds::Endpoint, output)?;
-    let first = one_shot::joined_words(&run.args.words)?;
+pub(super) fn run(
+    mut ask: AskOptions,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<u8> {
+    let mut lines = ChatInput::new(stdin::open()?, startup.interrupt.clone());
+    let mut run = Run::for_questions(&ask, options, startup, output)?;
+    let first = ask.prompt.take().unwrap_or_default();
     let model = one_shot::new_model(&run)?;
     output.set_model(model.name());
-    if run.args.dry_run && first.trim().is_empty() {
+    if ask.dry_run && first.trim().is_empty() {
         return Err(usage("--dry-run needs a prompt"));
     }
-    if !run.args.attach.is_empty() && first.trim().is_empty() && !run.args.stdin {
+    if !ask.attach.is_empty() && first.trim().is_empty() && !run.options.stdin {
         return Err(one_shot::missing_prompt());
     }
-    let attached = Attachments::from_options(&run)?;
-    let handle = SessionHandle::open(&mut run, model.name(), lines.is_terminal(), output)?;
+    let attached = Attachments::from_options(&ask.attach, &run)?;
+    let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
     let (system_prompt, tools) = run.prepare_model_input(output);
     let mut chat = Chat {
         session: handle.session.clone(),
@@ -129,7 +133,7 @@ pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> 
         usage: Usage::default(),
         is_terminal: lines.is_terminal(),
     };
-    if run.args.dry_run {
+    if ask.dry_run {
         if matches!(chat.handle_first_prompt(&first, output), LineOutcome::Turn) {
             one_shot::print_request(&chat.conversation, &chat.model, &tools, output)?;
         }
@@ -149,7 +153,7 @@ impl Chat<'_> {
     /// Runs the conversation from the first prompt to the last line.
     fn converse(&mut self, first: &str, lines: &mut ChatInput, output: &mut Output) -> Result<()> {
         if self.is_terminal {
-            if self.run.args.stdin {
+            if self.run.options.stdin {
                 self.check_endpoint(output)?;
             }
             output.note(&format!("{}; /help lists the commands, Ctrl+D leaves", self.model.name()));
@@ -163,7 +167,7 @@ impl Chat<'_> {
                 self.run_turn(output)?;
             }
         }
-        if self.run.args.stdin {
+        if self.run.options.stdin {
             self.read_lines(lines, output)?;
         }
         Ok(())
@@ -191,10 +195,7 @@ impl Chat<'_> {
                 }
                 Err(StdinError::Stop(stop)) => return Err(stop.into()),
                 Err(StdinError::Io(error)) => {
-                    return Err(Error::new(
-                        ErrorKind::Io,
-                        format!("failed to read standard input: {error}"),
-                    ));
+                    return Err(stdin::read_error(&error));
                 }
                 Ok(message) => message,
             };

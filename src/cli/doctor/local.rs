@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::doctor::misspelled;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::doctor::skills;
-use crate::cli::setup::{ExaminedRun, Run};
+use crate::cli::run::{ExaminedRun, Run};
 use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
@@ -35,7 +35,7 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     let mut count = 0;
     let unread = prompt_file_error(&examined.run);
     let is_fine = examined.problems.is_empty() && unread.is_none();
-    for shown in examined.settings.display_values() {
+    for shown in examined.run.settings.display_values() {
         let name = shown.setting.name;
         match shown.value {
             Some((value, source)) => {
@@ -74,7 +74,7 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
         let message = problem.message.as_str();
         check.add_failure(ErrorKind::Config, message, setting_fix(problem));
     }
-    for file in examined.settings.files() {
+    for file in examined.run.settings.files() {
         for problem in file.contents.problems.iter().take(limits::LISTED_NAMES) {
             let (path, line) = (file.path.display(), problem.line);
             check.add_warning(
@@ -86,7 +86,7 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     for warning in &examined.run.config.warnings {
         check.add_warning(warning.message.as_str(), setting_fix(warning));
     }
-    for (message, fix) in misspelled::warnings(&examined.settings) {
+    for (message, fix) in misspelled::warnings(&examined.run.settings) {
         check.add_warning(message, fix);
     }
     check.with_detail("settings", Value::Array(rows))
@@ -125,7 +125,7 @@ const VERSION_SCRIPT: &str =
 pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
     const NAME: &str = "python";
     let scripts = &run.config.scripts;
-    if !run.args.scripts {
+    if !run.options.scripts {
         return Ok(DoctorCheck::skipped(NAME, "--no-scripts: scripts are disabled"));
     }
     if scripts.python == PythonChoice::Off {

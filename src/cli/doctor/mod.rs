@@ -4,11 +4,12 @@
 //! Requests to the endpoint are built like those of a conversation, so that the results hold for
 //! conversations too.
 
-use crate::cli::args::CommandLine;
-use crate::cli::setup::{Run, Startup};
+use crate::cli::options::CommonOptions;
+use crate::cli::run::Run;
+use crate::cli::startup::Startup;
 use crate::error::{Error, Result};
 use crate::world::cancellation::StopReason;
-use crate::world::output::{Format, Output};
+use crate::world::output::Output;
 use crate::world::signal::Signal;
 
 mod fold;
@@ -24,9 +25,9 @@ use report::{DoctorCheck, DoctorReport};
 
 /// Runs all checks. The status is 0, or that of the first failure. After a signal, the report
 /// contains the checks that are complete.
-pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    let mut report = DoctorReport::new(args.format != Format::Text);
-    let result = examine(args, startup, &mut report, output);
+pub(super) fn run(options: CommonOptions, startup: &Startup, output: &mut Output) -> Result<u8> {
+    let mut report = DoctorReport::new(options.is_json());
+    let result = examine(options, startup, &mut report, output);
     // The report must state the exit status, even if a signal arrives late.
     let result = result.and_then(|()| match startup.interrupt.pending() {
         Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
@@ -45,17 +46,17 @@ pub(super) fn run(args: CommandLine, startup: &Startup, output: &mut Output) -> 
 
 /// Runs the checks in order. An error means that the run must stop.
 fn examine(
-    args: CommandLine,
+    options: CommonOptions,
     startup: &Startup,
     report: &mut DoctorReport,
     output: &mut Output,
 ) -> Result<()> {
-    let examined = Run::examine(args, startup, output);
+    let examined = Run::examine(options, startup, output);
     report.add(local::configuration(&examined), output);
     let run = &examined.run;
     match &run.config.endpoint {
         Some(endpoint) if examined.problems.is_empty() => {
-            let address = remote::address(endpoint, &examined.settings);
+            let address = remote::address(endpoint, &examined.run.settings);
             report.add(address, output);
             remote::examine(endpoint, run, report, output)?;
         }

@@ -6,7 +6,7 @@ use crate::address::Address;
 use crate::cli::doctor::report::{DoctorCheck, DoctorReport};
 use crate::cli::doctor::trial;
 use crate::cli::model_lookup::{UnlistedModel, names};
-use crate::cli::setup::Run;
+use crate::cli::run::Run;
 use crate::config::Endpoint;
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::Event;
@@ -126,7 +126,7 @@ fn run_trials(
     }
     if error.is_some() {
         report.skip(&CHECKS[5..6], "not checked until the tool call works", output);
-    } else if !run.args.stream {
+    } else if !run.options.stream {
         report.skip(&CHECKS[5..6], "--no-stream: streaming is off", output);
     } else {
         let trial =

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::cli::doctor::local;
 use crate::cli::doctor::report::DoctorCheck;
-use crate::cli::setup::{ExaminedRun, Run};
+use crate::cli::run::{ExaminedRun, Run};
 use crate::error::ErrorKind;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE, Settings};
@@ -20,11 +20,11 @@ const NAME: &str = "sandbox";
 /// in it.
 pub(super) fn sandbox(examined: &ExaminedRun) -> DoctorCheck {
     let run = &examined.run;
-    if !run.args.scripts {
+    if !run.options.scripts {
         return DoctorCheck::skipped(NAME, "--no-scripts: scripts are disabled");
     }
     let Some(confinement) = &run.config.scripts.sandbox else {
-        return check_disabled(&examined.settings);
+        return check_disabled(&run.settings);
     };
     let mut check = check_enabled(run);
     let missing = confinement.read.iter().filter(|path| !path.exists());

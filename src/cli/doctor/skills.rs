@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cli::doctor::report::DoctorCheck;
-use crate::cli::setup::Run;
+use crate::cli::run::Run;
 use crate::limits;
 use crate::skills::python::{Interpreter, InterpreterError};
 use crate::skills::{Catalogue, Problem, Skill, SkillSummary, check, venv};
@@ -58,7 +58,7 @@ pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
     for problem in
         folder_errors.filter(|problem| missing.is_ok() || !run.is_already_reported(problem))
     {
-        let fix = if run.args.skills.is_empty() {
+        let fix = if run.options.skills.is_empty() {
             "create the folder, or name another one in SKILLS_FOLDER_PATH"
         } else {
             "create the folder, or name another one with --skills"

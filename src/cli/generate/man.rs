@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
+use crate::cli::commands::COMMANDS;
 use crate::cli::help::{STATUSES, SUMMARY, USAGES, meaning, wrap};
-use crate::cli::table::{COMMANDS, OPTIONS};
+use crate::cli::option_table::OPTIONS;
 use crate::limits;
 use crate::settings::SETTINGS;
 
@@ -54,14 +55,7 @@ pub(super) fn page() -> String {
     section(&mut page, "DESCRIPTION", DESCRIPTION, &mut USAGES.iter().map(owned));
     let mut commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut page, "COMMANDS", COMMANDS_ABOUT, &mut commands);
-    let mut options = OPTIONS.iter().map(|row| {
-        let mut typed = row.short.map_or(String::new(), |letter| format!("-{letter}, "));
-        typed += row.long;
-        if let Some(part) = row.value {
-            typed = typed + " " + part;
-        }
-        (typed, row.about.to_string())
-    });
+    let mut options = OPTIONS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut page, "OPTIONS", "", &mut options);
     let mut settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
     section(&mut page, "ENVIRONMENT", ENVIRONMENT, &mut settings);

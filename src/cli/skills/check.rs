@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::setup::Run;
+use crate::cli::folders::shown_folders;
+use crate::cli::run::Run;
 use crate::cli::skills::json_path;
 use crate::cli::skills::skill_json::{ProblemJson, unopened_problem, worst_status};
 use crate::cli::skills::{
-    SkillSelection, deleted_error, folder_error, print_json, short_path, shown_folders,
-    unusable_folder,
+    SkillSelection, deleted_error, folder_error, print_json, short_path, unusable_folder,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
@@ -51,7 +51,7 @@ struct CheckedSkill {
 
 /// Checks these skills, or all. The status is 1 if there is an error, or if something could not
 /// be checked.
-pub(super) fn run(run: &Run, names: &[&str], is_json: bool, output: &mut Output) -> Result<u8> {
+pub(super) fn run(run: &Run, names: &[String], is_json: bool, output: &mut Output) -> Result<u8> {
     let CheckTargets { mut checked, folder_problems } = select_targets(run, names)?;
     for one in &mut checked {
         run.cancellation.check()?;
@@ -59,7 +59,7 @@ pub(super) fn run(run: &Run, names: &[&str], is_json: bool, output: &mut Output)
             one.problems.extend(check::check(skill));
         }
     }
-    if run.args.scripts {
+    if run.options.scripts {
         check_python(&mut checked, run)?;
     }
     let report = CheckReportJson::new(checked, folder_problems);
@@ -80,7 +80,7 @@ struct CheckTargets {
 }
 
 /// The selected skills without duplicates, ordered by path.
-fn select_targets(run: &Run, names: &[&str]) -> Result<CheckTargets> {
+fn select_targets(run: &Run, names: &[String]) -> Result<CheckTargets> {
     let mut chosen = CheckTargets::default();
     if names.is_empty() {
         chosen.add_all(&run.skills)?;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::cli::setup::Run;
+use crate::cli::run::Run;
 use crate::cli::skills::print_json;
 use crate::cli::skills::skill_json::{ProblemJson, SkillJson};
 use crate::error::Result;
@@ -21,7 +21,7 @@ struct SkillListJson {
 
 /// Lists the skills. On a terminal the lines are cut to fit; elsewhere whole descriptions follow
 /// a tab.
-pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
+pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
     let catalogue = run.skills.catalogue();
     let mut views = Vec::new();
     for summary in &catalogue.skills {
@@ -31,7 +31,7 @@ pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
     if is_json {
         let list = SkillListJson { skills: views, problems: folder_problems(&catalogue) };
         print_json(&list, output);
-        return Ok(0);
+        return Ok(());
     }
     let folder_errors = catalogue.folder_errors.iter();
     for error in folder_errors.filter(|error| !run.is_already_reported(error)) {
@@ -57,7 +57,7 @@ pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<u8> {
         output.print(&skill_line(view, width, output.is_on_terminal()));
     }
     report_problems(&views, run, output);
-    Ok(0)
+    Ok(())
 }
 
 /// Prints a line for each of the first usable skills with problems.

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::args::{CommandLine, usage};
-use crate::cli::setup::{Run, Startup, skills_command};
-use crate::cli::values;
+use crate::cli::folders::{shown_folders, skills_command};
+use crate::cli::options::{CommonOptions, SkillsCommand};
+use crate::cli::run::Run;
+use crate::cli::startup::Startup;
+use crate::cli::values::usage;
 use crate::config::ConfigNeeds;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
@@ -15,7 +17,7 @@ use crate::settings::SCRIPT_SANDBOX;
 use crate::skills::{Catalogue, Problem, Skill, Skills};
 use crate::text;
 use crate::world::confined::OpenError;
-use crate::world::output::{Format, Output};
+use crate::world::output::Output;
 
 mod check;
 mod json_path;
@@ -25,70 +27,37 @@ mod setup;
 mod show;
 mod skill_json;
 
-/// The subcommands of `skills`.
-const SUBCOMMANDS: [&str; 5] = ["list", "show", "check", "new", "setup"];
-
-/// Runs the subcommand; without one, lists the skills.
-pub(super) fn run(mut args: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
-    let mut words = values::utf8_words(std::mem::take(&mut args.words))?.into_iter();
-    let word = words.next().unwrap_or("list".into());
-    let names: Vec<String> = words.collect();
-    if !SUBCOMMANDS.contains(&word.as_str()) {
-        return Err(unknown_subcommand(&word));
-    }
-    let mut typed_settings = args.settings.iter();
-    if word == "setup" && typed_settings.any(|(name, ..)| *name == SCRIPT_SANDBOX) {
+/// Runs the subcommand, and returns the exit status.
+pub(super) fn run(
+    command: SkillsCommand,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<u8> {
+    let is_json = options.is_json();
+    let mut typed_settings = options.settings.iter();
+    if matches!(command, SkillsCommand::Setup { .. })
+        && typed_settings.any(|(name, ..)| *name == SCRIPT_SANDBOX)
+    {
         let text = "--sandbox does not work with `skills setup`, which needs the network";
         return Err(usage(text).with_hint(
             "run the setup without a sandbox; scripts still use its packages in the sandbox",
         ));
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let is_json = args.format != Format::Text;
-    match (word.as_str(), names.as_slice()) {
-        ("list", []) => list::run(&open(args, startup, output)?, is_json, output),
-        ("show", [name]) => show::run(&open(args, startup, output)?, name, is_json, output),
-        ("check", names) => check::run(&open(args, startup, output)?, names, is_json, output),
-        // Creates the skills folder if it is missing, so `open` must not check it.
-        ("new", [name]) => {
-            let run = Run::new(args, startup, ConfigNeeds::Skills, output)?;
-            new::run(&run, name, is_json, output)
-        }
-        ("setup", [name, requirements @ ..]) => {
-            let run = open(args, startup, output)?;
-            setup::run(&run, name, requirements, is_json, output)
-        }
-        ("list", _) => Err(surplus_words("list", "takes no arguments")),
-        (word, []) => Err(missing_name(word)),
-        (word, _) => Err(surplus_words(word, "takes one name")),
+    let run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
+    // `new` creates the skills folder if it is missing.
+    if !matches!(command, SkillsCommand::New(_)) {
+        run.check_folders(output)?;
     }
-}
-
-fn open(args: CommandLine, startup: &Startup, output: &mut Output) -> Result<Run> {
-    Run::with_skills(args, startup, ConfigNeeds::Skills, output)
-}
-
-fn surplus_words(word: &str, what: &str) -> Error {
-    usage(format!("skills {word} {what}"))
-        .with_hint("for a prompt that starts with `skills`: skills-runner -- skills …")
-}
-
-fn missing_name(word: &str) -> Error {
-    let more = if word == "setup" { " [PACKAGE]..." } else { "" };
-    usage(format!("skills {word} needs the name of a skill"))
-        .with_hint(format!("skills-runner skills {word} NAME{more}"))
-}
-
-fn unknown_subcommand(word: &str) -> Error {
-    let shown = text::one_line(word, limits::SUMMARY_CHARS);
-    let hint = match text::similar_names(word, SUBCOMMANDS.into_iter(), 1).first() {
-        Some(near) => format!("did you mean `skills {near}`?"),
-        None => format!(
-            "the commands are {}; for a prompt that starts with `skills`: skills-runner -- skills …",
-            SUBCOMMANDS.join(", ")
-        ),
-    };
-    usage(format!("unknown command `skills {shown}`")).with_hint(hint)
+    match command {
+        SkillsCommand::List => list::run(&run, is_json, output).map(|()| 0),
+        SkillsCommand::Show(name) => show::run(&run, &name, is_json, output).map(|()| 0),
+        SkillsCommand::Check(names) => check::run(&run, &names, is_json, output),
+        SkillsCommand::New(name) => new::run(&run, &name, is_json, output).map(|()| 0),
+        SkillsCommand::Setup { name, packages } => {
+            setup::run(&run, &name, &packages, is_json, output)
+        }
+    }
 }
 
 /// The skills that an argument selects: by a name in the skills folders, or by a path, which
@@ -241,11 +210,6 @@ fn holds_document(folder: &Path) -> bool {
         .take(limits::ENTRIES_READ)
         .filter_map(std::result::Result::ok)
         .any(|entry| is_document(Some(&entry.file_name())))
-}
-
-fn shown_folders(skills: &Skills) -> String {
-    let folders = skills.folders().iter().map(|folder| folder.display().to_string());
-    folders.collect::<Vec<_>>().join(", ")
 }
 
 /// Prints one JSON object.

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use crate::cli::args::usage;
-use crate::cli::setup::{Run, skills_command};
+use crate::cli::folders::skills_command;
+use crate::cli::run::Run;
 use crate::cli::skills::{print_json, short_path};
+use crate::cli::values::usage;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::skills::skeleton;
@@ -16,7 +17,7 @@ const DOCUMENT: &str = "SKILL.md";
 
 /// Creates the skill in the first skills folder that is not the one installed with the program,
 /// and prints its folder.
-pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
+pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
     if name.contains('/') {
         return Err(path_error(name));
     }
@@ -48,7 +49,7 @@ pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> 
             shell_quoted(run.skills.command_address(name, &path).as_ref())
         ));
     }
-    Ok(0)
+    Ok(())
 }
 
 /// The error for a path in place of a name, with the command for that folder.

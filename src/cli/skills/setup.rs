@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::cli::args::usage;
-use crate::cli::setup::Run;
+use crate::cli::run::Run;
 use crate::cli::skills::json_path;
 use crate::cli::skills::{SkillSelection, print_json, short_path};
+use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::skills::Skill;
 use crate::skills::setup::{
@@ -58,7 +58,7 @@ fn skill_as_package_error(name: &str, run: &Run) -> Error {
 pub(super) fn run(
     run: &Run,
     name: &str,
-    requirements: &[&str],
+    requirements: &[String],
     is_json: bool,
     output: &mut Output,
 ) -> Result<u8> {
@@ -72,12 +72,11 @@ pub(super) fn run(
             }
         }
     }
-    let extra: Vec<String> = requirements.iter().map(ToString::to_string).collect();
     let order = SetupRequest {
         skill: &skill,
         scripts: &run.config.scripts,
         cancellation: &run.cancellation,
-        extra: &extra,
+        extra: requirements,
     };
     let done = setup(&order, &mut |progress| match progress {
         SetupProgress::Note(text) => output.note(&format!("{}: {text}", skill.name)),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::cli::setup::Run;
+use crate::cli::run::Run;
 use crate::cli::skills::json_path;
 use crate::cli::skills::skill_json::SkillJson;
 use crate::cli::skills::{SkillSelection, deleted_error, print_json};
@@ -30,8 +30,8 @@ struct SkillDetailsJson {
     more_files: bool,
 }
 
-/// Shows the skill. The status is 0 even if it has problems, which are shown.
-pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<u8> {
+/// Shows the skill and its problems.
+pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
     let place = SkillSelection::parse(name, run)?;
     let skill = place.skill()?;
     let catalogue = place.skills.catalogue();
@@ -53,7 +53,7 @@ pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> 
         let size = document.map(|document| document.text.len());
         output.print(&describe(&show, size));
     }
-    Ok(0)
+    Ok(())
 }
 
 fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {

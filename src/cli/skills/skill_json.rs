@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::cli::setup::Run;
+use crate::cli::run::Run;
 use crate::cli::skills::json_path;
 use crate::skills::python::Interpreter;
 use crate::skills::{Problem, Severity, SkillSummary, Skills, check, venv};

@@ -15,7 +15,7 @@ use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::secret::Secrets;
 use crate::text::{self, one_line, printable, without_controls};
-use crate::world::signal::Interrupt;
+use crate::world::signal::{Interrupt, Signal};
 
 mod log;
 mod messages;
@@ -29,7 +29,6 @@ mod verbose;
 
 use log::Log;
 pub(crate) use records::RunEnvironment;
-use records::{CommandFailure, ErrorRecord};
 use report::TextReport;
 use stdout::Stdout;
 pub(crate) use stdout::print_standalone;
@@ -47,9 +46,11 @@ pub enum Format {
     Json,
     /// One JSON object per event, each on a line; the last is that of `Json`.
     Jsonl,
+    /// The object of a command that does not ask a model, or that of its error.
+    Object,
 }
 
-/// All formats and their names.
+/// The formats that can be chosen, and their names.
 pub(crate) const FORMATS: [(&str, Format); 3] =
     [("text", Format::Text), ("json", Format::Json), ("jsonl", Format::Jsonl)];
 
@@ -106,7 +107,7 @@ impl Output {
         Output {
             format,
             verbosity,
-            streams: format == Format::Text && io::stdout().is_terminal(),
+            streams: matches!(format, Format::Text | Format::Object) && io::stdout().is_terminal(),
             colors_allowed,
             color: colors_allowed && io::stderr().is_terminal(),
             is_line_open: false,
@@ -239,13 +240,6 @@ impl Output {
         self.stdout.write(&shown);
     }
 
-    /// Prints an error as a JSON object for programs, in addition to the lines for users.
-    pub(crate) fn print_failure(&mut self, error: &Error) {
-        let failure = CommandFailure { error: ErrorRecord::from_error(error, &self.secrets) };
-        // Texts always have a JSON form.
-        self.print(&serde_json::to_string(&failure).unwrap_or_default());
-    }
-
     /// Prints a line of a report. Its first word is the status, in colour on a terminal
     /// if colours are allowed.
     pub(crate) fn print_marked(&mut self, mark: &str, tone: Tone, text: &str) {
@@ -311,21 +305,34 @@ impl Output {
         self.write_records(&|report, secrets| report.end(error, exit_code, secrets));
     }
 
-    /// Ends a run without an error, or whose error was shown: the last record is a
-    /// result.
-    pub(crate) fn finish_run(&mut self, exit_code: u8) {
-        self.write_records(&|report, secrets| report.complete(exit_code, secrets));
-    }
-
-    /// Writes the log's last record with the exit status, and returns an error if any
-    /// output could not be written.
-    pub(crate) fn finish_log(&mut self, exit_code: u8) -> Result<()> {
-        self.take_write_error()?;
+    /// Ends the run: shows its error, writes the last records, and returns the result. A run
+    /// whose output could not be written has failed, but not if its reader went away.
+    pub(crate) fn finish(&mut self, result: Result<u8>) -> Result<u8> {
+        let result = match result {
+            Err(error) if self.is_without_reader(&error) => Ok(0),
+            result => result,
+        };
+        let result = result.and_then(|status| self.take_write_error().map(|()| status));
         if let Some(log) = &mut self.log {
-            let lines = log.report.complete(exit_code, &self.secrets);
+            let lines = log.report.finish(&result, &self.secrets);
             log.write(&lines);
         }
-        self.take_write_error()
+        let result = result.and_then(|status| self.take_write_error().map(|()| status));
+        if let Err(error) = &result {
+            self.error(error);
+        }
+        if !(self.format == Format::Object && self.stdout.has_output()) {
+            let lines = self.report.finish(&result, &self.secrets);
+            self.stdout.write(&lines);
+        }
+        let Err(late) = self.take_write_error() else {
+            return result;
+        };
+        self.error(&late);
+        match result {
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted(_)) => Err(error),
+            _ => Err(late),
+        }
     }
 
     /// Shows the prompt of a conversation on standard error.
@@ -348,9 +355,13 @@ impl Output {
         }
     }
 
-    /// Whether the reader of standard output closed it, and the log has no error.
-    pub(crate) fn is_reader_gone(&self) -> bool {
-        self.stdout.is_reader_gone() && self.log.as_ref().is_none_or(Log::is_complete)
+    /// Whether the run stopped because the reader of standard output closed it. The caller checks
+    /// for other failures of writing.
+    fn is_without_reader(&self, error: &Error) -> bool {
+        match error.kind() {
+            ErrorKind::Interrupted(signal) => Signal(signal) == Signal::PIPE,
+            _ => self.stdout.is_reader_gone() && self.log.as_ref().is_none_or(Log::is_complete),
+        }
     }
 
     fn reports(&mut self) -> impl Iterator<Item = &mut TextReport> {

@@ -134,8 +134,7 @@ pub(super) struct ErrorRecord<'a> {
 /// Error object of a command that prints its own objects.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct CommandFailure<'a> {
-    /// The error.
-    pub error: ErrorRecord<'a>,
+    error: ErrorRecord<'a>,
 }
 
 /// Result of a turn.
@@ -215,27 +214,16 @@ impl<'a> OutputRecord<'a> {
         })
     }
 
-    /// The object on one line. Characters that control a terminal, or that some readers
-    /// treat as a line end, are escaped.
+    /// The object on one line.
     pub(super) fn line(&self) -> String {
-        // Cannot fail: every key is a string, and every value has a JSON form.
-        let mut json = serde_json::to_string(self).unwrap_or_default();
-        if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            json.push('\n');
-            return json;
-        }
-        let mut line = String::with_capacity(json.len() + 1);
-        for c in json.chars() {
-            if c.is_control() || is_invisible(c) {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    line.push_str(&format!("\\u{unit:04x}"));
-                }
-            } else {
-                line.push(c);
-            }
-        }
-        line.push('\n');
-        line
+        json_line(self)
+    }
+}
+
+impl CommandFailure<'_> {
+    /// The object of an error on one line.
+    pub(super) fn line(error: &error::Error, secrets: &Secrets) -> String {
+        json_line(&CommandFailure { error: ErrorRecord::from_error(error, secrets) })
     }
 }
 
@@ -248,6 +236,29 @@ impl<'a> ErrorRecord<'a> {
             hint: error.hint().map(|hint| secrets.mask(hint)),
         }
     }
+}
+
+/// The object on one line. Characters that control a terminal, or that some readers treat as a
+/// line end, are escaped.
+fn json_line(object: &impl Serialize) -> String {
+    // Cannot fail: every key is a string, and every value has a JSON form.
+    let mut json = serde_json::to_string(object).unwrap_or_default();
+    if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        json.push('\n');
+        return json;
+    }
+    let mut line = String::with_capacity(json.len() + 1);
+    for c in json.chars() {
+        if c.is_control() || is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                line.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            line.push(c);
+        }
+    }
+    line.push('\n');
+    line
 }
 
 /// The arguments as an object, or as text if they are not an object.

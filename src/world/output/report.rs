@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
 use crate::secret::Secrets;
 use crate::tool::milliseconds;
 use crate::world::output::Format;
 use crate::world::output::records::{
-    ErrorRecord, OutputRecord, RunEnvironment, TokenTotals, TurnSummary,
+    CommandFailure, ErrorRecord, OutputRecord, RunEnvironment, TokenTotals, TurnSummary,
 };
 use crate::world::output::stream_redactor::StreamRedactor;
 
@@ -122,7 +122,7 @@ impl TextReport {
     /// Records of an event.
     pub(super) fn event(&mut self, event: &Event<'_>, secrets: &Secrets) -> String {
         match event {
-            _ if self.format == Format::Text => String::new(),
+            _ if matches!(self.format, Format::Text | Format::Object) => String::new(),
             Event::Text(piece) => {
                 let ready = self.text.add(piece, secrets);
                 self.add_text(&ready)
@@ -164,6 +164,9 @@ impl TextReport {
         if error.is_some_and(|error| error.kind() == ErrorKind::Usage) {
             return String::new();
         }
+        if self.format == Format::Object {
+            return error.map_or_else(String::new, |error| CommandFailure::line(error, secrets));
+        }
         let mut lines = self.held_records(secrets);
         if let Some(error) = error {
             lines += &self.line(&OutputRecord::Error(ErrorRecord::from_error(error, secrets)));
@@ -190,12 +193,13 @@ impl TextReport {
             }))
     }
 
-    /// Record of the end of the run, unless its last turn had a result.
-    pub(super) fn complete(&mut self, exit_code: u8, secrets: &Secrets) -> String {
-        if self.is_finished {
-            return String::new();
+    /// Records of the end of the run. After the result of a turn, only a failure has records.
+    pub(super) fn finish(&mut self, result: &Result<u8>, secrets: &Secrets) -> String {
+        match result {
+            Ok(_) if self.is_finished => String::new(),
+            Ok(status) => self.end(None, *status, secrets),
+            Err(error) => self.end(Some(error), error.kind().exit_status(), secrets),
         }
-        self.end(None, exit_code, secrets)
     }
 
     fn masked_model<'m>(&'m self, secrets: &Secrets) -> Option<Cow<'m, str>> {
@@ -298,7 +302,7 @@ mod tests {
         for event in &events {
             lines += &report.event(event, &key());
         }
-        lines += &report.complete(0, &key());
+        lines += &report.finish(&Ok(0), &key());
         let records = values(&lines);
         let deltas: Vec<(&str, &str)> = records
             .iter()
@@ -334,13 +338,13 @@ mod tests {
         }
         report.set_model("m");
         report.ignore_stdin();
-        let line = report.complete(0, &key());
+        let line = report.finish(&Ok(0), &key());
         let expected = "{\"type\":\"result\",\"status\":\"ok\",\"exit_code\":0,\"answer\":\"It is 4.\",\"session\":null,\
                         \"model\":\"m\",\"steps\":0,\"tool_calls\":0,\"usage\":{\"prompt_tokens\":0,\
                         \"completion_tokens\":0},\"duration_ms\":";
         assert!(line.starts_with(expected), "{line}");
         assert!(line.ends_with(",\"stdin\":\"ignored\"}\n"), "{line}");
-        assert_eq!(report.complete(0, &key()), "", "the result was already written");
+        assert_eq!(report.finish(&Ok(0), &key()), "", "the result was already written");
     }
 
     #[test]
@@ -361,13 +365,13 @@ mod tests {
         );
         assert_eq!(records[1]["model"], Value::Null);
         assert_eq!(records[1]["error"]["hint"], "ask");
-        assert_eq!(report.complete(77, &key()), "");
+        assert_eq!(report.finish(&Ok(77), &key()), "");
     }
 
     #[test]
     fn text_has_no_records() {
         let mut report = TextReport::new(Format::Text);
         assert_eq!(report.event(&Event::Text("x"), &key()), "");
-        assert_eq!(report.start(&[], &key()) + &report.complete(0, &key()), "");
+        assert_eq!(report.start(&[], &key()) + &report.finish(&Ok(0), &key()), "");
     }
 }

@@ -23,6 +23,7 @@ pub(super) struct Stdout {
     is_server: bool,
     failure: Option<io::Error>,
     is_reported: bool,
+    has_output: bool,
 }
 
 impl Stdout {
@@ -34,6 +35,7 @@ impl Stdout {
             is_server: false,
             failure: None,
             is_reported: false,
+            has_output: false,
         };
         if is_watched {
             stdout.watch();
@@ -69,6 +71,7 @@ impl Stdout {
             if self.failure.is_some() {
                 return;
             }
+            self.has_output = true;
             if let Err(error) = self.write_piece(piece) {
                 self.failure = Some(error);
                 self.interrupt.raise(Signal::PIPE);
@@ -82,6 +85,11 @@ impl Stdout {
         let (pieces, rest) = text.split_at(text.floor_char_boundary(text.len() - rest));
         self.write(pieces);
         self.write(&format!("{rest}\n"));
+    }
+
+    /// Whether anything was written.
+    pub(super) fn has_output(&self) -> bool {
+        self.has_output
     }
 
     /// Whether the reader closed standard output.

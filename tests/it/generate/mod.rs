@@ -16,32 +16,9 @@ fn under(program: &str, test: &Test, line: &str) -> Option<Outcome> {
     shell_line_works(&format!("command -v {program}")).then(|| test.next_run().shell(line).run())
 }
 
-/// A folder with two skills, another with more skills than a model is shown, and the generated text
-/// in a file with this name.
+/// A folder with two skills, and the generated text in a file with this name.
 fn folder(name: &str, kind: &str) -> Test {
-    let skill = |name: &str, about: &str| {
-        format!("---\nname: {name}\ndescription: Does {about}.\n---\nDo it.\n")
-    };
-    let mut test = Test::new()
-        .skill("alpha", &skill("alpha", "it"))
-        .skill("beta", &skill("beta", "it"))
-        .skill("$(touch evil)", "What a shell must not expand.\n")
-        .skill("-q", "What would be an option.\n")
-        .file("notes.txt", "")
-        .file(name, generated(kind));
-    // Completion must not run a file in an untrusted folder.
-    let python = format!("#!/bin/sh\ntouch {}\n", test.path("evil").display());
-    test = test
-        .file("skills/alpha/venv/pyvenv.cfg", "")
-        .executable("skills/alpha/venv/bin/python", &python);
-    for number in 1..150 {
-        let name = format!("skill-{number}");
-        let file = format!("all mine/{name}/SKILL.md");
-        test = test.file(&file, skill(&name, &"so much ".repeat(90)));
-    }
-    test.next_run()
-        .env("HOME", test.path(""))
-        .env("SCRIPT_PYTHON", test.path("skills/alpha/venv/bin/python"))
+    Test::new().skill("alpha", "Does it.\n").file("notes.txt", "").file(name, generated(kind))
 }
 
 /// Everything in the help is in the man page and the completions.
@@ -160,12 +137,6 @@ fn bash_completion_works() {
          try --output =\n\
          try --output = te\n\
          try --generate complete-b\n\
-         try skills show ''\n\
-         try skills check alpha b\n\
-         try skills new ''\n\
-         try --skills 'all\\ mine' skills show skill-99\n\
-         try --skills '\"all mine\"' skills show al\n\
-         try -q --skills = '~/all\\ mine' skills check skill-9 skill-14\n\
          try tool run\n\
          try --skills ''\n\
          try -a ''\n\
@@ -185,12 +156,6 @@ fn bash_completion_works() {
          text json jsonl\n\
          text\n\
          complete-bash\n\
-         alpha beta\n\
-         beta\n\
-         compopt -o default \n\
-         skill-99\n\
-         \n\
-         skill-14 skill-140 skill-141 skill-142 skill-143 skill-144 skill-145 skill-146 skill-147 skill-148 skill-149\n\
          run_python_script\n\
          compopt -o dirnames \n\
          compopt -o default \n\
@@ -199,7 +164,6 @@ fn bash_completion_works() {
          \n\
          complete -F _skills_runner skills-runner\n",
     );
-    assert!(!test.path("evil").exists());
 }
 
 #[test]
@@ -208,12 +172,8 @@ fn zsh_completion_works() {
         .file("type.zsh", include_str!("type.zsh"));
     let line = "exec zsh -f type.zsh 'skills-runner --scr' 'skills-runner skills l' \
         'skills-runner -m x -q skills se' 'skills-runner --output=t' 'skills-runner -o t' \
-        'skills-runner --generate complete-z' 'skills-runner skills show b' \
-        'skills-runner skills check alpha b' 'skills-runner tool run' 'skills-runner --log no' \
-        'skills-runner -- no' 'skills-runner --skills sk' \
-        'skills-runner --skills all\\ mine skills show skill-99' \
-        'skills-runner --skills \"all mine\" skills show al' \
-        'skills-runner -q --skills=~/all\\ mine skills check skill-9 skill-88'";
+        'skills-runner --generate complete-z' 'skills-runner tool run' 'skills-runner --log no' \
+        'skills-runner -- no' 'skills-runner --skills sk'";
     let Some(run) = under("zsh", &test, line) else {
         return;
     };
@@ -224,17 +184,11 @@ fn zsh_completion_works() {
          skills-runner --output=text \n\
          skills-runner -o text \n\
          skills-runner --generate complete-zsh \n\
-         skills-runner skills show beta \n\
-         skills-runner skills check alpha beta \n\
          skills-runner tool run_python_script \n\
          skills-runner --log notes.txt \n\
          skills-runner -- notes.txt \n\
-         skills-runner --skills skills/\n\
-         skills-runner --skills all\\ mine skills show skill-99 \n\
-         skills-runner --skills \"all mine\" skills show al\n\
-         skills-runner -q --skills=~/all\\ mine skills check skill-9 skill-88 \n",
+         skills-runner --skills skills/\n",
     );
-    assert!(!test.path("evil").exists());
 }
 
 #[test]
@@ -243,9 +197,7 @@ fn fish_completion_works() {
         "type.fish",
         "source ./complete.fish\n\
          for line in '--scr' 'skills l' '-m x -q skills ' '--output ' '--output=t' '--generate complete-f' \
-         'skills show ' 'skills check alpha b' 'tool run' '--log no' '-- no' '-m ' \
-         '--skills all\\ mine skills show skill-99' '--skills \"all mine\" skills show al' \
-         '-q --skills=~/all\\ mine skills check skill-9 skill-88'\n\
+         'tool run' '--log no' '-- no' '-m '\n\
          echo (complete -C \"skills-runner $line\" | cut -f 1 | sort)\n\
          end\n",
     );
@@ -260,17 +212,11 @@ fn fish_completion_works() {
          json jsonl text\n\
          --output=text\n\
          complete-fish\n\
-         alpha beta\n\
-         beta\n\
          run_python_script\n\
          notes.txt\n\
          notes.txt\n\
-         \n\
-         skill-99\n\
-         \n\
-         skill-88\n",
+         \n",
     );
-    assert!(!test.path("evil").exists());
 }
 
 /// The page is ASCII, so that no locale changes it, and groff prints no warnings.

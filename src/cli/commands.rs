@@ -1,0 +1,183 @@
+//! The table of commands. The parser, the help, the man page and the completions read it. A new
+//! command is a row here and a variant in `options`.
+
+use std::vec;
+
+use crate::cli::options::{
+    AskOptions, Command, FactsCommand, McpOptions, SessionsCommand, SkillsCommand, ToolCommand,
+    ToolOptions,
+};
+use crate::cli::values::usage;
+use crate::error::Result;
+use crate::limits;
+use crate::text;
+
+/// A row of the table of commands.
+#[derive(Debug)]
+pub(super) struct CommandRow {
+    /// The words that select the command, in small letters, and its arguments: in brackets if they
+    /// are optional, with dots if they can be repeated.
+    pub usage: &'static str,
+    /// What the command does.
+    pub about: &'static str,
+    /// Makes the command of its arguments, which are as many as it requires.
+    make: fn(Operands) -> Result<Command>,
+}
+
+/// The arguments of a command.
+type Operands = vec::IntoIter<String>;
+
+const fn command(
+    usage: &'static str,
+    about: &'static str,
+    make: fn(Operands) -> Result<Command>,
+) -> CommandRow {
+    CommandRow { usage, about, make }
+}
+
+/// Every command. The first subcommand runs if none is typed.
+pub(super) static COMMANDS: &[CommandRow] = &[
+    command(
+        "chat [PROMPT]...",
+        "start a conversation; from a pipe, each line is one turn",
+        |words| Ok(Command::Chat(AskOptions { prompt: joined(words), ..AskOptions::default() })),
+    ),
+    command("demo", "try it without an account: a scripted model, real tools and skills", |_| {
+        Ok(Command::Demo(ToolOptions::default()))
+    }),
+    command(
+        "doctor",
+        "check settings, endpoint, model, Python and skills; say what to fix; --json",
+        |_| Ok(Command::Doctor),
+    ),
+    command(
+        "facts list",
+        "list the facts remembered in MEMORY_PATH; every facts command takes --json",
+        |_| Ok(Command::Facts(FactsCommand::List)),
+    ),
+    command(
+        "facts add TEXT...",
+        "remember a fact; TEXT `-` reads it from standard input",
+        |words| Ok(Command::Facts(FactsCommand::Add(joined(words).unwrap_or_default()))),
+    ),
+    command("facts remove N", "forget the fact with this number", |words| {
+        fact_number(&first(words)).map(|number| Command::Facts(FactsCommand::Remove(number)))
+    }),
+    command(
+        "mcp",
+        "serve the skills to MCP clients on standard input and output; --skills-as-tools adds a tool for each skill",
+        |_| Ok(Command::Mcp(McpOptions::default())),
+    ),
+    command(
+        "sessions list",
+        "list saved conversations, the latest first; every sessions command takes --json",
+        |_| Ok(Command::Sessions(SessionsCommand::List)),
+    ),
+    command("sessions show NAME", "print the messages of a saved conversation", |words| {
+        Ok(Command::Sessions(SessionsCommand::Show(first(words))))
+    }),
+    command("sessions delete NAME", "delete a saved conversation that is not in use", |words| {
+        Ok(Command::Sessions(SessionsCommand::Delete(first(words))))
+    }),
+    command(
+        "skills list",
+        "list the skills and their problems; every skills command takes --json",
+        |_| Ok(Command::Skills(SkillsCommand::List)),
+    ),
+    command(
+        "skills show NAME",
+        "show one skill: its fields, files, interpreter and problems",
+        |words| Ok(Command::Skills(SkillsCommand::Show(first(words)))),
+    ),
+    command(
+        "skills check [NAME]...",
+        "report every problem with file, line and rule; status 1 on errors",
+        |words| Ok(Command::Skills(SkillsCommand::Check(words.collect()))),
+    ),
+    command("skills new NAME", "create a new skill from a template", |words| {
+        Ok(Command::Skills(SkillsCommand::New(first(words))))
+    }),
+    command(
+        "skills setup NAME [PACKAGE]...",
+        "create the skill's venv and install the packages that it declares and those named here",
+        |mut words| {
+            let name = words.next().unwrap_or_default();
+            Ok(Command::Skills(SkillsCommand::Setup { name, packages: words.collect() }))
+        },
+    ),
+    command(
+        "tool NAME [JSON|-]",
+        "run one tool without a model and print its result",
+        |mut words| {
+            let name = words.next().unwrap_or_default();
+            Ok(Command::Tool(ToolCommand { name, json: words.next(), ..ToolCommand::default() }))
+        },
+    ),
+];
+
+/// The only argument. It is never missing, as the command requires it.
+fn first(mut words: Operands) -> String {
+    words.next().unwrap_or_default()
+}
+
+/// The words as one text; `None`: there are none.
+pub(super) fn joined(words: Operands) -> Option<String> {
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn fact_number(word: &str) -> Result<usize> {
+    match word.parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => {
+            let shown = text::one_line(word, limits::SUMMARY_CHARS);
+            let message = format!("facts remove takes the number of one fact, not `{shown}`");
+            Err(usage(message).with_hint("`skills-runner facts list` shows the numbers"))
+        }
+    }
+}
+
+impl CommandRow {
+    /// The name of the command: its first word.
+    pub(super) fn name(&self) -> &'static str {
+        self.usage.split(' ').next().unwrap_or_default()
+    }
+
+    /// The second word, if the command has subcommands.
+    pub(super) fn subcommand(&self) -> Option<&'static str> {
+        let is_word = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
+        self.usage.split(' ').nth(1).filter(is_word)
+    }
+
+    /// The words that select the command, and its arguments.
+    fn words_and_operands(&self) -> (&'static str, &'static str) {
+        let end = self.usage.find(|c: char| c.is_ascii_uppercase() || c == '[');
+        let (words, operands) = self.usage.split_at(end.unwrap_or(self.usage.len()));
+        (words.trim_end(), operands)
+    }
+
+    /// Makes the command of the words after it.
+    pub(super) fn command(&self, words: Vec<String>) -> Result<Command> {
+        let (name, operands) = self.words_and_operands();
+        let hint = format!("skills-runner {}", self.usage);
+        let mut known = operands.split_whitespace();
+        let most = known.clone().count();
+        if let Some(missing) = known.nth(words.len())
+            && !missing.starts_with('[')
+        {
+            let missing = missing.trim_end_matches('.');
+            return Err(usage(format!("{name} needs {missing}")).with_hint(hint));
+        }
+        if words.len() > most && !operands.ends_with("...") {
+            let takes = if most == 0 { "no arguments" } else { operands };
+            return Err(usage(format!("{name} takes {takes}"))
+                .with_hint(format!("{hint}; {}", prompt_hint(self.name()))));
+        }
+        (self.make)(words.into_iter())
+    }
+}
+
+/// How to type a prompt that starts with the name of a command.
+pub(super) fn prompt_hint(name: &str) -> String {
+    format!("for a prompt that starts with `{name}`: skills-runner -- {name} …")
+}

@@ -1,0 +1,111 @@
+//! What the model gets besides the question: the system prompt and the tools.
+
+use crate::cli::options::{AskOptions, CommonOptions};
+use crate::cli::run::Run;
+use crate::cli::startup::Startup;
+use crate::cli::values::usage;
+use crate::config::ConfigNeeds;
+use crate::error::Result;
+use crate::limits;
+use crate::skills::Catalogue;
+use crate::skills::python::Interpreter;
+use crate::system_prompt::{self, PromptParts, SystemPromptOverride};
+use crate::tools::Tools;
+use crate::world::files;
+use crate::world::output::Output;
+
+/// Writes the start record to the log and to JSON lines output.
+pub(super) fn record_start(catalogue: &Catalogue, output: &mut Output) {
+    let names = catalogue.usable().map(|skill| skill.name.as_str());
+    output.record_start(&names.collect::<Vec<_>>());
+}
+
+impl Run {
+    /// A run of a question or conversation. Reads everything but standard input, which it may
+    /// have to wait for.
+    pub(super) fn for_questions(
+        ask: &AskOptions,
+        options: CommonOptions,
+        startup: &Startup,
+        output: &mut Output,
+    ) -> Result<Run> {
+        let mut run = Run::new(options, startup, ConfigNeeds::Endpoint, output)?;
+        run.prompt_override = run.read_prompt_override(ask.system.as_deref())?;
+        if !ask.dry_run {
+            run.apply_tool_options(&ask.tools, output)?;
+        }
+        run.check_folders(output)?;
+        Ok(run)
+    }
+
+    /// The system prompt of a conversation and its tools. Without a usable skill it warns that
+    /// there are none. Wrong usage must have been reported before, as this writes the start record.
+    pub(super) fn prepare_model_input(&self, output: &mut Output) -> (String, Tools<'_>) {
+        let catalogue = self.skills.catalogue();
+        let tools = Tools::for_model(self.tool_context(), &catalogue);
+        let consequence = match tools.definitions() {
+            [] => "the model gets no tools",
+            _ => "the model gets no tools for skills",
+        };
+        self.report_skills(&catalogue, consequence, output);
+        let is_usable = catalogue.usable().next().is_some();
+        if is_usable && !tools.offers_scripts() && self.options.scripts {
+            let why = Interpreter::without_venv(&self.config.scripts).err();
+            let why = why.map(|error| error.to_string()).unwrap_or_default();
+            output
+                .note(&format!("run_python_script is not offered: no skill has a venv, and {why}"));
+        }
+        record_start(&catalogue, output);
+        if let SystemPromptOverride::Template(text) = &self.prompt_override
+            && let Some(word) = system_prompt::unknown_placeholder(text)
+        {
+            output.warn(&format!(
+                "the system prompt contains {word}, which is not a placeholder and is left unchanged"
+            ));
+        }
+        let parts = PromptParts {
+            prompt_override: self.prompt_override.clone(),
+            facts: self.facts_for_prompt(output),
+            ..PromptParts::new(&catalogue, &tools, &self.folder)
+        };
+        (system_prompt::system_prompt(&parts), tools)
+    }
+
+    /// The text that replaces the built-in system prompt; `--system` overrides the setting.
+    fn read_prompt_override(&self, typed: Option<&str>) -> Result<SystemPromptOverride> {
+        if let Some(value) = typed {
+            return self.system_text(value).map(SystemPromptOverride::Text);
+        }
+        match &self.config.prompt_file {
+            Some(path) => system_prompt::read_template(path, &self.cancellation)
+                .map(SystemPromptOverride::Template),
+            None => Ok(SystemPromptOverride::BuiltIn),
+        }
+    }
+
+    /// The value of `--system TEXT` or `--system @FILE`.
+    fn system_text(&self, value: &str) -> Result<String> {
+        let Some(path) = value.strip_prefix('@') else {
+            return Ok(value.to_string());
+        };
+        let failure =
+            |cause: &str| usage(format!("the system prompt `{path}` cannot be read: {cause}"));
+        let (place, most) = (self.folder.join(path), limits::SYSTEM_PROMPT_BYTES);
+        let bytes = files::read_file_or_pipe(&place, most, &self.cancellation)
+            .map_err(|error| files::read_error(&error, failure))?;
+        String::from_utf8(bytes)
+            .map_err(|_| usage(format!("the system prompt `{path}` is not UTF-8 text")))
+    }
+
+    /// The facts for the system prompt. If they cannot be read, a warning is printed.
+    fn facts_for_prompt(&self, output: &mut Output) -> String {
+        match self.memory().map(|memory| memory.for_prompt()) {
+            None => String::new(),
+            Some(Ok(facts)) => self.config.secrets.mask(&facts).into_owned(),
+            Some(Err(error)) => {
+                output.warn(&error.to_string());
+                String::new()
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The table of options. The parser, the help, the man page and the completions read it. A new
+//! option is a row here and a field in `options`.
+
+use crate::cli::options::{
+    AskOptions, Command, CommandLine, CommonOptions, EnvFiles, McpOptions, SessionChoice,
+    ToolOptions,
+};
+use crate::cli::values::{TypedOption, usage};
+use crate::error::Result;
+use crate::limits;
+use crate::session::check_name;
+use crate::settings;
+use crate::world::output::{FORMATS, Format, Verbosity};
+
+/// A row of the table of options.
+#[derive(Debug)]
+pub(super) struct OptionRow {
+    /// The names and the placeholder of the value, as the help shows them.
+    pub usage: &'static str,
+    /// What the option does.
+    pub about: &'static str,
+    /// The commands that take it, and its effect on them.
+    pub effect: Effect,
+}
+
+/// Changes the options of a command.
+type Setter<T> = fn(&mut T, &TypedOption) -> Result<()>;
+
+/// The commands that take an option, and its effect.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Effect {
+    /// For every command.
+    Common(Setter<CommonOptions>),
+    /// For a question and `chat`.
+    Ask(Setter<AskOptions>),
+    /// For commands whose tools can run scripts.
+    Tools(Setter<ToolOptions>),
+    /// For `mcp`.
+    Mcp(Setter<McpOptions>),
+    /// Prints the help instead of running a command.
+    Help,
+    /// Prints the version instead.
+    Version,
+    /// Prints a man page or a completion instead.
+    Generate,
+}
+use Effect::{Ask, Common, Generate, Help, Mcp, Tools, Version};
+
+const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
+    OptionRow { usage, about, effect }
+}
+
+/// Every option.
+pub(super) static OPTIONS: &[OptionRow] = &[
+    option(
+        "-m, --model NAME",
+        "name of the model (LLM_MODEL_NAME)",
+        Common(|options, typed| {
+            typed.required("a name")?;
+            add_setting(options, settings::LLM_MODEL_NAME, typed)
+        }),
+    ),
+    option(
+        "-s, --system TEXT",
+        "system prompt instead of the built-in one; @FILE reads it from a file",
+        Ask(|ask, typed| set(&mut ask.system, Some(typed.text()?))),
+    ),
+    option(
+        "--skills DIR",
+        "skills folder; may be repeated; if two have a skill of the same name, the first folder wins",
+        Common(|options, typed| add(&mut options.skills, typed.required("a folder")?)),
+    ),
+    option(
+        "-a, --attach FILE",
+        "add an image (also http://…, https://…) or a text file to the prompt; may be repeated",
+        Ask(|ask, typed| add(&mut ask.attach, typed.value.clone())),
+    ),
+    option(
+        "--session NAME",
+        "save the conversation under this name, or continue it",
+        Ask(|ask, typed| {
+            let name = typed.text()?;
+            check_name(&name)?;
+            choose_session(ask, SessionChoice::Named(name))
+        }),
+    ),
+    option(
+        "-c, --continue",
+        "continue the latest conversation of this folder",
+        Ask(|ask, _| choose_session(ask, SessionChoice::Latest)),
+    ),
+    option(
+        "-o, --output FORMAT",
+        "text (default), json (one object at the end) or jsonl (one object per event)",
+        Common(|options, typed| set(&mut options.format, typed.choice(&FORMATS)?)),
+    ),
+    option(
+        "-q, --quiet",
+        "no lines about tool calls on standard error",
+        Common(|options, _| set(&mut options.verbosity, Verbosity::Quiet)),
+    ),
+    option(
+        "-v, --verbose",
+        "also show requests, retries, timings, tokens, reasoning and results",
+        Common(|options, _| set(&mut options.verbosity, Verbosity::Verbose)),
+    ),
+    option(
+        "--no-stream",
+        "request whole answers instead of streams",
+        Common(|options, _| set(&mut options.stream, false)),
+    ),
+    option(
+        "--max-steps N",
+        "limit of model requests in one turn (default 50)",
+        Common(|options, typed| set(&mut options.max_steps, typed.whole_number(u32::MAX)?)),
+    ),
+    option(
+        "--timeout SECONDS",
+        "time limit of the whole run, with retries and scripts (default none)",
+        Common(|options, typed| set(&mut options.timeout_seconds, Some(typed.seconds()?))),
+    ),
+    option(
+        "--script-timeout SECONDS",
+        "time limit of one script (SCRIPT_TIMEOUT_SECONDS)",
+        Common(|options, typed| {
+            typed.whole_number(limits::MAX_SECONDS)?;
+            add_setting(options, settings::SCRIPT_TIMEOUT_SECONDS, typed)
+        }),
+    ),
+    option(
+        "-n, --no-stdin",
+        "never read standard input, like `ssh -n`",
+        Common(|options, _| set(&mut options.stdin, false)),
+    ),
+    option(
+        "--no-scripts",
+        "offer and run no scripts",
+        Common(|options, _| set(&mut options.scripts, false)),
+    ),
+    option(
+        "--sandbox",
+        "run scripts in a sandbox (SCRIPT_SANDBOX=on)",
+        Common(|options, typed| {
+            let on = TypedOption { name: typed.name, value: "on".into() };
+            add_setting(options, settings::SCRIPT_SANDBOX, &on)
+        }),
+    ),
+    option(
+        "--confirm",
+        "ask on the terminal before each script; without a terminal run none",
+        Tools(|tools, _| set(&mut tools.confirm, true)),
+    ),
+    option(
+        "--log FILE",
+        "append all events, with whole scripts and results, to a private file",
+        Tools(|tools, typed| set(&mut tools.log, Some(typed.required("a file")?))),
+    ),
+    option(
+        "--env-file FILE",
+        "read this file instead of .env",
+        Common(|options, typed| set(&mut options.env_files, EnvFiles::Only(typed.value.clone()))),
+    ),
+    option(
+        "--no-env-file",
+        "read no .env",
+        Common(|options, _| set(&mut options.env_files, EnvFiles::Off)),
+    ),
+    option(
+        "--dry-run",
+        "print the request that would be sent, without credentials, and exit",
+        Ask(|ask, _| set(&mut ask.dry_run, true)),
+    ),
+    option(
+        "--json",
+        "same as -o json",
+        Common(|options, _| set(&mut options.format, Format::Json)),
+    ),
+    option(
+        "--skills-as-tools",
+        "with `mcp`: also offer each skill as a tool",
+        Mcp(|mcp, _| set(&mut mcp.skills_as_tools, true)),
+    ),
+    option(
+        "--generate KIND",
+        "print the man page or a completion: man, complete-bash, complete-zsh, complete-fish",
+        Generate,
+    ),
+    option("-h, --help", "print this help", Help),
+    option("-V, --version", "print the version", Version),
+];
+
+#[allow(clippy::unnecessary_wraps, reason = "the form of a setter")]
+fn set<T>(field: &mut T, value: T) -> Result<()> {
+    *field = value;
+    Ok(())
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "the form of a setter")]
+fn add<T>(list: &mut Vec<T>, value: T) -> Result<()> {
+    list.push(value);
+    Ok(())
+}
+
+fn add_setting(
+    options: &mut CommonOptions,
+    variable: &'static str,
+    typed: &TypedOption,
+) -> Result<()> {
+    add(&mut options.settings, (variable, typed.value.clone(), typed.name))
+}
+
+fn choose_session(ask: &mut AskOptions, choice: SessionChoice) -> Result<()> {
+    let is_latest = |choice: &SessionChoice| *choice == SessionChoice::Latest;
+    if ask.session.as_ref().is_some_and(|other| is_latest(other) != is_latest(&choice)) {
+        return Err(usage("--session and --continue cannot be used together")
+            .with_hint("--session NAME alone continues that session"));
+    }
+    set(&mut ask.session, Some(choice))
+}
+
+impl OptionRow {
+    /// The long name.
+    pub(super) fn long(&self) -> &'static str {
+        let mut names = self.usage.split(' ');
+        names.find(|name| name.starts_with("--")).unwrap_or_default()
+    }
+
+    /// The letter of the short form.
+    pub(super) fn short(&self) -> Option<char> {
+        let (name, _) = self.usage.split_once(", ")?;
+        name.chars().nth(1)
+    }
+
+    /// The placeholder of the value; `None`: the option takes no value.
+    pub(super) fn value(&self) -> Option<&'static str> {
+        let (_, last) = self.usage.rsplit_once(' ')?;
+        (!last.starts_with('-')).then_some(last)
+    }
+
+    /// Applies the option to a command line. It is wrong usage with a command that does not take
+    /// it.
+    pub(super) fn apply(&self, line: &mut CommandLine, typed: &TypedOption) -> Result<()> {
+        let works = match (self.effect, &mut line.command) {
+            (Common(setter), _) => return setter(&mut line.options, typed),
+            (Ask(setter), Command::Ask(ask) | Command::Chat(ask)) => return setter(ask, typed),
+            (Ask(_), _) => "with a question or chat",
+            (Tools(setter), command) => match command.tool_options() {
+                Some(tools) => return setter(tools, typed),
+                None => "where tools can run: with a question, chat, demo, mcp or tool",
+            },
+            (Mcp(setter), Command::Mcp(mcp)) => return setter(mcp, typed),
+            (Mcp(_), _) => "with `mcp`",
+            // The parser has returned their texts.
+            (Help | Version | Generate, _) => return Ok(()),
+        };
+        Err(usage(format!("{} works only {works}", self.long())))
+    }
+}

@@ -1,0 +1,211 @@
+//! A command line as types: each command has its own arguments and options, and no others.
+
+use std::ffi::OsString;
+
+use crate::limits;
+use crate::world::output::{Format, Verbosity};
+
+/// A parsed command line.
+#[derive(Debug)]
+pub struct CommandLine {
+    /// The options of every command.
+    pub options: CommonOptions,
+    /// The command with its arguments and options.
+    pub command: Command,
+}
+
+/// A command with its arguments and options.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// No command word: one question and its answer, or a conversation on a terminal.
+    Ask(AskOptions),
+    /// A conversation.
+    Chat(AskOptions),
+    /// The agent loop with a scripted model.
+    Demo(ToolOptions),
+    /// The checks of settings, endpoint, Python and skills.
+    Doctor,
+    /// The memory between conversations.
+    Facts(FactsCommand),
+    /// A Model Context Protocol server on standard input and output.
+    Mcp(McpOptions),
+    /// Saved conversations.
+    Sessions(SessionsCommand),
+    /// Listing, checking and setting up skills.
+    Skills(SkillsCommand),
+    /// One tool call without a model.
+    Tool(ToolCommand),
+}
+
+/// Options that every command takes. Like environment variables, they may also be typed where
+/// they have no effect, so that an alias can contain them.
+#[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
+pub struct CommonOptions {
+    /// Settings given by options: variable, value, name of the option.
+    pub settings: Vec<(&'static str, OsString, &'static str)>,
+    /// `--skills`.
+    pub skills: Vec<OsString>,
+    /// `--output`, `--json`.
+    pub format: Format,
+    /// `--quiet`, `--verbose`.
+    pub verbosity: Verbosity,
+    /// False with `--no-stream`.
+    pub stream: bool,
+    /// `--max-steps`.
+    pub max_steps: u32,
+    /// `--timeout`, in seconds.
+    pub timeout_seconds: Option<f64>,
+    /// False with `--no-stdin`.
+    pub stdin: bool,
+    /// False with `--no-scripts`.
+    pub scripts: bool,
+    /// Which environment files are read.
+    pub env_files: EnvFiles,
+}
+
+/// Which environment files are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EnvFiles {
+    /// `./.env`, then the one in the configuration folder.
+    #[default]
+    Usual,
+    /// Only this one.
+    Only(OsString),
+    /// No file.
+    Off,
+}
+
+/// Options of commands whose tools can run scripts.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ToolOptions {
+    /// `--confirm`.
+    pub confirm: bool,
+    /// `--log`.
+    pub log: Option<OsString>,
+}
+
+/// A question or a conversation.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct AskOptions {
+    /// The words of the prompt, joined; `None`: there are no words.
+    pub prompt: Option<String>,
+    /// `--system`.
+    pub system: Option<String>,
+    /// `--attach`.
+    pub attach: Vec<OsString>,
+    /// `--session`, `--continue`.
+    pub session: Option<SessionChoice>,
+    /// `--dry-run`.
+    pub dry_run: bool,
+    /// Options of its tools.
+    pub tools: ToolOptions,
+}
+
+/// The session that a conversation continues.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SessionChoice {
+    /// The one with this name, which may be new.
+    Named(String),
+    /// The latest one of the working folder.
+    Latest,
+}
+
+/// A subcommand of `facts`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum FactsCommand {
+    /// `facts list`.
+    List,
+    /// `facts add TEXT`; `-` stands for standard input.
+    Add(String),
+    /// `facts remove N`.
+    Remove(usize),
+}
+
+/// A server.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct McpOptions {
+    /// `--skills-as-tools`.
+    pub skills_as_tools: bool,
+    /// Options of its tools.
+    pub tools: ToolOptions,
+}
+
+/// A subcommand of `sessions`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SessionsCommand {
+    /// `sessions list`.
+    List,
+    /// `sessions show NAME`.
+    Show(String),
+    /// `sessions delete NAME`.
+    Delete(String),
+}
+
+/// A subcommand of `skills`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum SkillsCommand {
+    /// `skills list`.
+    List,
+    /// `skills show NAME`.
+    Show(String),
+    /// `skills check [NAME]...`; without names, all skills.
+    Check(Vec<String>),
+    /// `skills new NAME`.
+    New(String),
+    /// `skills setup NAME [PACKAGE]...`.
+    Setup {
+        /// The skill.
+        name: String,
+        /// More packages to install.
+        packages: Vec<String>,
+    },
+}
+
+/// A tool call.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ToolCommand {
+    /// The tool.
+    pub name: String,
+    /// Its arguments; `-` stands for standard input.
+    pub json: Option<String>,
+    /// Options of the tool.
+    pub tools: ToolOptions,
+}
+
+impl Default for CommonOptions {
+    fn default() -> CommonOptions {
+        CommonOptions {
+            settings: Vec::new(),
+            skills: Vec::new(),
+            format: Format::Text,
+            verbosity: Verbosity::Normal,
+            stream: true,
+            max_steps: limits::MAX_STEPS,
+            timeout_seconds: None,
+            stdin: true,
+            scripts: true,
+            env_files: EnvFiles::Usual,
+        }
+    }
+}
+
+impl CommonOptions {
+    /// Whether the result of a command without a model is printed as JSON.
+    pub(super) fn is_json(&self) -> bool {
+        self.format != Format::Text
+    }
+}
+
+impl Command {
+    /// The options of the command's tools, if it can run any.
+    pub(super) fn tool_options(&mut self) -> Option<&mut ToolOptions> {
+        match self {
+            Command::Ask(ask) | Command::Chat(ask) => Some(&mut ask.tools),
+            Command::Demo(tools) => Some(tools),
+            Command::Mcp(mcp) => Some(&mut mcp.tools),
+            Command::Tool(tool) => Some(&mut tool.tools),
+            Command::Doctor | Command::Facts(_) | Command::Sessions(_) | Command::Skills(_) => None,
+        }
+    }
+}
