@@ -222,8 +222,6 @@ pub const SECRET_BYTES: usize = 7;
 /// Shortest part of a key, left by a cut, that is masked: less reveals nothing, and masking it
 /// would garble ordinary words.
 pub const SECRET_PART_BYTES: usize = 4;
-/// 64-bit words of a table with one bit for each pair of bytes.
-pub(crate) const SECRET_TABLE_WORDS: usize = 1 << 10;
 /// Backslashes before a letter that form one escape: a string in a string in a string.
 pub(crate) const SECRET_BACKSLASHES: usize = 8;
 /// The longest escape, and the longest line end with the indentation of the next line.

@@ -5,6 +5,7 @@
 //! Masking does not reveal it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::ops::Range;
@@ -100,8 +101,8 @@ impl CutEdges {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
     all: Vec<Secret>,
-    /// One bit for each pair of bytes with which a secret may start.
-    first_bytes: Option<Box<[u64; limits::SECRET_TABLE_WORDS]>>,
+    /// The bytes with which a secret may start, in any form.
+    first_bytes: BTreeSet<u8>,
 }
 
 impl Secrets {
@@ -194,27 +195,15 @@ impl Secrets {
     /// text.
     fn search(&self, text: &str, mut visit: impl FnMut(usize, PatternMatch)) {
         let bytes = text.as_bytes();
-        let mut look = |start: usize| {
-            let found = self.patterns().map(|pattern| pattern.match_at(bytes, start));
-            found.for_each(|found| visit(start, found));
-        };
-        let Some((last, table)) = bytes.len().checked_sub(1).zip(self.first_bytes.as_deref())
-        else {
-            return;
-        };
-        // Two bytes exclude almost every position. A simple loop, for speed: every text
-        // that is shown or sent is searched.
-        let mut at = 0;
-        let mut byte = usize::from(bytes[0]);
-        while at < last {
-            let next = usize::from(bytes[at + 1]);
-            if table[byte << 2 | next >> 6] >> (next & 63) & 1 != 0 {
-                look(at);
+        // A table, for speed: every text that is shown or sent is searched.
+        let mut is_first = [false; 256];
+        self.first_bytes.iter().for_each(|byte| is_first[usize::from(*byte)] = true);
+        for (start, byte) in bytes.iter().enumerate() {
+            if is_first[usize::from(*byte)] {
+                let found = self.patterns().map(|pattern| pattern.match_at(bytes, start));
+                found.for_each(|found| visit(start, found));
             }
-            byte = next;
-            at += 1;
         }
-        look(last);
     }
 
     /// Positions of all complete secrets.
@@ -291,23 +280,9 @@ impl Extend<Secret> for Secrets {
     fn extend<T: IntoIterator<Item = Secret>>(&mut self, secrets: T) {
         for secret in secrets {
             if secret.is_worth_masking() && !self.all.contains(&secret) {
-                for pattern in &secret.patterns {
-                    self.index_first_bytes(pattern);
-                }
+                let starts = |byte: &u8| secret.patterns.iter().any(|it| it.can_start_with(*byte));
+                self.first_bytes.extend((0..=u8::MAX).filter(starts));
                 self.all.push(secret);
-            }
-        }
-    }
-}
-
-impl Secrets {
-    fn index_first_bytes(&mut self, pattern: &Pattern) {
-        let table =
-            self.first_bytes.get_or_insert_with(|| Box::new([0; limits::SECRET_TABLE_WORDS]));
-        for byte in (0..=u8::MAX).filter(|byte| pattern.can_start_with(*byte)) {
-            for next in (0..=u8::MAX).filter(|next| pattern.can_start_with_pair(byte, *next)) {
-                let row = usize::from(byte) << 2 | usize::from(next >> 6);
-                table[row] |= 1 << (next & 63);
             }
         }
     }

@@ -12,14 +12,14 @@ const BASE64_ALPHABET: &[u8; 64] =
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// One character of a pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    /// This character.
-    Char(char),
-    /// A base64 character: the leading bits of its value, and their number.
-    Base64(u8, u32),
-    /// The padding of base64.
-    Padding,
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Unit {
+    /// The characters that match: one, or in base64 those with the known bits.
+    chars: Vec<char>,
+    /// Bits of the secret that the character reveals.
+    bits: usize,
+    /// Whether a line end may precede the character.
+    is_wrapped: bool,
 }
 
 /// One form of a secret.
@@ -94,7 +94,8 @@ impl UnitMatch {
 
 /// Returns the patterns of all forms of a secret.
 pub(super) fn patterns(value: &str) -> Vec<Pattern> {
-    let plain = Pattern { units: value.chars().map(Unit::Char).collect(), optional: Vec::new() };
+    let unit = |c: char| Unit { chars: vec![c], bits: 8 * c.len_utf8(), is_wrapped: false };
+    let plain = Pattern { units: value.chars().map(unit).collect(), optional: Vec::new() };
     let base64 = (0..3).map(|offset| Pattern::base64(value.as_bytes(), offset));
     std::iter::once(plain).chain(base64).collect()
 }
@@ -108,12 +109,13 @@ impl Pattern {
         let six = |at: usize| {
             let known = (bits - at).min(6);
             let value = (at..at + known).fold(0, |six, at| six << 1 | bit(at));
-            Unit::Base64(value << (6 - known), u32::try_from(known).unwrap_or(6))
+            Unit { chars: base64_chars(value, 6 - known), bits: 6, is_wrapped: true }
         };
         let mut units: Vec<Unit> = (first..bits).step_by(6).map(six).collect();
         let mut optional =
             units.split_off(units.len() - usize::from(!(bits - first).is_multiple_of(6)));
-        optional.extend([Unit::Padding, Unit::Padding]);
+        let padding = Unit { chars: vec!['='], bits: 0, is_wrapped: false };
+        optional.extend([padding.clone(), padding]);
         Pattern { units, optional }
     }
 
@@ -168,12 +170,7 @@ impl Pattern {
 
     /// Bytes of the secret that these units reveal.
     fn bytes(&self, units: std::ops::Range<usize>) -> usize {
-        let bits = |unit: &Unit| match unit {
-            Unit::Char(c) => 8 * c.len_utf8(),
-            Unit::Base64(..) => 6,
-            Unit::Padding => 0,
-        };
-        self.units[units].iter().map(bits).sum::<usize>() / 8
+        self.units[units].iter().map(|unit| unit.bits).sum::<usize>() / 8
     }
 
     /// Matches the units from `first` on at a position.
@@ -204,8 +201,6 @@ impl Pattern {
             is_open |= ends.is_cut;
             match ends.at.into_iter().max() {
                 Some(next) => end = next,
-                // Padding follows only the last character.
-                None if *unit != Unit::Padding => {}
                 None => break,
             }
         }
@@ -215,71 +210,38 @@ impl Pattern {
 
 impl Unit {
     /// Whether the plain form starts with this byte.
-    fn can_start_with(self, byte: u8) -> bool {
-        match self {
-            Unit::Char(c) => c.encode_utf8(&mut [0; 4]).as_bytes()[0] == byte,
-            Unit::Base64(value, known) => {
-                base64_value(byte).is_some_and(|six| (six ^ value) >> (6 - known) == 0)
-            }
-            Unit::Padding => byte == b'=',
-        }
+    fn can_start_with(&self, byte: u8) -> bool {
+        self.chars.iter().any(|c| c.encode_utf8(&mut [0; 4]).as_bytes()[0] == byte)
     }
 
     /// Whether a backslash and this letter can form an escape of the unit.
-    fn has_escape_letter(self, letter: u8) -> bool {
-        match self {
-            Unit::Char(c) => c.is_control() || u32::from(c) == u32::from(letter),
-            Unit::Base64(..) | Unit::Padding => b"+/=-_".contains(&letter),
-        }
+    fn has_escape_letter(&self, letter: u8) -> bool {
+        self.chars.iter().any(|c| c.is_control() || u32::from(*c) == u32::from(letter))
     }
 
     /// Adds the end positions of all forms of the unit that start at `start`.
-    fn collect_ends(self, text: &[u8], start: usize, is_within: bool, ends: &mut UnitEnds) {
-        match self {
-            Unit::Char(c) => char_ends(text, start, c, ends),
-            Unit::Base64(value, known) => {
-                let lines = if is_within { skip_line_end(text, start) } else { UnitMatch::No };
-                ends.is_cut |= matches!(lines, UnitMatch::Cut);
-                for start in [UnitMatch::To(start), lines] {
-                    let UnitMatch::To(start) = start else { continue };
-                    match text.get(start) {
-                        None => ends.is_cut = true,
-                        Some(byte) if self.can_start_with(*byte) => ends.add(start + 1),
-                        Some(b'\\' | b'%') => {
-                            let all = (0..64).filter(|six| (six ^ value) >> (6 - known) == 0);
-                            for c in all.flat_map(base64_chars) {
-                                char_ends(text, start, c, ends);
-                            }
-                        }
-                        Some(_) => {}
-                    }
-                }
+    fn collect_ends(&self, text: &[u8], start: usize, is_within: bool, ends: &mut UnitEnds) {
+        let mut starts = vec![start];
+        if self.is_wrapped && is_within {
+            match skip_line_end(text, start) {
+                UnitMatch::To(after) => starts.push(after),
+                UnitMatch::Cut => ends.is_cut = true,
+                UnitMatch::No => {}
             }
-            Unit::Padding => char_ends(text, start, '=', ends),
+        }
+        for start in starts {
+            for c in &self.chars {
+                char_ends(text, start, *c, ends);
+            }
         }
     }
 }
 
-/// Value of a base64 character, in either alphabet.
-fn base64_value(byte: u8) -> Option<u8> {
-    Some(match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' | b'-' => 62,
-        b'/' | b'_' => 63,
-        _ => return None,
-    })
-}
-
-/// Base64 characters with this value.
-fn base64_chars(value: u8) -> impl Iterator<Item = char> {
-    let other = match value {
-        62 => Some('-'),
-        63 => Some('_'),
-        _ => None,
-    };
-    [char::from(BASE64_ALPHABET[usize::from(value)])].into_iter().chain(other)
+/// The base64 characters, in both alphabets, for six bits of which the last `unknown` may be any.
+fn base64_chars(leading: u8, unknown: usize) -> Vec<char> {
+    let others = [(62, '-'), (63, '_')];
+    let all = (0..).zip(BASE64_ALPHABET.iter().map(|byte| char::from(*byte))).chain(others);
+    all.filter(|(value, _)| value >> unknown == leading).map(|(_, c)| c).collect()
 }
 
 /// Skips a line end within base64 and the indentation of the next line.
