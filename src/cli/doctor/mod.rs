@@ -5,14 +5,13 @@
 //! conversations too.
 
 use crate::cli::options::CommonOptions;
-use crate::cli::run::Run;
+use crate::cli::run::{ExaminedRun, Run};
 use crate::cli::startup::Startup;
 use crate::error::{Error, Result};
 use crate::world::cancellation::StopReason;
 use crate::world::output::Output;
 use crate::world::signal::Signal;
 
-mod fold;
 mod local;
 mod misspelled;
 mod remote;
@@ -23,45 +22,58 @@ mod trial;
 
 use report::{DoctorCheck, DoctorReport};
 
+/// All checks, in their order.
+const CHECKS: [&str; 11] = [
+    "configuration",
+    "address",
+    "connection",
+    "credentials",
+    "model",
+    "tool_call",
+    "streaming",
+    "context",
+    "python",
+    "sandbox",
+    "skills",
+];
+
+/// The checks that need an endpoint.
+fn endpoint_checks() -> &'static [&'static str] {
+    &CHECKS[1..8]
+}
+
 /// Runs all checks. The status is 0, or that of the first failure. After a signal, the report
 /// contains the checks that are complete.
 pub(super) fn run(options: CommonOptions, startup: &Startup, output: &mut Output) -> Result<u8> {
-    let mut report = DoctorReport::new(options.is_json());
-    let result = examine(options, startup, &mut report, output);
+    let is_json = options.is_json();
+    let examined = Run::examine(options, startup, output);
+    let mut report = DoctorReport::new(is_json, output);
+    let result = examine(&examined, &mut report);
     // The report must state the exit status, even if a signal arrives late.
     let result = result.and_then(|()| match startup.interrupt.pending() {
         Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
         _ => Ok(()),
     });
     match result {
-        Ok(()) => report.finish(output),
+        Ok(()) => report.finish(),
         Err(error) => {
-            let last = ["python", "sandbox", "skills"];
-            let names = ["configuration"].into_iter().chain(remote::CHECKS);
-            report.finish_early(names.chain(last), &error, output)?;
+            report.finish_early(&CHECKS, &error)?;
             Err(error)
         }
     }
 }
 
 /// Runs the checks in order. An error means that the run must stop.
-fn examine(
-    options: CommonOptions,
-    startup: &Startup,
-    report: &mut DoctorReport,
-    output: &mut Output,
-) -> Result<()> {
-    let examined = Run::examine(options, startup, output);
-    report.add(local::configuration(&examined), output);
+fn examine(examined: &ExaminedRun, report: &mut DoctorReport<'_>) -> Result<()> {
+    report.add(local::configuration(examined));
     let run = &examined.run;
     match &run.config.endpoint {
         Some(endpoint) if examined.problems.is_empty() => {
-            let address = remote::address(endpoint, &examined.run.settings);
-            report.add(address, output);
-            remote::examine(endpoint, run, report, output)?;
+            report.add(remote::address(endpoint, &run.settings));
+            remote::examine(endpoint, run, report)?;
         }
         _ => {
-            report.skip(&remote::CHECKS, "not checked until the configuration is valid", output);
+            report.skip_rest(endpoint_checks(), "not checked until the configuration is valid");
         }
     }
     let catalogue = run.skills.catalogue();
@@ -70,8 +82,8 @@ fn examine(
         Err(StopReason::Deadline) => DoctorCheck::skipped("python", "the time limit is reached"),
         Err(stop) => return Err(stop.into()),
     };
-    report.add(python, output);
-    report.add(sandbox::sandbox(&examined), output);
-    report.add(skills::skills(run, &catalogue), output);
+    report.add(python);
+    report.add(sandbox::sandbox(examined));
+    report.add(skills::skills(run, &catalogue));
     Ok(())
 }

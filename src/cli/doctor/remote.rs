@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use crate::address::Address;
+use crate::cli::doctor::endpoint_checks;
 use crate::cli::doctor::report::{DoctorCheck, DoctorReport};
 use crate::cli::doctor::trial;
 use crate::cli::model_lookup::{UnlistedModel, names};
 use crate::cli::run::Run;
 use crate::config::Endpoint;
 use crate::error::{Error, ErrorKind, FailedPart, Result};
-use crate::event::Event;
 use crate::limits;
 use crate::model::http::{
     ContextWindow, EndpointQuery, ListedModel, ModelListing, ServerKind, find_model,
@@ -17,11 +17,16 @@ use crate::model::http::{
 use crate::settings::{self, Settings};
 use crate::text::{self, group_digits};
 use crate::tool::milliseconds;
-use crate::world::output::Output;
 
-/// The checks that need an endpoint, in their order.
-pub(super) const CHECKS: [&str; 7] =
-    ["address", "connection", "credentials", "model", "tool_call", "streaming", "context"];
+/// Why the remaining checks of the endpoint are not made.
+enum ChecksEnd {
+    /// The run must stop.
+    Interrupted(Error),
+    /// Another check failed; the reason is reported.
+    Skipped(String),
+}
+
+type CheckResult = std::result::Result<(), ChecksEnd>;
 
 /// The properties of an endpoint that are known before the trial.
 struct EndpointInfo<'t> {
@@ -33,154 +38,117 @@ struct EndpointInfo<'t> {
 }
 
 /// Runs the checks of the endpoint, except its address. An error means that the run must stop.
-pub(super) fn examine(
-    endpoint: &Endpoint,
-    run: &Run,
-    report: &mut DoctorReport,
-    output: &mut Output,
-) -> Result<()> {
-    let query = EndpointQuery::new(endpoint.clone(), run.cancellation.clone());
-    let start = Instant::now();
-    let listing = match query.list_models(&mut |event| show_event(&event, output)) {
-        Ok(listing) => listing,
-        Err(error) => {
-            report.add(DoctorCheck::from_error("connection", &unless_interrupted(error)?), output);
-            report.skip(&CHECKS[2..], "there is no connection", output);
-            return Ok(());
-        }
-    };
-    let took = milliseconds(start.elapsed());
-    report.add(connection(endpoint, &listing, took), output);
-    let models = match &listing {
-        ModelListing::Models(models) => models.as_slice(),
-        _ => &[],
-    };
-    let server = match query.server_kind(models, &mut |event| show_event(&event, output)) {
-        Ok(server) => server,
-        Err(error) => {
-            stop_at_deadline(failed_check(error, 2)?, 2, report, output);
-            return Ok(());
-        }
-    };
-    let listed = find_model(models, &endpoint.model, server);
-    if server == ServerKind::Ollama
-        && listed.is_none()
-        && matches!(listing, ModelListing::Models(_))
-    {
-        report.add(credentials(endpoint, &listing, None), output);
-        report.add(model(endpoint, &listing, listed, server), output);
-        report.skip(&CHECKS[4..], "not checked until the model is found", output);
-        return Ok(());
-    }
-    let info = EndpointInfo { endpoint, listing: &listing, listed, server };
-    let should_continue = run_trials(&info, run, report, output)?;
-    if !should_continue {
-        return Ok(());
-    }
-    match query.context_window(server, listed, &mut |event| show_event(&event, output)) {
-        Ok(window) => report.add(context(window, server), output),
-        Err(error) => stop_at_deadline(failed_check(error, 6)?, 6, report, output),
+pub(super) fn examine(endpoint: &Endpoint, run: &Run, report: &mut DoctorReport<'_>) -> Result<()> {
+    match check_all(endpoint, run, report) {
+        Ok(()) => {}
+        Err(ChecksEnd::Skipped(reason)) => report.skip_rest(endpoint_checks(), &reason),
+        Err(ChecksEnd::Interrupted(error)) => return Err(error),
     }
     Ok(())
 }
 
-/// Tries a tool call and a stream, and adds the checks that depend on the tool call. Returns
-/// false if the remaining checks were skipped.
-fn run_trials(
-    info: &EndpointInfo<'_>,
-    run: &Run,
-    report: &mut DoctorReport,
-    output: &mut Output,
-) -> Result<bool> {
-    let (endpoint, listing) = (info.endpoint, info.listing);
-    announce(endpoint, report, output);
-    let trial =
-        trial::tool_call(endpoint, &run.cancellation, &mut |event| show_event(&event, output));
-    let error = trial.error.map(unless_interrupted).transpose()?;
-    if let Some(error) = &error
+fn check_all(endpoint: &Endpoint, run: &Run, report: &mut DoctorReport<'_>) -> CheckResult {
+    let query = EndpointQuery::new(endpoint.clone(), run.cancellation.clone());
+    let start = Instant::now();
+    let listing = match query.list_models(&mut |event| report.show_event(&event)) {
+        Ok(listing) => listing,
+        Err(error) => {
+            add_failed("connection", &error, report)?;
+            return Err(ChecksEnd::Skipped("there is no connection".into()));
+        }
+    };
+    let took = milliseconds(start.elapsed());
+    report.add(connection(endpoint, &listing, took));
+    let models = match &listing {
+        ModelListing::Models(models) => models.as_slice(),
+        _ => &[],
+    };
+    let server = match query.server_kind(models, &mut |event| report.show_event(&event)) {
+        Ok(server) => server,
+        Err(error) => {
+            add_failed("credentials", &error, report)?;
+            return Err(ChecksEnd::Skipped("the kind of server is unknown".into()));
+        }
+    };
+    let listed = find_model(models, &endpoint.model, server);
+    let info = EndpointInfo { endpoint, listing: &listing, listed, server };
+    let is_listing = matches!(listing, ModelListing::Models(_));
+    if server == ServerKind::Ollama && is_listing && listed.is_none() {
+        report.add(credentials(endpoint, &listing, None));
+        report.add(model(&info));
+        return Err(ChecksEnd::Skipped("not checked until the model is found".into()));
+    }
+    run_trials(&info, run, report)?;
+    match query.context_window(server, listed, &mut |event| report.show_event(&event)) {
+        Ok(window) => report.add(context(window, server)),
+        Err(error) => add_failed("context", &error, report)?,
+    }
+    Ok(())
+}
+
+/// Tries a tool call and a stream, and adds the checks that depend on the tool call.
+fn run_trials(info: &EndpointInfo<'_>, run: &Run, report: &mut DoctorReport<'_>) -> CheckResult {
+    let EndpointInfo { endpoint, listing, .. } = *info;
+    let cancellation = &run.cancellation;
+    report.note_on_terminal(&format!(
+        "requesting a tool call from `{}`; loading the model may take a while",
+        endpoint.model
+    ));
+    let called = trial::tool_call(endpoint, cancellation, &mut |event| report.show_event(&event));
+    let error = called.as_ref().err();
+    if let Some(error) = error {
+        stop_if_interrupted(error)?;
+    }
+    if let Some(error) = error
         && let Some(name) = affected_check(error, listing)
     {
-        report.add_failure_to(name, error, output);
-        report.skip(&CHECKS[2..], &format!("not checked until the {name} works"), output);
-        return Ok(false);
+        report.add_failure_to(name, error);
+        return Err(ChecksEnd::Skipped(format!("not checked until the {name} works")));
     }
-    report.add(credentials(endpoint, listing, error.as_ref()), output);
-    report.add(model(endpoint, listing, info.listed, info.server), output);
-    match error.as_ref().map(Error::kind) {
-        Some(ErrorKind::Auth) => {
-            report.skip(&CHECKS[4..], "not checked until the credentials are accepted", output);
-            return Ok(false);
+    report.add(credentials(endpoint, listing, error));
+    report.add(model(info));
+    match called {
+        Ok(check) => report.add(check),
+        Err(error) if error.kind() == ErrorKind::Auth => {
+            let reason = "not checked until the credentials are accepted";
+            return Err(ChecksEnd::Skipped(reason.into()));
         }
-        Some(ErrorKind::Limit) => {
-            stop_at_deadline(trial.check, 4, report, output);
-            return Ok(false);
-        }
-        _ => {
-            let fix = error.as_ref().and_then(|error| model_fix(info, error));
-            let check = match fix {
-                Some(fix) => trial.check.with_fix(fix),
-                None => trial.check,
+        Err(error) => {
+            let error = match model_fix(info, &error) {
+                Some(fix) => error.with_hint(fix),
+                None => error,
             };
-            report.add(check, output);
+            add_failed("tool_call", &error, report)?;
+            report.skip_rest(&["streaming"], "not checked until the tool call works");
+            return Ok(());
         }
     }
-    if error.is_some() {
-        report.skip(&CHECKS[5..6], "not checked until the tool call works", output);
-    } else if !run.options.stream {
-        report.skip(&CHECKS[5..6], "--no-stream: streaming is off", output);
-    } else {
-        let trial =
-            trial::streaming(endpoint, &run.cancellation, &mut |event| show_event(&event, output));
-        let error = trial.error.map(unless_interrupted).transpose()?;
-        if error.is_some_and(|error| error.kind() == ErrorKind::Limit) {
-            stop_at_deadline(trial.check, 5, report, output);
-            return Ok(false);
-        }
-        report.add(trial.check, output);
+    if !run.options.stream {
+        report.skip_rest(&["streaming"], "--no-stream: streaming is off");
+        return Ok(());
     }
-    Ok(true)
+    match trial::streaming(endpoint, cancellation, &mut |event| report.show_event(&event)) {
+        Ok(check) => report.add(check),
+        Err(error) => add_failed("streaming", &error, report)?,
+    }
+    Ok(())
 }
 
-const TIME_OVER: &str = "the time limit is reached";
-
-/// Passes on an interrupt; any other error is a result of a check.
-fn unless_interrupted(error: Error) -> Result<Error> {
+/// Adds a check that failed with this error. No check is made after an interrupt or at the time
+/// limit.
+fn add_failed(name: &'static str, error: &Error, report: &mut DoctorReport<'_>) -> CheckResult {
+    stop_if_interrupted(error)?;
+    report.add(DoctorCheck::from_error(name, error));
     match error.kind() {
-        ErrorKind::Interrupted(_) => Err(error),
-        _ => Ok(error),
+        ErrorKind::Limit => Err(ChecksEnd::Skipped("the time limit is reached".into())),
+        _ => Ok(()),
     }
 }
 
-/// The check number `index`, failed with this error.
-fn failed_check(error: Error, index: usize) -> Result<DoctorCheck> {
-    Ok(DoctorCheck::from_error(CHECKS[index], &unless_interrupted(error)?))
-}
-
-/// Adds check number `index`, during which the time limit was reached, and skips the rest.
-fn stop_at_deadline(
-    check: DoctorCheck,
-    index: usize,
-    report: &mut DoctorReport,
-    output: &mut Output,
-) {
-    report.add(check, output);
-    report.skip(&CHECKS[index + 1..], TIME_OVER, output);
-}
-
-/// Shows requests and retries, but not the text of the model.
-fn show_event(event: &Event<'_>, output: &mut Output) {
-    if !matches!(event, Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. }) {
-        output.show(event);
-    }
-}
-
-/// Announces the trial on a terminal, as it may take long.
-fn announce(endpoint: &Endpoint, report: &DoctorReport, output: &mut Output) {
-    if output.is_on_terminal() && !report.is_json() {
-        let model = &endpoint.model;
-        output.note(&format!(
-            "requesting a tool call from `{model}`; loading the model may take a while"
-        ));
+fn stop_if_interrupted(error: &Error) -> CheckResult {
+    match error.kind() {
+        ErrorKind::Interrupted(_) => Err(ChecksEnd::Interrupted(error.clone())),
+        _ => Ok(()),
     }
 }
 
@@ -196,11 +164,8 @@ fn affected_check(error: &Error, listing: &ModelListing) -> Option<&'static str>
     }
 }
 
-/// The remedy for a refusal that an unlisted model may have caused.
+/// The remedy for a refusal that the model may have caused.
 fn model_fix(info: &EndpointInfo<'_>, error: &Error) -> Option<String> {
-    let (ModelListing::Models(models), None) = (info.listing, info.listed) else {
-        return None;
-    };
     let wanted = &info.endpoint.model;
     let is_of_model = match error.kind() {
         ErrorKind::Endpoint => error.part() == Some(FailedPart::Model) || error.hint().is_none(),
@@ -208,9 +173,14 @@ fn model_fix(info: &EndpointInfo<'_>, error: &Error) -> Option<String> {
         ErrorKind::Temporary => error.message().contains(wanted),
         _ => false,
     };
-    let near = text::similar_names(wanted, names(models), 1);
-    let near = near.first().filter(|_| is_of_model)?;
-    Some(format!("set LLM_MODEL_NAME to `{near}`"))
+    if let (ModelListing::Models(models), None) = (info.listing, info.listed)
+        && is_of_model
+        && let Some(near) = text::similar_names(wanted, names(models), 1).first()
+    {
+        return Some(format!("set LLM_MODEL_NAME to `{near}`"));
+    }
+    // The check of the model lists similar names.
+    (error.part() == Some(FailedPart::Model)).then(|| "correct LLM_MODEL_NAME".into())
 }
 
 /// The address of the endpoint, and the proxy.
@@ -286,13 +256,9 @@ fn credentials(endpoint: &Endpoint, listing: &ModelListing, error: Option<&Error
     }
 }
 
-fn model(
-    endpoint: &Endpoint,
-    listing: &ModelListing,
-    listed: Option<&ListedModel>,
-    server: ServerKind,
-) -> DoctorCheck {
+fn model(info: &EndpointInfo<'_>) -> DoctorCheck {
     const NAME: &str = "model";
+    let EndpointInfo { endpoint, listing, listed, server } = *info;
     let wanted = &endpoint.model;
     let models = match listing {
         ModelListing::Models(models) => models,

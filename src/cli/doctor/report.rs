@@ -1,13 +1,21 @@
 //! The report of `doctor`, as text or as one JSON object.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::cli::doctor::fold::{MARK_COLUMNS, fold};
+use crate::cli::help::wrap;
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
+use crate::limits;
+use crate::text::counted;
 use crate::world::output::{Output, Tone};
 
+/// Columns of the status mark, with the space after it.
+const MARK_COLUMNS: usize = 9;
+
 /// The status of a finding, from best to worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum CheckStatus {
     /// Not checked, or unknown.
     Skipped,
@@ -20,32 +28,26 @@ pub(super) enum CheckStatus {
 }
 
 impl CheckStatus {
-    fn name(self) -> &'static str {
+    /// The word in front of a finding, and its colour.
+    fn mark(self) -> (&'static str, Tone) {
         match self {
-            CheckStatus::Skipped => "skipped",
-            CheckStatus::Ok => "ok",
-            CheckStatus::Warning => "warning",
-            CheckStatus::Failure => "failure",
-        }
-    }
-
-    fn tone(self) -> Tone {
-        match self {
-            CheckStatus::Skipped => Tone::Neutral,
-            CheckStatus::Ok => Tone::Good,
-            CheckStatus::Warning => Tone::Warning,
-            CheckStatus::Failure => Tone::Bad,
+            CheckStatus::Skipped => ("skipped", Tone::Neutral),
+            CheckStatus::Ok => ("ok", Tone::Good),
+            CheckStatus::Warning => ("warning", Tone::Warning),
+            CheckStatus::Failure => ("failure", Tone::Bad),
         }
     }
 }
 
 /// One result of a check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Finding {
     status: CheckStatus,
     message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
     /// The kind of a failure, which decides the exit status.
+    #[serde(skip)]
     kind: Option<ErrorKind>,
 }
 
@@ -59,6 +61,21 @@ pub(super) struct DoctorCheck {
     details: Map<String, Value>,
 }
 
+impl Finding {
+    fn new(status: CheckStatus, message: impl Into<String>) -> Finding {
+        Finding { status, message: message.into(), fix: None, kind: None }
+    }
+
+    fn warning(message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { fix: Some(fix.into()), ..Finding::new(CheckStatus::Warning, message) }
+    }
+
+    fn failure(kind: ErrorKind, message: impl Into<String>, fix: impl Into<String>) -> Finding {
+        let fix = Some(fix.into());
+        Finding { fix, kind: Some(kind), ..Finding::new(CheckStatus::Failure, message) }
+    }
+}
+
 impl DoctorCheck {
     fn new(name: &'static str, finding: Finding) -> DoctorCheck {
         DoctorCheck { name, findings: vec![finding], lines: Vec::new(), details: Map::new() }
@@ -66,12 +83,12 @@ impl DoctorCheck {
 
     /// A check without problems.
     pub(super) fn ok(name: &'static str, message: impl Into<String>) -> DoctorCheck {
-        DoctorCheck::new(name, Finding::plain(CheckStatus::Ok, message.into()))
+        DoctorCheck::new(name, Finding::new(CheckStatus::Ok, message))
     }
 
     /// A check that was not made, with the reason.
     pub(super) fn skipped(name: &'static str, reason: impl Into<String>) -> DoctorCheck {
-        DoctorCheck::new(name, Finding::plain(CheckStatus::Skipped, reason.into()))
+        DoctorCheck::new(name, Finding::new(CheckStatus::Skipped, reason))
     }
 
     /// A check with a warning.
@@ -80,7 +97,7 @@ impl DoctorCheck {
         message: impl Into<String>,
         fix: impl Into<String>,
     ) -> DoctorCheck {
-        DoctorCheck::new(name, Finding::warning(message.into(), fix.into()))
+        DoctorCheck::new(name, Finding::warning(message, fix))
     }
 
     /// A failed check.
@@ -90,17 +107,17 @@ impl DoctorCheck {
         message: impl Into<String>,
         fix: impl Into<String>,
     ) -> DoctorCheck {
-        DoctorCheck::new(name, Finding::failure(kind, message.into(), fix.into()))
+        DoctorCheck::new(name, Finding::failure(kind, message, fix))
     }
 
-    /// A failed check, with the message of this error.
+    /// A failed check, with message and remedy of this error.
     pub(super) fn from_error(name: &'static str, error: &Error) -> DoctorCheck {
         DoctorCheck::failure(name, error.kind(), error.message(), error_fix(error))
     }
 
     /// Adds a warning.
     pub(super) fn add_warning(&mut self, message: impl Into<String>, fix: impl Into<String>) {
-        self.findings.push(Finding::warning(message.into(), fix.into()));
+        self.findings.push(Finding::warning(message, fix));
     }
 
     /// Adds a failure.
@@ -110,16 +127,7 @@ impl DoctorCheck {
         message: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        self.findings.push(Finding::failure(kind, message.into(), fix.into()));
-    }
-
-    /// Replaces the remedy of the headline.
-    #[must_use]
-    pub(super) fn with_fix(mut self, fix: impl Into<String>) -> DoctorCheck {
-        if let Some(first) = self.findings.first_mut() {
-            first.fix = Some(fix.into());
-        }
-        self
+        self.findings.push(Finding::failure(kind, message, fix));
     }
 
     /// Adds a line below the headline.
@@ -134,12 +142,6 @@ impl DoctorCheck {
         self
     }
 
-    /// The worst status of the findings.
-    pub(super) fn status(&self) -> CheckStatus {
-        let statuses = self.findings.iter().map(|finding| finding.status);
-        statuses.max().unwrap_or(CheckStatus::Skipped)
-    }
-
     fn show(&self, output: &mut Output) {
         // Keep failures together at the top; the lines follow them.
         let lines_after = match self.findings.first() {
@@ -148,37 +150,24 @@ impl DoctorCheck {
         };
         for (index, finding) in self.findings.iter().enumerate() {
             let below: &[String] = if index == lines_after { &self.lines } else { &[] };
-            self.show_finding(finding, below, output);
+            show_finding(self.name, finding, below, output);
         }
     }
 
-    fn show_finding(&self, finding: &Finding, below: &[String], output: &mut Output) {
-        let label = self.name.replace('_', " ");
-        let mut lines = fold(&format!("{label}: {}", finding.message), "", output);
-        if let Some(fix) = &finding.fix {
-            lines.extend(fold(&format!("fix: {fix}"), "", output));
-        }
-        for line in below {
-            lines.extend(fold(line, "  ", output));
-        }
-        show_marked(finding.status, &lines, output);
-    }
-
-    fn to_json(&self) -> CheckJson {
-        let joined = |texts: Vec<&str>| texts.join("; ");
+    fn to_json(&self) -> CheckJson<'_> {
         let messages = self.findings.iter().map(|finding| finding.message.as_str());
-        let fixes: Vec<&str> =
-            self.findings.iter().filter_map(|finding| finding.fix.as_deref()).collect();
+        let fixes = self.findings.iter().filter_map(|finding| finding.fix.as_deref());
+        let fixes: Vec<&str> = fixes.collect();
         let mut details = self.details.clone();
         if self.findings.len() > 1 {
-            let findings = self.findings.iter().map(Finding::to_json);
-            details.insert("findings".into(), findings.collect());
+            details.insert("findings".into(), json!(self.findings));
         }
+        let statuses = self.findings.iter().map(|finding| finding.status);
         CheckJson {
             name: self.name,
-            status: self.status().name(),
-            message: joined(messages.collect()),
-            fix: (!fixes.is_empty()).then(|| joined(fixes)),
+            status: statuses.max().unwrap_or(CheckStatus::Skipped),
+            message: messages.collect::<Vec<_>>().join("; "),
+            fix: (!fixes.is_empty()).then(|| fixes.join("; ")),
             details,
         }
     }
@@ -194,10 +183,10 @@ fn error_fix(error: &Error) -> &str {
 }
 
 /// A check in JSON output, with its fields in the documented order.
-#[derive(serde::Serialize)]
-struct CheckJson {
-    name: &'static str,
-    status: &'static str,
+#[derive(Serialize)]
+struct CheckJson<'c> {
+    name: &'c str,
+    status: CheckStatus,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
@@ -206,87 +195,90 @@ struct CheckJson {
 }
 
 /// The report in JSON output.
-#[derive(serde::Serialize)]
-struct ReportJson {
+#[derive(Serialize)]
+struct ReportJson<'c> {
     #[serde(rename = "type")]
     kind: &'static str,
     status: &'static str,
     exit_code: u8,
-    checks: Vec<CheckJson>,
+    checks: Vec<CheckJson<'c>>,
 }
 
-/// Prints the first line with its status mark, and the others below it.
-fn show_marked(status: CheckStatus, lines: &[String], output: &mut Output) {
-    let mark = format!("{:MARK_COLUMNS$}", status.name());
+/// Prints a finding after the name of its check, with its remedy and these lines below it.
+fn show_finding(name: &str, finding: &Finding, below: &[String], output: &mut Output) {
+    let mut lines = fold(&format!("{}: {}", name.replace('_', " "), finding.message), "", output);
+    if let Some(fix) = &finding.fix {
+        lines.extend(fold(&format!("fix: {fix}"), "", output));
+    }
+    for line in below {
+        lines.extend(fold(line, "  ", output));
+    }
+    let (mark, tone) = finding.status.mark();
     let indent = format!("\n{:MARK_COLUMNS$}", "");
-    output.print_marked(&mark, status.tone(), &lines.join(&indent));
+    output.print_marked(&format!("{mark:MARK_COLUMNS$}"), tone, &lines.join(&indent));
 }
 
-impl Finding {
-    fn plain(status: CheckStatus, message: String) -> Finding {
-        Finding { status, message, fix: None, kind: None }
+/// The lines of a text: on a terminal it is wrapped between words, but not between backquotes,
+/// so that commands can be copied.
+fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
+    const UNBROKEN: &str = "\u{a0}";
+    if !output.is_on_terminal() {
+        return vec![format!("{indent}{text}")];
     }
-
-    fn warning(message: String, fix: String) -> Finding {
-        Finding { fix: Some(fix), ..Finding::plain(CheckStatus::Warning, message) }
-    }
-
-    fn failure(kind: ErrorKind, message: String, fix: String) -> Finding {
-        Finding {
-            fix: Some(fix),
-            kind: Some(kind),
-            ..Finding::plain(CheckStatus::Failure, message)
-        }
-    }
-
-    fn to_json(&self) -> Value {
-        let mut finding = json!({"status": self.status.name(), "message": self.message});
-        if let Some(fix) = &self.fix {
-            finding["fix"] = fix.as_str().into();
-        }
-        finding
-    }
+    let parts = text.split('`').enumerate().map(|(index, part)| match index % 2 {
+        0 => part.to_string(),
+        _ => part.replace(' ', UNBROKEN),
+    });
+    let text = parts.collect::<Vec<_>>().join("`");
+    let room = limits::REPORT_COLUMNS - MARK_COLUMNS - indent.len() - 2;
+    let lines = wrap(&text, room).into_iter().enumerate();
+    let lines = lines.map(|(index, line)| {
+        let more = if index == 0 { "" } else { "  " };
+        format!("{indent}{more}{}", line.replace(UNBROKEN, " "))
+    });
+    lines.collect()
 }
 
-/// The report; each check is printed when it is added.
+/// The report. Each check is printed when it is added, unless the report is JSON.
 #[derive(Debug)]
-pub(super) struct DoctorReport {
+pub(super) struct DoctorReport<'o> {
     checks: Vec<DoctorCheck>,
     is_json: bool,
+    output: &'o mut Output,
 }
 
-impl DoctorReport {
-    /// An empty report.
-    pub(super) fn new(is_json: bool) -> DoctorReport {
-        DoctorReport { checks: Vec::new(), is_json }
+impl<'o> DoctorReport<'o> {
+    /// An empty report; as JSON it is one object, printed at the end.
+    pub(super) fn new(is_json: bool, output: &'o mut Output) -> DoctorReport<'o> {
+        DoctorReport { checks: Vec::new(), is_json, output }
     }
 
-    /// Whether the report is one JSON object, printed at the end.
-    pub(super) fn is_json(&self) -> bool {
-        self.is_json
-    }
-
-    /// Adds a check, and prints it unless the output is JSON.
-    pub(super) fn add(&mut self, check: DoctorCheck, output: &mut Output) {
+    /// Adds a check.
+    pub(super) fn add(&mut self, check: DoctorCheck) {
         if !self.is_json {
-            check.show(output);
+            check.show(self.output);
         }
         self.checks.push(check);
     }
 
-    /// Adds skipped checks with a common reason, in one line.
-    pub(super) fn skip(&mut self, names: &[&'static str], reason: &str, output: &mut Output) {
-        let checks = names.iter().map(|name| DoctorCheck::skipped(name, reason));
-        self.checks.extend(checks);
-        if !self.is_json && !names.is_empty() {
-            let labels = names.join(", ").replace('_', " ");
-            let lines = fold(&format!("{labels}: {reason}"), "", output);
-            show_marked(CheckStatus::Skipped, &lines, output);
+    /// Adds those of the checks that were not made as skipped, in one line.
+    pub(super) fn skip_rest(&mut self, names: &[&'static str], reason: &str) {
+        let left = self.left(names);
+        self.checks.extend(left.iter().map(|name| DoctorCheck::skipped(name, reason)));
+        if !self.is_json && !left.is_empty() {
+            let finding = Finding::new(CheckStatus::Skipped, reason);
+            show_finding(&left.join(", "), &finding, &[], self.output);
         }
     }
 
+    /// The names of the checks that were not made.
+    fn left(&self, names: &[&'static str]) -> Vec<&'static str> {
+        let is_made = |name: &str| self.checks.iter().any(|check| check.name == name);
+        names.iter().copied().filter(|name| !is_made(name)).collect()
+    }
+
     /// Adds a failure, detected by a later check, to an earlier one.
-    pub(super) fn add_failure_to(&mut self, name: &str, error: &Error, output: &mut Output) {
+    pub(super) fn add_failure_to(&mut self, name: &str, error: &Error) {
         let Some(check) = self.checks.iter_mut().find(|check| check.name == name) else {
             return;
         };
@@ -294,46 +286,53 @@ impl DoctorReport {
         if !self.is_json
             && let Some(finding) = check.findings.last()
         {
-            check.show_finding(finding, &[], output);
+            show_finding(check.name, finding, &[], self.output);
+        }
+    }
+
+    /// Shows requests and retries, but not the text of the model.
+    pub(super) fn show_event(&mut self, event: &Event<'_>) {
+        if !matches!(event, Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. }) {
+            self.output.show(event);
+        }
+    }
+
+    /// Shows a note on a terminal.
+    pub(super) fn note_on_terminal(&mut self, text: &str) {
+        if self.output.is_on_terminal() && !self.is_json {
+            self.output.note(text);
         }
     }
 
     /// Prints the summary and returns the exit status: that of the first failure, or 0.
-    pub(super) fn finish(&self, output: &mut Output) -> Result<u8> {
-        let status = self.exit_status();
+    pub(super) fn finish(&mut self) -> Result<u8> {
+        let status = exit_status(&self.checks);
         if self.is_json {
-            self.print_json(status, output)?;
+            self.print_json(status)?;
         } else {
-            for line in fold(&self.summary(), "", output) {
-                output.print(&line);
-            }
+            self.print_folded(&self.summary());
         }
         Ok(status)
     }
 
     /// Ends the report after an interrupt. `names` are all checks; those not made are skipped.
-    pub(super) fn finish_early(
-        &mut self,
-        names: impl Iterator<Item = &'static str>,
-        error: &Error,
-        output: &mut Output,
-    ) -> Result<()> {
-        let is_made = |name: &&str| self.checks.iter().any(|check| check.name == *name);
-        let left: Vec<&'static str> = names.filter(|name| !is_made(name)).collect();
+    pub(super) fn finish_early(&mut self, names: &[&'static str], error: &Error) -> Result<()> {
         if self.is_json {
-            let skipped = |name: &&'static str| DoctorCheck::skipped(name, error.message());
-            self.checks.extend(left.iter().map(skipped));
-            return self.print_json(error.kind().exit_status(), output);
+            self.skip_rest(names, error.message());
+            return self.print_json(error.kind().exit_status());
         }
-        let (left, all) = (left.len(), self.checks.len() + left.len());
-        let text = format!("{}: {left} of {all} checks were skipped", error.message());
-        for line in fold(&text, "", output) {
-            output.print(&line);
-        }
+        let (left, all) = (self.left(names).len(), names.len());
+        self.print_folded(&format!("{}: {left} of {all} checks were skipped", error.message()));
         Ok(())
     }
 
-    fn print_json(&self, status: u8, output: &mut Output) -> Result<()> {
+    fn print_folded(&mut self, text: &str) {
+        for line in fold(text, "", self.output) {
+            self.output.print(&line);
+        }
+    }
+
+    fn print_json(&mut self, status: u8) -> Result<()> {
         let report = ReportJson {
             kind: "doctor",
             status: if status == 0 { "ok" } else { "error" },
@@ -342,34 +341,23 @@ impl DoctorReport {
         };
         let failure =
             |error| Error::new(ErrorKind::Io, format!("failed to write the report: {error}"));
-        output.print(&serde_json::to_string(&report).map_err(failure)?);
+        let json = serde_json::to_string(&report).map_err(failure)?;
+        self.output.print(&json);
         Ok(())
     }
 
-    fn exit_status(&self) -> u8 {
-        let findings = self.checks.iter().flat_map(|check| &check.findings);
-        let kind = findings
-            .filter(|finding| finding.status == CheckStatus::Failure)
-            .find_map(|finding| finding.kind);
-        match kind {
-            None => 0,
-            // `doctor` prints no answer that could be cut off.
-            Some(ErrorKind::Truncated) => ErrorKind::Endpoint.exit_status(),
-            Some(kind) => kind.exit_status(),
-        }
-    }
-
     fn summary(&self) -> String {
-        let findings = || self.checks.iter().flat_map(|check| &check.findings);
-        let count = |status| findings().filter(|finding| finding.status == status).count();
+        let count = |status| {
+            let findings = self.checks.iter().flat_map(|check| &check.findings);
+            findings.filter(|finding| finding.status == status).count()
+        };
         let many = |count: usize, what: &str| match count {
             0 => format!("no {what}s"),
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
+            _ => counted(count, what),
         };
         let (failures, warnings) = (count(CheckStatus::Failure), count(CheckStatus::Warning));
         let counts = format!("{}, {}", many(failures, "failure"), many(warnings, "warning"));
-        let demo = if self.exit_status() == ErrorKind::Config.exit_status() {
+        let demo = if exit_status(&self.checks) == ErrorKind::Config.exit_status() {
             "; `skills-runner demo` needs no settings"
         } else {
             ""
@@ -384,19 +372,29 @@ impl DoctorReport {
     }
 }
 
+/// The exit status: that of the first failure, or 0.
+fn exit_status(checks: &[DoctorCheck]) -> u8 {
+    let mut findings = checks.iter().flat_map(|check| &check.findings);
+    match findings.find_map(|finding| finding.kind) {
+        None => 0,
+        // `doctor` prints no answer that could be cut off.
+        Some(ErrorKind::Truncated) => ErrorKind::Endpoint.exit_status(),
+        Some(kind) => kind.exit_status(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn first_failure_decides_the_status() {
-        let mut report = DoctorReport::new(true);
-        assert_eq!(report.exit_status(), 0);
-        report.checks.push(DoctorCheck::warning("a", "m", "f"));
-        assert_eq!(report.exit_status(), 0);
-        report.checks.push(DoctorCheck::failure("b", ErrorKind::Auth, "m", "f"));
-        report.checks.push(DoctorCheck::failure("c", ErrorKind::Config, "m", "f"));
-        assert_eq!(report.exit_status(), 77);
+        let warning = DoctorCheck::warning("a", "m", "f");
+        let refused = DoctorCheck::failure("b", ErrorKind::Auth, "m", "f");
+        let missing = DoctorCheck::failure("c", ErrorKind::Config, "m", "f");
+        assert_eq!(exit_status(&[]), 0);
+        assert_eq!(exit_status(std::slice::from_ref(&warning)), 0);
+        assert_eq!(exit_status(&[warning, refused, missing]), 77);
     }
 
     #[test]

@@ -11,38 +11,14 @@ use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::one_shot::incomplete_error;
 use crate::config::Endpoint;
 use crate::conversation::Conversation;
-use crate::error::{Error, FailedPart};
+use crate::error::Result;
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::HttpModel;
 use crate::model::{FinishReason, Model, ModelRequest};
+use crate::text::counted;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
 use crate::world::cancellation::Cancellation;
-
-/// The result of a trial.
-pub(super) struct EndpointTrial {
-    /// The check for the report.
-    pub check: DoctorCheck,
-    /// The error of a failed request.
-    pub error: Option<Error>,
-}
-
-impl EndpointTrial {
-    fn new(check: DoctorCheck) -> EndpointTrial {
-        EndpointTrial { check, error: None }
-    }
-
-    fn failed(name: &'static str, error: Error) -> EndpointTrial {
-        // The line before lists similar names.
-        let check = match error.part() {
-            Some(FailedPart::Model) => {
-                DoctorCheck::failure(name, error.kind(), error.message(), "correct LLM_MODEL_NAME")
-            }
-            _ => DoctorCheck::from_error(name, &error),
-        };
-        EndpointTrial { check, error: Some(error) }
-    }
-}
 
 const A: i64 = 317;
 const B: i64 = 588;
@@ -52,7 +28,7 @@ pub(super) fn tool_call(
     endpoint: &Endpoint,
     cancellation: &Cancellation,
     sink: &mut EventSink<'_>,
-) -> EndpointTrial {
+) -> Result<DoctorCheck> {
     const NAME: &str = "tool_call";
     let model = HttpModel::new(endpoint.clone(), false, cancellation.clone());
     let tools = [addition_tool()];
@@ -64,20 +40,17 @@ pub(super) fn tool_call(
     let (mut usage, mut is_called, mut mistake) = (None, false, None);
     for step in 1..=limits::TOOL_CHECK_STEPS {
         let request = ModelRequest { messages: conversation.messages(), tools: &tools };
-        let reply = match model.complete(&request, sink) {
-            Ok(reply) => reply,
-            Err(error) => return EndpointTrial::failed(NAME, error),
-        };
+        let reply = model.complete(&request, sink)?;
         add_usage(&mut usage, reply.usage);
         if let Some(error) = reply.cause.or_else(|| incomplete_error(reply.finish)) {
-            return EndpointTrial::failed(NAME, error);
+            return Err(error);
         }
         let calls = reply.message.calls.clone();
         if calls.is_empty() {
             let took = milliseconds(start.elapsed());
             let cost = cost_text(step, took, usage);
             let check = judge(&reply.message.content, is_called, mistake, &cost);
-            return EndpointTrial::new(check.with_detail("duration_ms", took));
+            return Ok(check.with_detail("duration_ms", took));
         }
         is_called = true;
         conversation.add_answer(with_valid_arguments(reply.message));
@@ -92,11 +65,8 @@ pub(super) fn tool_call(
             conversation.add_result(result);
         }
     }
-    EndpointTrial::new(DoctorCheck::warning(
-        NAME,
-        "the model keeps calling the tool and never answers",
-        BETTER_MODEL,
-    ))
+    let message = "the model keeps calling the tool and never answers";
+    Ok(DoctorCheck::warning(NAME, message, BETTER_MODEL))
 }
 
 const BETTER_MODEL: &str =
@@ -134,7 +104,7 @@ fn addition_tool() -> ToolDefinition {
 }
 
 /// Runs the tool. The error is shown to the model and to the user.
-fn compute_sum(call: &ToolCall) -> Result<i64, String> {
+fn compute_sum(call: &ToolCall) -> std::result::Result<i64, String> {
     if call.name != "add" {
         return Err(format!("there is no tool `{}`, only `add`", call.name));
     }
@@ -158,11 +128,11 @@ fn add_usage(sum: &mut Option<Usage>, more: Option<Usage>) {
 }
 
 fn cost_text(steps: u32, took: u64, usage: Option<Usage>) -> String {
-    let plural = if steps == 1 { "" } else { "s" };
+    let requests = counted(steps as usize, "request");
     let tokens = usage.map_or(String::new(), |usage| {
         format!(", {} tokens read, {} written", usage.prompt_tokens, usage.completion_tokens)
     });
-    format!("{steps} request{plural}, {took} ms{tokens}")
+    format!("{requests}, {took} ms{tokens}")
 }
 
 /// Requests a streamed answer.
@@ -170,7 +140,7 @@ pub(super) fn streaming(
     endpoint: &Endpoint,
     cancellation: &Cancellation,
     sink: &mut EventSink<'_>,
-) -> EndpointTrial {
+) -> Result<DoctorCheck> {
     const NAME: &str = "streaming";
     let model = HttpModel::new(endpoint.clone(), true, cancellation.clone());
     let mut conversation = Conversation::new("");
@@ -182,16 +152,11 @@ pub(super) fn streaming(
             pieces += u32::from(!piece.is_empty());
         }
         sink(event);
-    });
-    let reply = match reply {
-        Ok(reply) => reply,
-        Err(error) => return EndpointTrial::failed(NAME, error),
-    };
-    if reply.finish == FinishReason::Cut {
-        let error = reply.cause.or_else(|| incomplete_error(reply.finish));
-        if let Some(error) = error {
-            return EndpointTrial::failed(NAME, error);
-        }
+    })?;
+    if reply.finish == FinishReason::Cut
+        && let Some(error) = reply.cause.or_else(|| incomplete_error(reply.finish))
+    {
+        return Err(error);
     }
     let check = if !model.is_streaming() {
         let fix = "none needed: the program then requests whole answers; --no-stream saves the first attempt";
@@ -201,5 +166,5 @@ pub(super) fn streaming(
     } else {
         DoctorCheck::ok(NAME, "received in one piece: answers appear only when they are complete")
     };
-    EndpointTrial::new(check.with_detail("pieces", pieces))
+    Ok(check.with_detail("pieces", pieces))
 }
