@@ -262,11 +262,9 @@ pub(crate) const NESTED_FOLDERS: usize = 100;
 pub(crate) const NESTED_DEPTH: usize = 4;
 /// Entries of such a folder that are visited.
 pub(crate) const NESTED_ENTRIES: usize = 500;
-/// Skill names that are offered to the model as an `enum`.
-pub(crate) const ENUM_NAMES: usize = 20;
-/// Bytes of these names in all tools with such an argument. With ten skills that is one tool:
+/// Bytes of the skill names that each tool with such an argument offers to the model as an `enum`:
 /// the first request should stay below 3 KB.
-pub(crate) const ENUM_BYTES: usize = 190;
+pub(crate) const ENUM_BYTES: usize = 64;
 /// Part of each document that is read for the catalogue; more only if the frontmatter is
 /// longer.
 pub(crate) const FRONTMATTER_BYTES: usize = 4 << 10;

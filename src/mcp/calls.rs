@@ -2,12 +2,9 @@
 //! call that starts a program is queued, can be cancelled, and reports its progress if
 //! the client requests it.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::McpServer;
 use super::era::{Era, RpcResult};
@@ -119,34 +116,24 @@ fn requested_call(
 
 /// Converts a tool's result into a response.
 fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
-    #[derive(Serialize)]
-    struct CallResponse<'r> {
-        content: Vec<Value>,
-        #[serde(rename = "structuredContent", skip_serializing_if = "Option::is_none")]
-        structured: Option<&'r RawValue>,
-        #[serde(rename = "isError")]
-        is_error: bool,
-    }
     let mut content = vec![json!({"type": "text", "text": result.full_text()})];
     if let Some((mime, data)) = result.image.as_ref().and_then(|image| image.inline_data()) {
         content.push(json!({"type": "image", "data": data, "mimeType": mime}));
     }
-    RpcResult::new(&CallResponse {
-        content,
-        structured: structured(&call.name, &result.full_text()),
-        is_error: !result.ok,
-    })
+    let reply = RpcResult::new("content", content).with("isError", !result.ok);
+    match structured(&call.name, &result.content) {
+        Some(fields) => reply.with("structuredContent", fields),
+        None => reply,
+    }
 }
 
 /// Returns the result as JSON if it has the members that the tool's output schema
 /// requires: a client may refuse other JSON. A failure without them is only a text.
-fn structured<'r>(tool: &str, content: &'r str) -> Option<&'r RawValue> {
+fn structured(tool: &str, content: &str) -> Option<Map<String, Value>> {
     let schema = tools::find_builtin(tool)?.output()?;
-    let members: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(content).ok()?;
-    let required = schema["required"].as_array()?.iter();
-    let mut required = required.filter_map(Value::as_str);
-    required.all(|name| members.contains_key(name)).then_some(())?;
-    serde_json::from_str(content).ok()
+    let fields: Map<String, Value> = serde_json::from_str(content).ok()?;
+    let mut required = schema["required"].as_array()?.iter().filter_map(Value::as_str);
+    required.all(|name| fields.contains_key(name)).then_some(fields)
 }
 
 impl McpServer<'_> {
@@ -176,7 +163,8 @@ impl McpServer<'_> {
         let is_active = finished.is_some_and(|call| call.is_active());
         if is_active && !self.has_ended.get() {
             self.context.cancellation.check()?;
-            self.send(&waiting.era.response(&waiting.id, &reply(&waiting.call, &result)));
+            let reply = reply(&waiting.call, &result);
+            self.send(&waiting.era.response(&waiting.id, reply));
         }
         Ok(())
     }

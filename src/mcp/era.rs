@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::rpc::{Id, RpcError, RpcRequest};
 use crate::limits;
@@ -37,22 +37,25 @@ pub enum Era {
 }
 
 /// Result of a request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RpcResult {
-    /// A JSON object.
-    pub body: String,
+    /// The members of the result.
+    pub body: Map<String, Value>,
     /// Time for which a client may cache the result, if it may.
     pub cache_milliseconds: Option<u64>,
 }
 
 impl RpcResult {
-    /// Creates a result without a cache time. Strings and numbers always have a JSON
-    /// form.
-    pub fn new(body: &impl serde::Serialize) -> RpcResult {
-        RpcResult {
-            body: serde_json::to_string(body).unwrap_or_default(),
-            cache_milliseconds: None,
-        }
+    /// Creates a result with one member and without a cache time.
+    pub fn new(name: &str, value: impl Into<Value>) -> RpcResult {
+        RpcResult::default().with(name, value)
+    }
+
+    /// Adds a member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> RpcResult {
+        self.body.insert(name.into(), value.into());
+        self
     }
 
     /// Sets the time for which a client may cache the result.
@@ -128,27 +131,19 @@ impl<'l> RequestMeta<'l> {
 
 impl Era {
     /// Builds the response line.
-    pub fn response(self, id: &Id, reply: &RpcResult) -> String {
-        let Era::Modern = self else {
-            return format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, reply.body);
-        };
-        let mut more = json!({"resultType": "complete", "_meta": {SERVER_INFO: implementation()}});
-        if let Some(milliseconds) = reply.cache_milliseconds {
-            // The content and location of skills are private to this user.
-            more["ttlMs"] = milliseconds.into();
-            more["cacheScope"] = "private".into();
+    pub fn response(self, id: &Id, mut reply: RpcResult) -> String {
+        if self == Era::Modern {
+            reply = reply
+                .with("resultType", "complete")
+                .with("_meta", json!({SERVER_INFO: implementation()}));
+            if let Some(milliseconds) = reply.cache_milliseconds {
+                // The content and location of skills are private to this user.
+                reply = reply.with("ttlMs", milliseconds).with("cacheScope", "private");
+            }
         }
-        response_line(id, &reply.body, &more)
+        let result = Value::Object(reply.body);
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
     }
-}
-
-/// Builds a response whose result has the members of both objects.
-fn response_line(id: &Id, body: &str, more: &Value) -> String {
-    let more = more.to_string();
-    let more = more.strip_prefix('{').unwrap_or(&more);
-    let body = body.strip_suffix('}').unwrap_or(body);
-    let comma = if body == "{" { "" } else { "," };
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{body}{comma}{more}}}"#)
 }
 
 #[cfg(test)]
@@ -187,17 +182,15 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_one_object_whatever_the_result_contains() {
+    fn a_response_has_the_members_of_its_era() {
         let json: Box<RawValue> = RawValue::from_string("7".into()).unwrap();
         let id = Id::parse(&json).unwrap();
-        for body in ["{}", r#"{"a":{"b":[]}}"#] {
-            let reply = RpcResult { body: body.into(), cache_milliseconds: Some(5) };
-            let old: Value = serde_json::from_str(&Era::Legacy.response(&id, &reply)).unwrap();
-            let new: Value = serde_json::from_str(&Era::Modern.response(&id, &reply)).unwrap();
-            assert_eq!(old["result"].to_string(), body);
-            assert_eq!(new["result"]["a"], old["result"]["a"]);
-            assert_eq!(new["result"]["ttlMs"], 5);
-            assert_eq!((&new["id"], &old["id"]), (&json!(7), &json!(7)));
-        }
+        let reply = RpcResult::new("a", json!({"b": []})).cached_for(5);
+        let old: Value = serde_json::from_str(&Era::Legacy.response(&id, reply.clone())).unwrap();
+        let new: Value = serde_json::from_str(&Era::Modern.response(&id, reply)).unwrap();
+        assert_eq!(old["result"], json!({"a": {"b": []}}));
+        assert_eq!(new["result"]["a"], old["result"]["a"]);
+        assert_eq!(new["result"]["ttlMs"], 5);
+        assert_eq!((&new["id"], &old["id"]), (&json!(7), &json!(7)));
     }
 }

@@ -61,25 +61,21 @@ pub(super) fn initialize(
     let params: InitializeParams = request.raw.parse_params()?;
     let known = LEGACY.into_iter().find(|version| *version == params.version);
     server.is_initialized.set(true);
-    Ok(RpcResult::new(&json!({
-        "protocolVersion": known.unwrap_or(LEGACY[0]),
-        "capabilities": capabilities(),
-        "serverInfo": implementation(),
-        "instructions": instructions(server),
-    })))
+    Ok(RpcResult::new("protocolVersion", known.unwrap_or(LEGACY[0]))
+        .with("capabilities", capabilities())
+        .with("serverInfo", implementation())
+        .with("instructions", instructions(server)))
 }
 
 /// `ping`.
 pub(super) fn ping() -> RpcResult {
-    RpcResult::new(&json!({}))
+    RpcResult::default()
 }
 
 /// `server/discover`: the counterpart of `initialize` in later versions.
 pub(super) fn discover(server: &McpServer<'_>) -> RpcResult {
-    let discovered = json!({
-        "supportedVersions": MODERN,
-        "capabilities": capabilities(),
-        "instructions": instructions(server),
-    });
-    RpcResult::new(&discovered).cached_for(limits::CACHE_MILLISECONDS)
+    RpcResult::new("supportedVersions", MODERN.to_vec())
+        .with("capabilities", capabilities())
+        .with("instructions", instructions(server))
+        .cached_for(limits::CACHE_MILLISECONDS)
 }

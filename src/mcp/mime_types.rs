@@ -1,11 +1,8 @@
 //! MIME types of resources.
 
-use std::fs::File;
 use std::path::Path;
 
-use crate::limits;
 use crate::media;
-use crate::world::confined;
 
 /// MIME types by lowercase file name extension.
 const EXTENSIONS: [(&str, &str); 33] = [
@@ -57,12 +54,4 @@ pub(super) fn by_content(beginning: &[u8]) -> &'static str {
         None => "text/plain",
         Some(_) => "application/octet-stream",
     }
-}
-
-/// MIME type by the name, or else by the content; `None` if that cannot be read.
-pub(super) fn detect(path: &Path, open: impl FnOnce() -> Option<File>) -> Option<&'static str> {
-    by_name(path).or_else(|| {
-        let beginning = confined::read_range(&open()?, 0, limits::CONTENT_TYPE_BYTES).ok()?;
-        Some(by_content(&beginning.bytes))
-    })
 }

@@ -23,7 +23,7 @@ use crate::limits;
 use crate::skills::Catalogue;
 use crate::text;
 use crate::tools::ToolContext;
-use crate::world::event_source::{EventSource, ScriptStream};
+use crate::world::event_source::EventSource;
 use crate::world::input::{LinePiece, StdinKind, StdinReader};
 use crate::world::output::Output;
 
@@ -158,7 +158,7 @@ impl McpServer<'_> {
     fn handle_line(&self, line: &[u8]) {
         match rpc::parse_line(line) {
             IncomingMessage::Request(request) => match methods::answer(self, &request) {
-                Some((era, Ok(reply))) => self.send(&era.response(&request.id, &reply)),
+                Some((era, Ok(reply))) => self.send(&era.response(&request.id, reply)),
                 Some((_, Err(error))) => self.send_error(&request.id, error),
                 None => {}
             },
@@ -255,17 +255,9 @@ impl EventSource for McpServer<'_> {
             self.has_ended.set(true);
         }
         let running = self.running.borrow();
-        if let Some(progress) =
-            running.as_ref().and_then(|running| running.progress_message(self.context.secrets))
-        {
+        if let Some(progress) = running.as_ref().and_then(RunningCall::progress_message) {
             self.send(&progress);
         }
         !self.has_ended.get() && running.as_ref().is_none_or(RunningCall::is_active)
-    }
-
-    fn on_output(&self, stream: ScriptStream, bytes: &[u8]) {
-        if let Some(running) = &*self.running.borrow() {
-            running.add_output(stream, bytes);
-        }
     }
 }

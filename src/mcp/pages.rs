@@ -7,8 +7,8 @@
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::era::RpcResult;
 use super::request_context::RequestContext;
@@ -65,12 +65,12 @@ impl ResultPage {
             entries.extend(describe(&key, item));
             last = key;
         }
-        let mut body = json!({ name: entries });
+        let mut reply = RpcResult::new(name, entries).cached_for(limits::CACHE_MILLISECONDS);
         if items.peek().is_some() {
             let cursor = BASE64_URL_SAFE_NO_PAD.encode(format!("{}{last}", self.prefix));
-            body["nextCursor"] = cursor.into();
+            reply = reply.with("nextCursor", cursor);
         }
-        RpcResult::new(&body).cached_for(limits::CACHE_MILLISECONDS)
+        reply
     }
 }
 

@@ -10,11 +10,11 @@ use super::McpServer;
 use super::era::RpcResult;
 use super::pages::ResultPage;
 use super::request_context::{HandlerResult, RequestContext};
-use super::rpc::{INTERNAL_ERROR, RpcError};
+use super::rpc::RpcError;
 use crate::limits;
-use crate::skills::{SkillError, SkillSummary};
-use crate::text;
-use crate::tools::Tools;
+use crate::skills::SkillSummary;
+use crate::tool::parse_arguments;
+use crate::tools::{Arguments, Tools};
 
 /// Name of the only argument of a prompt.
 const ARGUMENTS: &str = "arguments";
@@ -28,6 +28,14 @@ struct Prompt<'p> {
     #[serde(skip_serializing_if = "String::is_empty")]
     description: String,
     arguments: [Argument; 1],
+}
+
+/// The arguments of a prompt. An unknown one is an error: it would be lost silently.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PromptArguments {
+    #[serde(default)]
+    arguments: String,
 }
 
 #[derive(Serialize)]
@@ -72,45 +80,19 @@ pub(super) fn arguments_description(server: &McpServer<'_>, skill: &SkillSummary
 /// Returns the text of a prompt with its arguments.
 pub(super) fn get(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
     let params = request.named_params()?;
-    let arguments = params.arguments.map(parse_arguments).transpose()?;
-    let tools = Tools::builtin(server.context.clone());
-    let text =
-        tools.invoke(&params.name, &arguments.unwrap_or_default()).map_err(
-            |error| match error {
-                SkillError::Document(why) => RpcError::new(INTERNAL_ERROR, why),
-                other => RpcError::invalid_params(other.to_string()),
-            },
-        )?;
+    let arguments = params.arguments.map_or("", RawValue::get);
+    let arguments = parse_arguments(arguments)
+        .and_then(|fields| Arguments::from(fields).parse().map_err(|error| error.to_string()));
+    let PromptArguments { arguments } =
+        arguments.map_err(|error| RpcError::invalid_params(format!("wrong arguments: {error}")))?;
+    let text = Tools::builtin(server.context.clone())
+        .invoke(&params.name, &arguments)
+        .map_err(RpcError::invalid_params)?;
     let message = json!({"role": "user", "content": {"type": "text", "text": text}});
-    let mut got = json!({ "messages": [message] });
-    if let Ok(skill) = server.catalogue().find(&params.name)
-        && !skill.description.is_empty()
-    {
-        got["description"] =
-            server.masked_line(&skill.description, limits::DESCRIPTION_BYTES).into();
-    }
-    Ok(RpcResult::new(&got))
-}
-
-/// Parses the typed arguments. An unknown member is an error: it would be lost
-/// silently.
-fn parse_arguments(arguments: &RawValue) -> Result<String, RpcError> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct TypedArguments {
-        arguments: Option<String>,
-    }
-    let invalid = |reason: &str| {
-        let reason = text::one_line(reason, limits::SUMMARY_CHARS);
-        RpcError::invalid_params(format!(
-            "`arguments` must be an object whose one member `{ARGUMENTS}` is a string: {reason}"
-        ))
-    };
-    // serde would also read a list as this struct.
-    if !arguments.get().starts_with('{') {
-        return Err(invalid("it is not an object"));
-    }
-    let typed: TypedArguments =
-        serde_json::from_str(arguments.get()).map_err(|error| invalid(&error.to_string()))?;
-    Ok(typed.arguments.unwrap_or_default())
+    let got = RpcResult::new("messages", vec![message]);
+    Ok(match server.catalogue().find(&params.name) {
+        Ok(skill) if !skill.description.is_empty() => got
+            .with("description", server.masked_line(&skill.description, limits::DESCRIPTION_BYTES)),
+        _ => got,
+    })
 }

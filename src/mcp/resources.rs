@@ -13,7 +13,7 @@ use std::string::FromUtf8Error;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::McpServer;
@@ -73,17 +73,14 @@ fn describe(server: &McpServer<'_>, skill: &OpenSkill, uri: &str, path: &Path) -
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut resource = json!({"uri": uri, "name": name});
-    let file = match skill.open(path) {
+    match skill.open(path) {
         Err(OpenError::NotFound) => return None,
         Ok(PathTarget::Folder(_)) => {
             resource["mimeType"] = "inode/directory".into();
             return Some(resource);
         }
-        Ok(PathTarget::File(file)) => Some(file),
-        Err(_) => None,
-    };
-    if let Some(file) = &file {
-        resource["size"] = file.size.into();
+        Ok(PathTarget::File(file)) => resource["size"] = file.size.into(),
+        Err(_) => {}
     }
     if skill.is_document(path) {
         let skill = &skill.summary;
@@ -92,7 +89,7 @@ fn describe(server: &McpServer<'_>, skill: &OpenSkill, uri: &str, path: &Path) -
         if !skill.description.is_empty() {
             resource["description"] = skill.description.as_str().into();
         }
-    } else if let Some(kind) = mime_types::detect(path, || file.map(|file| file.file)) {
+    } else if let Some(kind) = mime_types::by_name(path) {
         resource["mimeType"] = kind.into();
     }
     Some(resource)
@@ -157,20 +154,6 @@ fn content(
     path: &Path,
     file: &OpenFile,
 ) -> Result<RpcResult, String> {
-    #[derive(Serialize)]
-    struct Contents {
-        contents: [Content; 1],
-    }
-    #[derive(Serialize)]
-    struct Content {
-        uri: String,
-        #[serde(rename = "mimeType")]
-        kind: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        text: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        blob: Option<String>,
-    }
     let most = usize::try_from(limits::SKILL_BYTES).unwrap_or(usize::MAX);
     let piece = confined::read_whole(&file.file, most).map_err(|error| error.user_message())?;
     if piece.has_more {
@@ -184,20 +167,21 @@ fn content(
         mime_types::by_name(path).unwrap_or_else(|| mime_types::by_content(beginning))
     };
     let secrets = server.context.secrets;
-    let (text, blob) = match String::from_utf8(piece.bytes) {
-        Ok(text) if is_readable(&text) => (Some(secrets.mask(&text).into_owned()), None),
+    let (member, content) = match String::from_utf8(piece.bytes) {
+        Ok(text) if is_readable(&text) => ("text", secrets.mask(&text).into_owned()),
         other => {
             let bytes = other.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
             // A secret cannot be masked in base64.
             if secrets.occur_in(&bytes) {
                 return Err(SECRET.into());
             }
-            (None, Some(BASE64_STANDARD.encode(&bytes)))
+            ("blob", BASE64_STANDARD.encode(&bytes))
         }
     };
-    let content = Content { uri: skill.uri(path), kind, text, blob };
+    let mut contents = json!({"uri": skill.uri(path), "mimeType": kind});
+    contents[member] = content.into();
     // Not cached: the content must match the digest that skills/list returns.
-    Ok(RpcResult::new(&Contents { contents: [content] }).cached_for(0))
+    Ok(RpcResult::new("contents", vec![contents]).cached_for(0))
 }
 
 /// Whether a file is sent as text: without NUL, and with few other control characters,

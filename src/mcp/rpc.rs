@@ -20,8 +20,6 @@ pub(super) const INVALID_REQUEST: i32 = -32_600; // not a limit
 pub(super) const METHOD_NOT_FOUND: i32 = -32_601; // not a limit
 /// Error code: the parameters are invalid, or name something that does not exist.
 pub(super) const INVALID_PARAMS: i32 = -32_602; // not a limit
-/// Error code: a resource exists, but cannot be read.
-pub(super) const INTERNAL_ERROR: i32 = -32_603; // not a limit
 
 /// Id of a request: a string or an integer, as JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 //! the arguments inserted.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use serde_json::{Value, json};
 
@@ -47,7 +46,10 @@ pub(super) fn to_get_skill(server: &McpServer<'_>, call: ToolCall) -> Result<Too
     let catalogue = server.catalogue();
     let (named, _) = assign_names(&catalogue);
     let Some(skill) = named.get(&call.name) else {
-        return Err(RpcError::invalid_params(unknown_name_message(server, &call.name, &named)));
+        let near = text::similar_names(&call.name, named.keys().map(String::as_str), 1);
+        let message = exposed_tools::unknown_tool_message(server, &call.name);
+        let near = near.first().map(|near| format!("; or did you mean the skill `{near}`?"));
+        return Err(RpcError::invalid_params(message + &near.unwrap_or_default()));
     };
     let mut call = ToolCall { name: GET_SKILL.into(), ..call };
     // The tool reports invalid arguments.
@@ -63,43 +65,24 @@ pub(super) fn to_get_skill(server: &McpServer<'_>, call: ToolCall) -> Result<Too
     Ok(call)
 }
 
-/// Error message for a name that is neither a tool nor a skill.
-fn unknown_name_message(server: &McpServer<'_>, name: &str, named: &ToolNames<'_>) -> String {
-    match text::similar_names(name, named.keys().map(String::as_str), 1).first() {
-        Some(near) => {
-            let shown = text::one_line(name, limits::SUMMARY_CHARS);
-            format!("there is no tool `{shown}`; did you mean `{near}`?")
-        }
-        None => exposed_tools::unknown_tool_message(server, name),
-    }
-}
-
 /// Assigns tool names to skills, and returns why some skills get none. A skill whose
 /// name is valid unchanged takes precedence over one whose name was changed.
 fn assign_names(catalogue: &Catalogue) -> (ToolNames<'_>, Vec<String>) {
+    let skills = catalogue.usable().filter(|skill| skill.is_for_model);
+    let mut skills: Vec<_> = skills.map(|skill| (tool_name(&skill.name), skill)).collect();
+    skills.sort_by_key(|(name, skill)| *name != skill.name);
     let mut named = ToolNames::new();
     let mut left_out = Vec::new();
-    let skills = catalogue.usable().filter(|skill| skill.is_for_model);
-    let (exact, changed): (Vec<_>, Vec<_>) = skills
-        .map(|skill| (tool_name(&skill.name), skill))
-        .partition(|(name, skill)| *name == skill.name);
-    for (name, skill) in exact.into_iter().chain(changed) {
-        let owner = if tools::find_builtin(&name).is_some() {
-            "a tool of the server".to_string()
+    for (name, skill) in skills {
+        if tools::find_builtin(&name).is_some() || named.contains_key(&name) {
+            left_out.push(format!(
+                "the skill `{}` is not offered as a tool: another tool has the name `{name}`; \
+                 rename the folder of the skill",
+                skill.display_name()
+            ));
         } else {
-            match named.entry(name.clone()) {
-                Entry::Vacant(free) => {
-                    free.insert(skill);
-                    continue;
-                }
-                Entry::Occupied(taken) => format!("the skill `{}`", taken.get().display_name()),
-            }
-        };
-        left_out.push(format!(
-            "the skill `{}` is not offered as a tool: the name `{name}` belongs to {owner}; rename \
-             the folder of the skill",
-            skill.display_name()
-        ));
+            named.insert(name, skill);
+        }
     }
     (named, left_out)
 }

@@ -56,12 +56,12 @@ pub(super) fn get(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> H
     let skill =
         entry.map_err(|reason| resource_error(INVALID_PARAMS, &uri, "has no entry", &reason))?;
     // Not cached: clients request an entry when they notice a change.
-    Ok(RpcResult::new(&json!({ "skill": skill })).cached_for(0))
+    Ok(RpcResult::new("skill", skill).cached_for(0))
 }
 
 /// Returns the entry of a skill, or why it has none, with a remedy.
 fn entry(secrets: &Secrets, skill: &OpenSkill) -> Result<Value, String> {
-    let document = skill.skill.read_document().map_err(|error| error.to_string())?;
+    let document = skill.skill.read_document()?;
     if secrets.occur_in(document.text.as_bytes()) {
         return Err(format!("its document cannot be published: {SECRET}"));
     }

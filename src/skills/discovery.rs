@@ -151,8 +151,8 @@ impl DiscoveryRun {
     fn without_document(&mut self, folder: &Root, path: &Path) -> Problem {
         self.searched_folders += 1;
         let is_searched = self.searched_folders <= limits::NESTED_FOLDERS;
-        let nested = is_searched.then(|| nested::find_nested_skills(folder, path)).flatten();
-        problems::no_document(nested)
+        let nested = is_searched.then(|| nested::find_skills_folder(folder, path)).flatten();
+        problems::no_document(nested.as_deref())
     }
 }
 
@@ -179,7 +179,7 @@ fn alias_clashes(skills: &[SkillSummary]) -> Vec<Problem> {
                 continue;
             }
         };
-        clashes.push(problems::alias_clash(skill, skills, message));
+        clashes.push(problems::alias_clash(skill, message));
     }
     clashes
 }

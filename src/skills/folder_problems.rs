@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::limits;
 use crate::skills::check::is_name;
-use crate::skills::nested::NestedSkills;
-use crate::skills::skeleton::nearest_valid_name;
 use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
 use crate::skills::{Problem, Severity, SkillSummary};
 use crate::text::shell_quoted;
@@ -49,10 +47,6 @@ fn why_unreadable(folder: &Path, cause: &Error) -> String {
         ErrorKind::NotFound => {
             let meant = path_list_options(folder)
                 .map(|options| format!("; to name several folders, use {options}"));
-            let meant = meant.or_else(|| {
-                let options = other_programs_options(folder)?;
-                Some(format!(", but one of another program does: {options}"))
-            });
             format!("does not exist{}", meant.unwrap_or_default())
         }
         ErrorKind::NotADirectory if name.is_some_and(is_document_name) => {
@@ -69,14 +63,6 @@ fn path_list_options(folder: &Path) -> Option<String> {
     let parts: Vec<&Path> = parts.collect();
     let is_list = parts.len() > 1 && parts.iter().all(|part| part.is_dir());
     is_list.then(|| skills_options(parts))
-}
-
-/// The options for the skills folders of other programs, next to a missing one.
-fn other_programs_options(folder: &Path) -> Option<String> {
-    let beside = folder.parent()?;
-    let mut theirs = [".agents/skills", ".claude/skills"].map(|name| beside.join(name)).to_vec();
-    theirs.retain(|path| path.is_dir());
-    (!theirs.is_empty()).then(|| skills_options(theirs.iter().map(PathBuf::as_path)))
 }
 
 /// A skills folder that other users may write in.
@@ -137,29 +123,20 @@ pub(super) fn hidden(path: PathBuf, winner: &Path) -> Problem {
     warning(path, "name-clash", message, "rename one of the two folders, or leave one out")
 }
 
-/// A folder without a document, perhaps with skills below it.
-pub(super) fn no_document(nested: Option<NestedSkills>) -> Problem {
-    let (message, fix) = match nested {
+/// A folder without a document; `below` is a folder in it that contains skills.
+pub(super) fn no_document(below: Option<&Path>) -> Problem {
+    let (message, fix) = match below {
         None => (
             format!("it has no {DOCUMENT_NAME}"),
             format!("add a {DOCUMENT_NAME} to make it a skill"),
         ),
-        Some(NestedSkills { count, is_cut, folders, has_more_folders }) => {
-            let more = if is_cut { " or more" } else { "" };
-            let (lie, need) = if count == 1 && !is_cut {
-                ("1 skill lies".to_string(), "needs")
-            } else {
-                (format!("{count}{more} skills lie"), "need")
-            };
-            let mut options = skills_options(folders.iter().map(PathBuf::as_path));
-            if has_more_folders {
-                options.push_str(" …");
-            }
+        Some(below) => {
+            let option = skills_options([below]);
             (
                 format!(
-                    "it has no {DOCUMENT_NAME}, but {lie} below it, which {need} an option: {options}"
+                    "it has no {DOCUMENT_NAME}, but there are skills below it, which need an option: {option}"
                 ),
-                format!("name it as a skills folder: {options}"),
+                format!("name it as a skills folder: {option}"),
             )
         }
     };
@@ -178,19 +155,10 @@ pub(super) fn forbidden_link(leads_to: &str, has_document: bool) -> Problem {
 }
 
 /// A skill whose name in the frontmatter is also another's.
-pub(super) fn alias_clash(
-    skill: &SkillSummary,
-    skills: &[SkillSummary],
-    message: String,
-) -> Problem {
-    let is_free = |name: &String| !skills.iter().any(|other| other.name == *name);
-    let fix = if is_name(&skill.name) {
-        format!("give it the name `{}` there, like its folder", skill.name)
-    } else {
-        match nearest_valid_name(&skill.name).filter(is_free) {
-            Some(valid) => format!("rename the folder to `{valid}`, and give it that name there"),
-            None => "rename the folder, and give it the folder's name there".into(),
-        }
+pub(super) fn alias_clash(skill: &SkillSummary, message: String) -> Problem {
+    let fix = match is_name(&skill.name) {
+        true => format!("give it the name `{}` there, like its folder", skill.name),
+        false => "rename the folder, and give it the folder's name there".into(),
     };
     warning(skill.path.clone(), "alias-clash", message, fix)
 }

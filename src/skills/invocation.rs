@@ -16,8 +16,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::limits;
-use crate::skills::SkillError;
 use crate::skills::frontmatter::{self, Frontmatter};
+use crate::skills::words::split_words;
 
 /// Placeholders for the skill's folder, in addition to `${CLAUDE_SKILL_DIR}`.
 const FOLDER_PLACEHOLDERS: [&str; 2] = ["{baseDir}", "<SKILL_DIR>"];
@@ -27,7 +27,7 @@ const ARGUMENTS: &str = "ARGUMENTS";
 
 /// Returns the body of a document with its placeholders replaced. The arguments are
 /// appended if no placeholder used them.
-pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, SkillError> {
+pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, String> {
     let frontmatter = frontmatter::parse(document);
     let body = document.get(frontmatter.body_start..).unwrap_or_default();
     let values = PlaceholderValues {
@@ -71,12 +71,12 @@ fn flag(frontmatter: &Frontmatter, name: &str) -> Option<bool> {
 struct BoundedText(String);
 
 impl BoundedText {
-    fn push(&mut self, part: &str) -> Result<(), SkillError> {
+    fn push(&mut self, part: &str) -> Result<(), String> {
         if self.0.len() + part.len() > limits::INVOCATION_BYTES {
             let most = limits::INVOCATION_BYTES >> 20;
-            return Err(SkillError::Invocation(format!(
+            return Err(format!(
                 "the document would become larger than {most} MiB with these arguments: give shorter ones"
-            )));
+            ));
         }
         self.0.push_str(part);
         Ok(())
@@ -115,7 +115,7 @@ impl<'p> BodyPart<'p> {
 impl PlaceholderValues<'_> {
     /// Writes the body with its placeholders replaced, in one pass: values are not
     /// expanded again. Returns whether any argument was used.
-    fn replace_placeholders(&self, body: &str, text: &mut BoundedText) -> Result<bool, SkillError> {
+    fn replace_placeholders(&self, body: &str, text: &mut BoundedText) -> Result<bool, String> {
         let mut is_argument_used = false;
         let mut rest = body;
         // The character before `rest`.
@@ -262,76 +262,6 @@ fn bracketed_number(text: &str) -> Option<&str> {
 /// Whether a name would continue here.
 fn starts_with_alphanumeric(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
-}
-
-/// The words of a line as a shell splits them, at most `most`. An unclosed quote is an
-/// apostrophe.
-pub fn split_words(line: &str, most: usize) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut rest = line;
-    let mut is_double_closed = true;
-    while let Some(c) = rest.chars().next() {
-        rest = &rest[c.len_utf8()..];
-        if c.is_ascii_whitespace() {
-            words.extend(word.take());
-            if words.len() >= most {
-                return words;
-            }
-            continue;
-        }
-        let word = word.get_or_insert_default();
-        match c {
-            '\\' => {
-                let next = rest.chars().next();
-                word.push(next.unwrap_or('\\'));
-                rest = &rest[next.map_or(0, char::len_utf8)..];
-            }
-            '\'' => match rest.split_once('\'') {
-                Some((quoted, behind)) => {
-                    word.push_str(quoted);
-                    rest = behind;
-                }
-                None => word.push(c),
-            },
-            // Searched once only, so that a line of open quotes takes linear time.
-            '"' if is_double_closed => match closing_quote(rest) {
-                Some(end) => {
-                    push_unescaped(word, &rest[..end]);
-                    rest = &rest[end + 1..];
-                }
-                None => {
-                    is_double_closed = false;
-                    word.push(c);
-                }
-            },
-            _ => word.push(c),
-        }
-    }
-    words.extend(word);
-    words.truncate(most);
-    words
-}
-
-/// Offset of the double quote that ends a quoted text.
-fn closing_quote(text: &str) -> Option<usize> {
-    let mut is_escaped = false;
-    text.bytes().position(|byte| {
-        let is_end = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        is_end
-    })
-}
-
-/// Adds text from double quotes, where a backslash stays unless it escapes something.
-fn push_unescaped(word: &mut String, quoted: &str) {
-    let mut rest = quoted.chars().peekable();
-    while let Some(c) = rest.next() {
-        match rest.next_if(|next| c == '\\' && matches!(next, '"' | '\\' | '$' | '`')) {
-            Some(escaped) => word.push(escaped),
-            None => word.push(c),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -498,28 +428,6 @@ mod tests {
             ],
         );
         check("---\r\nname: s\r\n---\r\n", &[("a\r\n", "b", "a\r\n\n\nARGUMENTS: b")]);
-    }
-
-    #[test]
-    fn words_are_split_as_a_shell_does() {
-        let table: &[(&str, &[&str])] = &[
-            ("", &[]),
-            (" \t\n", &[]),
-            ("a  b\tc\nd", &["a", "b", "c", "d"]),
-            (r#"'a b' "c d" e\ f"#, &["a b", "c d", "e f"]),
-            (r#"a'b'"c"d"#, &["abcd"]),
-            (r#""" '' x"#, &["", "", "x"]),
-            (r#""a\"b\\c\n" 'a\'"#, &[r#"a"b\c\n"#, r"a\"]),
-            ("don't stop", &["don't", "stop"]),
-            (r#"5" disk 'x"#, &["5\"", "disk", "'x"]),
-            (r#"it's "fine" 'now"#, &["its \"fine\" now"]),
-            (r"end\", &[r"end\"]),
-            ("ä\u{a0}b 日\u{3000}本", &["ä\u{a0}b", "日\u{3000}本"]),
-        ];
-        for (line, expected) in table {
-            assert_eq!(split_words(line, 100), *expected, "{line:?}");
-        }
-        assert_eq!(split_words("a b c", 2), ["a", "b"]);
     }
 
     /// A document as large as may be, of nothing but placeholders, and lines

@@ -35,8 +35,8 @@ pub(crate) mod sandbox_grants;
 pub(crate) mod setup;
 pub(crate) mod skeleton;
 mod skill;
-mod skill_error;
 pub(crate) mod venv;
+mod words;
 pub(crate) mod yaml;
 
 /// Whether a text is a valid skill name by the specification.
@@ -46,8 +46,9 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
 
 pub use catalogue::{Catalogue, SkillSummary};
 pub use problem::{Problem, Severity};
+pub(crate) use skill::Document;
 pub use skill::Skill;
-pub(crate) use skill_error::SkillError;
+pub use words::split_words;
 
 /// Path of the skills that are installed with the program, relative to the parent of the
 /// program's folder.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::limits;
-use crate::skills::SkillError;
 use crate::text;
 use crate::world::confined::{
     self, EntryKind, FileTree, OpenError, OpenFile, PathTarget, Root, WalkLimits,
@@ -81,12 +80,10 @@ impl Skill {
     }
 
     /// Reads the whole document. The error is meant for a model.
-    pub fn read_document(&self) -> Result<Document, SkillError> {
-        let (file_name, open) = open_document(&self.root)
-            .map_err(|error| SkillError::Document(self.document_error(&error)))?;
-        let describe = |what: &str| {
-            SkillError::Document(format!("{file_name} of the skill `{}` {what}", self.name))
-        };
+    pub fn read_document(&self) -> Result<Document, String> {
+        let (file_name, open) =
+            open_document(&self.root).map_err(|error| self.document_error(&error))?;
+        let describe = |what: &str| format!("{file_name} of the skill `{}` {what}", self.name);
         let piece = confined::read_whole(&open.file, limits::DOCUMENT_BYTES)
             .map_err(|error| describe(&format!("cannot be read: {error}")))?;
         if piece.has_more {

@@ -100,61 +100,35 @@ impl de::Error for ArgumentError {
     }
 }
 
-/// The types that a value may be converted to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WantedType {
-    String,
-    Integer,
-    Number,
-    Boolean,
-    Array,
-    Object,
-}
-
-impl WantedType {
-    fn fits(self, value: &Value) -> bool {
-        match self {
-            WantedType::String => value.is_string(),
-            WantedType::Integer => value.is_i64() || value.is_u64(),
-            WantedType::Number => value.is_number(),
-            WantedType::Boolean => value.is_boolean(),
-            WantedType::Array => value.is_array(),
-            WantedType::Object => value.is_object(),
-        }
-    }
-
-    fn with_article(self) -> &'static str {
-        match self {
-            WantedType::String => "a string",
-            WantedType::Integer => "an integer",
-            WantedType::Number => "a number",
-            WantedType::Boolean => "a boolean",
-            WantedType::Array => "an array",
-            WantedType::Object => "an object",
-        }
-    }
-}
-
 /// A value, as an argument of a certain type.
 struct Argument(Value);
 
 impl Argument {
     /// Returns the value, converted if it has another type but can only mean the wanted one.
-    fn convert(self, wanted: WantedType) -> Result<Argument, ArgumentError> {
-        let converted = match &self.0 {
-            value if wanted.fits(value) => return Ok(self),
-            Value::String(text) => bounded::from_slice(text.trim().as_bytes()).ok(),
-            Value::Number(number) if wanted == WantedType::String => {
-                Some(Value::String(number.to_string()))
+    fn convert(
+        self,
+        wanted: &str,
+        is_wanted: fn(&Value) -> bool,
+    ) -> Result<Argument, ArgumentError> {
+        if is_wanted(&self.0) {
+            return Ok(self);
+        }
+        let meant = match &self.0 {
+            Value::String(text) => [bounded::from_slice(text.trim().as_bytes()).ok(), None],
+            Value::Number(number) => {
+                [number.as_f64().and_then(whole_number), Some(number.to_string().into())]
             }
-            Value::Number(number) => number.as_f64().and_then(whole_number),
-            _ => None,
+            _ => [None, None],
         };
-        converted.filter(|value| wanted.fits(value)).map(Argument).ok_or_else(|| {
-            let (wanted, found) = (wanted.with_article(), type_name(&self.0));
-            ArgumentError::new("", format!("must be {wanted}, not {found}"))
+        let mut meant = meant.into_iter().flatten().filter(is_wanted);
+        meant.next().map(Argument).ok_or_else(|| {
+            ArgumentError::new("", format!("must be {wanted}, not {}", type_name(&self.0)))
         })
     }
+}
+
+fn is_integer(value: &Value) -> bool {
+    value.is_i64() || value.is_u64()
 }
 
 /// 5.0 is 5; beyond 2^53 a float is not exact.
@@ -174,11 +148,11 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Methods of `Deserializer` that convert the value to one of the wanted types.
+/// Methods of `Deserializer` that convert the value to the wanted type.
 macro_rules! convert_to {
-    ($($wanted:ident: $($method:ident)*;)*) => {$($(
+    ($($wanted:literal, $is_wanted:path: $($method:ident)*;)*) => {$($(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgumentError> {
-            self.convert(WantedType::$wanted)?.deserialize_any(visitor)
+            self.convert($wanted, $is_wanted)?.deserialize_any(visitor)
         }
     )*)*};
 }
@@ -204,13 +178,13 @@ impl<'de> Deserializer<'de> for Argument {
     }
 
     convert_to! {
-        Boolean: deserialize_bool;
-        Integer: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        "a boolean", Value::is_boolean: deserialize_bool;
+        "an integer", is_integer: deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
             deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64;
-        Number: deserialize_f32 deserialize_f64;
-        String: deserialize_char deserialize_str deserialize_string;
-        Array: deserialize_seq;
-        Object: deserialize_map;
+        "a number", Value::is_number: deserialize_f32 deserialize_f64;
+        "a string", Value::is_string: deserialize_char deserialize_str deserialize_string;
+        "an array", Value::is_array: deserialize_seq;
+        "an object", Value::is_object: deserialize_map;
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -243,7 +217,7 @@ impl<'de> Deserializer<'de> for Argument {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ArgumentError> {
-        match self.convert(WantedType::String)?.0 {
+        match self.convert("a string", Value::is_string)?.0 {
             Value::String(text) => visitor.visit_enum(text.into_deserializer()),
             other => Argument(other).deserialize_any(visitor),
         }

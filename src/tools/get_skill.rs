@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::{Skill, SkillError, Skills, frontmatter, invocation};
+use crate::skills::{Document, Skill, Skills, frontmatter, invocation};
 use crate::text::one_line_name;
 use crate::tool::{Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
@@ -60,44 +60,36 @@ impl Tool for GetSkill {
             Some(words) => format!("{skill_name}: {words}"),
         };
         Ok(PreparedCall::new(summary, move |context| {
-            let loaded = find_skill(context.skills, &skill_name)
-                .and_then(|skill| load(&skill, arguments.as_deref()));
+            let skill = context.skills.open_any(&skill_name);
+            let loaded = skill.and_then(|skill| {
+                let document = skill.read_document()?;
+                load(&skill, document, arguments.as_deref())
+            });
             loaded.unwrap_or_else(ToolResult::failure)
         }))
     }
 }
 
 /// Returns the text for the model when the user invokes a skill with these arguments.
-pub(super) fn invoke(
-    skills: &Skills,
-    name: &str,
-    arguments: &str,
-) -> Result<ToolResult, SkillError> {
-    let skill = find_skill(skills, name)?;
+pub(super) fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<String, String> {
+    let skill = skills.open_any(name)?;
     let document = skill.read_document()?;
     if !invocation::is_for_users(&frontmatter::parse(&document.text)) {
-        return Err(SkillError::Invocation(
+        return Err(
             "it is for the model only (user-invocable: false): say what you need, and the model reads it"
                 .into(),
-        ));
+        );
     }
-    let mut result = load(&skill, Some(arguments))?;
-    let introduction = format!(
-        "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n",
-        one_line_name(&skill.name)
-    );
-    let document = result.document.take().unwrap_or_default();
-    result.content.insert_str(0, &(introduction + &document));
-    Ok(result)
-}
-
-fn find_skill(skills: &Skills, name: &str) -> Result<Skill, SkillError> {
-    skills.open_any(name).map_err(SkillError::NotFound)
+    let result = load(&skill, document, Some(arguments))?;
+    Ok(format!(
+        "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n{}",
+        one_line_name(&skill.name),
+        result.full_text()
+    ))
 }
 
 /// Returns the skill's folder, document and other files.
-fn load(skill: &Skill, arguments: Option<&str>) -> Result<ToolResult, SkillError> {
-    let document = skill.read_document()?;
+fn load(skill: &Skill, document: Document, arguments: Option<&str>) -> Result<ToolResult, String> {
     let folder = skill.path.display().to_string();
     let text = match arguments {
         Some(arguments) => invocation::render(&document.text, &folder, arguments)?,

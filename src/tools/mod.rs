@@ -15,7 +15,7 @@ use crate::config::{Config, ScriptSettings, Storage};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::{Catalogue, SkillError, Skills};
+use crate::skills::{Catalogue, Skills};
 use crate::text;
 use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult};
 use crate::world::cancellation::{Cancellation, StopReason};
@@ -180,27 +180,14 @@ impl<'w> Tools<'w> {
     /// the names of these skills.
     pub fn for_model(context: ToolContext<'w>, catalogue: &Catalogue) -> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
-        let cost = schema::enum_bytes(&names);
-        // The model chooses skills with get_skill. The other tools also work with skills that only
-        // the user may invoke, so they get the list only if it contains every skill: some servers
-        // allow a model only the values of an `enum`.
-        let is_complete = catalogue.usable().all(|skill| skill.is_for_model);
-        let gets_names = |tool: &dyn Tool| is_complete || tool.name() == get_skill::GetSkill.name();
-        let mut bytes_left = limits::ENUM_BYTES;
         let mut tools = Tools::builtin(context);
         tools.has_skills = catalogue.usable().next().is_some();
         for tool in BUILTIN_TOOLS {
-            if !tool.is_offered(&tools.context, tools.has_skills) {
-                continue;
+            if tool.is_offered(&tools.context, tools.has_skills) {
+                let mut parameters = tool.parameters();
+                schema::add_skill_names(&mut parameters, &names);
+                tools.offer(*tool, parameters);
             }
-            let mut parameters = tool.parameters();
-            if cost <= bytes_left
-                && gets_names(*tool)
-                && schema::add_skill_names(&mut parameters, &names)
-            {
-                bytes_left -= cost;
-            }
-            tools.offer(*tool, parameters);
         }
         tools
     }
@@ -266,9 +253,9 @@ impl<'w> Tools<'w> {
 
     /// Returns the text for the model when the user invokes a skill with these arguments, as
     /// `get_skill` would.
-    pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, SkillError> {
-        let result = get_skill::invoke(self.context.skills, skill_name, arguments)?;
-        Ok(self.mask_result(result).full_text().into_owned())
+    pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, String> {
+        let text = get_skill::invoke(self.context.skills, skill_name, arguments)?;
+        Ok(self.context.secrets.mask_shortened(&text).into_owned())
     }
 
     fn mask_result(&self, result: ToolResult) -> ToolResult {

@@ -35,20 +35,13 @@ pub(super) fn add_skill_names(schema: &mut Value, skills: &[&str]) -> bool {
     true
 }
 
-/// Returns the names to offer as an `enum`: those of all skills for the model, or none if there
-/// are too many.
+/// Returns the names to offer as an `enum`: those of all skills, if they are few. Some servers allow
+/// a model only these values, so there are none if the user alone may invoke one of the skills.
 pub(super) fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
-    let listed = catalogue.usable().filter(|skill| skill.is_for_model);
-    let names: Vec<&str> = listed.map(|skill| skill.name.as_str()).collect();
-    if names.len() > limits::ENUM_NAMES {
-        return Vec::new();
-    }
-    names
-}
-
-/// Returns the size in bytes of an `enum` of these names.
-pub(super) fn enum_bytes(names: &[&str]) -> usize {
-    names.iter().map(|name| name.len() + r#""","#.len()).sum()
+    let names: Vec<&str> = catalogue.usable().map(|skill| skill.name.as_str()).collect();
+    let bytes: usize = names.iter().map(|name| name.len() + r#""","#.len()).sum();
+    let is_complete = catalogue.usable().all(|skill| skill.is_for_model);
+    if is_complete && bytes <= limits::ENUM_BYTES { names } else { Vec::new() }
 }
 
 /// An argument, as a schema describes it.

@@ -215,7 +215,6 @@ mod tests {
             assert!(is_ready);
             !self.had_event.replace(true)
         }
-        fn on_output(&self, _stream: ScriptStream, _bytes: &[u8]) {}
     }
 
     #[test]

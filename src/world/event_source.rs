@@ -9,7 +9,7 @@ use std::time::Instant;
 
 /// One of a program's output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScriptStream {
+pub(crate) enum ScriptStream {
     /// Standard output.
     Out,
     /// Standard error.
@@ -28,9 +28,6 @@ pub trait EventSource {
     /// Handles an event (`is_ready`), or the time of the next call. Returns whether the
     /// wait may continue.
     fn handle(&self, is_ready: bool) -> bool;
-
-    /// Receives output of the running program as it arrives, in arbitrary pieces.
-    fn on_output(&self, stream: ScriptStream, bytes: &[u8]);
 }
 
 impl dyn EventSource + '_ {

@@ -35,7 +35,7 @@ impl Chat<'_> {
         let invoked = match &skill.error {
             Some(error) => Err(error.clone()),
             // By the typed name: several skills may share an alias.
-            None => self.tools.invoke(name, rest).map_err(String::from),
+            None => self.tools.invoke(name, rest),
         };
         match invoked {
             Ok(text) => {

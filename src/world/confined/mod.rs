@@ -42,8 +42,8 @@ use open::{
 };
 pub use open_error::OpenError;
 use path::{RelativePath, strip_folder};
+pub(crate) use read::read_head;
 pub use read::read_whole;
-pub(crate) use read::{read_head, read_range};
 pub(crate) use tree::FileTree;
 pub use tree::WalkLimits;
 

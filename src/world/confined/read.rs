@@ -25,7 +25,7 @@ pub fn read_whole(file: &File, max_bytes: usize) -> Result<FileRange, OpenError>
 }
 
 /// Reads a file from `offset`. After its end the result is empty, not an error.
-pub(crate) fn read_range(
+pub(super) fn read_range(
     file: &File,
     offset: u64,
     max_bytes: usize,

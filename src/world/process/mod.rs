@@ -130,11 +130,7 @@ pub(crate) type OutputSink<'l> = dyn FnMut(ScriptStream, &[u8]) + 'l;
 /// run: a missing program or folder, or (`ErrorKind::Interrupted`) a signal that was already
 /// pending.
 pub(crate) fn run(job: &ProcessJob<'_>) -> io::Result<ProcessOutcome> {
-    run_with_output(job, &mut |stream, bytes| {
-        if let Some(event_source) = job.event_source {
-            event_source.on_output(stream, bytes);
-        }
-    })
+    run_with_output(job, &mut |_, _| {})
 }
 
 /// Like [`run`], but passes the whole output to `sink`, also the part that is not kept.

@@ -264,10 +264,6 @@ impl EventSource for CountingSource {
         }
         self.calls.get() < self.max_calls
     }
-
-    fn on_output(&self, stream: ScriptStream, bytes: &[u8]) {
-        assert_eq!((stream, bytes), (ScriptStream::Out, &b"on\n"[..]));
-    }
 }
 
 #[test]
