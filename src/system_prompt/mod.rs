@@ -96,13 +96,7 @@ impl<'p> PromptParts<'p> {
 /// placeholder they are appended.
 pub fn system_prompt(parts: &PromptParts<'_>) -> String {
     let has_usable_skills = parts.catalogue.usable().next().is_some();
-    let listed = parts.catalogue.usable().filter(|skill| skill.is_for_model);
-    let listed: Vec<&SkillSummary> = listed.collect();
-    let mut skills = if listed.is_empty() {
-        String::new()
-    } else {
-        skill_list(&listed, limits::CATALOGUE_BYTES)
-    };
+    let mut skills = skill_list(&skills_for_model(parts.catalogue), limits::CATALOGUE_BYTES);
     let facts = parts.facts.trim_end();
     let (mut template_has_skills, mut template_has_facts) = (false, false);
     let mut text = match &parts.prompt_override {
@@ -115,11 +109,8 @@ pub fn system_prompt(parts: &PromptParts<'_>) -> String {
             template::fill(text.trim_end(), &parts.tools.markdown(), &skills, facts)
         }
         SystemPromptOverride::Text(text) => text.trim_end().to_string(),
-        SystemPromptOverride::BuiltIn if has_usable_skills && parts.runs_scripts => {
-            [HOW_TO_USE_SKILLS, WITH_SCRIPTS, CLOSING_RULES].concat()
-        }
         SystemPromptOverride::BuiltIn if has_usable_skills => {
-            [HOW_TO_USE_SKILLS, WITHOUT_SCRIPTS, CLOSING_RULES].concat()
+            [HOW_TO_USE_SKILLS, script_rules(parts.runs_scripts), CLOSING_RULES].concat()
         }
         SystemPromptOverride::BuiltIn => WITHOUT_SKILLS.to_string(),
     };
@@ -149,23 +140,26 @@ pub(crate) fn server_instructions(
     runs_scripts: bool,
     facts: &str,
 ) -> String {
-    let listed = catalogue.usable().filter(|skill| skill.is_for_model);
-    let listed: Vec<&SkillSummary> = listed.collect();
+    let listed = skills_for_model(catalogue);
     let mut text = if listed.is_empty() {
         NO_SKILLS_YET.to_string()
     } else {
-        let scripts = if runs_scripts { WITH_SCRIPTS } else { WITHOUT_SCRIPTS };
-        let mut text = format!("{HOW_TO_USE_SKILLS}{scripts}\nSkills:\n");
-        text.push_str(&skill_list(
-            &listed,
-            limits::SERVER_INSTRUCTIONS_BYTES.saturating_sub(text.len()),
-        ));
-        text
+        let text = format!("{HOW_TO_USE_SKILLS}{}\nSkills:\n", script_rules(runs_scripts));
+        let budget = limits::SERVER_INSTRUCTIONS_BYTES.saturating_sub(text.len());
+        text + &skill_list(&listed, budget)
     };
     if !facts.is_empty() {
         text.push_str(&format!("\n{REMEMBERED}\n{}\n", facts.trim_end()));
     }
     text
+}
+
+fn script_rules(runs_scripts: bool) -> &'static str {
+    if runs_scripts { WITH_SCRIPTS } else { WITHOUT_SCRIPTS }
+}
+
+fn skills_for_model(catalogue: &Catalogue) -> Vec<&SkillSummary> {
+    catalogue.usable().filter(|skill| skill.is_for_model).collect()
 }
 
 fn path_rules(parts: &PromptParts<'_>) -> String {
@@ -240,8 +234,6 @@ fn skill_line(skill: &SkillSummary, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
     use crate::config::{Config, ConfigNeeds};
     use crate::settings::Settings;
@@ -253,14 +245,7 @@ mod tests {
         let skill = |number| SkillSummary {
             name: format!("skill-{number:05}"),
             description: description.to_string(),
-            alias: None,
-            argument_hint: None,
-            path: PathBuf::new(),
-            problems: Vec::new(),
-            is_for_model: true,
-            is_for_users: true,
-            not_a_skill: None,
-            error: None,
+            ..SkillSummary::default()
         };
         Catalogue { skills: (0..count).map(skill).collect(), ..Catalogue::default() }
     }

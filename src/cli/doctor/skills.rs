@@ -16,7 +16,7 @@ pub(super) fn venv_status(
     run: &Run,
     skill: &SkillSummary,
 ) -> Option<std::result::Result<(), InterpreterError>> {
-    let skill = run.skills.open_any(&skill.name).ok()?;
+    let skill = run.skills.open_listed(skill).ok()?;
     venv::path_in_skill(&skill.path)?;
     Some(Interpreter::for_skill(&skill, &run.config.scripts).map(drop))
 }
@@ -181,7 +181,7 @@ fn unusable_skill_fix(run: &Run, skill: &SkillSummary) -> String {
     if let Some(problem) = &skill.not_a_skill {
         return problem.fix.clone().unwrap_or_default();
     }
-    let opened = run.skills.open_any(&skill.name);
+    let opened = run.skills.open_listed(skill);
     let problems = opened.map(|skill| check::check(&skill)).unwrap_or_default();
     let is_cause = |problem: &&Problem| {
         let name = problem.file.to_str().unwrap_or_default();

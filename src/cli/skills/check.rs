@@ -134,7 +134,7 @@ impl CheckTargets {
 
 impl CheckedSkill {
     fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
-        let (skill, problems) = match skills.open_any(&summary.name) {
+        let (skill, problems) = match skills.open_listed(&summary) {
             Ok(skill) => (Some(skill), Vec::new()),
             Err(error) => (None, vec![unopened_problem(&summary, error)]),
         };

@@ -70,7 +70,7 @@ impl SkillJson {
         let mut venv = None;
         let mut python = None;
         let mut is_broken = summary.error.is_some();
-        let mut problems = match skills.open_any(&summary.name) {
+        let mut problems = match skills.open_listed(summary) {
             Ok(skill) => {
                 let mut problems = check::check(&skill);
                 match skill.document_file_name() {

@@ -179,8 +179,7 @@ fn end_of_input_ends_a_script_immediately() {
 #[test]
 fn progress_is_sent_only_with_a_token() {
     let mut client = Client::modern(&test_with_skill());
-    let slow = "import time\nprint('warming\\x07\\x1b[2K\\r up', flush=True)\ntime.sleep(2.3)";
-    let mut params = script(slow);
+    let mut params = script("import time; time.sleep(2.3)");
     params["_meta"]["progressToken"] = "t-1".into();
     let id = client.request("tools/call", params);
     let mut last = 0.0;
@@ -195,11 +194,7 @@ fn progress_is_sent_only_with_a_token() {
         assert!(progress > last, "{message}");
         last = progress;
         let reported = message["params"]["message"].as_str().unwrap();
-        assert!(
-            reported.starts_with("running for ")
-                && reported.ends_with(" s: warming\u{fffd}\u{fffd}[2K up"),
-            "{reported}"
-        );
+        assert!(reported.starts_with("running for ") && reported.ends_with(" s"), "{reported}");
     }
     assert!(last > 0.0);
     client.result_of("tools/call", script("import time; time.sleep(1.2)"));

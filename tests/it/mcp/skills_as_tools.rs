@@ -93,7 +93,7 @@ fn unknown_tool_is_refused() {
         .skill("hidden", &document("hidden", "disable-model-invocation: true\n", "# H"));
     let mut client = server(&test);
     for (name, expected) in [
-        ("wether", "did you mean `weather`?"),
+        ("wether", "did you mean the skill `weather`?"),
         ("list_skill", "did you mean `list_skills`?"),
         ("hidden", "there is no tool `hidden`"),
         ("", "there is no tool ``"),
@@ -146,16 +146,11 @@ fn tool_names_are_valid_and_unique() {
     let warnings: Vec<&str> =
         outcome.stderr.lines().filter(|line| line.contains("is not offered as a tool")).collect();
     assert_eq!(warnings.len(), 3, "{}", outcome.stderr);
-    assert!(
-        outcome
-            .stderr
-            .contains("`two words` is not offered as a tool: the name `two_words` belongs to the skill `two_words`")
-    );
-    assert!(
-        outcome
-            .stderr
-            .contains("`list_skills` is not offered as a tool: the name `list_skills` belongs to a tool of the server")
-    );
+    for (skill, name) in [("two words", "two_words"), ("list_skills", "list_skills")] {
+        let warning =
+            format!("`{skill}` is not offered as a tool: another tool has the name `{name}`");
+        assert!(outcome.stderr.contains(&warning), "{}", outcome.stderr);
+    }
 }
 
 /// Nothing is cached, and an empty list is not an error.
