@@ -177,8 +177,6 @@ mod tests {
     use std::io::Write;
     use std::os::fd::AsFd;
 
-    use crate::world::event_source::ScriptStream;
-
     #[test]
     fn waiting_ends_by_readiness_silence_or_deadline() {
         let (reader, mut writer) = std::io::pipe().unwrap();

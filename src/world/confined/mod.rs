@@ -64,7 +64,7 @@ pub struct Root {
 /// A regular file, opened for reading.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// The file; read it with a limit: see [`read_whole`] and `read_range`.
+    /// The file; read it with a limit: see [`read_whole`].
     pub file: File,
     /// Size in bytes when it was opened.
     pub size: u64,

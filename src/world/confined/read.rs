@@ -21,19 +21,9 @@ pub struct FileRange {
 
 /// Reads a file from its start. `has_more` is set if it is longer than `max_bytes`.
 pub fn read_whole(file: &File, max_bytes: usize) -> Result<FileRange, OpenError> {
-    read_range(file, 0, max_bytes)
-}
-
-/// Reads a file from `offset`. After its end the result is empty, not an error.
-pub(super) fn read_range(
-    file: &File,
-    offset: u64,
-    max_bytes: usize,
-) -> Result<FileRange, OpenError> {
     let size = file.metadata()?.len();
     let wanted = max_bytes.saturating_add(1);
-    let left = size.saturating_sub(offset).saturating_add(1);
-    let first = left.clamp(limits::READ_BYTES_MIN, limits::INITIAL_BUFFER_BYTES);
+    let first = size.saturating_add(1).clamp(limits::READ_BYTES_MIN, limits::INITIAL_BUFFER_BYTES);
     let mut room = usize::try_from(first).unwrap_or(wanted);
     let mut bytes = Vec::new();
     let mut filled = 0;
@@ -46,16 +36,12 @@ pub(super) fn read_range(
             bytes.resize(filled + room, 0);
             room = bytes.len();
         }
-        let Some(position) = position(offset, filled, bytes.len()) else {
-            break;
-        };
-        match file.read_at(&mut bytes[filled..], position) {
+        match file.read_at(&mut bytes[filled..], filled as u64) {
             Ok(0) => break,
             Ok(count) => {
                 filled += count;
                 // A short read up to the stated size is the end; saves another read.
-                let end = offset.saturating_add(filled as u64);
-                if filled < bytes.len() && end == size {
+                if filled < bytes.len() && filled as u64 == size {
                     break;
                 }
             }
@@ -84,12 +70,4 @@ pub(crate) fn read_head(file: &File, size: u64, room: &mut [u8]) -> Result<usize
         }
     }
     Ok(filled)
-}
-
-/// The position of the next byte; `None` if the end of the room is beyond the largest file
-/// offset of the system.
-fn position(offset: u64, filled: usize, room_end: usize) -> Option<u64> {
-    let end = offset.checked_add(u64::try_from(room_end).ok()?)?;
-    i64::try_from(end).ok()?;
-    offset.checked_add(u64::try_from(filled).ok()?)
 }

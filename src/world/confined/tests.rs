@@ -508,28 +508,21 @@ fn reads_no_more_than_requested() {
     let root = Root::open(&dir.0).unwrap();
     let ten = root.file("ten").unwrap();
     let text = |piece: FileRange| (String::from_utf8(piece.bytes).unwrap(), piece.has_more);
-    for (offset, max_bytes, expected, more) in [
-        (0, 10, "0123456789", false),
-        (0, 11, "0123456789", false),
-        (0, 9, "012345678", true),
-        (0, 0, "", true),
-        (3, 4, "3456", true),
-        (6, 4, "6789", false),
-        (10, 4, "", false),
-        (11, 4, "", false),
-        (u64::MAX, 4, "", false),
-        (i64::MAX as u64, 4, "", false),
-        (0, usize::MAX, "0123456789", false),
+    for (max_bytes, expected, more) in [
+        (10, "0123456789", false),
+        (11, "0123456789", false),
+        (9, "012345678", true),
+        (0, "", true),
+        (usize::MAX, "0123456789", false),
     ] {
-        let piece = text(read_range(&ten, offset, max_bytes).unwrap());
-        assert_eq!(piece, (expected.to_owned(), more), "{offset} {max_bytes}");
+        let piece = text(read_whole(&ten, max_bytes).unwrap());
+        assert_eq!(piece, (expected.to_owned(), more), "{max_bytes}");
     }
     let empty = root.file("empty").unwrap();
     assert_eq!(read_whole(&empty, 0).unwrap(), FileRange { bytes: vec![], has_more: false });
     let sparse = root.file("sparse").unwrap();
     let piece = read_whole(&sparse, 3_000_000).unwrap();
     assert!(piece.has_more && piece.bytes.len() == 3_000_000 && piece.bytes.capacity() < 6_000_000);
-    assert_eq!(read_range(&sparse, (1 << 40) - 7, 10).unwrap().bytes, [0; 7]);
 }
 
 #[test]
