@@ -89,6 +89,9 @@ pub(crate) const CONTEXT_TOKENS_RECOMMENDED: u64 = 32_768;
 /// Tokens in 1000 bytes, until the endpoint has reported a count: a token of English, code or
 /// JSON has some 3.5 bytes.
 pub(crate) const TOKENS_IN_1000_BYTES: u64 = 286;
+/// The fewest and the most, where a reported count is plausible: long runs of one character have
+/// few tokens, digits and some scripts one for each byte.
+pub(crate) const TOKENS_IN_1000_BYTES_RANGE: [u64; 2] = [150, 1000];
 /// An image, estimated as bytes of text: some 1,200 tokens.
 pub(crate) const IMAGE_AS_BYTES: u64 = 4200;
 /// Most tokens of an image; the most expensive known model counts 37,000.

@@ -11,7 +11,7 @@ use crate::bounded;
 use crate::media::Image;
 
 /// Definition of a tool, as it is sent to a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolDefinition {
     /// The name; matches `^[a-z_][a-z0-9_]*$`.
     pub name: String,

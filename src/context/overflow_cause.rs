@@ -3,7 +3,6 @@
 use crate::context::ContextManager;
 use crate::conversation::Conversation;
 use crate::error::Error;
-use crate::limits;
 use crate::message::Message;
 use crate::text::group_digits;
 
@@ -12,6 +11,9 @@ impl ContextManager<'_> {
     /// is too large, if there is one.
     pub(super) fn with_overflow_cause(&self, error: Error, conversation: &Conversation) -> Error {
         let meter = conversation.meter();
+        let Some(window) = meter.known_window(self.window) else {
+            return error;
+        };
         let size = |message: &Message| {
             let tools = match message {
                 Message::System(_) => meter.bytes_to_tokens(meter.tool_bytes()),
@@ -19,25 +21,10 @@ impl ContextManager<'_> {
             };
             tools + meter.tokens_from(std::slice::from_ref(message), 0)
         };
-        let messages = conversation.messages();
-        let Some(largest) = messages.iter().max_by_key(|message| size(message)) else {
-            return error;
-        };
-        let (tokens, total_tokens) = (size(largest), conversation.estimate());
-        // A window guessed from such a short request is not reliable. A window much larger
-        // than the request is not the cause.
-        let is_known = |window: &u64| {
-            (self.window.is_some() || *window >= limits::CONTEXT_TOKENS_MIN)
-                && *window / 2 < total_tokens
-        };
-        let window = conversation.window(self.window).filter(is_known);
-        // A system prompt below this share leaves space; something else is too large.
-        let is_system = matches!(largest, Message::System(_));
-        let is_too_large = |window: &u64| {
-            if is_system { tokens > window / 5 * 4 } else { tokens > total_tokens / 2 }
-        };
-        let has_hint = error.hint().is_some();
-        let Some(window) = window.filter(|window| !has_hint || is_too_large(window)) else {
+        let sizes = conversation.messages().iter().map(|message| (size(message), message));
+        // Below half of the window, it is not this message that does not fit.
+        let too_large = sizes.max_by_key(|(tokens, _)| *tokens);
+        let Some((tokens, largest)) = too_large.filter(|(tokens, _)| *tokens > window / 2) else {
             return error;
         };
         let (what, advice) = match largest {

@@ -27,18 +27,13 @@ impl<'m> SummaryPlan<'m> {
     /// Keeps up to `max_bytes` bytes of the latest turns, and always the last question with the
     /// last step. `None`: no message would be replaced.
     pub(crate) fn new(messages: &'m [Message], max_bytes: u64) -> Option<SummaryPlan<'m>> {
-        let question = messages.iter().rposition(|m| matches!(m, Message::User(_)))?;
-        let (start, step) = split_point(messages, question, max_bytes);
-        let latest: Vec<&Message> = match step {
-            Some(step) => messages[question..=question].iter().chain(&messages[step..]).collect(),
-            None => messages[start..].iter().collect(),
-        };
-        let before: Vec<&Message> = match step {
-            Some(step) => {
-                messages[..question].iter().chain(&messages[question + 1..step]).collect()
-            }
-            None => messages[..start].iter().collect(),
-        };
+        let question = messages.iter().rposition(Message::is_user)?;
+        let start = first_kept(messages, question, max_bytes);
+        let (mut before, mut latest) = (Vec::new(), Vec::new());
+        for (index, message) in messages.iter().enumerate() {
+            let is_kept = index >= start || index == question;
+            if is_kept { &mut latest } else { &mut before }.push(message);
+        }
         let mut plan =
             SummaryPlan { old: Vec::new(), loaded: Vec::new(), invoked: Vec::new(), latest };
         let mut calls = [].iter();
@@ -99,36 +94,28 @@ impl<'m> SummaryPlan<'m> {
     }
 }
 
-/// The index of the first message that stays; and if only a part of the last turn stays, the
-/// index of its first step that stays.
-fn split_point(messages: &[Message], question: usize, max_bytes: u64) -> (usize, Option<usize>) {
+/// The index of the first message that stays, besides the last question: the start of a turn, or
+/// of a step of the last turn. Documents are kept anyway and do not count.
+fn first_kept(messages: &[Message], question: usize, max_bytes: u64) -> usize {
     let cost = |range: &[Message]| -> u64 {
         let plain = range.iter().filter(|message| document_text(message).is_none());
         plain.map(|message| meter::message_bytes(message, false)).sum()
     };
-    let is_step = |index: &usize| matches!(messages[*index], Message::Assistant(_));
-    let mut steps = (question + 1..messages.len()).rev().filter(is_step);
-    let last = steps.next().unwrap_or(messages.len());
     let question_bytes = cost(&messages[question..=question]);
-    let mut from = last;
-    for step in steps {
-        if question_bytes + cost(&messages[step..]) > max_bytes {
+    let mut start = messages.len();
+    for (index, message) in messages.iter().enumerate().rev() {
+        let is_step = index > question && matches!(message, Message::Assistant(_));
+        if !is_step && !message.is_user() {
+            continue;
+        }
+        let extra = if is_step { question_bytes } else { 0 };
+        let is_last = start == messages.len();
+        if !is_last && cost(&messages[index..]) + extra > max_bytes {
             break;
         }
-        from = step;
+        start = index;
     }
-    if from > question + 1 && from < messages.len() {
-        return (question, Some(from));
-    }
-    let mut start = question;
-    let is_question = |index: &usize| matches!(messages[*index], Message::User(_));
-    for turn in (0..question).rev().filter(is_question) {
-        if cost(&messages[turn..]) > max_bytes {
-            break;
-        }
-        start = turn;
-    }
-    (start, None)
+    start
 }
 
 /// The skill document in a tool result.

@@ -42,34 +42,28 @@ fn transcript(old: &[&Message], max_bytes: usize) -> String {
         }
         piece /= 2;
     }
-    // The first message stays: it may be an earlier summary. Then the latest user messages,
-    // which may set rules, then the latest others.
-    let first = entries.first().map_or(0, String::len);
-    let mut room = max_bytes.saturating_sub(first + limits::CUT_NOTE_BYTES);
+    // The first message stays: it may be an earlier summary. Then the latest messages of the
+    // user, which may set rules, then the latest others.
+    let mut by_rank: Vec<usize> = (1..entries.len()).rev().collect();
+    by_rank.sort_by_key(|place| !old[*place].is_user());
     let mut kept = vec![false; entries.len()];
-    for is_user in [true, false] {
-        for place in (1..entries.len()).rev() {
-            let gap = if is_user { limits::CUT_NOTE_BYTES } else { 0 };
-            let bytes = entries[place].len() + gap;
-            match matches!(old[place], Message::User(_)) == is_user {
-                true if bytes > room => break,
-                true => (kept[place], room) = (true, room - bytes),
-                false => {}
-            }
+    let mut room = max_bytes;
+    for place in [0].into_iter().chain(by_rank) {
+        // Each may need a note about the messages before it.
+        let bytes = entries.get(place).map_or(0, String::len) + limits::CUT_NOTE_BYTES;
+        if bytes > room && place > 0 {
+            break;
         }
+        kept[place] = true;
+        room = room.saturating_sub(bytes);
     }
+    let places: Vec<usize> = (0..entries.len()).collect();
     let mut transcript = String::new();
-    let mut left_out = 0;
-    for (place, entry) in entries.iter().enumerate() {
-        if place > 0 && !kept[place] {
-            left_out += 1;
-        }
-        let is_end = left_out > 0 && kept.get(place + 1).is_none_or(|next| *next);
-        if place == 0 || kept[place] {
-            transcript.push_str(entry);
-        } else if is_end {
-            let count = text::counted(std::mem::take(&mut left_out), "message");
-            let _ = writeln!(transcript, "[{count} left out]");
+    for run in places.chunk_by(|one, other| kept[*one] == kept[*other]) {
+        if kept[run[0]] {
+            transcript.extend(run.iter().map(|place| entries[*place].as_str()));
+        } else {
+            let _ = writeln!(transcript, "[{} left out]", text::counted(run.len(), "message"));
         }
     }
     transcript

@@ -26,12 +26,10 @@ pub struct TokenMeter {
     tool_bytes: u64,
     /// A token count and the number of first messages, with the tools, that it covers.
     counted: Option<(u64, usize)>,
-    /// The window that a refusal named, or a guess from it.
+    /// The window that a refusal named, or a guess after a refusal.
     window: Option<u64>,
     /// Whether a refusal named the window.
-    is_window_reported: bool,
-    /// Tokens of an image, learnt from reports.
-    image_tokens: Option<u64>,
+    is_window_named: bool,
 }
 
 impl TokenMeter {
@@ -49,6 +47,11 @@ impl TokenMeter {
         set.into_iter().chain(self.window).min()
     }
 
+    /// The same, without a guess.
+    pub fn known_window(&self, set: Option<u64>) -> Option<u64> {
+        set.into_iter().chain(self.window.filter(|_| self.is_window_named)).min()
+    }
+
     /// The tokens of a request with these messages.
     pub fn estimate(&self, messages: &[Message]) -> u64 {
         match self.counted {
@@ -61,11 +64,7 @@ impl TokenMeter {
 
     /// The tokens of the messages from `from` on.
     pub fn tokens_from(&self, messages: &[Message], from: usize) -> u64 {
-        let images = image_count(messages, from);
-        let text = bytes_from(messages, from) - images * limits::IMAGE_AS_BYTES;
-        let usual = limits::IMAGE_AS_BYTES * limits::TOKENS_IN_1000_BYTES / SCALE;
-        let image = self.image_tokens.unwrap_or(usual);
-        self.bytes_to_tokens(text).saturating_add(images.saturating_mul(image))
+        self.bytes_to_tokens(bytes_from(messages, from))
     }
 
     /// Converts bytes to tokens.
@@ -90,117 +89,61 @@ impl TokenMeter {
 
     /// Drops the token count if it covers messages beyond the first `left`.
     pub fn invalidate_count(&mut self, left: usize) {
-        if self.counted.is_some_and(|(_, count)| count > left) {
-            self.counted = None;
-        }
+        self.counted = self.counted.filter(|(_, count)| *count <= left);
     }
 
     /// Records an answered request and the token usage, if it was reported. The last message
-    /// is the answer. Implausible counts are ignored: some gateways report only tokens that
-    /// were not cached, others the sum of the whole conversation.
+    /// is the answer.
     pub fn record_usage(&mut self, messages: &[Message], usage: Option<Usage>) {
         let is_answer = matches!(messages.last(), Some(Message::Assistant(_)));
-        let sent = messages.len() - usize::from(is_answer);
-        let counted = usage.filter(|usage| self.learn(&messages[..sent], usage.prompt_tokens));
+        let sent = &messages[..messages.len() - usize::from(is_answer)];
+        let is_counted = usage.is_some_and(|usage| self.learn(sent, usage.prompt_tokens));
         // A window that is smaller than an answered request is wrong. A window that a refusal
-        // named is compared only with reported counts, because estimates may be wrong by
-        // half.
-        let least = match counted {
-            Some(usage) => usage.prompt_tokens,
-            None if self.is_window_reported => 0,
-            None => self.estimate(&messages[..sent]),
-        };
-        self.window = self.window.filter(|window| *window >= least);
-        let Some(usage) = counted else { return };
-        // Reasoning counts as written, but is not sent again.
-        let guess = self.tokens_from(messages, sent);
-        let most = guess.saturating_mul(2);
-        let written = match usage.completion_tokens {
-            0 => guess,
-            written if written > most => guess,
-            written => written,
-        };
-        self.counted = Some((usage.prompt_tokens.saturating_add(written), messages.len()));
+        // named is compared only with reported counts, because estimates may be wrong by half.
+        if is_counted || !self.is_window_named {
+            let least = self.estimate(sent);
+            self.window = self.window.filter(|window| *window >= least);
+        }
     }
 
-    /// Learns from a counted request, if the count is plausible. With images the ratio stays
-    /// as close as possible to the learnt one, and the images account for the rest: their
-    /// tokens do not depend on their bytes.
+    /// Learns from the token count of a request, if it is plausible: some gateways report only
+    /// tokens that were not cached, others the sum of the whole conversation. The tokens of
+    /// images do not depend on their bytes, so the ratio is learnt only from requests without.
     fn learn(&mut self, sent: &[Message], tokens: u64) -> bool {
-        let images = image_count(sent, 0);
-        let ratio = self.nearest_ratio(sent, tokens);
-        if !self.is_likely(ratio) {
+        let images = sent.iter().flat_map(Message::images).count() as u64;
+        let bytes = self.tool_bytes + bytes_from(sent, 0) - images * limits::IMAGE_AS_BYTES;
+        let text_tokens = limits::TOKENS_IN_1000_BYTES_RANGE.map(|tokens| bytes * tokens / SCALE);
+        let [least, most] = text_tokens;
+        if tokens < least || tokens > most.saturating_add(images * limits::IMAGE_TOKENS) {
             return false;
         }
-        if images == 0 || ratio != self.ratio() {
-            self.ratio = Some(ratio);
+        if images == 0 {
+            self.ratio = Some(tokens.saturating_mul(SCALE).div_ceil(bytes.max(1)));
         }
-        let text = self.bytes_to_tokens(self.text(sent));
-        if let Some(each) = tokens.saturating_sub(text).checked_div(images) {
-            self.image_tokens = Some(each);
-        }
+        self.counted = Some((tokens, sent.len()));
         true
-    }
-
-    /// The ratio for this token count; with images the nearest to the current one.
-    fn nearest_ratio(&self, messages: &[Message], tokens: u64) -> u64 {
-        let text = self.text(messages);
-        let images = image_count(messages, 0).saturating_mul(limits::IMAGE_TOKENS);
-        let least = ratio(tokens.saturating_sub(images), text);
-        self.ratio().clamp(least, ratio(tokens, text))
     }
 
     /// Records a refused request. The window is the one that the endpoint named, or else less
     /// than the request.
-    pub fn record_refusal(&mut self, messages: &[Message], limit: Option<u64>, count: Option<u64>) {
+    pub fn record_refusal(&mut self, messages: &[Message], limit: Option<u64>, used: Option<u64>) {
         let estimate = self.estimate(messages);
-        let Some(limit) = limit else {
+        if let Some(limit) = limit {
+            self.window = Some(limit);
+            self.is_window_named = true;
+            // The request had more tokens than the limit, whatever the estimate is.
+            let least = estimate.max(limit.saturating_add(1));
+            self.learn(messages, used.unwrap_or(least));
+        } else if !self.is_window_named || self.window.is_none() {
             // A window from an earlier message is better than a guess.
-            if !self.is_window_reported || self.window.is_none() {
-                self.window = self.window(Some(estimate / 5 * 4));
-                self.is_window_reported = false;
-            }
-            return;
-        };
-        self.window = Some(limit);
-        self.is_window_reported = true;
-        // The request had more tokens than the limit, whatever the estimate is.
-        let least = count.unwrap_or(limit.saturating_add(1));
-        if count.is_none() && estimate >= least {
-            return;
+            self.window = self.window(Some(estimate / 5 * 4));
+            self.is_window_named = false;
         }
-        let ratio = self.nearest_ratio(messages, least);
-        if is_possible(ratio) {
-            self.ratio = Some(ratio);
-            self.counted = Some((least, messages.len()));
-        }
-    }
-
-    /// Bytes of the text of a request.
-    fn text(&self, messages: &[Message]) -> u64 {
-        self.tool_bytes + bytes_from(messages, 0)
-            - image_count(messages, 0) * limits::IMAGE_AS_BYTES
     }
 
     fn ratio(&self) -> u64 {
         self.ratio.unwrap_or(limits::TOKENS_IN_1000_BYTES)
     }
-
-    /// Whether the ratio is near the learnt or the usual one. A larger ratio is accepted more
-    /// easily: numbers and other scripts have more tokens than English.
-    fn is_likely(&self, ratio: u64) -> bool {
-        let is_near = |known: u64| ratio * 5 >= known * 3 && ratio * 2 <= known * 5;
-        let is_known = |learnt| is_near(learnt) || is_near(limits::TOKENS_IN_1000_BYTES);
-        is_possible(ratio) && self.ratio.is_none_or(is_known)
-    }
-}
-
-fn is_possible(ratio: u64) -> bool {
-    (SCALE / limits::BYTES_PER_TOKEN_MAX as u64..=SCALE).contains(&ratio)
-}
-
-fn ratio(tokens: u64, bytes: u64) -> u64 {
-    tokens.saturating_mul(SCALE).div_ceil(bytes.max(1))
 }
 
 /// The bytes of the messages from `from` on that are sent.
@@ -209,12 +152,6 @@ pub(crate) fn bytes_from(messages: &[Message], from: usize) -> u64 {
     let turn = messages.iter().rposition(is_user).unwrap_or(0);
     let measured = messages.iter().enumerate().skip(from);
     measured.map(|(place, message)| message_bytes(message, place >= turn)).sum()
-}
-
-/// The number of images in the messages from `from` on.
-fn image_count(messages: &[Message], from: usize) -> u64 {
-    let shown = messages.iter().skip(from);
-    shown.flat_map(Message::images).count() as u64
 }
 
 /// The bytes of one message. Reasoning is sent only within its turn.
@@ -239,7 +176,8 @@ pub(crate) fn message_bytes(message: &Message, is_of_turn: bool) -> u64 {
                 byte_count(&message.full_text()) + opaque.sum::<u64>() + calls.sum::<u64>()
             }
             Message::Tool(result) => {
-                let text = byte_count(&result.call_id) + byte_count(&result.full_text());
+                let document = result.document.as_deref().map_or(0, byte_count);
+                let text = byte_count(&result.call_id) + document + byte_count(&result.content);
                 text + images(result.image.as_slice())
             }
         }
@@ -267,8 +205,8 @@ fn byte_count(text: &str) -> u64 {
 mod tests {
     use super::*;
 
-    fn usage(prompt_tokens: u64, completion_tokens: u64) -> Usage {
-        Usage { prompt_tokens, completion_tokens }
+    fn usage(prompt_tokens: u64) -> Usage {
+        Usage { prompt_tokens, completion_tokens: 5 }
     }
 
     fn user_message(bytes: usize) -> Message {
@@ -281,10 +219,10 @@ mod tests {
         let mut messages = vec![user_message(10_000)];
         assert_eq!(meter.estimate(&messages), 2860);
         messages.push(Message::assistant("y".repeat(976)));
-        meter.record_usage(&messages, Some(usage(2000, 210)));
-        assert_eq!(meter.estimate(&messages), 2210);
+        meter.record_usage(&messages, Some(usage(2000)));
+        assert_eq!(meter.estimate(&messages), 2200);
         messages.push(user_message(1000));
-        assert_eq!(meter.estimate(&messages), 2410);
+        assert_eq!(meter.estimate(&messages), 2400);
         // The count is dropped: the estimate uses the learnt ratio.
         meter.invalidate_count(1);
         assert_eq!(meter.estimate(&messages), 2400);
@@ -294,13 +232,13 @@ mod tests {
     fn implausible_reports_are_ignored() {
         let mut meter = TokenMeter::default();
         let messages = vec![user_message(10_000), Message::assistant("y".repeat(976))];
-        meter.record_usage(&messages, Some(usage(2000, 9_000)));
-        assert_eq!(meter.estimate(&messages), 2200, "reasoning is not sent again");
-        for prompt in [0, 1, 300, 1000, 9_000, 50_000, u64::MAX] {
-            meter.record_usage(&messages, Some(usage(prompt, u64::MAX)));
+        meter.record_usage(&messages, Some(usage(2000)));
+        assert_eq!(meter.estimate(&messages), 2200);
+        for prompt in [0, 1, 300, 1000, 11_000, 50_000, u64::MAX] {
+            meter.record_usage(&messages, Some(usage(prompt)));
             assert_eq!(meter.estimate(&messages), 2200, "{prompt}");
         }
-        meter.record_usage(&messages, Some(usage(2500, 0)));
+        meter.record_usage(&messages, Some(usage(2500)));
         assert_eq!(meter.estimate(&messages), 2750);
     }
 
@@ -361,7 +299,7 @@ mod tests {
             meter.record_refusal(&messages[..1], limit, None);
             // A guess replaces neither a named window nor a smaller guess.
             meter.record_refusal(&messages[..1], None, None);
-            meter.record_usage(&messages, counted.map(|counted| usage(counted, 5)));
+            meter.record_usage(&messages, counted.map(|counted| usage(counted)));
             assert_eq!(meter.window(None), window, "{limit:?} {counted:?}");
         }
     }
@@ -373,13 +311,10 @@ mod tests {
             let mut message = crate::message::UserMessage::from("x".repeat(9_976));
             message.images = vec![Image { url: "u".into() }];
             let messages = [Message::User(message), Message::assistant("y".repeat(976))];
-            meter.record_usage(&messages, Some(usage(2800 + cost, 280)));
-            assert_eq!(meter.estimate(&messages), 3080 + cost);
+            meter.record_usage(&messages, Some(usage(2800 + cost)));
+            assert_eq!(meter.estimate(&messages), 2800 + cost + 286);
             meter.invalidate_count(0);
-            let tokens = meter.estimate(&[user_message(10_000)]);
-            assert!(tokens.abs_diff(2800) < 70, "{cost}: {tokens}");
-            let tokens = meter.estimate(&messages[..1]);
-            assert!(tokens.abs_diff(2800 + cost) < 70, "{cost}: {tokens}");
+            assert_eq!(meter.estimate(&[user_message(10_000)]), 2860, "{cost}");
         }
     }
 }

@@ -4,15 +4,13 @@
 //! reference lists and all endpoints accept, what the endpoint itself expects to receive back,
 //! and what the user adds. Fields that this endpoint has refused are omitted: see [`Dialect`].
 
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use crate::message::{AssistantMessage, Message};
+use crate::message::Message;
 use crate::model::dialect::{Dialect, SentFeatures};
-use crate::model::images::{ContentParts, ShownImages, without_image};
-use crate::model::quirks::is_reasoning_field;
-use crate::text::sendable;
-use crate::tool::{ToolCall, ToolDefinition};
+use crate::model::wire_messages::{WireContent, WireMessage, wire_messages};
+use crate::tool::ToolDefinition;
 
 /// The body of a request. It borrows the conversation.
 #[derive(Clone, Copy, Debug)]
@@ -37,67 +35,49 @@ pub(super) struct RequestBody<'b> {
 /// The field that requests token counts at the end of a stream.
 pub(super) const STREAM_OPTIONS: &str = "stream_options";
 
-impl RequestBody<'_> {
+impl<'b> RequestBody<'b> {
     /// The parts of this body that the endpoint may refuse.
-    pub(super) fn sent_features(&self) -> SentFeatures<'_> {
+    pub(super) fn sent_features(&self) -> SentFeatures<'b> {
+        let messages = self.messages();
+        let has =
+            |is_of: fn(&WireContent<'b>) -> bool| messages.iter().any(|it| is_of(&it.content));
+        let tool_messages = messages.iter().enumerate().filter(|(_, it)| it.role == "tool");
         SentFeatures {
-            optional_fields: self.optional_fields(),
+            optional_fields: self.optional_fields(&messages),
             extra_fields: self.extra_fields,
-            has_empty_content: self.has_empty_content(),
-            tool_message_positions: self.tool_message_positions(),
-            has_images: self.question_has_images()
-                || !self.dialect.omits_images && self.image_bytes() > 0,
+            has_empty_content: has(|content| matches!(content, WireContent::Null)),
+            tool_message_positions: tool_messages.map(|(position, _)| position).collect(),
+            has_images: has(|content| matches!(content, WireContent::Parts(_))),
             is_stream: self.stream,
         }
     }
 
     /// Names of all fields that may be omitted: the user's, those sent back to the endpoint,
     /// and our own that are not essential.
-    fn optional_fields(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.extra_fields.keys().map(String::as_str).collect();
+    fn optional_fields(&self, messages: &[WireMessage<'b>]) -> Vec<&'b str> {
+        let accepted = self.extra_fields.keys().filter(|name| self.dialect.accepts(name));
+        let mut names: Vec<&str> = accepted.map(String::as_str).collect();
         if self.requests_usage() {
             names.push(STREAM_OPTIONS);
         }
-        for message in self.messages {
-            if let Message::Assistant(assistant) = message {
-                names.extend(assistant.opaque.keys().map(String::as_str));
-                let call_fields = assistant.calls.iter().flat_map(|call| call.opaque.keys());
-                names.extend(call_fields.map(String::as_str));
-            }
+        for message in messages {
+            names.extend(message.opaque.keys());
+            names.extend(message.tool_calls.iter().flat_map(|call| call.opaque.keys()));
         }
-        names.retain(|name| self.dialect.accepts(name));
-        names.sort();
+        names.sort_unstable();
         names.dedup();
         names
     }
 
-    /// Whether a message with tool calls and no text is sent.
-    fn has_empty_content(&self) -> bool {
-        self.messages
-            .iter()
-            .any(|message| matches!(message, Message::Assistant(m) if m.full_text().is_empty()))
-    }
-
-    /// Positions of the tool messages, as the endpoint counts them: two more messages follow
-    /// those that have shown images (see [`ShownImages`]).
-    fn tool_message_positions(&self) -> Vec<usize> {
-        let (mut positions, mut position, mut has_shown) = (Vec::new(), 0, false);
-        for message in self.messages.iter().chain(self.temporary_messages) {
-            if let Message::Tool(result) = message {
-                has_shown |= result.image.is_some() && !self.dialect.omits_images;
-                positions.push(position);
-            } else if std::mem::take(&mut has_shown) {
-                position += 2;
-            }
-            position += 1;
-        }
-        positions
+    /// The messages as they are sent.
+    fn messages(&self) -> Vec<WireMessage<'b>> {
+        let messages = self.messages.iter().chain(self.temporary_messages);
+        wire_messages(messages, self.question_position(), self.dialect)
     }
 
     /// Position of the question that is being answered.
     fn question_position(&self) -> usize {
-        let is_user = |message: &Message| matches!(message, Message::User(_));
-        self.messages.iter().rposition(is_user).unwrap_or(0)
+        self.messages.iter().rposition(Message::is_user).unwrap_or(0)
     }
 
     /// Whether the current question has images.
@@ -119,11 +99,18 @@ impl RequestBody<'_> {
 
 impl Serialize for RequestBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct OfferedTool<'t> {
+            r#type: &'static str,
+            function: &'t ToolDefinition,
+        }
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.model)?;
-        map.serialize_entry("messages", &WireMessages(self))?;
+        map.serialize_entry("messages", &self.messages())?;
         if !self.tools.is_empty() {
-            map.serialize_entry("tools", &OfferedTools(self.tools))?;
+            let tools = self.tools.iter();
+            let tools = tools.map(|function| OfferedTool { r#type: "function", function });
+            map.serialize_entry("tools", &tools.collect::<Vec<_>>())?;
         }
         if self.stream {
             map.serialize_entry("stream", &true)?;
@@ -140,175 +127,12 @@ impl Serialize for RequestBody<'_> {
     }
 }
 
-struct WireMessages<'m>(&'m RequestBody<'m>);
-
-impl Serialize for WireMessages<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let RequestBody { messages, temporary_messages, dialect, .. } = *self.0;
-        let question = self.0.question_position();
-        let mut list = serializer.serialize_seq(None)?;
-        let mut shown = ShownImages::default();
-        for (position, message) in messages.iter().chain(temporary_messages).enumerate() {
-            shown.flush_before(message, &mut list)?;
-            list.serialize_element(&WireMessage {
-                message,
-                dialect,
-                is_current_turn: position >= question,
-            })?;
-            if !dialect.omits_images {
-                shown.record(message);
-            }
-        }
-        shown.flush(&mut list)?;
-        list.end()
-    }
-}
-
-struct WireMessage<'m> {
-    message: &'m Message,
-    dialect: &'m Dialect,
-    /// Whether it belongs to the turn that is being answered.
-    is_current_turn: bool,
-}
-
-impl Serialize for WireMessage<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self.message {
-            Message::System(text) => {
-                map.serialize_entry("role", "system")?;
-                map.serialize_entry("content", text)?;
-            }
-            Message::User(user) => {
-                map.serialize_entry("role", "user")?;
-                let text = user.full_text();
-                let text = sendable(&text);
-                // The current question is not changed: the refusal is reported instead.
-                match user.images.as_slice() {
-                    [] => map.serialize_entry("content", &text)?,
-                    _ if self.dialect.omits_images && !self.is_current_turn => {
-                        map.serialize_entry("content", &without_image(&text))?;
-                    }
-                    images => {
-                        let labelled = images.iter().map(|image| ("", image));
-                        let parts = ContentParts(&text, labelled.collect());
-                        map.serialize_entry("content", &parts)?;
-                    }
-                }
-            }
-            Message::Assistant(assistant) => self.serialize_assistant(&mut map, assistant)?,
-            Message::Tool(result) => {
-                map.serialize_entry("role", "tool")?;
-                map.serialize_entry("tool_call_id", &result.call_id)?;
-                if self.dialect.sends_tool_name {
-                    map.serialize_entry("name", &result.name)?;
-                }
-                let text = result.full_text();
-                let text = sendable(&text);
-                match &result.image {
-                    Some(_) if self.dialect.omits_images => {
-                        map.serialize_entry("content", &without_image(&text))?;
-                    }
-                    _ => map.serialize_entry("content", &text)?,
-                }
-            }
-        }
-        map.end()
-    }
-}
-
-impl WireMessage<'_> {
-    fn serialize_assistant<M: SerializeMap>(
-        &self,
-        map: &mut M,
-        assistant: &AssistantMessage,
-    ) -> Result<(), M::Error> {
-        map.serialize_entry("role", "assistant")?;
-        // It is empty only if there are tool calls: an assistant message without both is
-        // invalid.
-        let text = assistant.full_text();
-        if text.is_empty() && !self.dialect.sends_empty_text {
-            map.serialize_entry("content", &())?;
-        } else {
-            map.serialize_entry("content", &text)?;
-        }
-        let is_sent = |name: &str| self.is_current_turn || !is_reasoning_field(name);
-        for (name, value) in &assistant.opaque {
-            if self.dialect.accepts(name) && is_sent(name) {
-                map.serialize_entry(name, value)?;
-            }
-        }
-        if !assistant.calls.is_empty() {
-            let calls: Vec<WireCall<'_>> = assistant
-                .calls
-                .iter()
-                .map(|call| WireCall { call, dialect: self.dialect })
-                .collect();
-            map.serialize_entry("tool_calls", &calls)?;
-        }
-        Ok(())
-    }
-}
-
-struct WireCall<'c> {
-    call: &'c ToolCall,
-    dialect: &'c Dialect,
-}
-
-impl Serialize for WireCall<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        struct CalledFunction<'f> {
-            name: &'f str,
-            arguments: &'f str,
-        }
-        let call = self.call;
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &call.id)?;
-        map.serialize_entry("type", "function")?;
-        map.serialize_entry(
-            "function",
-            &CalledFunction { name: &call.name, arguments: &call.arguments },
-        )?;
-        let opaque = call.opaque.iter();
-        for (name, value) in opaque.filter(|(name, _)| self.dialect.accepts(name)) {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
-struct OfferedTools<'t>(&'t [ToolDefinition]);
-
-impl Serialize for OfferedTools<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(serde::Serialize)]
-        struct OfferedFunction<'f> {
-            name: &'f str,
-            description: &'f str,
-            parameters: &'f Value,
-        }
-        #[derive(serde::Serialize)]
-        struct OfferedTool<'t> {
-            r#type: &'static str,
-            function: OfferedFunction<'t>,
-        }
-        serializer.collect_seq(self.0.iter().map(|tool| OfferedTool {
-            r#type: "function",
-            function: OfferedFunction {
-                name: &tool.name,
-                description: &tool.description,
-                parameters: &tool.parameters,
-            },
-        }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::ToolMessage;
+    use crate::message::{AssistantMessage, ToolMessage};
     use crate::model::request_failure::ErrorResponse;
+    use crate::tool::ToolCall;
     use serde_json::json;
 
     fn messages() -> [Message; 5] {

@@ -15,7 +15,6 @@ mod delta_fast_path;
 mod dialect;
 mod error_text;
 pub(crate) mod http;
-mod images;
 mod invalid_response;
 mod json_repair;
 mod quirks;
@@ -28,6 +27,7 @@ mod text_calls;
 mod think_filter;
 mod tool_name;
 mod wire;
+mod wire_messages;
 
 pub(crate) use quirks::is_reasoning_field;
 

@@ -258,7 +258,7 @@ fn failed_summary_keeps_the_start_of_each_message() {
         (|| Reply::text(" "), "wrote no summary"),
         (|| Reply::call("list_skills", &json!({})), "wrote no summary"),
         (|| PHRASINGS[0](9000), "wrote no summary"),
-        (|| Reply::error(400, "no such thing"), "so it stays unchanged"),
+        (|| Reply::error(400, "no such thing"), "wrote no summary (failed to get an answer"),
     ];
     for (reply, warning) in replies {
         let server = Server::always(move |request| match (is_summary(request), count(request)) {

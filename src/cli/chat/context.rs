@@ -11,7 +11,8 @@ impl Chat<'_> {
     /// Replaces all turns except the last with a summary.
     pub(super) fn compact(&mut self, output: &mut Output) {
         let window = self.run.config.context_window;
-        let manager = ContextManager::new(&self.model, self.tools.definitions(), window);
+        let manager =
+            ContextManager { model: &self.model, tools: self.tools.definitions(), window };
         let mut stats = RunStats::default();
         let conversation = &mut self.conversation;
         let done = manager.compact(conversation, &mut stats, &mut |event| {
@@ -19,7 +20,7 @@ impl Chat<'_> {
         });
         self.usage += stats.usage;
         match done {
-            Ok(SummaryOutcome::Summarized(_)) => {}
+            Ok(SummaryOutcome::Summarized) => {}
             Ok(SummaryOutcome::NothingOlder) => {
                 output.note("there is nothing to summarize");
             }
