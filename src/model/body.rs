@@ -204,7 +204,7 @@ mod tests {
         assert_eq!((&value["temperature"], &value["max_tokens"]), (&json!(0), &json!(5)));
         let fields = body(&messages, true, extra, &dialect);
         assert_eq!(
-            fields.optional_fields(),
+            fields.sent_features().optional_fields,
             ["max_tokens", "reasoning_content", "stream_options", "temperature"]
         );
         for words in [

@@ -106,6 +106,8 @@ mod tests {
             (r#"{"detail":[{"loc":["body"],"msg":"m"}]}"#, "m"),
             (r#"{"object":"error","message":"m"}"#, "m"),
             (r#"{"errors":["m"]}"#, "m"),
+            (r#"{"errors":[{"code":7003,"message":"m"}],"result":null}"#, "m"),
+            (r#"{"message":"m"}"#, "m"),
             (r#"{"object":"error","message":{"detail":[{"msg":"m"}]}}"#, "m"),
             (
                 r#"{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":\"m\"}"}}}"#,

@@ -10,6 +10,8 @@ pub(super) mod delays;
 pub(super) mod finish_reasons;
 pub(super) mod refusals;
 pub(super) mod servers;
+#[cfg(test)]
+mod tests;
 
 /// Whether the text contains one of the phrases; `#` at the end of a phrase stands for a digit.
 pub(super) fn contains_any(text: &str, phrases: &[&str]) -> bool {

@@ -31,7 +31,7 @@ pub(crate) enum Meaning {
 }
 
 /// Statuses, phrases of which one is in the message (none: any message), and the meaning.
-type RefusalRow = (RangeInclusive<u16>, &'static [&'static str], Meaning);
+pub(crate) type RefusalRow = (RangeInclusive<u16>, &'static [&'static str], Meaning);
 
 const ANY: RangeInclusive<u16> = 0..=999;
 
@@ -43,7 +43,7 @@ pub(crate) const QUOTA_HINT: &str = "the account's quota is used up";
 const MODEL_HINT: &str = "check LLM_MODEL_NAME; `skills-runner doctor` lists similar names";
 
 /// Refusals by their status and their message in lower case. The first row that matches decides.
-const REFUSALS: [RefusalRow; 25] = [
+pub(crate) const REFUSALS: [RefusalRow; 25] = [
     (
         ANY,
         &["--enable-auto-tool-choice", "--tool-call-parser"],

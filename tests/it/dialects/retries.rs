@@ -46,27 +46,14 @@ type Limited<'r> = (&'r [(&'r str, &'r str)], &'r str, u64);
 fn long_retry_delay_is_reported_and_not_waited_for() {
     let hour = since_1970().as_secs() + 3600;
     let date = http_date(hour);
-    let (epoch, milliseconds) = (hour.to_string(), format!("{hour}000"));
-    let none = "";
     let info = r#"[{"error":{"code":429,"message":"Resource has been exhausted","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"94s"}]}}]"#;
+    // The other places and forms are in the tests of the function.
     let table: &[Limited<'_>] = &[
-        (&[("Retry-After", "3600")], none, 3600),
-        (&[("Retry-After", &date)], none, 3600),
-        (&[("Retry-After", &epoch)], none, 3600),
-        (&[("Retry-After-Ms", "94000"), ("Retry-After", "1")], none, 94),
-        (&[("X-RateLimit-Reset", "94s")], none, 94),
-        (&[("X-RateLimit-Reset", &epoch)], none, 3600),
-        (&[("X-RateLimit-Reset", &milliseconds)], none, 3600),
-        (&[("x-ratelimit-reset-tokens", "1m34s"), ("x-ratelimit-remaining-tokens", "0")], none, 94),
-        (
-            &[("x-ratelimit-reset-requests", "1h0m0.5s"), ("x-ratelimit-remaining-requests", "0")],
-            none,
-            3600,
-        ),
+        (&[("Retry-After", "3600")], "", 3600),
+        (&[("Retry-After", &date)], "", 3600),
+        (&[("X-RateLimit-Reset", &hour.to_string())], "", 3600),
         (&[], info, 94),
         (&[], r#"{"error":{"message":"Rate limit reached. Please try again in 1m34s."}}"#, 94),
-        (&[], r#"{"error":{"message":"Too fast, retry in 94 seconds"}}"#, 94),
-        (&[], r#"{"error":"Please try again in 94.2s. Visit https://x.example"}"#, 94),
     ];
     for (headers, body, wait) in table {
         let mut reply = Reply::status(429).body(*body);
