@@ -4,7 +4,8 @@
 //! then come the latest turns. Of the last turn the question stays, with as many of its last
 //! steps as fit.
 
-use crate::conversation::{is_same_skill, meter};
+use crate::conversation::meter;
+use crate::conversation::repetition::is_same_skill;
 use crate::message::{
     AssistantMessage, AssistantMessageKind, Message, UserMessage, UserMessageKind,
 };

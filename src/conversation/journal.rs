@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use crate::conversation::{Conversation, ConversationState};
 use crate::error::{Error, Result};
 use crate::message::Message;
 
@@ -30,8 +29,8 @@ pub trait Journal: fmt::Debug {
 /// The journal of a conversation, while it works.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
-    journal: Option<Box<dyn Journal>>,
-    error: Option<Error>,
+    pub(super) journal: Option<Box<dyn Journal>>,
+    pub(super) error: Option<Error>,
 }
 
 impl Recorder {
@@ -40,38 +39,6 @@ impl Recorder {
         if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.record(change)) {
             self.error = Some(error);
             self.journal = None;
-        }
-    }
-}
-
-impl Conversation {
-    /// Whether changes are still recorded in a journal.
-    pub fn has_journal(&self) -> bool {
-        self.recorder.journal.is_some()
-    }
-
-    /// Records all messages, which replace the journal's contents.
-    pub fn record_all(&mut self) {
-        let messages = &self.messages[self.system_count()..];
-        self.recorder.record(ConversationChange::Replaced(messages));
-    }
-
-    /// Records every change in this journal from now on.
-    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
-        self.recorder.journal = Some(journal);
-    }
-
-    /// Returns the error that ended the journal, once.
-    pub fn take_journal_error(&mut self) -> Option<Error> {
-        self.recorder.error.take()
-    }
-
-    /// Records that the request for the last question failed: the next question replaces it,
-    /// also when the conversation is resumed.
-    pub fn record_failed_request(&mut self) {
-        if self.state() == ConversationState::Unanswered {
-            self.record(ConversationChange::Failed);
-            self.has_failed = true;
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::SystemTime;
 
+use crate::error::Error;
 use crate::message::{AssistantMessage, AssistantMessageKind, Message, ToolMessage, UserMessage};
 use crate::tool::{ToolDefinition, ToolResult, Usage};
 use crate::world::random;
@@ -12,7 +13,7 @@ use crate::world::random;
 mod journal;
 pub(crate) mod meter;
 mod repair;
-mod repetition;
+pub(crate) mod repetition;
 mod shorten;
 mod state;
 #[cfg(test)]
@@ -24,7 +25,6 @@ use meter::TokenMeter;
 pub use journal::ConversationChange;
 pub(crate) use journal::Journal;
 pub use repair::repair_messages;
-pub(crate) use repetition::is_same_skill;
 pub use state::ConversationState;
 
 /// A saved conversation.
@@ -283,6 +283,36 @@ impl Conversation {
         self.messages.truncate(length);
         self.meter.invalidate_count(length);
         self.has_failed = false;
+    }
+
+    /// Whether changes are still recorded in a journal.
+    pub fn has_journal(&self) -> bool {
+        self.recorder.journal.is_some()
+    }
+
+    /// Records all messages, which replace the journal's contents.
+    pub fn record_all(&mut self) {
+        let messages = &self.messages[self.system_count()..];
+        self.recorder.record(ConversationChange::Replaced(messages));
+    }
+
+    /// Records every change in this journal from now on.
+    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        self.recorder.journal = Some(journal);
+    }
+
+    /// Returns the error that ended the journal, once.
+    pub fn take_journal_error(&mut self) -> Option<Error> {
+        self.recorder.error.take()
+    }
+
+    /// Records that the request for the last question failed: the next question replaces it,
+    /// also when the conversation is resumed.
+    pub fn record_failed_request(&mut self) {
+        if self.state() == ConversationState::Unanswered {
+            self.record(ConversationChange::Failed);
+            self.has_failed = true;
+        }
     }
 
     fn record(&mut self, change: ConversationChange<'_>) {

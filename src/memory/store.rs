@@ -46,10 +46,6 @@ pub(crate) struct AddedFact {
     pub similar: Vec<String>,
 }
 
-/// The hint for a file that is too large.
-const TOO_LARGE: &str =
-    "remove facts that are not needed any more, or set MEMORY_PATH to another file";
-
 impl Memory<'_> {
     /// Reads all facts; empty if there is no file.
     pub(crate) fn read(&self) -> Result<Facts> {
@@ -128,8 +124,7 @@ impl Memory<'_> {
                 return Ok(done);
             }
             if new.len() > limits::FACTS_FILE_BYTES {
-                let full = format!("it would be larger than {} bytes", limits::FACTS_FILE_BYTES);
-                return Err(self.error("change", &full).with_hint(TOO_LARGE));
+                return Err(self.too_large("change", "it would be larger than"));
             }
             self.check_mode()?;
             let root = Root::open(folder).map_err(|error| self.open_error(&error))?;
@@ -209,44 +204,24 @@ impl Memory<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.error(verb, &error.to_string())),
             Ok(meta) if meta.is_symlink() => {
-                let error = self.error(verb, "it is a link");
-                return Err(match fs::canonicalize(self.path) {
-                    Ok(real) => error.with_hint(format!(
-                        "set MEMORY_PATH to the file itself: {}",
-                        real.display()
-                    )),
-                    Err(_) => error.with_hint(
-                        "its target does not exist: remove it, or set MEMORY_PATH to a file",
-                    ),
-                });
+                let target = fs::read_link(self.path).unwrap_or_default();
+                let hint = format!("set MEMORY_PATH to the file itself: {}", target.display());
+                return Err(self.error(verb, "it is a link").with_hint(hint));
             }
-            Ok(meta) if !meta.is_file() => {
-                let error = self.error(verb, "it is not a regular file");
-                return Err(error.with_hint("set MEMORY_PATH to a file"));
+            Ok(meta) if meta.is_file() && meta.len() > limits::FACTS_FILE_BYTES as u64 => {
+                return Err(self.too_large(verb, "it is larger than"));
             }
             Ok(_) => {}
         }
         let bytes = read_whole(self.path, limits::FACTS_FILE_BYTES);
-        bytes.map(Some).map_err(|cause| {
-            let error = self.error(verb, &cause);
-            let length = fs::metadata(self.path).map_or(0, |meta| meta.len());
-            if length > limits::FACTS_FILE_BYTES as u64 {
-                return error.with_hint(TOO_LARGE);
-            }
-            error
-        })
+        bytes.map(Some).map_err(|cause| self.error(verb, &cause))
     }
 
     fn parse(&self, bytes: Option<Vec<u8>>, verb: &str) -> Result<Facts> {
-        let bytes = bytes.unwrap_or_default();
-        // The hint to add lines would break a binary file.
-        let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
-        Facts::parse(bytes).map_err(|cause| {
-            self.error(verb, cause).with_hint(if is_text {
-                "set MEMORY_PATH to a file of its own, or start this one with the lines `---`, `type: memory`, `---`"
-            } else {
-                "it is not text: set MEMORY_PATH to a file of its own"
-            })
+        Facts::parse(bytes.unwrap_or_default()).map_err(|cause| {
+            self.error(verb, cause).with_hint(
+                "set MEMORY_PATH to a file of its own, which starts with the lines `---`, `type: memory`, `---`",
+            )
         })
     }
 
@@ -276,6 +251,13 @@ impl Memory<'_> {
                 .with_hint("`chmod u+w` allows it; the folder must be writable, too"),
             error => self.error("change", &error.user_message()),
         }
+    }
+
+    fn too_large(&self, verb: &str, comparison: &str) -> Error {
+        let cause = format!("{comparison} {} bytes", limits::FACTS_FILE_BYTES);
+        self.error(verb, &cause).with_hint(
+            "remove facts that are not needed any more, or set MEMORY_PATH to another file",
+        )
     }
 
     fn error(&self, verb: &str, cause: &str) -> Error {

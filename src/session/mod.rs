@@ -2,6 +2,7 @@
 //! damaged file is never overwritten: the conversation continues with its readable part, or
 //! without it.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -89,17 +90,23 @@ impl Sessions {
     /// Reads a session. Its file is not changed.
     pub(crate) fn read(&self, name: &str) -> Result<Option<RestoredSession>> {
         check_name(name)?;
-        let failure = |cause: &dyn std::fmt::Display| {
+        let failure = |cause: &dyn fmt::Display| {
             Error::new(ErrorKind::Io, format!("failed to read the session `{name}`: {cause}"))
         };
-        let file = match folder::open(&self.path(name), false) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(self.unknown_session_error(name));
-            }
-            file => file.map_err(|error| failure(&error))?,
-        };
+        let file = self.open_for_reading(name, &failure)?;
         let bytes = folder::read(&file).map_err(|error| failure(&error))?;
         restore(&bytes).map_err(|cause| file_error("read", name, &cause))
+    }
+
+    fn open_for_reading(
+        &self,
+        name: &str,
+        failure: &dyn Fn(&dyn fmt::Display) -> Error,
+    ) -> Result<File> {
+        folder::open(&self.path(name), false).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => self.unknown_session_error(name),
+            _ => failure(&error),
+        })
     }
 
     /// Whether there is any file with this name.
@@ -203,15 +210,11 @@ impl Sessions {
         opened
     }
 
-    fn unsaved(&self, name: &str, cause: &dyn std::fmt::Display) -> OpenedSession {
+    fn unsaved(&self, name: &str, cause: &dyn fmt::Display) -> OpenedSession {
         let mut warning =
             format!("failed to open the session `{name}`: {cause}; the conversation is not saved");
-        let file = |path: &&Path| path.exists() && !path.is_dir();
         if self.exists(name) {
             warning += &format!(", and `{}` stays as it is", self.path(name).display());
-        } else if let Some(file) = self.folder.ancestors().find(file) {
-            warning +=
-                &format!(", because `{}` is a file: set SESSIONS_PATH to a folder", file.display());
         }
         OpenedSession { warnings: vec![warning], ..OpenedSession::default() }
     }
@@ -246,24 +249,13 @@ impl Sessions {
     pub(crate) fn delete(&self, name: &str) -> Result<()> {
         check_name(name)?;
         let path = self.path(name);
-        let failure = |cause: &dyn std::fmt::Display| {
+        let failure = |cause: &dyn fmt::Display| {
             Error::new(ErrorKind::Io, format!("failed to delete the session `{name}`: {cause}"))
         };
-        let file = match folder::open(&path, true) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(self.unknown_session_error(name));
-            }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                folder::open(&path, false)
-            }
-            file => file,
-        };
-        let file = file.map_err(|error| failure(&error))?;
-        // No process writes a file that is read-only.
-        if let Ok(Err(pid)) = lock::try_lock_for_process(&file) {
+        let file = self.open_for_reading(name, &failure)?;
+        if let Ok(Some(pid)) = lock::holder(&file) {
             return Err(in_use_error("delete", name, pid).with_hint("end that process first"));
         }
-        // Read from the locked file: opening and closing it again would release the lock.
         if file.metadata().is_ok_and(|meta| meta.len() > 0)
             && let Err(cause) = folder::read_header(&file)
         {

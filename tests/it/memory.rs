@@ -129,7 +129,7 @@ fn unsuitable_file_is_not_changed() {
         ("read-only", FRONT.as_bytes(), 0o444, "it is not writable"),
         ("large", large.as_bytes(), 0o600, "it is larger than"),
         ("large", large.as_bytes(), 0o600, "hint: remove facts that are not needed"),
-        ("picture", b"\x89PNG\r\n\x1a\n\0\0", 0o600, "hint: it is not text: set MEMORY_PATH to"),
+        ("picture", b"\x89PNG\r\n\x1a\n\0\0", 0o600, "hint: set MEMORY_PATH to a file of its own"),
         (
             "indented",
             b"---\ntype: memory\n---\n```\n- no fact\n",

@@ -324,7 +324,7 @@ fn write_failure_is_reported_and_the_conversation_continues() {
     let run = run.args(["--session", "s", "hi"]).run().success().stdout("fine\n");
     run.stderr_has("failed to open the session `s`")
         .stderr_has("is not saved")
-        .stderr_has("/plain` is a file: set SESSIONS_PATH to a folder")
+        .stderr_has("Not a directory")
         .stderr_lacks("stays as it is");
     server.finish();
     // A file size limit acts like a full disk: in the middle of a line.
