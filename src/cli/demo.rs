@@ -16,6 +16,7 @@ use crate::cli::startup::Startup;
 use crate::config::ConfigNeeds;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::RunStats;
 use crate::message::{AssistantMessage, Message};
 use crate::model::Model as _;
 use crate::model::scripted::{ScriptedModel, ScriptedStep};
@@ -132,7 +133,8 @@ pub(super) fn run(
     let (system_prompt, tools) = run.prepare_model_input(output);
     let mut conversation = Conversation::new(&system_prompt);
     conversation.add_question(QUESTION);
-    one_shot::run_turn(&mut conversation, &model, &tools, &run, output)?;
+    let stats = &mut RunStats::default();
+    one_shot::run_turn(&mut conversation, &model, &tools, &run, stats, output)?;
     if script_results(conversation.messages()).any(|result| result.is_err()) {
         let error = Error::new(ErrorKind::Io, "failed to run the scripts of the demo");
         return Err(error.with_hint("`skills-runner doctor` reports what is missing"));

@@ -10,7 +10,7 @@ use crate::cli::stdin;
 use crate::cli::values::usage;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::RunStats;
+use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::message::UserMessage;
 use crate::model::http::HttpModel;
@@ -52,7 +52,7 @@ pub(super) fn run(
     if ask.dry_run {
         print_request(&conversation, &model, &tools, output)
     } else {
-        run_turn(&mut conversation, &model, &tools, &run, output)
+        run_turn(&mut conversation, &model, &tools, &run, &mut RunStats::default(), output)
     }
 }
 
@@ -83,19 +83,32 @@ pub(super) fn run_turn(
     model: &dyn Model,
     tools: &Tools<'_>,
     run: &Run,
+    stats: &mut RunStats,
     output: &mut Output,
 ) -> Result<()> {
-    let mut stats = RunStats::default();
+    let mut partial_answer = String::new();
     let turn =
-        agent::run_turn(conversation, model, tools, &run.turn_limits(), &mut stats, &mut |event| {
+        agent::run_turn(conversation, model, tools, &run.turn_limits(), stats, &mut |event| {
+            match event {
+                Event::Estimate { .. } => report_state("checking context", output),
+                Event::Request { .. } => report_state("processing", output),
+                Event::Text(text) => partial_answer.push_str(text),
+                Event::MessageEnd { .. } => partial_answer.clear(),
+                _ => {}
+            }
             output.show(&event);
         });
-    output.set_stats(stats);
+    output.set_stats(*stats);
     if let Err(error) = &turn {
-        session_handle::settle_failed_turn(conversation, error, "");
+        session_handle::settle_failed_turn(conversation, error, &partial_answer);
     }
     session_handle::report_save_errors(conversation, output);
     print_answer(&turn?, conversation.answer_text(), output)
+}
+
+/// Shows the state of the run, with `-v`.
+pub(super) fn report_state(name: &str, output: &mut Output) {
+    output.detail(&format!("state: {name}"));
 }
 
 /// Prints the answer; returns an error afterwards if it is incomplete.

@@ -2,9 +2,9 @@
 
 use std::ffi::OsStr;
 
-use crate::cli::attach::Attachments;
+use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Result};
 use crate::limits;
 use crate::media::Image;
 use crate::message::{Message, UserMessage};
@@ -14,7 +14,7 @@ use crate::world::output::Output;
 impl Chat<'_> {
     /// Attaches a file, whose name may contain spaces, or an address; without either, lists the
     /// attachments.
-    pub(super) fn attach(&mut self, name: &str, output: &mut Output) -> LineOutcome {
+    pub(super) fn attach(&mut self, name: &str, output: &mut Output) -> Result<LineOutcome> {
         if name.is_empty() {
             for line in self.attached.lines() {
                 output.note(&format!("attached: {line}"));
@@ -22,19 +22,16 @@ impl Chat<'_> {
             if self.attached.is_empty() {
                 output.note("nothing is attached; /attach FILE attaches a file");
             }
-            return LineOutcome::Nothing;
+            return Ok(LineOutcome::Nothing);
         }
-        match self.attached.add(OsStr::new(&unquoted(name)), self.run) {
-            Ok(description) => {
-                output.note(&format!("attached to the next question: {description}"));
-            }
-            Err(error) if error.kind() == ErrorKind::Usage => {
-                return self.refuse_line(error.message().into(), false, output);
-            }
-            // Reading the next line handles Ctrl+C and the deadline.
-            Err(error) => output.error(&error),
-        }
-        LineOutcome::Nothing
+        let added = self.attached.add(OsStr::new(&unquoted(name)), self.run);
+        let description = added.map_err(|error| match error.kind() {
+            // The command line of the program was right.
+            ErrorKind::Usage => line_error(error.message()),
+            _ => error,
+        })?;
+        output.note(&format!("attached to the next question: {description}"));
+        Ok(LineOutcome::Nothing)
     }
 
     /// Adds the question with its attachments. If it replaces a question that failed temporarily,
@@ -60,13 +57,6 @@ impl Chat<'_> {
         }
         self.conversation.add_question(self.attached.move_into(question));
         LineOutcome::Turn
-    }
-
-    /// Removes all attachments and returns their names.
-    pub(super) fn remove_attachments(&mut self) -> String {
-        let lines: Vec<String> = self.attached.lines().collect();
-        self.attached = Attachments::default();
-        lines.join(", ")
     }
 }
 

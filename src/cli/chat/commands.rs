@@ -1,32 +1,21 @@
 //! The commands of a conversation, in one table that drives parsing, `/help` and errors.
 
 use crate::cli::chat::{Chat, LineOutcome};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
 use crate::world::output::Output;
-
-/// The argument of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CommandArgument {
-    /// No argument.
-    Nothing,
-    /// An optional argument.
-    Optional,
-    /// A required argument.
-    Words,
-}
 
 /// A row of the table of commands.
 pub(super) struct ChatCommand {
     /// The name and its synonyms.
     names: &'static [&'static str],
-    /// The argument, as `/help` shows it.
+    /// The argument, as `/help` shows it: empty if there is none, in brackets if it may be
+    /// missing.
     usage: &'static str,
     about: &'static str,
-    argument: CommandArgument,
     /// Runs the command with the trimmed argument.
-    run: fn(&mut Chat<'_>, &str, &mut Output) -> LineOutcome,
+    run: fn(&mut Chat<'_>, &str, &mut Output) -> Result<LineOutcome>,
 }
 
 /// Every command, in the order of `/help`.
@@ -35,122 +24,85 @@ static COMMANDS: &[ChatCommand] = &[
         names: &["help"],
         usage: "[NAME]",
         about: "list the commands, or describe one",
-        argument: CommandArgument::Optional,
-        run: |_, name, output| {
-            help(name, output);
-            LineOutcome::Nothing
-        },
+        run: |_, name, output| help(name, output),
     },
     ChatCommand {
         names: &["clear"],
         usage: "",
         about: "delete all messages and start over",
-        argument: CommandArgument::Nothing,
-        run: |chat, _, output| {
-            chat.conversation.clear();
-            let dropped = match chat.remove_attachments() {
-                names if names.is_empty() => names,
-                names => format!("; removed attachments: {names}"),
-            };
-            output.note(&format!("the conversation is cleared{dropped}"));
-            LineOutcome::Nothing
-        },
+        run: |chat, _, output| chat.clear(output),
     },
     ChatCommand {
         names: &["retry"],
         usage: "",
         about: "repeat a request that failed or was interrupted",
-        argument: CommandArgument::Nothing,
         run: |chat, _, output| chat.retry(output),
     },
     ChatCommand {
         names: &["undo"],
         usage: "",
         about: "remove the last question and its answer",
-        argument: CommandArgument::Nothing,
         run: |chat, _, output| chat.undo(output),
     },
     ChatCommand {
         names: &["model"],
         usage: "[NAME]",
         about: "show the model, or switch to another one",
-        argument: CommandArgument::Optional,
         run: |chat, name, output| chat.choose_model(name, output),
     },
     ChatCommand {
         names: &["compact"],
         usage: "",
         about: "replace all turns except the last with a summary",
-        argument: CommandArgument::Nothing,
-        run: |chat, _, output| {
-            chat.compact(output);
-            LineOutcome::Nothing
-        },
+        run: |chat, _, output| chat.compact(output),
     },
     ChatCommand {
         names: &["tokens"],
         usage: "",
         about: "show how much of the context window is used",
-        argument: CommandArgument::Nothing,
-        run: |chat, _, output| {
-            chat.show_tokens(output);
-            LineOutcome::Nothing
-        },
+        run: |chat, _, output| chat.show_tokens(output),
     },
     ChatCommand {
         names: &["attach"],
         usage: "[FILE]",
         about: "add an image or a text file to the next question; without FILE, list attachments",
-        argument: CommandArgument::Optional,
         run: |chat, name, output| chat.attach(name, output),
     },
     ChatCommand {
         names: &["skills"],
         usage: "",
         about: "list the skills",
-        argument: CommandArgument::Nothing,
-        run: |chat, _, output| {
-            chat.list_skills(output);
-            LineOutcome::Nothing
-        },
+        run: |chat, _, output| chat.list_skills(output),
     },
     ChatCommand {
         names: &["tools"],
         usage: "",
         about: "list the tools that the model can call",
-        argument: CommandArgument::Nothing,
         run: |chat, _, output| chat.list_tools(output),
     },
     ChatCommand {
         names: &["facts"],
         usage: "[add TEXT|remove N]",
         about: "list, add or remove facts remembered between conversations",
-        argument: CommandArgument::Optional,
         run: |chat, rest, output| chat.run_facts_command(rest, output),
     },
     ChatCommand {
         names: &["session"],
         usage: "",
         about: "show where the conversation is saved",
-        argument: CommandArgument::Nothing,
-        run: |chat, _, output| {
-            chat.show_session(output);
-            LineOutcome::Nothing
-        },
+        run: |chat, _, output| chat.show_session(output),
     },
     ChatCommand {
         names: &["save"],
         usage: "NAME",
         about: "save the conversation under this name",
-        argument: CommandArgument::Words,
         run: |chat, name, output| chat.save(name, output),
     },
     ChatCommand {
         names: &["exit", "quit"],
         usage: "",
         about: "end the conversation (also Ctrl+D)",
-        argument: CommandArgument::Nothing,
-        run: |_, _, _| LineOutcome::Leave,
+        run: |_, _, _| Ok(LineOutcome::Leave),
     },
 ];
 
@@ -161,7 +113,7 @@ pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
 
 /// Whether the command with this name takes an argument.
 pub(super) fn takes_argument(name: &str) -> bool {
-    find(name).is_some_and(|row| row.argument != CommandArgument::Nothing)
+    find(name).is_some_and(|row| !row.usage.is_empty())
 }
 
 /// Whether the line is a command of the table.
@@ -174,7 +126,7 @@ fn find(name: &str) -> Option<&'static ChatCommand> {
     COMMANDS.iter().find(|row| row.names.contains(&name))
 }
 
-fn help(name: &str, output: &mut Output) {
+fn help(name: &str, output: &mut Output) -> Result<LineOutcome> {
     let word = name.trim_start_matches('/');
     let one = find(word);
     if one.is_none() && !word.is_empty() {
@@ -200,11 +152,16 @@ fn help(name: &str, output: &mut Output) {
             output.note(line);
         }
     }
+    Ok(LineOutcome::Nothing)
 }
 
 impl Chat<'_> {
     /// Handles a line: runs a command, or adds a question to the conversation.
     pub(super) fn handle_line(&mut self, line: &str, output: &mut Output) -> LineOutcome {
+        self.run_line(line, output).unwrap_or_else(|error| self.refuse_line(error, output))
+    }
+
+    fn run_line(&mut self, line: &str, output: &mut Output) -> Result<LineOutcome> {
         let is_question = line.starts_with(char::is_whitespace);
         // Keep the indentation of the first line of a text.
         let line = match line.trim() {
@@ -213,57 +170,60 @@ impl Chat<'_> {
         };
         // A line of control characters only, such as an arrow key, is empty.
         if text::sendable(line).trim().is_empty() {
-            return LineOutcome::Nothing;
+            return Ok(LineOutcome::Nothing);
         }
         let Some(command) = line.strip_prefix('/').filter(|_| !is_question) else {
-            return self.add_text_question(line, output);
+            return Ok(self.add_text_question(line, output));
         };
         let (word, rest) = match command.split_once(char::is_whitespace) {
             Some((word, rest)) => (word, rest.trim_start()),
             None => (command, ""),
         };
         match find(word) {
-            Some(row) if row.argument == CommandArgument::Nothing && !rest.is_empty() => {
-                self.refuse_line(format!("/{word} takes no argument"), true, output)
+            Some(row) if row.usage.is_empty() && !rest.is_empty() => {
+                Err(line_error(format!("/{word} takes no argument")).with_hint(AS_QUESTION))
             }
-            Some(row) if row.argument == CommandArgument::Words && rest.is_empty() => {
-                let message = format!("/{word} needs an argument: /{word} {}", row.usage);
-                self.refuse_line(message, false, output)
+            Some(row)
+                if !row.usage.is_empty() && !row.usage.starts_with('[') && rest.is_empty() =>
+            {
+                Err(line_error(format!("/{word} needs an argument: /{word} {}", row.usage)))
             }
             Some(row) => (row.run)(self, rest, output),
             // A path such as /etc/hosts is a question.
-            None if word.contains('/') => self.add_text_question(line, output),
+            None if word.contains('/') => Ok(self.add_text_question(line, output)),
             None => self.invoke_skill(word, line, rest, output),
         }
     }
 
-    /// Reports an invalid line; nothing is sent. On a terminal the user can correct it; from a
-    /// pipe it counts as a failed turn, so that the exit status is not 0.
-    pub(super) fn refuse_line(
-        &mut self,
-        message: String,
-        may_be_sent: bool,
-        output: &mut Output,
-    ) -> LineOutcome {
-        let mut error = Error::new(ErrorKind::Io, message);
-        if may_be_sent {
-            error = error.with_hint("start the line with a space to send it as a question");
-        }
-        if self.is_terminal {
-            output.error(&error);
-        } else {
-            self.fail_turn(error, output);
+    /// Reports a line that failed. On a terminal the user can correct it; from a pipe it counts
+    /// as a failed turn, so that the exit status is not 0.
+    pub(super) fn refuse_line(&mut self, error: Error, output: &mut Output) -> LineOutcome {
+        match error.kind() {
+            // Ctrl+C cancels what the line started.
+            ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
+                self.run.cancellation.interrupt.take_pending();
+                output.warn("interrupted; the conversation is unchanged");
+            }
+            // The signal stays pending: reading the next line ends the conversation.
+            ErrorKind::Interrupted(_) => {}
+            _ if self.is_terminal => output.error(&error),
+            _ => {
+                output.start_turn();
+                output.end_turn(Some(&error));
+                self.failure = Some(error);
+            }
         }
         LineOutcome::Nothing
     }
-
-    /// Records a turn that failed before anything was sent.
-    pub(super) fn fail_turn(&mut self, error: Error, output: &mut Output) {
-        output.start_turn();
-        output.end_turn(Some(&error));
-        self.failure = Some(error);
-    }
 }
+
+/// The error for an invalid line, of which nothing is sent.
+pub(super) fn line_error(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Io, message)
+}
+
+/// The hint for a line that may have been meant as a question.
+pub(super) const AS_QUESTION: &str = "start the line with a space to send it as a question";
 
 #[cfg(test)]
 mod tests {
@@ -276,8 +236,5 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), count);
-        for row in COMMANDS {
-            assert_eq!(row.usage.is_empty(), row.argument == CommandArgument::Nothing);
-        }
     }
 }

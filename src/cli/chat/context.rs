@@ -1,15 +1,15 @@
 //! `/compact` and `/tokens`.
 
-use crate::cli::chat::Chat;
+use crate::cli::chat::{Chat, LineOutcome};
 use crate::context::{ContextManager, SummaryOutcome};
-use crate::error::ErrorKind;
+use crate::error::Result;
 use crate::event::RunStats;
 use crate::text::group_digits;
 use crate::world::output::Output;
 
 impl Chat<'_> {
     /// Replaces all turns except the last with a summary.
-    pub(super) fn compact(&mut self, output: &mut Output) {
+    pub(super) fn compact(&mut self, output: &mut Output) -> Result<LineOutcome> {
         let window = self.run.config.context_window;
         let manager =
             ContextManager { model: &self.model, tools: self.tools.definitions(), window };
@@ -19,38 +19,21 @@ impl Chat<'_> {
             output.show(&event);
         });
         self.usage += stats.usage;
-        match done {
-            Ok(SummaryOutcome::Summarized) => {}
-            Ok(SummaryOutcome::NothingOlder) => {
-                output.note("there is nothing to summarize");
-            }
-            Ok(SummaryOutcome::NotShorter) => {
+        match done? {
+            SummaryOutcome::Summarized => {}
+            SummaryOutcome::NothingOlder => output.note("there is nothing to summarize"),
+            SummaryOutcome::NotShorter => {
                 output.note("nothing was summarized: a summary would not be shorter");
             }
-            Ok(SummaryOutcome::NotWritten) => {
+            SummaryOutcome::NotWritten => {
                 output.note("nothing was summarized: the model wrote no summary");
             }
-            Err(error) => match error.kind() {
-                ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
-                    self.run.cancellation.interrupt.take_pending();
-                    output.warn("interrupted; the conversation is unchanged");
-                }
-                // The signal stays pending: reading the next line ends the conversation.
-                ErrorKind::Interrupted(_) => {}
-                _ => {
-                    if self.is_terminal {
-                        output.error(&error);
-                    } else {
-                        self.fail_turn(error, output);
-                    }
-                    output.note("nothing was summarized: the conversation is unchanged");
-                }
-            },
         }
+        Ok(LineOutcome::Nothing)
     }
 
     /// Prints how much of the context window is used, and the tokens used so far.
-    pub(super) fn show_tokens(&mut self, output: &mut Output) {
+    pub(super) fn show_tokens(&mut self, output: &mut Output) -> Result<LineOutcome> {
         self.conversation.set_tools(self.tools.definitions());
         let tokens = self.conversation.estimate();
         let window = self.conversation.window(self.run.config.context_window);
@@ -67,5 +50,6 @@ impl Chat<'_> {
             group_digits(self.usage.prompt_tokens),
             group_digits(self.usage.completion_tokens)
         ));
+        Ok(LineOutcome::Nothing)
     }
 }

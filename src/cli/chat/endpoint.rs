@@ -1,6 +1,7 @@
 //! Checks the endpoint and its model at the start of a conversation on a terminal, and `/model`.
 //! From a pipe, only the conversation's own requests are sent.
 
+use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::model_lookup::{ModelLookup, UnlistedModel, look_up_model, names};
 use crate::config::Endpoint;
@@ -51,35 +52,20 @@ impl Chat<'_> {
     }
 
     /// Shows the current model and the others, or switches to another one.
-    pub(super) fn choose_model(&mut self, name: &str, output: &mut Output) -> LineOutcome {
+    pub(super) fn choose_model(&mut self, name: &str, output: &mut Output) -> Result<LineOutcome> {
         let Some(endpoint) = self.current_endpoint() else {
-            return LineOutcome::Nothing;
+            return Ok(LineOutcome::Nothing);
         };
-        let result = if name.is_empty() {
+        if name.is_empty() {
             output.note(&format!("the model is {}", endpoint.model));
-            self.list_models(&endpoint, output)
+            self.list_models(&endpoint, output)?;
         } else if name.contains(char::is_whitespace) {
-            let message = "the name of a model contains no spaces".to_string();
-            return self.refuse_line(message, false, output);
+            return Err(line_error("the name of a model contains no spaces"));
         } else {
             let model = text::sendable(name).into_owned();
-            let endpoint = Endpoint { model, ..endpoint };
-            self.change_model(&endpoint, output)
-        };
-        let Err(error) = result else {
-            return LineOutcome::Nothing;
-        };
-        match error.kind() {
-            // Ctrl+C cancels the request and returns to the prompt.
-            ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
-                self.run.cancellation.interrupt.take_pending();
-                Output::end_prompt();
-            }
-            // The next wait ends the conversation.
-            ErrorKind::Interrupted(_) => {}
-            _ => output.warn(error.message()),
+            self.change_model(&Endpoint { model, ..endpoint }, output)?;
         }
-        LineOutcome::Nothing
+        Ok(LineOutcome::Nothing)
     }
 
     fn list_models(&self, endpoint: &Endpoint, output: &mut Output) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::facts::{added_lines, fact_lines, memory_not_set};
 use crate::error::{ErrorKind, Result};
@@ -37,48 +38,34 @@ impl Chat<'_> {
 
     /// `/facts`, `/facts add TEXT`, `/facts remove N`. The model sees changes from the next
     /// conversation on.
-    pub(super) fn run_facts_command(&mut self, rest: &str, output: &mut Output) -> LineOutcome {
+    pub(super) fn run_facts_command(
+        &mut self,
+        rest: &str,
+        output: &mut Output,
+    ) -> Result<LineOutcome> {
         let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let number = rest.trim().parse::<usize>();
-        let done = match (word, rest.trim(), number) {
-            ("" | "list", "", _) => self.listed_facts(),
-            ("add", text, _) if !text.is_empty() => self.add_fact(text),
-            ("remove", _, Ok(number)) => self.remove_fact(number),
-            _ => {
-                let text = "usage: /facts, /facts add TEXT, or /facts remove N";
-                return self.refuse_line(text.into(), false, output);
+        let memory = || self.run.memory().ok_or_else(memory_not_set);
+        let lines: Vec<String> = match (word, rest.trim(), number) {
+            ("" | "list", "", _) => match memory()?.read()?.all() {
+                [] => vec!["there are no facts yet".into()],
+                facts => fact_lines(facts, "  ").collect(),
+            },
+            ("add", text, _) if !text.is_empty() => {
+                let text = self.run.config.secrets.mask(text);
+                added_lines(&memory()?.add(&text, false, None, &self.run.conversation_name)?)
             }
+            ("remove", _, Ok(number)) => {
+                let removed = memory()?.remove(number);
+                let fact = removed.map_err(|error| match error.kind() {
+                    ErrorKind::Usage => error.with_hint("/facts shows the numbers"),
+                    _ => error,
+                })?;
+                vec![format!("removed: {}", fact.content)]
+            }
+            _ => return Err(line_error("usage: /facts, /facts add TEXT, or /facts remove N")),
         };
-        match done {
-            Ok(lines) => lines.iter().for_each(|line| output.note(line)),
-            Err(error) if self.is_terminal => output.error(&error),
-            Err(error) => self.fail_turn(error, output),
-        }
-        LineOutcome::Nothing
-    }
-
-    fn listed_facts(&self) -> Result<Vec<String>> {
-        let memory = self.run.memory().ok_or_else(memory_not_set)?;
-        let facts = memory.read()?;
-        if facts.all().is_empty() {
-            return Ok(vec!["there are no facts yet".into()]);
-        }
-        Ok(fact_lines(facts.all(), "  ").collect())
-    }
-
-    fn add_fact(&self, text: &str) -> Result<Vec<String>> {
-        let memory = self.run.memory().ok_or_else(memory_not_set)?;
-        let text = self.run.config.secrets.mask(text);
-        Ok(added_lines(&memory.add(&text, false, None, &self.run.conversation_name)?))
-    }
-
-    fn remove_fact(&self, number: usize) -> Result<Vec<String>> {
-        let memory = self.run.memory().ok_or_else(memory_not_set)?;
-        let removed = memory.remove(number);
-        let fact = removed.map_err(|error| match error.kind() {
-            ErrorKind::Usage => error.with_hint("/facts shows the numbers"),
-            _ => error,
-        })?;
-        Ok(vec![format!("removed: {}", fact.content)])
+        lines.iter().for_each(|line| output.note(line));
+        Ok(LineOutcome::Nothing)
     }
 }

@@ -4,18 +4,17 @@
 //! continues. Ctrl+C cancels the turn or the typed line; at an empty prompt the first Ctrl+C
 //! shows how to leave, the second one leaves.
 
-use crate::agent;
 use crate::cli::attach::Attachments;
-use crate::cli::one_shot;
+use crate::cli::one_shot::{self, report_state};
 use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
-use crate::cli::session_handle::{self, SessionHandle};
+use crate::cli::session_handle::SessionHandle;
 use crate::cli::startup::Startup;
 use crate::cli::stdin;
 use crate::cli::values::usage;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, RunStats};
+use crate::event::RunStats;
 use crate::limits;
 use crate::memory::notes::ConversationNote;
 use crate::message::{Message, UserMessage};
@@ -40,6 +39,7 @@ mod sessions;
 mod skills;
 mod turns;
 
+use commands::line_error;
 use lines::{ChatInput, ChatMessage};
 
 /// What the conversation does after a line.
@@ -47,38 +47,6 @@ enum LineOutcome {
     Turn,
     Nothing,
     Leave,
-}
-
-/// The state of a conversation, shown with `-v`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ChatState {
-    /// Checks the endpoint.
-    Initializing,
-    /// Waits for a line.
-    Ready,
-    /// Runs a turn.
-    Processing,
-    /// Checks before each request whether it fits the context window.
-    CheckingContext,
-    /// Cleans up.
-    Terminating,
-    /// Has ended.
-    Closed,
-}
-
-impl ChatState {
-    /// Shows the state, with `-v`.
-    fn report(self, output: &mut Output) {
-        let name = match self {
-            ChatState::Initializing => "initializing",
-            ChatState::Ready => "ready",
-            ChatState::Processing => "processing",
-            ChatState::CheckingContext => "checking context",
-            ChatState::Terminating => "terminating",
-            ChatState::Closed => "closed",
-        };
-        output.detail(&format!("state: {name}"));
-    }
 }
 
 /// The state that turns and commands share.
@@ -139,13 +107,13 @@ pub(super) fn run(
         }
         return Ok(chat.exit_status());
     }
-    ChatState::Initializing.report(output);
+    report_state("initializing", output);
     chat.check_notes_folder(output);
     let ended = chat.converse(&first, &mut lines, output);
     lines.close();
-    ChatState::Terminating.report(output);
+    report_state("terminating", output);
     chat.write_daily_note(output);
-    ChatState::Closed.report(output);
+    report_state("closed", output);
     ended.map(|()| chat.exit_status())
 }
 
@@ -174,62 +142,30 @@ impl Chat<'_> {
     }
 
     fn read_lines(&mut self, lines: &mut ChatInput, output: &mut Output) -> Result<()> {
-        let mut warned = false;
+        let mut is_leaving = false;
         loop {
-            ChatState::Ready.report(output);
+            report_state("ready", output);
             let message = match lines.next_message(&self.run.cancellation, output) {
+                Ok(message) => message,
                 Err(StdinError::Stop(StopReason::Interrupted(signal)))
                     if self.survives_signal(signal) =>
                 {
                     self.run.cancellation.interrupt.take_pending();
                     Output::end_prompt();
-                    if lines.discard_partial() {
-                        warned = false;
-                        output.note("the incomplete message is discarded");
-                    } else if std::mem::replace(&mut warned, true) {
-                        return Ok(());
-                    } else {
-                        output.note("press Ctrl+C again or Ctrl+D to leave");
+                    let was_partial = lines.discard_partial();
+                    match (was_partial, is_leaving) {
+                        (true, _) => output.note("the incomplete message is discarded"),
+                        (false, true) => return Ok(()),
+                        (false, false) => output.note("press Ctrl+C again or Ctrl+D to leave"),
                     }
+                    is_leaving = !was_partial;
                     continue;
                 }
                 Err(StdinError::Stop(stop)) => return Err(stop.into()),
-                Err(StdinError::Io(error)) => {
-                    return Err(stdin::read_error(&error));
-                }
-                Ok(message) => message,
+                Err(StdinError::Io(error)) => return Err(stdin::read_error(&error)),
             };
-            warned = false;
-            let line = match message {
-                ChatMessage::Line(line) => self.handle_line(&line, output),
-                ChatMessage::Block(text) if text.trim().is_empty() => LineOutcome::Nothing,
-                ChatMessage::Block(text) => self.add_text_question(&text, output),
-                ChatMessage::TooLong => {
-                    let most = limits::CHAT_LINE_BYTES;
-                    let message =
-                        format!("the message is longer than {most} bytes: it is not sent");
-                    self.refuse_line(message, false, output)
-                }
-                ChatMessage::Cut => {
-                    let most = text::group_digits(limits::TERMINAL_LINE_BYTES as u64);
-                    let message = format!(
-                        "the terminal cut the line at {most} bytes, so it is not sent: use /attach FILE or a pipe"
-                    );
-                    self.refuse_line(message, false, output)
-                }
-                ChatMessage::Unfinished => {
-                    Output::end_prompt();
-                    output.note("the input ended in the middle of a message: it is not sent");
-                    LineOutcome::Nothing
-                }
-                ChatMessage::End => {
-                    if self.is_terminal {
-                        Output::end_prompt();
-                    }
-                    return Ok(());
-                }
-            };
-            match line {
+            is_leaving = false;
+            match self.handle_message(message, output) {
                 LineOutcome::Leave => return Ok(()),
                 LineOutcome::Nothing => {}
                 LineOutcome::Turn => {
@@ -238,6 +174,37 @@ impl Chat<'_> {
                         lines.discard_partial();
                     }
                 }
+            }
+        }
+    }
+
+    fn handle_message(&mut self, message: ChatMessage, output: &mut Output) -> LineOutcome {
+        match message {
+            ChatMessage::Line(line) => self.handle_line(&line, output),
+            ChatMessage::Block(text) if text.trim().is_empty() => LineOutcome::Nothing,
+            ChatMessage::Block(text) => self.add_text_question(&text, output),
+            ChatMessage::TooLong => {
+                let most = limits::CHAT_LINE_BYTES;
+                let message = format!("the message is longer than {most} bytes: it is not sent");
+                self.refuse_line(line_error(message), output)
+            }
+            ChatMessage::Cut => {
+                let most = text::group_digits(limits::TERMINAL_LINE_BYTES as u64);
+                let message = format!(
+                    "the terminal cut the line at {most} bytes, so it is not sent: use /attach FILE or a pipe"
+                );
+                self.refuse_line(line_error(message), output)
+            }
+            ChatMessage::Unfinished => {
+                Output::end_prompt();
+                output.note("the input ended in the middle of a message: it is not sent");
+                LineOutcome::Nothing
+            }
+            ChatMessage::End => {
+                if self.is_terminal {
+                    Output::end_prompt();
+                }
+                LineOutcome::Leave
             }
         }
     }
@@ -269,65 +236,52 @@ impl Chat<'_> {
 
     /// Runs one turn; returns false if it was interrupted. An error ends the conversation.
     fn run_turn(&mut self, output: &mut Output) -> Result<bool> {
-        let mut is_uninterrupted = true;
         output.start_turn();
         if let Some(Message::User(question)) = self.conversation.messages().last() {
             output.record_question(&question.to_text());
         }
         let mut stats = RunStats::default();
-        let mut partial_answer = String::new();
-        let answer = agent::run_turn(
+        let turn = one_shot::run_turn(
             &mut self.conversation,
             &self.model,
             self.tools,
-            &self.run.turn_limits(),
+            self.run,
             &mut stats,
-            &mut |event| {
-                match event {
-                    Event::Estimate { .. } => ChatState::CheckingContext.report(output),
-                    Event::Request { .. } => ChatState::Processing.report(output),
-                    Event::Text(text) => partial_answer.push_str(text),
-                    Event::MessageEnd { .. } => partial_answer.clear(),
-                    _ => {}
-                }
-                output.show(&event);
-            },
+            output,
         );
         self.usage += stats.usage;
-        output.set_stats(stats);
         self.daily_note.record_turn(self.conversation.messages());
-        if let Err(error) = &answer {
-            session_handle::settle_failed_turn(&mut self.conversation, error, &partial_answer);
-        }
-        session_handle::report_save_errors(&mut self.conversation, output);
-        match answer.and_then(|answer| {
-            one_shot::print_answer(&answer, self.conversation.answer_text(), output)
-        }) {
-            Ok(()) => output.end_turn(None),
-            Err(error) => match error.kind() {
-                ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
-                    self.run.cancellation.interrupt.take_pending();
-                    is_uninterrupted = false;
-                    output.end_turn(Some(&error));
-                    output.warn(
-                        "interrupted; the conversation continues (/retry repeats the request)",
-                    );
+        let is_interrupted = match turn {
+            Ok(()) => {
+                output.end_turn(None);
+                false
+            }
+            Err(error) => self.end_failed_turn(error, output)?,
+        };
+        output.take_write_error().map(|()| !is_interrupted)
+    }
+
+    /// Reports a failed turn; returns whether Ctrl+C ended it. An error ends the conversation.
+    fn end_failed_turn(&mut self, error: Error, output: &mut Output) -> Result<bool> {
+        match error.kind() {
+            ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
+                self.run.cancellation.interrupt.take_pending();
+                output.end_turn(Some(&error));
+                output.warn("interrupted; the conversation continues (/retry repeats the request)");
+                Ok(true)
+            }
+            ErrorKind::Interrupted(_) => Err(error),
+            ErrorKind::Limit if self.run.cancellation.check().is_err() => Err(error),
+            kind => {
+                output.end_turn(Some(&error));
+                let is_too_large = matches!(kind, ErrorKind::Context { .. });
+                let may_retry = self.conversation.state().awaits_answer() && !is_too_large;
+                if may_retry && self.is_terminal {
+                    output.note("/retry sends it again");
                 }
-                ErrorKind::Interrupted(_) => return Err(error),
-                ErrorKind::Limit if self.run.cancellation.check().is_err() => return Err(error),
-                _ => {
-                    output.end_turn(Some(&error));
-                    let is_too_large = matches!(error.kind(), ErrorKind::Context { .. });
-                    if self.conversation.state().awaits_answer()
-                        && self.is_terminal
-                        && !is_too_large
-                    {
-                        output.note("/retry sends it again");
-                    }
-                    self.failure = Some(error);
-                }
-            },
+                self.failure = Some(error);
+                Ok(false)
+            }
         }
-        output.take_write_error().map(|()| is_uninterrupted)
     }
 }

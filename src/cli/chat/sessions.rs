@@ -43,7 +43,7 @@ impl Chat<'_> {
     }
 
     /// `/session`.
-    pub(super) fn show_session(&self, output: &mut Output) {
+    pub(super) fn show_session(&self, output: &mut Output) -> Result<LineOutcome> {
         match self.saved_session() {
             Some(session) => {
                 let session = session.borrow();
@@ -59,17 +59,14 @@ impl Chat<'_> {
             format_age(conversation.started()),
             format_age(conversation.last_activity()),
         ));
+        Ok(LineOutcome::Nothing)
     }
 
     /// `/save NAME`.
-    pub(super) fn save(&mut self, name: &str, output: &mut Output) -> LineOutcome {
-        match self.save_as(name, output) {
-            Ok(()) => output.note(&format!("saved as `{name}`: --session {name} continues it")),
-            Err(error) if self.is_terminal => output.error(&error),
-            // From a pipe it counts as a failed turn.
-            Err(error) => self.fail_turn(error, output),
-        }
-        LineOutcome::Nothing
+    pub(super) fn save(&mut self, name: &str, output: &mut Output) -> Result<LineOutcome> {
+        self.save_as(name, output)?;
+        output.note(&format!("saved as `{name}`: --session {name} continues it"));
+        Ok(LineOutcome::Nothing)
     }
 
     fn save_as(&mut self, name: &str, output: &mut Output) -> Result<()> {

@@ -1,7 +1,8 @@
 //! `/SKILL` and `/skills`: invokes and lists skills in a conversation.
 
-use crate::cli::chat::{Chat, LineOutcome, commands};
-use crate::error::{Error, ErrorKind};
+use crate::cli::chat::commands::{self, AS_QUESTION, line_error};
+use crate::cli::chat::{Chat, LineOutcome};
+use crate::error::Result;
 use crate::limits;
 use crate::message::{UserMessage, UserMessageKind};
 use crate::skills::{Catalogue, SkillSummary};
@@ -17,7 +18,7 @@ impl Chat<'_> {
         line: &str,
         rest: &str,
         output: &mut Output,
-    ) -> LineOutcome {
+    ) -> Result<LineOutcome> {
         let catalogue = self.run.skills.catalogue();
         let has_name =
             |skill: &&SkillSummary| skill.name == name || skill.alias.as_deref() == Some(name);
@@ -25,35 +26,29 @@ impl Chat<'_> {
         let Some(skill) = skill else {
             let advice = match suggested_line(name, rest, &catalogue) {
                 Some(near) => format!("did you mean {near}?"),
-                None if !rest.is_empty() => return self.add_text_question(line, output),
+                None if !rest.is_empty() => return Ok(self.add_text_question(line, output)),
                 None => "/help lists the commands, /skills the skills".into(),
             };
             let name = text::one_line(name, limits::SUMMARY_CHARS);
             let message = format!("there is no command or skill /{name}; {advice}");
-            return self.refuse_line(message, !rest.is_empty(), output);
+            let error = line_error(message);
+            return Err(if rest.is_empty() { error } else { error.with_hint(AS_QUESTION) });
         };
         let invoked = match &skill.error {
             Some(error) => Err(error.clone()),
             // By the typed name: several skills may share an alias.
             None => self.tools.invoke(name, rest),
         };
-        match invoked {
-            Ok(text) => {
-                output.note(&format!("using skill `{}`, {} bytes", skill.name, text.len()));
-                let message =
-                    UserMessage { kind: UserMessageKind::Document, ..UserMessage::from(text) };
-                self.add_question(message, output)
-            }
-            Err(error) => {
-                let message = format!("failed to invoke skill `{}`: {error}", skill.name);
-                self.fail_turn(Error::new(ErrorKind::Io, message), output);
-                LineOutcome::Nothing
-            }
-        }
+        let text = invoked.map_err(|error| {
+            line_error(format!("failed to invoke skill `{}`: {error}", skill.name))
+        })?;
+        output.note(&format!("using skill `{}`, {} bytes", skill.name, text.len()));
+        let kind = UserMessageKind::Document;
+        Ok(self.add_question(UserMessage { kind, ..UserMessage::from(text) }, output))
     }
 
     /// Prints a line per skill that the user can invoke, and the number of the others.
-    pub(super) fn list_skills(&self, output: &mut Output) {
+    pub(super) fn list_skills(&self, output: &mut Output) -> Result<LineOutcome> {
         let catalogue = self.run.skills.catalogue();
         for error in &catalogue.folder_errors {
             output.note(&error.message);
@@ -96,6 +91,7 @@ impl Chat<'_> {
                 _ => output.note(&format!("{count} more skills are {what}")),
             }
         }
+        Ok(LineOutcome::Nothing)
     }
 }
 

@@ -1,14 +1,27 @@
-//! `/retry`, `/undo` and `/tools`.
+//! `/clear`, `/retry`, `/undo` and `/tools`.
 
 use crate::cli::chat::{Chat, LineOutcome, attach};
 use crate::conversation::ConversationState;
+use crate::error::Result;
 use crate::limits;
 use crate::text;
 use crate::world::output::Output;
 
 impl Chat<'_> {
+    /// Removes all messages and attachments.
+    pub(super) fn clear(&mut self, output: &mut Output) -> Result<LineOutcome> {
+        self.conversation.clear();
+        let names: Vec<String> = std::mem::take(&mut self.attached).lines().collect();
+        let dropped = match names.join(", ") {
+            names if names.is_empty() => names,
+            names => format!("; removed attachments: {names}"),
+        };
+        output.note(&format!("the conversation is cleared{dropped}"));
+        Ok(LineOutcome::Nothing)
+    }
+
     /// Repeats the request that failed or the turn that was interrupted.
-    pub(super) fn retry(&mut self, output: &mut Output) -> LineOutcome {
+    pub(super) fn retry(&mut self, output: &mut Output) -> Result<LineOutcome> {
         match self.conversation.state() {
             ConversationState::Empty => output.note("there is nothing to repeat"),
             ConversationState::Answered => output.note(
@@ -20,14 +33,14 @@ impl Chat<'_> {
             | ConversationState::Called
             | ConversationState::Interrupted => {
                 self.conversation.reopen_turn();
-                return LineOutcome::Turn;
+                return Ok(LineOutcome::Turn);
             }
         }
-        LineOutcome::Nothing
+        Ok(LineOutcome::Nothing)
     }
 
     /// Removes the last turn.
-    pub(super) fn undo(&mut self, output: &mut Output) -> LineOutcome {
+    pub(super) fn undo(&mut self, output: &mut Output) -> Result<LineOutcome> {
         let is_answered = !self.conversation.state().awaits_answer();
         match self.conversation.undo() {
             Some(message) => {
@@ -44,11 +57,11 @@ impl Chat<'_> {
             }
             None => output.note("there is nothing to remove"),
         }
-        LineOutcome::Nothing
+        Ok(LineOutcome::Nothing)
     }
 
     /// Prints one line per tool.
-    pub(super) fn list_tools(&self, output: &mut Output) -> LineOutcome {
+    pub(super) fn list_tools(&self, output: &mut Output) -> Result<LineOutcome> {
         let tools = self.tools.definitions();
         for tool in tools {
             let about = text::one_line(&tool.description, limits::SUMMARY_CHARS);
@@ -57,6 +70,6 @@ impl Chat<'_> {
         if tools.is_empty() {
             output.note("the model gets no tools");
         }
-        LineOutcome::Nothing
+        Ok(LineOutcome::Nothing)
     }
 }
