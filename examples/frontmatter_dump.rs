@@ -23,7 +23,7 @@ fn main() -> io::Result<()> {
         let diagnostics: Vec<Value> = front
             .diagnostics
             .iter()
-            .map(|found| json!([found.line, found.rule, found.message]))
+            .map(|found| json!([found.line, found.rule.name(), found.message]))
             .collect();
         let line = json!({
             "strict": strict(&document),
@@ -49,6 +49,6 @@ fn strict(document: &[u8]) -> Value {
     match block.map(|text| yaml::parse(&text)) {
         None => Value::Null,
         Some(Ok(reading)) => json!({"value": reading.value}),
-        Some(Err(fault)) => json!({"refused": fault.rule, "message": fault.message}),
+        Some(Err(fault)) => json!({"refused": fault.rule.name(), "message": fault.message}),
     }
 }

@@ -44,10 +44,10 @@ pub mod settings {
     pub use crate::settings::SETTINGS;
 }
 pub mod skills {
-    pub use crate::skills::{Problem, Severity, Skill};
+    pub use crate::skills::{Problem, RULES, Rule, RuleRow, Severity, Skill};
 
     pub mod check {
-        pub use crate::skills::check::{RULES, check, check_python};
+        pub use crate::skills::check::{check, check_python};
     }
     pub mod frontmatter {
         pub use crate::skills::frontmatter::{Frontmatter, first_line_of_text, parse, parse_head};

@@ -342,7 +342,7 @@ pub use model::http::HttpModel;
 pub use model::scripted::{ScriptedModel, ScriptedStep};
 pub use model::{FinishReason, Model, ModelReply, ModelRequest};
 pub use settings::{EnvFile, Settings};
-pub use skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills};
+pub use skills::{Catalogue, Problem, Rule, Severity, Skill, SkillSummary, Skills};
 pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
 pub use tool::{Effects, ToolCall, ToolDefinition, ToolResult, Usage};
 pub use tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, Tools};

@@ -65,12 +65,12 @@ impl Run {
         let faulty = catalogue.skills.iter().flat_map(|skill| {
             let problems = skill.problems.iter();
             problems.map(|problem| {
-                format!("the skill `{}`: {}", skill.display_name(), problem.with_fix())
+                format!("the skill `{}`: {}", skill.display_name(), problem.with_remedy())
             })
         });
         let mut lines = folders
             .map(|problem| problem.message.clone())
-            .chain(catalogue.problems.iter().map(Problem::with_fix))
+            .chain(catalogue.problems.iter().map(Problem::with_remedy))
             .chain(unusable)
             .chain(faulty);
         for line in lines.by_ref().take(limits::LISTED_NAMES) {

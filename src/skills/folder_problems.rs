@@ -6,17 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::limits;
 use crate::skills::check::is_name;
 use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
-use crate::skills::{Problem, Severity, SkillSummary};
+use crate::skills::{Problem, Rule, SkillSummary};
 use crate::text::shell_quoted;
 use crate::world::confined::OpenError;
-
-fn warning(file: PathBuf, rule: &'static str, message: String, fix: impl Into<String>) -> Problem {
-    Problem { file, line: None, rule, severity: Severity::Warning, message, fix: Some(fix.into()) }
-}
-
-fn error(file: PathBuf, rule: &'static str, message: String, fix: impl Into<String>) -> Problem {
-    Problem { severity: Severity::Error, ..warning(file, rule, message, fix) }
-}
 
 /// The folders as command-line options.
 fn skills_options<'p>(folders: impl IntoIterator<Item = &'p Path>) -> String {
@@ -37,7 +29,7 @@ pub(super) fn unreadable_folder(folder: &Path, cause: &Error) -> Problem {
     };
     let message =
         format!("the skills folder {} {}", folder.display(), why_unreadable(folder, cause));
-    error(folder.into(), "unreadable-folder", message, fix)
+    Problem::new(Rule::UnreadableFolder, folder, message).with_fix(fix)
 }
 
 /// Why a skills folder cannot be read, and which folder may have been meant.
@@ -67,43 +59,39 @@ fn path_list_options(folder: &Path) -> Option<String> {
 
 /// A skills folder that other users may write in.
 pub(super) fn untrusted_folder(folder: &Path, cause: &OpenError) -> Problem {
-    error(
-        folder.into(),
-        "unreadable-folder",
-        format!("the skills folder {} is not used: {cause}", folder.display()),
-        "let only root or yourself own it and the folder above it, and write in them",
-    )
+    let message = format!("the skills folder {} is not used: {cause}", folder.display());
+    Problem::new(Rule::UnreadableFolder, folder, message)
+        .with_fix("let only root or yourself own it and the folder above it, and write in them")
 }
 
 /// Too many skills; `folder` is empty if all folders together hold too many.
 pub(super) fn too_many(folder: &Path, left_out: usize) -> Problem {
-    warning(
-        folder.into(),
-        "too-many-skills",
-        format!("more than {} skills: the last {left_out} by name are left out", limits::SKILLS),
-        "split them into several folders, and name those that you need",
-    )
+    let message =
+        format!("more than {} skills: the last {left_out} by name are left out", limits::SKILLS);
+    Problem::new(Rule::TooManySkills, folder, message)
 }
 
 /// A skills folder that is a skill itself.
 pub(super) fn folder_is_skill(folder: &Path) -> Problem {
-    let mut fix = "name the folder above it".to_string();
-    if let Some(parent) = folder.parent() {
-        fix.push_str(&format!(": {}", skills_options([parent])));
+    let message = "this is a skill, not a folder of skills";
+    let problem = Problem::new(Rule::FolderIsSkill, folder, message);
+    match folder.parent() {
+        Some(parent) => {
+            problem.with_fix(format!("name the folder above it: {}", skills_options([parent])))
+        }
+        None => problem,
     }
-    let message = "this is a skill, not a folder of skills".into();
-    warning(folder.into(), "folder-is-skill", message, fix)
 }
 
 /// A folder whose name is not UTF-8.
 pub(super) fn name_not_utf8(path: PathBuf) -> Problem {
-    let message = "the folder's name is not UTF-8, so it cannot be a skill".into();
-    warning(path, "name-not-utf8", message, "rename the folder")
+    let message = "the folder's name is not UTF-8, so it cannot be a skill";
+    Problem::new(Rule::NameNotUtf8, path, message)
 }
 
 /// A link that cannot be followed.
 pub(super) fn broken_link(path: PathBuf, cause: String) -> Problem {
-    warning(path, "broken-link", cause, "remove the link, or correct it")
+    Problem::new(Rule::BrokenLink, path, cause)
 }
 
 /// A folder without a document that does not hide the skill of the same name.
@@ -112,7 +100,7 @@ pub(super) fn passed_over(path: PathBuf, winner: &Path) -> Problem {
     let winner = winner.display();
     let message = format!("it has no {DOCUMENT_NAME}, so the name `{name}` means {winner}");
     let fix = format!("rename the folder, or write its {DOCUMENT_NAME}");
-    warning(path, "name-clash", message, fix)
+    Problem::new(Rule::NameClash, path, message).with_fix(fix)
 }
 
 /// A folder that another one of the same name hides.
@@ -120,38 +108,31 @@ pub(super) fn hidden(path: PathBuf, winner: &Path) -> Problem {
     let name = winner.file_name().unwrap_or_default().to_string_lossy();
     let winner = winner.display();
     let message = format!("hidden by {winner}: the first folder wins the name `{name}`");
-    warning(path, "name-clash", message, "rename one of the two folders, or leave one out")
+    Problem::new(Rule::NameClash, path, message)
 }
 
 /// A folder without a document; `below` is a folder in it that contains skills.
 pub(super) fn no_document(below: Option<&Path>) -> Problem {
-    let (message, fix) = match below {
-        None => (
-            format!("it has no {DOCUMENT_NAME}"),
-            format!("add a {DOCUMENT_NAME} to make it a skill"),
-        ),
-        Some(below) => {
-            let option = skills_options([below]);
-            (
-                format!(
-                    "it has no {DOCUMENT_NAME}, but there are skills below it, which need an option: {option}"
-                ),
-                format!("name it as a skills folder: {option}"),
-            )
-        }
+    let Some(below) = below else {
+        return Problem::new(Rule::NoDocument, "", format!("it has no {DOCUMENT_NAME}"));
     };
-    error(PathBuf::new(), "no-document", message, fix)
+    let option = skills_options([below]);
+    let message = format!(
+        "it has no {DOCUMENT_NAME}, but there are skills below it, which need an option: {option}"
+    );
+    Problem::new(Rule::NoDocument, "", message)
+        .with_fix(format!("name it as a skills folder: {option}"))
 }
 
 /// A link to a folder that no link may lead to.
 pub(super) fn forbidden_link(leads_to: &str, has_document: bool) -> Problem {
     let message = format!("a link to {leads_to} is not a skill");
-    let (rule, message) = match has_document {
-        true => ("link-above", message),
-        false => ("no-document", format!("it has no {DOCUMENT_NAME}, and {message}")),
-    };
-    let fix = "remove the link, or point it to the skill's own folder";
-    error(PathBuf::new(), rule, message, fix)
+    if has_document {
+        return Problem::new(Rule::LinkAbove, "", message);
+    }
+    let message = format!("it has no {DOCUMENT_NAME}, and {message}");
+    Problem::new(Rule::NoDocument, "", message)
+        .with_fix("remove the link, or point it to the skill's own folder")
 }
 
 /// A skill whose name in the frontmatter is also another's.
@@ -160,5 +141,5 @@ pub(super) fn alias_clash(skill: &SkillSummary, message: String) -> Problem {
         true => format!("give it the name `{}` there, like its folder", skill.name),
         false => "rename the folder, and give it the folder's name there".into(),
     };
-    warning(skill.path.clone(), "alias-clash", message, fix)
+    Problem::new(Rule::NameClash, &skill.path, message).with_fix(fix)
 }

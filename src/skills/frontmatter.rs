@@ -11,13 +11,14 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+pub(crate) use super::yaml::Diagnostic;
 use super::yaml::fence::{
     begins_with_key, find_closing_line, find_missing_end, find_opening, inside_code_fence,
     line_number, trim_start,
 };
 use super::yaml::lines::split_key;
 use super::yaml::{self, ParsedYaml};
-pub(crate) use super::yaml::{Diagnostic, Severity};
+use crate::skills::Rule;
 
 /// The frontmatter of a document.
 #[derive(Clone, Debug, Default)]
@@ -87,12 +88,8 @@ pub fn parse_head(prefix: &[u8], is_whole: bool) -> Option<Frontmatter> {
             }
             let mut front = parse(&lossy);
             front.body_start = 0;
-            front.add_diagnostic(
-                line_number(text, text.len()),
-                Severity::Error,
-                "not-utf8",
-                "bytes that are not UTF-8",
-            );
+            let line = line_number(text, text.len());
+            front.add_diagnostic(line, Rule::NotUtf8, "bytes that are not UTF-8", true);
             Some(front)
         }
         Some(_) => is_whole.then(|| parse(text)),
@@ -158,11 +155,6 @@ impl Frontmatter {
         is_prose.then_some(inner.trim_end())
     }
 
-    /// Whether a field has text that is not blank.
-    fn has_text(&self, key: &str) -> bool {
-        self.text_ref(key).is_some_and(|text| !text.trim().is_empty())
-    }
-
     /// The field `name`, if it is not blank.
     pub fn name(&self) -> Option<String> {
         self.text_ref("name").and_then(|text| trimmed_non_empty(&text))
@@ -194,16 +186,10 @@ impl Frontmatter {
         trimmed_non_empty(&joined)
     }
 
-    fn add_diagnostic(
-        &mut self,
-        line: usize,
-        severity: Severity,
-        rule: &'static str,
-        message: &str,
-    ) {
-        // Without the limit for diagnostics of the YAML reader: these matter most, and
-        // they are few.
-        self.diagnostics.push(Diagnostic { line, severity, rule, message: message.to_owned() });
+    /// Adds a diagnostic without the limit for those of the YAML reader: these matter most, and
+    /// they are few.
+    fn add_diagnostic(&mut self, line: usize, rule: Rule, message: &str, is_lost: bool) {
+        self.diagnostics.push(Diagnostic { line, rule, message: message.to_owned(), is_lost });
     }
 
     /// The line of a field, of equal keys the last. If the field is missing, the line of
@@ -211,7 +197,7 @@ impl Frontmatter {
     pub(super) fn field_line(&self, key: &str, source: &str, first_line: usize) -> usize {
         let has_key = |line: &str| split_key(line).is_some_and(|(found, _)| found == key);
         let findings = self.diagnostics.iter();
-        let indented = findings.filter(|diagnostic| diagnostic.rule == "indented-field");
+        let indented = findings.filter(|diagnostic| diagnostic.rule == Rule::IndentedField);
         let mut indented = indented.map(|diagnostic| diagnostic.line).filter(|line| {
             let line = source.lines().nth(line.saturating_sub(first_line));
             line.is_some_and(|line| has_key(line.trim_start()))
@@ -226,53 +212,33 @@ impl Frontmatter {
     fn into_absent(mut self, document: &str) -> Self {
         self.body_start = document.len() - document.trim_start_matches('\u{feff}').len();
         let message = "no valid frontmatter".to_owned();
-        let (line, severity, rule) = (1, Severity::Error, "no-frontmatter");
-        self.diagnostics.insert(0, Diagnostic { line, severity, rule, message });
+        let (line, rule) = (1, Rule::NoFrontmatter);
+        self.diagnostics.insert(0, Diagnostic { line, rule, message, is_lost: true });
         self.diagnostics.sort_by_key(|diagnostic| diagnostic.line);
         self
     }
 
-    /// Checks the required fields and the types of the main fields.
+    /// Checks that name and description are there, and are text.
     fn check_required_fields(&mut self, source: &str, first_line: usize) {
-        let line_of = |front: &Self, key: &str| front.field_line(key, source, first_line);
-        if !self.has_text("name") {
-            self.add_diagnostic(
-                line_of(self, "name"),
-                Severity::Error,
-                "missing-name",
-                "missing field 'name'",
-            );
-        }
-        if !self.has_text("description") && self.description().is_none() {
-            let message = "missing field 'description'";
-            self.add_diagnostic(
-                line_of(self, "description"),
-                Severity::Error,
-                "missing-description",
-                message,
-            );
-        }
-        for key in ["name", "description"] {
-            let message = match self.fields.get(key) {
-                Some(Value::Array(_)) => format!("field '{key}' is a list, not text"),
-                Some(Value::Object(_)) => format!("field '{key}' is a map, not text"),
-                Some(Value::Number(_)) => format!("field '{key}' is a number, not text"),
-                Some(Value::Bool(_)) => format!("field '{key}' is a boolean, not text"),
-                _ => continue,
+        let (name, description) = (self.name(), self.description());
+        for (key, missing, value) in [
+            ("name", Rule::MissingName, name),
+            ("description", Rule::MissingDescription, description),
+        ] {
+            let kind = match self.fields.get(key) {
+                Some(Value::Array(_)) => Some("list"),
+                Some(Value::Object(_)) => Some("map"),
+                Some(Value::Number(_)) => Some("number"),
+                Some(Value::Bool(_)) => Some("boolean"),
+                _ => None,
             };
-            self.add_diagnostic(line_of(self, key), Severity::Warning, "field-type", &message);
-        }
-        if !matches!(
-            self.fields.get("allowed-tools"),
-            None | Some(Value::String(_) | Value::Array(_))
-        ) {
-            let message = "field 'allowed-tools' is neither a list nor text";
-            self.add_diagnostic(
-                line_of(self, "allowed-tools"),
-                Severity::Warning,
-                "field-type",
-                message,
-            );
+            let (rule, message) = match kind {
+                Some(kind) => (Rule::FieldType, format!("field '{key}' is a {kind}, not text")),
+                None if value.is_none() => (missing, format!("missing field '{key}'")),
+                None => continue,
+            };
+            let line = self.field_line(key, source, first_line);
+            self.add_diagnostic(line, rule, &message, value.is_none());
         }
     }
 }
@@ -289,11 +255,11 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBloc
     let start = find_opening(document)?;
     let line = line_number(document, start) - 1;
     if line > 1 {
-        let (rule, message) = match inside_code_fence(trim_start(document)) {
-            Some(_) => ("fenced-frontmatter", "the frontmatter is in a code fence"),
-            None => ("late-frontmatter", "empty lines before the frontmatter"),
+        let message = match inside_code_fence(trim_start(document)) {
+            Some(_) => "the frontmatter is in a code fence",
+            None => "empty lines before the frontmatter",
         };
-        front.add_diagnostic(1, Severity::Warning, rule, message);
+        front.add_diagnostic(1, Rule::LateFrontmatter, message, false);
     }
     if let Some((end, body_start)) = find_closing_line(document, start, "---", true) {
         return Some(FrontmatterBlock { start, end, body_start, is_closed: true });
@@ -307,7 +273,7 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBloc
         (start + end, start + body)
     });
     let message = "the frontmatter is never closed by a line of `---`";
-    front.add_diagnostic(line, Severity::Warning, "unclosed-frontmatter", message);
+    front.add_diagnostic(line, Rule::UnclosedFrontmatter, message, false);
     Some(FrontmatterBlock { start, end, body_start, is_closed: false })
 }
 
@@ -331,18 +297,18 @@ fn read_block(document: &str, block: &mut FrontmatterBlock, front: &mut Frontmat
             block.end = block.start + end;
             block.body_start = block.start + body;
             let message = "the frontmatter seems to end here without a line of `---`";
-            front.add_diagnostic(line, Severity::Warning, "unclosed-frontmatter", message);
+            front.add_diagnostic(line, Rule::UnclosedFrontmatter, message, false);
             parsed = strict(block);
         }
     }
     let source = yaml::normalize(&document[block.start..block.end]);
     let mut parsed = parsed.unwrap_or_else(|| yaml::repair(&source));
-    if let Some((line, c)) = yaml::find_odd_character(&source) {
+    if let Some((line, c)) = yaml::find_control_character(&source) {
         let code = u32::from(c);
         let message =
             format!("character U+{code:04X}, which other readers refuse or read as a line end");
-        let (severity, rule) = (Severity::Warning, "odd-character");
-        parsed.diagnostics.push(Diagnostic { line, severity, rule, message });
+        let rule = Rule::ControlCharacter;
+        parsed.diagnostics.push(Diagnostic { line, rule, message, is_lost: false });
     }
     parsed
 }
@@ -359,10 +325,11 @@ mod tests {
     use super::*;
     use crate::world::clock::thread_time;
 
-    /// Each finding as `line severity rule`.
+    /// Each finding as `line rule`, with `lost` where a value is.
     fn findings(front: &Frontmatter) -> Vec<String> {
         let show = |diagnostic: &Diagnostic| {
-            format!("{} {:?} {}", diagnostic.line, diagnostic.severity, diagnostic.rule)
+            let lost = if diagnostic.is_lost { " lost" } else { "" };
+            format!("{} {}{lost}", diagnostic.line, diagnostic.rule.name())
         };
         front.diagnostics.iter().map(show).collect()
     }
@@ -418,7 +385,7 @@ mod tests {
         assert_eq!(front.text("true").as_deref(), Some("yes"));
         assert_eq!(front.text("argument-hint"), None);
         assert_eq!(front.as_written("argument-hint").as_deref(), Some("[x]"));
-        assert_eq!(findings(&front), ["2 Warning field-type", "3 Warning field-type"]);
+        assert_eq!(findings(&front), ["2 field-type", "3 field-type"]);
     }
 
     /// No text that was written in brackets or as a list is lost.
@@ -446,39 +413,28 @@ mod tests {
     }
 
     #[test]
-    fn checks_the_type_of_allowed_tools() {
-        for (value, expected) in
-            [("[Read, Bash]", 0), ("Read Bash", 0), ("3", 1), ("{a: b}", 1), ("", 1)]
-        {
-            let document = format!("---\nname: a\ndescription: b\nallowed-tools: {value}\n---\n");
-            let found = findings(&parse(&document));
-            assert_eq!(found, vec!["4 Warning field-type"; expected], "{value}");
-        }
-    }
-
-    #[test]
     fn repairs_are_reported_with_lines() {
         let front = parse("---\nname: a\ndescription: Use when: x\nlicense: @y\n---\nBody");
         assert_eq!(front.description().as_deref(), Some("Use when: x"));
         assert_eq!(front.text("license").as_deref(), Some("@y"));
-        assert_eq!(findings(&front), ["3 Warning unquoted-colon", "4 Warning reserved-character"]);
+        assert_eq!(findings(&front), ["3 unquoted-value", "4 unquoted-value"]);
         let lost = parse("---\nname: a\ndescription: b\ntags: ''x'\n stray\n...\n---\n");
         assert_eq!(lost.name().as_deref(), Some("a"));
         let none = parse("---\n{a}\n--\n\tdescription: b\n---\n");
         assert!(none.diagnostics.is_sorted_by_key(|diagnostic| diagnostic.line), "{none:?}");
-        let odd = parse("---\nname: a\ndescription: b\u{2028}c\n---\n");
-        assert_eq!(findings(&odd), ["3 Warning odd-character"]);
+        let odd = parse("---\nname: a\ndescription: b\u{7}c\n---\n");
+        assert_eq!(findings(&odd), ["3 control-character"]);
     }
 
     #[test]
     fn finds_frontmatter_in_a_code_fence() {
         let document = "```markdown\n---\nname: a\ndescription: b\n---\nBody\n```\n";
         let front = parse(document);
-        assert_eq!(findings(&front), ["1 Warning fenced-frontmatter"]);
+        assert_eq!(findings(&front), ["1 late-frontmatter"]);
         assert_eq!(front.description().as_deref(), Some("b"));
         assert_eq!(&document[front.body_start..], "Body\n```\n");
         for document in ["```\n---\nprose\n---\n", "text\n---\nname: a\n---\n", "```\n"] {
-            assert_eq!(parse(document).diagnostics[0].rule, "no-frontmatter");
+            assert_eq!(parse(document).diagnostics[0].rule, Rule::NoFrontmatter);
         }
     }
 
@@ -500,7 +456,7 @@ mod tests {
             assert_eq!(front.description().as_deref(), Some("b"), "{document:?}");
             assert_eq!(&document[front.body_start..], body);
             let found = findings(&front);
-            assert!(found.len() == 1 && found[0].contains("Warning"), "{document:?}: {found:?}");
+            assert!(found.len() == 1 && !found[0].contains("lost"), "{document:?}: {found:?}");
         }
     }
 
@@ -516,14 +472,14 @@ mod tests {
             assert!(parse_head(&document[..length], true).is_some());
         }
         let plain = parse_head(b"# Title", false).expect("no frontmatter can follow");
-        assert_eq!(findings(&plain), ["1 Error no-frontmatter"]);
+        assert_eq!(findings(&plain), ["1 no-frontmatter lost"]);
     }
 
     #[test]
     fn reads_heads_that_are_not_utf8() {
         let front = parse_head(b"---\nname: a\ndescription: \xff b\n---\n", false).expect("closed");
         assert_eq!(front.description().as_deref(), Some("\u{fffd} b"));
-        assert_eq!(findings(&front), ["3 Error not-utf8"]);
+        assert_eq!(findings(&front), ["3 not-utf8 lost"]);
         assert!(parse_head(b"---\nname: \xff", false).is_none());
         let body = parse_head(b"---\nname: a\ndescription: b\n---\n\xff", true).expect("whole");
         assert_eq!(findings(&body), [""; 0]);

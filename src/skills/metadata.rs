@@ -2,13 +2,12 @@
 //! that keep a model from reading the whole document.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
-use crate::skills::{Problem, Severity};
+use crate::skills::{Problem, Rule};
 use crate::text;
 use crate::world::confined::{self, OpenError, OpenFile};
 
@@ -17,8 +16,7 @@ pub(super) fn error_problems(
     matter: Frontmatter,
     file_name: &str,
 ) -> impl Iterator<Item = Problem> {
-    let errors =
-        matter.diagnostics.into_iter().filter(|finding| finding.severity == Severity::Error);
+    let errors = matter.diagnostics.into_iter().filter(|found| found.is_lost);
     errors.map(move |error| Problem::from_diagnostic(file_name, error))
 }
 
@@ -30,28 +28,15 @@ pub(super) fn refusal_problem(
     is_text: bool,
     matter: &Frontmatter,
 ) -> Option<Problem> {
-    let (rule, message, fix) = if is_large {
-        (
-            "large-document",
-            "it is larger than 1 MiB, so get_skill refuses it",
-            "move parts of it into other files",
-        )
-    } else if !is_text && !matter.diagnostics.iter().any(|found| found.rule == "not-utf8") {
-        (
-            "not-utf8",
-            "bytes that are not UTF-8, so get_skill refuses it",
-            "save the document as UTF-8",
-        )
-    } else {
-        return None;
-    };
-    Some(Problem {
-        file: PathBuf::from(file_name),
-        line: None,
-        rule,
-        severity: Severity::Error,
-        message: message.to_owned(),
-        fix: Some(fix.to_owned()),
+    if is_large {
+        let message = "it is larger than 1 MiB, so get_skill refuses it";
+        let problem = Problem::new(Rule::UnreadableDocument, file_name, message);
+        return Some(problem.with_fix("move parts of it into other files"));
+    }
+    let is_reported = matter.diagnostics.iter().any(|found| found.rule == Rule::NotUtf8);
+    (!is_text && !is_reported).then(|| {
+        let message = "bytes that are not UTF-8, so get_skill refuses it";
+        Problem::new(Rule::NotUtf8, file_name, message)
     })
 }
 

@@ -31,6 +31,7 @@ pub(crate) mod probe;
 mod problem;
 pub(crate) mod python;
 pub(crate) mod requirements;
+mod rule;
 pub(crate) mod sandbox_grants;
 pub(crate) mod setup;
 pub(crate) mod skeleton;
@@ -45,7 +46,8 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
 }
 
 pub use catalogue::{Catalogue, SkillSummary};
-pub use problem::{Problem, Severity};
+pub use problem::Problem;
+pub use rule::{RULES, Rule, RuleRow, Severity};
 pub(crate) use skill::Document;
 pub use skill::Skill;
 pub use words::split_words;

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::yaml::quoting::quote_if_needed;
 
 /// Why a name is not valid for a skill. The specification requires 1 to 64 lowercase
 /// letters, digits and hyphens, no hyphen at an edge, no two in a row.
@@ -28,15 +27,13 @@ pub(crate) fn invalid_name_reason(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The valid name nearest to `name`: all its letters, up to 64 characters. `None` if a
-/// letter has no ASCII counterpart, or nothing is left.
+/// The valid name nearest to `name`: all its letters, up to 64 characters. `None` if a letter is
+/// not ASCII, or nothing is left.
 pub(crate) fn nearest_valid_name(name: &str) -> Option<String> {
     let mut valid = String::new();
     for c in name.to_lowercase().chars() {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
             valid.push(c);
-        } else if let Some(plain) = ascii_letters(c) {
-            valid.push_str(plain);
         } else if c.is_alphanumeric() {
             return None;
         } else if !valid.is_empty() && !valid.ends_with('-') {
@@ -48,30 +45,15 @@ pub(crate) fn nearest_valid_name(name: &str) -> Option<String> {
     (!valid.is_empty()).then_some(valid)
 }
 
-/// A Latin letter without its accent; empty for a combining accent.
-fn ascii_letters(c: char) -> Option<&'static str> {
-    Some(match c {
-        '\u{300}'..='\u{36f}' => "",
-        'à'..='å' | 'ā' | 'ă' | 'ą' => "a",
-        'æ' => "ae",
-        'ç' | 'ć' | 'č' => "c",
-        'ď' | 'ð' => "d",
-        'è'..='ë' | 'ē' | 'ę' | 'ě' => "e",
-        'ğ' => "g",
-        'ì'..='ï' | 'ī' | 'ı' => "i",
-        'ł' => "l",
-        'ñ' | 'ń' | 'ň' => "n",
-        'ò'..='ö' | 'ø' | 'ō' | 'ő' => "o",
-        'œ' => "oe",
-        'ř' => "r",
-        'ś' | 'ş' | 'š' | 'ș' => "s",
-        'ß' => "ss",
-        'ţ' | 'ť' | 'ț' => "t",
-        'ù'..='ü' | 'ū' | 'ů' | 'ű' => "u",
-        'ý' | 'ÿ' => "y",
-        'ź' | 'ż' | 'ž' => "z",
-        _ => return None,
-    })
+/// A valid name as a value of YAML: in double quotes if a reader may take it for a number, a date,
+/// a boolean or null.
+pub(super) fn quoted_name(name: &str) -> String {
+    const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
+    if name.starts_with(|c: char| c.is_numeric()) || WORDS.contains(&name) {
+        format!("\"{name}\"")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Writes the skeleton of the skill `name` into a skills folder, which is created if it
@@ -133,7 +115,7 @@ fn write_files(path: &Path, name: &str) -> io::Result<()> {
     if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let document = DOCUMENT.replace("NAME", &quote_if_needed(name)).replace("TITLE", &title);
+    let document = DOCUMENT.replace("NAME", &quoted_name(name)).replace("TITLE", &title);
     for (file, text) in [("SKILL.md", document.as_str()), ("scripts/main.py", SCRIPT)] {
         let mut file = OpenOptions::new().write(true).create_new(true).open(path.join(file))?;
         file.write_all(text.as_bytes())?;
@@ -204,11 +186,7 @@ mod tests {
             ("my_skill", Some("my-skill")),
             ("-a-", Some("a")),
             ("a--b", Some("a-b")),
-            ("Größe", Some("grosse")),
-            ("café", Some("cafe")),
-            ("cafe\u{301} au lait", Some("cafe-au-lait")),
-            ("ünï", Some("uni")),
-            ("İzmir", Some("izmir")),
+            ("café", None),
             ("日本語", None),
             ("pdf-файл", None),
             ("x²", None),
@@ -221,5 +199,15 @@ mod tests {
         }
         assert!(invalid_name_reason(&"x".repeat(65)).is_some());
         assert_eq!(nearest_valid_name(&"x".repeat(65)), Some("x".repeat(64)));
+    }
+
+    #[test]
+    fn name_with_another_meaning_for_any_reader_is_quoted() {
+        for name in ["007", "12-5", "1e3", "0x1f", "2026-11-21", "on", "no", "y", "null", "true"] {
+            assert_eq!(quoted_name(name), format!("\"{name}\""));
+        }
+        for name in ["a", "my-skill-2", "on-call", "nan"] {
+            assert_eq!(quoted_name(name), name);
+        }
     }
 }

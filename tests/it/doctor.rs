@@ -696,7 +696,7 @@ fn unusable_skill_has_the_remedy_of_its_cause() {
     run.stdout_has("ok       skills: 1 of 3 skills in ")
         .stdout_has(&format!("fix: name it as a skills folder: {option}\n"))
         .stdout_has("warning  skills: `led-out`: cannot be used: ")
-        .stdout_has("fix: replace it with a copy")
+        .stdout_has("fix: remove the link, or replace it with a copy of its target")
         .stdout_lacks("fix: add a SKILL.md");
     server.finish();
 }

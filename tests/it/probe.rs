@@ -11,7 +11,7 @@ use skills_runner::internals::skills::probe::{ProbeResult, group_by_interpreter,
 use skills_runner::internals::skills::python::Interpreter;
 use skills_runner::internals::skills::requirements::DeclaredPackage;
 use skills_runner::internals::skills::venv::INCOMPLETE;
-use skills_runner::{Problem, Severity, Skill, Skills};
+use skills_runner::{Problem, Rule, Severity, Skill, Skills};
 
 use crate::harness::{Test, interpreter, seconds};
 
@@ -314,7 +314,7 @@ fn requirements_are_reported_complete_or_omitted() {
             .map(|problem| format!("{}: {}", problem.line.unwrap() + offset, problem.message))
             .collect();
         assert_eq!(problems, expected, "{name}");
-        assert!(probed.problems.iter().all(|problem| problem.rule == "unreadable-requirements"));
+        assert!(probed.problems.iter().all(|problem| problem.rule == Rule::UnreadableRequirements));
     }
     let test = Test::new().file("skills/s/requirements.txt", "a\n".repeat(1_001));
     let problems = shown(&probe_skill(&test).problems);
@@ -499,7 +499,7 @@ fn interpreter_that_always_crashes_is_abandoned() {
         };
         let [problem] = &probed.problems[..] else { panic!("{probed:?}") };
         assert!(problem.message.ends_with(expected), "{problem}");
-        assert_eq!((problem.rule, problem.severity), ("unprobed", Severity::Warning));
+        assert_eq!((problem.rule, problem.severity), (Rule::Unprobed, Severity::Warning));
     }
     // Results that need no Python are kept.
     assert_eq!(rows(&found[20].declared), ["requirements.txt:1 lxml"]);
@@ -519,7 +519,11 @@ fn endless_version_number_affects_only_its_skill() {
     assert_eq!(imports(&found[29]), ["nobody_a 1!"]);
     for probed in &found[..29] {
         let [problem] = &probed.problems[..] else { panic!("{probed:?}") };
-        assert_eq!((problem.rule, problem.line), ("unreadable-requirements", Some(2)), "{problem}");
+        assert_eq!(
+            (problem.rule, problem.line),
+            (Rule::UnreadableRequirements, Some(2)),
+            "{problem}"
+        );
     }
 }
 

@@ -8,7 +8,7 @@ use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::run::Run;
 use crate::limits;
 use crate::skills::python::{Interpreter, InterpreterError};
-use crate::skills::{Catalogue, Problem, Skill, SkillSummary, check, venv};
+use crate::skills::{Catalogue, Problem, Rule, Skill, SkillSummary, check, venv};
 use crate::text::{self, shell_quoted};
 
 /// Whether the skill's venv works; `None`: it has none.
@@ -118,7 +118,7 @@ fn missing_packages(run: &Run, catalogue: &Catalogue) -> Vec<(String, Problem)> 
         check::check_python(&opened, &run.config.scripts, run.skills.folders(), &run.cancellation)
             .unwrap_or_default();
     let is_setup_problem =
-        |problem: &Problem| ["missing-venv", "missing-import"].contains(&problem.rule);
+        |problem: &Problem| [Rule::MissingVenv, Rule::MissingImport].contains(&problem.rule);
     let named = skills.iter().map(|skill| skill.name.clone());
     named
         .zip(found)
@@ -153,7 +153,7 @@ fn skill_problems(
 }
 
 /// The linter's rules for documents that `get_skill` refuses.
-const REFUSAL_RULES: [&str; 3] = ["large-document", "not-utf8", "unreadable-document"];
+const REFUSAL_RULES: [Rule; 2] = [Rule::NotUtf8, Rule::UnreadableDocument];
 
 /// Why the model cannot read the document of an otherwise usable skill, with a remedy.
 fn document_refusal(run: &Run, skill: &SkillSummary) -> Option<(String, String)> {
@@ -177,7 +177,7 @@ fn document_refusal(run: &Run, skill: &SkillSummary) -> Option<(String, String)>
 
 /// The remedy for an unusable skill, from the linter if it finds the cause.
 fn unusable_skill_fix(run: &Run, skill: &SkillSummary) -> String {
-    const CAUSES: [&str; 3] = ["unreadable-document", "link-outside", "broken-link"];
+    const CAUSES: [Rule; 2] = [Rule::UnreadableDocument, Rule::BrokenLink];
     if let Some(problem) = &skill.not_a_skill {
         return problem.fix.clone().unwrap_or_default();
     }

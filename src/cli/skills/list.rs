@@ -42,7 +42,7 @@ pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
         output.warn(&format!("{}{fix}", error.message));
     }
     for problem in catalogue.problems.iter().take(limits::LISTED_NAMES) {
-        output.note(&text::one_line(&problem.with_fix(), limits::LINE_BYTES));
+        output.note(&text::one_line(&problem.with_remedy(), limits::LINE_BYTES));
     }
     if views.is_empty() && catalogue.folder_errors.is_empty() && catalogue.problems.is_empty() {
         output.note(&format!(

@@ -14,7 +14,7 @@ use crate::config::ConfigNeeds;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::settings::SCRIPT_SANDBOX;
-use crate::skills::{Catalogue, Problem, Skill, Skills};
+use crate::skills::{Catalogue, Problem, Rule, Skill, Skills};
 use crate::text;
 use crate::world::confined::OpenError;
 use crate::world::output::Output;
@@ -174,7 +174,7 @@ fn is_hidden(name: &OsStr) -> bool {
 /// The problem of a skills folder that explains why there are no skills.
 fn unusable_folder(catalogue: &Catalogue) -> Option<&Problem> {
     let mut problems = catalogue.problems.iter();
-    let skill = problems.find(|problem| problem.rule == "folder-is-skill");
+    let skill = problems.find(|problem| problem.rule == Rule::FolderIsSkill);
     let found = catalogue.folder_errors.first().or(skill);
     found.filter(|_| catalogue.skills.is_empty())
 }
@@ -183,7 +183,7 @@ fn unusable_folder(catalogue: &Catalogue) -> Option<&Problem> {
 fn folder_error(failed: &str, problem: &Problem) -> Error {
     let text = match problem.rule {
         // The message names the folder itself.
-        "unreadable-folder" => problem.message.clone(),
+        Rule::UnreadableFolder => problem.message.clone(),
         _ => problem.to_string(),
     };
     let error = Error::new(ErrorKind::Io, format!("{failed}: {text}"));

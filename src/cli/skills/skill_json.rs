@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::run::Run;
 use crate::cli::skills::json_path;
 use crate::skills::python::Interpreter;
-use crate::skills::{Problem, Severity, SkillSummary, Skills, check, venv};
+use crate::skills::{Problem, Rule, Severity, SkillSummary, Skills, check, venv};
 
 /// A skill in JSON output, with its fields in the documented order.
 #[derive(Debug, Serialize)]
@@ -60,8 +60,13 @@ pub(super) struct ProblemJson {
 }
 
 /// Rules that report a skill without a readable document.
-const UNUSABLE: [&str; 5] =
-    ["no-document", "link-above", "unreadable-document", "unreadable-file", "name-not-utf8"];
+const UNUSABLE: [Rule; 5] = [
+    Rule::NoDocument,
+    Rule::LinkAbove,
+    Rule::UnreadableDocument,
+    Rule::UnreadableFile,
+    Rule::NameNotUtf8,
+];
 
 impl SkillJson {
     /// Examines one skill of a catalogue.
@@ -92,7 +97,7 @@ impl SkillJson {
                         // Without a venv, a missing interpreter is no problem of the skill.
                         if venv.is_some() {
                             is_broken = true;
-                            problems.extend(check::without_interpreter(&skill, &error));
+                            problems.push(check::without_interpreter(&skill, &error));
                         }
                     }
                 }
@@ -134,7 +139,7 @@ impl From<Problem> for ProblemJson {
         ProblemJson {
             file: (!is_folder).then_some(problem.file),
             line: problem.line,
-            rule: problem.rule,
+            rule: problem.rule.name(),
             severity: severity_name(problem.severity),
             message: problem.message,
             fix: problem.fix,
@@ -169,12 +174,5 @@ pub(super) fn unopened_problem(summary: &SkillSummary, message_for_model: String
         return problem.clone();
     }
     let message = summary.error.clone().unwrap_or(message_for_model);
-    Problem {
-        file: PathBuf::new(),
-        line: None,
-        rule: "unreadable-file",
-        severity: Severity::Error,
-        message,
-        fix: None,
-    }
+    Problem::new(Rule::UnreadableFile, "", message)
 }

@@ -1,37 +1,15 @@
-//! Checks of a skill's files: broken links, special files, binaries, nested skills.
+//! Checks of a skill's files: broken links, unreadable files, nested skills.
 //!
-//! Folders that tools fill are skipped. What is usual in `assets/` (images, fonts, office
-//! documents, PDF) is not reported.
+//! Folders that tools fill are skipped.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Findings;
 use super::document::DOCUMENT_NAME;
 use crate::limits;
-use crate::skills::Skill;
-use crate::world::confined::{self, EntryKind, FolderEntry, OpenError, PathTarget};
-
-/// Extensions of binary files, and their message.
-const BINARY_EXTENSIONS: [(&[&str], &str); 3] = [
-    (
-        &["exe", "dll", "so", "dylib", "o", "a", "lib", "node", "msi", "dmg", "deb", "rpm"],
-        "a program or library: it runs on one platform only, and its content cannot be reviewed",
-    ),
-    (
-        &["pyc", "pyo", "pyd", "class"],
-        "compiled code: it needs one version of its language, and its content cannot be reviewed",
-    ),
-    (
-        &["zip", "tar", "gz", "tgz", "bz2", "xz", "zst", "7z", "rar", "whl", "jar"],
-        "an archive: its content cannot be reviewed without unpacking",
-    ),
-];
-
-/// First bytes of programs: ELF, Mach-O (and fat or Java class files), PE.
-const PROGRAM_HEADS: [&[u8]; 4] =
-    [b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ\x90\x00"];
+use crate::skills::{Problem, Rule, Skill};
+use crate::world::confined::{EntryKind, FolderEntry, OpenError};
 
 /// Checks every file and folder, level by level.
 pub(super) fn check(skill: &Skill, findings: &mut Findings) {
@@ -43,7 +21,7 @@ pub(super) fn check(skill: &Skill, findings: &mut Findings) {
         let entries = match entries {
             Ok(entries) => entries,
             Err(error) => {
-                report_unreadable(path, &error, findings);
+                findings.add(unreadable(path, &error));
                 continue;
             }
         };
@@ -56,7 +34,7 @@ pub(super) fn check(skill: &Skill, findings: &mut Findings) {
         for entry in entries.without_tool_folders() {
             let below = path.join(&entry.name);
             if entry.kind != EntryKind::Folder {
-                check_entry(skill, &entry, below, depth, findings);
+                findings.extend(check_entry(skill, &entry, below, depth));
             } else if depth == limits::WALK_DEPTH {
                 is_cut = true;
             } else {
@@ -71,82 +49,41 @@ pub(super) fn check(skill: &Skill, findings: &mut Findings) {
             limits::WALK_ENTRIES,
             limits::WALK_DEPTH
         );
-        findings.push("many-files", PathBuf::new(), None, message, None);
+        findings.add(Problem::new(Rule::ManyFiles, "", message));
     }
 }
 
-fn check_entry(
-    skill: &Skill,
-    entry: &FolderEntry,
-    path: PathBuf,
-    depth: usize,
-    findings: &mut Findings,
-) {
+fn check_entry(skill: &Skill, entry: &FolderEntry, path: PathBuf, depth: usize) -> Option<Problem> {
     let is_document = entry.name.eq_ignore_ascii_case(DOCUMENT_NAME);
-    // `document` reports the problems of the document.
+    // `document` reports the problems of the document, except those of a link.
     if is_document && depth == 1 && entry.kind == EntryKind::File {
-        return;
+        return None;
     }
-    match skill.root.open_target(&path) {
+    Some(match skill.root.open_target(&path) {
         Ok(_) if is_document && depth > 1 => {
-            let message = "a skill inside a skill, where clients do not find it".to_owned();
-            let fix = "move its folder next to the other skills".to_owned();
-            findings.push("nested-skill", path, None, message, Some(fix));
-        }
-        Ok(PathTarget::File(open)) => {
-            let head = confined::read_whole(&open.file, PROGRAM_HEADS[0].len());
-            let head = head.map(|piece| piece.bytes).unwrap_or_default();
-            if let Some(what) = describe_binary(&path, &head) {
-                let fix = if what.contains("archive") {
-                    "unpack it: archives are not read".to_owned()
-                } else {
-                    "include the source, or say how to install it".to_owned()
-                };
-                findings.push("binary-file", path, None, what.to_owned(), Some(fix));
-            }
+            let message = "a skill inside a skill, where clients do not find it";
+            Problem::new(Rule::NestedSkill, path, message)
         }
         Err(OpenError::Outside) => {
             let message = "a link that leads out of the skill: it is not followed, and on other \
-                           machines it leads elsewhere"
-                .to_owned();
-            let fix = "replace it with a copy".to_owned();
-            findings.push("link-outside", path, None, message, Some(fix));
+                           machines it leads elsewhere";
+            Problem::new(Rule::BrokenLink, path, message)
         }
         Err(OpenError::NotFound | OpenError::TooManyLinks | OpenError::NotAFolder)
             if entry.kind == EntryKind::Link =>
         {
-            let message = "a link whose target cannot be reached".to_owned();
-            findings.push("broken-link", path, None, message, None);
+            Problem::new(Rule::BrokenLink, path, "a link whose target cannot be reached")
         }
         // Reported as a document that cannot be read.
-        Err(_) if is_document && depth == 1 => {}
-        // Removed or replaced since the folder was listed.
-        Ok(PathTarget::Folder(_)) | Err(OpenError::NotFound | OpenError::Changing) => {}
-        Err(OpenError::NotAFile(kind)) => {
-            let message = format!("{kind}, which cannot be read as a file");
-            findings.push("special-file", path, None, message, None);
-        }
-        Err(error) => report_unreadable(path, &error, findings),
-    }
+        Err(_) if is_document && depth == 1 => return None,
+        // A good file, or one that was removed or replaced since the folder was listed.
+        Ok(_) | Err(OpenError::NotFound | OpenError::Changing) => return None,
+        Err(error) => unreadable(path, &error),
+    })
 }
 
-fn report_unreadable(path: PathBuf, error: &OpenError, findings: &mut Findings) {
+fn unreadable(path: PathBuf, error: &OpenError) -> Problem {
     let message = format!("it cannot be opened: {}", error.user_message());
-    let fix = error.hint().map(str::to_owned);
-    findings.push("unreadable-file", path, None, message, fix);
-}
-
-/// Returns the message for a binary file; `None` for any other.
-fn describe_binary(path: &Path, head: &[u8]) -> Option<&'static str> {
-    let extension = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    let extension = extension.to_ascii_lowercase();
-    let is_program = PROGRAM_HEADS.iter().any(|magic| head.starts_with(magic));
-    let row =
-        BINARY_EXTENSIONS.iter().find(|(extensions, _)| extensions.contains(&extension.as_str()));
-    // Text with such an extension is not binary.
-    let is_text = !head.is_empty() && head.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
-    match row {
-        Some((_, what)) if !is_text => Some(what),
-        _ => is_program.then_some(BINARY_EXTENSIONS[0].1),
-    }
+    let problem = Problem::new(Rule::UnreadableFile, path, message);
+    Problem { fix: error.hint().map(str::to_owned), ..problem }
 }

@@ -35,24 +35,6 @@ const SKILL_FOLDER_PREFIXES: [&str; 8] = [
     "<skill-dir>/",
 ];
 
-/// Folders in the root of a file system that are unlikely in a web site.
-const SYSTEM_FOLDERS: [&str; 14] = [
-    "Applications",
-    "Library",
-    "Users",
-    "Volumes",
-    "bin",
-    "etc",
-    "home",
-    "mnt",
-    "opt",
-    "private",
-    "root",
-    "tmp",
-    "usr",
-    "var",
-];
-
 /// Programs that run or read the file named after them.
 const RUNNERS: [&str; 22] = [
     "python", "python3", "py", "bash", "sh", "zsh", "node", "deno", "bun", "ruby", "perl",
@@ -60,60 +42,42 @@ const RUNNERS: [&str; 22] = [
 ];
 
 /// Parts of placeholder names.
-const PLACEHOLDERS: [&str; 15] = [
-    "path/to",
-    "your",
-    "example",
-    "foo",
-    "bar.",
-    "xxx",
-    "yyy",
-    "nnn",
-    "placeholder",
-    "my-",
-    "my_",
-    "template-name",
-    "filename",
-    "_name.",
-    "...",
-];
+const PLACEHOLDERS: [&str; 10] =
+    ["path/to", "your", "example", "foo", "bar.", "xxx", "my-", "my_", "name.", "..."];
 
-/// Words that mark a path in the same line as an example or as a file to be created.
-const EXAMPLES: [&str; 34] = [
+/// Words that mark the code in their line as an example, as a file to be created, or as a file
+/// of something else: another skill, the user's project, a link's own target.
+const ELSEWHERE: [&str; 30] = [
     "example",
     "e.g.",
     "such as",
     "for instance",
-    "create",
-    "creating",
-    "write",
+    "creat",
+    "writ",
     "save",
     "saving",
     "generate",
     "output",
     "append",
     "into ",
-    "add ",
-    "adding",
+    "add",
     "new ",
     "project",
     "repo",
+    "codebase",
+    "plugin",
     "optional",
     "if present",
-    "if it exists",
-    "if exists",
+    "exists",
     "if available",
-    "may contain",
     "would be",
     "like ",
     "your ",
-    "codebase",
-    "plugin_root",
-    "plugin root",
-    "plugin-level",
-    "preferred",
-    "✅",
-    "❌",
+    "\u{2019}s `",
+    "'s `",
+    " own ",
+    "no `",
+    "`](",
 ];
 
 /// Returns the files that a body names. `first_line` is the number of its first line in the
@@ -122,7 +86,6 @@ pub(super) fn find_mentions(body: &str, first_line: usize, folders: &[String]) -
     let mut found = Vec::new();
     let mut fence = Fence::default();
     let mut is_comment = false;
-    let mut before = "";
     for (number, line) in body.lines().enumerate() {
         let mut note = |is_link, path: &str| {
             found.push(Mention { line: first_line + number, is_link, path: path.to_owned() });
@@ -131,16 +94,15 @@ pub(super) fn find_mentions(body: &str, first_line: usize, folders: &[String]) -
             is_comment = !line.contains("-->");
         } else if fence.advance(line) {
             // After `# From the root of the repository` paths are not the skill's.
-            fence.is_shell &= !(line.trim_start().starts_with('#') && is_example(line));
+            fence.is_shell &= !(line.trim_start().starts_with('#') && names_elsewhere(line));
             if fence.is_shell {
                 find_in_command(line, folders, &mut |path| note(false, path));
             }
         } else if let Some(at) = line.find("<!--") {
             is_comment = !line[at..].contains("-->");
         } else {
-            find_in_prose(line, before, folders, &mut note);
+            find_in_prose(line, folders, &mut note);
         }
-        before = line;
     }
     found
 }
@@ -185,63 +147,22 @@ impl Fence {
     }
 }
 
-/// Finds links and inline code in a line of prose; `above` is the line above it.
-fn find_in_prose(line: &str, above: &str, folders: &[String], note: &mut dyn FnMut(bool, &str)) {
-    if let Some(path) = link_definition(line) {
-        return note(true, path);
-    }
+/// Finds links and inline code in a line of prose.
+fn find_in_prose(line: &str, folders: &[String], note: &mut dyn FnMut(bool, &str)) {
     // Only inline code needs the answer.
-    let is_example = line.contains('`') && is_example(line);
-    let mut before = above;
-    let spans = split_spans(line);
-    for (at, (is_code, text)) in spans.iter().enumerate() {
-        let is_last = at + 2 >= spans.len();
-        let after = spans.get(at + 1).map_or("", |(_, after)| after);
+    let is_elsewhere = line.contains('`') && names_elsewhere(line);
+    for (is_code, text) in split_spans(line) {
         if !is_code {
             find_links(text, &mut |path| note(true, path));
-        } else if !is_example
-            && !ends_with_owner(before)
-            && !after.starts_with("](")
-            && (is_last || !says_elsewhere(after))
-        {
+        } else if !is_elsewhere {
             find_in_code(text, folders, &mut |path| note(false, path));
-        }
-        if !text.trim().is_empty() {
-            before = text;
         }
     }
 }
 
-fn is_example(line: &str) -> bool {
+fn names_elsewhere(line: &str) -> bool {
     let line = line.to_lowercase();
-    EXAMPLES.iter().any(|word| line.contains(word))
-}
-
-/// Whether the path after this text belongs to something else ("the skill's", "its own"), or
-/// is said not to exist.
-fn ends_with_owner(before: &str) -> bool {
-    let before = before.trim_end();
-    let ends = ["'s", "\u{2019}s", " its", " own", "No", " no"];
-    ends.iter().any(|end| before.ends_with(end))
-}
-
-/// Whether the text after a path says that the file is elsewhere: "in `other`".
-fn says_elsewhere(after: &str) -> bool {
-    let after = after.trim_start();
-    let rest = after.strip_prefix("in ").or_else(|| after.strip_prefix("of "));
-    let rest = rest.map(|rest| rest.strip_prefix("the ").unwrap_or(rest));
-    rest.is_some_and(|rest| rest.trim().is_empty() || rest.trim() == "skill")
-}
-
-/// Returns the path of a link definition, `[label]: path`; footnotes are not definitions.
-fn link_definition(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix('[')?;
-    let (label, rest) = rest.split_once("]:")?;
-    let is_label = !label.starts_with('^') && !label.contains(['[', ']', '`']);
-    let target = rest.split_whitespace().next()?;
-    let target = target.strip_prefix('<').unwrap_or(target);
-    let target = target.strip_suffix('>').unwrap_or(target);
-    (is_label && is_file_target(target)).then_some(without_fragment(target))
+    ELSEWHERE.iter().any(|word| line.contains(word))
 }
 
 /// Splits a line into text and inline code; the flag marks code.
@@ -254,90 +175,48 @@ fn split_spans(line: &str) -> Vec<(bool, &str)> {
             _ => runs.push((at, 1)),
         }
     }
-    let mut last = BTreeMap::new();
-    for &(at, length) in &runs {
-        last.insert(length, at);
-    }
+    let last: BTreeMap<usize, usize> = runs.iter().map(|&(at, length)| (length, at)).collect();
     let mut found = Vec::new();
-    let (mut from, mut index) = (0, 0);
-    while let Some(&(at, length)) = runs.get(index) {
-        index += 1;
+    let mut from = 0;
+    let mut runs = runs.into_iter();
+    while let Some((at, length)) = runs.next() {
         if last.get(&length) == Some(&at) {
             continue;
         }
         // The text up to the next run of this length is code.
-        while let Some(&(end, other)) = runs.get(index) {
-            index += 1;
-            if other == length {
-                found.push((false, &line[from..at]));
-                found.push((true, &line[at + length..end]));
-                from = end + length;
-                break;
-            }
+        if let Some((end, _)) = runs.find(|(_, other)| *other == length) {
+            found.push((false, &line[from..at]));
+            found.push((true, &line[at + length..end]));
+            from = end + length;
         }
     }
     found.push((false, &line[from..]));
     found
 }
 
-/// Finds the targets of links and images in text without code.
+/// The characters that no target of a link contains.
+const TARGET_ENDS: [char; 6] = ['(', ')', '[', ']', ' ', '\t'];
+
+/// Finds the targets of links and images in text without code. Each byte is read for one link
+/// only, since a bracket ends a target.
 fn find_links(text: &str, note: &mut dyn FnMut(&str)) {
-    let mut rest = text;
-    while let Some(at) = rest.find("](") {
-        rest = &rest[at + 2..];
-        if let Some(target) = link_target(rest).filter(|target| is_file_target(target)) {
+    for rest in text.split("](").skip(1) {
+        let (target, end) = rest.split_at(rest.find(TARGET_ENDS).unwrap_or_default());
+        if end.starts_with([')', ' ']) && is_file_target(target) {
             note(without_fragment(target));
         }
     }
 }
 
-/// Returns the target of a link that starts here. A bracket ends the search, so that no byte is
-/// read for two links.
-fn link_target(text: &str) -> Option<&str> {
-    let text = text.trim_start_matches(' ');
-    if let Some(inner) = text.strip_prefix('<') {
-        let end = inner.find(['>', '<', ']'])?;
-        return inner[end..].starts_with('>').then_some(&inner[..end]);
-    }
-    let mut depth = 0_usize;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' if depth == 0 => return Some(&text[..at]),
-            ')' => depth -= 1,
-            ' ' | '\t' => {
-                let is_title = text[at..].trim_start().starts_with(['"', '\'', '(', ')']);
-                return is_title.then_some(&text[..at]);
-            }
-            '[' | ']' => return None,
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Whether a link's target is a file of the skill.
+/// Whether a link's target is a file of the skill, not an address, a page of a web site (which
+/// starts with a slash or has no extension), or a hidden file, which tools create for the user.
 fn is_file_target(target: &str) -> bool {
-    let scheme = target.split(':').next().unwrap_or_default();
-    let has_scheme = scheme.len() < target.len()
-        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     let path = without_fragment(target);
-    // A word without an extension may as well be a wiki page.
+    let path = path.strip_prefix("./").unwrap_or(path);
     let last = path.rsplit('/').next().unwrap_or_default();
-    let is_path = (last.is_empty() || last.contains('.')) && !path.starts_with(['/', '~', '\\'])
-        || path.starts_with("../")
-        || is_system_path(path);
-    // Tools create hidden files, in the user's folder.
-    let is_hidden = path.starts_with('.') && !path.starts_with("./") && !path.starts_with("../");
-    !has_scheme && is_path && !is_hidden && !path.is_empty() && !is_placeholder(path)
-}
-
-/// Whether an absolute path is one of the file system. Other links that start with a slash are
-/// pages of a web site.
-pub(super) fn is_system_path(path: &str) -> bool {
-    let mut parts = path.split('/');
-    parts.next() == Some("") && parts.next().is_some_and(|top| SYSTEM_FOLDERS.contains(&top))
+    let is_above = path.starts_with("../");
+    let is_path = is_above || (last.contains('.') && !path.starts_with(['/', '~', '.']));
+    is_path && !path.contains(':') && !is_placeholder(path)
 }
 
 /// Returns a target without fragment and query.
@@ -361,7 +240,7 @@ fn is_placeholder(path: &str) -> bool {
 /// Finds the path in inline code: the code itself, or the file that a command runs or reads.
 fn find_in_code(code: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
     let code = code.trim();
-    if code.contains(char::is_whitespace) && !code.starts_with(SKILL_FOLDER_PREFIXES[6]) {
+    if code.contains(char::is_whitespace) {
         find_in_command(code, folders, note);
     } else if let Some(path) = skill_path(code, folders) {
         note(path);
@@ -372,11 +251,8 @@ fn find_in_code(code: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
 fn find_in_command(line: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
     let line = line.trim();
     let line = line.strip_prefix("$ ").unwrap_or(line);
-    if line.starts_with('#') {
-        return;
-    }
     // After `cd` a path may be anywhere.
-    if line.starts_with("cd ") || line.contains("&& cd ") {
+    if line.starts_with('#') || line.starts_with("cd ") || line.contains("&& cd ") {
         return;
     }
     let mut may_name = true;
@@ -394,20 +270,16 @@ fn find_in_command(line: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
 /// Returns the path in a word of code if it is one of the skill.
 fn skill_path<'a>(word: &'a str, folders: &[String]) -> Option<&'a str> {
     let given = SKILL_FOLDER_PREFIXES.iter().find_map(|mark| word.strip_prefix(mark));
-    let is_sure = given.is_some();
     let path = given.unwrap_or(word);
     let path = path.strip_prefix("./").unwrap_or(path);
     let path = path.split(['#', ':', '?']).next().unwrap_or_default();
     let path = path.trim_end_matches(['.', ',', ')']);
     let (folder, _) = path.split_once('/')?;
     let is_known = STANDARD_FOLDERS.contains(&folder) || folders.iter().any(|name| name == folder);
-    let is_file = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).is_some_and(
-        |(stem, extension)| {
-            !stem.is_empty()
-                && (1..=5).contains(&extension.len())
-                && extension.starts_with(|c: char| c.is_ascii_alphabetic())
-                && extension.bytes().all(|b| b.is_ascii_alphanumeric())
-        },
-    );
-    ((is_known || is_sure) && is_file && !is_placeholder(path)).then_some(path)
+    let (stem, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
+    let is_file = !stem.is_empty()
+        && (1..=5).contains(&extension.len())
+        && extension.starts_with(|c: char| c.is_ascii_alphabetic())
+        && extension.bytes().all(|b| b.is_ascii_alphanumeric());
+    ((is_known || given.is_some()) && is_file && !is_placeholder(path)).then_some(path)
 }

@@ -1,19 +1,20 @@
 //! The linter: problems of a skill, here and in other clients.
 //!
-//! [`check`] examines one skill and changes nothing.
-//! Problems that only an interpreter can find come from the probe and are described by
-//! [`check_python()`]. Every rule is a row of [`RULES`].
+//! [`check`] examines one skill and changes nothing. Problems that only an interpreter can find
+//! come from the probe and are described by [`check_python()`]. Every rule is a row of
+//! [`crate::skills::RULES`].
 //!
 //! The linter must not report problems in good skills: the rules were measured on published
 //! skills.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::yaml::fence::line_number;
-use crate::skills::{Catalogue, Problem, Severity, Skill};
+use crate::skills::{Catalogue, Problem, Rule, Skill};
+use crate::text;
 
 mod document;
 mod fields;
@@ -21,15 +22,12 @@ mod files;
 mod mentions;
 mod python;
 mod references;
-mod remedy;
-mod rules;
 #[cfg(test)]
 mod tests;
 
 pub(super) use fields::is_name;
 pub use python::check_python;
 pub(crate) use python::without_interpreter;
-pub use rules::RULES;
 
 /// Returns all problems of a skill except those of its Python, sorted by file and line.
 pub fn check(skill: &Skill) -> Vec<Problem> {
@@ -41,8 +39,7 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
         references::check(skill, &document, &mut findings);
     }
     // The skill was just deleted, so its files are not checked.
-    let is_deleted = |problem: &Problem| problem.rule == "no-document";
-    if !findings.problems.iter().any(is_deleted) {
+    if !findings.problems.iter().any(|problem| problem.rule == Rule::NoDocument) {
         files::check(skill, &mut findings);
     }
     findings.into_sorted()
@@ -51,11 +48,8 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
 /// Problems between skills and of the skills folders; their `file` is the absolute path of the
 /// folder.
 pub(crate) fn check_catalogue(catalogue: &Catalogue) -> Vec<Problem> {
-    let judged =
-        |problem: &Problem| Problem { severity: rules::severity(problem.rule), ..problem.clone() };
     let mut problems = folders_without_skills(catalogue);
-    let found = catalogue.folder_errors.iter().chain(&catalogue.problems);
-    problems.extend(found.map(judged));
+    problems.extend(catalogue.folder_errors.iter().chain(&catalogue.problems).cloned());
     problems
 }
 
@@ -70,13 +64,10 @@ fn folders_without_skills(catalogue: &Catalogue) -> Vec<Problem> {
         *has_skill |= skill.not_a_skill.is_none();
     }
     let empty = folders.into_iter().filter(|(_, (count, has_skill))| *count > 1 && !has_skill);
-    let problems = empty.map(|(folder, (count, _))| Problem {
-        file: folder.to_path_buf(),
-        line: None,
-        rule: "no-skills",
-        severity: rules::severity("no-skills"),
-        message: format!("this is not a skills folder: none of its {count} folders has a SKILL.md"),
-        fix: Some("name a skills folder: --skills DIR".to_owned()),
+    let problems = empty.map(|(folder, (count, _))| {
+        let message =
+            format!("this is not a skills folder: none of its {count} folders has a SKILL.md");
+        Problem::new(Rule::NoSkills, folder, message)
     });
     problems.collect()
 }
@@ -103,73 +94,55 @@ impl<'a> DocumentText<'a> {
         line_number(self.text, self.frontmatter.body_start.min(self.text.len()))
     }
 
-    /// The YAML between the lines of dashes.
-    fn source(&self) -> &'a str {
-        self.text.get(self.frontmatter.source.clone()).unwrap_or_default()
-    }
-
-    /// Line number of the first line of YAML.
-    fn source_line(&self) -> usize {
-        line_number(self.text, self.frontmatter.source.start.min(self.text.len()))
-    }
-
     /// Line number of the field in effect, or of the opening dashes.
     fn line_of(&self, key: &str) -> usize {
-        self.frontmatter.field_line(key, self.source(), self.source_line())
+        let range = self.frontmatter.source.clone();
+        let first_line = line_number(self.text, range.start.min(self.text.len()));
+        self.frontmatter.field_line(key, self.text.get(range).unwrap_or_default(), first_line)
+    }
+
+    /// A problem in a line of the document.
+    fn problem(&self, rule: Rule, line: usize, message: impl Into<String>) -> Problem {
+        Problem::new(rule, self.file_name, message).at_line(line)
     }
 }
 
-/// Suffix of the last reported problem of a rule.
-const MORE_OMITTED: &str = "; further problems of this kind are not listed";
+/// A name or value shortened to one line, for messages.
+fn display_value(value: &str) -> String {
+    text::one_line(value, limits::SUMMARY_CHARS)
+}
 
 /// The problems found so far.
 #[derive(Default)]
 struct Findings {
     problems: Vec<Problem>,
+    /// Rules with more problems than are kept.
+    cut: Vec<Rule>,
 }
 
 impl Findings {
-    /// Adds a problem in a line of a file, with its fix.
-    fn add(
-        &mut self,
-        rule: &'static str,
-        file: &str,
-        line: usize,
-        message: impl Into<String>,
-        fix: impl Into<Option<String>>,
-    ) {
-        let file = PathBuf::from(file);
-        self.push(rule, file, Some(line), message.into(), fix.into());
-    }
-
-    /// Adds a problem. Beyond the limit per rule, only the last one kept says that there are
-    /// more.
-    fn push(
-        &mut self,
-        rule: &'static str,
-        file: PathBuf,
-        line: Option<usize>,
-        message: String,
-        fix: Option<String>,
-    ) {
-        let mut same = self.problems.iter_mut().filter(|p| p.rule == rule);
-        if let Some(last) = same.nth(limits::PROBLEMS - 1) {
-            if !last.message.ends_with(MORE_OMITTED) {
-                last.message.push_str(MORE_OMITTED);
-            }
-            return;
+    /// Adds a problem, up to the limit per rule.
+    fn add(&mut self, problem: Problem) {
+        let same = self.problems.iter().filter(|other| other.rule == problem.rule);
+        if same.count() < limits::PROBLEMS {
+            self.problems.push(problem);
+        } else if !self.cut.contains(&problem.rule) {
+            self.cut.push(problem.rule);
         }
-        self.problems.push(Problem {
-            file,
-            line,
-            rule,
-            severity: rules::severity(rule),
-            message,
-            fix,
-        });
     }
 
+    fn extend(&mut self, problems: impl IntoIterator<Item = Problem>) {
+        problems.into_iter().for_each(|problem| self.add(problem));
+    }
+
+    /// The problems by file and line; the last one kept of a rule says that there are more.
     fn into_sorted(mut self) -> Vec<Problem> {
+        for rule in self.cut {
+            let last = self.problems.iter_mut().rev().find(|problem| problem.rule == rule);
+            if let Some(last) = last {
+                last.message.push_str("; further problems of this kind are not listed");
+            }
+        }
         self.problems.sort_by(|one, other| (&one.file, one.line).cmp(&(&other.file, other.line)));
         self.problems
     }

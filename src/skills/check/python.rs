@@ -8,16 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::Findings;
+use super::{Findings, display_value};
 use crate::config::ScriptSettings;
 use crate::limits;
 use crate::secret::mask_url_logins;
 use crate::skills::probe::{self, Declaration, ProbeResult, ProbedImport, is_sample_file};
-use crate::skills::python::{Interpreter, InterpreterError, VenvDefect, setup_command};
+use crate::skills::python::{Interpreter, InterpreterError, setup_command};
 use crate::skills::sandbox_grants::query_restrictions;
 use crate::skills::venv::{self, VenvRecord, lacks_listed_requirements};
-use crate::skills::{Problem, Skill};
-use crate::text;
+use crate::skills::{Problem, Rule, Skill};
 use crate::world::cancellation::Cancellation;
 
 /// Returns the Python problems of each skill, in the order of `skills`. Every interpreter is
@@ -35,7 +34,7 @@ pub fn check_python(
     let groups = probe::group_by_interpreter(skills, scripts);
     let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
     for (skill, error) in groups.refused {
-        found.insert(skill.path.clone(), without_interpreter(skill, &error));
+        found.insert(skill.path.clone(), vec![without_interpreter(skill, &error)]);
     }
     let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
     for group in groups.groups {
@@ -54,10 +53,10 @@ pub fn check_python(
         for (at, skill) in group.skills.iter().enumerate() {
             let problems = match &probed {
                 Ok(probed) => match probed.get(at) {
-                    Some(probed) => check(skill, probed, &group.interpreter),
+                    Some(probed) => PythonCheck::new(skill, probed, python).run(),
                     None => continue,
                 },
-                Err(error) => without_interpreter(skill, error),
+                Err(error) => vec![without_interpreter(skill, error)],
             };
             found.insert(skill.path.clone(), problems);
         }
@@ -67,102 +66,12 @@ pub fn check_python(
 }
 
 /// Returns the problem of a skill whose scripts no interpreter can run.
-pub(crate) fn without_interpreter(skill: &Skill, error: &InterpreterError) -> Vec<Problem> {
-    let mut findings = Findings::default();
-    let rule = match error.defect {
-        Some(VenvDefect::Unfinished) => "unfinished-venv",
-        Some(_) => "broken-venv",
-        None => "no-python",
-    };
+pub(crate) fn without_interpreter(skill: &Skill, error: &InterpreterError) -> Problem {
+    let rule = if error.defect.is_some() { Rule::BrokenVenv } else { Rule::NoPython };
     let venv = venv::path_in_skill(&skill.path);
     let name = venv.as_deref().and_then(Path::file_name);
     let file = name.map(PathBuf::from).unwrap_or_default();
-    findings.push(rule, file, None, error.message.clone(), Some(error.fix.clone()));
-    findings.problems
-}
-
-/// Returns the problems in the probe's result for a skill.
-pub(super) fn check(
-    skill: &Skill,
-    probed: &ProbeResult,
-    interpreter: &Interpreter,
-) -> Vec<Problem> {
-    let mut findings = Findings::default();
-    findings.problems.extend(probed.problems.iter().take(limits::PROBLEMS).cloned());
-    let mut is_whole = None;
-    let mut is_whole = || *is_whole.get_or_insert_with(|| has_all_listed(skill, interpreter));
-    let mut undeclared = Vec::new();
-    for ((module, is_missing), imports) in group_by_module(probed) {
-        let declared = match probed.declaration_of(imports[0]) {
-            // All listed packages are installed, and none provides it.
-            Declaration::Unknown if is_whole() => Declaration::No,
-            declared => declared,
-        };
-        if is_missing {
-            report_missing(skill, module, &imports, declared, &mut findings);
-        } else if declared == Declaration::No
-            && imports[0].package.is_some()
-            && !imports[0].is_optional
-        {
-            undeclared.push(imports[0]);
-        }
-    }
-    self::report_undeclared(skill, probed, interpreter, &undeclared, &mut findings);
-    report_missing_venv(skill, probed, interpreter, &mut findings);
-    report_stale_venv(skill, probed, interpreter, &mut findings);
-    findings.into_sorted()
-}
-
-fn has_all_listed(skill: &Skill, interpreter: &Interpreter) -> bool {
-    let venv = interpreter.venv.as_deref();
-    venv.is_some_and(|venv| !lacks_listed_requirements(skill, venv))
-}
-
-/// Reports all modules that are installed but not declared in one problem, at the first import:
-/// one command declares them all.
-fn report_undeclared(
-    skill: &Skill,
-    probed: &ProbeResult,
-    interpreter: &Interpreter,
-    imports: &[&ProbedImport],
-    findings: &mut Findings,
-) {
-    let Some(first) = imports.iter().min_by_key(|it| (&it.file, it.line)) else {
-        return;
-    };
-    let modules = imports.iter().map(|it| format!("`{}`", it.module));
-    let mut modules: Vec<String> = modules.collect();
-    modules.sort();
-    modules.dedup();
-    let last = modules.pop().unwrap_or_default();
-    let (what, whose) = match modules.as_slice() {
-        [] => (format!("{last} is"), "its package"),
-        _ => (format!("{} and {last} are", modules.join(", ")), "their packages"),
-    };
-    let message = format!(
-        "{what} installed here, but the skill does not declare {whose}: other users have to \
-         guess what to install"
-    );
-    let fix = Some(declare_command(skill, probed, interpreter));
-    let (file, line) = (first.file.clone(), Some(first.line));
-    findings.push("undeclared-import", file, line, message, fix);
-}
-
-/// Returns the fix that declares all packages that the scripts need.
-fn declare_command(skill: &Skill, probed: &ProbeResult, interpreter: &Interpreter) -> String {
-    let undeclared = probed
-        .imports
-        .iter()
-        .filter(|import| !import.is_optional && probed.declaration_of(import) == Declaration::No);
-    let mut packages: Vec<&str> = undeclared.filter_map(|import| import.package).collect();
-    packages.sort();
-    packages.dedup();
-    let command = setup_command(&skill.address, &packages);
-    if interpreter.venv.is_some() {
-        format!("`{command}` writes this to requirements.txt")
-    } else {
-        format!("`{command}` creates a venv, and writes this to requirements.txt")
-    }
+    Problem::new(rule, file, error.message.as_str()).with_fix(error.fix.as_str())
 }
 
 const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
@@ -184,114 +93,151 @@ fn group_by_module(probed: &ProbeResult) -> BTreeMap<(&str, bool), Vec<&ProbedIm
     found
 }
 
-fn report_missing(
-    skill: &Skill,
-    module: &str,
-    imports: &[&ProbedImport],
-    declared: Declaration,
-    findings: &mut Findings,
-) {
-    let first = imports[0];
-    let mut files: Vec<_> = imports.iter().map(|import| &import.file).collect();
-    files.sort();
-    files.dedup();
-    let elsewhere = match files.len() - 1 {
-        0 => String::new(),
-        1 => ", also in one more file".to_owned(),
-        more => format!(", also in {more} more files"),
-    };
-    let what = match (first.package, declared) {
-        (_, Declaration::Yes) => "the skill declares it, but it is not installed".to_owned(),
-        (_, Declaration::Unknown) => "it is not installed".to_owned(),
-        (Some(package), Declaration::No) => {
-            format!("its package `{package}` is neither installed nor declared")
-        }
-        (None, Declaration::No) => "the package that provides it is not known".to_owned(),
-    };
-    let shown = text::one_line(module, limits::SUMMARY_CHARS);
-    let (rule, message) = if first.is_optional {
-        let need = if imports.iter().all(|import| is_sample_file(&import.file)) {
-            "only examples, templates or tests need it"
-        } else {
-            "the script can run without it"
-        };
-        let message = format!("`{shown}` is missing{elsewhere}; {need}: {what}");
-        ("optional-import", message)
-    } else {
-        ("missing-import", format!("`{shown}` is missing{elsewhere}: {what}"))
-    };
-    let command = |packages: &[&str]| format!("`{}`", setup_command(&skill.address, packages));
-    let fix = match first.package {
-        _ if declared != Declaration::No => Some(command(&[])),
-        // A setup installs optional packages only on request.
-        Some(package) if first.is_optional => {
-            Some(format!("{}, if you need it", command(&[package])))
-        }
-        Some(_) => Some(command(&[])),
-        None if first.is_optional => None,
-        None => Some(format!("{}, where PACKAGE provides it", command(&["PACKAGE"]))),
-    };
-    findings.push(rule, first.file.clone(), Some(first.line), message, fix);
+/// The check of one skill.
+struct PythonCheck<'a> {
+    skill: &'a Skill,
+    probed: &'a ProbeResult,
+    interpreter: &'a Interpreter,
+    /// Whether the skill's venv has all packages that its requirements files list.
+    has_all_listed: bool,
 }
 
-/// Reports a skill that lacks packages and has no venv. If nothing is missing, the machine's
-/// own packages suffice.
-fn report_missing_venv(
-    skill: &Skill,
-    probed: &ProbeResult,
-    interpreter: &Interpreter,
-    findings: &mut Findings,
-) {
-    let lacks = |import: &ProbedImport| {
-        import.is_missing && (!import.is_optional || !probed.declared.is_empty())
-    };
-    // A declared package that no import shows: a program or a plugin.
-    let is_without_import = !probed.declared.is_empty() && probed.imports.is_empty();
-    let is_lacking = probed.imports.iter().any(lacks) || is_without_import;
-    if interpreter.venv.is_some() || !is_lacking {
-        return;
+impl<'a> PythonCheck<'a> {
+    fn new(
+        skill: &'a Skill,
+        probed: &'a ProbeResult,
+        interpreter: &'a Interpreter,
+    ) -> PythonCheck<'a> {
+        let venv = interpreter.venv.as_deref();
+        let has_all_listed = venv.is_some_and(|venv| !lacks_listed_requirements(skill, venv));
+        PythonCheck { skill, probed, interpreter, has_all_listed }
     }
-    let message = if !probed.declared.is_empty() {
-        "the skill declares packages, but has no venv with them"
-    } else {
-        "the skill needs packages, but has no venv with them"
-    };
-    // A setup installs declared packages, and well-known ones by their imports.
-    let helps = |import: &&ProbedImport| lacks(import) && import.package.is_some();
-    let fix = if !probed.declared.is_empty() || probed.imports.iter().any(|it| helps(&it)) {
-        format!("`{}`", setup_command(&skill.address, &[]))
-    } else {
-        let command = setup_command(&skill.address, &["PACKAGE"]);
-        format!("`{command}`, where PACKAGE provides what is missing")
-    };
-    let fix = Some(fix);
-    findings.push("missing-venv", PathBuf::new(), None, message.to_owned(), fix);
-}
 
-/// Reports a venv whose setup is older than the skill's declared requirements.
-fn report_stale_venv(
-    skill: &Skill,
-    probed: &ProbeResult,
-    interpreter: &Interpreter,
-    findings: &mut Findings,
-) {
-    let Some(venv) = interpreter.venv.as_deref() else {
-        return;
-    };
-    let Some(record) = VenvRecord::read(venv) else {
-        return;
-    };
-    let declared = probed.declared.iter().map(|row| mask_url_logins(&row.requirement).into());
-    let declared: BTreeSet<String> = declared.collect();
-    let is_unread =
-        |problem: &Problem| ["unprobed", "unreadable-requirements"].contains(&problem.rule);
-    let is_whole = !probed.problems.iter().any(is_unread);
-    let has_new = !declared.is_subset(&record.declared);
-    let has_less = record.is_from_setup && is_whole && !record.declared.is_subset(&declared);
-    if has_new || has_less {
-        let file = venv.strip_prefix(&skill.path).unwrap_or(venv);
-        let message = "the skill's requirements have changed since its venv was set up".to_owned();
-        let fix = Some(format!("`{}`", setup_command(&skill.address, &[])));
-        findings.push("stale-venv", file.to_path_buf(), None, message, fix);
+    /// Returns the problems in the probe's result.
+    fn run(&self) -> Vec<Problem> {
+        let mut findings = Findings::default();
+        findings.extend(self.probed.problems.iter().cloned());
+        let mut undeclared = Vec::new();
+        for ((_, is_missing), imports) in group_by_module(self.probed) {
+            let first = imports[0];
+            if is_missing {
+                findings.add(self.missing_import(&imports));
+            } else if first.package.is_some() && self.is_undeclared(first) {
+                undeclared.push(first);
+            }
+        }
+        findings.extend(self.undeclared_imports(&undeclared));
+        findings.extend(self.missing_venv());
+        findings.extend(self.stale_venv());
+        findings.into_sorted()
+    }
+
+    fn declaration_of(&self, import: &ProbedImport) -> Declaration {
+        match self.probed.declaration_of(import) {
+            // All listed packages are installed, and none provides it.
+            Declaration::Unknown if self.has_all_listed => Declaration::No,
+            declared => declared,
+        }
+    }
+
+    /// Whether the scripts need a module whose package is not declared.
+    fn is_undeclared(&self, import: &ProbedImport) -> bool {
+        !import.is_optional && self.declaration_of(import) == Declaration::No
+    }
+
+    /// The command that installs these packages and those that the skill needs.
+    fn setup(&self, packages: &[&str]) -> String {
+        format!("`{}`", setup_command(&self.skill.address, packages))
+    }
+
+    /// The problem of a module that is not installed, at its first import.
+    fn missing_import(&self, imports: &[&ProbedImport]) -> Problem {
+        let first = imports[0];
+        let declared = self.declaration_of(first);
+        let what = match (first.package, declared) {
+            (_, Declaration::Yes) => "the skill declares it, but it is not installed".to_owned(),
+            (_, Declaration::Unknown) => "it is not installed".to_owned(),
+            (Some(package), Declaration::No) => {
+                format!("its package `{package}` is neither installed nor declared")
+            }
+            (None, Declaration::No) => "the package that provides it is not known".to_owned(),
+        };
+        let (rule, need) = if !first.is_optional {
+            (Rule::MissingImport, "")
+        } else if imports.iter().all(|import| is_sample_file(&import.file)) {
+            (Rule::OptionalImport, "; only examples, templates or tests need it")
+        } else {
+            (Rule::OptionalImport, "; the script can run without it")
+        };
+        let module = display_value(&first.module);
+        let message = format!("`{module}` is missing{need}: {what}");
+        let problem = Problem::new(rule, &first.file, message).at_line(first.line);
+        match first.package {
+            _ if declared != Declaration::No => problem.with_fix(self.setup(&[])),
+            // A setup installs optional packages only on request.
+            Some(package) if first.is_optional => {
+                problem.with_fix(format!("{}, if you need it", self.setup(&[package])))
+            }
+            Some(_) => problem.with_fix(self.setup(&[])),
+            None if first.is_optional => problem,
+            None => {
+                let command = self.setup(&["PACKAGE"]);
+                problem.with_fix(format!("{command}, where PACKAGE provides it"))
+            }
+        }
+    }
+
+    /// The problem of modules that are installed but not declared, at the first import: one
+    /// command declares all.
+    fn undeclared_imports(&self, imports: &[&ProbedImport]) -> Option<Problem> {
+        let first = imports.iter().min_by_key(|it| (&it.file, it.line))?;
+        let mut modules: Vec<String> =
+            imports.iter().map(|it| format!("`{}`", it.module)).collect();
+        modules.sort();
+        modules.dedup();
+        let message = format!(
+            "the packages of {} are installed here, but not declared: other users have to guess \
+             what to install",
+            modules.join(", ")
+        );
+        // Also those that are missing.
+        let needed = self.probed.imports.iter().filter(|import| self.is_undeclared(import));
+        let mut packages: Vec<&str> = needed.filter_map(|it| it.package).collect();
+        packages.sort_unstable();
+        packages.dedup();
+        let fix = format!("{} writes this to requirements.txt", self.setup(&packages));
+        let problem = Problem::new(Rule::UndeclaredImport, &first.file, message);
+        Some(problem.at_line(first.line).with_fix(fix))
+    }
+
+    /// The problem of a skill without a venv that declares packages, but imports none: it needs
+    /// programs or plugins. Missing imports are reported by themselves.
+    fn missing_venv(&self) -> Option<Problem> {
+        let probed = self.probed;
+        let is_lacking = !probed.declared.is_empty() && probed.imports.is_empty();
+        (is_lacking && self.interpreter.venv.is_none()).then(|| {
+            let message = "the skill declares packages, but has no venv with them";
+            Problem::new(Rule::MissingVenv, "", message).with_fix(self.setup(&[]))
+        })
+    }
+
+    /// The problem of a venv whose setup is older than the skill's declared requirements.
+    fn stale_venv(&self) -> Option<Problem> {
+        let venv = self.interpreter.venv.as_deref()?;
+        let record = VenvRecord::read(venv)?;
+        let declared = self.probed.declared.iter();
+        let declared: BTreeSet<String> =
+            declared.map(|row| mask_url_logins(&row.requirement).into()).collect();
+        let is_unread = |problem: &Problem| {
+            [Rule::Unprobed, Rule::UnreadableRequirements].contains(&problem.rule)
+        };
+        let is_whole = !self.probed.problems.iter().any(is_unread);
+        let has_new = !declared.is_subset(&record.declared);
+        let has_less = record.is_from_setup && is_whole && !record.declared.is_subset(&declared);
+        (has_new || has_less).then(|| {
+            let file = venv.strip_prefix(&self.skill.path).unwrap_or(venv);
+            let message = "the skill's requirements have changed since its venv was set up";
+            Problem::new(Rule::StaleVenv, file, message).with_fix(self.setup(&[]))
+        })
     }
 }

@@ -4,15 +4,15 @@
 //! since it may be a file of the user. Each path is looked up once and reported at its first
 //! line.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-use super::mentions::{Mention, find_mentions, is_system_path};
+use super::mentions::{Mention, find_mentions};
 use super::{DocumentText, Findings};
 use crate::limits;
-use crate::skills::Skill;
+use crate::skills::{Rule, Skill};
 use crate::text;
 use crate::world::confined::{EntryKind, OpenError};
 
@@ -21,17 +21,15 @@ const FOLDERS_ABOVE: usize = 4;
 
 /// Checks every file that the document names.
 pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
-    let body = document.body();
     let folders = subfolders(skill);
     let mut seen = BTreeSet::new();
-    let mut names = None;
-    for mention in find_mentions(body, document.body_line(), &folders) {
+    let lookup = FileLookup { skill, names: OnceCell::new() };
+    for mention in find_mentions(document.body(), document.body_line(), &folders) {
         if seen.len() >= limits::REFERENCES {
             break;
         }
         if seen.insert((mention.is_link, mention.path.clone())) {
-            let names = &mut names;
-            check_mention(skill, document, &mention, names, findings);
+            lookup.check(document, &mention, findings);
         }
     }
 }
@@ -47,72 +45,64 @@ fn subfolders(skill: &Skill) -> Vec<String> {
         .collect()
 }
 
-fn check_mention(
-    skill: &Skill,
-    document: &DocumentText,
-    mention: &Mention,
-    names: &mut Option<Vec<String>>,
-    findings: &mut Findings,
-) {
-    let path = percent_decode(&mention.path);
-    let shown = text::one_line(&path, limits::SUMMARY_CHARS);
-    let mut outside = |how: &str, fix: &str| {
-        let message = format!("`{shown}` {how} the skill; only files in the skill can be read");
-        let rule = "outside-reference";
-        findings.add(rule, document.file_name, mention.line, message, fix.to_owned());
-    };
-    let Some(inside) = normalize(&path).filter(|_| !is_system_path(&path)) else {
-        return outside("leads out of", "copy the file into the skill");
-    };
-    if !matches!(skill.root.open_target(&inside), Err(OpenError::NotFound | OpenError::NotAFolder))
-    {
-        return;
-    }
-    if exists_above(skill, &inside) {
-        return outside("is in a folder above", "move it into the skill");
-    }
-    let names = names.get_or_insert_with(|| {
-        let files = skill.files().files;
-        let names = files.iter().map(|path| path.to_string_lossy().into_owned());
-        names.collect()
-    });
-    let (rule, what) = if mention.is_link {
-        ("dangling-link", "the link leads to")
-    } else {
-        ("dangling-mention", "the document names")
-    };
-    let message = format!("{what} `{shown}`, but the skill has no such file");
-    names.retain(|name| name != document.file_name);
-    let near = likely_file(&inside, names).map(|name| format!("did you mean `{name}`?"));
-    let fix = near.or_else(|| {
-        let fix = "add the file, or remove the link";
-        mention.is_link.then(|| fix.to_owned())
-    });
-    findings.push(rule, PathBuf::from(document.file_name), Some(mention.line), message, fix);
+/// The files of a skill.
+struct FileLookup<'s> {
+    skill: &'s Skill,
+    /// The paths of all files, read for the first missing one.
+    names: OnceCell<Vec<String>>,
 }
 
-/// Whether the file exists relative to a folder above the skill, such as a plugin's or a
-/// repository's. The file is not opened.
-fn exists_above(skill: &Skill, path: &str) -> bool {
-    let above = skill.path.ancestors().skip(1).take(FOLDERS_ABOVE);
-    above.into_iter().any(|folder| folder.join(path).is_file())
-}
+impl FileLookup<'_> {
+    fn check(&self, document: &DocumentText, mention: &Mention, findings: &mut Findings) {
+        let path = percent_decode_str(&mention.path).decode_utf8_lossy();
+        let shown = text::one_line(&path, limits::SUMMARY_CHARS);
+        let mut outside = |how: &str| {
+            let message = format!("`{shown}` {how} the skill; only files in the skill can be read");
+            findings.add(document.problem(Rule::OutsideReference, mention.line, message));
+        };
+        let Some(inside) = normalize(&path) else {
+            return outside("leads out of");
+        };
+        let target = self.skill.root.open_target(&inside);
+        if !matches!(target, Err(OpenError::NotFound | OpenError::NotAFolder)) {
+            return;
+        }
+        if self.exists_above(&inside) {
+            return outside("is in a folder above");
+        }
+        let (rule, what) = if mention.is_link {
+            (Rule::DanglingLink, "the link leads to")
+        } else {
+            (Rule::DanglingMention, "the document names")
+        };
+        let message = format!("{what} `{shown}`, but the skill has no such file");
+        let problem = document.problem(rule, mention.line, message);
+        findings.add(match self.find_similar(&inside, document.file_name) {
+            Some(name) => problem.with_fix(format!("did you mean `{name}`?")),
+            None => problem,
+        });
+    }
 
-/// Returns the file that the author most likely meant.
-fn likely_file(path: &str, names: &[String]) -> Option<String> {
-    let base = |name: &str| name.rsplit('/').next().unwrap_or(name).to_lowercase();
-    let is_same = |name: &&String| name.to_lowercase() == path.to_lowercase();
-    let wanted = base(path);
-    let found =
-        names.iter().find(is_same).or_else(|| names.iter().find(|name| base(name) == wanted));
-    let folder = |name: &str| name.rsplit_once('/').map(|(folder, _)| folder.to_lowercase());
-    // Another file of the same folder counts only if its name is similar.
-    let is_likely = |name: &&str| {
-        folder(name) != folder(path)
-            || !text::similar_names(&wanted, [base(name).as_str()].into_iter(), 1).is_empty()
-    };
-    let near = || text::similar_names(path, names.iter().map(String::as_str).filter(is_likely), 1);
-    found.cloned().or_else(|| near().first().map(|name| (*name).to_owned()))
+    /// Whether the file exists relative to a folder above the skill, such as a plugin's or a
+    /// repository's. The file is not opened.
+    fn exists_above(&self, path: &str) -> bool {
+        let above = self.skill.path.ancestors().skip(1).take(FOLDERS_ABOVE);
+        above.into_iter().any(|folder| folder.join(path).is_file())
+    }
+
+    /// Returns the file that the author most likely meant: one of the same name in another
+    /// folder, or with a similar path.
+    fn find_similar(&self, path: &str, document: &str) -> Option<&str> {
+        let names = self.names.get_or_init(|| {
+            let files = self.skill.files().files;
+            files.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+        });
+        let others = || names.iter().map(String::as_str).filter(|name| *name != document);
+        let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
+        let wanted = file_name(path);
+        let moved = others().find(|name| file_name(name) == wanted);
+        moved.or_else(|| text::similar_names(path, others(), 1).first().copied())
+    }
 }
 
 /// Returns the path without `.` and `..`; `None` if it leaves the skill.
@@ -128,12 +118,4 @@ fn normalize(path: &str) -> Option<String> {
         }
     }
     Some(parts.join("/"))
-}
-
-/// Decodes `%20` and similar escapes in a path.
-fn percent_decode(path: &str) -> String {
-    match percent_decode_str(path).decode_utf8() {
-        Ok(decoded) => decoded.into_owned(),
-        Err(_) => path.to_owned(),
-    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::skills::Skills;
+use crate::skills::{RULES, RuleRow, Skills};
 use crate::world::clock::thread_time;
 use crate::world::confined::Root;
 use crate::world::scratch::Scratch;
@@ -48,7 +48,7 @@ impl TestSkill {
     pub(super) fn findings(&self) -> Vec<String> {
         let show = |problem: Problem| {
             let line = problem.line.map_or("-".to_owned(), |line| line.to_string());
-            format!("{}:{line} {}", problem.file.display(), problem.rule)
+            format!("{}:{line} {}", problem.file.display(), problem.rule.name())
         };
         check(&self.skill()).into_iter().map(show).collect()
     }
@@ -86,33 +86,32 @@ fn a_good_skill_has_no_problem() {
 fn documents() -> Vec<(String, &'static [&'static str])> {
     let long = |count| "é".repeat(count);
     vec![
-        (format!("\u{feff}{}", document_with("")), &["1 byte-order-mark"]),
+        (format!("\u{feff}{}", document_with("")), &["1 late-frontmatter"]),
         (format!("\n\n{}", document_with("")), &["1 late-frontmatter"]),
         (
             format!("{}a\u{200b}b\nc\u{e0041}\n👨\u{200d}👩\n", document_with("")),
             &["6 invisible-character", "7 invisible-character"],
         ),
-        (format!("```markdown\n{}```\n", document_with("")), &["1 fenced-frontmatter"]),
+        (format!("```markdown\n{}```\n", document_with("")), &["1 late-frontmatter"]),
         ("# A\nText\n".into(), &["1 no-frontmatter"]),
         ("---\nname: a\ndescription: b\n\nBody\n".into(), &["1 unclosed-frontmatter"]),
-        ("---\nname: a\ndescription: b\n---\n \n".into(), &["5 empty-body"]),
-        (document_with("x: Use when: now\n"), &["4 unquoted-colon"]),
-        (document_with("x: @home\n"), &["4 reserved-character"]),
-        (document_with("x: *bold* words\n"), &["4 anchor-alias-tag"]),
-        (document_with("x: <<\n"), &["4 ambiguous-value"]),
-        (document_with("x: [a] [b]\n"), &["4 text-after-value"]),
+        (document_with("x: Use when: now\n"), &["4 unquoted-value"]),
+        (document_with("x: @home\n"), &["4 unquoted-value"]),
+        (document_with("x: *bold* words\n"), &["4 unsupported-yaml"]),
+        (document_with("x: <<\n"), &["4 unquoted-value"]),
+        (document_with("x: [a] [b]\n"), &["4 unquoted-value"]),
         (document_with("x: \"open\n"), &["4 unclosed-quote"]),
-        (document_with("x: [open\n"), &["4 unclosed-bracket"]),
+        (document_with("x: [open\n"), &["4 bad-flow"]),
         (document_with("x: \"C:\\windows\"\n"), &["4 bad-escape"]),
         (document_with("x: ]\n"), &["4 bad-flow"]),
-        (document_with("x: | text\n"), &["4 bad-block"]),
-        (document_with("x: ? y\n"), &["4 complex-key"]),
-        (document_with(&format!("{}: y\n", "k".repeat(2000))), &["4 long-key"]),
-        (document_with(&format!("x: {}\n", "[".repeat(100))), &["4 too-deep"]),
+        (document_with("x: | text\n"), &["4 unquoted-value"]),
+        (document_with("x: ? y\n"), &["4 unsupported-yaml"]),
+        (document_with(&format!("{}: y\n", "k".repeat(2000))), &["4 unsupported-yaml"]),
+        (document_with(&format!("x: {}\n", "[".repeat(100))), &["4 unsupported-yaml"]),
         (document_with("x:\n\ty: z\n"), &["5 tab"]),
         (document_with("x:\n    y: z\n  w: v\n"), &["6 indentation"]),
         (document_with(" license: MIT\n"), &["4 indented-field"]),
-        (document_with(" licence: MIT\n"), &["4 field-in-text"]),
+        (document_with(" licence: MIT\n"), &["4 indented-field"]),
         (document_with("license:MIT\n"), &["4 not-a-field"]),
         (document_with("license: MIT\nlicense: MIT\n"), &["5 duplicate-key"]),
         (document_with("name: b\n"), &["4 duplicate-key", "4 name-folder"]),
@@ -120,22 +119,22 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         ("---\nname: b\ndescription: c\nname: a\n---\nDo\n".into(), &["4 duplicate-key"]),
         (
             document_with(&format!(" compatibility: {}\n", long(501))),
-            &["4 compatibility-length", "4 indented-field"],
+            &["4 indented-field", "4 optional-field"],
         ),
         (document_with("x: y\u{7}\n"), &["4 control-character"]),
-        (document_with("x: y\u{2028}z\n"), &["4 odd-character"]),
+        (document_with("x: y\u{2028}z\n"), &["4 invisible-character"]),
         ("---\ndescription: b\n---\nDo\n".into(), &["1 missing-name"]),
         ("---\nname: a\ndescription: ' '\n---\nDo\n".into(), &["3 missing-description"]),
         (
             format!("---\nname: {}\ndescription: b\n---\nDo\n", "b".repeat(65)),
-            &["2 name-folder", "2 name-length"],
+            &["2 invalid-name", "2 name-folder"],
         ),
         (
             "---\nname: My_Skill\ndescription: b\n---\nDo\n".into(),
-            &["2 name-characters", "2 name-folder"],
+            &["2 invalid-name", "2 name-folder"],
         ),
-        ("---\nname: a--b\ndescription: b\n---\nDo\n".into(), &["2 name-folder", "2 name-hyphens"]),
-        ("---\nname: -a\ndescription: b\n---\nDo\n".into(), &["2 name-folder", "2 name-hyphens"]),
+        ("---\nname: a--b\ndescription: b\n---\nDo\n".into(), &["2 invalid-name", "2 name-folder"]),
+        ("---\nname: -a\ndescription: b\n---\nDo\n".into(), &["2 invalid-name", "2 name-folder"]),
         (format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1024)), &[]),
         (
             format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1025)),
@@ -144,29 +143,23 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         ("---\nname: a\ndescription: [b, c]\n---\nDo\n".into(), &["3 field-type"]),
         ("---\nname: [a]\ndescription: b\n---\nDo\n".into(), &["2 field-type"]),
         (document_with(&format!("compatibility: {}\n", long(500))), &[]),
-        (document_with(&format!("compatibility: {}\n", long(501))), &["4 compatibility-length"]),
-        (document_with("compatibility: ''\n"), &["4 compatibility-length"]),
-        (document_with("license: [MIT]\n"), &["4 optional-type"]),
-        (document_with("metadata: x\n"), &["4 metadata-type"]),
-        (document_with("metadata:\n  version: 1.0\n"), &["4 metadata-value"]),
-        (document_with("allowed-tools:\n- Read\n"), &["4 allowed-tools-type"]),
-        (document_with("allowed-tools: 5\n"), &["4 allowed-tools-type"]),
-        (document_with("allowed-tools: Read, Bash(git:*)\n"), &["4 allowed-tools-commas"]),
+        (document_with(&format!("compatibility: {}\n", long(501))), &["4 optional-field"]),
+        (document_with("compatibility: ''\n"), &["4 optional-field"]),
+        (document_with("license: [MIT]\n"), &["4 optional-field"]),
+        (document_with("metadata: x\n"), &["4 optional-field"]),
+        (document_with("metadata:\n  version: 1.0\n"), &["4 optional-field"]),
+        (document_with("allowed-tools:\n- Read\n"), &["4 allowed-tools"]),
+        (document_with("allowed-tools: 5\n"), &["4 allowed-tools"]),
+        (document_with("allowed-tools: Read, Bash(git:*)\n"), &["4 allowed-tools"]),
         (document_with("allowed_tools: Read\n"), &["4 field-typo"]),
-        (
-            "---\nname: a\ndesciption: b\n---\nDo\n".into(),
-            &["1 missing-description", "3 field-typo"],
-        ),
+        ("---\nname: a\ndesciption: b\n---\nDo\n".into(), &["1 missing-description"]),
         (format!("{}{}", document_with(""), "x\n".repeat(500)), &["- long-document"]),
         (format!("{}{}", document_with(""), "x\n".repeat(499)), &[]),
         (format!("{}{}", document_with(""), "x".repeat(20_001)), &["- long-document"]),
         (format!("{}[x](y.md)", document_with("")), &["6 dangling-link"]),
         (format!("{}`scripts/y.py`", document_with("")), &["6 dangling-mention"]),
         (format!("{}[x](../y.md)", document_with("")), &["6 outside-reference"]),
-        (
-            format!("{}[x](../../etc/passwd)\n[x](/etc/passwd)", document_with("")),
-            &["6 outside-reference", "7 outside-reference"],
-        ),
+        (format!("{}[x](../../etc/passwd)", document_with("")), &["6 outside-reference"]),
     ]
 }
 
@@ -193,25 +186,16 @@ fn every_rule_is_reported_where_it_is_broken() {
         add_rules(&found);
     }
     for problem in clashes().into_iter().chain(no_skills()) {
-        add_rules(&[format!("x {}", problem.rule)]);
+        add_rules(&[format!("x {}", problem.rule.name())]);
     }
-    // Only `...` before the end allows a second document inside frontmatter.
-    let found = findings_in_document("---\nname: a\ndescription: b\n...\nx: y\n---\nDo\n");
-    assert!(found.iter().any(|line| line.ends_with("several-documents")), "{found:?}");
-    add_rules(&found);
-    let all: BTreeSet<String> = RULES.iter().map(|rule| rule.name.to_owned()).collect();
     // Other rules have their own tests: below, and with a real Python in tests/it.
-    let is_tested_elsewhere = |rule: &str| {
-        let at = RULES.iter().position(|row| row.name == rule).unwrap();
-        let first = RULES.iter().position(|row| row.name == "no-python").unwrap();
-        let tested_separately = ["unreadable-file", "link-above", "many-files", "too-many-skills"];
-        tested_separately.contains(&rule) || at >= first
+    let tested_separately =
+        [Rule::UnreadableFile, Rule::LinkAbove, Rule::ManyFiles, Rule::TooManySkills];
+    let is_tested_elsewhere = |row: &&RuleRow| {
+        tested_separately.contains(&row.rule) || row.rule as usize >= Rule::NoPython as usize
     };
-    let mut rest: Vec<&String> = all.difference(&seen).collect();
-    rest.retain(|rule| !is_tested_elsewhere(rule));
-    assert_eq!(rest, [""; 0]);
-    assert_eq!(seen.difference(&all).collect::<Vec<_>>(), [""; 0]);
-    assert_eq!(all.len(), RULES.len(), "a rule is listed once");
+    let untested = RULES.iter().filter(|row| !seen.contains(row.name) && !is_tested_elsewhere(row));
+    assert_eq!(untested.map(|row| row.name).collect::<Vec<_>>(), [""; 0]);
 }
 
 /// Returns folders that break each rule about files, with the expected findings.
@@ -232,27 +216,24 @@ fn broken_folders() -> Vec<(TestSkill, Vec<&'static str>)> {
             TestSkill::new("a").write("Skill.md", document_with("")),
             vec!["Skill.md:- document-case"],
         ),
-        (good().write("skill.md", document_with("")), vec!["skill.md:- ambiguous-document"]),
-        (linked(TestSkill::new("a"), "/etc/hostname", "SKILL.md"), vec!["SKILL.md:- link-outside"]),
+        (good().write("skill.md", document_with("")), vec!["skill.md:- document-case"]),
+        (linked(TestSkill::new("a"), "/etc/hostname", "SKILL.md"), vec!["SKILL.md:- broken-link"]),
         (linked(TestSkill::new("a"), "nowhere", "SKILL.md"), vec!["SKILL.md:- broken-link"]),
         (pipe(TestSkill::new("a"), "SKILL.md"), vec!["SKILL.md:- unreadable-document"]),
         (
             TestSkill::new("a").write("SKILL.md", document_with(&" ".repeat(1 << 20))),
-            vec!["SKILL.md:- large-document"],
+            vec!["SKILL.md:- unreadable-document"],
         ),
         (
             TestSkill::new("a")
                 .write("SKILL.md", [document_with("").as_bytes(), b"\n\xff"].concat()),
             vec!["SKILL.md:7 not-utf8"],
         ),
-        (linked(good(), "/etc", "out"), vec!["out:- link-outside"]),
+        (linked(good(), "/etc", "out"), vec!["out:- broken-link"]),
         (linked(good(), "nowhere", "lost"), vec!["lost:- broken-link"]),
         (linked(good(), "ring", "ring"), vec!["ring:- broken-link"]),
         (linked(good(), "SKILL.md", "same.md"), vec![]),
-        (pipe(good(), "pipe"), vec!["pipe:- special-file"]),
-        (good().write("scripts/tool", b"\x7fELF\x02\x01\0\0"), vec!["scripts/tool:- binary-file"]),
-        (good().write("x.zip", b"PK\x03\x04"), vec!["x.zip:- binary-file"]),
-        (good().write("x.pyc", b"\x01\x02"), vec!["x.pyc:- binary-file"]),
+        (pipe(good(), "pipe"), vec!["pipe:- unreadable-file"]),
         (good().write("b/skill.md", document_with("")), vec!["b/skill.md:- nested-skill"]),
     ]
 }
@@ -274,11 +255,11 @@ fn clashes() -> Vec<Problem> {
 
 #[test]
 fn problems_between_skills_are_reported() {
-    let mut rules: Vec<&str> = clashes().iter().map(|problem| problem.rule).collect();
+    let mut rules: Vec<&str> = clashes().iter().map(|problem| problem.rule.name()).collect();
     rules.sort_unstable();
     assert_eq!(
         rules,
-        ["alias-clash", "folder-is-skill", "name-clash", "name-not-utf8", "unreadable-folder"]
+        ["folder-is-skill", "name-clash", "name-clash", "name-not-utf8", "unreadable-folder"]
     );
 }
 
@@ -331,31 +312,22 @@ fn a_valid_name_is_suggested_for_an_alias_clash() {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].fix.as_deref(), Some(clash_fix));
         let problems = check(&skills.open(folder).unwrap());
-        let problem = problems.iter().find(|problem| problem.rule == "name-folder");
+        let problem = problems.iter().find(|problem| problem.rule == Rule::NameFolder);
         assert_eq!(problem.and_then(|problem| problem.fix.as_deref()), Some(name_fix));
     }
 }
 
-/// Messages show keys as written, and the type of each value.
 #[test]
-fn metadata_is_reported_as_written() {
-    let text = |lines: &str| {
+fn the_first_value_of_metadata_that_is_not_text_is_named() {
+    for (lines, cause) in [
+        ("metadata: {version: 1.0, x: yes}\n", "`version` is a number"),
+        ("metadata:\n  x: 'on'\n  y: [a]\nlicense: MIT\n", "`y` is a list"),
+    ] {
         let skill = TestSkill::new("a").write("SKILL.md", document_with(lines));
         let found = check(&skill.skill());
         assert_eq!(found.len(), 1, "{found:?}");
-        found[0].message.clone()
-    };
-    for (lines, cause) in [
-        ("metadata: {version: 1.0, on: yes}\n", "`on` is a boolean and `version` is a number"),
-        ("metadata:\n  x: 'on'\n  Off: [a]\nlicense: MIT\n", "`Off` is a list"),
-        (
-            "metadata: {a: 1, b: 2, c: {}, d: 3, 'true': 4}\n",
-            "`a` is a number, `b` is a number, `c` is a map and 2 more are not text",
-        ),
-        ("metadata: {true: 1}\n", "`true` is a number"),
-    ] {
         let expected = format!("values of the metadata must be text, but {cause}");
-        assert_eq!(text(lines), expected);
+        assert_eq!(found[0].message, expected);
     }
 }
 
@@ -370,12 +342,12 @@ fn suggested_names_are_valid() {
         let text = format!("---\nname: {name}\ndescription: d\n---\nDo [x](y.md).\n");
         let skill = TestSkill::new(folder).write("SKILL.md", text);
         let found = check(&skill.skill());
-        let fix = |rule: &str| {
-            let it = found.iter().find(|problem| problem.rule.starts_with(rule));
+        let fix = |rule| {
+            let it = found.iter().find(|problem| problem.rule == rule);
             it.and_then(|problem| problem.fix.clone()).unwrap()
         };
-        assert!(fix("name-").starts_with(expected), "{found:?}");
-        assert_eq!(fix("dangling"), "add the file, or remove the link");
+        assert_eq!(fix(Rule::InvalidName), expected, "{found:?}");
+        assert_eq!(fix(Rule::DanglingLink), "add the file, or remove the link");
     }
 }
 
@@ -387,7 +359,7 @@ fn a_folder_of_skills_is_not_a_skill() {
     let above = skill.path().parent().unwrap().to_path_buf();
     let catalogue = Skills::new(vec![above]).catalogue();
     let found = catalogue.skill_named("more").unwrap().not_a_skill.clone().unwrap();
-    assert_eq!(found.rule, "no-document");
+    assert_eq!(found.rule, Rule::NoDocument);
     let folder = skill.path().join("x");
     let fix = format!("name it as a skills folder: --skills {}", folder.display());
     assert_eq!(found.fix, Some(fix));
@@ -413,7 +385,6 @@ fn a_file_that_cannot_be_opened_is_an_error() {
         Err(_) => &["x:- unreadable-file"],
     };
     assert_eq!(skill.findings(), expected);
-    assert_eq!(rules::severity("unreadable-file"), Severity::Error);
 }
 
 #[test]
@@ -423,7 +394,7 @@ fn problems_per_rule_are_limited() {
     let skill = TestSkill::new("a").write("SKILL.md", format!("{}{links}", document_with("")));
     let found = check(&skill.skill());
     assert_eq!(found.len(), limits::PROBLEMS);
-    assert!(found.last().unwrap().message.ends_with(MORE_OMITTED), "{found:?}");
+    assert!(found.last().unwrap().message.ends_with("are not listed"), "{found:?}");
 }
 
 #[test]
@@ -431,10 +402,8 @@ fn only_references_to_skill_files_are_found() {
     let missing = [
         "[x](y.md)",
         "![x](images/y.png \"title\")",
-        "[x](<a b.md>)",
         "[x](y.md#part)",
         "[x](a%20b.md)",
-        "[x]: y.md",
         "see `scripts/x.py`",
         "see `./references/x.md`",
         "run `python scripts/x.py --a b`",
@@ -467,7 +436,7 @@ fn only_references_to_skill_files_are_found() {
         "```bash\npython tool.py -o assets/x.png scripts/y.py\n# scripts/z.py\n```",
         "```bash\ncd /x && python scripts/y.py\n```",
         "```python\nopen('assets/x.png')\n```",
-        "[^1]: y.md",
+        "[x](/etc/x.md) [x](a(1).md) [x](y.md",
         "![x](SKILL.md) `scripts/../SKILL.md`",
     ];
     for text in ignored {
@@ -496,34 +465,6 @@ fn a_similar_name_is_suggested() {
     let found = check(&skill.skill());
     assert_eq!(found[0].fix.as_deref(), Some("did you mean `references/guide.md`?"));
     assert_eq!(found[1].fix.as_deref(), Some("add the file, or remove the link"));
-}
-
-/// Anchors and tags are not turned into text.
-#[test]
-fn a_fix_keeps_the_meaning_of_a_value() {
-    let fixes = |lines: &str| -> Vec<String> {
-        let found = check(&TestSkill::new("a").write("SKILL.md", document_with(lines)).skill());
-        found.into_iter().map(|it| it.fix.unwrap()).collect()
-    };
-    assert_eq!(
-        fixes("x: &d foo\ny: [*d]\n"),
-        [
-            "remove the anchor `&d`, and repeat its value in place of `*d`",
-            "replace `*d` with the value of the anchor `&d`",
-        ]
-    );
-    assert_eq!(
-        fixes("metadata:\n  v: !!str 12\n"),
-        ["remove the tag `!!str`, and put the value after it in double quotes"]
-    );
-    for text in ["x: *bold* words\n", "x: & more\n", "x: !important it is\n"] {
-        let fixes = fixes(text);
-        assert!(fixes[0].starts_with("put the value in double quotes"), "{fixes:?}");
-    }
-    let unclosed = fixes("metadata: {a: b, c: [1, 2}\n");
-    assert_eq!(unclosed[0], "close the bracket, or put text in double quotes");
-    let tools = fixes("allowed-tools:\n- Web Search # it\n- Read\n");
-    assert!(tools[0].starts_with("write the names on one line"), "{tools:?}");
 }
 
 /// No document, even of the largest size, needs much time or stack.

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::skills::packages::{namespaced_modules, package_of};
 use crate::skills::python::{Interpreter, InterpreterQuery, python_path};
 use crate::skills::requirements::{DeclaredPackage, read_requirements};
-use crate::skills::{Problem, Severity, Skill};
+use crate::skills::{Problem, Rule, Severity, Skill};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
@@ -28,7 +28,8 @@ const PROGRAM: &str = include_str!("probe.py");
 const HOOKS: [&str; 2] = ["sitecustomize", "usercustomize"];
 
 /// The rules of the problems that `probe.py` reports.
-const RULES: [&str; 4] = ["python-syntax", "python-version", "unprobed", "unreadable-requirements"];
+const RULES: [Rule; 4] =
+    [Rule::PythonSyntax, Rule::PythonVersion, Rule::Unprobed, Rule::UnreadableRequirements];
 
 /// The skills of one start.
 #[derive(Default)]
@@ -149,13 +150,13 @@ impl SkillInput {
             let Some(role) = file_role(path) else { continue };
             if role == FileRole::Requirements {
                 if let Err(why) = read_requirements(&skill.root, path, &mut result.declared) {
-                    result.add_problem(path, None, "unreadable-requirements", why);
+                    result.add_problem(path, None, Rule::UnreadableRequirements, why);
                 }
                 continue;
             }
             let read =
                 skill.root.file(path).and_then(|file| read_whole(&file, limits::PROBE_FILE_BYTES));
-            let mut report = |message| result.add_problem(path, None, "unprobed", message);
+            let mut report = |message| result.add_problem(path, None, Rule::Unprobed, message);
             match read {
                 Err(error) => report(format!("it cannot be read: {}", error.user_message())),
                 Ok(piece) if piece.has_more => report("it is too large to check".into()),
@@ -224,14 +225,15 @@ impl SkillInput {
         for (rule, index, line, message) in &answer.problems {
             let file = self.path(*index);
             let is_sample = is_sample_file(&file);
-            let Some(rule) = RULES.into_iter().find(|known| known == rule) else { continue };
-            let severity = match rule {
-                "python-version" | "unreadable-requirements" if is_sample => continue,
-                "python-syntax" if !is_sample => Severity::Error,
-                _ => Severity::Warning,
-            };
-            let (line, message) = (*line, message.clone());
-            self.result.problems.push(Problem { file, line, rule, severity, message, fix: None });
+            let Some(rule) = RULES.into_iter().find(|known| known.name() == rule) else { continue };
+            let mut problem = Problem::new(rule, file, message.as_str());
+            problem.line = *line;
+            match rule {
+                Rule::PythonVersion | Rule::UnreadableRequirements if is_sample => continue,
+                Rule::PythonSyntax if is_sample => problem.severity = Severity::Warning,
+                _ => {}
+            }
+            self.result.problems.push(problem);
         }
         if answer.is_cut {
             self.result.add_unprobed("it has more imports or requirements than are read".into());
@@ -259,14 +261,7 @@ impl SkillInput {
             } else {
                 continue;
             };
-            hidden.push(Problem {
-                file: path.to_path_buf(),
-                line: None,
-                rule: "hidden-module",
-                severity: Severity::Warning,
-                message,
-                fix: Some("give it another name".to_owned()),
-            });
+            hidden.push(Problem::new(Rule::HiddenModule, path, message));
         }
         self.result.problems.append(&mut hidden);
     }

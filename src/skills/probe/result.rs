@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::skills::packages::{normalized_name, package_name};
 use crate::skills::requirements::DeclaredPackage;
-use crate::skills::{Problem, Severity};
+use crate::skills::{Problem, Rule};
 
 /// The probe's result for one skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,16 +69,14 @@ impl ProbeResult {
         &mut self,
         file: &Path,
         line: Option<usize>,
-        rule: &'static str,
+        rule: Rule,
         message: String,
     ) {
-        let severity = Severity::Warning;
-        let file = file.to_path_buf();
-        self.problems.push(Problem { file, line, rule, severity, message, fix: None });
+        self.problems.push(Problem { line, ..Problem::new(rule, file, message) });
     }
 
     /// Adds the problem that something of the whole skill was not checked.
     pub(super) fn add_unprobed(&mut self, message: String) {
-        self.add_problem(Path::new(""), None, "unprobed", message);
+        self.add_problem(Path::new(""), None, Rule::Unprobed, message);
     }
 }

@@ -9,11 +9,11 @@ use super::request::{SetupRequest, validate};
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
-use crate::skills::Problem;
 use crate::skills::probe::{Declaration, ProbeResult, probe};
 use crate::skills::python::Interpreter;
 use crate::skills::requirements::{REQUIREMENTS_FILE, REQUIREMENTS_FILES};
 use crate::skills::venv::VenvRecord;
+use crate::skills::{Problem, Rule};
 use crate::text::{one_line, one_line_name};
 
 /// The requirements of a skill, and the modules that an interpreter lacks.
@@ -107,7 +107,7 @@ impl SkillNeeds {
 /// A problem as a line: it quotes text of the skill's author.
 fn shown_problem(problem: &Problem) -> String {
     let is_list = problem.file.ends_with(REQUIREMENTS_FILE);
-    let is_unread = problem.rule == "unreadable-requirements" && !is_list;
+    let is_unread = problem.rule == Rule::UnreadableRequirements && !is_list;
     let problem = Problem {
         file: one_line_name(&problem.file.to_string_lossy()).into(),
         message: one_line(&problem.message, limits::SETUP_REASON_BYTES),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{YamlError, YamlNode, YamlPosition, YamlReader, insert_field, scalar};
 use crate::limits;
+use crate::skills::Rule;
 
 impl YamlReader<'_> {
     /// Reads the node that starts here. `inline` means that it is on the line of its key,
@@ -20,7 +21,7 @@ impl YamlReader<'_> {
         match self.peek() {
             Some(b'-') if self.is_blank_at(1) => {
                 if inline {
-                    return Err(self.error("indentation", "a list starts on its key's line"));
+                    return Err(self.error(Rule::Indentation, "a list starts on its key's line"));
                 }
                 self.block_list(self.column(), false)
             }
@@ -39,7 +40,7 @@ impl YamlReader<'_> {
         if self.peek() == Some(b':') && self.is_blank_at(1) {
             if inline || start.line != self.position.line {
                 let message = "a colon and a space inside a value without quotes";
-                return Err(self.error("unquoted-colon", message));
+                return Err(self.error(Rule::UnquotedValue, message));
             }
             let key = self.key_text(node, start)?;
             return self.block_map(column, key);
@@ -48,7 +49,7 @@ impl YamlReader<'_> {
         match self.peek() {
             None | Some(b'\n') => Ok(node),
             Some(b'\t') => Err(self.tab_error()),
-            Some(_) => Err(self.error("text-after-value", "text after the end of a value")),
+            Some(_) => Err(self.error(Rule::UnquotedValue, "text after the end of a value")),
         }
     }
 
@@ -75,7 +76,9 @@ impl YamlReader<'_> {
                 break;
             }
             if self.column() > column {
-                return Err(self.error("indentation", "indented deeper than the keys around it"));
+                return Err(
+                    self.error(Rule::Indentation, "indented deeper than the keys around it")
+                );
             }
             key = self.block_key()?;
         }
@@ -107,13 +110,13 @@ impl YamlReader<'_> {
     fn block_key(&mut self) -> Result<(String, usize), YamlError> {
         let start = self.position;
         if self.peek() == Some(b'-') && self.is_blank_at(1) {
-            return Err(self.error("indentation", "a list item among the keys of a map"));
+            return Err(self.error(Rule::Indentation, "a list item among the keys of a map"));
         }
         let node = self.leaf(Some(self.column() + 1))?;
         self.skip_spaces();
         if self.position.line != start.line || self.peek() != Some(b':') || !self.is_blank_at(1) {
             self.position = start;
-            return Err(self.error("not-a-field", "a line that is not `key: value`"));
+            return Err(self.error(Rule::NotAField, "a line that is not `key: value`"));
         }
         self.key_text(node, start)
     }
@@ -140,7 +143,7 @@ impl YamlReader<'_> {
                 break;
             }
             if self.column() > column || !is_item {
-                return Err(self.error("indentation", "a list item was expected here"));
+                return Err(self.error(Rule::Indentation, "a list item was expected here"));
             }
         }
         self.leave_level();
@@ -158,11 +161,11 @@ impl YamlReader<'_> {
         if source.len() > limits::YAML_KEY_CHARS && source.chars().count() > limits::YAML_KEY_CHARS
         {
             let message = format!("a key longer than {} characters", limits::YAML_KEY_CHARS);
-            return Err(self.error("long-key", message));
+            return Err(self.error(Rule::UnsupportedYaml, message));
         }
         let text = match key.value {
             Value::Array(_) | Value::Object(_) => {
-                return Err(self.error("complex-key", "a list or a map as a key"));
+                return Err(self.error(Rule::UnsupportedYaml, "a list or a map as a key"));
             }
             Value::String(text) => text,
             Value::Null => "null".to_owned(),
@@ -195,7 +198,7 @@ impl YamlReader<'_> {
                 if let Some(message) = scalar::ambiguity(&text) {
                     return Err(YamlError {
                         line,
-                        rule: "ambiguous-value",
+                        rule: Rule::UnquotedValue,
                         message: message.into(),
                     });
                 }

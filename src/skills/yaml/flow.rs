@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{YamlError, YamlReader, insert_field};
+use crate::skills::Rule;
 
 impl YamlReader<'_> {
     /// Reads the collection that starts at this bracket.
@@ -35,7 +36,7 @@ impl YamlReader<'_> {
                 _ => {
                     self.other_bracket(close)?;
                     let message = format!("`,` or `{}` was expected here", char::from(close));
-                    return Err(self.error("bad-flow", message));
+                    return Err(self.error(Rule::BadFlow, message));
                 }
             }
         }
@@ -50,7 +51,7 @@ impl YamlReader<'_> {
             Some(byte @ (b']' | b'}')) if byte != close => {
                 let (found, due) = (char::from(byte), char::from(close));
                 let message = format!("`{found}` before a bracket is closed by `{due}`");
-                Err(self.error("unclosed-bracket", message))
+                Err(self.error(Rule::BadFlow, message))
             }
             _ => Ok(()),
         }
@@ -105,6 +106,6 @@ impl YamlReader<'_> {
             return Ok(());
         }
         let message = "a bracket is never closed".to_owned();
-        Err(YamlError { line: opened, rule: "unclosed-bracket", message })
+        Err(YamlError { line: opened, rule: Rule::BadFlow, message })
     }
 }

@@ -10,16 +10,13 @@
 //! documents.
 //!
 //! Each byte is read a limited number of times and nesting is limited, so that a hostile
-//! document exhausts neither time nor stack. Nothing here depends on skills, opens a file
-//! or prints.
+//! document exhausts neither time nor stack. Nothing here opens a file or prints.
 
-use crate::limits;
 mod block;
 pub mod fence;
 mod flow;
 pub(in crate::skills) mod indented;
 pub(in crate::skills) mod lines;
-pub mod quoting;
 mod repair;
 mod scalar;
 mod text;
@@ -29,28 +26,22 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::limits;
+use crate::skills::Rule;
 pub use repair::repair;
-
-/// Severity of a diagnostic or problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// A value is lost or unusable.
-    Error,
-    /// The value was read, but other readers may refuse it.
-    Warning,
-}
 
 /// A problem in the YAML of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The line, counted from 1.
     pub line: usize,
-    /// Whether a value is lost.
-    pub severity: Severity,
-    /// A stable name for this kind of problem, in kebab case.
-    pub rule: &'static str,
+    /// The rule that the line breaks.
+    pub rule: Rule,
     /// Message for the user.
     pub message: String,
+    /// Whether a value is lost or unusable; otherwise it was read, but other readers may refuse
+    /// it.
+    pub is_lost: bool,
 }
 
 /// The result of reading a piece of YAML.
@@ -70,8 +61,8 @@ pub struct ParsedYaml {
 pub struct YamlError {
     /// The line, counted from 1.
     pub line: usize,
-    /// A stable name for this kind of error, in kebab case.
-    pub rule: &'static str,
+    /// The rule that the line breaks.
+    pub rule: Rule,
     /// Message for the user.
     pub message: String,
 }
@@ -98,10 +89,10 @@ fn read_document(mut reader: YamlReader<'_>) -> Result<ParsedYaml, YamlError> {
     if reader.next_token()? {
         parsed.value = reader.block_node(0, false)?.value;
         if reader.next_token()? {
-            return Err(reader.error("indentation", "text after the end of the document"));
+            return Err(reader.error(Rule::Indentation, "text after the end of the document"));
         }
     } else if reader.peek().is_some() {
-        return Err(reader.error("several-documents", "`...` without a document before it"));
+        return Err(reader.error(Rule::UnsupportedYaml, "`...` without a document before it"));
     }
     reader.check_document_end()?;
     parsed.source_texts = reader.source_texts;
@@ -118,20 +109,20 @@ pub fn normalize(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The first character that YAML does not allow, or reads as a line end although it is not
-/// visible as one; with its line.
-pub fn find_odd_character(text: &str) -> Option<(usize, char)> {
+/// The first control character, which YAML does not allow or reads as a line end although it is
+/// not visible as one; with its line.
+pub fn find_control_character(text: &str) -> Option<(usize, char)> {
     // Fast path: nearly all text has these bytes only.
     let is_usual = |byte| matches!(byte, b' '..=b'~' | b'\n');
     if text.bytes().all(is_usual) {
         return None;
     }
-    let odd = |c: char| match c {
-        '\t' | '\n' | '\r' | ' '..='~' => false,
-        '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}' => true,
-        _ => c < '\u{a0}',
+    let is_bad = |c: char| match c {
+        '\t' | '\n' | '\r' => false,
+        '\u{fffe}' | '\u{ffff}' => true,
+        _ => c.is_control(),
     };
-    let (at, c) = text.char_indices().find(|&(_, c)| odd(c))?;
+    let (at, c) = text.char_indices().find(|&(_, c)| is_bad(c))?;
     Some((1 + text[..at].matches('\n').count(), c))
 }
 
@@ -152,8 +143,8 @@ fn insert_field(
 ) {
     if fields.contains_key(&key) {
         let message = format!("key `{}` is repeated; the last value is used", display_key(&key));
-        let (severity, rule) = (Severity::Warning, "duplicate-key");
-        add_diagnostic(diagnostics, Diagnostic { line, severity, rule, message });
+        let rule = Rule::DuplicateKey;
+        add_diagnostic(diagnostics, Diagnostic { line, rule, message, is_lost: false });
     }
     fields.insert(key, value);
 }
@@ -268,7 +259,7 @@ impl<'a> YamlReader<'a> {
                 Some(b'\n') => self.newline(),
                 Some(b'\t') => return Err(self.tab_error()),
                 Some(b'-') if self.is_document_marker() => {
-                    return Err(self.error("several-documents", "a second document starts"));
+                    return Err(self.error(Rule::UnsupportedYaml, "a second document starts"));
                 }
                 Some(_) => return Ok(!self.is_document_marker()),
             }
@@ -288,7 +279,7 @@ impl<'a> YamlReader<'a> {
         if self.peek().is_some() {
             self.advance(3);
             if self.next_token()? {
-                return Err(self.error("several-documents", "text after `...`"));
+                return Err(self.error(Rule::UnsupportedYaml, "text after `...`"));
             }
         }
         Ok(())
@@ -299,7 +290,7 @@ impl<'a> YamlReader<'a> {
         self.depth += 1;
         if self.depth > limits::YAML_DEPTH {
             let message = format!("nested deeper than {} levels", limits::YAML_DEPTH);
-            return Err(self.error("too-deep", message));
+            return Err(self.error(Rule::UnsupportedYaml, message));
         }
         Ok(())
     }
@@ -308,12 +299,12 @@ impl<'a> YamlReader<'a> {
         self.depth -= 1;
     }
 
-    fn error(&self, rule: &'static str, message: impl Into<String>) -> YamlError {
+    fn error(&self, rule: Rule, message: impl Into<String>) -> YamlError {
         YamlError { line: self.position.line, rule, message: message.into() }
     }
 
     fn tab_error(&self) -> YamlError {
-        self.error("tab", "a tab outside quotes")
+        self.error(Rule::Tab, "a tab outside quotes")
     }
 }
 

@@ -17,10 +17,11 @@ use super::lines::{
     value_as_text,
 };
 use super::{
-    Diagnostic, ParsedYaml, Severity, YamlError, add_diagnostic, display_key, insert_field, parse,
+    Diagnostic, ParsedYaml, YamlError, add_diagnostic, display_key, insert_field, parse,
     parse_with_tabs,
 };
 use crate::limits;
+use crate::skills::Rule;
 
 /// Reads as much as possible of a map that the strict reader refused. Lines must end in LF.
 /// The value is null if no field was found. There is always at least one diagnostic.
@@ -103,7 +104,7 @@ impl YamlRepair {
             }
             Ok(_) => YamlError {
                 line: entry.line,
-                rule: "not-a-field",
+                rule: Rule::NotAField,
                 message: "no space after the key's colon".to_owned(),
             },
             Err(error) => error,
@@ -141,7 +142,7 @@ impl YamlRepair {
              field of its own",
             display_key(key)
         );
-        self.add_warning(line, "indented-field", message);
+        self.add_warning(line, Rule::IndentedField, message);
         self.repair_field(as_entry(own, line), 0, fields);
     }
 
@@ -195,13 +196,13 @@ impl YamlRepair {
     ) -> Result<ParsedYaml, YamlError> {
         let first = entry.text.lines().position(|line| line.contains('\t'));
         let line = match error.rule {
-            "tab" => entry.line + error.line - 1,
+            Rule::Tab => entry.line + error.line - 1,
             _ => entry.line + first.unwrap_or_default(),
         };
         let inner = parse_with_tabs(&entry.text);
         if inner.is_ok() {
             let message = "a tab outside quotes, which some readers refuse".to_owned();
-            self.add_warning(line, "tab", message);
+            self.add_warning(line, Rule::Tab, message);
             return inner;
         }
         let text = expand_indent_tabs(&entry.text);
@@ -209,7 +210,7 @@ impl YamlRepair {
             return inner;
         }
         let message = "a tab where YAML needs spaces; read as spaces".to_owned();
-        self.add_warning(line, "tab", message);
+        self.add_warning(line, Rule::Tab, message);
         entry.text = Cow::Owned(text);
         parse_with_tabs(&entry.text)
     }
@@ -223,32 +224,30 @@ impl YamlRepair {
         what: &str,
         depth: usize,
     ) -> Option<Value> {
-        if error.rule != "too-deep" {
-            if let Some(value) = self.repair_nested(rest, line, depth) {
-                return Some(value);
-            }
-            if let Some(text) = value_as_text(rest) {
-                let suspect = find_field_in_text(rest).map(|(key, below)| (key, line + below));
-                let is_cause = |(_, at)| {
-                    at == error.line && ["unquoted-colon", "indentation"].contains(&error.rule)
-                };
-                if !suspect.is_some_and(is_cause) {
-                    let message = format!("{}; {what} is read as text", error.message);
-                    self.add_warning(error.line, error.rule, message);
-                }
-                if let Some((key, at)) = suspect {
-                    let message = format!(
-                        "`{}:` looks like a field, but is read as text of {what}",
-                        display_key(key)
-                    );
-                    self.add_warning(at, "field-in-text", message);
-                }
-                return Some(Value::String(text));
-            }
+        if let Some(value) = self.repair_nested(rest, line, depth) {
+            return Some(value);
         }
-        let message = format!("{}; {what} is left out", error.message);
-        self.add_error(error.line, error.rule, message);
-        None
+        let Some(text) = value_as_text(rest) else {
+            let message = format!("{}; {what} is left out", error.message);
+            self.add_error(error.line, error.rule, message);
+            return None;
+        };
+        let suspect = find_field_in_text(rest).map(|(key, below)| (key, line + below));
+        let is_cause = |(_, at)| {
+            at == error.line && [Rule::UnquotedValue, Rule::Indentation].contains(&error.rule)
+        };
+        if !suspect.is_some_and(is_cause) {
+            let message = format!("{}; {what} is read as text", error.message);
+            self.add_warning(error.line, error.rule, message);
+        }
+        if let Some((key, at)) = suspect {
+            let message = format!(
+                "`{}:` looks like a field, but is read as text of {what}",
+                display_key(key)
+            );
+            self.add_warning(at, Rule::IndentedField, message);
+        }
+        Some(Value::String(text))
     }
 
     /// Repairs the entries below a line that has no value itself.
@@ -280,18 +279,22 @@ impl YamlRepair {
 
     fn report_stray_line(&mut self, text: &str, line: usize) {
         if let Some(at) = text.lines().position(|line| !is_blank_or_comment(line)) {
-            self.add_error(line + at, "not-a-field", "a line that is not `key: value`".to_owned());
+            self.add_error(
+                line + at,
+                Rule::NotAField,
+                "a line that is not `key: value`".to_owned(),
+            );
         }
     }
 
-    fn add_warning(&mut self, line: usize, rule: &'static str, message: String) {
-        let severity = Severity::Warning;
-        add_diagnostic(&mut self.result.diagnostics, Diagnostic { line, severity, rule, message });
+    fn add_warning(&mut self, line: usize, rule: Rule, message: String) {
+        let diagnostic = Diagnostic { line, rule, message, is_lost: false };
+        add_diagnostic(&mut self.result.diagnostics, diagnostic);
     }
 
-    fn add_error(&mut self, line: usize, rule: &'static str, message: String) {
-        let severity = Severity::Error;
-        add_diagnostic(&mut self.result.diagnostics, Diagnostic { line, severity, rule, message });
+    fn add_error(&mut self, line: usize, rule: Rule, message: String) {
+        let diagnostic = Diagnostic { line, rule, message, is_lost: true };
+        add_diagnostic(&mut self.result.diagnostics, diagnostic);
     }
 }
 

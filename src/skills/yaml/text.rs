@@ -6,6 +6,7 @@
 //! [`super::scalar`] decides whether plain text is a number.
 
 use super::{YamlError, YamlReader};
+use crate::skills::Rule;
 
 /// How a block treats the line ends after its text.
 #[derive(Clone, Copy, PartialEq)]
@@ -103,25 +104,25 @@ impl YamlReader<'_> {
 
     fn check_plain_start(&self, in_flow: bool) -> Result<(), YamlError> {
         let Some(byte) = self.peek() else {
-            return Err(self.error("bad-flow", "a value was expected here"));
+            return Err(self.error(Rule::BadFlow, "a value was expected here"));
         };
         let (rule, message) = match byte {
             b'-' | b'?' | b':' if !self.is_blank_at(1) && (byte == b'-' || !in_flow) => {
                 return Ok(());
             }
             b'\t' => return Err(self.tab_error()),
-            b'?' => ("complex-key", "a value starts with `?`"),
-            b'-' => ("bad-flow", "a dash among bracketed items"),
-            b':' => ("complex-key", "a colon without a key"),
-            b'&' | b'*' | b'!' => ("anchor-alias-tag", "anchors, aliases and tags are not read"),
+            b'?' => (Rule::UnsupportedYaml, "a value starts with `?`"),
+            b'-' => (Rule::BadFlow, "a dash among bracketed items"),
+            b':' => (Rule::UnsupportedYaml, "a colon without a key"),
+            b'&' | b'*' | b'!' => (Rule::UnsupportedYaml, "anchors, aliases and tags are not read"),
             b'%' | b'@' | b'`' | b'|' | b'>' => {
-                ("reserved-character", "starts a value without quotes")
+                (Rule::UnquotedValue, "starts a value without quotes")
             }
-            b',' | b'[' | b']' | b'{' | b'}' => ("bad-flow", "is where a value was expected"),
+            b',' | b'[' | b']' | b'{' | b'}' => (Rule::BadFlow, "is where a value was expected"),
             _ => return Ok(()),
         };
         let message = match rule {
-            "reserved-character" | "bad-flow" if byte != b'-' => {
+            Rule::UnquotedValue | Rule::BadFlow if byte != b'-' => {
                 format!("`{}` {message}", char::from(byte))
             }
             _ => message.to_owned(),
@@ -147,7 +148,7 @@ impl YamlReader<'_> {
             match self.peek() {
                 None => {
                     let message = "a quote is never closed".to_owned();
-                    return Err(YamlError { line: opened, rule: "unclosed-quote", message });
+                    return Err(YamlError { line: opened, rule: Rule::UnclosedQuote, message });
                 }
                 Some(b'\\') => self.escape(&mut text)?,
                 Some(b' ' | b'\t' | b'\n') => self.fold_in_quotes(&mut text)?,
@@ -185,7 +186,7 @@ impl YamlReader<'_> {
             self.newline();
             count += 1;
             if self.is_document_marker() {
-                return Err(self.error("unclosed-quote", "the document ends inside quotes"));
+                return Err(self.error(Rule::UnclosedQuote, "the document ends inside quotes"));
             }
             while matches!(self.peek(), Some(b' ' | b'\t')) {
                 self.advance(1);
@@ -222,7 +223,7 @@ impl YamlReader<'_> {
                 }
                 return Ok(());
             }
-            _ => return Err(self.error("bad-escape", "an unknown escape in double quotes")),
+            _ => return Err(self.error(Rule::BadEscape, "an unknown escape in double quotes")),
         };
         self.advance(1);
         text.push(c);
@@ -244,7 +245,7 @@ impl YamlReader<'_> {
             }
         }
         char::from_u32(code)
-            .ok_or_else(|| self.error("bad-escape", "an escape that is not a character"))
+            .ok_or_else(|| self.error(Rule::BadEscape, "an escape that is not a character"))
     }
 
     fn hexadecimal(&mut self, digits: usize) -> Result<u32, YamlError> {
@@ -254,7 +255,7 @@ impl YamlReader<'_> {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
             let Some(digit) = digit else {
                 let message = format!("an escape needs {digits} hexadecimal digits");
-                return Err(self.error("bad-escape", message));
+                return Err(self.error(Rule::BadEscape, message));
             };
             code = code << 4 | digit;
         }
@@ -330,7 +331,9 @@ impl YamlReader<'_> {
             None => {}
             Some(b'\n') => self.newline(),
             Some(_) => {
-                return Err(self.error("bad-block", "text after `|` or `>` on the same line"));
+                return Err(
+                    self.error(Rule::UnquotedValue, "text after `|` or `>` on the same line")
+                );
             }
         }
         Ok((chomp.unwrap_or(Chomp::Clip), explicit_indent))

@@ -84,7 +84,7 @@ fn skill_is_listed_with_its_full_description() {
     // A working skill is reported as `check` reports it.
     let skill = &listed["skills"][0];
     assert_eq!(skill["status"], "warning");
-    assert_eq!(skill["problems"][0]["rule"], "metadata-value");
+    assert_eq!(skill["problems"][0]["rule"], "optional-field");
 }
 
 /// The model is told the missing module and the command that installs it, and the run continues.
@@ -124,7 +124,7 @@ fn skill_is_checked_set_up_and_used() {
     // One problem remains: the specification allows only text in metadata.
     let left = test.next_run().args(check).run().success();
     left.stdout_lacks("error[")
-        .stdout_has("SKILL.md:10: warning[metadata-value]")
+        .stdout_has("SKILL.md:10: warning[optional-field]")
         .stdout_lacks("gridscribe");
 }
 

@@ -1,0 +1,291 @@
+//! The rules that documents, files and folders of skills are checked against.
+//!
+//! Severity and fix of a problem come from its rule's row here, unless the check knows a more
+//! specific fix. A new rule is a variant, its row, its check, and a line in the test of that
+//! check.
+
+/// Severity of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Other clients lose the skill, or a model fails with it.
+    Error,
+    /// This may happen.
+    Warning,
+}
+
+/// A rule. Readers of documents report the ones of the frontmatter, the catalogue those of
+/// folders, the linter all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    // The document.
+    /// The folder has no SKILL.md.
+    NoDocument,
+    /// A link leads to `/`, the home, or a folder above the home or the working folder.
+    LinkAbove,
+    /// The document's name is not SKILL.md in exactly this letter case, as most clients require,
+    /// or there are several.
+    DocumentCase,
+    /// The document cannot be opened, or is larger than 1 MiB.
+    UnreadableDocument,
+    /// The document is longer than advised (500 lines, 5,000 tokens).
+    LongDocument,
+    /// The document has bytes that are not UTF-8.
+    NotUtf8,
+    /// A line has a character that users do not see and that is not part of its text.
+    InvisibleCharacter,
+
+    // The frontmatter as YAML.
+    /// The document does not start with fields between lines of `---`.
+    NoFrontmatter,
+    /// Empty lines, a code fence or a byte order mark precede the frontmatter.
+    LateFrontmatter,
+    /// No line of `---` closes the frontmatter.
+    UnclosedFrontmatter,
+    /// A value without quotes has a character with a meaning in YAML: a colon and a space, a
+    /// reserved character at its start, text after a closing quote or bracket.
+    UnquotedValue,
+    /// An anchor, an alias, a tag, a key that is not text, a second document, deep nesting.
+    UnsupportedYaml,
+    /// A quote is never closed.
+    UnclosedQuote,
+    /// A backslash in double quotes does not start a YAML escape.
+    BadEscape,
+    /// Brackets or commas are in places where YAML does not allow them.
+    BadFlow,
+    /// A tab is in a place where YAML requires spaces.
+    Tab,
+    /// The indentation of a line matches no value around it.
+    Indentation,
+    /// A line that looks like a field is indented, and therefore part of the value above it.
+    IndentedField,
+    /// A line of the frontmatter is not `key: value`.
+    NotAField,
+    /// A key occurs twice; clients refuse it or use one of the values.
+    DuplicateKey,
+    /// The frontmatter has a control character, which YAML readers refuse.
+    ControlCharacter,
+
+    // The fields.
+    /// The field `name` is missing or empty.
+    MissingName,
+    /// The name is longer than 64 characters, or has others than lowercase letters, digits and
+    /// single hyphens between them.
+    InvalidName,
+    /// The name differs from that of the skill's folder.
+    NameFolder,
+    /// The field `description` is missing or empty.
+    MissingDescription,
+    /// The description is longer than 1,024 characters.
+    DescriptionLength,
+    /// The name or the description is a list, a map, a number or a boolean.
+    FieldType,
+    /// `license`, `compatibility` or `metadata` is not as the specification requires.
+    OptionalField,
+    /// The field `allowed-tools` is not a text of names separated by spaces.
+    AllowedTools,
+    /// An unknown field is a known one that is missing, but for letter case and underscores.
+    FieldTypo,
+
+    // What the document names.
+    /// A Markdown link leads to a file that the skill does not have.
+    DanglingLink,
+    /// Code in the document names a file that the skill does not have.
+    DanglingMention,
+    /// The document names a file outside the skill, where nothing can be read.
+    OutsideReference,
+
+    // The files.
+    /// A symbolic link leads out of the skill or nowhere; it is not followed.
+    BrokenLink,
+    /// A file or folder cannot be opened or read.
+    UnreadableFile,
+    /// The skill contains another skill, which clients do not find.
+    NestedSkill,
+    /// The skill has more files, or deeper folders, than are checked.
+    ManyFiles,
+
+    // The skills folders.
+    /// A skills folder is missing, is not a folder or cannot be read.
+    UnreadableFolder,
+    /// Two skills have the same name, in their folders or their frontmatter.
+    NameClash,
+    /// No folder in a skills folder has a SKILL.md: it is not a skills folder.
+    NoSkills,
+    /// A skills folder is itself a skill, which is not offered.
+    FolderIsSkill,
+    /// A folder's name is not UTF-8, so the skill cannot be named in a call.
+    NameNotUtf8,
+    /// A skills folder has more skills than are listed.
+    TooManySkills,
+
+    // Python, as found by the interpreter that runs the scripts.
+    /// The skill has Python files, but no interpreter to run them.
+    NoPython,
+    /// The Python of the skill's venv does not start, or the venv's setup was interrupted.
+    BrokenVenv,
+    /// The skill's requirements have changed since the setup of its venv.
+    StaleVenv,
+    /// The skill declares packages that no script imports, and has no venv with them.
+    MissingVenv,
+    /// A Python file does not parse; in templates and tests it is a warning.
+    PythonSyntax,
+    /// A script imports a module that is not installed.
+    MissingImport,
+    /// A module has the name of one of Python's own, or of one that Python runs at its start,
+    /// and is never imported.
+    HiddenModule,
+    /// A module is missing, but the script can run without it.
+    OptionalImport,
+    /// A package is installed here, but the skill does not declare it.
+    UndeclaredImport,
+    /// The skill requires another version of Python than the one that runs it.
+    PythonVersion,
+    /// The requirements that a skill declares cannot be read.
+    UnreadableRequirements,
+    /// Python files could not be checked.
+    Unprobed,
+}
+
+/// A row of the table of rules.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleRow {
+    /// The rule.
+    pub rule: Rule,
+    /// Its name in findings, in kebab case.
+    pub name: &'static str,
+    /// The severity of its problems.
+    pub severity: Severity,
+    /// The remedy that fits all its problems.
+    pub fix: Option<&'static str>,
+}
+
+const fn error(rule: Rule, name: &'static str) -> RuleRow {
+    RuleRow { rule, name, severity: Severity::Error, fix: None }
+}
+
+const fn warning(rule: Rule, name: &'static str) -> RuleRow {
+    RuleRow { rule, name, severity: Severity::Warning, fix: None }
+}
+
+impl RuleRow {
+    const fn fixed_by(self, fix: &'static str) -> RuleRow {
+        RuleRow { fix: Some(fix), ..self }
+    }
+}
+
+/// Every rule, in the order of [`Rule`].
+pub const RULES: &[RuleRow] = &[
+    error(Rule::NoDocument, "no-document").fixed_by("add a SKILL.md to make it a skill"),
+    error(Rule::LinkAbove, "link-above")
+        .fixed_by("remove the link, or point it to the skill's own folder"),
+    warning(Rule::DocumentCase, "document-case")
+        .fixed_by("keep one document, with the name SKILL.md"),
+    error(Rule::UnreadableDocument, "unreadable-document"),
+    warning(Rule::LongDocument, "long-document")
+        .fixed_by("move what is not always needed into files under references/"),
+    error(Rule::NotUtf8, "not-utf8").fixed_by("save the document as UTF-8"),
+    warning(Rule::InvisibleCharacter, "invisible-character")
+        .fixed_by("remove it, or write what it stands for"),
+    error(Rule::NoFrontmatter, "no-frontmatter")
+        .fixed_by("start the document with `---`, `name: …`, `description: …`, `---`"),
+    error(Rule::LateFrontmatter, "late-frontmatter")
+        .fixed_by("start the document with the line of `---`"),
+    error(Rule::UnclosedFrontmatter, "unclosed-frontmatter")
+        .fixed_by("add a line of `---` after the last field"),
+    error(Rule::UnquotedValue, "unquoted-value").fixed_by("put the value in double quotes"),
+    error(Rule::UnsupportedYaml, "unsupported-yaml")
+        .fixed_by("write out the value of an anchor or tag, or put text in double quotes"),
+    error(Rule::UnclosedQuote, "unclosed-quote").fixed_by("close the quote"),
+    error(Rule::BadEscape, "bad-escape").fixed_by("double the backslash, or use single quotes"),
+    error(Rule::BadFlow, "bad-flow").fixed_by(
+        "separate the items by commas and close every bracket, or put text in double quotes",
+    ),
+    error(Rule::Tab, "tab").fixed_by("use spaces, or put text that has a tab in double quotes"),
+    error(Rule::Indentation, "indentation")
+        .fixed_by("indent keys that belong together with the same number of spaces"),
+    error(Rule::IndentedField, "indented-field")
+        .fixed_by("start the line at the first column, or put the whole value in double quotes"),
+    error(Rule::NotAField, "not-a-field").fixed_by(
+        "write it as `key: value` with a space, or indent it if it continues the value above",
+    ),
+    error(Rule::DuplicateKey, "duplicate-key").fixed_by("keep one of them"),
+    error(Rule::ControlCharacter, "control-character").fixed_by("remove it"),
+    error(Rule::MissingName, "missing-name").fixed_by("add `name:` with the folder's name"),
+    error(Rule::InvalidName, "invalid-name").fixed_by("use lowercase letters, digits and hyphens"),
+    error(Rule::NameFolder, "name-folder").fixed_by("rename the folder"),
+    error(Rule::MissingDescription, "missing-description")
+        .fixed_by("add `description:` with what the skill does and when to use it"),
+    error(Rule::DescriptionLength, "description-length").fixed_by(
+        "say what the skill does and when to use it; move the rest below the frontmatter",
+    ),
+    error(Rule::FieldType, "field-type").fixed_by("write it as one text in double quotes"),
+    warning(Rule::OptionalField, "optional-field").fixed_by("write it as text in double quotes"),
+    warning(Rule::AllowedTools, "allowed-tools")
+        .fixed_by("write the names on one line, separated by spaces: `Read Bash(git:*)`"),
+    warning(Rule::FieldTypo, "field-typo"),
+    error(Rule::DanglingLink, "dangling-link").fixed_by("add the file, or remove the link"),
+    warning(Rule::DanglingMention, "dangling-mention")
+        .fixed_by("add the file, or correct its path"),
+    warning(Rule::OutsideReference, "outside-reference")
+        .fixed_by("move or copy the file into the skill"),
+    error(Rule::BrokenLink, "broken-link")
+        .fixed_by("remove the link, or replace it with a copy of its target"),
+    error(Rule::UnreadableFile, "unreadable-file"),
+    warning(Rule::NestedSkill, "nested-skill").fixed_by("move its folder next to the other skills"),
+    warning(Rule::ManyFiles, "many-files"),
+    error(Rule::UnreadableFolder, "unreadable-folder"),
+    warning(Rule::NameClash, "name-clash")
+        .fixed_by("rename one of the two folders, or leave one out"),
+    error(Rule::NoSkills, "no-skills").fixed_by("name a skills folder: --skills DIR"),
+    warning(Rule::FolderIsSkill, "folder-is-skill").fixed_by("name the folder above it"),
+    warning(Rule::NameNotUtf8, "name-not-utf8").fixed_by("rename the folder"),
+    warning(Rule::TooManySkills, "too-many-skills")
+        .fixed_by("split them into several folders, and name those that you need"),
+    error(Rule::NoPython, "no-python"),
+    error(Rule::BrokenVenv, "broken-venv"),
+    warning(Rule::StaleVenv, "stale-venv"),
+    warning(Rule::MissingVenv, "missing-venv"),
+    error(Rule::PythonSyntax, "python-syntax"),
+    error(Rule::MissingImport, "missing-import"),
+    warning(Rule::HiddenModule, "hidden-module").fixed_by("give it another name"),
+    warning(Rule::OptionalImport, "optional-import"),
+    warning(Rule::UndeclaredImport, "undeclared-import"),
+    warning(Rule::PythonVersion, "python-version"),
+    warning(Rule::UnreadableRequirements, "unreadable-requirements"),
+    warning(Rule::Unprobed, "unprobed"),
+];
+
+impl Rule {
+    fn row(self) -> &'static RuleRow {
+        &RULES[self as usize]
+    }
+
+    /// The name in findings, in kebab case.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The severity of a problem of this rule.
+    pub fn severity(self) -> Severity {
+        self.row().severity
+    }
+
+    /// The remedy that fits all problems of this rule.
+    pub fn fix(self) -> Option<&'static str> {
+        self.row().fix
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_has_its_row() {
+        for (at, row) in RULES.iter().enumerate() {
+            assert_eq!(row.rule as usize, at, "{}", row.name);
+            assert!(RULES[..at].iter().all(|other| other.name != row.name), "{}", row.name);
+        }
+        assert_eq!(RULES.len(), Rule::Unprobed as usize + 1);
+    }
+}
