@@ -36,9 +36,9 @@ pub(crate) fn read_requirements(
     path: &Path,
     found: &mut Vec<DeclaredPackage>,
 ) -> Result<(), String> {
-    let room = limits::SETUP_REQUIREMENTS_BYTES;
+    let bytes_left = limits::SETUP_REQUIREMENTS_BYTES;
     let seen = BTreeSet::from([path.to_path_buf()]);
-    RequirementsReader { root, seen, room, found }.read(path)
+    RequirementsReader { root, seen, bytes_left, found }.read(path)
 }
 
 /// All requirements that the skill's files list.
@@ -56,19 +56,19 @@ struct RequirementsReader<'r> {
     /// Files that were named: what is named twice adds nothing.
     seen: BTreeSet<PathBuf>,
     /// How many bytes may still be read.
-    room: usize,
+    bytes_left: usize,
     found: &'r mut Vec<DeclaredPackage>,
 }
 
 impl RequirementsReader<'_> {
     fn read(&mut self, path: &Path) -> Result<(), String> {
-        let piece = self.root.file(path).and_then(|file| read_whole(&file, self.room));
+        let piece = self.root.file(path).and_then(|file| read_whole(&file, self.bytes_left));
         let piece =
             piece.map_err(|error| format!("it cannot be read: {}", error.user_message()))?;
         if piece.has_more {
             return Err("it is too large to check".into());
         }
-        self.room -= piece.bytes.len();
+        self.bytes_left -= piece.bytes.len();
         for (line, requirement) in logical_lines(&decode(&piece.bytes)) {
             if self.found.len() >= limits::PROBE_ROWS {
                 return Err("it has more requirements than are read".into());
