@@ -145,6 +145,12 @@ impl Error {
         Error { kind, fault: Fault::without_fix(message), part: None }
     }
 
+    /// Creates an error with the remedy of a fault, whose message becomes the cause.
+    pub(crate) fn caused_by(kind: ErrorKind, message: &str, fault: Fault) -> Error {
+        let message = format!("{message}: {}", fault.message);
+        Error { kind, fault: Fault { message, ..fault }, part: None }
+    }
+
     /// Creates the error for a signal that stopped the program.
     pub fn interrupted(signal: i32) -> Error {
         let message = match signal {

@@ -6,7 +6,6 @@
 //! is none, the error has the remedy.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -14,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::{PythonChoice, ScriptSettings, find_program};
+use crate::error::Fault;
 use crate::skills::Skill;
 use crate::skills::venv::{self, PREVIOUS_VENV, SETUP_FOLDER};
 use crate::text::shell_quoted;
@@ -33,16 +33,13 @@ pub struct Interpreter {
 /// The remedy for an interpreter that does not work.
 pub(crate) const PYTHON_FIX: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
 
-/// Why no interpreter can run a skill's scripts. `Display` is for a model, and through it for
-/// the user.
+/// Why no interpreter can run a skill's scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterpreterError {
     /// What is wrong with the skill's venv; `None`: it has no venv.
     pub defect: Option<VenvDefect>,
-    /// The problem.
-    pub message: String,
-    /// The remedy.
-    pub fix: String,
+    /// The problem and its remedy.
+    pub fault: Fault,
 }
 
 /// What is wrong with a venv.
@@ -57,10 +54,6 @@ pub enum VenvDefect {
 }
 
 impl InterpreterError {
-    pub(crate) fn new(message: impl Into<String>, fix: impl Into<String>) -> InterpreterError {
-        InterpreterError { defect: None, message: message.into(), fix: fix.into() }
-    }
-
     /// A setup repairs a venv that a setup created; it does not change one of the user.
     fn of_venv(skill: &Skill, venv: &Path, defect: VenvDefect) -> InterpreterError {
         let name = &skill.name;
@@ -95,13 +88,13 @@ impl InterpreterError {
             _ if is_hidden => format!("`{command}` creates a `venv`, which is used instead"),
             _ => format!("`{command}` creates it again"),
         };
-        InterpreterError { defect: Some(defect), message, fix }
+        InterpreterError { defect: Some(defect), fault: Fault::new(message, fix) }
     }
 }
 
-impl fmt::Display for InterpreterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.message, self.fix)
+impl From<Fault> for InterpreterError {
+    fn from(fault: Fault) -> InterpreterError {
+        InterpreterError { defect: None, fault }
     }
 }
 
@@ -121,35 +114,28 @@ impl Interpreter {
             return interpreter_in_venv(&venv)
                 .map_err(|defect| InterpreterError::of_venv(skill, &venv, defect));
         }
-        Interpreter::without_venv(scripts).map_err(|error| match scripts.python {
-            PythonChoice::Off => {
-                let command = setup_command(&skill.address, &[]);
-                let message = format!("the skill `{}` has no venv, and {SWITCHED_OFF}", skill.name);
-                InterpreterError::new(message, format!("`{command}` creates one"))
-            }
-            _ => error,
-        })
+        if scripts.python == PythonChoice::Off {
+            let command = setup_command(&skill.address, &[]);
+            let message = format!("the skill `{}` has no venv, and {SWITCHED_OFF}", skill.name);
+            return Err(Fault::new(message, format!("`{command}` creates one")).into());
+        }
+        Ok(Interpreter::without_venv(scripts)?)
     }
 
     /// Selects the interpreter for scripts of skills without a venv.
-    pub fn without_venv(scripts: &ScriptSettings) -> Result<Interpreter, InterpreterError> {
+    pub fn without_venv(scripts: &ScriptSettings) -> Result<Interpreter, Fault> {
         let program = match &scripts.python {
-            PythonChoice::Off => {
-                return Err(InterpreterError::new(
-                    SWITCHED_OFF,
-                    "create a venv with `skills-runner skills setup`, or remove that setting",
-                ));
-            }
+            PythonChoice::Off => return Err(Fault::without_fix(SWITCHED_OFF)),
             PythonChoice::Program(program) if is_executable(program) => program.clone(),
             PythonChoice::Program(program) => {
                 let program = program.display();
                 let message =
                     format!("SCRIPT_PYTHON names {program}, which is not an executable file");
-                return Err(InterpreterError::new(message, PYTHON_FIX));
+                return Err(Fault::new(message, PYTHON_FIX));
             }
             PythonChoice::Search => find_program(OsStr::new("python3"), scripts.variable("PATH"))
                 .ok_or_else(|| {
-                InterpreterError::new(
+                Fault::new(
                     "no Python was found",
                     "install python3, or set SCRIPT_PYTHON to an interpreter (is PATH right?)",
                 )
@@ -162,7 +148,7 @@ impl Interpreter {
     /// broken.
     pub fn start_error(&self, skill: &Skill, error: &io::Error) -> InterpreterError {
         let Some(venv) = &self.venv else {
-            return InterpreterError::new(error.to_string(), PYTHON_FIX);
+            return Fault::new(error.to_string(), PYTHON_FIX).into();
         };
         let defect = match error.kind() {
             ErrorKind::PermissionDenied => VenvDefect::Inaccessible(self.program.clone()),

@@ -57,7 +57,7 @@ fn probe_with(
     let skills: Vec<&Skill> = skills.iter().collect();
     let until = Instant::now() + seconds(240.0);
     let probed = probe(program, &skills, scripts, None, &Cancellation::never(), until);
-    probed.map_err(|error| error.to_string())
+    probed.map_err(|error| error.fault.to_string())
 }
 
 /// The probe results of all these skills.
@@ -415,19 +415,20 @@ fn skills_are_probed_by_their_own_interpreters() {
         [("plain", "installed 1! nobody_a 1!"), ("other", ""), ("own", "installed 1 nobody_a 1!")];
     let expected = expected.map(|(name, imports)| (name.to_string(), imports.to_string()));
     assert_eq!(reported, expected);
-    let reasons: Vec<String> = found.refused.iter().map(|(_, error)| error.to_string()).collect();
+    let reasons: Vec<String> =
+        found.refused.iter().map(|(_, error)| error.fault.to_string()).collect();
     assert_eq!(reasons.len(), 2);
     assert!(reasons[0].starts_with("the venv of the skill `broken` is broken: "), "{reasons:?}");
     assert_eq!(
         reasons[1],
         "the venv of the skill `half done` is not finished, a setup of it is under way or was \
-         interrupted; `skills-runner skills setup 'half done'` waits for that one and finishes it"
+         interrupted: `skills-runner skills setup 'half done'` waits for that one and finishes it"
     );
     let mut off = scripts;
     off.python = PythonChoice::Off;
     let refused = group_by_interpreter(&skills, &off).refused;
-    let reason = "; `skills-runner skills setup plain` creates one";
-    assert!(refused[0].1.to_string().ends_with(reason), "{refused:?}");
+    let reason = ": `skills-runner skills setup plain` creates one";
+    assert!(refused[0].1.fault.to_string().ends_with(reason), "{refused:?}");
 }
 
 /// A Python whose parser crashes on a file that contains a certain text.

@@ -145,7 +145,7 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
     };
     let python = match Interpreter::without_venv(scripts) {
         Ok(interpreter) => interpreter,
-        Err(error) => return Ok(lacking(&error.message, &error.fix)),
+        Err(fault) => return Ok(lacking(&fault.message, fault.fix.as_deref().unwrap_or_default())),
     };
     let program = &python.program;
     let (folders, limit) = (run.skills.folders(), limits::PYTHON_START_TIMEOUT);

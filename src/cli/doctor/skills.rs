@@ -147,7 +147,7 @@ fn skill_problems(
     }
     problems.extend(refused);
     if let Some(Err(error)) = venv {
-        problems.push((error.message.clone(), error.fix.clone()));
+        problems.push((error.fault.message.clone(), error.fault.fix.clone().unwrap_or_default()));
     }
     problems
 }

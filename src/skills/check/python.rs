@@ -71,7 +71,8 @@ pub(crate) fn without_interpreter(skill: &Skill, error: &InterpreterError) -> Pr
     let venv = venv::path_in_skill(&skill.path);
     let name = venv.as_deref().and_then(Path::file_name);
     let file = name.map(PathBuf::from).unwrap_or_default();
-    Problem::new(rule, file, error.message.as_str()).with_fix(error.fix.as_str())
+    let fault = &error.fault;
+    Problem { fix: fault.fix.clone(), ..Problem::new(rule, file, fault.message.as_str()) }
 }
 
 const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];

@@ -9,6 +9,7 @@
 use std::time::Instant;
 
 use crate::config::ScriptSettings;
+use crate::error::Fault;
 use crate::limits;
 use crate::skills::python::{Interpreter, InterpreterError};
 use crate::skills::{Skill, venv};
@@ -117,7 +118,7 @@ pub fn probe(
             Err(error) if has_answered => break error.to_string(),
             // The interpreter may well start without the sandbox.
             Err(error) if confine.is_some() => {
-                return Err(InterpreterError::new(format!("{error}, in the sandbox"), SANDBOX_FIX));
+                return Err(Fault::new(format!("{error}, in the sandbox"), SANDBOX_FIX).into());
             }
             Err(error) => return Err(interpreter.start_error(skills[left[0]], &error)),
         };

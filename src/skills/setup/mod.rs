@@ -125,10 +125,9 @@ impl Setup<'_> {
             }),
             _ => Interpreter::without_venv(scripts),
         };
-        python.map(|python| python.program).map_err(|error| {
-            let name = &self.request.skill.name;
-            let text = format!("failed to set up the skill `{name}`: {}", error.message);
-            Error::new(ErrorKind::Config, text).with_hint(error.fix)
+        python.map(|python| python.program).map_err(|fault| {
+            let text = format!("failed to set up the skill `{}`", self.request.skill.name);
+            Error::caused_by(ErrorKind::Config, &text, fault)
         })
     }
 

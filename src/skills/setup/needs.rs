@@ -42,9 +42,8 @@ impl SkillNeeds {
         // A cancellation takes precedence over the answer.
         cancellation.check()?;
         let mut probed = answer.map_err(|error| {
-            let (name, cause) = (&request.skill.name, error.message);
-            let text = format!("failed to determine what the skill `{name}` needs: {cause}");
-            Error::new(ErrorKind::Io, text).with_hint(error.fix)
+            let text = format!("failed to determine what the skill `{}` needs", request.skill.name);
+            Error::caused_by(ErrorKind::Io, &text, error.fault)
         })?;
         SkillNeeds::from_probe(&probed.pop().unwrap_or_default())
     }

@@ -135,7 +135,7 @@ fn run_script(
         .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
     let skill = context.skills.open(&arguments.skill_name)?;
     let source = ScriptSource::read(arguments, &skill)?;
-    let python = Interpreter::for_skill(&skill, scripts).map_err(|error| error.to_string())?;
+    let python = Interpreter::for_skill(&skill, scripts).map_err(|error| error.fault)?;
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
     let request = ConsentRequest { skill: &skill, source: &source, python: &python, arguments };
     let consent = request.obtain(context)?;
@@ -264,6 +264,6 @@ fn execute(
                 ..ScriptReport::new(&ran, context.secrets).into_result()
             }
         }
-        Err(error) => failure("no Python", &python.start_error(skill, &error)),
+        Err(error) => failure("no Python", &python.start_error(skill, &error).fault),
     }
 }
