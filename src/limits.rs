@@ -418,8 +418,6 @@ pub(crate) const ENTRIES_READ: usize = 1_000_000;
 pub(crate) const WALK_PATH_BYTES: usize = 4 * 1024 * 1024;
 /// Largest buffer before the first byte is read.
 pub(crate) const INITIAL_BUFFER_BYTES: u64 = 256 * 1024;
-/// Smallest buffer for one read.
-pub(crate) const READ_BYTES_MIN: u64 = 4 * 1024;
 /// Tries of one opening without a wait between them.
 pub(crate) const OPEN_TRIES_WITHOUT_WAIT: u32 = 100;
 /// Tries of one opening while another process renames folders or holds a lease.

@@ -4,14 +4,14 @@
 //! no file's content and follows no link.
 
 use std::collections::BinaryHeap;
-use std::ffi::{CStr, CString, OsStr, OsString};
-use std::io;
-use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::ffi::{CString, OsStr, OsString};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStringExt;
-use std::ptr::NonNull;
 
 use super::open::{entry_status, open_name};
 use super::{OpenError, Root};
+use crate::world::listing::visit_entries;
 
 /// Folders that tools create, with no content written for readers.
 const TOOL_FOLDERS: [&str; 6] =
@@ -80,23 +80,25 @@ pub(super) fn read_entries(
     keep: usize,
     max_read: usize,
 ) -> Result<FolderEntries, OpenError> {
-    let mut stream = FolderStream::open(root)?;
+    let folder = open_name(root.as_fd(), c".", libc::O_RDONLY | libc::O_DIRECTORY)?;
     // The name that sorts last is on top, to be replaced by one that sorts earlier.
     let mut kept: BinaryHeap<(Vec<u8>, u8)> = BinaryHeap::new();
     let mut read = 0;
     let mut is_incomplete = false;
-    while let Some((name, kind)) = stream.next()? {
+    visit_entries(folder.as_raw_fd(), &mut |name, kind| {
         if read == max_read {
             is_incomplete = true;
-            break;
+            return ControlFlow::Break(());
         }
         read += 1;
+        let name = name.to_bytes();
         if kept.len() < keep {
             kept.push((name.to_vec(), kind));
         } else if let Some(mut last) = kept.peek_mut().filter(|last| name < last.0.as_slice()) {
             *last = (name.to_vec(), kind);
         }
-    }
+        ControlFlow::Continue(())
+    })?;
     let omitted = read - kept.len() + usize::from(is_incomplete);
     let list = kept.into_sorted_vec().into_iter().map(|(name, kind)| describe(root, name, kind));
     Ok(FolderEntries { entries: list.collect(), omitted, is_incomplete })
@@ -129,67 +131,4 @@ fn describe(root: &Root, name: Vec<u8>, kind: u8) -> FolderEntry {
         _ => EntryKind::Other,
     };
     FolderEntry { name: OsString::from_vec(name), kind, size }
-}
-
-/// Open stream of a folder's names. `std::fs::read_dir` would need a path.
-struct FolderStream(NonNull<libc::DIR>);
-
-impl FolderStream {
-    fn open(root: &Root) -> Result<FolderStream, OpenError> {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let descriptor: OwnedFd = open_name(root.as_fd(), c".", flags)?;
-        let number = descriptor.into_raw_fd();
-        // SAFETY: an open descriptor of a folder, which the stream now owns.
-        let stream = NonNull::new(unsafe { libc::fdopendir(number) });
-        stream.map(FolderStream).ok_or_else(|| {
-            let error = io::Error::last_os_error();
-            // SAFETY: `fdopendir` failed, so the descriptor still belongs to this function.
-            unsafe { libc::close(number) };
-            error.into()
-        })
-    }
-
-    /// The next name and its `d_type`, without `.` and `..`.
-    fn next(&mut self) -> Result<Option<(&[u8], u8)>, OpenError> {
-        loop {
-            clear_errno();
-            // SAFETY: the stream is open and used only by this value.
-            let entry = unsafe { libc::readdir(self.0.as_ptr()) };
-            if entry.is_null() {
-                let error = io::Error::last_os_error();
-                return match error.raw_os_error() {
-                    Some(0) | None => Ok(None),
-                    _ => Err(error.into()),
-                };
-            }
-            // SAFETY: the entry stays valid until the next `readdir`, which needs
-            // `&mut self`; its name ends with NUL. It may be shorter than the
-            // declared array, so no reference to the whole entry is made.
-            let (name, kind) = unsafe {
-                let name = CStr::from_ptr((&raw const (*entry).d_name).cast());
-                (name.to_bytes(), (*entry).d_type)
-            };
-            if !matches!(name, b"." | b"..") {
-                return Ok(Some((name, kind)));
-            }
-        }
-    }
-}
-
-impl Drop for FolderStream {
-    fn drop(&mut self) {
-        // SAFETY: the stream is open and not used after this.
-        unsafe { libc::closedir(self.0.as_ptr()) };
-    }
-}
-
-/// Clears errno, by which alone `readdir` distinguishes the end from an error.
-fn clear_errno() {
-    // SAFETY: the address of this thread's errno.
-    unsafe {
-        #[cfg(target_os = "linux")]
-        libc::__errno_location().write(0);
-        #[cfg(target_os = "macos")]
-        libc::__error().write(0);
-    }
 }

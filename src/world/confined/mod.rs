@@ -14,7 +14,6 @@
 //! This module must not decide what a file is for, compose whole messages, or open anything
 //! by a path that was checked before.
 
-use crate::limits;
 mod list;
 mod open;
 mod open_error;
@@ -34,14 +33,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::limits;
+use crate::world::files::effective_user;
 use list::read_entries;
 pub(crate) use list::{EntryKind, FolderEntries, FolderEntry, VENV_MARKER};
 pub use open::Mechanism;
+pub(crate) use open::OpenedKind;
 use open::{
-    INSPECT_FLAGS, OpenPurpose, OpenedKind, inspect, open_folder, open_name, open_noting_link, user,
+    INSPECT_FLAGS, OpenPurpose, entry_status, inspect, open_folder, open_name, open_noting_link,
 };
 pub use open_error::OpenError;
-use path::{RelativePath, strip_folder};
+use path::RelativePath;
 pub(crate) use read::read_head;
 pub use read::read_whole;
 pub(crate) use tree::FileTree;
@@ -98,7 +100,7 @@ impl Root {
     /// `/usr/local/share`: what they create there is owned by them, or is a link.
     pub fn open_trusted(base: &Path, names: [&CStr; 3]) -> Result<Root, OpenError> {
         let mut root = Root::open(base)?;
-        let flags = INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let flags = INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_NOFOLLOW;
         for (place, name) in names.into_iter().enumerate() {
             let opened = open_name(root.as_fd(), name, flags).map_err(OpenError::from);
             let folder = File::from(opened.map_err(|error| match error {
@@ -106,7 +108,7 @@ impl Root {
                 other => other,
             })?);
             let meta = folder.metadata()?;
-            let is_own = [0, user()].contains(&meta.uid());
+            let is_own = [0, effective_user()].contains(&meta.uid());
             let is_open = place > 0 && meta.mode() & WRITABLE_BY_OTHERS != 0;
             if !is_own || is_open {
                 return Err(OpenError::Foreign);
@@ -121,16 +123,8 @@ impl Root {
     /// skills folder, where the link is the user's own.
     pub fn linked_folder(&self, name: impl AsRef<OsStr>) -> Result<Root, OpenError> {
         let name = name.as_ref();
-        let below = RelativePath::parse(name)?;
-        let [only] = below.names.as_slice() else {
-            return Err(OpenError::NotFound);
-        };
-        if only.as_bytes() != name.as_bytes() {
-            return Err(OpenError::NotFound);
-        }
-        let flags = INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_CLOEXEC;
-        let (folder, is_linked) =
-            open_noting_link(flags, |flags| open_name(self.as_fd(), only, flags))?;
+        let only = RelativePath::single_name(name)?;
+        let (folder, is_linked) = open_noting_link(self.as_fd(), &only)?;
         Ok(Root { is_linked: self.is_linked || is_linked, ..self.subfolder(folder, name) })
     }
 
@@ -204,35 +198,25 @@ impl Root {
         tree::open(self, relative.as_ref())
     }
 
-    /// Converts an absolute path inside the folder to a relative path. The folder may be
-    /// reached through other links than in its own path. A relative path is returned as it
-    /// is. The result is not checked: opening it does that.
+    /// Converts an absolute path inside the folder to a relative path: the rest after its
+    /// shortest prefix that leads to this folder, maybe through other links than the folder's
+    /// own path. A relative path is returned as it is. The result is not checked: opening it
+    /// does that.
     pub fn relative_path(&self, path: &str) -> Result<String, OpenError> {
         if !path.starts_with('/') {
             return Ok(path.to_owned());
         }
-        let own_path = self.path.is_absolute().then_some(&self.path);
-        let rest = own_path
-            .and_then(|folder| strip_folder(folder, path))
-            .or_else(|| strip_folder(&fs::canonicalize(&self.path).ok()?, path))
-            .or_else(|| self.remainder_below(path));
-        rest.map(str::to_owned).ok_or(OpenError::Absolute)
-    }
-
-    /// The rest of an absolute path after its shortest prefix that leads to this folder.
-    /// Prefixes after a `..` are not tried.
-    fn remainder_below<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let own = self.identity().ok()?;
-        let is_own = |folder: &str| identity(folder) == Some(own);
         if path.len() > limits::PATH_BYTES {
-            return None;
+            return Err(OpenError::Absolute);
         }
-        let is_end = |at: &usize| path[*at..].is_empty() || path[*at..].starts_with('/');
-        let ends = (1..=path.len()).filter(|at| path.is_char_boundary(*at) && is_end(at));
-        let mut folders = ends.map(|end| path.split_at(end));
-        let mut before = folders.by_ref().take_while(|(folder, _)| !folder.ends_with("/.."));
-        let (_, rest) = before.find(|(folder, _)| is_own(folder))?;
-        Some(rest.trim_start_matches('/'))
+        let own = self.identity()?;
+        let ends = path.match_indices('/').map(|(index, _)| index + 1).chain([path.len()]);
+        // Prefixes after a `..` are not tried.
+        let is_plain = |(folder, _): &(&str, &str)| !folder.trim_end_matches('/').ends_with("/..");
+        let mut folders = ends.map(|end| path.split_at(end)).take_while(is_plain);
+        let found = folders.find(|(folder, _)| identity(folder) == Some(own));
+        let (_, rest) = found.ok_or(OpenError::Absolute)?;
+        Ok(rest.trim_start_matches('/').to_owned())
     }
 
     /// The path by which the folder was opened, for display. Not for opening anything.
@@ -248,8 +232,8 @@ impl Root {
 
     /// The identity of the open folder.
     pub fn identity(&self) -> io::Result<Identity> {
-        let meta = File::from(self.folder.try_clone()?).metadata()?;
-        Ok((meta.dev(), meta.ino()))
+        let status = entry_status(self.as_fd(), c".").ok_or_else(io::Error::last_os_error)?;
+        Ok((status.st_dev, status.st_ino))
     }
 
     /// Opens `relative` for inspection only and determines its kind.
@@ -263,6 +247,14 @@ impl Root {
         let path = self.path.join(relative).components().collect();
         Root { folder, path, is_linked: self.is_linked, mechanism: self.mechanism }
     }
+}
+
+/// Opens an absolute path for inspection, following no link: a program that may write in one
+/// of its folders could create a link there at any time. If its last name is a link, the link
+/// itself is opened.
+pub(crate) fn inspect_without_links(path: &Path) -> Result<(OwnedFd, OpenedKind), OpenError> {
+    let below = path.strip_prefix("/").map_err(|_| OpenError::NotFound)?;
+    Root::open_with(Path::new("/"), Mechanism::Walk)?.inspect(below.as_os_str())
 }
 
 /// The identity of the folder at this path.

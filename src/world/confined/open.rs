@@ -1,18 +1,19 @@
 //! Two mechanisms that open a path below a folder and never leave it.
 //!
 //! With `openat2` the kernel confines the path: links are followed as long as they stay
-//! inside. Where the kernel lacks it, or a container's filter forbids it, the path is walked
-//! name by name with `O_NOFOLLOW`, and links are refused. No path is checked first and opened
-//! by name later: every decision is based on a descriptor. Needs no `/proc`. Reads no content.
+//! inside. Where the kernel lacks it (before 5.6, qemu's user emulation), or a container's
+//! filter forbids it, the path is walked name by name with `O_NOFOLLOW`, and links are refused.
+//! No path is checked first and opened by name later: every decision is based on a descriptor.
+//! Needs no `/proc`. Reads no content.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
-#[cfg(target_os = "linux")]
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::ptr;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -24,7 +25,6 @@ use crate::limits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// The kernel confines the path; links that stay inside are followed.
-    #[cfg(target_os = "linux")]
     Openat2,
     /// The path is opened name by name, without following any link.
     Walk,
@@ -41,7 +41,7 @@ pub(super) enum OpenPurpose {
 
 /// Kind of an opened descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OpenedKind {
+pub(crate) enum OpenedKind {
     File { size: u64 },
     Folder,
     Link,
@@ -49,64 +49,63 @@ pub(super) enum OpenedKind {
 }
 
 /// Flags that open an entry only to inspect it, or as the start of a further `openat`.
-#[cfg(target_os = "linux")]
 pub(super) const INSPECT_FLAGS: i32 = libc::O_PATH;
-/// Without `O_PATH` the closest equivalent is to open without ever waiting.
-#[cfg(not(target_os = "linux"))]
-pub(super) const LOOK: i32 = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
 
-impl OpenPurpose {
-    fn flags(self) -> i32 {
-        match self {
-            OpenPurpose::Inspect => INSPECT_FLAGS | libc::O_CLOEXEC,
-            OpenPurpose::Read => {
-                libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_CLOEXEC
-            }
-        }
-    }
-}
+/// Flags that open a file for reading, and never wait for a device or another process.
+const READ_FLAGS: i32 = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
+
+/// Limits of `openat2`: nothing above the folder, and no links of `/proc` that only the kernel
+/// can follow.
+const BENEATH: u64 = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
+
+/// What `openat` takes for the working folder.
+// SAFETY: not a descriptor, so it is never closed.
+const WORKING_FOLDER: BorrowedFd<'static> = unsafe { BorrowedFd::borrow_raw(libc::AT_FDCWD) };
 
 impl Mechanism {
     /// The best mechanism that this system supports.
     pub fn available() -> Mechanism {
-        #[cfg(target_os = "linux")]
-        if kernel_has_openat2() {
-            return Mechanism::Openat2;
-        }
-        Mechanism::Walk
+        if kernel_has_openat2() { Mechanism::Openat2 } else { Mechanism::Walk }
     }
 
-    /// Opens `path` below `folder`.
+    /// Opens `path` below `folder`: at once if the kernel confines it, otherwise one name after
+    /// the other.
     pub(super) fn open(
         self,
         folder: BorrowedFd<'_>,
         path: &RelativePath,
         purpose: OpenPurpose,
     ) -> Result<OwnedFd, OpenError> {
-        match self {
-            #[cfg(target_os = "linux")]
-            Mechanism::Openat2 => {
-                let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
-                let flags = purpose.flags();
-                Ok(open_beneath(folder, &path.joined(), flags, resolve)?)
-            }
-            Mechanism::Walk => open_by_walking(folder, path, purpose),
+        let whole = [path.joined()];
+        let steps: &[CString] = match self {
+            Mechanism::Walk if !path.names.is_empty() => &path.names,
+            Mechanism::Walk | Mechanism::Openat2 => &whole,
+        };
+        let last = match purpose {
+            OpenPurpose::Inspect => INSPECT_FLAGS,
+            OpenPurpose::Read => READ_FLAGS,
+        };
+        let last = if path.requires_folder { last | libc::O_DIRECTORY } else { last };
+        let mut reached: Option<OwnedFd> = None;
+        for (index, step) in steps.iter().enumerate() {
+            let is_last = index + 1 == steps.len();
+            let flags = if is_last { last } else { INSPECT_FLAGS | libc::O_DIRECTORY };
+            let here = reached.as_ref().map_or(folder, AsFd::as_fd);
+            reached = Some(match self {
+                Mechanism::Openat2 => open_beneath(here, step, flags, BENEATH)?,
+                Mechanism::Walk => open_without_link(here, step, flags)?,
+            });
         }
+        reached.ok_or(OpenError::NotFound)
     }
 
     /// Opens a regular file whose path contains no link. `None` if that is not the case, or
     /// if this mechanism does not support it.
     pub(super) fn open_plain(self, folder: BorrowedFd<'_>, path: &CStr) -> Option<OwnedFd> {
-        match self {
-            #[cfg(target_os = "linux")]
-            Mechanism::Openat2 => {
-                let is_file = entry_status(folder, path)?.st_mode & libc::S_IFMT == libc::S_IFREG;
-                let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
-                let flags = OpenPurpose::Read.flags();
-                is_file.then(|| open_beneath(folder, path, flags, resolve).ok())?
-            }
-            Mechanism::Walk => None,
-        }
+        let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
+        let is_file = self == Mechanism::Openat2
+            && entry_status(folder, path)?.st_mode & libc::S_IFMT == libc::S_IFREG;
+        is_file.then(|| open_beneath(folder, path, READ_FLAGS, resolve).ok())?
     }
 }
 
@@ -136,67 +135,34 @@ pub(super) fn inspect(descriptor: OwnedFd) -> Result<(OwnedFd, OpenedKind), Open
 /// last name is a link. Does not use std: with musl, std treats `O_PATH` as a part of the
 /// access mode and drops it, and then the folder must be readable, not only searchable.
 pub(super) fn open_folder(path: &CStr) -> io::Result<(OwnedFd, bool)> {
-    open_noting_link(INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_CLOEXEC, |flags| {
-        // SAFETY: `path` ends with NUL for the whole call; without O_CREAT no mode is read.
-        retry_open(|| unsafe {
-            own_descriptor(libc::c_long::from(libc::open(path.as_ptr(), flags)))
-        })
-    })
+    open_noting_link(WORKING_FOLDER, path)
 }
 
 /// Opens a folder, first without following a link, and if that fails, following it. Returns
 /// whether it was a link: a folder opened by the first call certainly was not, whatever
 /// replaces it later.
-pub(super) fn open_noting_link(
-    flags: i32,
-    open: impl Fn(i32) -> io::Result<OwnedFd>,
-) -> io::Result<(OwnedFd, bool)> {
-    match open(flags | libc::O_NOFOLLOW) {
+pub(super) fn open_noting_link(folder: BorrowedFd<'_>, path: &CStr) -> io::Result<(OwnedFd, bool)> {
+    let flags = INSPECT_FLAGS | libc::O_DIRECTORY;
+    match open_name(folder, path, flags | libc::O_NOFOLLOW) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)) => {
-            Ok((open(flags)?, true))
+            Ok((open_name(folder, path, flags)?, true))
         }
         opened => Ok((opened?, false)),
     }
 }
 
-/// The user ID with whose rights files are opened.
-pub(super) fn user() -> u32 {
-    // SAFETY: no arguments, and it always succeeds.
-    unsafe { libc::geteuid() }
-}
-
-/// Calls `openat(2)` with one name. `flags` decide whether a link is followed.
+/// Calls `openat(2)`. `flags` decide whether a link is followed; a file that it creates may
+/// only be accessed by its owner.
 pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
-    retry_open(|| {
-        // SAFETY: the descriptor is open and `name` ends with NUL for the whole
-        // call; without O_CREAT no mode is read.
-        unsafe {
-            own_descriptor(libc::c_long::from(libc::openat(
-                folder.as_raw_fd(),
-                name.as_ptr(),
-                flags,
-            )))
-        }
-    })
-}
-
-/// The status of the entry itself: a link at the end of the path is not followed.
-pub(super) fn entry_status(folder: BorrowedFd<'_>, path: &CStr) -> Option<libc::stat> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: the path ends with NUL, `status` has room for the result, and it is
-    // assumed to be initialized only if the call succeeded.
+    let (folder, mode): (_, libc::c_uint) = (folder.as_raw_fd(), 0o600);
+    // SAFETY: the descriptor is open and `name` ends with NUL for the whole call, which returns
+    // a new descriptor.
     unsafe {
-        let answer = libc::fstatat(
-            folder.as_raw_fd(),
-            path.as_ptr(),
-            status.as_mut_ptr(),
-            libc::AT_SYMLINK_NOFOLLOW,
-        );
-        (answer == 0).then(|| status.assume_init())
+        retry_open(|| libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode).into())
     }
 }
 
-#[cfg(target_os = "linux")]
+/// Calls `openat2(2)`.
 fn open_beneath(
     folder: BorrowedFd<'_>,
     path: &CStr,
@@ -204,99 +170,81 @@ fn open_beneath(
     resolve: u64,
 ) -> io::Result<OwnedFd> {
     // SAFETY: `open_how` is three integers, for which zero is a valid value.
-    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    let mut how: libc::open_how = unsafe { mem::zeroed() };
     // No flag uses the sign bit.
-    how.flags = u64::from(flags.unsigned_abs());
+    how.flags = u64::from((flags | libc::O_CLOEXEC).unsigned_abs());
     how.resolve = resolve;
-    retry_open(|| {
-        // SAFETY: the descriptor is open, `path` ends with NUL, and `how` has the size
-        // that is passed. All outlive the call, which writes to none of them.
-        unsafe {
-            own_descriptor(libc::syscall(
+    // SAFETY: the descriptor is open, `path` ends with NUL, and `how` has the size that is
+    // passed. All outlive the call, which writes to none of them and returns a new descriptor.
+    unsafe {
+        retry_open(|| {
+            libc::syscall(
                 libc::SYS_openat2,
                 folder.as_raw_fd(),
                 path.as_ptr(),
                 &raw const how,
                 size_of::<libc::open_how>(),
-            ))
-        }
+            )
+        })
+    }
+}
+
+/// Opens one name of a path. The error distinguishes a link from a file that is not a folder.
+fn open_without_link(
+    folder: BorrowedFd<'_>,
+    name: &CStr,
+    flags: i32,
+) -> Result<OwnedFd, OpenError> {
+    // Used only to choose the error after a refusal.
+    let is_link = || {
+        let status = entry_status(folder, name);
+        status.is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFLNK)
+    };
+    open_name(folder, name, flags | libc::O_NOFOLLOW).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => OpenError::Link,
+        Some(libc::ENOTDIR) if is_link() => OpenError::Link,
+        _ => error.into(),
     })
+}
+
+/// The status of the entry itself: a link at the end of the path is not followed.
+pub(super) fn entry_status(folder: BorrowedFd<'_>, path: &CStr) -> Option<libc::stat> {
+    // SAFETY: the path ends with NUL. The structure consists of numbers, for which zero is a
+    // valid value, and outlives the call.
+    unsafe {
+        let mut status: libc::stat = mem::zeroed();
+        let flags = libc::AT_SYMLINK_NOFOLLOW;
+        let answer = libc::fstatat(folder.as_raw_fd(), path.as_ptr(), &raw mut status, flags);
+        (answer == 0).then_some(status)
+    }
 }
 
 /// Whether the kernel supports `openat2`; determined once. A kernel with the call rejects a
 /// size of 0 (EINVAL) before it checks anything else; any other result (ENOSYS, a filter's
 /// EPERM) means that it is not available.
-#[cfg(target_os = "linux")]
 fn kernel_has_openat2() -> bool {
-    const UNKNOWN: u8 = 0;
-    const PRESENT: u8 = 1;
-    const MISSING: u8 = 2;
-    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
-    if KNOWN.load(Ordering::Relaxed) == UNKNOWN {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| {
+        let (path, how) = (ptr::null::<libc::c_char>(), ptr::null::<libc::open_how>());
         // SAFETY: with a size of 0 nothing is read from the null pointers.
-        let answer = unsafe {
-            libc::syscall(
-                libc::SYS_openat2,
-                -1,
-                std::ptr::null::<libc::c_char>(),
-                std::ptr::null::<libc::open_how>(),
-                0_usize,
-            )
-        };
-        let error = io::Error::last_os_error().raw_os_error();
-        let present = answer == -1 && error == Some(libc::EINVAL);
-        KNOWN.store(if present { PRESENT } else { MISSING }, Ordering::Relaxed);
-    }
-    KNOWN.load(Ordering::Relaxed) == PRESENT
+        let answer = unsafe { libc::syscall(libc::SYS_openat2, -1, path, how, 0_usize) };
+        answer == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    })
 }
 
-fn open_by_walking(
-    folder: BorrowedFd<'_>,
-    path: &RelativePath,
-    purpose: OpenPurpose,
-) -> Result<OwnedFd, OpenError> {
-    let Some((last, before)) = path.names.split_last() else {
-        return Ok(open_name(folder, c".", purpose.flags() | libc::O_NOFOLLOW)?);
-    };
-    let mut reached: Option<OwnedFd> = None;
-    for name in before {
-        let here = reached.as_ref().map_or(folder, AsFd::as_fd);
-        reached =
-            Some(open_component(here, name, OpenPurpose::Inspect.flags() | libc::O_DIRECTORY)?);
-    }
-    let here = reached.as_ref().map_or(folder, AsFd::as_fd);
-    let folder_only = if path.requires_folder { libc::O_DIRECTORY } else { 0 };
-    open_component(here, last, purpose.flags() | folder_only)
-}
-
-/// Opens one component of a path. The error distinguishes a link from a file that is not a
-/// folder.
-fn open_component(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> Result<OwnedFd, OpenError> {
-    match open_name(folder, name, flags | libc::O_NOFOLLOW) {
-        Ok(descriptor) => Ok(descriptor),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::ELOOP) => Err(OpenError::Link),
-            Some(libc::ENOTDIR) if is_link(folder, name) => Err(OpenError::Link),
-            _ => Err(error.into()),
-        },
-    }
-}
-
-/// Whether the entry is a link. Used only to choose the error after a refusal.
-fn is_link(folder: BorrowedFd<'_>, name: &CStr) -> bool {
-    open_name(folder, name, OpenPurpose::Inspect.flags() | libc::O_NOFOLLOW)
-        .is_ok_and(|descriptor| matches!(inspect(descriptor), Ok((_, OpenedKind::Link))))
-}
-
-/// Calls `open` again, a limited number of times, if a signal or a concurrent rename
+/// Calls `open`, again for a limited number of times if a signal or a concurrent rename
 /// interrupted it.
-fn retry_open(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
+///
+/// # Safety
+/// `open` must return the result of a system call that creates a descriptor.
+unsafe fn retry_open(open: impl Fn() -> libc::c_long) -> io::Result<OwnedFd> {
     let mut tries = 1;
     loop {
-        let error = match open() {
-            Ok(descriptor) => return Ok(descriptor),
-            Err(error) => error,
-        };
+        if let Ok(number @ 0..) = libc::c_int::try_from(open()) {
+            // SAFETY: a new descriptor without an owner, as the caller guarantees.
+            return Ok(unsafe { OwnedFd::from_raw_fd(number) });
+        }
+        let error = io::Error::last_os_error();
         let is_transient = matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR));
         if !is_transient || tries == limits::OPEN_TRIES {
             return Err(error);
@@ -305,17 +253,5 @@ fn retry_open(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<Owned
             thread::sleep(Duration::from_millis(limits::OPEN_WAIT_MILLISECONDS));
         }
         tries += 1;
-    }
-}
-
-/// Converts the result of a system call to the new descriptor, or to the error.
-///
-/// # Safety
-/// `answer` must be what the system call has just returned, and have no other owner.
-unsafe fn own_descriptor(answer: libc::c_long) -> io::Result<OwnedFd> {
-    match libc::c_int::try_from(answer) {
-        // SAFETY: a new descriptor without an owner, as the caller guarantees.
-        Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
-        _ => Err(io::Error::last_os_error()),
     }
 }

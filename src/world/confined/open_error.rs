@@ -3,6 +3,7 @@
 //! Each text is one line that follows ``failed to read `thing`: ``, and never contains a path
 //! of this machine.
 
+use std::borrow::Cow;
 use std::{error, fmt, io};
 
 /// Reason why a path below a folder was not opened.
@@ -42,59 +43,62 @@ pub enum OpenError {
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            OpenError::NotFound => "no such file or folder; list the folder to see what it holds",
-            OpenError::Absolute => {
-                "an absolute path that is not in the folder; use a path relative to the folder"
-            }
-            OpenError::Parent => "a path must not contain `..`; use a path relative to the folder",
-            OpenError::Outside => {
-                "a link leads out of the folder, or has an absolute target; \
-                 use a file in the folder instead"
-            }
-            OpenError::Link => {
-                "a link, and this system cannot follow links safely; \
-                 use the path of what it leads to"
-            }
-            OpenError::TooManyLinks => {
-                "too many links, or links that lead in a circle; use another path"
-            }
-            OpenError::NotAFile("a folder") => "a folder, not a file; ask for one of its files",
-            OpenError::NotAFile(kind) => {
-                return write!(f, "{kind}, not a regular file; use another file");
-            }
-            OpenError::NotAFolder => {
-                "a file where the path needs a folder; end the path at the file"
-            }
-            OpenError::Denied => "permission denied; the user has to allow it",
-            OpenError::NameTooLong => "the path, or a name in it, is too long; use a shorter one",
-            OpenError::Nul => "a path must not contain a NUL character",
-            OpenError::Changing => "it keeps changing while it is opened; try again",
-            OpenError::Foreign => {
-                "it belongs to another user, others may write in it, or a link leads there"
-            }
-            OpenError::Io(error) => return write!(f, "{error}"),
-        };
-        f.write_str(text)
+        let (cause, advice) = self.cause_and_advice();
+        f.write_str(&cause)?;
+        if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
     }
 }
 
 impl OpenError {
+    /// The cause, and the advice for a model.
+    fn cause_and_advice(&self) -> (Cow<'static, str>, &'static str) {
+        let (cause, advice) = match self {
+            OpenError::NotFound => {
+                ("no such file or folder", "list the folder to see what it holds")
+            }
+            OpenError::Absolute => (
+                "an absolute path that is not in the folder; use a path relative to the folder",
+                "",
+            ),
+            OpenError::Parent => {
+                ("a path must not contain `..`; use a path relative to the folder", "")
+            }
+            OpenError::Outside => (
+                "a link leads out of the folder, or has an absolute target",
+                "use a file in the folder instead",
+            ),
+            OpenError::Link => (
+                "a link, and this system cannot follow links safely; \
+                 use the path of what it leads to",
+                "",
+            ),
+            OpenError::TooManyLinks => {
+                ("too many links, or links that lead in a circle", "use another path")
+            }
+            OpenError::NotAFile("a folder") => ("a folder, not a file", "ask for one of its files"),
+            OpenError::NotAFile(kind) => {
+                return (format!("{kind}, not a regular file").into(), "use another file");
+            }
+            OpenError::NotAFolder => {
+                ("a file where the path needs a folder", "end the path at the file")
+            }
+            OpenError::Denied => ("permission denied", "the user has to allow it"),
+            OpenError::NameTooLong => {
+                ("the path, or a name in it, is too long", "use a shorter one")
+            }
+            OpenError::Nul => ("a path must not contain a NUL character", ""),
+            OpenError::Changing => ("it keeps changing while it is opened", "try again"),
+            OpenError::Foreign => {
+                ("it belongs to another user, others may write in it, or a link leads there", "")
+            }
+            OpenError::Io(error) => return (error.to_string().into(), ""),
+        };
+        (cause.into(), advice)
+    }
+
     /// The text for users, without the advice for a model.
     pub fn user_message(&self) -> String {
-        let text = match self {
-            OpenError::NotFound => "no such file or folder",
-            OpenError::Outside => "a link leads out of the folder, or has an absolute target",
-            OpenError::TooManyLinks => "too many links, or links that lead in a circle",
-            OpenError::NotAFile("a folder") => "a folder, not a file",
-            OpenError::NotAFile(kind) => return format!("{kind}, not a regular file"),
-            OpenError::NotAFolder => "a file where the path needs a folder",
-            OpenError::Denied => "permission denied",
-            OpenError::NameTooLong => "the path, or a name in it, is too long",
-            OpenError::Changing => "it keeps changing while it is opened",
-            other => return other.to_string(),
-        };
-        text.to_string()
+        self.cause_and_advice().0.into_owned()
     }
 
     /// The hint for the author of a skill.

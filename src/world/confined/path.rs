@@ -6,7 +6,6 @@
 
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use super::OpenError;
 use crate::limits;
@@ -32,63 +31,32 @@ impl RelativePath {
             return Err(OpenError::Absolute);
         }
         let mut names = Vec::new();
-        let mut folder_due = true;
+        let mut requires_folder = true;
         for part in bytes.split(|&byte| byte == b'/') {
-            folder_due = matches!(part, b"" | b".");
+            requires_folder = matches!(part, b"" | b".");
             match part {
                 b"" | b"." => {}
                 b".." => return Err(OpenError::Parent),
                 name => names.push(CString::new(name).map_err(|_| OpenError::Nul)?),
             }
         }
-        Ok(RelativePath { names, requires_folder: folder_due })
+        Ok(RelativePath { names, requires_folder })
+    }
+
+    /// Parses the name of an entry that is directly in the folder.
+    pub(super) fn single_name(name: &OsStr) -> Result<CString, OpenError> {
+        match RelativePath::parse(name)?.names.pop() {
+            Some(only) if only.as_bytes() == name.as_bytes() => Ok(only),
+            _ => Err(OpenError::NotFound),
+        }
     }
 
     /// The path as one string for the kernel.
-    #[cfg(target_os = "linux")]
     pub(super) fn joined(&self) -> CString {
-        let mut bytes = Vec::new();
-        for name in &self.names {
-            bytes.extend_from_slice(name.as_bytes());
-            bytes.push(b'/');
-        }
-        if !self.requires_folder {
-            bytes.pop();
-        }
-        if bytes.is_empty() {
-            bytes.push(b'.');
-        }
+        let names: Vec<&[u8]> = self.names.iter().map(|name| name.as_bytes()).collect();
+        let bytes = if names.is_empty() { b".".to_vec() } else { names.join(&b'/') };
         // No name contains NUL, so the default, an empty path, is never used. The kernel
         // would refuse it.
         CString::new(bytes).unwrap_or_default()
     }
-}
-
-/// The rest of the absolute path `text` after `folder`, compared by components:
-/// `/a/skill-evil` is not in `/a/skill`. The rest is returned unchanged.
-pub(super) fn strip_folder<'a>(folder: &Path, text: &'a str) -> Option<&'a str> {
-    let mut rest = text;
-    for wanted in folder.as_os_str().as_bytes().split(|&byte| byte == b'/') {
-        if matches!(wanted, b"" | b".") {
-            continue;
-        }
-        let (name, after) = first_name(rest)?;
-        if name.as_bytes() != wanted {
-            return None;
-        }
-        rest = after;
-    }
-    Some(rest.trim_start_matches('/'))
-}
-
-/// The first component that is not empty or `.`, and the text after it.
-fn first_name(mut text: &str) -> Option<(&str, &str)> {
-    while !text.is_empty() {
-        let (name, after) = text.split_once('/').unwrap_or((text, ""));
-        if !matches!(name, "" | ".") {
-            return Some((name, after));
-        }
-        text = after;
-    }
-    None
 }

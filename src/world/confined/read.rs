@@ -4,7 +4,7 @@
 //! although its size is 0. So at most one byte more than the limit is read. Uses no paths.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
 use super::OpenError;
@@ -21,36 +21,13 @@ pub struct FileRange {
 
 /// Reads a file from its start. `has_more` is set if it is longer than `max_bytes`.
 pub fn read_whole(file: &File, max_bytes: usize) -> Result<FileRange, OpenError> {
-    let size = file.metadata()?.len();
-    let wanted = max_bytes.saturating_add(1);
-    let first = size.saturating_add(1).clamp(limits::READ_BYTES_MIN, limits::INITIAL_BUFFER_BYTES);
-    let mut room = usize::try_from(first).unwrap_or(wanted);
-    let mut bytes = Vec::new();
-    let mut filled = 0;
-    while filled < wanted {
-        if filled == bytes.len() {
-            room = room.min(wanted - filled);
-            bytes
-                .try_reserve_exact(room)
-                .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
-            bytes.resize(filled + room, 0);
-            room = bytes.len();
-        }
-        match file.read_at(&mut bytes[filled..], filled as u64) {
-            Ok(0) => break,
-            Ok(count) => {
-                filled += count;
-                // A short read up to the stated size is the end; saves another read.
-                if filled < bytes.len() && filled as u64 == size {
-                    break;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let has_more = filled > max_bytes;
-    bytes.truncate(filled.min(max_bytes));
+    let wanted = (max_bytes as u64).saturating_add(1);
+    let size = file.metadata()?.len().saturating_add(1);
+    let room = size.min(wanted).min(limits::INITIAL_BUFFER_BYTES);
+    let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or(0));
+    FileReader { file, position: 0 }.take(wanted).read_to_end(&mut bytes)?;
+    let has_more = bytes.len() > max_bytes;
+    bytes.truncate(max_bytes);
     Ok(FileRange { bytes, has_more })
 }
 
@@ -70,4 +47,18 @@ pub(crate) fn read_head(file: &File, size: u64, room: &mut [u8]) -> Result<usize
         }
     }
     Ok(filled)
+}
+
+/// Reader with a position of its own, so that one file can be read several times.
+struct FileReader<'f> {
+    file: &'f File,
+    position: u64,
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(room, self.position)?;
+        self.position += count as u64;
+        Ok(count)
+    }
 }

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString};
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process;
 
@@ -19,13 +19,13 @@ use crate::limits;
 impl Root {
     /// Checks in advance whether [`Root::replace`] may write the file `name`.
     pub fn check_replaceable(&self, name: &str) -> Result<(), OpenError> {
-        open_writable(self.as_fd(), &single_name(name)?).map(drop)
+        open_writable(self.as_fd(), &RelativePath::single_name(name.as_ref())?).map(drop)
     }
 
     /// Replaces the content of the file `name`, which was read as `old`, and keeps its mode.
     /// Fails if the file is a link, is not writable, or has changed since.
     pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), OpenError> {
-        let name = single_name(name)?;
+        let name = RelativePath::single_name(name.as_ref())?;
         let file = open_writable(self.as_fd(), &name)?;
         let draft = create_draft(self.as_fd(), &name)?;
         self.commit_draft(&name, &file, draft, old, new, false)
@@ -44,7 +44,7 @@ impl Root {
         new: &[u8],
         is_locked: bool,
     ) -> Result<Option<File>, OpenError> {
-        let name = single_name(name)?;
+        let name = RelativePath::single_name(name.as_ref())?;
         let folder = self.as_fd();
         let draft = || {
             if !is_locked {
@@ -105,19 +105,10 @@ impl Root {
     }
 }
 
-/// Checks that this is a name directly in the folder.
-fn single_name(name: &str) -> Result<CString, OpenError> {
-    let below = RelativePath::parse(name.as_ref())?;
-    match below.names.as_slice() {
-        [only] if only.as_bytes() == name.as_bytes() => Ok(only.clone()),
-        _ => Err(OpenError::NotFound),
-    }
-}
-
 /// Opens a regular file, not a link, for reading and writing. Writes nothing.
 fn open_writable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, OpenError> {
     regular_file_metadata(folder, name)?;
-    let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     Ok(File::from(open_name(folder, name, flags)?))
 }
 
@@ -126,7 +117,7 @@ fn regular_file_metadata(
     folder: BorrowedFd<'_>,
     name: &CStr,
 ) -> Result<std::fs::Metadata, OpenError> {
-    let flags = INSPECT_FLAGS | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let flags = INSPECT_FLAGS | libc::O_NOFOLLOW;
     match inspect(open_name(folder, name, flags)?)? {
         (file, OpenedKind::File { .. }) => Ok(File::from(file).metadata()?),
         (_, OpenedKind::Link) => Err(OpenError::Link),
@@ -157,16 +148,8 @@ fn temporary_name(name: &CStr, end: &str) -> Result<CString, OpenError> {
 
 /// Creates a new file that only its owner may access.
 fn create(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
-    let mode: libc::c_uint = 0o600;
-    // SAFETY: the descriptor is open and the name ends with NUL for the whole call;
-    // the mode that O_CREAT reads is passed.
-    let answer = unsafe { libc::openat(folder.as_raw_fd(), name.as_ptr(), flags, mode) };
-    if answer < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a new descriptor without another owner.
-    Ok(File::from(unsafe { OwnedFd::from_raw_fd(answer) }))
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+    Ok(File::from(open_name(folder, name, flags)?))
 }
 
 /// Fills the draft and gives it the owner (if permitted), the mode and the attributes of the

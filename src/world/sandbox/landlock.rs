@@ -4,17 +4,15 @@
 //! version covers more. What an older version allows and a filter of system calls can deny
 //! is denied by the filter.
 
-use std::ffi::CString;
 use std::io;
-use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::path::Path;
 use std::ptr;
 
-use libc::{c_int, c_long};
+use libc::c_int;
 
 use super::check;
+use crate::world::confined::{OpenedKind, inspect_without_links};
 
 const CREATE_RULESET_VERSION: u32 = 1;
 const RULE_PATH_BENEATH: c_int = 1;
@@ -70,33 +68,55 @@ struct PathBeneathAttributes {
 pub(super) fn scope_signals() -> io::Result<()> {
     // On some kernels a ruleset without file rights still forbids moving files between
     // folders, so this one allows that everywhere.
-    let attributes =
-        RulesetAttributes { files: MOVE_BETWEEN_FOLDERS, network: 0, scopes: SCOPE_OF_SIGNALS };
-    // SAFETY: structures of this stack that outlive the calls. Both descriptors are closed
-    // here, or when the process ends.
+    let files = MOVE_BETWEEN_FOLDERS;
+    let ruleset =
+        create_ruleset(&RulesetAttributes { files, network: 0, scopes: SCOPE_OF_SIGNALS })?;
+    // SAFETY: the path ends with NUL; the new descriptor gets its owner here.
+    let root = unsafe {
+        let root = libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
+        check(root.into())?;
+        OwnedFd::from_raw_fd(root)
+    };
+    allow(&ruleset, &root, MOVE_BETWEEN_FOLDERS)?;
+    enforce(&ruleset)
+}
+
+fn create_ruleset(attributes: &RulesetAttributes) -> io::Result<OwnedFd> {
+    // SAFETY: the structure has the size that is passed and outlives the call. The
+    // descriptor that the call creates (close-on-exec) gets its owner here.
     unsafe {
-        let ruleset = libc::syscall(
+        let answer = libc::syscall(
             libc::SYS_landlock_create_ruleset,
-            &raw const attributes,
+            ptr::from_ref(attributes),
             size_of::<RulesetAttributes>(),
             0,
         );
-        check(ruleset)?;
-        let root = libc::open(c"/".as_ptr(), libc::O_PATH | libc::O_CLOEXEC);
-        let rule = PathBeneathAttributes { allowed: MOVE_BETWEEN_FOLDERS, parent: root };
-        let added = libc::syscall(
+        match c_int::try_from(answer) {
+            Ok(number @ 0..) => Ok(OwnedFd::from_raw_fd(number)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// Adds a rule for a file, or a folder with all below it.
+fn allow(ruleset: &OwnedFd, place: &OwnedFd, rights: u64) -> io::Result<()> {
+    let rule = PathBeneathAttributes { allowed: rights, parent: place.as_raw_fd() };
+    // SAFETY: both descriptors are open, and the structure outlives the call.
+    check(unsafe {
+        libc::syscall(
             libc::SYS_landlock_add_rule,
-            ruleset,
+            ruleset.as_raw_fd(),
             RULE_PATH_BENEATH,
             &raw const rule,
             0,
-        );
-        let done = check(added)
-            .and_then(|()| check(libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0)));
-        libc::close(root);
-        libc::syscall(libc::SYS_close, ruleset);
-        done
-    }
+        )
+    })
+}
+
+/// Applies the rules permanently to this process and all its future children.
+fn enforce(ruleset: &OwnedFd) -> io::Result<()> {
+    // SAFETY: plain numbers.
+    check(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) })
 }
 
 /// The version of the interface, or the reason why Landlock is unavailable.
@@ -147,22 +167,8 @@ impl Ruleset {
             network: since(NETWORK_SINCE, ALL_OF_NETWORK),
             scopes: since(SCOPES_SINCE, ALL_SCOPES),
         };
-        // SAFETY: the structure has the size that is passed and outlives the call. The
-        // descriptor that the call creates (close-on-exec) gets its owner here.
-        unsafe {
-            let answer = libc::syscall(
-                libc::SYS_landlock_create_ruleset,
-                &raw const attributes,
-                size_of::<RulesetAttributes>(),
-                0,
-            );
-            match c_int::try_from(answer) {
-                Ok(number) if number >= 0 => {
-                    Ok(Ruleset { descriptor: OwnedFd::from_raw_fd(number), handled: governed })
-                }
-                _ => Err(unavailable_reason(&io::Error::last_os_error())),
-            }
-        }
+        let descriptor = create_ruleset(&attributes).map_err(|error| unavailable_reason(&error))?;
+        Ok(Ruleset { descriptor, handled: governed })
     }
 
     /// Allows reading and executing; ignores a missing path. The path must not contain
@@ -172,7 +178,7 @@ impl Ruleset {
     }
 
     /// Allows everything in this folder except creating devices.
-    pub(super) fn allow_writing(&mut self, path: &Path) -> io::Result<()> {
+    pub(super) fn allow_writing(&mut self, path: &Path) -> Result<(), String> {
         self.allow(path, !(MAKE_CHARACTER_DEVICE | MAKE_BLOCK_DEVICE))
     }
 
@@ -183,65 +189,21 @@ impl Ruleset {
         }
     }
 
-    fn allow(&mut self, path: &Path, rights: u64) -> io::Result<()> {
-        let opened = open_without_links(path)?;
-        // SAFETY: the descriptor is open, and the structures on this stack outlive the
-        // calls.
-        unsafe {
-            let mut status: libc::stat = mem::zeroed();
-            check(c_long::from(libc::fstat(opened.as_raw_fd(), &raw mut status)))?;
-            let applicable = match status.st_mode & libc::S_IFMT {
-                libc::S_IFDIR => u64::MAX,
-                libc::S_IFLNK => return Err(io::Error::other("it is a link")),
-                _ => FILE_RIGHTS,
-            };
-            let rule = PathBeneathAttributes {
-                allowed: rights & applicable & self.handled,
-                parent: opened.as_raw_fd(),
-            };
-            check(libc::syscall(
-                libc::SYS_landlock_add_rule,
-                self.descriptor.as_raw_fd(),
-                RULE_PATH_BENEATH,
-                &raw const rule,
-                0,
-            ))
-        }
+    fn allow(&mut self, path: &Path, rights: u64) -> Result<(), String> {
+        let (opened, kind) = inspect_without_links(path).map_err(|error| error.user_message())?;
+        let applicable = match kind {
+            OpenedKind::Folder => u64::MAX,
+            OpenedKind::Link => return Err("it is a link".into()),
+            OpenedKind::File { .. } | OpenedKind::Other(_) => FILE_RIGHTS,
+        };
+        allow(&self.descriptor, &opened, rights & applicable & self.handled)
+            .map_err(|error| error.to_string())
     }
 
     /// Applies the rules permanently to this process and all its future children.
     pub(super) fn enforce(&self) -> io::Result<()> {
-        // SAFETY: plain numbers.
-        check(unsafe {
-            libc::syscall(libc::SYS_landlock_restrict_self, self.descriptor.as_raw_fd(), 0)
-        })
+        enforce(&self.descriptor)
     }
-}
-
-/// Opens an absolute path without following links: a program that may write in one of its
-/// folders could create a link there at any time. Opens name by name, so it needs neither
-/// `/proc` nor `openat2`. If the last name is a link, the link itself is opened.
-fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
-    let mut opened: Option<OwnedFd> = None;
-    let mut parts = path.components().peekable();
-    while let Some(part) = parts.next() {
-        if opened.is_none() != (part == Component::RootDir) || part == Component::ParentDir {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let name = CString::new(part.as_os_str().as_bytes())?;
-        let folder = opened.as_ref().map_or(libc::AT_FDCWD, AsRawFd::as_raw_fd);
-        let flags = libc::O_PATH | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        let has_more = if parts.peek().is_some() { libc::O_DIRECTORY } else { 0 };
-        // SAFETY: the name ends with NUL and outlives the call; the new descriptor gets its
-        // owner in the same expression.
-        opened = unsafe {
-            match libc::openat(folder, name.as_ptr(), flags | has_more) {
-                -1 => return Err(io::Error::last_os_error()),
-                number => Some(OwnedFd::from_raw_fd(number)),
-            }
-        };
-    }
-    opened.ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]
@@ -260,8 +222,8 @@ mod tests {
         symlink("real", folder.join("link")).unwrap();
         symlink("file", folder.join("real/link")).unwrap();
         let opened = |path: &str| {
-            let file = fs::File::from(open_without_links(&folder.join(path)).ok()?);
-            file.metadata().ok()
+            let (opened, _) = inspect_without_links(&folder.join(path)).ok()?;
+            fs::File::from(opened).metadata().ok()
         };
         for path in ["", "real", "real/inner", "real/file"] {
             let there = fs::metadata(folder.join(path)).unwrap();
@@ -275,10 +237,10 @@ mod tests {
             if let Ok(version) = version() {
                 let mut ruleset = Ruleset::new(version).unwrap();
                 let error = ruleset.allow_writing(&folder.join(path)).unwrap_err();
-                assert_eq!(error.to_string(), "it is a link");
+                assert_eq!(error, "it is a link");
             }
         }
-        assert!(open_without_links(Path::new("tmp")).is_err());
-        assert!(open_without_links(Path::new("/")).is_ok());
+        assert!(inspect_without_links(Path::new("tmp")).is_err());
+        assert!(inspect_without_links(Path::new("/")).is_ok());
     }
 }

@@ -12,7 +12,7 @@ mod landlock;
 use std::fmt;
 use std::io;
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::ptr;
 use std::thread;
 use std::time::Duration;
@@ -100,7 +100,9 @@ impl Sandbox {
             ruleset.allow_reading(path);
         }
         for path in &grants.write {
-            ruleset.allow_writing(path).map_err(|error| grant_error("grant", path, &error))?;
+            ruleset.allow_writing(path).map_err(|cause| {
+                SandboxUnavailable(format!("failed to grant `{}`: {cause}", path.display()))
+            })?;
         }
         ruleset.allow_devices();
         // A program may use all processors for the whole time; starting takes some extra.
@@ -179,10 +181,6 @@ impl Sandbox {
 
 fn with_step(step: u8) -> impl Fn(io::Error) -> (u8, io::Error) {
     move |error| (step, error)
-}
-
-fn grant_error(verb: &str, path: &Path, error: &io::Error) -> SandboxUnavailable {
-    SandboxUnavailable(format!("failed to {verb} `{}`: {error}", path.display()))
 }
 
 /// Number of processes and threads of the whole system, of which the user's are a part.
@@ -265,6 +263,7 @@ mod tests {
     use crate::world::scratch::Scratch;
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
 
     /// Exit status of a child that makes this call in the sandbox: 0 if the call succeeds,
     /// otherwise its error.
