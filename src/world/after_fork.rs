@@ -1,10 +1,20 @@
-//! System calls for a process after `fork`: no allocation, no locks, no panic.
+//! System calls for a process after `fork`: no allocation, no locks, no panic. And what has to
+//! be prepared for it.
 
+use std::io;
 use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use crate::limits;
 use libc::{c_int, c_uint};
+
+/// Moves a descriptor that a forked process will use away from the numbers 0 to 2, which its
+/// program's streams will get: they are free in a host that has closed them.
+pub(super) fn above_streams(descriptor: OwnedFd) -> io::Result<OwnedFd> {
+    // `try_clone` never returns one of them.
+    if descriptor.as_raw_fd() < 3 { descriptor.try_clone() } else { Ok(descriptor) }
+}
 
 /// Sets an attribute of this process by `prctl(2)`. Returns whether that succeeded.
 pub(super) fn set_attribute(name: c_int, value: c_int) -> bool {

@@ -31,22 +31,14 @@ impl FolderLock {
     ) -> io::Result<FolderLock> {
         let folder = Arc::new(File::open(path)?);
         let mut is_waiting = false;
-        loop {
-            match folder.try_lock() {
-                Err(TryLockError::WouldBlock) => {
-                    if !is_waiting {
-                        on_wait();
-                        is_waiting = true;
-                    }
-                    cancellation.check()?;
-                    cancellation.pause(limits::LOCK_POLL)?;
-                }
-                result => {
-                    let held = result.is_ok();
-                    return Ok(FolderLock { folder, is_locked: held });
-                }
+        let is_locked = lock_when_free(&folder, limits::LOCK_POLL, cancellation, || {
+            if !is_waiting {
+                on_wait();
+                is_waiting = true;
             }
-        }
+            Ok(())
+        })?;
+        Ok(FolderLock { folder, is_locked })
     }
 
     /// Whether the folder is really locked: some network file systems cannot lock
@@ -89,17 +81,30 @@ pub(crate) fn lock_file(
     cancellation: &Cancellation,
 ) -> io::Result<bool> {
     let until = Instant::now() + max_wait;
+    lock_when_free(file, limits::LOCK_POLL_SHORT, cancellation, || {
+        let text = "another process keeps it locked";
+        if Instant::now() > until {
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
+        }
+        Ok(())
+    })
+}
+
+/// Waits until the file can be locked; calls `on_busy` each time that another process holds the
+/// lock. Returns false where the file system cannot lock.
+fn lock_when_free(
+    file: &File,
+    interval: Duration,
+    cancellation: &Cancellation,
+    mut on_busy: impl FnMut() -> io::Result<()>,
+) -> io::Result<bool> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(true),
             Err(TryLockError::Error(_)) => return Ok(false),
-            Err(TryLockError::WouldBlock) if Instant::now() > until => {
-                let text = "another process keeps it locked";
-                return Err(io::Error::new(io::ErrorKind::WouldBlock, text));
-            }
             Err(TryLockError::WouldBlock) => {
-                cancellation.check()?;
-                cancellation.pause(limits::LOCK_POLL_SHORT)?;
+                on_busy()?;
+                cancellation.pause(interval)?;
             }
         }
     }

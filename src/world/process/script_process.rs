@@ -20,6 +20,7 @@ use wait_timeout::ChildExt;
 
 use super::exec::ExecCall;
 use super::{Leftovers, ProcessJob};
+use crate::world::after_fork::above_streams;
 use crate::world::guardian::{self, GuardianConfig, ScanOrder};
 use crate::world::poll::{Readiness, is_ready_within};
 use crate::world::process_tree::kill_tree;
@@ -38,10 +39,7 @@ pub(super) struct GuardianHandle {
 impl GuardianHandle {
     pub(super) fn start(job: &ProcessJob<'_>) -> io::Result<GuardianHandle> {
         let (channel, guardian_end) = UnixStream::pair()?;
-        // Not one of the numbers 0 to 2, which the script's streams will get: they are free
-        // in a host that has closed them. `try_clone` never returns one of them.
-        let guardian_end =
-            if guardian_end.as_raw_fd() < 3 { guardian_end.try_clone()? } else { guardian_end };
+        let guardian_end = above_streams(guardian_end.into())?;
         channel.set_nonblocking(true)?;
         let config = GuardianConfig {
             channel: guardian_end.as_raw_fd(),

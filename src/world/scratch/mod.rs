@@ -14,7 +14,7 @@ use std::ptr;
 
 pub(super) use clearing::ScratchFolder;
 
-use super::after_fork::close_from;
+use super::after_fork::{above_streams, close_from};
 use super::random;
 use super::subreaper::adopt_orphans;
 use crate::limits;
@@ -48,12 +48,7 @@ impl Scratch {
             .read(true)
             .custom_flags(libc::O_PATH | libc::O_DIRECTORY)
             .open(base)?;
-        // Not one of the numbers 0 to 2, which the script's streams get: they are free in
-        // a host that has closed them. `try_clone` never returns one of them.
-        let mut parent = OwnedFd::from(parent);
-        if parent.as_raw_fd() < 3 {
-            parent = parent.try_clone()?;
-        }
+        let parent = above_streams(parent.into())?;
         let mut name = [0; NAME_BYTES + 1];
         let letters = random::name()?.into_bytes();
         for (place, letter) in name.iter_mut().zip(PREFIX.iter().chain(&letters)) {
@@ -67,21 +62,17 @@ impl Scratch {
             if libc::mkdirat(parent.as_raw_fd(), text.as_ptr(), 0o700) < 0 {
                 return Err(io::Error::last_os_error());
             }
-            let own = libc::openat(parent.as_raw_fd(), text.as_ptr(), flags);
-            if own < 0 {
-                let error = io::Error::last_os_error();
+            let own = match libc::openat(parent.as_raw_fd(), text.as_ptr(), flags) {
+                -1 => Err(io::Error::last_os_error()),
+                own => above_streams(OwnedFd::from_raw_fd(own)),
+            };
+            if own.is_err() {
                 libc::unlinkat(parent.as_raw_fd(), text.as_ptr(), libc::AT_REMOVEDIR);
-                return Err(error);
             }
-            OwnedFd::from_raw_fd(own)
+            own?
         };
         let path = base.join(OsStr::from_bytes(text.to_bytes()));
-        // Built first, so that the folder is removed even if `try_clone` fails.
-        let mut scratch = Scratch { path, name, parent, own };
-        if scratch.own.as_raw_fd() < 3 {
-            scratch.own = scratch.own.try_clone()?;
-        }
-        Ok(scratch)
+        Ok(Scratch { path, name, parent, own })
     }
 
     /// Path of the folder.
