@@ -5,6 +5,7 @@
 //! particular to Python scripts of skills.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ mod source;
 
 pub(crate) use consent::Consent;
 use consent::ConsentRequest;
-use report::{ScriptReport, ScriptRun};
+use report::ScriptRun;
 use run_sandbox::RunSandbox;
 use source::{SAFE_PATH, ScriptSource};
 
@@ -133,13 +134,13 @@ fn run_script(
     let scripts = context
         .scripts
         .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
-    let skill = context.skills.open(&arguments.skill_name)?;
-    let source = ScriptSource::read(arguments, &skill)?;
-    let python = Interpreter::for_skill(&skill, scripts).map_err(|error| error.fault)?;
+    let skill = &context.skills.open(&arguments.skill_name)?;
+    let source = &ScriptSource::read(arguments, skill)?;
+    let python = &Interpreter::for_skill(skill, scripts).map_err(|error| error.fault)?;
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
-    let request = ConsentRequest { skill: &skill, source: &source, python: &python, arguments };
-    let consent = request.obtain(context)?;
-    let result = execute(&skill, &source, &python, limit, arguments, scripts, context);
+    let consent = ConsentRequest { skill, source, python, arguments }.obtain(context)?;
+    let script = ReadyScript { skill, source, python, limit, arguments, scripts, context };
+    let result = script.run().unwrap_or_else(ToolResult::failure);
     Ok(ToolResult { consent, ..result })
 }
 
@@ -153,117 +154,106 @@ fn time_limit(seconds: Option<i64>, scripts: &ScriptSettings) -> Result<Duration
     }
 }
 
-/// Returns the script's arguments, or the problem and its explanation if the kernel would refuse
-/// them.
-fn checked_arguments(
-    words: &[String],
-) -> Result<impl Iterator<Item = OsString>, (&'static str, &'static str)> {
+/// Returns the script's arguments, or the reason why the kernel would refuse them.
+fn checked_arguments(words: &[String]) -> Result<impl Iterator<Item = OsString>, String> {
     let is_too_long = |word: &String| word.len() >= limits::SCRIPT_ARGUMENT_BYTES;
     if words.iter().any(is_too_long)
         || words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES
     {
-        return Err(("its arguments are too long", "give them through `stdin`"));
+        return Err(not_run("its arguments are too long", "give them through `stdin`"));
     }
     if words.iter().any(|word| word.contains('\0')) {
-        return Err(("its arguments", "they contain a NUL character"));
+        return Err(not_run("its arguments", "they contain a NUL character"));
     }
     Ok(words.iter().map(OsString::from))
 }
 
-/// Returns the skills folders in which the script may write.
-fn writable_folders(scripts: &ScriptSettings, context: &ToolContext<'_>) -> Vec<PathBuf> {
-    let mut folders = context.skills.folders().to_vec();
-    if let Some(confinement) = &scripts.sandbox {
-        let granted = |folder: &PathBuf| {
-            let mut granted = confinement.write.iter();
-            granted.any(|path| path.starts_with(folder) || folder.starts_with(path))
-        };
-        folders.retain(granted);
-    }
-    folders
+fn not_run(what: &str, cause: impl fmt::Display) -> String {
+    format!("the script could not be run: {what}: {cause}")
 }
 
-fn execute(
-    skill: &Skill,
-    source: &ScriptSource<'_>,
-    python: &Interpreter,
+/// A script that may run.
+struct ReadyScript<'c> {
+    skill: &'c Skill,
+    source: &'c ScriptSource<'c>,
+    python: &'c Interpreter,
     limit: Duration,
-    arguments: &RunPythonArguments,
-    scripts: &ScriptSettings,
-    context: &ToolContext<'_>,
-) -> ToolResult {
-    let failure = |what: &str, error: &dyn std::fmt::Display| {
-        ToolResult::failure(format!("the script could not be run: {what}: {error}"))
-    };
-    let scratch = match Scratch::new(&scripts.temporary_folder) {
-        Ok(scratch) => scratch,
-        Err(error) => return failure("no temporary folder (set TMPDIR)", &error),
-    };
-    let mut command = match source.write_files(&scratch, &skill.path) {
-        Ok(command) => command,
-        Err(error) => return failure("its source could not be written", &error),
-    };
-    match checked_arguments(&arguments.args) {
-        Ok(words) => command.extend(words),
-        Err((what, why)) => return failure(what, &why),
-    }
-    let folders = writable_folders(scripts, context);
-    let before = match SkillsSnapshot::capture(skill, &folders, scratch.path()) {
-        Ok(before) => before,
-        Err(error) => return failure("its temporary folder was deleted", &error),
-    };
-    if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
-        return ToolResult::failure("interrupted by the user");
-    }
-    let process_limit = context.cancellation.capped_by_deadline(limit);
-    let mut environment = python.script_environment(skill, scripts);
-    let sandbox = match RunSandbox::prepare(
-        skill,
-        python,
-        scripts,
-        context.skills,
-        &scratch,
-        process_limit,
-    ) {
-        Ok(sandbox) => sandbox,
-        Err(cause) => return ToolResult::failure(format!("the script was not run: {cause}")),
-    };
-    sandbox.set_variables(&mut environment, scripts);
-    let (name, value) = SAFE_PATH;
-    if scripts.variable(name).is_none_or(OsStr::is_empty) {
-        environment.retain(|(known, _)| known != name);
-        environment.push((name.into(), value.into()));
-    }
-    let job = ProcessJob {
-        program: &python.program,
-        args: &command,
-        folder: &skill.path,
-        environment: &environment,
-        stdin: arguments.stdin.as_bytes(),
-        limit: process_limit,
-        leftovers: if scripts.keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
-        output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
-        interrupt: &context.cancellation.interrupt,
-        scratch: Some(&scratch),
-        restrictions: sandbox.restrictions.clone(),
-        event_source: context.event_source,
-    };
-    match run(&job) {
-        Ok(outcome) => {
-            let ran = ScriptRun {
-                skill,
-                python,
-                limit: (process_limit == limit).then_some(limit),
-                keep_leftovers: scripts.keep_leftovers,
-                sandbox: &sandbox,
-                changes: before.changes(skill, &folders),
-                outcome: &outcome,
-            };
-            ToolResult {
-                script_source: source.skill_script_text(),
-                ..ScriptReport::new(&ran, context.secrets).into_result()
-            }
+    arguments: &'c RunPythonArguments,
+    scripts: &'c ScriptSettings,
+    context: &'c ToolContext<'c>,
+}
+
+impl ReadyScript<'_> {
+    fn run(&self) -> Result<ToolResult, String> {
+        let (skill, python, context) = (self.skill, self.python, self.context);
+        let scratch = Scratch::new(&self.scripts.temporary_folder)
+            .map_err(|error| not_run("no temporary folder (set TMPDIR)", error))?;
+        let mut command = (self.source.write_files(&scratch, &skill.path))
+            .map_err(|error| not_run("its source could not be written", error))?;
+        command.extend(checked_arguments(&self.arguments.args)?);
+        let folders = self.writable_folders();
+        let before = SkillsSnapshot::capture(skill, &folders, scratch.path())
+            .map_err(|error| not_run("its temporary folder was deleted", error))?;
+        if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
+            return Err("interrupted by the user".into());
         }
-        Err(error) => failure("no Python", &python.start_error(skill, &error).fault),
+        let limit = context.cancellation.capped_by_deadline(self.limit);
+        let sandbox =
+            RunSandbox::prepare(skill, python, self.scripts, context.skills, &scratch, limit)
+                .map_err(|cause| format!("the script was not run: {cause}"))?;
+        let keep_leftovers = self.scripts.keep_leftovers;
+        let job = ProcessJob {
+            program: &python.program,
+            args: &command,
+            folder: &skill.path,
+            environment: &self.environment(&sandbox),
+            stdin: self.arguments.stdin.as_bytes(),
+            limit,
+            leftovers: if keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
+            output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
+            interrupt: &context.cancellation.interrupt,
+            scratch: Some(&scratch),
+            restrictions: sandbox.restrictions.clone(),
+            event_source: context.event_source,
+        };
+        let outcome = run(&job)
+            .map_err(|error| not_run("no Python", python.start_error(skill, &error).fault))?;
+        let ran = ScriptRun {
+            skill,
+            python,
+            limit: (limit == self.limit).then_some(limit),
+            keep_leftovers,
+            sandbox: &sandbox,
+            changes: before.changes(skill, &folders),
+            outcome: &outcome,
+        };
+        Ok(ToolResult {
+            script_source: self.source.skill_script_text(),
+            ..ran.result(context.secrets)
+        })
+    }
+
+    /// Returns the skills folders in which the script may write.
+    fn writable_folders(&self) -> Vec<PathBuf> {
+        let mut folders = self.context.skills.folders().to_vec();
+        if let Some(confinement) = &self.scripts.sandbox {
+            let granted = |folder: &PathBuf| {
+                let mut granted = confinement.write.iter();
+                granted.any(|path| path.starts_with(folder) || folder.starts_with(path))
+            };
+            folders.retain(granted);
+        }
+        folders
+    }
+
+    fn environment(&self, sandbox: &RunSandbox) -> Vec<(OsString, OsString)> {
+        let mut environment = self.python.script_environment(self.skill, self.scripts);
+        sandbox.set_variables(&mut environment, self.scripts);
+        let (name, value) = SAFE_PATH;
+        if self.scripts.variable(name).is_none_or(OsStr::is_empty) {
+            environment.retain(|(known, _)| known != name);
+            environment.push((name.into(), value.into()));
+        }
+        environment
     }
 }

@@ -19,8 +19,8 @@ use crate::world::cancellation::StopReason;
 use crate::world::process::{ProcessExit, ProcessOutcome};
 
 /// The result as the model reads it.
-#[derive(Debug, Serialize)]
-pub(super) struct ScriptReport<'r> {
+#[derive(Serialize)]
+struct ScriptReport<'r> {
     skill_name: &'r str,
     returncode: i32,
     stdout: String,
@@ -35,10 +35,6 @@ pub(super) struct ScriptReport<'r> {
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
-    #[serde(skip)]
-    bytes: u64,
-    #[serde(skip)]
-    warning: Option<String>,
 }
 
 /// A script that has run.
@@ -59,55 +55,67 @@ pub(super) struct ScriptRun<'r> {
     pub outcome: &'r ProcessOutcome,
 }
 
-impl<'r> ScriptReport<'r> {
-    /// Creates the report. The output is masked here, where the places of its cuts are known.
-    pub(super) fn new(ran: &ScriptRun<'r>, secrets: &Secrets) -> ScriptReport<'r> {
-        let (skill, python, outcome) = (ran.skill, ran.python, ran.outcome);
+impl ScriptRun<'_> {
+    /// Creates the result for the model and the user. The output is masked here, where the places
+    /// of its cuts are known.
+    pub(super) fn result(&self, secrets: &Secrets) -> ToolResult {
+        let (python, outcome) = (self.python, self.outcome);
         let returncode = match outcome.exit {
             ProcessExit::Exited(code) => code,
             ProcessExit::Signaled(signal) => -signal,
             ProcessExit::Unknown => -libc::SIGKILL,
         };
         let stderr = outcome.stderr.masked(secrets);
-        let error = if outcome.interrupted.is_some() {
-            Some("interrupted by the user".to_string())
-        } else if outcome.cancelled {
-            Some(StopReason::Cancelled.to_string())
-        } else if outcome.timed_out {
-            Some(match ran.limit {
-                Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),
-                None => "stopped at the time limit of the whole run (--timeout)".into(),
-            })
-        } else if outcome.exit == ProcessExit::Unknown {
-            Some(
-                "the script killed its guardian process; everything that it started was killed"
-                    .into(),
-            )
-        } else if outcome.is_output_incomplete {
-            Some("its output could not be read to the end".into())
-        } else {
-            None
-        };
         let truncated = outcome.stdout.is_truncated() || outcome.stderr.is_truncated();
-        ScriptReport {
-            skill_name: &skill.name,
+        let report = ScriptReport {
+            skill_name: &self.skill.name,
             returncode,
-            hint: hint(ran, &stderr),
-            warning: warning(skill, &ran.changes),
+            hint: hint(self, &stderr),
             stdout: outcome.stdout.masked(secrets),
             stderr,
             timed_out: outcome.timed_out,
             duration_ms: milliseconds(outcome.duration),
             interpreter: python.venv.is_none().then(|| python.program.display().to_string()),
             truncated: truncated.then_some(true),
-            error,
-            bytes: outcome.stdout.total_bytes() + outcome.stderr.total_bytes(),
+            error: self.error(),
+        };
+        let bytes = outcome.stdout.total_bytes() + outcome.stderr.total_bytes();
+        ToolResult {
+            summary: report.summary(bytes),
+            // A structure of strings and numbers always has a JSON form.
+            content: serde_json::to_string(&report).unwrap_or_default(),
+            ok: report.returncode == 0 && report.error.is_none(),
+            warning: warning(self.skill, &self.changes),
+            ..ToolResult::default()
         }
     }
 
-    /// Converts the report to a tool result.
-    pub(super) fn into_result(self) -> ToolResult {
-        let ok = self.returncode == 0 && self.error.is_none();
+    /// Why the script did not end by itself, or its output is incomplete.
+    fn error(&self) -> Option<String> {
+        let outcome = self.outcome;
+        let error = if outcome.interrupted.is_some() {
+            "interrupted by the user".into()
+        } else if outcome.cancelled {
+            StopReason::Cancelled.to_string()
+        } else if outcome.timed_out {
+            match self.limit {
+                Some(limit) => format!("stopped at the time limit of {} s", limit.as_secs()),
+                None => "stopped at the time limit of the whole run (--timeout)".into(),
+            }
+        } else if outcome.exit == ProcessExit::Unknown {
+            "the script killed its guardian process; everything that it started was killed".into()
+        } else if outcome.is_output_incomplete {
+            "its output could not be read to the end".into()
+        } else {
+            return None;
+        };
+        Some(error)
+    }
+}
+
+impl ScriptReport<'_> {
+    /// The result in one line for the user.
+    fn summary(&self, bytes: u64) -> String {
         let end = match &self.error {
             Some(error) => error.clone(),
             None => format!("exit {}", self.returncode),
@@ -120,21 +128,13 @@ impl<'r> ScriptReport<'r> {
         };
         let excerpt = text::one_line(excerpt, limits::SUMMARY_CHARS);
         let colon = if excerpt.is_empty() { "" } else { ": " };
-        let (bytes, took) = (self.bytes, self.duration_ms);
-        let mut summary = format!("{end}, {bytes} bytes, {took} ms{colon}{excerpt}");
+        let mut summary = format!("{end}, {bytes} bytes, {} ms{colon}{excerpt}", self.duration_ms);
         // The user can act on the hint now.
         if let Some(hint) = self.hint.as_ref().filter(|_| failed) {
             let hint = text::one_line(hint, limits::HINT_BYTES);
             summary.push_str(&format!("; hint: {hint}"));
         }
-        ToolResult {
-            summary,
-            // A structure of strings and numbers always has a JSON form.
-            content: serde_json::to_string(&self).unwrap_or_default(),
-            ok,
-            warning: self.warning,
-            ..ToolResult::default()
-        }
+        summary
     }
 }
 
