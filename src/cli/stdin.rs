@@ -3,19 +3,9 @@
 use std::time::Duration;
 
 use crate::cli::values::usage;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::world::cancellation::Cancellation;
-use crate::world::input::{StdinError, StdinReader, WholeInput};
-
-/// Opens standard input.
-pub(super) fn open() -> Result<StdinReader> {
-    StdinReader::open().map_err(|error| read_error(&error))
-}
-
-/// The error for a failed read.
-pub(super) fn read_error(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"))
-}
+use crate::world::input::{StdinReader, WholeInput};
 
 /// Reads standard input to its end; `None`: its first byte did not arrive in time.
 pub(super) fn read_bytes(
@@ -24,24 +14,22 @@ pub(super) fn read_bytes(
     first_byte_timeout: Option<Duration>,
     cancellation: &Cancellation,
 ) -> Result<Option<Vec<u8>>> {
-    match input.read_to_end(most, first_byte_timeout, cancellation) {
-        Ok(WholeInput::Bytes(bytes)) => Ok(Some(bytes)),
-        Ok(WholeInput::Silent) => Ok(None),
-        Ok(WholeInput::TooLarge) => {
+    match input.read_to_end(most, first_byte_timeout, cancellation)? {
+        WholeInput::Bytes(bytes) => Ok(Some(bytes)),
+        WholeInput::Silent => Ok(None),
+        WholeInput::TooLarge => {
             let most = match most >> 20 {
                 0 => format!("{most} bytes"),
                 most => format!("{most} MiB"),
             };
             Err(usage(format!("standard input is larger than {most}")))
         }
-        Err(StdinError::Stop(stop)) => Err(stop.into()),
-        Err(StdinError::Io(error)) => Err(read_error(&error)),
     }
 }
 
 /// Reads standard input to its end, as text.
 pub(super) fn read_text(most: usize, cancellation: &Cancellation) -> Result<String> {
-    let bytes = read_bytes(&mut open()?, most, None, cancellation)?;
+    let bytes = read_bytes(&mut StdinReader::open()?, most, None, cancellation)?;
     String::from_utf8(bytes.unwrap_or_default())
         .map_err(|_| usage("standard input is not UTF-8 text"))
 }

@@ -97,13 +97,15 @@ pub(crate) fn serve(
     output: &mut Output,
 ) -> Result<()> {
     output.serve();
-    let input = StdinReader::open().map_err(|error| unreadable(&error))?;
-    let stdin_fd = input.as_fd().try_clone_to_owned();
+    let input = StdinReader::open()?;
+    let stdin_fd = input.as_fd().try_clone_to_owned().map_err(|error| {
+        Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"))
+    })?;
     let server = McpServer {
         context,
         skills_as_tools,
         input: RefCell::new(input),
-        stdin_fd: stdin_fd.map_err(|error| unreadable(&error))?,
+        stdin_fd,
         has_ended: Cell::new(false),
         output: RefCell::new(output),
         is_initialized: Cell::new(false),
@@ -132,15 +134,11 @@ pub(crate) fn serve(
     Ok(())
 }
 
-fn unreadable(error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Io, format!("failed to read standard input: {error}"))
-}
-
 impl McpServer<'_> {
     /// Reads once, and handles the complete lines.
     fn read_input(&self) -> Result<()> {
         let mut input = self.input.borrow_mut();
-        let has_more = input.fill().map_err(|error| unreadable(&error))?;
+        let has_more = input.fill()?;
         while let Some(piece) = input.next_piece(limits::MESSAGE_LINE_BYTES) {
             match piece {
                 LinePiece::Whole(line) => self.handle_line(line),

@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::limits;
@@ -43,21 +44,33 @@ pub(crate) fn read_file_or_pipe(
     if !kind.is_file() && !kind.is_fifo() && !is_null {
         return Err(io::Error::other("it is neither a file nor a pipe"));
     }
-    let mut bytes = Vec::new();
-    let mut piece = [0; limits::PIPE_READ_BYTES];
+    read_to_end(&mut file, Vec::new(), max_bytes, |_| Some(limits::PIPE_SILENCE), cancellation)?
+        .ok_or_else(|| io::Error::other(too_large(max_bytes)))
+}
+
+/// Reads what follows `bytes` up to the end; `None` if all of it is larger than `max_bytes`.
+/// `silence` limits each wait, from the number of bytes read so far. The error of a wait
+/// carries its [`StopReason`].
+///
+/// [`StopReason`]: crate::world::cancellation::StopReason
+pub(super) fn read_to_end(
+    file: &mut File,
+    mut bytes: Vec<u8>,
+    max_bytes: usize,
+    silence: impl Fn(usize) -> Option<Duration>,
+    cancellation: &Cancellation,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut piece = vec![0; limits::READ_BYTES];
     while bytes.len() <= max_bytes {
-        let readable = Some((file.as_fd(), Readiness::Read));
-        cancellation.wait(readable, Some(limits::PIPE_SILENCE))?;
+        cancellation.wait(Some((file.as_fd(), Readiness::Read)), silence(bytes.len()))?;
         match file.read(&mut piece) {
-            Ok(0) => return Ok(bytes),
+            Ok(0) => return Ok(Some(bytes)),
             Ok(length) => bytes.extend_from_slice(&piece[..length]),
-            // Another reader of the same pipe has read the data.
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if is_transient(&error) => {}
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other(too_large(max_bytes)))
+    Ok(None)
 }
 
 /// The error for a file that could not be read: the stop of the run if there was one,
@@ -67,6 +80,12 @@ pub(crate) fn read_error(error: &io::Error, failure: impl Fn(&str) -> Error) -> 
         Some(stop @ (StopReason::Interrupted(_) | StopReason::Deadline)) => stop.into(),
         _ => failure(&error.to_string()),
     }
+}
+
+/// Whether a call can be repeated. `WouldBlock` is possible because another process may have
+/// made a shared descriptor non-blocking, or has read the data of the same pipe.
+pub(super) fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
 
 /// Opens a file without waiting for the writer of a FIFO.

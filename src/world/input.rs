@@ -2,13 +2,14 @@
 //! the deadline of the run.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
-use crate::limits;
+use crate::error::{Error, ErrorKind, Result};
 use crate::world::cancellation::{Cancellation, Readiness, StopReason};
+use crate::world::files::{is_transient, read_error, read_to_end};
 use crate::world::line_editing;
 use crate::world::lines::LineBuffer;
 pub(crate) use crate::world::lines::LinePiece;
@@ -69,7 +70,11 @@ pub(crate) struct StdinReader {
 
 impl StdinReader {
     /// Determines the kind of standard input without reading from it.
-    pub(crate) fn open() -> io::Result<StdinReader> {
+    pub(crate) fn open() -> Result<StdinReader> {
+        StdinReader::new().map_err(|error| unreadable(&error))
+    }
+
+    fn new() -> io::Result<StdinReader> {
         // A second descriptor of the same file, because `poll` does not see what
         // std's own reader has buffered.
         let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
@@ -98,23 +103,16 @@ impl StdinReader {
         max_bytes: usize,
         first_byte_limit: Option<Duration>,
         cancellation: &Cancellation,
-    ) -> Result<WholeInput, StdinError> {
-        let mut bytes = self.lines.take_rest();
-        let mut piece = vec![0u8; limits::READ_BYTES];
-        loop {
-            let limit = if bytes.is_empty() { first_byte_limit } else { None };
-            match cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), limit) {
-                Ok(()) => {}
-                Err(StopReason::Silence(_)) => return Ok(WholeInput::Silent),
-                Err(stop) => return Err(StdinError::Stop(stop)),
-            }
-            match self.file.read(&mut piece) {
-                Ok(0) => return Ok(WholeInput::Bytes(bytes)),
-                Ok(count) if bytes.len() + count > max_bytes => return Ok(WholeInput::TooLarge),
-                Ok(count) => bytes.extend_from_slice(&piece[..count]),
-                Err(error) if is_transient(&error) => {}
-                Err(error) => return Err(StdinError::Io(error)),
-            }
+    ) -> Result<WholeInput> {
+        let silence = |length| if length == 0 { first_byte_limit } else { None };
+        let rest = self.lines.take_rest();
+        match read_to_end(&mut self.file, rest, max_bytes, silence, cancellation) {
+            Ok(Some(bytes)) => Ok(WholeInput::Bytes(bytes)),
+            Ok(None) => Ok(WholeInput::TooLarge),
+            Err(error) => match StopReason::from_io_error(&error) {
+                Some(StopReason::Silence(_)) => Ok(WholeInput::Silent),
+                _ => Err(unreadable(&error)),
+            },
         }
     }
 
@@ -123,7 +121,7 @@ impl StdinReader {
         &mut self,
         max_bytes: usize,
         cancellation: &Cancellation,
-    ) -> Result<InputLine, StdinError> {
+    ) -> Result<InputLine> {
         loop {
             if let Some(piece) = self.lines.next_line(max_bytes) {
                 return Ok(InputLine::from_piece(&piece));
@@ -134,24 +132,20 @@ impl StdinReader {
                 let last = self.lines.take_last_line(max_bytes);
                 return Ok(last.map_or(InputLine::End, |piece| InputLine::from_piece(&piece)));
             }
-            self.wait(cancellation).map_err(StdinError::Stop)?;
-            self.fill().map_err(StdinError::Io)?;
+            self.wait(cancellation)?;
+            self.fill()?;
         }
     }
 
     /// Whether more input is available, or arrives within `limit`.
-    pub(crate) fn has_more(
-        &self,
-        limit: Duration,
-        cancellation: &Cancellation,
-    ) -> Result<bool, StdinError> {
+    pub(crate) fn has_more(&self, limit: Duration, cancellation: &Cancellation) -> Result<bool> {
         if !self.lines.is_empty() {
             return Ok(true);
         }
         match cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), Some(limit)) {
             Ok(()) => Ok(true),
             Err(StopReason::Silence(_)) => Ok(false),
-            Err(stop) => Err(StdinError::Stop(stop)),
+            Err(stop) => Err(stop.into()),
         }
     }
 
@@ -192,17 +186,17 @@ impl StdinReader {
     }
 
     /// Waits until input or its end can be read.
-    pub(crate) fn wait(&self, cancellation: &Cancellation) -> Result<(), StopReason> {
-        cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), None)
+    pub(crate) fn wait(&self, cancellation: &Cancellation) -> Result<()> {
+        Ok(cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), None)?)
     }
 
     /// Reads once, without waiting if input is available. Returns false at the end.
-    pub(crate) fn fill(&mut self) -> io::Result<bool> {
+    pub(crate) fn fill(&mut self) -> Result<bool> {
         match self.lines.fill(&mut self.file) {
             Ok(0) => self.at_end = true,
             Ok(_) => {}
             Err(error) if is_transient(&error) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(unreadable(&error)),
         }
         Ok(!self.at_end)
     }
@@ -222,17 +216,9 @@ impl AsFd for StdinReader {
     }
 }
 
-/// Whether a read can be repeated. `WouldBlock` is possible because another
-/// process may have made the shared descriptor non-blocking.
-fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
-}
-
-/// Reason why reading stopped early.
-#[derive(Debug)]
-pub(crate) enum StdinError {
-    /// A signal arrived or the deadline passed.
-    Stop(StopReason),
-    /// The system reported an error.
-    Io(io::Error),
+/// The error for standard input that could not be read, or for a stop of the run.
+fn unreadable(error: &io::Error) -> Error {
+    read_error(error, |cause| {
+        Error::new(ErrorKind::Io, format!("failed to read standard input: {cause}"))
+    })
 }

@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use crate::limits;
 use crate::world::cancellation::{Cancellation, Readiness};
 use crate::world::event_source::EventSource;
+use crate::world::files::is_transient;
 
 /// Open terminal. A signal or the deadline ends reading and writing; the error then
 /// carries a [`StopReason`](crate::world::cancellation::StopReason).
@@ -116,8 +117,4 @@ impl Terminal {
         }
         Ok(None)
     }
-}
-
-fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
 }

@@ -8,10 +8,11 @@ use std::collections::VecDeque;
 use std::os::fd::AsFd;
 
 use crate::cli::chat::commands;
+use crate::error::Result;
 use crate::limits;
 use crate::text::{self, counted, printable};
 use crate::world::cancellation::Cancellation;
-use crate::world::input::{self, StdinError, StdinKind, StdinReader};
+use crate::world::input::{self, StdinKind, StdinReader};
 use crate::world::output::Output;
 use crate::world::signal::Interrupt;
 use crate::world::typing::TypedInput;
@@ -83,7 +84,7 @@ impl ChatInput {
         &mut self,
         cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<ChatMessage, StdinError> {
+    ) -> Result<ChatMessage> {
         if !self.is_terminal() {
             let line = self.input.read_line(limits::CHAT_LINE_BYTES, cancellation)?;
             return Ok(match line {
@@ -140,7 +141,7 @@ impl ChatInput {
         mut lines: Vec<String>,
         cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<ChatMessage, StdinError> {
+    ) -> Result<ChatMessage> {
         let is_block = match block_progress(&lines) {
             Some(InputProgress::Done(message)) => return Ok(message),
             Some(InputProgress::Incomplete) => true,
@@ -185,7 +186,7 @@ impl ChatInput {
         prompt: &str,
         cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<Result<Vec<String>, ChatMessage>, StdinError> {
+    ) -> Result<std::result::Result<Vec<String>, ChatMessage>> {
         let was_partial = self.has_partial_message;
         let (mut is_whole, mut is_over) = (false, false);
         // Before the prompt appears, so that input typed at it is read here.
@@ -231,7 +232,7 @@ impl ChatInput {
         &mut self,
         is_whole: bool,
         cancellation: &Cancellation,
-    ) -> Result<Result<Vec<String>, ChatMessage>, StdinError> {
+    ) -> Result<std::result::Result<Vec<String>, ChatMessage>> {
         let mut lines = Vec::new();
         let mut bytes = 0;
         let mut pause = limits::PASTE_SECOND_LINE;

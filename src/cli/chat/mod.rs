@@ -10,7 +10,6 @@ use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
 use crate::cli::session_handle::SessionHandle;
 use crate::cli::startup::Startup;
-use crate::cli::stdin;
 use crate::cli::values::usage;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
@@ -24,8 +23,7 @@ use crate::session::SharedSession;
 use crate::text;
 use crate::tool::Usage;
 use crate::tools::Tools;
-use crate::world::cancellation::StopReason;
-use crate::world::input::StdinError;
+use crate::world::input::StdinReader;
 use crate::world::output::Output;
 use crate::world::signal::Signal;
 
@@ -75,7 +73,7 @@ pub(super) fn run(
     startup: &Startup,
     output: &mut Output,
 ) -> Result<u8> {
-    let mut lines = ChatInput::new(stdin::open()?, startup.interrupt.clone());
+    let mut lines = ChatInput::new(StdinReader::open()?, startup.interrupt.clone());
     let mut run = Run::for_questions(&ask, options, startup, output)?;
     let first = ask.prompt.take().unwrap_or_default();
     let model = one_shot::new_model(&run)?;
@@ -147,9 +145,14 @@ impl Chat<'_> {
             report_state("ready", output);
             let message = match lines.next_message(&self.run.cancellation, output) {
                 Ok(message) => message,
-                Err(StdinError::Stop(StopReason::Interrupted(signal)))
-                    if self.survives_signal(signal) =>
-                {
+                Err(error) => {
+                    let survives = match error.kind() {
+                        ErrorKind::Interrupted(signal) => self.survives_signal(signal),
+                        _ => false,
+                    };
+                    if !survives {
+                        return Err(error);
+                    }
                     self.run.cancellation.interrupt.take_pending();
                     Output::end_prompt();
                     let was_partial = lines.discard_partial();
@@ -161,8 +164,6 @@ impl Chat<'_> {
                     is_leaving = !was_partial;
                     continue;
                 }
-                Err(StdinError::Stop(stop)) => return Err(stop.into()),
-                Err(StdinError::Io(error)) => return Err(stdin::read_error(&error)),
             };
             is_leaving = false;
             match self.handle_message(message, output) {

@@ -26,13 +26,14 @@ use libc::c_int;
 
 use super::capture::{Capture, CaptureLimits};
 pub(crate) use super::event_source::{EventSource, ScriptStream};
+use super::files::is_transient;
 use super::guardian::GuardianReport;
 use super::poll::Readiness;
 use super::scratch::Scratch;
 use super::signal::{Interrupt, Signal};
 use super::subreaper::adopt_orphans;
 use script_process::GuardianHandle;
-use streams::{ChildOutput, is_transient};
+use streams::ChildOutput;
 
 /// Program to run, with its limits.
 pub(crate) struct ProcessJob<'a> {

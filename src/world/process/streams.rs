@@ -4,10 +4,11 @@
 //! is done by `process`.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use crate::world::capture::{Capture, CaptureLimits};
+use crate::world::files::is_transient;
 use crate::world::poll::{Readiness, Watched};
 
 /// Output stream of the script.
@@ -60,9 +61,4 @@ fn nonblocking(pipe: OwnedFd) -> io::Result<File> {
         flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) >= 0
     };
     if done { Ok(File::from(pipe)) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Whether the call can be repeated later.
-pub(super) fn is_transient(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
