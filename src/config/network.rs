@@ -21,6 +21,8 @@ use crate::world::files;
 pub struct Network {
     /// The proxy; `None`: connections are direct.
     pub proxy: Option<Proxy>,
+    /// Why connections are direct although a proxy is set.
+    pub direct_reason: Option<&'static str>,
     /// Certificates that replace the built-in root certificates.
     pub roots: Option<CertificateFile>,
 }
@@ -94,11 +96,18 @@ impl ConfigReader<'_> {
     pub(super) fn network(&mut self, address: &Address) -> (Network, Vec<EndpointRoute>) {
         let mut network = Network::default();
         let mut routes = Vec::new();
-        if let Some((proxy, source)) = self.proxy(address) {
-            let way = format!("through the proxy {proxy}");
-            let is_value_disclosed = true;
-            routes.push(EndpointRoute { description: way, source, is_value_disclosed });
-            network.proxy = Some(proxy);
+        match self.proxy(address) {
+            Ok((proxy, source)) => {
+                let way = format!("through the proxy {proxy}");
+                let is_value_disclosed = true;
+                routes.push(EndpointRoute { description: way, source, is_value_disclosed });
+                network.proxy = Some(proxy);
+            }
+            Err(reason) => {
+                let proxies = [settings::HTTPS_PROXY, settings::HTTP_PROXY, settings::ALL_PROXY];
+                let is_any_set = proxies.iter().any(|name| self.settings.value(name).is_some());
+                network.direct_reason = is_any_set.then_some(reason);
+            }
         }
         let is_tls = |proxy: &Proxy| proxy.scheme == ProxyScheme::Https;
         if (address.is_encrypted() || network.proxy.as_ref().is_some_and(is_tls))
@@ -112,25 +121,27 @@ impl ConfigReader<'_> {
         (network, routes)
     }
 
-    /// Reads the proxy: the variable for the address's scheme, then `ALL_PROXY`.
-    fn proxy(&mut self, address: &Address) -> Option<(Proxy, ValueSource)> {
+    /// Reads the proxy: the variable for the address's scheme, then `ALL_PROXY`. Returns
+    /// otherwise why there is none.
+    fn proxy(&mut self, address: &Address) -> Result<(Proxy, ValueSource), &'static str> {
         if address.is_loopback() {
-            return None;
+            return Err("loopback");
         }
-        let own = if address.is_encrypted() { settings::HTTPS_PROXY } else { settings::HTTP_PROXY };
-        let (text, source) =
-            self.trimmed_text(own).or_else(|| self.trimmed_text(settings::ALL_PROXY))?;
+        let (own, unset) = if address.is_encrypted() {
+            (settings::HTTPS_PROXY, "no proxy for https is set")
+        } else {
+            (settings::HTTP_PROXY, "no proxy for http is set")
+        };
+        let found = self.trimmed_text(own).or_else(|| self.trimmed_text(settings::ALL_PROXY));
+        let (text, source) = found.ok_or(unset)?;
         let exceptions = self.trimmed_text(settings::NO_PROXY);
         if exceptions.is_some_and(|(list, _)| no_proxy::covers(&list, address)) {
-            return None;
+            return Err(settings::NO_PROXY);
         }
-        match Proxy::parse(&text) {
-            Ok(proxy) => Some((proxy, source)),
-            Err(cause) => {
-                self.report(Fault::without_fix(format!("{source} is not a valid proxy: {cause}")));
-                None
-            }
-        }
+        Proxy::parse(&text).map(|proxy| (proxy, source.clone())).map_err(|cause| {
+            self.report(Fault::without_fix(format!("{source} is not a valid proxy: {cause}")));
+            "it is not valid"
+        })
     }
 
     /// Reads the certificates. They are checked when they are used.

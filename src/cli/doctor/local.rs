@@ -12,7 +12,7 @@ use crate::cli::run::{ExaminedRun, Run};
 use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
-use crate::settings;
+use crate::settings::{self, Settings};
 use crate::skills::Catalogue;
 use crate::skills::probe::SANDBOX_FIX;
 use crate::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX};
@@ -30,12 +30,48 @@ const REQUIRED: [&str; 3] =
 
 /// The check of the configuration: lists all settings that are set, and reports every problem.
 pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
+    const NAME: &str = "configuration";
+    let run = &examined.run;
+    let unread = prompt_file_error(run);
+    let problems = examined.problems.iter().chain(unread.as_ref().map(Error::fault));
+    let mut problems = problems.map(|problem| (problem.message.as_str(), setting_fix(problem)));
+    let mut check = match problems.next() {
+        None => {
+            let count = run.settings.display_values().filter(|shown| shown.value.is_some()).count();
+            let noun = if count == 1 { "setting is" } else { "settings are" };
+            DoctorCheck::ok(NAME, format!("{count} {noun} set"))
+        }
+        Some((message, fix)) => {
+            let mut check = DoctorCheck::failure(NAME, ErrorKind::Config, message, fix);
+            problems.for_each(|(message, fix)| check.add_failure(ErrorKind::Config, message, fix));
+            check
+        }
+    };
+    let is_fine = examined.problems.is_empty() && unread.is_none();
+    let rows = add_settings(&run.settings, is_fine, &mut check);
+    for file in run.settings.files() {
+        for problem in file.contents.problems.iter().take(limits::LISTED_NAMES) {
+            let (path, line) = (file.path.display(), problem.line);
+            check.add_warning(
+                format!("skipped {path} line {line}: {}", problem.message),
+                format!("correct the line in {path}"),
+            );
+        }
+    }
+    for warning in &run.config.warnings {
+        check.add_warning(warning.message.as_str(), setting_fix(warning));
+    }
+    for (message, fix) in misspelled::warnings(&run.settings) {
+        check.add_warning(message, fix);
+    }
+    check.with_detail("settings", rows)
+}
+
+/// Adds a line for each setting that is set, and returns the settings for JSON output.
+fn add_settings(settings: &Settings, is_fine: bool, check: &mut DoctorCheck) -> Vec<Value> {
     let mut lines = Vec::new();
     let mut rows = Vec::new();
-    let mut count = 0;
-    let unread = prompt_file_error(&examined.run);
-    let is_fine = examined.problems.is_empty() && unread.is_none();
-    for shown in examined.run.settings.display_values() {
+    for shown in settings.display_values() {
         let name = shown.setting.name;
         match shown.value {
             Some((value, source)) => {
@@ -43,7 +79,6 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
                 let (name, origin) = (source.name, source.origin.to_string());
                 lines.push(format!("{name}={value} ({origin})"));
                 rows.push(json!({"name": name, "value": value, "origin": origin}));
-                count += 1;
             }
             None if REQUIRED.contains(&name) => {
                 // If the missing value is a problem, it is reported as one.
@@ -55,41 +90,11 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
             None => {}
         }
     }
-    let problems: Vec<&Fault> =
-        examined.problems.iter().chain(unread.as_ref().map(Error::fault)).collect();
-    let mut check = match problems.as_slice() {
-        [] => DoctorCheck::ok("configuration", format!("{} set", settings_count(count))),
-        [first, ..] => {
-            let message = first.message.as_str();
-            DoctorCheck::failure("configuration", ErrorKind::Config, message, setting_fix(first))
-        }
-    };
     if !is_fine && !lines.is_empty() {
         check.add_line("current settings:");
     }
-    for line in lines {
-        check.add_line(line);
-    }
-    for problem in problems.into_iter().skip(1) {
-        let message = problem.message.as_str();
-        check.add_failure(ErrorKind::Config, message, setting_fix(problem));
-    }
-    for file in examined.run.settings.files() {
-        for problem in file.contents.problems.iter().take(limits::LISTED_NAMES) {
-            let (path, line) = (file.path.display(), problem.line);
-            check.add_warning(
-                format!("skipped {path} line {line}: {}", problem.message),
-                format!("correct the line in {path}"),
-            );
-        }
-    }
-    for warning in &examined.run.config.warnings {
-        check.add_warning(warning.message.as_str(), setting_fix(warning));
-    }
-    for (message, fix) in misspelled::warnings(&examined.run.settings) {
-        check.add_warning(message, fix);
-    }
-    check.with_detail("settings", Value::Array(rows))
+    lines.into_iter().for_each(|line| check.add_line(line));
+    rows
 }
 
 /// The error of an unreadable system prompt file.
@@ -100,13 +105,6 @@ fn prompt_file_error(run: &Run) -> Option<Error> {
 
 fn setting_fix(fault: &Fault) -> &str {
     fault.fix.as_deref().unwrap_or("correct this setting")
-}
-
-fn settings_count(count: usize) -> String {
-    match count {
-        1 => "1 setting is".into(),
-        _ => format!("{count} settings are"),
-    }
 }
 
 /// The properties of an interpreter.
@@ -135,7 +133,7 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
     let is_needed = catalogue
         .skills
         .iter()
-        .any(|skill| skill.error.is_none() && skills::venv_status(run, skill).is_none());
+        .any(|skill| skill.error.is_none() && skills::has_working_venv(run, skill).is_none());
     let lacking = |message: &str, fix: &str| {
         if is_needed {
             DoctorCheck::failure(NAME, ErrorKind::Io, message, fix)

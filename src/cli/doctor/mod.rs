@@ -69,7 +69,7 @@ fn examine(examined: &ExaminedRun, report: &mut DoctorReport<'_>) -> Result<()> 
     let run = &examined.run;
     match &run.config.endpoint {
         Some(endpoint) if examined.problems.is_empty() => {
-            report.add(remote::address(endpoint, &run.settings));
+            report.add(remote::address(endpoint));
             remote::examine(endpoint, run, report)?;
         }
         _ => {

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use crate::address::Address;
 use crate::cli::doctor::endpoint_checks;
 use crate::cli::doctor::report::{DoctorCheck, DoctorReport};
 use crate::cli::doctor::trial;
@@ -14,7 +13,6 @@ use crate::limits;
 use crate::model::http::{
     ContextWindow, EndpointQuery, ListedModel, ModelListing, ServerKind, find_model,
 };
-use crate::settings::{self, Settings};
 use crate::text::{self, group_digits};
 use crate::tool::milliseconds;
 
@@ -184,40 +182,18 @@ fn model_fix(info: &EndpointInfo<'_>, error: &Error) -> Option<String> {
 }
 
 /// The address of the endpoint, and the proxy.
-pub(super) fn address(endpoint: &Endpoint, settings: &Settings) -> DoctorCheck {
+pub(super) fn address(endpoint: &Endpoint) -> DoctorCheck {
     let url = endpoint.address.chat_completions_url();
     let url = url.split('?').next().unwrap_or_default();
-    let proxy = endpoint.network.proxy.as_ref().map(ToString::to_string);
-    let way = match &proxy {
-        Some(proxy) => format!("through the proxy {proxy}"),
-        None => match no_proxy_reason(&endpoint.address, settings) {
-            Some(reason) => format!("direct ({reason})"),
-            None => "direct".into(),
-        },
+    let network = &endpoint.network;
+    let proxy = network.proxy.as_ref().map(ToString::to_string);
+    let way = match (&proxy, network.direct_reason) {
+        (Some(proxy), _) => format!("through the proxy {proxy}"),
+        (None, Some(reason)) => format!("direct ({reason})"),
+        (None, None) => "direct".into(),
     };
     let check = DoctorCheck::ok("address", format!("{url}, {way}"));
     check.with_detail("url", url).with_detail("proxy", proxy)
-}
-
-/// The reason why no proxy is used although one is set.
-fn no_proxy_reason(address: &Address, settings: &Settings) -> Option<&'static str> {
-    let is_set = |name| {
-        let value = settings.value(name);
-        value.is_some_and(|(value, _)| !value.to_string_lossy().trim().is_empty())
-    };
-    let [https, http, all] =
-        [settings::HTTPS_PROXY, settings::HTTP_PROXY, settings::ALL_PROXY].map(is_set);
-    let (own, lack) = if address.is_encrypted() {
-        (https, "no proxy for https is set")
-    } else {
-        (http, "no proxy for http is set")
-    };
-    match (https || http || all, own || all) {
-        (false, _) => None,
-        _ if address.is_loopback() => Some("loopback"),
-        (true, true) => Some(settings::NO_PROXY),
-        (true, false) => Some(lack),
-    }
 }
 
 fn connection(endpoint: &Endpoint, listing: &ModelListing, took: u64) -> DoctorCheck {
