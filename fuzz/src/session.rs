@@ -3,43 +3,32 @@
 
 use skills_runner::Conversation;
 use skills_runner::Message;
-use skills_runner::internals::conversation::{
-    ConversationChange, SavedConversation, repair_messages,
-};
+use skills_runner::internals::conversation::{ConversationChange, repair_messages};
 use skills_runner::internals::secret::Secrets;
 use skills_runner::internals::session::{change_line, restore};
 use std::time::SystemTime;
 
 /// See the module.
 pub fn check(data: &[u8]) {
-    let Ok(Some(restored)) = restore(data) else {
+    let Ok(Some(restored)) = restore(data, SystemTime::UNIX_EPOCH) else {
         return;
     };
     assert_eq!(restored.is_torn, !data.ends_with(b"\n"));
-    check_invariant(&restored.messages);
-    let again = repair_messages(restored.messages.clone());
-    assert_eq!(again, (restored.messages.clone(), false));
+    check_invariant(&restored.saved.messages);
+    let again = repair_messages(restored.saved.messages.clone());
+    assert_eq!(again, (restored.saved.messages.clone(), false));
     // A conversation that continues from there is read again unchanged.
     let now = SystemTime::now();
     let header = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let kept =
-        change_line(ConversationChange::Replaced(&restored.messages), now, &Secrets::default());
+        change_line(ConversationChange::Replaced(&restored.saved.messages), now, &Secrets::default());
     let file = [header, b"\n", kept.as_bytes()].concat();
-    let Ok(Some(same)) = restore(&file) else {
+    let Ok(Some(same)) = restore(&file, SystemTime::UNIX_EPOCH) else {
         panic!("what was written cannot be read");
     };
     assert!(same.damage.is_none() && !same.is_repaired);
-    assert_eq!(same.messages, restored.messages);
-    let mut conversation = Conversation::from_saved(
-        "s",
-        SavedConversation {
-            id: restored.header.id,
-            messages: restored.messages,
-            has_failed: false,
-            started: now,
-            last_activity: now,
-        },
-    );
+    assert_eq!(same.saved.messages, restored.saved.messages);
+    let mut conversation = Conversation::from_saved("s", restored.saved);
     conversation.abandon_calls("ended");
     conversation.add_question("next");
     check_invariant(conversation.messages_without_system());

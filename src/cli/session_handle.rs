@@ -1,7 +1,5 @@
 //! The session of a run: selects it by the options, opens it and restores its conversation.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::SystemTime;
 
 use crate::cli::options::{AskOptions, SessionChoice};
@@ -9,19 +7,17 @@ use crate::cli::run::Run;
 use crate::config::Config;
 use crate::conversation::{Conversation, ConversationState, SavedConversation};
 use crate::error::{Error, ErrorKind, Result};
-use crate::session::{
-    RestoredSession, Session, SessionHeader, Sessions, SharedSession, format_age,
-};
+use crate::session::{RestoredSession, SavedAs, Session, SessionHeader, Sessions, format_age};
 use crate::text::counted;
 use crate::world::output::Output;
 
-/// The session that saves a conversation, and the messages that it continues.
-#[derive(Debug, Default)]
+/// The conversation of a run and the session that saves it.
+#[derive(Debug)]
 pub(super) struct SessionHandle {
-    /// The session; `None`: the conversation is not saved.
-    pub session: Option<SharedSession>,
-    restored: Option<RestoredSession>,
-    last_activity: Option<SystemTime>,
+    session: Option<Session>,
+    saved: SavedConversation,
+    /// Whether the messages differ from the file.
+    is_repaired: bool,
 }
 
 /// The folder of sessions.
@@ -72,92 +68,69 @@ impl SessionHandle {
         output: &mut Output,
     ) -> Result<SessionHandle> {
         let is_named = ask.session.is_some();
+        let id = run.conversation_name.clone();
         if !is_named && (!automatic || ask.dry_run) {
-            return Ok(SessionHandle::default());
+            return Ok(SessionHandle::new(None, None, id));
         }
         let header = new_header(run, model);
         let sessions = match sessions_folder(&run.config) {
             Err(error) if is_named => return Err(error),
             Err(error) => {
                 output.note(&format!("the conversation is not saved: {}", error.message()));
-                return Ok(SessionHandle::default());
+                return Ok(SessionHandle::new(None, None, id));
             }
             Ok(sessions) => sessions,
         };
-        let (name, last_activity) = match &ask.session {
-            Some(SessionChoice::Named(name)) => {
-                let all = sessions.list().unwrap_or_default();
-                let found = all.iter().find(|found| found.name == *name);
-                (name.clone(), found.map(|found| found.modified))
-            }
+        let name = match &ask.session {
+            Some(SessionChoice::Named(name)) => Some(name.clone()),
             Some(SessionChoice::Latest) => match sessions.latest(&header.folder)? {
-                Some(found) => (found.name, Some(found.modified)),
+                Some(found) => Some(found.name),
                 None => return Err(nothing_to_continue(&header.folder)),
             },
-            None => {
-                let handle = sessions.new_automatic(header)?;
-                return Ok(SessionHandle::from_session(handle, run, output));
+            None => None,
+        };
+        let (session, restored) = match name {
+            None => (Some(sessions.new_automatic(header)?), None),
+            Some(name) if ask.dry_run && !sessions.exists(&name) => (None, None),
+            Some(name) if ask.dry_run => (None, sessions.read(&name)?),
+            Some(name) => {
+                let opened = sessions.open(&name, header)?;
+                for warning in &opened.warnings {
+                    output.warn(warning);
+                }
+                report_continuation(&name, opened.restored.as_ref(), ask, output);
+                (opened.session, opened.restored)
             }
         };
-        if ask.dry_run {
-            let restored = if sessions.exists(&name) { sessions.read(&name)? } else { None };
-            return Ok(SessionHandle { restored, last_activity, session: None });
+        if let Some(SavedAs { name, .. }) = session.as_ref().map(Session::saved_as) {
+            output.set_session(Some(name));
+            run.conversation_name.clone_from(name);
         }
-        let opened = sessions.open(&name, header)?;
-        for warning in &opened.warnings {
-            output.warn(warning);
-        }
-        if let Some(restored) = &opened.restored {
-            let age = last_activity
-                .map_or_else(String::new, |time| format!(", {} old", format_age(time)));
-            let messages = counted(restored.messages.len(), "message");
-            let message = format!("continuing session `{name}`{age}, {messages}");
-            // The user who named the session knows which one it is.
-            match ask.session {
-                Some(SessionChoice::Named(_)) => output.note(&message),
-                _ => output.note_always(&message),
-            }
-        }
-        let handle = match opened.session {
-            Some(session) => SessionHandle::from_session(session, run, output),
-            None => SessionHandle::default(),
-        };
-        Ok(SessionHandle { restored: opened.restored, last_activity, ..handle })
+        Ok(SessionHandle::new(session, restored, id))
     }
 
-    fn from_session(session: Session, run: &mut Run, output: &mut Output) -> SessionHandle {
-        output.set_session(Some(session.name()));
-        run.conversation_name = session.name().to_string();
-        SessionHandle { session: Some(Rc::new(RefCell::new(session))), ..SessionHandle::default() }
+    fn new(
+        session: Option<Session>,
+        restored: Option<RestoredSession>,
+        id: String,
+    ) -> SessionHandle {
+        let is_repaired = restored.as_ref().is_some_and(|restored| restored.is_repaired);
+        let saved = restored.map_or_else(|| SavedConversation::new(id), |restored| restored.saved);
+        SessionHandle { session, saved, is_repaired }
+    }
+
+    /// Where the conversation is saved; `None`: it is not.
+    pub(super) fn saved_as(&self) -> Option<SavedAs> {
+        self.session.as_ref().map(|session| session.saved_as().clone())
     }
 
     /// The conversation with this system prompt. Calls that a killed run left open are closed.
     pub(super) fn into_conversation(self, system_prompt: &str) -> Conversation {
-        let header = match (&self.restored, &self.session) {
-            (Some(restored), _) => Some(restored.header.clone()),
-            (None, Some(session)) => Some(session.borrow().header().clone()),
-            (None, None) => None,
-        };
-        let is_repaired = self.restored.as_ref().is_some_and(|past| past.is_repaired);
-        let has_failed = self.restored.as_ref().is_some_and(|past| past.has_failed);
-        let messages = self.restored.map(|past| past.messages);
-        let mut conversation = match header {
-            Some(header) => {
-                let past = SavedConversation {
-                    id: header.id,
-                    messages: messages.unwrap_or_default(),
-                    has_failed,
-                    started: header.created,
-                    last_activity: self.last_activity.unwrap_or(header.created),
-                };
-                Conversation::from_saved(system_prompt, past)
-            }
-            None => Conversation::new(system_prompt),
-        };
+        let mut conversation = Conversation::from_saved(system_prompt, self.saved);
         if let Some(session) = self.session {
             conversation.set_journal(Box::new(session));
         }
-        if is_repaired {
+        if self.is_repaired {
             conversation.record_all();
         }
         conversation.abandon_calls("interrupted: the program was ended");
@@ -165,6 +138,26 @@ impl SessionHandle {
             conversation.close_turn("");
         }
         conversation
+    }
+}
+
+/// Reports which session is continued and how old it is.
+fn report_continuation(
+    name: &str,
+    restored: Option<&RestoredSession>,
+    ask: &AskOptions,
+    output: &mut Output,
+) {
+    let Some(RestoredSession { saved, .. }) = restored else {
+        return;
+    };
+    let age = format_age(saved.last_activity);
+    let messages = counted(saved.messages.len(), "message");
+    let message = format!("continuing session `{name}`, {age} old, {messages}");
+    // The user who named the session knows which one it is.
+    match ask.session {
+        Some(SessionChoice::Named(_)) => output.note(&message),
+        Some(SessionChoice::Latest) | None => output.note_always(&message),
     }
 }
 

@@ -57,7 +57,7 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
                 let holder = sessions.holder_pid(name);
                 let holder =
                     holder.map_or_else(String::new, |pid| format!(", in use by process {pid}"));
-                let messages = counted(restored.messages.len(), "message");
+                let messages = counted(restored.saved.messages.len(), "message");
                 let folder = one_line_name(&restored.header.folder);
                 format!("{:>8}  {messages:>12}  {folder}{holder}", format_age(found.modified))
             }
@@ -94,20 +94,19 @@ fn add_details(object: &mut Value, restored: &RestoredSession) {
     object["folder"] = restored.header.folder.as_str().into();
     object["model"] = restored.header.model.as_str().into();
     object["created"] = timestamp(restored.header.created).into();
-    object["messages"] = restored.messages.len().into();
-    object["estimate"] = TokenMeter::default().estimate(&restored.messages).into();
+    object["messages"] = restored.saved.messages.len().into();
+    object["estimate"] = TokenMeter::default().estimate(&restored.saved.messages).into();
     if let Some(damage) = restored.damage {
         object["problem"] = damage.to_string().into();
     }
 }
 
 fn show(sessions: &Sessions, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
-    let found = sessions.find(name);
     let read = Ok(sessions.read(name)?);
     let restored = read.as_ref().ok().and_then(Option::as_ref);
-    let messages = restored.map_or(&[][..], |restored| &restored.messages);
+    let messages = restored.map_or(&[][..], |restored| &restored.saved.messages);
     if is_json {
-        let mut object = session_json(sessions, &found?, &read);
+        let mut object = session_json(sessions, &sessions.find(name)?, &read);
         // The session file holds no secrets, and `output` masks what it prints.
         let values = messages.iter().zip(0_usize..).map(|(message, index)| {
             let mut value = message_value(message, &Secrets::default());

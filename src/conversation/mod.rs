@@ -42,6 +42,20 @@ pub struct SavedConversation {
     pub last_activity: SystemTime,
 }
 
+impl SavedConversation {
+    /// An empty conversation with this id that starts now.
+    pub fn new(id: String) -> SavedConversation {
+        let now = SystemTime::now();
+        SavedConversation {
+            id,
+            messages: Vec::new(),
+            has_failed: false,
+            started: now,
+            last_activity: now,
+        }
+    }
+}
+
 /// A conversation: its messages, with the journal and the token estimate.
 #[derive(Debug)]
 pub struct Conversation {
@@ -58,29 +72,25 @@ pub struct Conversation {
 impl Conversation {
     /// A conversation with this system prompt; without a system message if it is empty.
     pub fn new(instructions: &str) -> Conversation {
-        let system = Message::System(instructions.to_string());
-        let now = SystemTime::now();
-        Conversation {
-            // Empty if there are no random bytes.
-            id: random::uuid().unwrap_or_default(),
-            messages: if system.is_valid() { vec![system] } else { Vec::new() },
-            has_failed: false,
-            started: now,
-            last_activity: now,
-            recorder: Recorder::default(),
-            meter: TokenMeter::default(),
-        }
+        // The id is empty if there are no random bytes.
+        let id = random::uuid().unwrap_or_default();
+        Conversation::from_saved(instructions, SavedConversation::new(id))
     }
 
     /// Continues a saved conversation.
     pub fn from_saved(instructions: &str, past: SavedConversation) -> Conversation {
-        let mut conversation = Conversation::new(instructions);
-        conversation.messages.extend(past.messages);
-        conversation.has_failed = past.has_failed;
-        conversation.id = past.id;
-        conversation.started = past.started;
-        conversation.last_activity = past.last_activity;
-        conversation
+        let system = Message::System(instructions.to_string());
+        let mut messages = if system.is_valid() { vec![system] } else { Vec::new() };
+        messages.extend(past.messages);
+        Conversation {
+            id: past.id,
+            messages,
+            has_failed: past.has_failed,
+            started: past.started,
+            last_activity: past.last_activity,
+            recorder: Recorder::default(),
+            meter: TokenMeter::default(),
+        }
     }
 
     /// The id, a UUID that stays the same.

@@ -4,6 +4,7 @@
 //! to. Each entry is one write under a lock; an entry that does not fit on the disk leaves no
 //! part behind.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -177,7 +178,7 @@ pub(crate) struct ConversationNote {
     /// The number of turns that are not listed.
     unlisted: usize,
     /// The called tools, each with the number of its calls.
-    tools: Vec<(String, usize)>,
+    tools: BTreeMap<String, usize>,
 }
 
 /// A question and its answer, both shortened; the answer may be empty.
@@ -193,7 +194,7 @@ impl Default for ConversationNote {
             started: SystemTime::now(),
             turns: Vec::new(),
             unlisted: 0,
-            tools: Vec::new(),
+            tools: BTreeMap::new(),
         }
     }
 }
@@ -213,7 +214,8 @@ impl ConversationNote {
             if let Message::Assistant(message) = message {
                 answer = truncate(message.content.trim(), limits::NOTE_ANSWER_BYTES).into_owned();
                 for call in &message.calls {
-                    self.count_call(&call.name);
+                    let name = one_line(&call.name, limits::TOOL_NAME_CHARS);
+                    *self.tools.entry(name).or_default() += 1;
                 }
             }
         }
@@ -227,15 +229,6 @@ impl ConversationNote {
             self.turns.push(NoteTurn { question, answer });
         } else {
             self.unlisted += 1;
-        }
-    }
-
-    fn count_call(&mut self, tool: &str) {
-        let tool = one_line(tool, limits::TOOL_NAME_CHARS);
-        if let Some((_, count)) = self.tools.iter_mut().find(|(name, _)| *name == tool) {
-            *count += 1;
-        } else if self.tools.len() < limits::LISTED_NAMES {
-            self.tools.push((tool, 1));
         }
     }
 
@@ -269,9 +262,10 @@ impl ConversationNote {
         };
         let turns = counted(self.turns.len() + self.unlisted, "turn");
         let mut entry = format!("{turns} with {model}, {start} to {}", now.time);
-        for (index, (tool, count)) in self.tools.iter().enumerate() {
-            let before = if index == 0 { "; tools: " } else { ", " };
-            let _ = write!(entry, "{before}{tool} {count}");
+        let tools = self.tools.iter().take(limits::LISTED_NAMES);
+        let tools: Vec<String> = tools.map(|(tool, count)| format!("{tool} {count}")).collect();
+        if !tools.is_empty() {
+            let _ = write!(entry, "; tools: {}", tools.join(", "));
         }
         entry.push('\n');
         for NoteTurn { question, answer } in &self.turns {

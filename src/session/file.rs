@@ -1,12 +1,10 @@
 //! A session that is being written. Every change is one line appended to its file with one
 //! write, so that `kill -9` loses at most the last line.
 
-use std::cell::RefCell;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::SystemTime;
 
 use crate::conversation::{ConversationChange, Journal};
@@ -17,11 +15,21 @@ use crate::session::folder::{create, prune};
 use crate::session::record::{SessionHeader, change_line, header_update};
 use crate::world::lock;
 
+/// Where a conversation is saved.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedAs {
+    /// The name.
+    pub name: String,
+    /// The path of the file, which may not exist yet.
+    pub path: PathBuf,
+    /// Whether the program chose the name.
+    pub is_automatic: bool,
+}
+
 /// A session and its locked file.
 #[derive(Debug)]
-pub struct Session {
-    pub(super) name: String,
-    pub(super) path: PathBuf,
+pub(crate) struct Session {
+    pub(super) saved_as: SavedAs,
     pub(super) header: SessionHeader,
     pub(super) secrets: Secrets,
     /// The open file. It is opened only once in this process, because a second close would
@@ -33,17 +41,10 @@ pub struct Session {
     pub(super) must_keep: bool,
 }
 
-/// A session that is shared by the conversation and the command that names it.
-pub(crate) type SharedSession = Rc<RefCell<Session>>;
-
-impl Journal for SharedSession {
+impl Journal for Session {
     fn record(&mut self, change: ConversationChange<'_>) -> Result<()> {
-        // No borrow lasts while a change is recorded.
-        let Ok(mut session) = self.try_borrow_mut() else {
-            return Err(Error::new(ErrorKind::Io, "failed to write the session: it is in use"));
-        };
-        session.write(change).map_err(|error| {
-            let name = &session.name;
+        self.write(change).map_err(|error| {
+            let name = &self.saved_as.name;
             let message = format!("failed to write the session `{name}`: {error}");
             Error::new(ErrorKind::Io, message)
                 .with_hint("the conversation continues, but is not saved any more")
@@ -52,24 +53,9 @@ impl Journal for SharedSession {
 }
 
 impl Session {
-    /// The name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The path of the file, which may not exist yet.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The header: the first line of the file.
-    pub fn header(&self) -> &SessionHeader {
-        &self.header
-    }
-
-    /// Whether the program chose the name.
-    pub fn is_automatic(&self) -> bool {
-        self.header.automatic.as_ref() == Some(&self.name)
+    /// Where it is saved.
+    pub(crate) fn saved_as(&self) -> &SavedAs {
+        &self.saved_as
     }
 
     fn write(&mut self, change: ConversationChange<'_>) -> io::Result<()> {
@@ -78,8 +64,9 @@ impl Session {
                 return Ok(());
             }
             self.create_file()?;
-            if let (true, Some(folder)) = (self.is_automatic(), self.path.parent()) {
-                prune(folder, &self.name);
+            let SavedAs { name, path, is_automatic } = &self.saved_as;
+            if let (true, Some(folder)) = (is_automatic, path.parent()) {
+                prune(folder, name);
             }
         }
         let line = change_line(change, SystemTime::now(), &self.secrets);
@@ -90,9 +77,9 @@ impl Session {
 
     /// Creates the file, which must not exist, and locks it.
     pub(super) fn create_file(&mut self) -> io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let folder = self.saved_as.path.parent().unwrap_or(Path::new("."));
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let file = create(&self.path)?;
+        let file = create(&self.saved_as.path)?;
         if lock::try_lock_for_process(&file)?.is_err() {
             return Err(io::Error::other("another process has just locked it"));
         }
@@ -143,25 +130,13 @@ impl Session {
         self.length = length;
         Ok(())
     }
-
-    /// Gives an automatic session the name that the user chose.
-    pub(super) fn rename(&mut self, name: &str, path: PathBuf) -> io::Result<()> {
-        if self.file.is_some() {
-            // Unlike a rename, a hard link never replaces a file.
-            fs::hard_link(&self.path, &path)?;
-            fs::remove_file(&self.path)?;
-        }
-        self.name = name.to_string();
-        self.path = path;
-        Ok(())
-    }
 }
 
 /// Deletes the file of an empty session.
 impl Drop for Session {
     fn drop(&mut self) {
         if self.file.is_some() && !self.must_keep {
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(&self.saved_as.path);
         }
     }
 }

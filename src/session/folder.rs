@@ -24,17 +24,6 @@ pub(crate) struct SessionFile {
     pub modified: SystemTime,
 }
 
-impl SessionFile {
-    /// The file of the session `name`, from its metadata.
-    pub(crate) fn from_metadata(name: &str, meta: &Metadata) -> SessionFile {
-        SessionFile {
-            name: name.to_string(),
-            bytes: meta.len(),
-            modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-        }
-    }
-}
-
 /// Whether this is a valid name for a session, and so for its file.
 pub(crate) fn is_valid_name(name: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -63,7 +52,11 @@ pub(super) fn list_files(folder: &Path) -> io::Result<Vec<SessionFile>> {
         // The metadata of the entry itself: links are not followed.
         if let (Some(name), Ok(meta)) = (name.filter(|name| is_valid_name(name)), entry.metadata())
         {
-            all.push(SessionFile::from_metadata(name, &meta));
+            all.push(SessionFile {
+                name: name.to_string(),
+                bytes: meta.len(),
+                modified: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            });
         }
     }
     all.sort_by(|one, other| (other.modified, &other.name).cmp(&(one.modified, &one.name)));
@@ -123,11 +116,12 @@ fn check_metadata(meta: &Metadata) -> io::Result<()> {
     Err(io::Error::other(cause))
 }
 
-/// Reads the whole file.
-pub(super) fn read(file: &File) -> io::Result<Vec<u8>> {
+/// Reads the whole file; also returns when it was last modified.
+pub(super) fn read(file: &File) -> io::Result<(Vec<u8>, SystemTime)> {
+    let modified = file.metadata()?.modified()?;
     let mut bytes = Vec::new();
     file.take(limits::SESSION_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok((bytes, modified))
 }
 
 /// Reads the header of the session at this path.

@@ -21,7 +21,7 @@ mod format_1;
 mod record;
 mod restore;
 
-pub(crate) use file::{Session, SharedSession};
+pub(crate) use file::{SavedAs, Session};
 pub(crate) use folder::{SessionFile, is_valid_name};
 pub use record::change_line;
 pub(crate) use record::{SessionFileError, SessionHeader, message_value};
@@ -73,10 +73,8 @@ impl Sessions {
 
     /// Finds a session's file without reading it.
     pub(crate) fn find(&self, name: &str) -> Result<SessionFile> {
-        check_name(name)?;
-        let meta = self.path(name).symlink_metadata();
-        let found = meta.map(|meta| SessionFile::from_metadata(name, &meta));
-        found.map_err(|_| self.unknown_session_error(name))
+        let found = self.list()?.into_iter().find(|found| found.name == name);
+        found.ok_or_else(|| self.unknown_session_error(name))
     }
 
     /// The session that was last used in this working folder.
@@ -94,8 +92,8 @@ impl Sessions {
             Error::new(ErrorKind::Io, format!("failed to read the session `{name}`: {cause}"))
         };
         let file = self.open_for_reading(name, &failure)?;
-        let bytes = folder::read(&file).map_err(|error| failure(&error))?;
-        restore(&bytes).map_err(|cause| file_error("read", name, &cause))
+        let (bytes, modified) = folder::read(&file).map_err(|error| failure(&error))?;
+        restore(&bytes, modified).map_err(|cause| file_error("read", name, &cause))
     }
 
     fn open_for_reading(
@@ -166,11 +164,11 @@ impl Sessions {
     }
 
     fn resume(&self, name: &str, new_header: SessionHeader, file: File) -> Result<OpenedSession> {
-        let bytes = match folder::read(&file) {
-            Ok(bytes) => bytes,
+        let (bytes, modified) = match folder::read(&file) {
+            Ok(read) => read,
             Err(error) => return Ok(self.unsaved(name, &error)),
         };
-        let restored = match restore(&bytes) {
+        let restored = match restore(&bytes, modified) {
             Ok(restored) => restored,
             Err(cause @ SessionFileError::Newer { .. }) => {
                 return Err(file_error("open", name, &cause));
@@ -217,23 +215,6 @@ impl Sessions {
             warning += &format!(", and `{}` stays as it is", self.path(name).display());
         }
         OpenedSession { warnings: vec![warning], ..OpenedSession::default() }
-    }
-
-    /// Gives an automatic session the name that the user chose.
-    pub(crate) fn rename(&self, session: &mut Session, name: &str) -> Result<()> {
-        check_name(name)?;
-        let done = if self.exists(name) {
-            Err(io::ErrorKind::AlreadyExists.into())
-        } else {
-            session.rename(name, self.path(name))
-        };
-        done.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Sessions::name_taken_error(name),
-            _ => Error::new(
-                ErrorKind::Io,
-                format!("failed to save the session as `{name}`: {error}"),
-            ),
-        })
     }
 
     /// The error for a name that another session has.
@@ -295,8 +276,11 @@ impl Sessions {
 
     fn new_session(&self, name: &str, header: SessionHeader, file: Option<File>) -> Session {
         Session {
-            name: name.to_string(),
-            path: self.path(name),
+            saved_as: SavedAs {
+                name: name.to_string(),
+                path: self.path(name),
+                is_automatic: header.automatic.as_deref() == Some(name),
+            },
             header,
             secrets: self.secrets.clone(),
             file,

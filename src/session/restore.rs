@@ -2,8 +2,9 @@
 //! left out; the rest is repaired to a valid conversation.
 
 use std::fmt;
+use std::time::SystemTime;
 
-use crate::conversation::repair_messages;
+use crate::conversation::{SavedConversation, repair_messages};
 use crate::message::Message;
 use crate::session::record::{SessionEntry, SessionFileError, SessionHeader, parse_entry};
 
@@ -12,10 +13,8 @@ use crate::session::record::{SessionEntry, SessionFileError, SessionHeader, pars
 pub struct RestoredSession {
     /// The header.
     pub header: SessionHeader,
-    /// The messages of the conversation.
-    pub messages: Vec<Message>,
-    /// Whether the request for the last question failed.
-    pub has_failed: bool,
+    /// The conversation.
+    pub saved: SavedConversation,
     /// Whether the messages were repaired and so differ from the file.
     pub is_repaired: bool,
     /// The unreadable lines, if there are any.
@@ -53,9 +52,12 @@ impl RestoredSession {
     }
 }
 
-/// Restores a session from the bytes of its file; the error is the cause. `None`: the file
-/// is empty.
-pub fn restore(bytes: &[u8]) -> Result<Option<RestoredSession>, SessionFileError> {
+/// Restores a session from the bytes of its file, which was last modified at this time; the
+/// error is the cause. `None`: the file is empty.
+pub fn restore(
+    bytes: &[u8],
+    modified: SystemTime,
+) -> Result<Option<RestoredSession>, SessionFileError> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -90,10 +92,16 @@ pub fn restore(bytes: &[u8]) -> Result<Option<RestoredSession>, SessionFileError
         }
     }
     let (messages, is_changed) = repair_messages(restored.into_iter().flatten().collect());
-    Ok(Some(RestoredSession {
-        header,
+    let saved = SavedConversation {
+        id: header.id.clone(),
         messages,
         has_failed,
+        started: header.created,
+        last_activity: modified,
+    };
+    Ok(Some(RestoredSession {
+        header,
+        saved,
         is_repaired: is_changed || damage.is_some() || is_torn,
         damage,
         is_torn,
@@ -102,12 +110,12 @@ pub fn restore(bytes: &[u8]) -> Result<Option<RestoredSession>, SessionFileError
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
     use crate::conversation::ConversationChange;
     use crate::secret::Secrets;
     use crate::session::record::change_line;
+
+    const NOW: SystemTime = SystemTime::UNIX_EPOCH;
 
     fn header() -> String {
         let header = SessionHeader {
@@ -144,15 +152,15 @@ mod tests {
         .concat();
         let first = header().len();
         for end in first..=file.len() {
-            let restored = restore(&file.as_bytes()[..end]).unwrap().unwrap();
+            let restored = restore(&file.as_bytes()[..end], NOW).unwrap().unwrap();
             let lines = file[..end].matches('\n').count();
             let is_torn = !file[..end].ends_with('\n');
             let is_whole = !is_torn || file[end..].starts_with('\n');
             let count = [0, 0, 1, 2, 3, 2, 3, 3][lines + usize::from(is_torn && is_whole)];
-            assert_eq!(restored.messages.len(), count, "{end}");
+            assert_eq!(restored.saved.messages.len(), count, "{end}");
             assert_eq!(restored.damage.is_some(), !is_whole, "{end}");
             assert_eq!((restored.is_torn, restored.is_repaired), (is_torn, is_torn), "{end}");
-            assert_eq!(restored.has_failed, end + 1 >= file.len(), "{end}");
+            assert_eq!(restored.saved.has_failed, end + 1 >= file.len(), "{end}");
         }
     }
 
@@ -167,34 +175,37 @@ mod tests {
             "\n".into(),
             add(&Message::user("three")),
         ];
-        let restored = restore(lines.concat().as_bytes()).unwrap().unwrap();
+        let restored = restore(lines.concat().as_bytes(), NOW).unwrap().unwrap();
         assert_eq!(restored.damage, Some(SessionDamage { first_line: 3, lines: 2 }));
         assert_eq!(
             restored.damage_warning("s").unwrap(),
             "the session `s` is damaged: line 3 cannot be read, and 1 more; the conversation continues with the rest"
         );
         assert!(restored.is_repaired);
-        let texts: Vec<_> = restored.messages.iter().map(Message::text).collect();
+        let texts: Vec<_> = restored.saved.messages.iter().map(Message::text).collect();
         assert_eq!(texts, ["one", "(no answer: the turn was interrupted)", "three"]);
         // A line with all messages makes up for the damaged ones before it.
-        lines.push(change(ConversationChange::Replaced(&restored.messages)));
-        let again = restore(lines.concat().as_bytes()).unwrap().unwrap();
+        lines.push(change(ConversationChange::Replaced(&restored.saved.messages)));
+        let again = restore(lines.concat().as_bytes(), NOW).unwrap().unwrap();
         assert!(again.damage.is_none() && !again.is_repaired);
-        assert_eq!(again.messages, restored.messages);
+        assert_eq!(again.saved.messages, restored.saved.messages);
     }
 
     #[test]
     fn foreign_and_newer_files_are_refused() {
         for bytes in ["hello\n", "hello", "{}\n", "\n", "{\"format\":\"x\"}\n{}\n"] {
-            assert_eq!(restore(bytes.as_bytes()).unwrap_err(), SessionFileError::Foreign);
+            assert_eq!(restore(bytes.as_bytes(), NOW).unwrap_err(), SessionFileError::Foreign);
         }
         let newer = header().replace("\"version\":2", "\"version\":3");
         let program = Some(env!("CARGO_PKG_VERSION").to_string());
-        assert_eq!(restore(newer.as_bytes()).unwrap_err(), SessionFileError::Newer { program });
+        assert_eq!(
+            restore(newer.as_bytes(), NOW).unwrap_err(),
+            SessionFileError::Newer { program }
+        );
         let damaged = header().replace("\"id\":\"i\"", "\"id\":7");
         for bytes in [&damaged, &header()[..60]] {
-            assert_eq!(restore(bytes.as_bytes()).unwrap_err(), SessionFileError::Damaged);
+            assert_eq!(restore(bytes.as_bytes(), NOW).unwrap_err(), SessionFileError::Damaged);
         }
-        assert!(restore(b"").unwrap().is_none());
+        assert!(restore(b"", NOW).unwrap().is_none());
     }
 }

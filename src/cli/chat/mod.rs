@@ -19,7 +19,7 @@ use crate::memory::notes::ConversationNote;
 use crate::message::{Message, UserMessage};
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
-use crate::session::SharedSession;
+use crate::session::SavedAs;
 use crate::text;
 use crate::tool::Usage;
 use crate::tools::Tools;
@@ -50,8 +50,8 @@ enum LineOutcome {
 /// The state that turns and commands share.
 struct Chat<'c> {
     conversation: Conversation,
-    /// The session that saves the conversation.
-    session: Option<SharedSession>,
+    /// Where the conversation was saved last.
+    saved_as: Option<SavedAs>,
     model: HttpModel,
     tools: &'c Tools<'c>,
     run: &'c Run,
@@ -88,7 +88,7 @@ pub(super) fn run(
     let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
     let (system_prompt, tools) = run.prepare_model_input(output);
     let mut chat = Chat {
-        session: handle.session.clone(),
+        saved_as: handle.saved_as(),
         conversation: handle.into_conversation(&system_prompt),
         model,
         tools: &tools,

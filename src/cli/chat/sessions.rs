@@ -1,8 +1,5 @@
 //! `/session` and `/save`, and the recent turns of a continued conversation.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::session_handle::{new_header, sessions_folder};
 use crate::cli::sessions::message_text;
@@ -11,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::message::Message;
 use crate::model::Model as _;
-use crate::session::{Sessions, SharedSession, check_name, format_age};
+use crate::session::{SavedAs, SessionHeader, Sessions, check_name, format_age};
 use crate::text::counted;
 use crate::world::output::Output;
 
@@ -45,9 +42,8 @@ impl Chat<'_> {
     /// `/session`.
     pub(super) fn show_session(&self, output: &mut Output) -> Result<LineOutcome> {
         match self.saved_session() {
-            Some(session) => {
-                let session = session.borrow();
-                output.note(&format!("session {}, {}", session.name(), session.path().display()));
+            Some(SavedAs { name, path, .. }) => {
+                output.note(&format!("session {name}, {}", path.display()));
             }
             None => output.note("the conversation is not saved (/save NAME saves it)"),
         }
@@ -71,45 +67,41 @@ impl Chat<'_> {
 
     fn save_as(&mut self, name: &str, output: &mut Output) -> Result<()> {
         check_name(name)?;
-        let sessions = sessions_folder(&self.run.config)?;
-        if let Some(session) = self.saved_session() {
-            let mut session = session.borrow_mut();
-            if session.name() == name {
-                return Ok(());
-            }
-            if session.is_automatic() {
-                sessions.rename(&mut session, name)?;
-                output.set_session(Some(name));
-                return Ok(());
-            }
+        let current = self.saved_session().cloned();
+        if current.as_ref().is_some_and(|current| current.name == name) {
+            return Ok(());
         }
-        // A session that the user named stays; this conversation continues as a copy.
+        let sessions = sessions_folder(&self.run.config)?;
         if sessions.exists(name) {
             return Err(Sessions::name_taken_error(name));
         }
-        let mut fresh = new_header(self.run, self.model.name());
-        fresh.created = self.conversation.started();
-        fresh.id = self.conversation.id().to_string();
-        let opened = sessions.open(name, fresh)?;
+        let header = SessionHeader {
+            id: self.conversation.id().to_string(),
+            created: self.conversation.started(),
+            ..new_header(self.run, self.model.name())
+        };
+        let opened = sessions.open(name, header)?;
         let Some(session) = opened.session else {
             return Err(Error::new(ErrorKind::Io, opened.warnings.join("; ")));
         };
-        let session = Rc::new(RefCell::new(session));
-        self.conversation.set_journal(Box::new(Rc::clone(&session)));
-        self.conversation.record_all();
-        self.session = Some(session);
+        self.saved_as = Some(session.saved_as().clone());
         output.set_session(Some(name));
-        match self.conversation.take_journal_error() {
-            Some(error) => {
-                output.set_session(None);
-                Err(error)
-            }
-            None => Ok(()),
+        self.conversation.set_journal(Box::new(session));
+        self.conversation.record_all();
+        if let Some(error) = self.conversation.take_journal_error() {
+            output.set_session(None);
+            return Err(error);
         }
+        // A session that the user named stays; one with a generated name is replaced by this
+        // one. It has no file before the first message.
+        if let Some(old) = current.filter(|old| old.is_automatic) {
+            let _ = sessions.delete(&old.name);
+        }
+        Ok(())
     }
 
-    /// The session, while the conversation is saved to it.
-    fn saved_session(&self) -> Option<&SharedSession> {
-        self.session.as_ref().filter(|_| self.conversation.has_journal())
+    /// Where the conversation is saved, as long as it is.
+    fn saved_session(&self) -> Option<&SavedAs> {
+        self.saved_as.as_ref().filter(|_| self.conversation.has_journal())
     }
 }
