@@ -22,6 +22,8 @@ fn test_with_two_skills() -> Test {
         .file("elsewhere/b.py", "print(1)\n")
         .link("skills/t/link.py", "../../elsewhere/b.py")
         .venv("t")
+        .folder("other/bin")
+        .link("skills/s/node_modules", "../../other")
 }
 
 /// Runs a script in `s`. Returns its result and the outcome.
@@ -65,6 +67,8 @@ fn changed_code_and_instructions_are_reported() {
         ("os.rename(T + 'SKILL.md', T + 'old')", "/t/SKILL.md changed"),
         // A folder that is moved into the skill may contain files with old times.
         ("os.rename('../../elsewhere', T + 'lib')", "/t/lib/b.py"),
+        ("open('../../other/bin/x', 'w')", "node_modules/bin of the skill"),
+        ("shutil.rmtree(T + 'venv')", "/t/venv changed"),
     ];
     let test = test_with_two_skills();
     for (script, reported) in table {

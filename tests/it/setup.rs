@@ -405,6 +405,15 @@ fn requirements_cannot_forge_output_lines() {
     assert_eq!(script(&test, source), "None\n");
 }
 
+/// A requirements file that is too large to be read is not installed, and the setup says so.
+#[test]
+fn too_large_requirements_file_is_reported() {
+    let text = format!("alpha\n#{}\n", "x".repeat(1 << 20));
+    let test = quick().file("skills/s/requirements.txt", text);
+    let run = setup(&test, &[]).success().stderr_lacks(": installing ");
+    run.stderr_has("too large to check; the setup installs nothing from it");
+}
+
 /// The part of a URL before the host is never shown: not on the terminal, not in the record, and
 /// not in an error that quotes a part of it.
 #[test]

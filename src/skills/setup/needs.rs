@@ -11,7 +11,7 @@ use crate::limits;
 use crate::secret::mask_url_logins;
 use crate::skills::probe::{Declaration, ProbeResult, probe};
 use crate::skills::python::Interpreter;
-use crate::skills::requirements::{REQUIREMENTS_FILE, REQUIREMENTS_FILES};
+use crate::skills::requirements::REQUIREMENTS_FILES;
 use crate::skills::venv::VenvRecord;
 use crate::skills::{Problem, Rule};
 use crate::text::{one_line, one_line_name};
@@ -51,15 +51,17 @@ impl SkillNeeds {
     fn from_probe(probed: &ProbeResult) -> Result<SkillNeeds, Error> {
         let declared = probed.declared.iter();
         let is_read = |file: &&str| declared.clone().any(|row| row.file == Path::new(*file));
+        let files: Vec<&str> = REQUIREMENTS_FILES.into_iter().filter(is_read).collect();
+        let problems = probed.problems.iter();
         let mut needs = SkillNeeds {
-            files: REQUIREMENTS_FILES.into_iter().filter(is_read).collect(),
+            problems: problems.map(|problem| shown_problem(problem, &files)).collect(),
+            files,
             single: Vec::new(),
             declared: declared
                 .clone()
                 .map(|row| mask_url_logins(&row.requirement).into())
                 .collect(),
             missing: Vec::new(),
-            problems: probed.problems.iter().map(shown_problem).collect(),
         };
         for row in declared.filter(|row| !row.is_listed) {
             if let Err(cause) = validate(&row.requirement) {
@@ -103,16 +105,16 @@ impl SkillNeeds {
     }
 }
 
-/// A problem as a line: it quotes text of the skill's author.
-fn shown_problem(problem: &Problem) -> String {
-    let is_list = problem.file.ends_with(REQUIREMENTS_FILE);
-    let is_unread = problem.rule == Rule::UnreadableRequirements && !is_list;
+/// A problem as a line: it quotes text of the skill's author. The installer reads `files` itself.
+fn shown_problem(problem: &Problem, files: &[&str]) -> String {
+    let is_left_out = problem.rule == Rule::UnreadableRequirements
+        && !files.iter().any(|file| problem.file == Path::new(file));
     let problem = Problem {
         file: one_line_name(&problem.file.to_string_lossy()).into(),
         message: one_line(&problem.message, limits::SETUP_REASON_BYTES),
         ..problem.clone()
     };
-    let effect = if is_unread { "; the setup installs nothing from it" } else { "" };
+    let effect = if is_left_out { "; the setup installs nothing from it" } else { "" };
     format!("{problem}{effect}")
 }
 
