@@ -7,6 +7,7 @@
 use std::io::{self, BufReader, BufWriter, Write};
 
 use serde_json::{Value, json};
+use skills_runner::Rule;
 use skills_runner::internals::skills::frontmatter;
 use skills_runner::internals::skills::yaml::{self, fence};
 
@@ -48,6 +49,10 @@ fn strict(document: &[u8]) -> Value {
     });
     match block.map(|text| yaml::parse(&text)) {
         None => Value::Null,
+        // The tolerant part of the strict parser, which PyYAML lacks.
+        Some(Ok(reading)) if reading.diagnostics.iter().any(|it| it.rule == Rule::Tab) => {
+            json!({"refused": "tab"})
+        }
         Some(Ok(reading)) => json!({"value": reading.value}),
         Some(Err(fault)) => json!({"refused": fault.rule.name(), "message": fault.message}),
     }

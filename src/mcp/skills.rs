@@ -153,10 +153,9 @@ fn strict_frontmatter(document: &str) -> Result<Map<String, Value>, String> {
             error.message
         )
     })?;
-    let mut diagnostics = reading.diagnostics.into_iter();
-    if let Some(duplicate) = diagnostics.find(|finding| finding.rule == Rule::DuplicateKey) {
-        let (line, message) = (duplicate.line + 1, duplicate.message);
-        return Err(format!("line {line}: {message}; keep one"));
+    // Some parsers refuse a repeated key, or a tab.
+    if let Some(found) = reading.diagnostics.into_iter().next() {
+        return Err(format!("line {}: {}; see `skills check`", found.line + 1, found.message));
     }
     match reading.value {
         Value::Object(fields) => Ok(fields),

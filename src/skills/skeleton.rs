@@ -11,15 +11,14 @@ use crate::limits;
 /// letters, digits and hyphens, no hyphen at an edge, no two in a row.
 /// Source: <https://agentskills.io/specification>.
 pub(crate) fn invalid_name_reason(name: &str) -> Option<&'static str> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    // Letters of any script, as in the specification's own checker.
+    let is_plain = |c: char| c == '-' || (c.is_alphanumeric() && !c.is_uppercase());
     if name.is_empty() {
         Some("it is empty")
     } else if !name.chars().all(is_plain) {
-        Some("it may hold only lowercase letters a-z, digits and hyphens")
-    } else if name.starts_with('-') || name.ends_with('-') {
-        Some("it must not begin or end with a hyphen")
-    } else if name.contains("--") {
-        Some("it must not hold two hyphens in a row")
+        Some("it may hold only lowercase letters, digits and hyphens")
+    } else if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
+        Some("it must not have a hyphen at an edge, or two in a row")
     } else if name.chars().count() > limits::SKILL_NAME_CHARS {
         Some("it may have at most 64 characters")
     } else {
@@ -186,10 +185,7 @@ mod tests {
             ("my_skill", Some("my-skill")),
             ("-a-", Some("a")),
             ("a--b", Some("a-b")),
-            ("café", None),
-            ("日本語", None),
-            ("pdf-файл", None),
-            ("x²", None),
+            ("PDF-файл", None),
             ("a ✓ b", Some("a-b")),
             ("..", None),
         ];

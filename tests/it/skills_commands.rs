@@ -295,13 +295,8 @@ fn new_refuses_existing_and_invalid_names() {
         .stderr_has("hint: nothing was changed");
     assert_eq!(test.read("skills/tables/SKILL.md"), TABLES);
     test.clone().args(["skills", "new", "My Tables"]).run().status(2).stderr_has("try `my-tables`");
-    let reported = test.clone().args(["skills", "new", "Café au lait"]).run();
-    reported.status(2).stderr_has("hint: try `cafe-au-lait`");
     let reported = test.clone().args(["skills", "new", "файл-2"]).run();
-    reported
-        .status(2)
-        .stderr_has("only lowercase letters a-z, digits and hyphens")
-        .stderr_lacks("hint: ");
+    reported.status(2).stderr_has("only letters a-z").stderr_lacks("hint: ");
     for name in ["..", ".", "x/..", "a--b", ""] {
         test.clone().args(["skills", "new", name]).run().status(2);
     }

@@ -20,8 +20,9 @@ document that the strict reader reads and PyYAML refuses counts as an error too.
 Status 1 on any error.
 
 The reader's deliberate deviations, which this script knows:
-- values that JSON cannot represent stay text as written: dates, infinities,
-  integers beyond 64 bits; so do keys that are not text;
+- values that JSON cannot represent stay text as written: dates (impossible ones,
+  too), infinities, integers beyond 64 bits; so do keys that are not text, and
+  numbers with parts of 60 and a fraction (`1:30.5`);
 - two halves of a surrogate pair, as JSON writes them, are one character;
 - characters that YAML 1.1 forbids (controls, reported as `control-character`)
   or treats as invisible line ends (U+2028, U+2029, reported by the linter) are
@@ -229,18 +230,15 @@ def integer(loader, node):
 
 
 def real(loader, node):
+    if ":" in node.value:
+        return node.value
     found = yaml.SafeLoader.construct_yaml_float(loader, node)
     return found if math.isfinite(found) else node.value
 
 
-def timestamp(loader, node):
-    yaml.SafeLoader.construct_yaml_timestamp(loader, node)
-    return node.value
-
-
 Loader.add_constructor("tag:yaml.org,2002:int", integer)
 Loader.add_constructor("tag:yaml.org,2002:float", real)
-Loader.add_constructor("tag:yaml.org,2002:timestamp", timestamp)
+Loader.add_constructor("tag:yaml.org,2002:timestamp", as_written)
 
 
 def as_json(found):

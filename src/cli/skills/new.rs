@@ -29,7 +29,9 @@ pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> 
         }
         None => &usual,
     };
-    if let Some(reason) = skeleton::invalid_name_reason(name) {
+    // Names with other letters cannot be published by MCP.
+    let not_ascii = (!name.is_ascii()).then_some("it may hold only letters a-z");
+    if let Some(reason) = skeleton::invalid_name_reason(name).or(not_ascii) {
         let shown = text::one_line(name, limits::SUMMARY_CHARS);
         let error = usage(format!("`{shown}` is not a valid skill name: {reason}"));
         return Err(match skeleton::nearest_valid_name(name) {

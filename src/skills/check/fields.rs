@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{DocumentText, Findings, display_value};
 use crate::limits;
-use crate::skills::skeleton::{nearest_valid_name, quoted_name};
+use crate::skills::skeleton::{invalid_name_reason, nearest_valid_name, quoted_name};
 use crate::skills::yaml::lines::FIELDS;
 use crate::skills::{Rule, Skill};
 
@@ -22,28 +22,7 @@ pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findi
 
 /// Whether a text is a valid skill name.
 pub(in crate::skills) fn is_name(name: &str) -> bool {
-    broken_name_rule(name).is_none()
-}
-
-/// Returns what is wrong with a name.
-fn broken_name_rule(name: &str) -> Option<String> {
-    let length = name.chars().count();
-    // Letters of any script, as in the specification's own checker.
-    let is_bad = |c: &char| *c != '-' && (!c.is_alphanumeric() || c.is_uppercase());
-    if length > limits::SKILL_NAME_CHARS {
-        let most = limits::SKILL_NAME_CHARS;
-        Some(format!("the name has {length} characters, at most {most} are allowed"))
-    } else if let Some(c) = name.chars().find(is_bad) {
-        Some(format!(
-            "the name `{}` has `{}`; only lowercase letters, digits and hyphens are allowed",
-            display_value(name),
-            c.escape_debug()
-        ))
-    } else if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
-        Some(format!("the name `{name}` has a hyphen at an edge, or two in a row"))
-    } else {
-        name.is_empty().then(|| "the name is empty".to_owned())
-    }
+    invalid_name_reason(name).is_none()
 }
 
 fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
@@ -51,11 +30,11 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
         return;
     };
     let line = document.line_of("name");
-    if let Some(message) = broken_name_rule(&name) {
-        let valid =
-            if is_name(&skill.name) { Some(skill.name.clone()) } else { nearest_valid_name(&name) };
+    if let Some(reason) = invalid_name_reason(&name) {
+        let message = format!("the name `{}` is not valid: {reason}", display_value(&name));
+        let valid = Some(skill.name.clone()).filter(|name| is_name(name));
         let problem = document.problem(Rule::InvalidName, line, message);
-        findings.add(match valid {
+        findings.add(match valid.or_else(|| nearest_valid_name(&name)) {
             Some(valid) => problem.with_fix(format!("write `name: {}`", quoted_name(&valid))),
             None => problem,
         });
@@ -67,28 +46,13 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
              some the other",
             display_value(&name)
         );
-        let fix = if is_name(&skill.name) {
-            format!("write `name: {}`, or rename the folder", quoted_name(&folder))
+        let problem = document.problem(Rule::NameFolder, line, message);
+        findings.add(if is_name(&skill.name) {
+            let own = quoted_name(&folder);
+            problem.with_fix(format!("write `name: {own}`, or rename the folder"))
         } else {
-            rename_folder(skill, &name)
-        };
-        findings.add(document.problem(Rule::NameFolder, line, message).with_fix(fix));
-    }
-}
-
-/// Returns the fix for an invalid folder name: the frontmatter's name, unless another folder has it.
-fn rename_folder(skill: &Skill, name: &str) -> String {
-    let is_free = |name: &String| skill.path.with_file_name(name).symlink_metadata().is_err();
-    let own = Some(name.to_owned()).filter(|name| is_name(name));
-    match own.or_else(|| nearest_valid_name(name)).filter(is_free) {
-        Some(valid) => format!("rename the folder to `{valid}`"),
-        None => match nearest_valid_name(&skill.name).filter(is_free) {
-            Some(valid) => {
-                let name = quoted_name(&valid);
-                format!("rename the folder to `{valid}`, and write `name: {name}`")
-            }
-            None => "rename the folder".to_owned(),
-        },
+            problem
+        });
     }
 }
 

@@ -287,16 +287,10 @@ fn a_folder_without_skills_is_reported_once() {
     }
 }
 
-/// The linter accepts the name that it suggests.
 #[test]
-fn a_valid_name_is_suggested_for_an_alias_clash() {
+fn a_name_of_another_skill_is_reported_with_a_fix() {
     let text = |name: &str| format!("---\nname: {name}\ndescription: d\n---\nDo\n");
     for (folder, clash_fix, name_fix) in [
-        (
-            "b~2",
-            "rename the folder to `b-2`, and give it that name there",
-            "rename the folder to `b-2`, and write `name: b-2`",
-        ),
         ("a~", "rename the folder, and give it the folder's name there", "rename the folder"),
         (
             "b",

@@ -195,12 +195,9 @@ impl YamlReader<'_> {
                 if scalar::is_surely_text(&text) {
                     return Ok(YamlNode { value: Value::String(text), source_text: None });
                 }
-                if let Some(message) = scalar::ambiguity(&text) {
-                    return Err(YamlError {
-                        line,
-                        rule: Rule::UnquotedValue,
-                        message: message.into(),
-                    });
+                if scalar::is_special(&text) {
+                    let message = "`=` and `<<` without quotes have a meaning of their own".into();
+                    return Err(YamlError { line, rule: Rule::UnquotedValue, message });
                 }
                 let typed = if self.is_core {
                     scalar::core_schema_value(&text)

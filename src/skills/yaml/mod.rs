@@ -78,12 +78,6 @@ pub fn parse_core(text: &str) -> Result<ParsedYaml, YamlError> {
     read_document(YamlReader { is_core: true, ..YamlReader::new(text) })
 }
 
-/// Like [`parse`], but allows tabs wherever they do not indent, as `libyaml` and readers of
-/// YAML 1.2 do. Tabs inside a text are kept.
-pub(in crate::skills) fn parse_with_tabs(text: &str) -> Result<ParsedYaml, YamlError> {
-    read_document(YamlReader { allows_tabs: true, ..YamlReader::new(text) })
-}
-
 fn read_document(mut reader: YamlReader<'_>) -> Result<ParsedYaml, YamlError> {
     let mut parsed = ParsedYaml::default();
     if reader.next_token()? {
@@ -166,6 +160,13 @@ struct YamlPosition {
     offset: usize,
     line: usize,
     line_start: usize,
+    /// Where the indentation of the line ends.
+    content_start: usize,
+}
+
+/// The number of spaces and tabs at the start.
+fn blank_length(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// State of the strict reader.
@@ -173,8 +174,6 @@ struct YamlReader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     position: YamlPosition,
-    /// Whether tabs are white space where they do not indent.
-    allows_tabs: bool,
     /// Whether plain text has the values of YAML 1.2.
     is_core: bool,
     depth: usize,
@@ -185,12 +184,11 @@ struct YamlReader<'a> {
 impl<'a> YamlReader<'a> {
     fn new(text: &'a str) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        let position = YamlPosition { offset: at, line: 1, line_start: at };
+        let content_start = at + blank_length(&text.as_bytes()[at..]);
         YamlReader {
             text,
             bytes: text.as_bytes(),
-            position,
-            allows_tabs: false,
+            position: YamlPosition { offset: at, line: 1, line_start: at, content_start },
             is_core: false,
             depth: 0,
             source_texts: BTreeMap::new(),
@@ -221,6 +219,8 @@ impl<'a> YamlReader<'a> {
         self.position.offset += 1;
         self.position.line += 1;
         self.position.line_start = self.position.offset;
+        let rest = &self.bytes[self.position.offset..];
+        self.position.content_start = self.position.offset + blank_length(rest);
     }
 
     fn column(&self) -> usize {
@@ -228,16 +228,30 @@ impl<'a> YamlReader<'a> {
     }
 
     fn skip_spaces(&mut self) {
-        while self.peek() == Some(b' ') || self.is_inner_tab() {
-            self.advance(1);
+        loop {
+            match self.peek() {
+                Some(b' ') => self.advance(1),
+                Some(b'\t') if self.is_inner_tab() => self.skip_tab(),
+                _ => return,
+            }
         }
     }
 
-    /// Whether there is a tab here that is allowed, as it does not indent.
+    /// Whether there is a tab here that does not indent: `libyaml` and readers of YAML 1.2 take
+    /// it as white space or text, `PyYAML` refuses it.
     fn is_inner_tab(&self) -> bool {
-        let before = &self.bytes[self.position.line_start..self.position.offset];
-        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-        self.allows_tabs && self.peek() == Some(b'\t') && !before.iter().all(is_blank)
+        self.peek() == Some(b'\t') && self.position.offset >= self.position.content_start
+    }
+
+    /// Skips a tab that does not indent; reports the first one of a line.
+    fn skip_tab(&mut self) {
+        let (line, rule) = (self.position.line, Rule::Tab);
+        if !self.diagnostics.iter().rev().any(|found| (found.line, found.rule) == (line, rule)) {
+            let message = "a tab outside quotes, which some readers refuse".to_owned();
+            let diagnostic = Diagnostic { line, rule, message, is_lost: false };
+            add_diagnostic(&mut self.diagnostics, diagnostic);
+        }
+        self.advance(1);
     }
 
     /// Skips spaces and a comment.

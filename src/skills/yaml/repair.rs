@@ -1,8 +1,7 @@
 //! Repair of YAML that the strict reader refused.
 //!
 //! The text is split before each key (or list item) at the first column, and each entry is
-//! read separately: strictly, then with its tabs as white space, then its nested entries
-//! one by one, then as the text that its author meant. So an invalid entry does not affect
+//! read separately: strictly, then with spaces for tabs, then its nested entries one by one, then as the text that its author meant. So an invalid entry does not affect
 //! the others. Each repair is reported: as a warning if the value was kept, as an error if
 //! it was lost.
 
@@ -16,10 +15,7 @@ use super::lines::{
     expand_indent_tabs, is_blank_or_comment, is_item_line, is_key_line, split_key, unindent,
     value_as_text,
 };
-use super::{
-    Diagnostic, ParsedYaml, YamlError, add_diagnostic, display_key, insert_field, parse,
-    parse_with_tabs,
-};
+use super::{Diagnostic, ParsedYaml, YamlError, add_diagnostic, display_key, insert_field, parse};
 use crate::limits;
 use crate::skills::Rule;
 
@@ -156,14 +152,18 @@ impl YamlRepair {
         }
     }
 
-    /// Reads one entry strictly, if necessary with tabs, or without the stray lines after a
-    /// quoted, bracketed or block value.
+    /// Reads one entry strictly, if necessary with spaces for the tabs that indent, or without the
+    /// stray lines after a quoted, bracketed or block value.
     fn parse_strictly(&mut self, entry: &mut BlockEntry) -> Result<ParsedYaml, YamlError> {
         let mut result = parse(&entry.text);
-        if let Err(error) = &result
-            && entry.text.contains('\t')
+        let is_indent = |line: &str| line.trim_start_matches(' ').starts_with('\t');
+        if result.is_err()
+            && let Some(below) = entry.text.lines().position(is_indent)
         {
-            result = self.parse_tabs(entry, error);
+            let message = "a tab where YAML needs spaces; read as spaces".to_owned();
+            self.add_warning(entry.line + below, Rule::Tab, message);
+            entry.text = Cow::Owned(expand_indent_tabs(&entry.text));
+            result = parse(&entry.text);
         }
         if result.is_err() && !is_plain(&entry.text) {
             let is_stray = |line: &str| !line.starts_with([' ', '-']) && !is_blank_or_comment(line);
@@ -186,33 +186,6 @@ impl YamlRepair {
             }
             Err(error) => Err(YamlError { line: error.line + above, ..error }),
         }
-    }
-
-    /// Reads an entry that has tabs, which the strict reader refused.
-    fn parse_tabs(
-        &mut self,
-        entry: &mut BlockEntry,
-        error: &YamlError,
-    ) -> Result<ParsedYaml, YamlError> {
-        let first = entry.text.lines().position(|line| line.contains('\t'));
-        let line = match error.rule {
-            Rule::Tab => entry.line + error.line - 1,
-            _ => entry.line + first.unwrap_or_default(),
-        };
-        let inner = parse_with_tabs(&entry.text);
-        if inner.is_ok() {
-            let message = "a tab outside quotes, which some readers refuse".to_owned();
-            self.add_warning(line, Rule::Tab, message);
-            return inner;
-        }
-        let text = expand_indent_tabs(&entry.text);
-        if text == entry.text {
-            return inner;
-        }
-        let message = "a tab where YAML needs spaces; read as spaces".to_owned();
-        self.add_warning(line, Rule::Tab, message);
-        entry.text = Cow::Owned(text);
-        parse_with_tabs(&entry.text)
     }
 
     /// Repairs the value in `rest`, the text after a key's colon or a dash.

@@ -2,9 +2,7 @@
 //!
 //! The rules are those of YAML 1.1 as `PyYAML` applies them, with their surprises: `on` is
 //! true, `012` is 10, `1:30` is 90, `1e3` is text. Values that JSON cannot hold stay text:
-//! dates, `.inf`, `.nan`, big integers.
-
-use std::ops::RangeInclusive;
+//! dates, `.inf`, `.nan`, big integers. So do numbers with parts of 60 and a fraction, `1:30.5`.
 
 use serde_json::{Number, Value};
 
@@ -59,20 +57,10 @@ pub(super) fn core_schema_value(text: &str) -> Option<Value> {
     integer.ok().or_else(float)
 }
 
-/// Why readers such as `PyYAML` refuse this plain text, if they do.
-pub(super) fn ambiguity(text: &str) -> Option<&'static str> {
-    let (_, digits) = split_sign(text);
-    match text {
-        "=" | "<<" => Some("`=` and `<<` without quotes have a meaning of their own"),
-        _ if is_impossible_date(text) => Some("an invalid date"),
-        _ if digits.len() > 2
-            && (digits.starts_with("0x") || digits.starts_with("0b"))
-            && digits[2..].bytes().all(|b| b == b'_') =>
-        {
-            Some("a number without digits")
-        }
-        _ => None,
-    }
+/// Whether this plain text has a meaning of its own for readers of YAML 1.1, which frontmatter
+/// never needs.
+pub(super) fn is_special(text: &str) -> bool {
+    matches!(text, "=" | "<<")
 }
 
 fn split_sign(text: &str) -> (bool, &str) {
@@ -127,25 +115,17 @@ fn float(text: &str) -> Option<Number> {
         Some(at) => rest.split_at(at),
         None => (rest, ""),
     };
-    if !fraction.bytes().all(|b| b.is_ascii_digit() || b == b'_') || !is_exponent(exponent) {
-        return None;
-    }
-    let mut parts = whole.split(':');
-    let first = parts.next()?;
-    let is_digits = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_digit())
-            && part.bytes().all(|b| b.is_ascii_digit() || b == b'_')
-    };
+    let is_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    let starts_with_digit = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     // Without digits before the point, a digit must follow it, and there must be no sign.
-    let may_start = is_digits(first) || first.is_empty() && !has_sign && is_digits(fraction);
-    if !may_start || (whole.contains(':') && (first.is_empty() || !exponent.is_empty())) {
+    let may_start = match whole {
+        "" => !has_sign && starts_with_digit(fraction),
+        _ => starts_with_digit(whole) && is_digits(whole),
+    };
+    if !may_start || !is_digits(fraction) || !is_exponent(exponent) {
         return None;
     }
-    let magnitude = if whole.contains(':') {
-        sexagesimal(first, parts, fraction)?
-    } else {
-        format!("{whole}.{fraction}{exponent}").replace('_', "").parse().ok()?
-    };
+    let magnitude: f64 = format!("{whole}.{fraction}{exponent}").replace('_', "").parse().ok()?;
     Number::from_f64(if is_negative { -magnitude } else { magnitude })
 }
 
@@ -155,87 +135,4 @@ fn is_exponent(text: &str) -> bool {
     };
     rest.strip_prefix(['+', '-'])
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Adds from the smallest part up, so that rounding is the same as in `PyYAML`.
-fn sexagesimal<'a>(
-    first: &str,
-    parts: impl Iterator<Item = &'a str>,
-    fraction: &str,
-) -> Option<f64> {
-    let mut parts: Vec<&str> = parts.collect();
-    let last = parts.pop()?;
-    sexagesimal_part(last)?;
-    let mut value: f64 = format!("{last}.{fraction}").replace('_', "").parse().ok()?;
-    let mut base = 60.0;
-    for part in parts.iter().rev() {
-        let part: f64 = sexagesimal_part(part).map(|_| part.parse().ok())??;
-        value += part * base;
-        base *= 60.0;
-    }
-    let first: f64 = first.replace('_', "").parse().ok()?;
-    Some(value + first * base)
-}
-
-/// Whether this looks like a date, alone or with a time, but is not a valid one.
-fn is_impossible_date(text: &str) -> bool {
-    let (date, time) = match text.find(['T', 't', ' ']) {
-        Some(at) if text[at..].starts_with(' ') => (&text[..at], Some(text[at..].trim_start())),
-        Some(at) => (&text[..at], Some(&text[at + 1..])),
-        None => (text, None),
-    };
-    let mut parts = date.split('-');
-    // A date without a time has two digits for month and day.
-    let least = if time.is_some() { 1 } else { 2 };
-    let mut next = |least, most| parts.next().and_then(|part| number(part, least..=most));
-    let (Some(year), Some(month), Some(day)) = (next(4, 4), next(least, 2), next(least, 2)) else {
-        return false;
-    };
-    if parts.next().is_some() {
-        return false;
-    }
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 if is_leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => 0,
-    };
-    let is_no_day = year == 0 || day == 0 || day > days;
-    match time.map(is_possible_time) {
-        None => is_no_day,
-        Some(None) => false,
-        Some(Some(is_possible)) => is_no_day || !is_possible,
-    }
-}
-
-/// Whether this time of day, with its zone, is valid; `None` if it is not a time at all.
-fn is_possible_time(text: &str) -> Option<bool> {
-    let end = text.find([' ', 'Z', '+', '-']).unwrap_or(text.len());
-    let (clock, zone) = (&text[..end], text[end..].trim_start());
-    let mut parts = clock.split(':');
-    let mut next = || parts.next();
-    let (hour, minute, rest) = (next()?, next()?, next()?);
-    let (second, fraction) = rest.split_once('.').unwrap_or((rest, ""));
-    if next().is_some() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let (hour, minute) = (number(hour, 1..=2)?, number(minute, 2..=2)?);
-    let second = number(second, 2..=2)?;
-    let ahead = match zone.strip_prefix(['+', '-']) {
-        None if zone.is_empty() || zone == "Z" => 0,
-        None => return None,
-        Some(zone) => {
-            let (hours, minutes) = zone.split_once(':').unwrap_or((zone, "00"));
-            number(hours, 1..=2)? * 60 + number(minutes, 2..=2)?
-        }
-    };
-    Some(hour < 24 && minute < 60 && second < 60 && ahead < 24 * 60)
-}
-
-/// The value of a text of decimal digits, with a number of digits in this range.
-fn number(text: &str, digits: RangeInclusive<usize>) -> Option<u32> {
-    let is_number = digits.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    is_number.then(|| text.parse().ok()).flatten()
 }

@@ -58,7 +58,7 @@ impl YamlReader<'_> {
             self.advance(length);
             match self.peek() {
                 Some(b'\t') if self.is_inner_tab() => {
-                    self.advance(1);
+                    self.skip_tab();
                     continue;
                 }
                 Some(b'\t') => return Err(self.tab_error()),
