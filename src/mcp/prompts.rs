@@ -2,9 +2,9 @@
 //! that offer them as commands. The text is the same as in a conversation of
 //! skills-runner.
 
-use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::McpServer;
 use super::era::RpcResult;
@@ -16,20 +16,6 @@ use crate::skills::SkillSummary;
 use crate::tool::parse_arguments;
 use crate::tools::{Arguments, Tools};
 
-/// Name of the only argument of a prompt.
-const ARGUMENTS: &str = "arguments";
-
-/// Prompt in the list.
-#[derive(Serialize)]
-struct Prompt<'p> {
-    name: &'p str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    description: String,
-    arguments: [Argument; 1],
-}
-
 /// The arguments of a prompt. An unknown one is an error: it would be lost silently.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,35 +24,30 @@ struct PromptArguments {
     arguments: String,
 }
 
-#[derive(Serialize)]
-struct Argument {
-    name: &'static str,
-    description: String,
-    required: bool,
-}
-
 /// Lists the skills that the user may invoke.
 pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
     let page = ResultPage::from_request(request)?;
     let catalogue = server.catalogue();
     let skills = catalogue.usable().filter(|skill| skill.is_for_users);
     let skills = skills.map(|skill| (skill.name.clone(), skill));
-    let describe = |_: &str, skill| Some(json!(prompt(server, skill)));
+    let describe = |_: &str, skill| Some(prompt(server, skill));
     Ok(page.reply("prompts", limits::LIST_PAGE_ENTRIES, skills, describe))
 }
 
-fn prompt<'p>(server: &McpServer<'_>, skill: &'p SkillSummary) -> Prompt<'p> {
-    let short = |text: &str| server.masked_line(text, limits::SUMMARY_CHARS);
-    Prompt {
-        name: &skill.name,
-        title: skill.alias.as_deref().map(short),
-        description: server.masked_line(&skill.description, limits::DESCRIPTION_BYTES),
-        arguments: [Argument {
-            name: ARGUMENTS,
-            description: arguments_description(server, skill),
-            required: false,
-        }],
+fn prompt(server: &McpServer<'_>, skill: &SkillSummary) -> Value {
+    let arguments = arguments_description(server, skill);
+    let mut prompt = json!({
+        "name": skill.name,
+        "arguments": [{"name": "arguments", "description": arguments, "required": false}],
+    });
+    let description = server.masked_line(&skill.description, limits::DESCRIPTION_BYTES);
+    if !description.is_empty() {
+        prompt["description"] = description.into();
     }
+    if let Some(alias) = &skill.alias {
+        prompt["title"] = server.masked_line(alias, limits::SUMMARY_CHARS).into();
+    }
+    prompt
 }
 
 /// Description of the skill's arguments for the user.

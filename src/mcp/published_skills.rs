@@ -113,10 +113,10 @@ impl OpenSkill {
         if path_in_uri == DOCUMENT {
             return Ok(PathBuf::from(&self.document));
         }
-        match path_in_uri == OsStr::new(&self.document) {
-            true => Err(format!("its name in URIs is {DOCUMENT}")),
-            false => Ok(path_in_uri.into()),
+        if path_in_uri == OsStr::new(&self.document) {
+            return Err(format!("its name in URIs is {DOCUMENT}"));
         }
+        Ok(path_in_uri.into())
     }
 
     /// Lists at most `most` files.

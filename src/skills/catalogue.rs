@@ -132,11 +132,11 @@ impl Catalogue {
         let is_meant = |skill: &&SkillSummary| {
             skill.alias.as_deref() == Some(name) || skill.display_name() == name
         };
-        let meant: Vec<&SkillSummary> = self.usable().filter(is_meant).collect();
-        match (meant.as_slice(), named.and_then(|skill| skill.error.as_ref())) {
+        let found: Vec<&SkillSummary> = self.usable().filter(is_meant).collect();
+        match (found.as_slice(), named.and_then(|skill| skill.error.as_ref())) {
             ([only], _) => Ok(only),
             ([first, ..], _) => {
-                let names = meant.iter().take(limits::LISTED_NAMES).map(|skill| &*skill.name);
+                let names = found.iter().take(limits::LISTED_NAMES).map(|skill| &*skill.name);
                 Err(format!(
                     "several skills have the name `{}`: use one of the names `{}`",
                     first.alias.as_deref().unwrap_or(name),

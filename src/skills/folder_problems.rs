@@ -137,9 +137,10 @@ pub(super) fn forbidden_link(leads_to: &str, has_document: bool) -> Problem {
 
 /// A skill whose name in the frontmatter is also another's.
 pub(super) fn alias_clash(skill: &SkillSummary, message: String) -> Problem {
-    let fix = match is_name(&skill.name) {
-        true => format!("give it the name `{}` there, like its folder", skill.name),
-        false => "rename the folder, and give it the folder's name there".into(),
+    let fix = if is_name(&skill.name) {
+        format!("give it the name `{}` there, like its folder", skill.name)
+    } else {
+        "rename the folder, and give it the folder's name there".into()
     };
     Problem::new(Rule::NameClash, &skill.path, message).with_fix(fix)
 }

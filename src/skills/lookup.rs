@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 
 use crate::skills::boundary::{Boundary, ForbiddenFolders};
-use crate::skills::skill::{DOCUMENT_NAME, open_document};
+use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
 use crate::skills::{SkillSummary, Skills, is_skill_name};
 use crate::world::confined::{OpenError, OpenFile, Root, identity};
 
@@ -132,12 +132,12 @@ impl<'s> OpenFolders<'s> {
             Err(OpenError::NotFound | OpenError::NotAFolder) => return None,
             Err(error) => return Some(Found::Unreadable(error.user_message())),
         };
-        let document = open_document(&folder);
-        let has_document = !matches!(document, Err(OpenError::NotFound));
-        Some(match forbidden {
-            Some(leads_to) => Found::ForbiddenLink { leads_to, has_document },
-            None if !has_document => Found::NoDocument(folder),
-            None => Found::Skill(document),
+        Some(match (forbidden, open_document(&folder)) {
+            (Some(leads_to), _) => {
+                Found::ForbiddenLink { leads_to, has_document: has_document(&folder) }
+            }
+            (None, Err(OpenError::NotFound)) => Found::NoDocument(folder),
+            (None, document) => Found::Skill(document),
         })
     }
 
@@ -177,8 +177,7 @@ impl<'s> OpenFolders<'s> {
     fn open_at(&self, folder: usize, name: &str) -> Option<Root> {
         let root = self.folders[folder].root.as_ref().ok()?;
         let (opened, forbidden) = self.open_entry(root, name).ok()?;
-        let has_document = !matches!(open_document(&opened), Err(OpenError::NotFound));
-        (forbidden.is_none() && has_document).then_some(opened)
+        (forbidden.is_none() && has_document(&opened)).then_some(opened)
     }
 }
 

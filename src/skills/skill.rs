@@ -115,6 +115,11 @@ pub(super) fn is_document_name(name: &str) -> bool {
     name.eq_ignore_ascii_case(DOCUMENT_NAME)
 }
 
+/// Whether the folder has a document, also one that cannot be opened.
+pub(super) fn has_document(root: &Root) -> bool {
+    !matches!(open_document(root), Err(OpenError::NotFound))
+}
+
 /// Opens `SKILL.md` itself or else a file of this name in any letter case. A folder of
 /// that name is skipped, and is the reported error if there is no such file.
 pub(super) fn open_document(root: &Root) -> Result<(String, OpenFile), OpenError> {

@@ -18,10 +18,10 @@ pub(super) fn of_arguments(mut schema: Value) -> Result<Value, &'static str> {
         return Err("`type` is not \"object\"");
     }
     let properties = fields.entry("properties").or_insert(json!({})).as_object();
-    match properties.ok_or("`properties` is not an object")?.values().all(Value::is_object) {
-        true => Ok(schema),
-        false => Err("one of its `properties` is not an object"),
+    if !properties.ok_or("`properties` is not an object")?.values().all(Value::is_object) {
+        return Err("one of its `properties` is not an object");
     }
+    Ok(schema)
 }
 
 /// Adds these names as an `enum` if the schema has an argument that names a skill, and returns

@@ -22,8 +22,8 @@ use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
 use crate::skills::boundary::Boundary;
 use crate::skills::python::{Interpreter, is_executable};
-use crate::skills::skill::is_document_name;
-use crate::world::confined::{VENV_MARKER, identity};
+use crate::skills::skill::has_document;
+use crate::world::confined::{Root, VENV_MARKER, identity};
 use crate::world::files;
 use crate::world::process::Restrictions;
 use crate::world::sandbox::{Grants, Sandbox};
@@ -302,9 +302,7 @@ pub(crate) fn query_restrictions(
 
 /// Whether this folder has a document.
 fn is_skill(folder: &Path) -> bool {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    names.any(|name| is_document_name(&name))
+    Root::open(folder).is_ok_and(|root| has_document(&root))
 }
 
 /// Returns the real path of a folder of `SCRIPT_SANDBOX_WRITE`, if it may be granted.
