@@ -100,15 +100,15 @@ impl<'s> OpenFolders<'s> {
             candidates.iter().enumerate().min_by_key(|(_, candidate)| candidate.found.rank())?;
         let after = candidates.split_off(at + 1).into_iter().map(|candidate| candidate.path);
         let winner = candidates.pop()?;
-        let own = identity(&winner.path);
         // A link to the same folder is not a clash.
-        let is_other = |path: &PathBuf| identity(path) != own;
+        let is_other = |path: &PathBuf| identity(path) != identity(&winner.path);
         let hidden = after.chain(folders.map(|folder| self.folders[folder].path.join(name)));
-        let hidden = hidden.filter(is_other).collect();
+        let hidden: Vec<PathBuf> = hidden.filter(is_other).collect();
         let no_skill = candidates
             .into_iter()
             .filter(|candidate| candidate.found.rank() == 1 && winner.found.rank() == 0);
-        let without_document = no_skill.map(|candidate| candidate.path).filter(is_other).collect();
+        let without_document: Vec<PathBuf> =
+            no_skill.map(|candidate| candidate.path).filter(is_other).collect();
         Some(Resolved { winner, without_document, hidden })
     }
 

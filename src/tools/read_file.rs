@@ -173,6 +173,10 @@ fn read_page(
     if let Some(kind) = media::binary_kind(start) {
         return show_binary(reader, kind, size, context.vision);
     }
+    let too_far = |lines: usize| {
+        let lines = counted(lines, "line");
+        ToolResult::failure(format!("the file has only {lines}; offset must not be larger"))
+    };
     let mut line = Vec::new();
     let mut position = 0;
     for number in 1..page.first {
@@ -182,9 +186,7 @@ fn read_page(
         }
         line.clear();
         if !read_line(&mut reader, &mut line)? {
-            let lines = counted(number - 1, "line");
-            let message = format!("the file has only {lines}; offset must not be larger");
-            return Ok(ToolResult::failure(message));
+            return Ok(too_far(number - 1));
         }
         position += line.len() as u64;
     }
@@ -193,9 +195,7 @@ fn read_page(
     let (bytes, lines, more) = read_lines(&mut reader, page.lines)?;
     let ends_in_line = more && is_unfinished(&bytes);
     if lines == 0 && page.first > 1 {
-        let lines = counted(page.first - 1, "line");
-        let message = format!("the file has only {lines}; offset must not be larger");
-        return Ok(ToolResult::failure(message));
+        return Ok(too_far(page.first - 1));
     }
     if bytes.contains(&0) {
         let text =
@@ -260,31 +260,18 @@ fn show_binary(
 /// Appends one line with its line break; returns false at the end of the file. A line longer
 /// than a page is split after a whole character: the rest counts as the next line.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    let start = line.len();
-    loop {
-        let buffer = reader.fill_buf()?;
-        let room = limits::PAGE_BYTES - (line.len() - start);
-        let part = &buffer[..buffer.len().min(room)];
-        let (length, is_end) = match part.iter().position(|&byte| byte == b'\n') {
-            Some(end) => (end + 1, true),
-            None => (part.len(), part.is_empty()),
-        };
-        line.extend_from_slice(&part[..length]);
-        reader.consume(length);
-        if is_end {
-            break;
-        }
-    }
-    // Read the remaining bytes of a split character.
+    let read = reader.by_ref().take(limits::PAGE_BYTES as u64).read_until(b'\n', line)?;
+    // The remaining bytes of a split character.
     let is_continuation = |byte: &u8| *byte & 0xc0 == 0x80;
-    while let Some(byte) = reader.fill_buf()?.first().copied().filter(is_continuation) {
-        if line.ends_with(b"\n") || line.len() >= start + limits::PAGE_BYTES + 3 {
+    for _ in 0..3 {
+        let next = reader.fill_buf()?.first().copied().filter(is_continuation);
+        let Some(byte) = next.filter(|_| !line.ends_with(b"\n")) else {
             break;
-        }
+        };
         line.push(byte);
         reader.consume(1);
     }
-    Ok(line.len() > start)
+    Ok(read > 0)
 }
 
 /// Reads up to `max_lines` lines that fit into a page, at least one. Returns the bytes, the number
