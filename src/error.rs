@@ -145,10 +145,15 @@ impl Error {
         Error { kind, fault: Fault::without_fix(message), part: None }
     }
 
+    /// Creates the error for a fault.
+    pub(crate) fn from_fault(kind: ErrorKind, fault: Fault) -> Error {
+        Error { kind, fault, part: None }
+    }
+
     /// Creates an error with the remedy of a fault, whose message becomes the cause.
     pub(crate) fn caused_by(kind: ErrorKind, message: &str, fault: Fault) -> Error {
         let message = format!("{message}: {}", fault.message);
-        Error { kind, fault: Fault { message, ..fault }, part: None }
+        Error::from_fault(kind, Fault { message, ..fault })
     }
 
     /// Creates the error for a signal that stopped the program.

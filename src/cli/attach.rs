@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::media::{self, Image, ImageInfo};
 use crate::message::{AttachedFile, UserMessage};
-use crate::text::{one_line, one_line_name, truncate};
+use crate::text::{one_line, one_line_name};
 use crate::world::files;
 
 /// The attachments of the next question.
@@ -21,8 +21,9 @@ struct Attachment {
     given: OsString,
     /// The given name, escaped for messages.
     name: String,
-    kind: String,
-    part: AttachmentContent,
+    /// The name and what the attachment is.
+    description: String,
+    content: AttachmentContent,
 }
 
 #[derive(Debug)]
@@ -35,25 +36,13 @@ enum AttachmentContent {
 const KINDS: &str = "only images (PNG, JPEG, GIF, WebP) and UTF-8 text can be attached";
 
 impl Attachments {
-    /// The files given with `--attach`, or one error for all that cannot be attached.
+    /// The files given with `--attach`.
     pub(super) fn from_options(typed: &[OsString], run: &Run) -> Result<Attachments> {
         let mut attachments = Attachments::default();
-        let mut errors = Vec::new();
         for given in typed {
-            match attachments.add(given, run) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::Usage => errors.push(error),
-                Err(error) => return Err(error),
-            }
+            attachments.add(given, run)?;
         }
-        match errors.len() {
-            0 => Ok(attachments),
-            1 => Err(errors.remove(0)),
-            _ => {
-                let messages: Vec<&str> = errors.iter().map(Error::message).collect();
-                Err(Error::new(ErrorKind::Usage, messages.join("; ")))
-            }
-        }
+        Ok(attachments)
     }
 
     /// Adds a file or the address of an image, and returns its description.
@@ -62,7 +51,7 @@ impl Attachments {
         let failure = |cause: &str| {
             Error::new(ErrorKind::Usage, format!("failed to attach `{name}`: {cause}"))
         };
-        let (what, part) = match image_at_url(given).map_err(failure)? {
+        let (kind, content) = match image_at_url(given).map_err(failure)? {
             Some(image) if run.config.vision => {
                 ("the endpoint fetches it".into(), AttachmentContent::Image(image))
             }
@@ -76,29 +65,29 @@ impl Attachments {
                 let most = limits::ATTACHED_BYTES;
                 let bytes = files::read_file_or_pipe(&path, most, &run.cancellation)
                     .map_err(|error| files::read_error(&error, failure))?;
-                read_content(bytes, given, run.config.vision).map_err(|cause| failure(&cause))?
+                read_content(bytes, run.config.vision).map_err(|cause| failure(&cause))?
             }
         };
         // Attaching a file again replaces it: it may have changed.
         self.list.retain(|other| other.given != given);
-        let length = |part: &AttachmentContent| match part {
-            AttachmentContent::Text(text) => text.len(),
-            AttachmentContent::Image(image) => image.url.len(),
-        };
-        let others = self.list.iter().map(|other| length(&other.part));
-        if others.sum::<usize>() + length(&part) > limits::ATTACHED_BYTES {
+        let others = self.list.iter().map(|other| other.content.length());
+        if others.sum::<usize>() + content.length() > limits::ATTACHED_BYTES {
             let most = limits::ATTACHED_BYTES >> 20;
             return Err(failure(&format!("the attachments would be larger than {most} MiB")));
         }
-        let description = format!("{name} ({what})");
-        self.list.push(Attachment { given: given.into(), name, kind: what, part });
+        let description = format!("{name} ({kind})");
+        self.list.push(Attachment {
+            given: given.into(),
+            name,
+            description: description.clone(),
+            content,
+        });
         Ok(description)
     }
 
     /// One line per attachment.
-    pub(super) fn lines(&self) -> impl Iterator<Item = String> {
-        let list = self.list.iter();
-        list.map(|Attachment { name, kind: what, .. }| format!("{name} ({what})"))
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|attachment| attachment.description.as_str())
     }
 
     /// Whether there is no attachment.
@@ -108,13 +97,22 @@ impl Attachments {
 
     /// Moves all attachments into the question.
     pub(super) fn move_into(&mut self, mut question: UserMessage) -> UserMessage {
-        for Attachment { name, part, .. } in std::mem::take(&mut self.list) {
-            match part {
+        for Attachment { name, content, .. } in std::mem::take(&mut self.list) {
+            match content {
                 AttachmentContent::Image(image) => question.images.push(image),
                 AttachmentContent::Text(text) => question.files.push(AttachedFile { name, text }),
             }
         }
         question
+    }
+}
+
+impl AttachmentContent {
+    fn length(&self) -> usize {
+        match self {
+            AttachmentContent::Text(text) => text.len(),
+            AttachmentContent::Image(image) => image.url.len(),
+        }
     }
 }
 
@@ -144,7 +142,6 @@ fn image_at_url(given: &OsStr) -> std::result::Result<Option<Image>, &'static st
 /// The description of a file's content, and the content to send.
 fn read_content(
     bytes: Vec<u8>,
-    given: &OsStr,
     accepts_images: bool,
 ) -> std::result::Result<(String, AttachmentContent), String> {
     let length = bytes.len();
@@ -168,9 +165,6 @@ fn read_content(
             }
         };
     }
-    if beginning.starts_with(b"\xff\xfe") || beginning.starts_with(b"\xfe\xff") {
-        return Err(format!("it is UTF-16 text; {KINDS}"));
-    }
     if let Some(kind) = kind {
         return Err(format!("it is a {kind}; {KINDS}"));
     }
@@ -181,15 +175,6 @@ fn read_content(
     })?;
     if text.contains('\0') {
         return Err(format!("it is a binary file; {KINDS}"));
-    }
-    let name = given.to_string_lossy().to_lowercase();
-    let is_image = |ending: &&str| name.ends_with(*ending);
-    if [".png", ".jpg", ".jpeg", ".gif", ".webp"].iter().any(is_image) {
-        let beginning = truncate(text.trim_start(), limits::HEARTBEAT_BYTES);
-        return Err(format!(
-            "its name is that of an image, but it contains text: {}",
-            one_line_name(&one_line(&beginning, limits::QUOTED_BYTES))
-        ));
     }
     Ok((format!("text, {length} bytes"), AttachmentContent::Text(text)))
 }

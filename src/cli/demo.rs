@@ -8,7 +8,6 @@ use std::io;
 
 use serde_json::{Value, json};
 
-use crate::cli::folders::shown_folders;
 use crate::cli::one_shot;
 use crate::cli::options::{CommonOptions, ToolOptions};
 use crate::cli::run::Run;
@@ -70,8 +69,8 @@ static STEPS: &[ScriptedStep] = &[
             "Now the work: a script of my own, and two that the skills contain.",
             &[
                 (RUN, json!({"skill_name": "calculator", "script": script})),
-                (RUN, script_arguments("data-explorer", "scripts/explore.py", DATA)),
-                (RUN, script_arguments("text-analyzer", "scripts/analyze.py", LOG)),
+                (RUN, script_arguments("data-explorer", "scripts/explore.py", EXPLORE)),
+                (RUN, script_arguments("text-analyzer", "scripts/analyze.py", ANALYZE)),
             ],
         )
     },
@@ -80,26 +79,15 @@ static STEPS: &[ScriptedStep] = &[
 
 const GET: &str = "get_skill";
 const RUN: &str = "run_python_script";
-const DATA: &[&str] = &[
-    "group",
-    "assets/orders.csv",
-    "--by",
-    "region",
-    "--of",
-    "amount",
-    "--agg",
-    "sum",
-    "--limit",
-    "1",
-    "--json",
-];
-const LOG: &[&str] = &["log", "assets/sample.log", "--json"];
+/// The arguments of the scripts.
+const EXPLORE: &str = "group assets/orders.csv --by region --of amount --agg sum --limit 1 --json";
+const ANALYZE: &str = "log assets/sample.log --json";
 
-fn script_arguments(skill: &str, file: &str, args: &[&str]) -> Value {
-    json!({"skill_name": skill, "file_path": file, "args": args})
+fn script_arguments(skill: &str, file: &str, args: &str) -> Value {
+    json!({"skill_name": skill, "file_path": file, "args": args.split(' ').collect::<Vec<_>>()})
 }
 
-/// Runs the demo, with the embedded skills or those of `--skills`.
+/// Runs the demo with the embedded skills.
 pub(super) fn run(
     tools: &ToolOptions,
     options: CommonOptions,
@@ -108,23 +96,16 @@ pub(super) fn run(
 ) -> Result<()> {
     let mut run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
     run.apply_tool_options(tools, output)?;
+    // A missing folder is an error everywhere, also where none is used.
+    if !run.options.skills.is_empty() {
+        run.check_folders(output)?;
+    }
     let model = ScriptedModel::new("scripted", STEPS);
     output.set_model(model.name());
     // Kept until the demo ends.
-    let unpacked = match run.options.skills.as_slice() {
-        [] => Some(unpack(&run)?),
-        _ => None,
-    };
-    if let Some(folder) = &unpacked {
-        run.config.skills_folders = vec![folder.path().to_path_buf()];
-        run.skills = Skills::from_config(&run.config).addressed_by_path();
-    }
-    if let Some(name) = missing_skill(&run.skills) {
-        let folders = shown_folders(&run.skills);
-        let message = format!("failed to find the example skill `{name}` in {folders}");
-        let hint = "leave out --skills: the program contains the skills of the demo";
-        return Err(Error::new(ErrorKind::Config, message).with_hint(hint));
-    }
+    let folder = unpack(&run)?;
+    run.config.skills_folders = vec![folder.path().to_path_buf()];
+    run.skills = Skills::from_config(&run.config).addressed_by_path();
     output.note(
         "demo: the model's replies are scripted; the skills, the tools and their results are real",
     );
@@ -154,12 +135,6 @@ fn reply_with_calls(content: &str, calls: &[(&str, Value)]) -> AssistantMessage 
         calls: calls.iter().map(call).collect(),
         ..AssistantMessage::default()
     }
-}
-
-/// The first example skill that is missing.
-fn missing_skill(skills: &Skills) -> Option<&'static str> {
-    let mut names = SKILLS.into_iter();
-    names.find(|name| skills.open(name).is_err())
 }
 
 /// Writes the skills to a private folder, which is deleted when the value is dropped.

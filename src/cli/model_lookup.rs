@@ -66,11 +66,10 @@ pub(super) fn look_up_model(
 impl UnlistedModel {
     /// Describes the model `wanted`, which is not among `models`.
     pub(super) fn new(wanted: &str, models: &[ListedModel], server: ServerKind) -> UnlistedModel {
-        let count = models.len();
         let near = text::similar_names(wanted, names(models), limits::SIMILAR_NAMES);
-        let listed_names = if near.is_empty() {
+        let listed = if near.is_empty() {
             let first: Vec<&str> = names(models).take(limits::SIMILAR_NAMES).collect();
-            let more = if count > first.len() { ", …" } else { "" };
+            let more = if models.len() > first.len() { ", …" } else { "" };
             match first.as_slice() {
                 [] => String::new(),
                 first => format!("; the endpoint lists {}{more}", quoted(first)),
@@ -78,34 +77,26 @@ impl UnlistedModel {
         } else {
             format!("; similar names: {}", quoted(&near))
         };
-        let (message, fix) = if server == ServerKind::Ollama {
-            let pull = match near.first() {
-                Some(near) => {
-                    format!("`ollama pull {wanted}`, or set LLM_MODEL_NAME to `{near}`")
-                }
-                None => format!("`ollama pull {wanted}`"),
-            };
-            (format!("Ollama does not have `{wanted}`{listed_names}"), pull)
-        } else {
-            let message = format!(
-                "`{wanted}` is not among the {} listed{listed_names}",
-                text::counted(count, "model")
-            );
-            let fix = match (near.as_slice(), count) {
-                ([], 0) => "load a model in the server".to_string(),
-                ([], _) => {
-                    "set LLM_MODEL_NAME to a name in the list, unless yours is an alias".into()
-                }
-                (near, _) => {
-                    format!(
-                        "set LLM_MODEL_NAME to {}, unless yours is an alias",
-                        quoted(&near[..1])
-                    )
-                }
-            };
-            (message, fix)
+        let near: Vec<String> = near.into_iter().map(String::from).collect();
+        let message = match server {
+            ServerKind::Ollama => format!("Ollama does not have `{wanted}`{listed}"),
+            _ => {
+                let count = text::counted(models.len(), "model");
+                format!("`{wanted}` is not among the {count} listed{listed}")
+            }
         };
-        UnlistedModel { message, fix, near: near.into_iter().map(String::from).collect(), server }
+        let fix = match (server, near.first()) {
+            (ServerKind::Ollama, None) => format!("`ollama pull {wanted}`"),
+            (ServerKind::Ollama, Some(near)) => {
+                format!("`ollama pull {wanted}`, or set LLM_MODEL_NAME to `{near}`")
+            }
+            _ if models.is_empty() => "load a model in the server".to_string(),
+            (_, None) => {
+                "set LLM_MODEL_NAME to a name in the list, unless yours is an alias".into()
+            }
+            (_, Some(near)) => format!("set LLM_MODEL_NAME to `{near}`, unless yours is an alias"),
+        };
+        UnlistedModel { message, fix, near, server }
     }
 }
 

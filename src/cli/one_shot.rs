@@ -115,11 +115,7 @@ pub(super) fn report_state(name: &str, output: &mut Output) {
 pub(super) fn print_answer(answer: &TurnOutcome, text: &str, output: &mut Output) -> Result<()> {
     output.answer(text);
     if let Some(cause) = &answer.cause {
-        let error = Error::new(ErrorKind::Truncated, cause.message());
-        return Err(match cause.hint() {
-            Some(hint) => error.with_hint(hint),
-            None => error,
-        });
+        return Err(Error::from_fault(ErrorKind::Truncated, cause.fault().clone()));
     }
     match incomplete_error(answer.finish) {
         Some(error) => Err(error),

@@ -1,7 +1,7 @@
 //! A configured run: the settings, and what commands share because of them.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -184,6 +184,15 @@ impl Run {
         let path = self.config.storage.facts.as_deref()?;
         let cancellation = &self.cancellation;
         Some(Memory { path, cancellation })
+    }
+
+    /// A path relative to the working folder, where possible.
+    pub(super) fn short_path(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.folder) {
+            Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
+            Ok(rest) => rest.to_path_buf(),
+            Err(_) => path.to_path_buf(),
+        }
     }
 
     /// The limits of a turn.

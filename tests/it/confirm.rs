@@ -291,10 +291,8 @@ fn scripts_are_refused_without_a_terminal() {
 /// The demo runs three scripts: one inline and two files.
 #[test]
 fn demo_asks_as_well() {
-    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let mut terminal = Test::new()
-        .args(["--skills", skills, "--confirm", "--log", "audit.jsonl", "demo"])
-        .spawn_on_terminal();
+    let mut terminal =
+        Test::new().args(["--confirm", "--log", "audit.jsonl", "demo"]).spawn_on_terminal();
     terminal.expect("  | print((Fraction").expect(QUESTION).type_line("y");
     terminal
         .expect("command\n  | scripts/explore.py group assets/orders.csv --by region")

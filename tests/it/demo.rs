@@ -6,8 +6,7 @@ use crate::installed::copy_program;
 /// The demo runs the whole loop with the example skills, without an account.
 #[test]
 fn demo_answers_with_three_skills() {
-    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let run = Test::new().args(["--skills", skills, "demo"]).run().success();
+    let run = Test::new().args(["demo"]).run().success();
     let answer = "(scripted reply) (1/3 + 1/7)^5 is exactly 100000/4084101.";
     run.check(run.stdout.starts_with(answer), "the exact value comes first");
     run.check(run.stdout.lines().count() == 1, "the answer alone is on stdout");
@@ -22,16 +21,6 @@ fn demo_answers_with_three_skills() {
         run.check(run.stderr.contains(line), format!("standard error shows `{line}`"));
     }
     run.check(!run.stdout.contains("failed"), "no script failed");
-}
-
-/// The skills folder named lacks the demo's skills.
-#[test]
-fn demo_without_its_skills_names_the_remedy() {
-    let run = Test::new().args(["--skills", "skills", "demo"]).run();
-    run.status(78)
-        .stdout_is_empty()
-        .stderr_has("example skill `calculator`")
-        .stderr_has("hint: leave out --skills");
 }
 
 /// The binary alone works in an empty folder with an empty environment, and leaves no files.
@@ -66,8 +55,7 @@ fn demo_needs_only_the_binary() {
 /// The demo checks an installation, so it must not succeed without Python.
 #[test]
 fn demo_without_python_fails() {
-    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let run = Test::new().env("PATH", "/nonexistent").args(["--skills", skills, "demo"]).run();
+    let run = Test::new().env("PATH", "/nonexistent").args(["demo"]).run();
     run.status(1)
         .stdout_has("There is no answer")
         .stderr_has("failed to run the scripts of the demo")

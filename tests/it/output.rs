@@ -302,7 +302,7 @@ fn invalid_configuration_has_a_result_record() {
     let test = test.next_run().args(["-o", "jsonl", "--env-file", "no", "hi"]);
     failed_records(&test.run().status(78), "config");
     failed_records(
-        &Test::new().args(["--skills", "skills", "demo", "-o", "jsonl"]).run().status(78),
+        &Test::new().args(["--skills", "gone", "demo", "-o", "jsonl"]).run().status(78),
         "config",
     );
     server.finish();
@@ -698,8 +698,7 @@ fn signal_during_a_turn_writes_its_result_record() {
 
 #[test]
 fn demo_prints_the_same_records() {
-    let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
-    let test = Test::new().args(["--skills", skills, "demo", "-o", "jsonl"]);
+    let test = Test::new().args(["demo", "-o", "jsonl"]);
     let records = checked_records(&test.run().success(), 1);
     let mut ids: Vec<&str> =
         all(&records, "tool_call").iter().filter_map(|call| call["id"].as_str()).collect();

@@ -11,8 +11,8 @@ impl Chat<'_> {
     /// Removes all messages and attachments.
     pub(super) fn clear(&mut self, output: &mut Output) -> Result<LineOutcome> {
         self.conversation.clear();
-        let names: Vec<String> = std::mem::take(&mut self.attached).lines().collect();
-        let dropped = match names.join(", ") {
+        let attached = std::mem::take(&mut self.attached);
+        let dropped = match attached.lines().collect::<Vec<_>>().join(", ") {
             names if names.is_empty() => names,
             names => format!("; removed attachments: {names}"),
         };

@@ -1,17 +1,15 @@
 //! `skills check [NAME]...`: the linter. It prints one line per problem, in the format of
 //! compilers, so that editors and CI find the place.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::cli::folders::shown_folders;
 use crate::cli::run::Run;
-use crate::cli::skills::json_path;
+use crate::cli::skills::json::{self, print_json};
+use crate::cli::skills::selection::{SkillSelection, deleted_error, folder_error, unusable_folder};
 use crate::cli::skills::skill_json::{ProblemJson, unopened_problem, worst_status};
-use crate::cli::skills::{
-    SkillSelection, deleted_error, folder_error, print_json, short_path, unusable_folder,
-};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills, check};
@@ -36,7 +34,7 @@ struct LocatedProblem {
     /// Null: it belongs to a skills folder.
     skill: Option<String>,
     /// The folder of the skill, or the skills folder; absolute.
-    #[serde(serialize_with = "json_path::path")]
+    #[serde(serialize_with = "json::path")]
     path: PathBuf,
     #[serde(flatten)]
     problem: ProblemJson,
@@ -207,7 +205,7 @@ impl CheckReportJson {
     fn print(&self, run: &Run, output: &mut Output) {
         for one in &self.problems {
             let problem = &one.problem;
-            let place = one.place(&run.folder);
+            let place = one.place(run);
             let tone = match problem.severity {
                 "error" => Tone::Bad,
                 _ => Tone::Warning,
@@ -234,12 +232,12 @@ impl CheckReportJson {
 
 impl LocatedProblem {
     /// The place as `path:line`, which editors can open.
-    fn place(&self, folder: &Path) -> String {
+    fn place(&self, run: &Run) -> String {
         let path = match &self.problem.file {
             Some(file) => self.path.join(file),
             None => self.path.clone(),
         };
-        let path = text::one_line_name(&short_path(&path, folder).to_string_lossy());
+        let path = text::one_line_name(&run.short_path(&path).to_string_lossy());
         match self.problem.line {
             Some(line) => format!("{path}:{line}"),
             None => path,

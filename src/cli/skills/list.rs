@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cli::run::Run;
-use crate::cli::skills::print_json;
+use crate::cli::skills::json::print_json;
 use crate::cli::skills::skill_json::{ProblemJson, SkillJson};
 use crate::error::Result;
 use crate::limits;

@@ -2,11 +2,10 @@
 
 use serde_json::json;
 
-use crate::cli::folders::skills_command;
 use crate::cli::run::Run;
-use crate::cli::skills::{print_json, short_path};
+use crate::cli::skills::json::print_json;
 use crate::cli::values::usage;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits;
 use crate::skills::skeleton;
 use crate::text::{self, shell_quoted};
@@ -19,7 +18,9 @@ const DOCUMENT: &str = "SKILL.md";
 /// and prints its folder.
 pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
     if name.contains('/') {
-        return Err(path_error(name));
+        let shown = text::one_line(name, limits::SUMMARY_CHARS);
+        return Err(usage(format!("`{shown}` is a path, not a skill name"))
+            .with_hint("name the folder of the new skill with --skills DIR"));
     }
     let usual = run.folder.join("skills");
     let folder = match run.skills.folder_for_new_skills() {
@@ -43,7 +44,7 @@ pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> 
     if is_json {
         print_json(&json!({"name": name, "path": path, "document": DOCUMENT}), output);
     } else {
-        let shown = short_path(&path, &run.folder);
+        let shown = run.short_path(&path);
         output.print(&shown.display().to_string());
         output.note(&format!(
             "edit {}; `skills-runner skills check {}` reports its problems",
@@ -52,20 +53,4 @@ pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> 
         ));
     }
     Ok(())
-}
-
-/// The error for a path in place of a name, with the command for that folder.
-fn path_error(word: &str) -> Error {
-    let shown = text::one_line(word, limits::SUMMARY_CHARS);
-    let (folder, name) = match word.trim_end_matches('/').rsplit_once('/') {
-        Some(("", name)) => (Some("/"), name),
-        Some((folder, name)) => (Some(folder), name),
-        None => (None, word.trim_end_matches('/')),
-    };
-    let name = skeleton::nearest_valid_name(name).unwrap_or("NAME".into());
-    let folders: Vec<_> = folder.map(Into::into).into_iter().collect();
-    let command = skills_command(&format!("new {name}"), &folders);
-    let place = folder.map_or("in the skills folder", |_| "there");
-    usage(format!("`{shown}` is a path, not a skill name"))
-        .with_hint(format!("`{command}` creates it {place}"))
 }

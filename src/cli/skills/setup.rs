@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::cli::run::Run;
-use crate::cli::skills::json_path;
-use crate::cli::skills::{SkillSelection, print_json, short_path};
+use crate::cli::skills::json::{self, print_json};
+use crate::cli::skills::selection::SkillSelection;
 use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::skills::Skill;
@@ -20,13 +20,13 @@ use crate::world::output::Output;
 #[derive(Serialize)]
 struct SetupReportJson<'d> {
     name: &'d str,
-    #[serde(serialize_with = "json_path::path")]
+    #[serde(serialize_with = "json::path")]
     path: &'d PathBuf,
     /// `made`, `made_anew`, `completed` or `up_to_date`.
     outcome: &'static str,
-    #[serde(serialize_with = "json_path::path")]
+    #[serde(serialize_with = "json::path")]
     venv: &'d PathBuf,
-    #[serde(serialize_with = "json_path::path")]
+    #[serde(serialize_with = "json::path")]
     python: &'d PathBuf,
     declared: &'d [String],
     undeclared: &'d [String],
@@ -38,7 +38,7 @@ struct SetupReportJson<'d> {
 #[derive(Serialize)]
 struct MissingModuleJson<'d> {
     module: &'d str,
-    #[serde(serialize_with = "json_path::path")]
+    #[serde(serialize_with = "json::path")]
     file: &'d PathBuf,
     line: usize,
 }
@@ -123,7 +123,7 @@ fn outcome_name(outcome: SetupOutcome) -> &'static str {
 
 /// The result in one line.
 fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
-    let venv = short_path(&done.venv, &run.folder);
+    let venv = run.short_path(&done.venv);
     let held: Vec<&str> =
         done.declared.iter().chain(&done.undeclared).map(String::as_str).collect();
     let holds = if held.is_empty() { String::new() } else { format!(" with {}", held.join(", ")) };

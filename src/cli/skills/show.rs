@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::run::Run;
-use crate::cli::skills::json_path;
+use crate::cli::skills::json::{self, print_json};
+use crate::cli::skills::selection::{SkillSelection, deleted_error};
 use crate::cli::skills::skill_json::SkillJson;
-use crate::cli::skills::{SkillSelection, deleted_error, print_json};
 use crate::error::Result;
 use crate::limits;
 use crate::skills::frontmatter;
@@ -23,7 +23,7 @@ struct SkillDetailsJson {
     /// The parsed frontmatter.
     frontmatter: Map<String, Value>,
     /// The skill's files, the document included.
-    #[serde(serialize_with = "json_path::list")]
+    #[serde(serialize_with = "json::list")]
     files: Vec<PathBuf>,
     /// Whether there are more files than listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::cli::run::Run;
-use crate::cli::skills::json_path;
+use crate::cli::skills::json;
 use crate::skills::python::Interpreter;
 use crate::skills::{Problem, Rule, Severity, SkillSummary, Skills, check, venv};
 
@@ -17,15 +17,15 @@ pub(super) struct SkillJson {
     /// From the frontmatter, or the document's first line of text.
     pub description: String,
     /// The skill's folder, absolute.
-    #[serde(serialize_with = "json_path::path")]
+    #[serde(serialize_with = "json::path")]
     pub path: PathBuf,
     /// The document's file name in its own letter case; null: there is none.
     pub document: Option<String>,
     /// The skill's venv; null: it has none.
-    #[serde(serialize_with = "json_path::option")]
+    #[serde(serialize_with = "json::option")]
     pub venv: Option<PathBuf>,
     /// The interpreter of its scripts; null: none.
-    #[serde(serialize_with = "json_path::option")]
+    #[serde(serialize_with = "json::option")]
     pub python: Option<PathBuf>,
     /// `ok`; `warning`: it works, and has problems; `error`: it cannot be used,
     /// or its venv is broken.
@@ -44,7 +44,7 @@ pub(super) struct SkillJson {
 #[derive(Debug, Serialize)]
 pub(super) struct ProblemJson {
     /// Relative to the skill's folder; null: the folder itself.
-    #[serde(serialize_with = "json_path::option")]
+    #[serde(serialize_with = "json::option")]
     pub file: Option<PathBuf>,
     /// Counted from 1; null: the problem has no line.
     pub line: Option<usize>,

@@ -1,9 +1,17 @@
-//! Paths in JSON. Bytes that are not UTF-8 are replaced, so that one odd name does not break a
-//! whole report.
+//! JSON output: one object, in whose paths bytes that are not UTF-8 are replaced, so that one odd
+//! name does not break a whole report.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
+
+use crate::world::output::Output;
+
+/// Prints one JSON object.
+pub(super) fn print_json(value: &impl Serialize, output: &mut Output) {
+    // Structures of strings and numbers always serialize.
+    output.print(&serde_json::to_string(value).unwrap_or_default());
+}
 
 /// Serializes a path.
 pub(super) fn path<S: Serializer>(
