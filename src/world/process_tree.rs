@@ -6,6 +6,7 @@
 //! when to kill.
 
 use std::ffi::CStr;
+use std::io::Write as _;
 use std::mem;
 use std::ptr;
 
@@ -155,24 +156,14 @@ pub(super) fn visit_children_without_proc(script: pid_t, mut visit: impl FnMut(p
 /// Reads `/proc/PID/stat`.
 fn read_process(pid: pid_t) -> Option<Process> {
     let mut line = [0u8; 256];
-    parse_stat(pid, read_file(pid, b"/stat", &mut line)?)
+    parse_stat(pid, read_file(pid, "/stat", &mut line)?)
 }
 
 /// Reads the start of a process's file in `/proc`; `name` has at most 7 bytes.
-pub(super) fn read_file<'t>(pid: pid_t, name: &[u8], text: &'t mut [u8]) -> Option<&'t [u8]> {
+pub(super) fn read_file<'t>(pid: pid_t, name: &str, text: &'t mut [u8]) -> Option<&'t [u8]> {
     // "/proc/", at most ten digits, the name, and NUL.
-    let mut path = *b"/proc/\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-    let mut divisor = 1;
-    while pid / divisor >= 10 {
-        divisor *= 10;
-    }
-    let mut at = 6;
-    while divisor > 0 {
-        *path.get_mut(at)? = b'0' + u8::try_from(pid / divisor % 10).ok()?;
-        divisor /= 10;
-        at += 1;
-    }
-    path.get_mut(at..at + name.len())?.copy_from_slice(name);
+    let mut path = [0; 24];
+    write!(&mut path[..], "/proc/{pid}{name}").ok()?;
     read(CStr::from_bytes_until_nul(&path).ok()?, text)
 }
 
@@ -203,13 +194,9 @@ fn parse_stat(pid: pid_t, line: &[u8]) -> Option<Process> {
     Some(Process { pid, parent, group, session, is_zombie: zombie })
 }
 
-/// Parses decimal digits; `None` for anything else.
+/// Parses a number that is not negative.
 pub(super) fn parse_number(digits: &[u8]) -> Option<pid_t> {
-    let add = |number: pid_t, digit: &u8| {
-        let digit = digit.is_ascii_digit().then(|| pid_t::from(digit - b'0'))?;
-        number.checked_mul(10)?.checked_add(digit)
-    };
-    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
+    str::from_utf8(digits).ok()?.parse().ok().filter(|number| *number >= 0)
 }
 
 #[cfg(test)]

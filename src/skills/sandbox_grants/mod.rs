@@ -62,10 +62,9 @@ impl GrantRequest<'_> {
     /// The restrictions that the program's process applies before it starts, or why no
     /// sandbox is possible. `limit` is the program's time limit.
     pub(crate) fn restrictions(&self, limit: Duration) -> Result<Restrictions, Fault> {
-        let sandbox = self.grants().and_then(|grants| {
-            Sandbox::new(&grants, limit)
-                .map_err(|unavailable| Fault::without_fix(unavailable.to_string()))
-        });
+        let sandbox = self
+            .grants()
+            .and_then(|grants| Sandbox::new(&grants, limit).map_err(Fault::without_fix));
         match sandbox {
             Ok(sandbox) => {
                 Ok(Restrictions { enter: Arc::new(move || sandbox.enter()), scopes_signals: true })

@@ -76,7 +76,7 @@ pub(super) enum RunnerState {
 /// that it can end.
 pub(super) fn check_runner(runner: pid_t) -> RunnerState {
     let mut text = [0; limits::PROC_STATUS_BYTES];
-    let Some(status) = process_tree::read_file(runner, b"/status", &mut text) else {
+    let Some(status) = process_tree::read_file(runner, "/status", &mut text) else {
         return RunnerState::Running;
     };
     let found = parse_status(status);
@@ -115,11 +115,8 @@ const fn bit(signal: c_int) -> u64 {
 }
 
 fn parse_hexadecimal(digits: &[u8]) -> u64 {
-    let add = |number: u64, digit: &u8| {
-        let digit = char::from(*digit).to_digit(16).unwrap_or(0);
-        number << 4 | u64::from(digit)
-    };
-    digits.iter().fold(0, add)
+    let digits = str::from_utf8(digits).unwrap_or_default();
+    u64::from_str_radix(digits, 16).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::mem::offset_of;
 
 use libc::{c_int, c_long, sock_filter};
 
-use super::{SandboxUnavailable, check, landlock, prctl};
+use super::{check, landlock, prctl};
 
 /// Rule for one system call.
 enum SyscallRule {
@@ -188,10 +188,9 @@ pub(super) struct SyscallFilter {
 
 impl SyscallFilter {
     /// Builds the filter for use with this version of Landlock.
-    pub(super) fn new(landlock: u32) -> Result<SyscallFilter, SandboxUnavailable> {
+    pub(super) fn new(landlock: u32) -> Result<SyscallFilter, String> {
         let Some(processor) = AUDIT_ARCH else {
-            let text = "the filter of system calls does not support this processor";
-            return Err(SandboxUnavailable(text.into()));
+            return Err("the filter of system calls does not support this processor".into());
         };
         let mut filter = SyscallFilter { program: Vec::new() };
         filter.load(offset_of!(libc::seccomp_data, arch));

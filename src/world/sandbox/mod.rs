@@ -9,7 +9,6 @@
 mod filter;
 mod landlock;
 
-use std::fmt;
 use std::io;
 use std::mem;
 use std::path::PathBuf;
@@ -43,29 +42,6 @@ pub(crate) struct Sandbox {
     limits: [(c_long, u64); 6],
 }
 
-/// Sandbox support of this kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SandboxSupport {
-    /// Version of Landlock's interface, from 1.
-    pub landlock: u32,
-}
-
-impl fmt::Display for SandboxSupport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Landlock {} and seccomp", self.landlock)
-    }
-}
-
-/// Reason why no sandbox is possible, in words for the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SandboxUnavailable(String);
-
-impl fmt::Display for SandboxUnavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// Steps of entering, in order, as named in an error.
 const STEPS: [&str; 4] = [
     "setting resource limits",
@@ -74,35 +50,33 @@ const STEPS: [&str; 4] = [
     "the filter of system calls (seccomp)",
 ];
 
-/// Tests whether a sandbox is possible, by entering one in a child process.
-pub(crate) fn available() -> Result<SandboxSupport, SandboxUnavailable> {
-    let version = landlock::version().map_err(SandboxUnavailable)?;
+/// Tests whether a sandbox is possible, by entering one in a child process. Returns what the
+/// kernel supports, or the reason why no sandbox is possible.
+pub(crate) fn available() -> Result<String, String> {
+    let version = landlock::version()?;
     Sandbox::build(version, &Grants::default(), Duration::MAX)?.enter_in_child()?;
-    Ok(SandboxSupport { landlock: version })
+    Ok(format!("Landlock {version} and seccomp"))
 }
 
 impl Sandbox {
-    /// Prepares a sandbox with these grants, for a program with this time limit.
-    pub(crate) fn new(grants: &Grants, limit: Duration) -> Result<Sandbox, SandboxUnavailable> {
-        let version = landlock::version().map_err(SandboxUnavailable)?;
+    /// Prepares a sandbox with these grants, for a program with this time limit. The error is
+    /// the reason why no sandbox is possible, in words for the user.
+    pub(crate) fn new(grants: &Grants, limit: Duration) -> Result<Sandbox, String> {
+        let version = landlock::version()?;
         let sandbox = Sandbox::build(version, grants, limit)?;
         sandbox.enter_in_child()?;
         Ok(sandbox)
     }
 
-    fn build(
-        version: u32,
-        grants: &Grants,
-        limit: Duration,
-    ) -> Result<Sandbox, SandboxUnavailable> {
-        let mut ruleset = Ruleset::new(version).map_err(SandboxUnavailable)?;
+    fn build(version: u32, grants: &Grants, limit: Duration) -> Result<Sandbox, String> {
+        let mut ruleset = Ruleset::new(version)?;
         for path in &grants.read {
             ruleset.allow_reading(path);
         }
         for path in &grants.write {
-            ruleset.allow_writing(path).map_err(|cause| {
-                SandboxUnavailable(format!("failed to grant `{}`: {cause}", path.display()))
-            })?;
+            ruleset
+                .allow_writing(path)
+                .map_err(|cause| format!("failed to grant `{}`: {cause}", path.display()))?;
         }
         ruleset.allow_devices();
         // A program may use all processors for the whole time; starting takes some extra.
@@ -144,7 +118,7 @@ impl Sandbox {
 
     /// Enters the sandbox in a child that does nothing else, so that a refusal is known with
     /// its reason before a program is started.
-    fn enter_in_child(&self) -> Result<(), SandboxUnavailable> {
+    fn enter_in_child(&self) -> Result<(), String> {
         // SAFETY: the child only makes system calls and ends. The parent waits for exactly
         // this child, whose status is written to a local variable.
         let status = unsafe {
@@ -164,7 +138,7 @@ impl Sandbox {
             }
             if child < 0 {
                 let error = io::Error::last_os_error();
-                return Err(SandboxUnavailable(format!("failed to start a process: {error}")));
+                return Err(format!("failed to start a process: {error}"));
             }
             status
         };
@@ -173,9 +147,7 @@ impl Sandbox {
         }
         let step = usize::try_from(libc::WEXITSTATUS(status) - 1).unwrap_or(STEPS.len() - 1);
         let step = STEPS.get(step).copied().unwrap_or_default();
-        Err(SandboxUnavailable(format!(
-            "{step} is refused, probably by a container's filter or an old kernel"
-        )))
+        Err(format!("{step} is refused, probably by a container's filter or an old kernel"))
     }
 }
 

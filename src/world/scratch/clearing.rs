@@ -9,7 +9,7 @@
 //! Files that this user may not remove stay: immutable files, files of other users, mounts.
 
 use std::ffi::CStr;
-use std::io;
+use std::io::{self, Write as _};
 use std::time::Duration;
 
 use libc::c_int;
@@ -133,9 +133,8 @@ type FreshName = [u8; 9];
 
 fn hexadecimal_name(number: u32) -> FreshName {
     let mut name = [0; 9];
-    for (at, letter) in name.iter_mut().take(8).enumerate() {
-        *letter = b"0123456789abcdef"[(number >> (4 * at)) as usize & 15];
-    }
+    // Eight digits always fit.
+    let _ = write!(&mut name[..], "{number:08x}");
     name
 }
 
