@@ -57,17 +57,13 @@ pub(crate) fn write_entry(
 
 /// Checks that the folder exists or can be created; the error names a file that prevents it.
 pub(crate) fn check_folder(folder: &Path) -> Result<()> {
-    let mut paths = folder.ancestors();
-    let Some(file) = paths.find(|path| path.exists()).filter(|path| !path.is_dir()) else {
+    let Some(file) = folder.ancestors().find(|path| path.exists() && !path.is_dir()) else {
         return Ok(());
     };
-    let shown = folder.display();
-    let cause = if file == folder {
-        format!("NOTES_FOLDER_PATH ({shown}) is a file, not a folder")
-    } else {
-        format!("NOTES_FOLDER_PATH ({shown}) is below `{}`, which is a file", file.display())
-    };
-    let text = format!("failed to open the folder of daily notes: {cause}");
+    let (folder, file) = (folder.display(), file.display());
+    let text = format!(
+        "failed to open the folder of daily notes: NOTES_FOLDER_PATH is `{folder}`, and `{file}` is a file"
+    );
     Err(Error::new(ErrorKind::Config, text)
         .with_hint("set NOTES_FOLDER_PATH to a folder; it is created with the first note"))
 }

@@ -64,26 +64,26 @@ pub(super) fn named<'f>(facts: &'f [Fact], text: &str) -> Result<&'f Fact, (Stri
     let exact = facts.iter().rev().find(|fact| folded(&fact.content) == folded(text));
     let found = similar(facts, text);
     let mut versions = found.iter().filter(|similar| similar.is_version);
-    let named = match (exact, versions.next(), versions.next()) {
+    let result = match (exact, versions.next(), versions.next()) {
         (Some(fact), ..) => Ok(fact),
         (None, Some(only), None) => Ok(only.fact),
         (None, Some(_), Some(_)) => Err("several facts are similar to it"),
         (None, None, _) => Err("there is no such fact"),
     };
-    match named {
+    match result {
         Ok(fact) if fact.is_plain => Ok(fact),
         Ok(fact) => Err((
             format!("the user wrote it in a form of their own, in line {}", fact.line),
             "ask the user to change it".to_string(),
         )),
         Err(cause) => {
-            let names = found.iter().take(limits::SIMILAR_NAMES);
-            let names: Vec<String> =
-                names.map(|similar| format!("`{}`", similar.fact.content)).collect();
-            let hint = match names.join(", ") {
-                names if names.is_empty() => "no fact is similar: omit `replaces`".to_string(),
-                names => format!(
-                    "give the whole text of one of the most similar facts: {names}; or omit `replaces`"
+            let near = found.iter().take(limits::SIMILAR_NAMES);
+            let near: Vec<String> =
+                near.map(|similar| format!("`{}`", similar.fact.content)).collect();
+            let hint = match near.join(", ") {
+                texts if texts.is_empty() => "no fact is similar: omit `replaces`".to_string(),
+                texts => format!(
+                    "give the whole text of one of the most similar facts: {texts}; or omit `replaces`"
                 ),
             };
             Err((cause.to_string(), hint))

@@ -80,11 +80,11 @@ impl Memory<'_> {
         }
         let (change, similar) = self.change(&|facts, time| {
             let (content, source) = (content.as_str(), source);
-            let replaced = match replaces {
+            let old = match replaces {
                 Some(text) => Some(named_fact(facts, &normalize_content(text))?),
                 None => None,
             };
-            let new = NewFact { content, important, source, time, replaced };
+            let new = NewFact { content, important, source, time, replaced: old };
             let (change, bytes) = facts.with_fact(&new).map_err(|cause| {
                 self.error("change", &cause).with_hint("or add a section `## Recent` before it")
             })?;

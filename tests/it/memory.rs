@@ -442,20 +442,20 @@ fn file_in_place_of_the_notes_folder_is_reported() {
     let test = test.env("NOTES_FOLDER_PATH", "kept");
     let run = test.next_run().args(["chat"]).stdin("hi\n").run().success();
     let reported = run.stdout("fine\n").stderr;
-    let (_, reported) = reported.split_once("NOTES_FOLDER_PATH (").expect(&reported);
-    assert!(reported.contains("/kept) is a file, not a folder\nhint: "), "{reported}");
+    let (_, reported) = reported.split_once("NOTES_FOLDER_PATH is `").expect(&reported);
+    assert!(reported.contains("/kept` is a file\nhint: "), "{reported}");
     let result = server.finish()[1].last_message()["content"].clone();
     let result = result.as_str().unwrap();
-    assert!(result.contains("/kept) is a file, not a folder"), "{result}");
+    assert!(result.contains("/kept` is a file"), "{result}");
     // It is reported before any request.
     let run = test.next_run().args(["chat"]).stdin("").run();
-    run.stderr_has("is a file, not a folder");
+    run.stderr_has("/kept` is a file");
     let test = test.env("NOTES_FOLDER_PATH", "kept/in/it");
     test.next_run()
         .args(["tool", "write_daily_note", r#"{"activity":"x"}"#])
         .run()
         .status(1)
-        .stdout_has("/kept`, which is a file");
+        .stdout_has("/kept` is a file");
 }
 
 /// Blocks that an entry opens are closed at its end.

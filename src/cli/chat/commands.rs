@@ -24,25 +24,25 @@ static COMMANDS: &[ChatCommand] = &[
         names: &["help"],
         usage: "[NAME]",
         about: "list the commands, or describe one",
-        run: |_, name, output| help(name, output),
+        run: |_, name, output| Ok(help(name, output)),
     },
     ChatCommand {
         names: &["clear"],
         usage: "",
         about: "delete all messages and start over",
-        run: |chat, _, output| chat.clear(output),
+        run: |chat, _, output| Ok(chat.clear(output)),
     },
     ChatCommand {
         names: &["retry"],
         usage: "",
         about: "repeat a request that failed or was interrupted",
-        run: |chat, _, output| chat.retry(output),
+        run: |chat, _, output| Ok(chat.retry(output)),
     },
     ChatCommand {
         names: &["undo"],
         usage: "",
         about: "remove the last question and its answer",
-        run: |chat, _, output| chat.undo(output),
+        run: |chat, _, output| Ok(chat.undo(output)),
     },
     ChatCommand {
         names: &["model"],
@@ -60,7 +60,7 @@ static COMMANDS: &[ChatCommand] = &[
         names: &["tokens"],
         usage: "",
         about: "show how much of the context window is used",
-        run: |chat, _, output| chat.show_tokens(output),
+        run: |chat, _, output| Ok(chat.show_tokens(output)),
     },
     ChatCommand {
         names: &["attach"],
@@ -72,13 +72,13 @@ static COMMANDS: &[ChatCommand] = &[
         names: &["skills"],
         usage: "",
         about: "list the skills",
-        run: |chat, _, output| chat.list_skills(output),
+        run: |chat, _, output| Ok(chat.list_skills(output)),
     },
     ChatCommand {
         names: &["tools"],
         usage: "",
         about: "list the tools that the model can call",
-        run: |chat, _, output| chat.list_tools(output),
+        run: |chat, _, output| Ok(chat.list_tools(output)),
     },
     ChatCommand {
         names: &["facts"],
@@ -90,7 +90,7 @@ static COMMANDS: &[ChatCommand] = &[
         names: &["session"],
         usage: "",
         about: "show where the conversation is saved",
-        run: |chat, _, output| chat.show_session(output),
+        run: |chat, _, output| Ok(chat.show_session(output)),
     },
     ChatCommand {
         names: &["save"],
@@ -126,7 +126,7 @@ fn find(name: &str) -> Option<&'static ChatCommand> {
     COMMANDS.iter().find(|row| row.names.contains(&name))
 }
 
-fn help(name: &str, output: &mut Output) -> Result<LineOutcome> {
+fn help(name: &str, output: &mut Output) -> LineOutcome {
     let word = name.trim_start_matches('/');
     let one = find(word);
     if one.is_none() && !word.is_empty() {
@@ -152,7 +152,7 @@ fn help(name: &str, output: &mut Output) -> Result<LineOutcome> {
             output.note(line);
         }
     }
-    Ok(LineOutcome::Nothing)
+    LineOutcome::Nothing
 }
 
 impl Chat<'_> {

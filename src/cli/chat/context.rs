@@ -33,7 +33,7 @@ impl Chat<'_> {
     }
 
     /// Prints how much of the context window is used, and the tokens used so far.
-    pub(super) fn show_tokens(&mut self, output: &mut Output) -> Result<LineOutcome> {
+    pub(super) fn show_tokens(&mut self, output: &mut Output) -> LineOutcome {
         self.conversation.set_tools(self.tools.definitions());
         let tokens = self.conversation.estimate();
         let window = self.conversation.window(self.run.config.context_window);
@@ -50,6 +50,6 @@ impl Chat<'_> {
             group_digits(self.usage.prompt_tokens),
             group_digits(self.usage.completion_tokens)
         ));
-        Ok(LineOutcome::Nothing)
+        LineOutcome::Nothing
     }
 }

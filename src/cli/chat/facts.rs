@@ -65,7 +65,9 @@ impl Chat<'_> {
             }
             _ => return Err(line_error("usage: /facts, /facts add TEXT, or /facts remove N")),
         };
-        lines.iter().for_each(|line| output.note(line));
+        for line in &lines {
+            output.note(line);
+        }
         Ok(LineOutcome::Nothing)
     }
 }

@@ -40,7 +40,7 @@ impl Chat<'_> {
     }
 
     /// `/session`.
-    pub(super) fn show_session(&self, output: &mut Output) -> Result<LineOutcome> {
+    pub(super) fn show_session(&self, output: &mut Output) -> LineOutcome {
         match self.saved_session() {
             Some(SavedAs { name, path, .. }) => {
                 output.note(&format!("session {name}, {}", path.display()));
@@ -55,7 +55,7 @@ impl Chat<'_> {
             format_age(conversation.started()),
             format_age(conversation.last_activity()),
         ));
-        Ok(LineOutcome::Nothing)
+        LineOutcome::Nothing
     }
 
     /// `/save NAME`.

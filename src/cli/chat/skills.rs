@@ -48,7 +48,7 @@ impl Chat<'_> {
     }
 
     /// Prints a line per skill that the user can invoke, and the number of the others.
-    pub(super) fn list_skills(&self, output: &mut Output) -> Result<LineOutcome> {
+    pub(super) fn list_skills(&self, output: &mut Output) -> LineOutcome {
         let catalogue = self.run.skills.catalogue();
         for error in &catalogue.folder_errors {
             output.note(&error.message);
@@ -91,7 +91,7 @@ impl Chat<'_> {
                 _ => output.note(&format!("{count} more skills are {what}")),
             }
         }
-        Ok(LineOutcome::Nothing)
+        LineOutcome::Nothing
     }
 }
 

@@ -2,14 +2,13 @@
 
 use crate::cli::chat::{Chat, LineOutcome, attach};
 use crate::conversation::ConversationState;
-use crate::error::Result;
 use crate::limits;
 use crate::text;
 use crate::world::output::Output;
 
 impl Chat<'_> {
     /// Removes all messages and attachments.
-    pub(super) fn clear(&mut self, output: &mut Output) -> Result<LineOutcome> {
+    pub(super) fn clear(&mut self, output: &mut Output) -> LineOutcome {
         self.conversation.clear();
         let attached = std::mem::take(&mut self.attached);
         let dropped = match attached.lines().collect::<Vec<_>>().join(", ") {
@@ -17,11 +16,11 @@ impl Chat<'_> {
             names => format!("; removed attachments: {names}"),
         };
         output.note(&format!("the conversation is cleared{dropped}"));
-        Ok(LineOutcome::Nothing)
+        LineOutcome::Nothing
     }
 
     /// Repeats the request that failed or the turn that was interrupted.
-    pub(super) fn retry(&mut self, output: &mut Output) -> Result<LineOutcome> {
+    pub(super) fn retry(&mut self, output: &mut Output) -> LineOutcome {
         match self.conversation.state() {
             ConversationState::Empty => output.note("there is nothing to repeat"),
             ConversationState::Answered => output.note(
@@ -33,14 +32,14 @@ impl Chat<'_> {
             | ConversationState::Called
             | ConversationState::Interrupted => {
                 self.conversation.reopen_turn();
-                return Ok(LineOutcome::Turn);
+                return LineOutcome::Turn;
             }
         }
-        Ok(LineOutcome::Nothing)
+        LineOutcome::Nothing
     }
 
     /// Removes the last turn.
-    pub(super) fn undo(&mut self, output: &mut Output) -> Result<LineOutcome> {
+    pub(super) fn undo(&mut self, output: &mut Output) -> LineOutcome {
         let is_answered = !self.conversation.state().awaits_answer();
         match self.conversation.undo() {
             Some(message) => {
@@ -57,11 +56,11 @@ impl Chat<'_> {
             }
             None => output.note("there is nothing to remove"),
         }
-        Ok(LineOutcome::Nothing)
+        LineOutcome::Nothing
     }
 
     /// Prints one line per tool.
-    pub(super) fn list_tools(&self, output: &mut Output) -> Result<LineOutcome> {
+    pub(super) fn list_tools(&self, output: &mut Output) -> LineOutcome {
         let tools = self.tools.definitions();
         for tool in tools {
             let about = text::one_line(&tool.description, limits::SUMMARY_CHARS);
@@ -70,6 +69,6 @@ impl Chat<'_> {
         if tools.is_empty() {
             output.note("the model gets no tools");
         }
-        Ok(LineOutcome::Nothing)
+        LineOutcome::Nothing
     }
 }
