@@ -62,7 +62,7 @@ pub mod skills {
         };
     }
     pub mod probe {
-        pub use crate::skills::probe::{ProbeResult, group_by_interpreter, probe};
+        pub use crate::skills::probe::{ProbeResult, ProbedSkill, probe, probe_skills};
     }
     pub mod python {
         pub use crate::skills::python::Interpreter;

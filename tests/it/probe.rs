@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use skills_runner::Cancellation;
 use skills_runner::internals::config::{PythonChoice, ScriptSettings};
-use skills_runner::internals::skills::probe::{ProbeResult, group_by_interpreter, probe};
+use skills_runner::internals::skills::probe::{ProbeResult, ProbedSkill, probe, probe_skills};
 use skills_runner::internals::skills::python::Interpreter;
 use skills_runner::internals::skills::requirements::DeclaredPackage;
 use skills_runner::internals::skills::venv::INCOMPLETE;
@@ -401,34 +401,30 @@ fn skills_are_probed_by_their_own_interpreters() {
     let scripts = scripts(&test);
     let skills = open(&test, &["plain", "own", "words", "broken", "half done", "other"]);
     let skills: Vec<&Skill> = skills.iter().collect();
-    let found = group_by_interpreter(&skills, &scripts);
-    let mut reported = Vec::new();
-    for group in &found.groups {
-        let until = Instant::now() + seconds(240.0);
-        let cancellation = Cancellation::never();
-        let probed = probe(&group.interpreter, &group.skills, &scripts, None, &cancellation, until);
-        for (skill, probed) in group.skills.iter().zip(probed.unwrap()) {
-            reported.push((skill.name.clone(), imports(&probed).join(" ")));
-        }
-    }
-    let expected =
-        [("plain", "installed 1! nobody_a 1!"), ("other", ""), ("own", "installed 1 nobody_a 1!")];
-    let expected = expected.map(|(name, imports)| (name.to_string(), imports.to_string()));
-    assert_eq!(reported, expected);
-    let reasons: Vec<String> =
-        found.refused.iter().map(|(_, error)| error.fault.to_string()).collect();
-    assert_eq!(reasons.len(), 2);
-    assert!(reasons[0].starts_with("the venv of the skill `broken` is broken: "), "{reasons:?}");
+    let probe_all = |scripts: &ScriptSettings| -> Vec<String> {
+        let probed = probe_skills(&skills, scripts, &[], &Cancellation::never());
+        let shown = probed.iter().map(|probed| match probed {
+            ProbedSkill::WithoutPython => "no Python".to_string(),
+            ProbedSkill::Refused(error) => error.fault.to_string(),
+            ProbedSkill::Probed(_, result) => imports(result).join(" "),
+        });
+        shown.collect()
+    };
+    let found = probe_all(&scripts);
+    let expected = ["installed 1! nobody_a 1!", "installed 1 nobody_a 1!", "no Python"];
+    assert_eq!(found[..3], expected);
+    assert!(found[3].starts_with("the venv of the skill `broken` is broken: "), "{found:?}");
     assert_eq!(
-        reasons[1],
+        found[4],
         "the venv of the skill `half done` is not finished, a setup of it is under way or was \
          interrupted: `skills-runner skills setup 'half done'` waits for that one and finishes it"
     );
+    assert_eq!(found[5], "");
     let mut off = scripts;
     off.python = PythonChoice::Off;
-    let refused = group_by_interpreter(&skills, &off).refused;
-    let reason = ": `skills-runner skills setup plain` creates one";
-    assert!(refused[0].1.fault.to_string().ends_with(reason), "{refused:?}");
+    let refused = probe_all(&off).swap_remove(0);
+    let fix = ": `skills-runner skills setup plain` creates one";
+    assert!(refused.ends_with(fix), "{refused}");
 }
 
 /// A Python whose parser crashes on a file that contains a certain text.

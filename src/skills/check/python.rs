@@ -6,15 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use super::{Findings, display_value};
 use crate::config::ScriptSettings;
-use crate::limits;
 use crate::secret::mask_url_logins;
-use crate::skills::probe::{self, Declaration, ProbeResult, ProbedImport, is_sample_file};
+use crate::skills::probe::{
+    Declaration, ProbeResult, ProbedImport, ProbedSkill, is_sample_file, probe_skills,
+};
 use crate::skills::python::{Interpreter, InterpreterError, setup_command};
-use crate::skills::sandbox_grants::query_restrictions;
 use crate::skills::venv::{self, VenvRecord, lacks_listed_requirements};
 use crate::skills::{Problem, Rule, Skill};
 use crate::world::cancellation::Cancellation;
@@ -31,38 +30,14 @@ pub fn check_python(
     skills_folders: &[PathBuf],
     cancellation: &Cancellation,
 ) -> Result<Vec<Vec<Problem>>, String> {
-    let groups = probe::group_by_interpreter(skills, scripts);
-    let mut found: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
-    for (skill, error) in groups.refused {
-        found.insert(skill.path.clone(), vec![without_interpreter(skill, &error)]);
-    }
-    let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
-    for group in groups.groups {
-        let (python, of_group) = (&group.interpreter, &group.skills);
-        let confine = query_restrictions(python, scripts, skills_folders, limits::PROBE_TIMEOUT);
-        let probed = match confine {
-            Ok(confine) => {
-                probe::probe(python, of_group, scripts, confine.as_ref(), cancellation, until)
-            }
-            Err(error) => {
-                let cause = error.to_string();
-                Ok(of_group.iter().map(|skill| probe::unprobed(skill, &cause)).collect())
-            }
-        };
-        cancellation.check().map_err(|stop| stop.to_string())?;
-        for (at, skill) in group.skills.iter().enumerate() {
-            let problems = match &probed {
-                Ok(probed) => match probed.get(at) {
-                    Some(probed) => PythonCheck::new(skill, probed, python).run(),
-                    None => continue,
-                },
-                Err(error) => vec![without_interpreter(skill, error)],
-            };
-            found.insert(skill.path.clone(), problems);
-        }
-    }
-    let of = |skill: &&Skill| found.get(&skill.path).cloned().unwrap_or_default();
-    Ok(skills.iter().map(of).collect())
+    let probed = probe_skills(skills, scripts, skills_folders, cancellation);
+    cancellation.check().map_err(|stop| stop.to_string())?;
+    let problems = skills.iter().zip(probed).map(|(skill, probed)| match probed {
+        ProbedSkill::WithoutPython => Vec::new(),
+        ProbedSkill::Refused(error) => vec![without_interpreter(skill, &error)],
+        ProbedSkill::Probed(python, result) => PythonCheck::new(skill, &result, &python).run(),
+    });
+    Ok(problems.collect())
 }
 
 /// Returns the problem of a skill whose scripts no interpreter can run.

@@ -6,12 +6,14 @@
 //! folder of a skill is on that program's path. One start serves many skills. A file that
 //! crashes the interpreter affects only the results of its own skill.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::config::ScriptSettings;
 use crate::error::Fault;
 use crate::limits;
 use crate::skills::python::{Interpreter, InterpreterError};
+use crate::skills::sandbox_grants::query_restrictions;
 use crate::skills::{Skill, venv};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
@@ -30,50 +32,69 @@ pub(crate) use result::{Declaration, ProbedImport};
 /// The remedy for an interpreter that does not start in the sandbox.
 pub(crate) const SANDBOX_FIX: &str = "name the files that it needs in SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
 
-/// Skills with the same interpreter.
-#[derive(Debug)]
-pub struct InterpreterGroup<'s> {
-    /// The interpreter of their scripts.
-    pub interpreter: Interpreter,
-    /// In their original order.
-    pub skills: Vec<&'s Skill>,
+/// A skill after the probe.
+#[derive(Clone, Debug)]
+pub enum ProbedSkill {
+    /// It has no Python files, declares no requirements and has no venv.
+    WithoutPython,
+    /// No interpreter can run its scripts.
+    Refused(InterpreterError),
+    /// The interpreter of its scripts, and the result.
+    Probed(Interpreter, ProbeResult),
 }
 
-/// Skills with Python files, grouped by interpreter.
-#[derive(Debug, Default)]
-pub struct InterpreterGroups<'s> {
-    /// In the order of their first skills.
-    pub groups: Vec<InterpreterGroup<'s>>,
-    /// Skills without a usable interpreter.
-    pub refused: Vec<(&'s Skill, InterpreterError)>,
-}
-
-/// Selects the interpreter of each skill that has Python files, declares requirements or
-/// has a venv; other skills are in no group.
-pub fn group_by_interpreter<'s>(
-    skills: &[&'s Skill],
+/// Probes each skill with the interpreter of its scripts, in their sandbox; returns the results
+/// in the order of the skills. Every interpreter is started for all of its skills together.
+/// After a cancellation the results are incomplete.
+pub fn probe_skills(
+    skills: &[&Skill],
     scripts: &ScriptSettings,
-) -> InterpreterGroups<'s> {
-    let mut found = InterpreterGroups::default();
-    for skill in skills {
+    skills_folders: &[PathBuf],
+    cancellation: &Cancellation,
+) -> Vec<ProbedSkill> {
+    let mut probed = vec![ProbedSkill::WithoutPython; skills.len()];
+    let mut groups: Vec<(Interpreter, Vec<usize>)> = Vec::new();
+    for (number, skill) in skills.iter().enumerate() {
         let has_venv = venv::path_in_skill(&skill.path).is_some();
         if !has_venv && !file_tree(skill).files.iter().any(|path| file_role(path).is_some()) {
             continue;
         }
         match Interpreter::for_skill(skill, scripts) {
-            Ok(interpreter) => {
-                let mut groups = found.groups.iter_mut();
-                match groups.find(|group| group.interpreter == interpreter) {
-                    Some(group) => group.skills.push(skill),
-                    None => {
-                        found.groups.push(InterpreterGroup { interpreter, skills: vec![skill] });
-                    }
-                }
-            }
-            Err(error) => found.refused.push((skill, error)),
+            Ok(interpreter) => match groups.iter_mut().find(|(known, _)| *known == interpreter) {
+                Some((_, numbers)) => numbers.push(number),
+                None => groups.push((interpreter, vec![number])),
+            },
+            Err(error) => probed[number] = ProbedSkill::Refused(error),
         }
     }
-    found
+    let until = Instant::now() + limits::PROBE_TOTAL_TIMEOUT;
+    for (python, numbers) in groups {
+        if cancellation.check().is_err() {
+            break;
+        }
+        let group: Vec<&Skill> = numbers.iter().map(|number| skills[*number]).collect();
+        let confine = query_restrictions(&python, scripts, skills_folders, limits::PROBE_TIMEOUT);
+        let results = match confine {
+            Ok(confine) => probe(&python, &group, scripts, confine.as_ref(), cancellation, until),
+            Err(fault) => {
+                let cause = fault.to_string();
+                Ok(group.iter().map(|skill| unprobed(skill, &cause)).collect())
+            }
+        };
+        match results {
+            Ok(results) => {
+                for (number, result) in numbers.into_iter().zip(results) {
+                    probed[number] = ProbedSkill::Probed(python.clone(), result);
+                }
+            }
+            Err(error) => {
+                for number in numbers {
+                    probed[number] = ProbedSkill::Refused(error.clone());
+                }
+            }
+        }
+    }
+    probed
 }
 
 /// Probes skills with an interpreter, in a sandbox if there is one, until a time that several
@@ -146,7 +167,7 @@ pub fn probe(
 }
 
 /// The result for a skill whose interpreter is not started.
-pub(crate) fn unprobed(skill: &Skill, cause: &str) -> ProbeResult {
+fn unprobed(skill: &Skill, cause: &str) -> ProbeResult {
     let input = SkillInput::read(0, skill, &mut Vec::new());
     let needs_python = input.needs_python();
     let mut result = input.result;
