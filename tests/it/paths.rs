@@ -525,7 +525,7 @@ fn exchange(one: &CStr, other: &CStr) -> bool {
 const NO_NAMES: &str = ". .. ... / // ../ ../.. ../outside ../skills/hostile outside ./hostile \
     hostile/ hostile/. hostile// hostile/docs hostile/docs/hostile hostile/outside \
     hostile/folder-out hostile/../../outside hostile-evil/../../outside .hidden .hidden/ ~ $HOME \
-    * secret fifo socket dangling to-secret %2e%2e ..%2foutside %2e%2e%2foutside ．．/outside ‥ \
+    * secret fifo socket dangling loop to-secret %2e%2e ..%2foutside %2e%2e%2foutside ．．/outside ‥ \
     ..\\outside hostile\\..\\..\\outside HOSTILE hоstile hostile\u{200b} hostile-evi file:///etc \
     /etc /proc/self /proc/self/cwd \0 hostile\0 ..\0/outside ../outside\0";
 
@@ -538,13 +538,11 @@ fn skill_names_are_not_paths() {
     names.extend(["outside", "skills", "skills/hostile"].map(|path| absolute(&test, path)));
     names.extend(["x".repeat(255), "x".repeat(256), "é".repeat(2500)]);
     names.push("../".repeat(100_000) + "outside");
-    let mut rows: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), NO_SKILL)).collect();
-    rows.push(("loop", CIRCLE));
-    assert!(rows.len() > 55);
-    for (name, expected) in rows {
+    assert!(names.len() > 55);
+    for name in &names {
         for tool in [GET, READ, RUN] {
             let message = refusal(&test, tool, of(name, "secret"));
-            assert!(message.contains(expected), "{tool} {:?}: {message}", start_of(name));
+            assert!(message.contains(NO_SKILL), "{tool} {:?}: {message}", start_of(name));
         }
     }
     for (name, remedy) in [
