@@ -125,6 +125,8 @@ pub(crate) enum FailedPart {
     Route,
     /// The model: the endpoint does not have it.
     Model,
+    /// The list of models: the credentials may be valid for answers.
+    ModelList,
 }
 
 /// A failure that the user must fix: a kind, a message of one sentence and, if there

@@ -51,11 +51,10 @@ fn transcript(old: &[&Message], max_bytes: usize) -> String {
     for place in [0].into_iter().chain(by_rank) {
         // Each may need a note about the messages before it.
         let bytes = entries.get(place).map_or(0, String::len) + limits::CUT_NOTE_BYTES;
-        if bytes > room && place > 0 {
-            break;
+        if place == 0 || bytes <= room {
+            kept[place] = true;
+            room = room.saturating_sub(bytes);
         }
-        kept[place] = true;
-        room = room.saturating_sub(bytes);
     }
     let places: Vec<usize> = (0..entries.len()).collect();
     let mut transcript = String::new();

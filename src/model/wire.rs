@@ -212,7 +212,7 @@ impl LooseValue {
         }
     }
 
-    /// The value of a field that is sent back: text and null are none.
+    /// The value of a field that is sent back, if it is neither text nor null.
     pub(super) fn kept(&self) -> Option<&Value> {
         (!self.0.is_null() && !self.0.is_string()).then_some(&self.0)
     }

@@ -8,16 +8,9 @@ use crate::config::Endpoint;
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::limits;
 use crate::model::Model as _;
-use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ServerKind};
+use crate::model::http::{EndpointQuery, HttpModel, ModelListing, OLLAMA_PORT, ServerKind};
 use crate::text;
 use crate::world::output::Output;
-
-/// The default port of Ollama.
-const OLLAMA_PORT: u16 = 11434; // not a limit
-
-/// Parts of errors that refuse only the list of models to a key that is valid for answers:
-/// OpenAI's restricted keys lack a scope, and Anthropic's list needs headers of its own API.
-const LIST_REFUSALS: [&str; 3] = ["scope", "x-api-key", "anthropic-version"];
 
 impl Chat<'_> {
     /// Checks that the endpoint answers, accepts the credentials and has the model. An error ends
@@ -34,7 +27,7 @@ impl Chat<'_> {
                 ));
                 Ok(())
             }
-            Ok(ModelLookup::Refused(error)) if is_list_refusal(&error) => {
+            Ok(ModelLookup::Refused(error)) if error.part() == Some(FailedPart::ModelList) => {
                 output.note("the endpoint does not list its models to this key");
                 Ok(())
             }
@@ -110,10 +103,6 @@ impl Chat<'_> {
             output.show(&event);
         })
     }
-}
-
-fn is_list_refusal(error: &Error) -> bool {
-    LIST_REFUSALS.iter().any(|words| error.message().contains(words))
 }
 
 /// Warns about an unlisted model; the conversation continues.

@@ -9,14 +9,15 @@ use std::time::Instant;
 
 use crate::bounded;
 use crate::config::Endpoint;
-use crate::error::{Error, Result};
+use crate::error::{Error, FailedPart, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::client::Client;
 use crate::model::http::connect_error::without_query;
 use crate::model::http::failure::{stop_error, transport_failure};
-use crate::model::http::models::{ListedModel, ServerKind, find_model, parse_models};
-use crate::model::quirks::servers;
+use crate::model::http::models::{ListedModel, find_model, parse_models};
+use crate::model::quirks::contains_any;
+use crate::model::quirks::servers::{self, ServerKind};
 use crate::model::wire::LooseValue;
 use crate::world::cancellation::{Cancellation, StopReason};
 
@@ -230,7 +231,10 @@ impl EndpointQuery {
             let failure = self.client.refusal_failure(url, &parts, &mut reader);
             let error = failure.error(without_query(url));
             match failure.answer {
-                Some(_) => QueryResponse::Refused(parts.status.as_u16(), error),
+                Some(answer) if contains_any(&answer.words, &servers::LIST_REFUSALS) => {
+                    QueryResponse::Refused(answer.status, error.with_part(FailedPart::ModelList))
+                }
+                Some(answer) => QueryResponse::Refused(answer.status, error),
                 None => return Err(error),
             }
         };

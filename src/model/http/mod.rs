@@ -44,8 +44,9 @@ mod socks;
 mod tls;
 mod transport;
 
+pub(crate) use crate::model::quirks::servers::{OLLAMA_PORT, ServerKind};
 pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing};
-pub(crate) use models::{ListedModel, ServerKind, find_model};
+pub(crate) use models::{ListedModel, find_model};
 
 use client::Client;
 use connect_error::without_query;

@@ -5,20 +5,9 @@ use serde::de::{Deserialize, Deserializer};
 
 use crate::bounded;
 use crate::limits;
-use crate::model::quirks::servers;
+use crate::model::quirks::servers::{self, ServerKind};
 use crate::model::wire::{FirstItems, LooseValue};
 use crate::text;
-
-/// Server program that needs its own rules or messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ServerKind {
-    /// Ollama: models are pulled, and the context window is small by default.
-    Ollama,
-    /// llama.cpp's `llama-server`.
-    LlamaCpp,
-    /// Any other program.
-    Other,
-}
 
 /// Model in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,15 @@
 //! Server programs, and what their lists of models contain.
 
-use crate::model::http::ServerKind;
+/// Server program that needs its own rules or messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerKind {
+    /// Ollama: models are pulled, and the context window is small by default.
+    Ollama,
+    /// llama.cpp's `llama-server`.
+    LlamaCpp,
+    /// Any other program.
+    Other,
+}
 
 /// Owners of models in a list, and the server program that names them.
 pub(crate) const OWNERS: [(&str, ServerKind); 3] = [
@@ -30,3 +39,7 @@ pub(crate) const SERVED_CONTEXT: [&str; 5] = [
 
 /// Fields with the context window that the model was trained for.
 pub(crate) const TRAINED_CONTEXT: [&str; 1] = ["meta.n_ctx_train"];
+
+/// Words of errors that refuse only the list of models to a key that is valid for answers:
+/// OpenAI's restricted keys lack a scope, and Anthropic's list needs headers of its own API.
+pub(crate) const LIST_REFUSALS: [&str; 3] = ["scope", "x-api-key", "anthropic-version"];
