@@ -33,17 +33,7 @@ pub(super) struct SentFeatures<'s> {
 /// What is known about an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dialect {
-    omitted: Vec<String>,
-    renamed: Vec<(String, &'static str)>,
-    /// The empty content of a message with tool calls is `""` for endpoints that require a
-    /// string; otherwise `null`, as in the OpenAI reference.
-    pub sends_empty_text: bool,
-    /// Tool messages carry the tool's name.
-    pub sends_tool_name: bool,
-    /// No images are sent, except those of the current question.
-    pub omits_images: bool,
-    /// Replies are requested as a whole.
-    pub omits_stream: bool,
+    changes: Vec<DialectChange>,
 }
 
 /// A change of requests.
@@ -53,13 +43,14 @@ pub(super) enum DialectChange {
     Omit(String),
     /// This field is sent under another name.
     Rename(String, &'static str),
-    /// See [`Dialect::sends_empty_text`].
+    /// The empty content of a message with tool calls is `""`: some endpoints require a string.
+    /// Otherwise it is `null`, as in the `OpenAI` reference.
     SendEmptyText,
-    /// See [`Dialect::sends_tool_name`].
+    /// Tool messages carry the tool's name.
     SendToolName,
-    /// See [`Dialect::omits_images`].
+    /// No images are sent, except those of the current question.
     OmitImages,
-    /// See [`Dialect::omits_stream`].
+    /// Replies are requested as a whole.
     OmitStream,
 }
 
@@ -86,18 +77,35 @@ const RULES: [Rule; 5] =
 impl Dialect {
     /// The dialect of a new endpoint: everything is accepted, except perhaps images.
     pub(super) fn new(accepts_images: bool) -> Dialect {
-        Dialect { omits_images: !accepts_images, ..Dialect::default() }
+        let changes = if accepts_images { vec![] } else { vec![DialectChange::OmitImages] };
+        Dialect { changes }
+    }
+
+    /// Whether requests have this change.
+    pub(super) fn has(&self, change: &DialectChange) -> bool {
+        self.changes.contains(change)
+    }
+
+    /// Reverts a change that has not helped.
+    pub(super) fn revert(&mut self, change: &DialectChange) {
+        self.changes.retain(|other| other != change);
     }
 
     /// Whether the field may be sent.
     pub(super) fn accepts(&self, name: &str) -> bool {
-        !self.omitted.iter().any(|other| other == name)
+        !self.changes.iter().any(|change| matches!(change, DialectChange::Omit(it) if it == name))
     }
 
     /// The name under which the field is sent, or `None` if it is omitted.
     pub(super) fn sent_name<'n>(&self, name: &'n str) -> Option<&'n str> {
-        let renamed = self.renamed.iter().find(|(from, _)| from == name);
-        self.accepts(name).then(|| renamed.map_or(name, |(_, to)| *to))
+        self.accepts(name).then(|| self.other_name(name).unwrap_or(name))
+    }
+
+    fn other_name(&self, name: &str) -> Option<&'static str> {
+        self.changes.iter().find_map(|change| match change {
+            DialectChange::Rename(from, to) if from == name => Some(*to),
+            _ => None,
+        })
     }
 
     /// Changes the dialect after a refusal; `None` if nothing that was sent can be changed.
@@ -107,13 +115,8 @@ impl Dialect {
         sent: &SentFeatures<'_>,
     ) -> Option<DialectChange> {
         let change = RULES.iter().find_map(|rule| rule(self, refusal, sent))?;
-        match &change {
-            DialectChange::Omit(name) => self.omitted.push(name.clone()),
-            DialectChange::Rename(name, other) => self.renamed.push((name.clone(), other)),
-            DialectChange::SendEmptyText => self.sends_empty_text = true,
-            DialectChange::SendToolName => self.sends_tool_name = true,
-            DialectChange::OmitImages => self.omits_images = true,
-            DialectChange::OmitStream => self.omits_stream = true,
+        if !self.has(&change) {
+            self.changes.push(change.clone());
         }
         Some(change)
     }
@@ -166,7 +169,7 @@ fn tool_name_required(
     refusal: &ErrorResponse,
     sent: &SentFeatures<'_>,
 ) -> Option<DialectChange> {
-    let is_required = !dialect.sends_tool_name
+    let is_required = !dialect.has(&DialectChange::SendToolName)
         && is_unaccepted(refusal)
         && tool_name::is_required(&refusal.words, &sent.tool_message_positions);
     is_required.then_some(DialectChange::SendToolName)
@@ -192,29 +195,27 @@ fn field_refused(
     let fields = sent.optional_fields.iter().filter(may_change);
     let field = fields.filter_map(|name| Some((mention(dialect.sent_name(name)?)?, *name))).min();
     let may_be_content = sent.has_empty_content
-        && !dialect.sends_empty_text
+        && !dialect.has(&DialectChange::SendEmptyText)
         && contains_any(text, &changes::WRONG_CONTENT_TYPE)
         && !contains_any(text, &changes::CONTENT_POLICY);
     let content = mention("content").filter(|_| may_be_content);
     match (field, content) {
         (Some((at, name)), content) if content.is_none_or(|other| at <= other) => {
-            Some(dialect.change_of(name, sent))
+            Some(change_of(name, dialect, sent))
         }
         (_, Some(_)) => Some(DialectChange::SendEmptyText),
         _ => None,
     }
 }
 
-impl Dialect {
-    /// Renames a field that has another name, once; otherwise omits it.
-    fn change_of(&self, name: &str, sent: &SentFeatures<'_>) -> DialectChange {
-        let is_renamed = self.renamed.iter().any(|(from, _)| from == name);
-        let mut others = changes::ALTERNATIVE_NAMES.iter();
-        let other = others.find(|(from, to)| *from == name && !sent.extra_fields.contains_key(*to));
-        match other {
-            Some((_, other)) if !is_renamed => DialectChange::Rename(name.into(), other),
-            _ => DialectChange::Omit(name.into()),
+/// Renames a field that has another name, once; otherwise omits it.
+fn change_of(name: &str, dialect: &Dialect, sent: &SentFeatures<'_>) -> DialectChange {
+    let mut others = changes::ALTERNATIVE_NAMES.iter();
+    match others.find(|(from, to)| *from == name && !sent.extra_fields.contains_key(*to)) {
+        Some((_, other)) if dialect.other_name(name).is_none() => {
+            DialectChange::Rename(name.into(), other)
         }
+        _ => DialectChange::Omit(name.into()),
     }
 }
 

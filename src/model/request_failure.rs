@@ -29,7 +29,7 @@ pub struct RequestFailure {
     /// The delay that the server requests before the next try.
     pub retry_after: Option<Duration>,
     /// The response, if there was one.
-    pub answer: Option<ErrorResponse>,
+    pub answer: Option<Box<ErrorResponse>>,
 }
 
 /// A refusal as received.
@@ -101,9 +101,10 @@ impl RequestFailure {
     }
 
     fn describe(&self, missing: &str, url: &str) -> Error {
-        let message = match self.is_stop() {
-            true => self.cause.clone(),
-            false => format!("failed to get {missing} from {url}: {}", self.cause),
+        let message = if self.is_stop() {
+            self.cause.clone()
+        } else {
+            format!("failed to get {missing} from {url}: {}", self.cause)
         };
         let mut error = Error::new(self.kind, message);
         if let Some(hint) = &self.hint {
@@ -177,7 +178,7 @@ pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
     };
     let is_too_large = meaning == Meaning::TooLarge;
     let answer = ErrorResponse { is_too_large, ..ErrorResponse::new(status, refusal.body) };
-    RequestFailure { retry_after: refusal.retry_after, answer: Some(answer), ..failure }
+    RequestFailure { retry_after: refusal.retry_after, answer: Some(Box::new(answer)), ..failure }
 }
 
 /// The cause of a failure: the status, the server's message, and its id of the request.

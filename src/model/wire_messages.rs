@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::limits;
 use crate::media::Image;
 use crate::message::{AssistantMessage, Message};
-use crate::model::dialect::Dialect;
+use crate::model::dialect::{Dialect, DialectChange};
 use crate::model::quirks::is_reasoning_field;
 use crate::text::{one_line, sendable};
 use crate::tool::ToolCall;
@@ -79,6 +79,8 @@ pub(super) fn wire_messages<'m>(
     question: usize,
     dialect: &Dialect,
 ) -> Vec<WireMessage<'m>> {
+    let omits_images = dialect.has(&DialectChange::OmitImages);
+    let sends_tool_name = dialect.has(&DialectChange::SendToolName);
     let mut list = Vec::new();
     let mut calls: &[ToolCall] = &[];
     // What the tools of a step have shown.
@@ -95,7 +97,7 @@ pub(super) fn wire_messages<'m>(
                 // The current question is not changed: the refusal is reported instead.
                 if user.images.is_empty() {
                     WireMessage::of_text("user", text)
-                } else if dialect.omits_images && !is_current_turn {
+                } else if omits_images && !is_current_turn {
                     WireMessage::of_text("user", without_image(&text).into())
                 } else {
                     let text = Some(text).filter(|text| !text.is_empty()).map(ContentPart::text);
@@ -111,7 +113,7 @@ pub(super) fn wire_messages<'m>(
                 let call = calls.split_off_first();
                 let mut text = sendable_text(result.full_text());
                 match &result.image {
-                    Some(_) if dialect.omits_images => text = without_image(&text).into(),
+                    Some(_) if omits_images => text = without_image(&text).into(),
                     Some(image) => {
                         let arguments = call.map_or("", |call| &call.arguments);
                         let label = format!("{} {arguments}:", result.name);
@@ -123,7 +125,7 @@ pub(super) fn wire_messages<'m>(
                 }
                 WireMessage {
                     tool_call_id: Some(&result.call_id),
-                    name: dialect.sends_tool_name.then_some(&result.name),
+                    name: sends_tool_name.then_some(&result.name),
                     ..WireMessage::of_text("tool", text)
                 }
             }
@@ -159,9 +161,10 @@ fn assistant_message<'m>(
     });
     let text = assistant.full_text();
     // It is empty only if there are tool calls: an assistant message without both is invalid.
-    let content = match text.is_empty() && !dialect.sends_empty_text {
-        true => WireContent::Null,
-        false => WireContent::Text(text),
+    let content = if text.is_empty() && !dialect.has(&DialectChange::SendEmptyText) {
+        WireContent::Null
+    } else {
+        WireContent::Text(text)
     };
     WireMessage {
         content,

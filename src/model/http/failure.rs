@@ -141,7 +141,7 @@ impl Client {
 /// The failure of a success without a body.
 pub(super) fn empty_reply_failure() -> RequestFailure {
     let failure = RequestFailure::new(ErrorKind::Temporary, "the reply is empty");
-    RequestFailure { answer: Some(ErrorResponse::new(200, b"")), ..failure }
+    RequestFailure { answer: Some(Box::new(ErrorResponse::new(200, b""))), ..failure }
 }
 
 /// The failure of a request without a response: network, time limits, signals.

@@ -19,7 +19,7 @@ use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::message::Message;
 use crate::model::body::RequestBody;
-use crate::model::dialect::Dialect;
+use crate::model::dialect::{Dialect, DialectChange};
 use crate::model::invalid_response::InvalidResponse;
 use crate::model::reply::ReplyAssembler;
 use crate::model::request_failure::RequestFailure;
@@ -89,7 +89,7 @@ impl HttpModel {
     /// Whether replies are requested as streams. An endpoint that does not stream is detected
     /// by the first request.
     pub fn is_streaming(&self) -> bool {
-        self.stream && !self.dialect.borrow().omits_stream
+        self.stream && !self.dialect.borrow().has(&DialectChange::OmitStream)
     }
 
     /// The request that would be sent, with credentials masked, as indented JSON.
@@ -121,7 +121,7 @@ impl HttpModel {
             messages: request.messages,
             temporary_messages,
             tools: request.tools,
-            stream: self.stream && !dialect.omits_stream,
+            stream: self.stream && !dialect.has(&DialectChange::OmitStream),
             extra_fields: &self.client.endpoint.extra_body,
             dialect,
         }
@@ -298,7 +298,7 @@ impl Model for HttpModel {
             if !failure.is_retryable || has_emitted_text || attempt > limits::REQUEST_TRIES {
                 if changes.tries_without_stream {
                     // The stream was not what the endpoint refused.
-                    self.dialect.borrow_mut().omits_stream = false;
+                    self.dialect.borrow_mut().revert(&DialectChange::OmitStream);
                 }
                 let used_all_tries = failure.is_retryable && attempt > limits::REQUEST_TRIES;
                 return Err(match error.hint() {

@@ -1,6 +1,6 @@
 //! Where servers say how long to wait before the next try.
 
-/// Headers with seconds, a date, or a length such as `1m2s`. LiteLLM passes on the header of the
+/// Headers with seconds, a date, or a length such as `1m2s`. `LiteLLM` passes on the header of the
 /// provider.
 pub(crate) const HEADERS: [&str; 2] = ["retry-after", "llm_provider-retry-after"];
 

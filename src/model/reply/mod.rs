@@ -31,6 +31,7 @@ struct MessageParts {
 
 /// A reply in progress.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct ReplyAssembler {
     content: String,
     reasoning: String,
@@ -248,11 +249,11 @@ impl ReplyAssembler {
 
     /// The message; with its calls and what is sent back with them only if it is complete.
     fn into_message(self, is_complete: bool) -> Result<AssistantMessage, InvalidResponse> {
-        let mut message = AssistantMessage::default();
-        message.content = match self.reasoning_field {
+        let content = match self.reasoning_field {
             None if !self.think.has_reasoning() => strip_unopened_reasoning(self.content),
             _ => self.content,
         };
+        let mut message = AssistantMessage { content, ..AssistantMessage::default() };
         if !is_complete {
             return Ok(message);
         }
