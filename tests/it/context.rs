@@ -622,16 +622,18 @@ fn missing_summary_is_explained() {
 fn failed_compact_command_changes_nothing() {
     let long = "A line of a long answer. ".repeat(200);
     for (summary, why) in [
-        (Reply::text(" \n"), "the conversation is unchanged"),
-        (Reply::call("list_skills", &json!({})), "the model wrote no summary"),
-        (Reply::text("The person said that").finish_reason("length"), "the model wrote no summary"),
+        (Reply::text(" \n"), ": the answer is empty\n"),
+        (Reply::call("list_skills", &json!({})), "summarized: the model wrote no summary\n"),
+        (
+            Reply::text("The person said that").finish_reason("length"),
+            "summarized: the model wrote no summary\n",
+        ),
     ] {
         let server =
             Server::start([Reply::text(&long), Reply::text("b"), summary, Reply::text("c")]);
         let test = Test::new().endpoint(&server).args(["chat"]);
         let run = test.stdin("Never say maybe.\n2\n/compact\n3\n").run();
-        run.stderr_has(&format!("nothing was summarized: {why}\n"))
-            .stderr_lacks("was summarized: 2");
+        run.stderr_has(why).stderr_lacks("was summarized: 2");
         let requests = server.finish();
         let prompt = requests[2].last_message()["content"].as_str().unwrap();
         assert!(prompt.contains("every rule that the user has set"), "{prompt}");
