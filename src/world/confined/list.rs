@@ -132,3 +132,32 @@ fn describe(root: &Root, name: Vec<u8>, kind: u8) -> FolderEntry {
     };
     FolderEntry { name: OsString::from_vec(name), kind, size }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{INSIDE, hostile_skill};
+    use super::*;
+
+    #[test]
+    fn lists_entries_sorted_and_limited() {
+        let dir = hostile_skill();
+        let root = Root::open(&dir.path("skill")).unwrap();
+        let all = root.entries(1000).unwrap();
+        assert_eq!((all.omitted, all.is_incomplete), (0, false));
+        assert!(all.entries.is_sorted_by(|one, other| one.name < other.name));
+        let find = |name: &str| {
+            let entry = all.entries.iter().find(|entry| entry.name == name).unwrap();
+            (entry.kind, entry.size)
+        };
+        assert_eq!(find("a.md"), (EntryKind::File, Some(INSIDE.len() as u64)));
+        assert_eq!(find("docs"), (EntryKind::Folder, None));
+        assert_eq!(find("link-out"), (EntryKind::Link, None));
+        assert_eq!(find("fifo"), (EntryKind::Other, None));
+        let some = root.entries(5).unwrap();
+        assert_eq!(some.entries, all.entries[..5]);
+        assert_eq!(some.omitted, all.entries.len() - 5);
+        assert_eq!(root.entries(0).unwrap().omitted, all.entries.len());
+        let little = read_entries(&root, 5, 7).unwrap();
+        assert_eq!((little.entries.len(), little.omitted, little.is_incomplete), (5, 3, true));
+    }
+}

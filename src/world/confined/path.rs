@@ -53,7 +53,7 @@ impl RelativePath {
 
     /// The path as one string for the kernel.
     pub(super) fn joined(&self) -> CString {
-        let names: Vec<&[u8]> = self.names.iter().map(|name| name.as_bytes()).collect();
+        let names: Vec<&[u8]> = self.names.iter().map(CString::as_bytes).collect();
         let bytes = if names.is_empty() { b".".to_vec() } else { names.join(&b'/') };
         // No name contains NUL, so the default, an empty path, is never used. The kernel
         // would refuse it.

@@ -62,3 +62,60 @@ impl Read for FileReader<'_> {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::path::Path;
+
+    use super::super::tests::TempDir;
+    use super::super::{PathTarget, Root};
+    use super::*;
+
+    #[test]
+    fn reads_no_more_than_requested() {
+        let dir = TempDir::new();
+        dir.file("ten", "0123456789");
+        dir.file("empty", "");
+        File::create(dir.path("sparse")).unwrap().set_len(1 << 40).unwrap();
+        let root = Root::open(&dir.0).unwrap();
+        let ten = root.file("ten").unwrap();
+        let text = |piece: FileRange| (String::from_utf8(piece.bytes).unwrap(), piece.has_more);
+        for (max_bytes, expected, more) in [
+            (10, "0123456789", false),
+            (11, "0123456789", false),
+            (9, "012345678", true),
+            (0, "", true),
+            (usize::MAX, "0123456789", false),
+        ] {
+            let piece = text(read_whole(&ten, max_bytes).unwrap());
+            assert_eq!(piece, (expected.to_owned(), more), "{max_bytes}");
+        }
+        let empty = root.file("empty").unwrap();
+        assert_eq!(read_whole(&empty, 0).unwrap(), FileRange { bytes: vec![], has_more: false });
+        let sparse = root.file("sparse").unwrap();
+        let piece = read_whole(&sparse, 3_000_000).unwrap();
+        assert!(
+            piece.has_more && piece.bytes.len() == 3_000_000 && piece.bytes.capacity() < 6_000_000
+        );
+    }
+
+    #[test]
+    fn reads_files_with_a_wrong_size() {
+        let dir = TempDir::new();
+        dir.file("log", "");
+        let root = Root::open(&dir.0).unwrap();
+        let PathTarget::File(log) = root.open_target("log").unwrap() else { panic!("no file") };
+        assert_eq!(log.size, 0);
+        let mut writer = File::options().append(true).open(dir.path("log")).unwrap();
+        writer.write_all(&vec![b'x'; 700_000]).unwrap();
+        assert_eq!(read_whole(&log.file, 1_000_000).unwrap().bytes.len(), 700_000);
+        let piece = read_whole(&log.file, 600_000).unwrap();
+        assert!(piece.has_more && piece.bytes.len() == 600_000);
+        // A file whose stated size is always 0.
+        if let Ok(process) = Root::open(Path::new("/proc/self")) {
+            let status = process.file("status").unwrap();
+            assert!(read_whole(&status, 100_000).unwrap().bytes.starts_with(b"Name:"));
+        }
+    }
+}

@@ -2,54 +2,55 @@
 //!
 //! Each test uses a new folder; the canary outside of the skill must never be read.
 
-mod content_tests;
-mod race_tests;
-
 use std::ffi::CString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{Read, Write as _};
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::read::FileRange;
 use super::*;
 use crate::world::clock::thread_time;
 use crate::world::random;
 
-const CANARY: &str = "canary-6f1d: nobody may read this";
-const INSIDE: &str = "inside";
-const MECHANISMS: [Mechanism; 2] = [Mechanism::Openat2, Mechanism::Walk];
+pub(super) const CANARY: &str = "canary-6f1d: nobody may read this";
+pub(super) const INSIDE: &str = "inside";
+pub(super) const MECHANISMS: [Mechanism; 2] = [Mechanism::Openat2, Mechanism::Walk];
 
 /// New folder, removed when dropped.
-struct TempDir(PathBuf);
+pub(super) struct TempDir(pub(super) PathBuf);
 
 impl TempDir {
-    fn new() -> TempDir {
+    pub(super) fn new() -> TempDir {
         let name = random::name().unwrap();
         let path = PathBuf::from(format!("/tmp/confined-test-{name}"));
         fs::create_dir(&path).unwrap();
         TempDir(path)
     }
 
-    fn path(&self, below: &str) -> PathBuf {
+    pub(super) fn path(&self, below: &str) -> PathBuf {
         self.0.join(below)
     }
 
-    fn file(&self, below: &str, content: &str) {
+    pub(super) fn file(&self, below: &str, content: &str) {
         let path = self.path(below);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
-    fn link(&self, target: impl AsRef<Path>, below: &str) {
+    pub(super) fn link(&self, target: impl AsRef<Path>, below: &str) {
         symlink(target, self.path(below)).unwrap();
     }
 
-    fn special_file(&self, below: &str, mode: libc::mode_t, device: libc::dev_t) -> bool {
+    pub(super) fn special_file(
+        &self,
+        below: &str,
+        mode: libc::mode_t,
+        device: libc::dev_t,
+    ) -> bool {
         let path = CString::new(self.path(below).into_os_string().into_encoded_bytes()).unwrap();
         // SAFETY: the path ends with NUL and outlives the call.
         unsafe { libc::mknod(path.as_ptr(), mode | 0o666, device) == 0 }
@@ -63,7 +64,7 @@ impl Drop for TempDir {
 }
 
 /// A skill with all kinds of hostile entries, and the canary around it.
-fn hostile_skill() -> TempDir {
+pub(super) fn hostile_skill() -> TempDir {
     let dir = TempDir::new();
     for outside in ["secret", "outside/secret", "skill-evil/secret", "outside/a.md"] {
         dir.file(outside, CANARY);
@@ -263,7 +264,7 @@ fn hostile_rows(dir: &TempDir) -> Vec<Row> {
     rows
 }
 
-fn content(mut file: File) -> String {
+pub(super) fn content(mut file: File) -> String {
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
     text

@@ -147,3 +147,70 @@ fn is_readable(root: &Root, path: &Path, kind: EntryKind) -> bool {
         EntryKind::Folder | EntryKind::Other => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{CANARY, INSIDE, MECHANISMS, TempDir, content};
+    use super::*;
+    use crate::world::confined::Mechanism;
+
+    #[test]
+    fn walks_all_files_inside() {
+        let dir = TempDir::new();
+        dir.file("secret/x", CANARY);
+        for path in ["z", "a/b/c/d", "a/b/e", "a.md", ".hidden", "venv.py"] {
+            dir.file(&format!("skill/{path}"), INSIDE);
+        }
+        for path in [
+            ".git/x",
+            "a/node_modules/x",
+            "__pycache__/x",
+            "a/b/venv/x",
+            ".venv/x",
+            "env/pyvenv.cfg",
+            "env/lib/x",
+            "pyvenv.cfg",
+        ] {
+            dir.file(&format!("skill/{path}"), INSIDE);
+        }
+        dir.link("a.md", "skill/link-in");
+        dir.link("a", "skill/folder-in");
+        dir.link(".", "skill/a/circle");
+        dir.link("../secret", "skill/folder-out");
+        dir.link("../secret/x", "skill/link-out");
+        assert!(dir.special_file("skill/fifo", libc::S_IFIFO, 0));
+        let limits = WalkLimits { depth: 9, files: 99, entries: 999 };
+        let paths = |tree: &FileTree| -> Vec<String> {
+            tree.files.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
+        };
+        for mechanism in MECHANISMS {
+            let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
+            let walk = |limits| root.walk(limits).unwrap();
+            let tree = walk(limits);
+            let mut expected = vec![
+                ".hidden",
+                "a/b/c/d",
+                "a/b/e",
+                "a.md",
+                "link-in",
+                "pyvenv.cfg",
+                "venv.py",
+                "z",
+            ];
+            expected.retain(|path| mechanism == Mechanism::Openat2 || *path != "link-in");
+            assert_eq!(paths(&tree), expected);
+            assert_eq!((tree.is_cut, tree.unreadable), (false, 0));
+            for path in &tree.files {
+                assert_eq!(content(root.file(path).unwrap()), INSIDE);
+            }
+            let shallow = walk(WalkLimits { depth: 3, ..limits });
+            assert!(shallow.is_cut && !paths(&shallow).contains(&"a/b/c/d".to_owned()));
+            assert!(paths(&shallow).contains(&"a/b/e".to_owned()));
+            let few = walk(WalkLimits { files: 2, ..limits });
+            assert!(few.is_cut);
+            assert_eq!(paths(&few), [".hidden", "a.md"]);
+            assert!(walk(WalkLimits { entries: 3, ..limits }).is_cut);
+            assert!(walk(WalkLimits { entries: 0, ..limits }).is_cut);
+        }
+    }
+}

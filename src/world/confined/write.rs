@@ -231,3 +231,36 @@ fn check(answer: libc::c_int) -> io::Result<()> {
         _ => Err(io::Error::last_os_error()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::tests::TempDir;
+    use super::*;
+
+    /// Extended attributes, such as access control lists, are kept.
+    #[test]
+    fn a_replaced_file_keeps_its_attributes() {
+        let dir = TempDir::new();
+        dir.file("skill/a", "old");
+        let path = CString::new(dir.path("skill/a").into_os_string().into_encoded_bytes()).unwrap();
+        let (name, value) = (c"user.kept", b"yes");
+        // SAFETY: both names end with NUL, and the value has the length that is passed.
+        let set = unsafe {
+            libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
+        };
+        if set != 0 {
+            return eprintln!("skipped: the file system has no attributes of users");
+        }
+        let root = Root::open(&dir.path("skill")).unwrap();
+        root.replace("a", b"old", b"new").unwrap();
+        assert_eq!(fs::read(dir.path("skill/a")).unwrap(), b"new");
+        let mut kept = [0_u8; 8];
+        // SAFETY: as above, and the buffer has the size that is passed.
+        let length = unsafe {
+            libc::getxattr(path.as_ptr(), name.as_ptr(), kept.as_mut_ptr().cast(), kept.len())
+        };
+        assert_eq!((length, &kept[..3]), (3, &value[..]));
+    }
+}
