@@ -199,18 +199,26 @@ fn user_data_is_not_sent_to_an_address_from_an_untrusted_file() {
         let trusted = format!("{environment}{}", text.replace("'${A}", "").replace('\'', ""));
         resolve(&trusted).unwrap();
     }
+}
+
+/// Checks that `./.env` may use data of its own, and destinations that are not used.
+#[test]
+fn data_from_an_untrusted_file_is_sent_to_its_own_address() {
+    let both = "LLM_API_BASE_URL=https://api.example\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
+    let evil_key = "LLM_API_BASE_URL=https://evil.example\nLLM_MODEL_NAME=m\nLLM_API_KEY=theirs\n";
+    let header = "LLM_EXTRA_HEADERS={\"x\": \"y\"}\n";
     let allowed = [
-        ("", evil_key.clone()),
+        ("", evil_key.to_string()),
         ("", format!("{evil_key}{header}HTTPS_PROXY=p\nLLM_EXTRA_BODY={{\"a\": 1}}\n")),
         // The proxy is not used.
-        (&both, "HTTP_PROXY=p\n".into()),
-        (&both, "HTTPS_PROXY=p\nNO_PROXY=api.example\n".into()),
+        (both, "HTTP_PROXY=p\n".into()),
+        (both, "HTTPS_PROXY=p\nNO_PROXY=api.example\n".into()),
         (
             "LLM_API_BASE_URL=http://localhost\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n",
             "HTTP_PROXY=p\n".into(),
         ),
         // The body of `./.env`, sent to the user's own endpoint.
-        (&both, "LLM_EXTRA_BODY='${A}{\"a\": 1}'\n".into()),
+        (both, "LLM_EXTRA_BODY='${A}{\"a\": 1}'\n".into()),
     ];
     for (environment, text) in allowed {
         if let Err(error) = resolve_with_untrusted_file(environment, &text) {

@@ -173,7 +173,7 @@ pub(crate) fn similar_names<'n>(
             (distance <= 1 + wanted.chars().count() / 3).then_some((distance, name))
         })
         .collect();
-    found.sort();
+    found.sort_unstable();
     found.into_iter().map(|(_, name)| name).take(most).collect()
 }
 

@@ -424,7 +424,7 @@ fn runs_without_system_folders() {
             let doctor = test.next_run().env_unset("LLM_API_BASE_URL");
             let doctor = doctor.shell(&mounted(mounts));
             let doctor = doctor.args(["--sandbox", "doctor"]).run();
-            doctor.stdout_has("sandbox: on: Landlock").stdout_has("; Python starts in it");
+            doctor.stdout_has("sandbox: on: Landlock").stdout_has(" ms in the sandbox");
         }
         assert_nothing_left(mounts, &test);
         // std would abort without /dev/null.

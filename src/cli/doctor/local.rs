@@ -43,7 +43,9 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
         }
         Some((message, fix)) => {
             let mut check = DoctorCheck::failure(NAME, ErrorKind::Config, message, fix);
-            problems.for_each(|(message, fix)| check.add_failure(ErrorKind::Config, message, fix));
+            for (message, fix) in problems {
+                check.add_failure(ErrorKind::Config, message, fix);
+            }
             check
         }
     };
@@ -93,7 +95,9 @@ fn add_settings(settings: &Settings, is_fine: bool, check: &mut DoctorCheck) -> 
     if !is_fine && !lines.is_empty() {
         check.add_line("current settings:");
     }
-    lines.into_iter().for_each(|line| check.add_line(line));
+    for line in lines {
+        check.add_line(line);
+    }
     rows
 }
 
@@ -108,11 +112,11 @@ fn setting_fix(fault: &Fault) -> &str {
 }
 
 /// The properties of an interpreter.
-pub(super) struct InterpreterInfo {
+struct InterpreterInfo {
     executable: String,
     version: String,
     /// The time from its start to its end.
-    pub duration: Duration,
+    duration: Duration,
 }
 
 /// A script that runs in any version of Python.
@@ -151,12 +155,7 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
         Ok(confine) => confine,
         Err(cause) => return Ok(DoctorCheck::skipped(NAME, format!("not started: {cause}"))),
     };
-    let start = || query_interpreter(program, scripts, confine.clone(), &run.cancellation);
-    let info = match start() {
-        // Try again: the first start may be slow because the files were not cached.
-        Ok(info) if info.duration > limits::PYTHON_START_SLOW => start(),
-        info => info,
-    };
+    let info = start_interpreter(program, scripts, confine.as_ref(), &run.cancellation);
     match run.cancellation.check() {
         Err(stop @ StopReason::Deadline) => return Ok(DoctorCheck::from_error(NAME, &stop.into())),
         checked => checked?,
@@ -168,7 +167,8 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
         Err(cause) => return Ok(lacking(&format!("{shown} {cause}"), fix)),
     };
     let took = milliseconds(info.duration);
-    let message = format!("{shown}, Python {}, starts in {took} ms", info.version);
+    let place = if confine.is_some() { " in the sandbox" } else { "" };
+    let message = format!("{shown}, Python {}, starts in {took} ms{place}", info.version);
     let is_indirect =
         program.canonicalize().ok() != Path::new(&info.executable).canonicalize().ok();
     let check = if !info.version.starts_with("3.") {
@@ -184,11 +184,26 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
     Ok(check.with_detail("version", info.version).with_detail("start_ms", took))
 }
 
-/// Starts the interpreter like a script, in the sandbox if it is on, and reads its version.
-pub(super) fn query_interpreter(
+/// Starts the interpreter, a second time if it is slow: its files may not have been cached.
+fn start_interpreter(
     program: &Path,
     scripts: &ScriptSettings,
-    confine: Option<Restrictions>,
+    confine: Option<&Restrictions>,
+    cancellation: &Cancellation,
+) -> std::result::Result<InterpreterInfo, String> {
+    match query_interpreter(program, scripts, confine, cancellation) {
+        Ok(info) if info.duration > limits::PYTHON_START_SLOW => {
+            query_interpreter(program, scripts, confine, cancellation)
+        }
+        result => result,
+    }
+}
+
+/// Starts the interpreter like a script, in the sandbox if it is on, and reads its version.
+fn query_interpreter(
+    program: &Path,
+    scripts: &ScriptSettings,
+    confine: Option<&Restrictions>,
     cancellation: &Cancellation,
 ) -> std::result::Result<InterpreterInfo, String> {
     let question = InterpreterQuery {
@@ -197,7 +212,7 @@ pub(super) fn query_interpreter(
         environment: &scripts.environment,
         limit: limits::PYTHON_START_TIMEOUT,
         output_limits: CaptureLimits::halves(limits::PIPE_READ_BYTES),
-        restrictions: confine,
+        restrictions: confine.cloned(),
     };
     let outcome = question.run(program, cancellation);
     let outcome = outcome.map_err(|error| format!("cannot be started: {error}"))?;

@@ -2,22 +2,18 @@
 
 use std::path::PathBuf;
 
-use crate::cli::doctor::local;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::run::{ExaminedRun, Run};
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Fault};
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE, Settings};
-use crate::skills::probe::SANDBOX_FIX;
 use crate::skills::python::Interpreter;
 use crate::skills::sandbox_grants::query_restrictions;
-use crate::tool::milliseconds;
 use crate::world::sandbox;
 
 const NAME: &str = "sandbox";
 
-/// Checks whether the sandbox is on, whether this machine supports it, and whether Python starts
-/// in it.
+/// Checks whether the sandbox is on, and whether this machine supports it.
 pub(super) fn sandbox(examined: &ExaminedRun) -> DoctorCheck {
     let run = &examined.run;
     if !run.options.scripts {
@@ -56,39 +52,23 @@ fn check_disabled(settings: &Settings) -> DoctorCheck {
     check
 }
 
+/// The check of Python starts it in the sandbox; this one checks all that precedes it.
 fn check_enabled(run: &Run) -> DoctorCheck {
     let scripts = &run.config.scripts;
-    let failure = |message: &str, fix| DoctorCheck::failure(NAME, ErrorKind::Config, message, fix);
-    let available = match sandbox::available() {
-        Ok(available) => available,
-        Err(cause) => {
-            let message = format!("{SCRIPT_SANDBOX} is on, but no sandbox is possible: {cause}");
-            return failure(&message, UNAVAILABLE_FIX);
-        }
-    };
-    let found = Interpreter::without_venv(scripts);
-    let has_python = found.is_ok();
     // Without an interpreter, skills with a venv still run in the sandbox.
-    let python = found.unwrap_or_else(|_| Interpreter { program: PathBuf::new(), venv: None });
+    let python = Interpreter::without_venv(scripts)
+        .unwrap_or_else(|_| Interpreter { program: PathBuf::new(), venv: None });
     let (folders, limit) = (run.skills.folders(), limits::PYTHON_START_TIMEOUT);
-    let restrictions = match query_restrictions(&python, scripts, folders, limit) {
-        Ok(restrictions) => restrictions,
-        Err(fault) => {
-            return failure(&fault.message, fault.fix.as_deref().unwrap_or(UNAVAILABLE_FIX));
-        }
+    let granted = query_restrictions(&python, scripts, folders, limit);
+    let unavailable = |cause| {
+        Fault::without_fix(format!("{SCRIPT_SANDBOX} is on, but no sandbox is possible: {cause}"))
     };
-    let message = format!("on: {available}");
-    if !has_python {
-        return DoctorCheck::ok(NAME, message);
-    }
-    match local::query_interpreter(&python.program, scripts, restrictions, &run.cancellation) {
-        Ok(info) => {
-            let took = milliseconds(info.duration);
-            DoctorCheck::ok(NAME, format!("{message}; Python starts in it in {took} ms"))
-        }
-        Err(cause) => {
-            let program = python.program.display();
-            failure(&format!("{message}; in it {program} {cause}"), SANDBOX_FIX)
+    let available = granted.and_then(|_| sandbox::available().map_err(unavailable));
+    match available {
+        Ok(available) => DoctorCheck::ok(NAME, format!("on: {available}")),
+        Err(Fault { message, fix }) => {
+            let fix = fix.unwrap_or_else(|| UNAVAILABLE_FIX.into());
+            DoctorCheck::failure(NAME, ErrorKind::Config, message, fix)
         }
     }
 }

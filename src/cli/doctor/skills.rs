@@ -157,7 +157,7 @@ fn document_refusal(skill: &Skill) -> Option<Fault> {
     let refusal = |cause: String| format!("get_skill refuses its document: {cause}");
     Some(match document_problem(skill) {
         Some(problem) => fault(refusal(problem.to_string()), &problem),
-        None => Fault::new(refusal(error.to_string()), "`skills-runner skills check` describes it"),
+        None => Fault::new(refusal(error.clone()), "`skills-runner skills check` describes it"),
     })
 }
 
