@@ -66,15 +66,12 @@ pub(super) fn read_settings(
 /// Reports the lines of environment files that were skipped.
 pub(super) fn report_skipped_lines(settings: &Settings, output: &mut Output) {
     for file in settings.files() {
-        let (path, problems) = (file.path.display(), &file.contents.problems);
-        for problem in problems.iter().take(limits::LISTED_NAMES) {
-            output.warn(&format!("skipped {path} line {}: {}", problem.line, problem.message));
+        for fault in file.skipped_lines() {
+            output.warn(&fault.message);
         }
-        if problems.len() > limits::LISTED_NAMES {
-            output.warn(&format!(
-                "skipped {} more lines of {path}",
-                problems.len() - limits::LISTED_NAMES
-            ));
+        let more = file.contents.problems.len().saturating_sub(limits::LISTED_NAMES);
+        if more > 0 {
+            output.warn(&format!("skipped {more} more lines of {}", file.path.display()));
         }
     }
 }

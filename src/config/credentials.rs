@@ -152,17 +152,18 @@ impl ConfigReader<'_> {
         for (path, _) in self.settings.values(settings::LLM_API_KEY_FILE) {
             credentials.extend(read_key(&self.path(&path)).ok());
         }
+        let mut tokens = Vec::new();
         for text in text_values(self.settings, settings::LLM_EXTRA_HEADERS) {
             match serde_json::from_str::<Map<String, Value>>(&text) {
-                Ok(fields) => credentials.extend(fields.iter().flat_map(header_secrets)),
+                Ok(fields) => {
+                    credentials.extend(fields.iter().flat_map(header_secrets));
+                    tokens.extend(fields.iter().filter_map(token_secret));
+                }
                 Err(_) => credentials.extend(Secret::new(text)),
             }
         }
         let mut masked = credentials.clone();
-        for text in text_values(self.settings, settings::LLM_EXTRA_HEADERS) {
-            let fields: Map<String, Value> = serde_json::from_str(&text).unwrap_or_default();
-            masked.extend(fields.iter().filter_map(token_secret));
-        }
+        masked.extend(tokens);
         for text in text_values(self.settings, settings::LLM_API_BASE_URL) {
             masked.extend(query_secrets(&text));
         }

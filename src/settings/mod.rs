@@ -10,6 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::dotenv::Dotenv;
+use crate::error::Fault;
+use crate::limits;
 use crate::secret::HiddenValues;
 
 mod redaction;
@@ -104,6 +106,15 @@ pub struct EnvFile {
 }
 
 impl EnvFile {
+    /// The first lines that were skipped.
+    pub(crate) fn skipped_lines(&self) -> impl Iterator<Item = Fault> {
+        let path = self.path.display();
+        self.contents.problems.iter().take(limits::LISTED_NAMES).map(move |problem| {
+            let message = format!("skipped {path} line {}: {}", problem.line, problem.message);
+            Fault::new(message, format!("correct the line in {path}"))
+        })
+    }
+
     fn value(&self, name: &'static str) -> Option<(OsString, ValueSource)> {
         let variable = self.contents.variables.iter().find(|v| v.name == name)?;
         let value = variable.value.as_deref().filter(|value| !value.trim().is_empty())?;

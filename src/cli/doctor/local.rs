@@ -12,7 +12,7 @@ use crate::cli::run::{ExaminedRun, Run};
 use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
-use crate::settings::{self, Settings};
+use crate::settings::{self, EnvFile, Settings};
 use crate::skills::Catalogue;
 use crate::skills::probe::SANDBOX_FIX;
 use crate::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX};
@@ -51,20 +51,10 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     };
     let is_fine = examined.problems.is_empty() && unread.is_none();
     let rows = add_settings(&run.settings, is_fine, &mut check);
-    for file in run.settings.files() {
-        for problem in file.contents.problems.iter().take(limits::LISTED_NAMES) {
-            let (path, line) = (file.path.display(), problem.line);
-            check.add_warning(
-                format!("skipped {path} line {line}: {}", problem.message),
-                format!("correct the line in {path}"),
-            );
-        }
-    }
-    for warning in &run.config.warnings {
-        check.add_warning(warning.message.as_str(), setting_fix(warning));
-    }
-    for (message, fix) in misspelled::warnings(&run.settings) {
-        check.add_warning(message, fix);
+    let skipped = run.settings.files().iter().flat_map(EnvFile::skipped_lines);
+    let warnings = skipped.chain(run.config.warnings.iter().cloned());
+    for warning in warnings.chain(misspelled::warnings(&run.settings)) {
+        check.add_warning(warning.message.as_str(), setting_fix(&warning));
     }
     check.with_detail("settings", rows)
 }

@@ -3,6 +3,7 @@
 //! No other command reports unknown variables, since most of the environment belongs to other
 //! programs. `doctor` looks only at names with the prefixes of settings.
 
+use crate::error::Fault;
 use crate::limits;
 use crate::settings::{self, Setting, Settings};
 use crate::text::{one_line, similar_names};
@@ -26,7 +27,7 @@ const FOREIGN_NAMES: [&str; 11] = [
 ];
 
 /// A warning and its remedy for each name that is similar to a setting.
-pub(super) fn warnings(settings: &Settings) -> Vec<(String, String)> {
+pub(super) fn warnings(settings: &Settings) -> Vec<Fault> {
     let in_environment = settings.environment().iter().filter_map(|(name, value)| {
         let name = name.to_str().filter(|_| !value.is_empty())?;
         Some((name, "environment".to_string()))
@@ -43,7 +44,7 @@ pub(super) fn warnings(settings: &Settings) -> Vec<(String, String)> {
     let warning = |(name, origin): (&str, String)| {
         let meant = intended_setting(name, settings)?;
         let name = one_line(name, limits::SUMMARY_CHARS);
-        Some((
+        Some(Fault::new(
             format!("{name} ({origin}) is not a setting; did you mean {meant}?"),
             format!("rename it to {meant}, unless it belongs to another program"),
         ))
