@@ -68,10 +68,10 @@ impl fmt::Display for DialectChange {
 }
 
 /// The change that a refusal of this request needs, if the rule applies to it.
-type Rule = fn(&Dialect, &ErrorResponse, &SentFeatures<'_>) -> Option<DialectChange>;
+type RefusalRule = fn(&Dialect, &ErrorResponse, &SentFeatures<'_>) -> Option<DialectChange>;
 
 /// The first rule that applies counts.
-const RULES: [Rule; 5] =
+const RULES: [RefusalRule; 5] =
     [images_refused, tool_name_required, field_refused, text_expected, stream_refused];
 
 impl Dialect {

@@ -83,7 +83,7 @@ pub enum Rule {
     OptionalField,
     /// The field `allowed-tools` is not a text of names separated by spaces.
     AllowedTools,
-    /// An unknown field is a known one that is missing, but for letter case and underscores.
+    /// An unknown field differs from a missing one only in letter case and underscores.
     FieldTypo,
 
     // What the document names.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::{DocumentText, Findings, display_value};
 use crate::limits;
+use crate::skills::frontmatter::type_name;
 use crate::skills::skeleton::{invalid_name_reason, nearest_valid_name, quoted_name};
 use crate::skills::yaml::lines::FIELDS;
 use crate::skills::{Rule, Skill};
@@ -145,16 +146,5 @@ fn check_unknown_fields(document: &DocumentText, findings: &mut Findings) {
             let problem = document.problem(Rule::FieldTypo, document.line_of(key), message);
             findings.add(problem.with_fix(format!("did you mean `{known}`?")));
         }
-    }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "empty",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a map",
     }
 }

@@ -106,26 +106,23 @@ impl YamlReader<'_> {
         let Some(byte) = self.peek() else {
             return Err(self.error(Rule::BadFlow, "a value was expected here"));
         };
+        let c = char::from(byte);
         let (rule, message) = match byte {
             b'-' | b'?' | b':' if !self.is_blank_at(1) && (byte == b'-' || !in_flow) => {
                 return Ok(());
             }
             b'\t' => return Err(self.tab_error()),
-            b'?' => (Rule::UnsupportedYaml, "a value starts with `?`"),
-            b'-' => (Rule::BadFlow, "a dash among bracketed items"),
-            b':' => (Rule::UnsupportedYaml, "a colon without a key"),
-            b'&' | b'*' | b'!' => (Rule::UnsupportedYaml, "anchors, aliases and tags are not read"),
+            b'?' | b':' => (Rule::UnsupportedYaml, format!("`{c}` without a key")),
+            b'&' | b'*' | b'!' => {
+                (Rule::UnsupportedYaml, "anchors, aliases and tags are not read".to_owned())
+            }
             b'%' | b'@' | b'`' | b'|' | b'>' => {
-                (Rule::UnquotedValue, "starts a value without quotes")
+                (Rule::UnquotedValue, format!("`{c}` starts a value without quotes"))
             }
-            b',' | b'[' | b']' | b'{' | b'}' => (Rule::BadFlow, "is where a value was expected"),
+            b'-' | b',' | b'[' | b']' | b'{' | b'}' => {
+                (Rule::BadFlow, format!("`{c}` is where a value was expected"))
+            }
             _ => return Ok(()),
-        };
-        let message = match rule {
-            Rule::UnquotedValue | Rule::BadFlow if byte != b'-' => {
-                format!("`{}` {message}", char::from(byte))
-            }
-            _ => message.to_owned(),
         };
         Err(self.error(rule, message))
     }
