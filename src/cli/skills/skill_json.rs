@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::run::Run;
 use crate::cli::skills::json;
 use crate::skills::python::Interpreter;
-use crate::skills::{Problem, Rule, Severity, SkillSummary, Skills, check, venv};
+use crate::skills::{Problem, Rule, Severity, Skill, SkillSummary, Skills, check, venv};
 
 /// A skill in JSON output, with its fields in the documented order.
 #[derive(Debug, Serialize)]
@@ -59,77 +59,64 @@ pub(super) struct ProblemJson {
     pub fix: Option<String>,
 }
 
-/// Rules that report a skill without a readable document.
-const UNUSABLE: [Rule; 5] = [
-    Rule::NoDocument,
-    Rule::LinkAbove,
-    Rule::UnreadableDocument,
-    Rule::UnreadableFile,
-    Rule::NameNotUtf8,
-];
-
 impl SkillJson {
     /// Examines one skill of a catalogue.
     pub(super) fn new(summary: &SkillSummary, skills: &Skills, run: &Run) -> SkillJson {
-        let mut document = None;
-        let mut venv = None;
-        let mut python = None;
-        let mut is_broken = summary.error.is_some();
-        let mut problems = match skills.open_listed(summary) {
-            Ok(skill) => {
-                let mut problems = check::check(&skill);
-                match skill.document_file_name() {
-                    Ok(name) => document = Some(name),
-                    // The document disappeared after the catalogue was read.
-                    Err(message_for_model) if summary.error.is_none() => {
-                        is_broken = true;
-                        problems.push(unopened_problem(summary, message_for_model));
-                    }
-                    Err(_) => {}
-                }
-                match Interpreter::for_skill(&skill, &run.config.scripts) {
-                    Ok(interpreter) => {
-                        venv = interpreter.venv;
-                        python = Some(interpreter.program);
-                    }
-                    Err(error) => {
-                        venv = venv::path_in_skill(&summary.path);
-                        // Without a venv, a missing interpreter is no problem of the skill.
-                        if venv.is_some() {
-                            is_broken = true;
-                            problems.push(check::without_interpreter(&skill, &error));
-                        }
-                    }
-                }
-                problems
-            }
-            Err(error) => {
-                is_broken = true;
-                vec![unopened_problem(summary, error)]
-            }
-        };
-        // Report the problem of the catalogue even if it has disappeared since.
-        if let Some(error) = &summary.error
-            && !problems.iter().any(|problem| UNUSABLE.contains(&problem.rule))
-        {
-            problems.push(unopened_problem(summary, error.clone()));
-        }
-        SkillJson {
+        let mut view = SkillJson {
             name: summary.name.clone(),
             description: summary.description.clone(),
             path: summary.path.clone(),
-            document,
-            venv,
-            python,
-            status: match problems.as_slice() {
-                _ if is_broken => "error",
-                [] => "ok",
-                _ => "warning",
-            },
-            problems: problems.into_iter().map(ProblemJson::from).collect(),
+            document: None,
+            venv: None,
+            python: None,
+            status: "ok",
+            problems: Vec::new(),
             error: summary.error.clone(),
             address: skills.command_address(&summary.name, &summary.path),
+        };
+        let mut problems = match skills.open_listed(summary) {
+            Ok(skill) => view.examine(&skill, summary, run),
+            Err(error) => vec![unopened_problem(summary, error)],
+        };
+        // The problem of the catalogue may have disappeared since.
+        if let (Some(error), true) = (&summary.error, problems.is_empty()) {
+            problems.push(unopened_problem(summary, error.clone()));
         }
+        let has_broken_venv = view.venv.is_some() && view.python.is_none();
+        if summary.error.is_some() || view.document.is_none() || has_broken_venv {
+            view.status = "error";
+        } else if !problems.is_empty() {
+            view.status = "warning";
+        }
+        view.problems = problems.into_iter().map(ProblemJson::from).collect();
+        view
+    }
+
+    /// Sets document and interpreter of the opened skill, and returns its problems.
+    fn examine(&mut self, skill: &Skill, summary: &SkillSummary, run: &Run) -> Vec<Problem> {
+        let mut problems = check::check(skill);
+        match skill.document_file_name() {
+            Ok(name) => self.document = Some(name),
+            // The document disappeared after the catalogue was read.
+            Err(message_for_model) if summary.error.is_none() => {
+                problems.push(unopened_problem(summary, message_for_model));
+            }
+            Err(_) => {}
+        }
+        match Interpreter::for_skill(skill, &run.config.scripts) {
+            Ok(interpreter) => {
+                self.venv = interpreter.venv;
+                self.python = Some(interpreter.program);
+            }
+            Err(error) => {
+                self.venv = venv::path_in_skill(&summary.path);
+                // Without a venv, a missing interpreter is no problem of the skill.
+                if self.venv.is_some() {
+                    problems.push(check::without_interpreter(skill, &error));
+                }
+            }
+        }
+        problems
     }
 }
 
@@ -148,15 +135,13 @@ impl From<Problem> for ProblemJson {
 }
 
 /// The status for the worst of these severities.
-pub(super) fn worst_status(severities: impl Iterator<Item = Severity>) -> &'static str {
-    let mut worst = "ok";
-    for severity in severities {
-        if severity == Severity::Error {
-            return "error";
-        }
-        worst = "warning";
+pub(super) fn worst_status(mut severities: impl Iterator<Item = Severity>) -> &'static str {
+    match severities.next() {
+        None => "ok",
+        Some(Severity::Error) => "error",
+        Some(Severity::Warning) if severities.any(|other| other == Severity::Error) => "error",
+        Some(Severity::Warning) => "warning",
     }
-    worst
 }
 
 /// The name of a severity.
