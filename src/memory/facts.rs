@@ -183,12 +183,20 @@ impl Facts {
         let tag = if is_tag_missing { format!(" {IMPORTANT_TAG}") } else { String::new() };
         // A different fact in its place has its own time of creation.
         let version = old.filter(|old| similar::is_version(new.content, &old.content));
+        let created = match version {
+            // Without a date before it, a date at the start of the text would be read as its
+            // own.
+            Some(old) if old.created.is_some() || !new.content.starts_with('[') => {
+                old.created.clone()
+            }
+            _ => Some(new.time.to_string()),
+        };
         // Facts stay in their place, unless they become important.
         let place = old.filter(|old| old.important == important);
         let fact = Fact {
             content: format!("{}{tag}", new.content),
             important,
-            created: version.map_or(Some(new.time.into()), |old| old.created.clone()),
+            created,
             source: Some(source),
             line: 0,
             lines: 0..0,
