@@ -102,6 +102,8 @@ fn parse_status(status: &[u8]) -> RunnerState {
             pending |= parse_hexadecimal(set);
         }
     }
+    // A process that has not run since it was stopped does not show it yet.
+    is_stopped |= pending & bit(libc::SIGSTOP) != 0;
     match (is_stopped, has_memory) {
         (_, false) => RunnerState::Ending,
         (false, true) => RunnerState::Running,
@@ -136,6 +138,10 @@ mod tests {
             ),
             (
                 "State:\tT (stopped)\nVmSize:\t1 kB\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000010000\n",
+                RunnerState::Stopped,
+            ),
+            (
+                "State:\tR (running)\nVmSize:\t1 kB\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000040000\n",
                 RunnerState::Stopped,
             ),
             (
