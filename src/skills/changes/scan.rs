@@ -133,21 +133,25 @@ impl FolderScan {
             return;
         };
         let target = status.is_symlink().then(|| path.metadata().ok()).flatten();
+        let is_own = path.parent() == Some(places.own);
+        let content = is_own.then(|| instructions(&path)).flatten();
         let mut hasher = DefaultHasher::new();
         let mut latest = ChangeTime::from_metadata(&status);
         for status in [Some(&status), target.as_ref()].into_iter().flatten() {
-            (status.dev(), status.ino(), status.mode()).hash(&mut hasher);
+            status.mode().hash(&mut hasher);
             // The entries of a folder are no part of a link to it.
-            if !status.is_dir() {
-                let written = (status.mtime(), status.mtime_nsec());
-                let changed = ChangeTime::from_metadata(status);
-                (status.size(), written, changed.0, changed.1).hash(&mut hasher);
-                latest = latest.max(changed);
+            if status.is_dir() {
+                (status.dev(), status.ino()).hash(&mut hasher);
+                continue;
+            }
+            let changed = ChangeTime::from_metadata(status);
+            latest = latest.max(changed);
+            if content.is_none() {
+                let written = (status.size(), status.mtime(), status.mtime_nsec());
+                (status.dev(), status.ino(), written, changed.0, changed.1).hash(&mut hasher);
             }
         }
-        if path.parent() == Some(places.own) {
-            instructions(&path).hash(&mut hasher);
-        }
+        content.hash(&mut hasher);
         self.entries.insert(path, EntryState::File(hasher.finish(), latest));
     }
 }
@@ -157,8 +161,8 @@ fn is_tool_folder(path: &Path) -> bool {
     TOOL_FOLDERS.iter().any(|filled| name == *filled)
 }
 
-/// The content of a skill's document or requirements: a write through mapped memory on a
-/// `tmpfs` changes no time. Other files have none.
+/// The content of a skill's document or requirements, which alone decides whether they changed: a
+/// write through mapped memory on a `tmpfs` changes no time. Other files have none.
 fn instructions(path: &Path) -> Option<Vec<u8>> {
     let name = path.file_name()?.to_str()?;
     if !is_document_name(name) && !name.starts_with("requirements") && name != "pyproject.toml" {
