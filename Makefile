@@ -7,35 +7,36 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
+.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release --target-dir target
 
 # One file that runs on any Linux of this architecture. Needs musl's C compiler
-# (Debian: musl-tools) and `rustup target add` of the target. Packed relocations
-# make it 90 KB smaller; the musl that comes with Rust supports them since Rust 1.93.
-# Unwind tables are removed (240 KB), since nothing unwinds (`panic = "abort"`); no
-# compiler option removes those of std. Paths of the cargo home are removed too.
-# The flags are in packaging/rustflags.
-target/static.ld: Makefile
-	@mkdir -p target
-	@echo 'SECTIONS { /DISCARD/ : { *(EXCLUDE_FILE(*crt*.o) .eh_frame) } } INSERT AFTER .text;' > $@
-
-static: target/static.ld
+# (Debian: musl-tools) and `rustup target add` of the target. packaging/rustflags
+# removes the paths of the cargo home from it.
+static:
 	flags=$$(packaging/rustflags) && CARGO_ENCODED_RUSTFLAGS=$$flags $(CARGO) build --release --target-dir target --target $(TARGET)
 	@ls -l $(STATIC)
 
 demo: build
 	@$(BINARY) --no-env-file demo
 
+# What a newcomer runs: under five minutes on two cores, building included. Most tests wait
+# for a process or a limit, so more of them run at once than there are cores.
+TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test:
-	$(CARGO) test
+	$(CARGO) test -- --test-threads=$(TEST_THREADS)
+
+# All tests, also those that take long (`#[ignore = "long"]`).
+test-all: test
+	$(CARGO) test --test it -- --ignored --test-threads=$(TEST_THREADS)
 
 check:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items
+	@packaging/count-lines
 
 # Checks that every crate in the build has an allowed licence.
 licences:
@@ -171,7 +172,7 @@ target/maturin/bin/maturin:
 	python3 -m venv target/maturin
 	target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 
-wheel: target/static.ld target/maturin/bin/maturin
+wheel: target/maturin/bin/maturin
 	@rm -f target/dist/*.whl
 	MAKE_CARGO='$(CARGO)' packaging/wheel $(TARGET)
 
