@@ -299,7 +299,7 @@ mod tests {
             meter.record_refusal(&messages[..1], limit, None);
             // A guess replaces neither a named window nor a smaller guess.
             meter.record_refusal(&messages[..1], None, None);
-            meter.record_usage(&messages, counted.map(|counted| usage(counted)));
+            meter.record_usage(&messages, counted.map(usage));
             assert_eq!(meter.window(None), window, "{limit:?} {counted:?}");
         }
     }

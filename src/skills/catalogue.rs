@@ -125,15 +125,15 @@ impl Catalogue {
     ///
     /// Why no skill is meant, for a model.
     pub fn find(&self, name: &str) -> Result<&SkillSummary, String> {
-        let named = self.skill_named(name);
-        if let Some(skill) = named.filter(|skill| skill.is_usable()) {
+        let exact = self.skill_named(name);
+        if let Some(skill) = exact.filter(|skill| skill.is_usable()) {
             return Ok(skill);
         }
         let is_meant = |skill: &&SkillSummary| {
             skill.alias.as_deref() == Some(name) || skill.display_name() == name
         };
         let found: Vec<&SkillSummary> = self.usable().filter(is_meant).collect();
-        match (found.as_slice(), named.and_then(|skill| skill.error.as_ref())) {
+        match (found.as_slice(), exact.and_then(|skill| skill.error.as_ref())) {
             ([only], _) => Ok(only),
             ([first, ..], _) => {
                 let names = found.iter().take(limits::LISTED_NAMES).map(|skill| &*skill.name);

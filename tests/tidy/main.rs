@@ -3,6 +3,7 @@
 //! ARCHITECTURE.md and CONTRIBUTING.md give the reasons. A violation is reported with file
 //! and line.
 
+mod imports;
 mod source;
 mod words;
 
@@ -14,8 +15,8 @@ use source::{files, sources};
 /// Layers, bottom to top; a module imports from its own layer and those below.
 const LAYERS: [&[&str]; 6] = [
     &[
-        "address", "bounded", "digest", "error", "event", "limits", "media", "message", "order",
-        "percent", "secret", "text", "tool",
+        "address", "bounded", "digest", "error", "event", "limits", "media", "message", "secret",
+        "text", "tool",
     ],
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],
@@ -58,30 +59,30 @@ fn report(violations: &[String]) {
 
 #[test]
 fn modules_import_downwards() {
+    let sources = sources();
     let mut violations = Vec::new();
-    for source in sources() {
+    for source in &sources {
         let module = source.module();
-        if matches!(module, "main" | "lib") {
-            continue;
-        }
-        let Some(own) = layer(module) else {
+        if !matches!(module, "main" | "lib") && layer(module).is_none() {
             violations.push(format!("src/{}: the module has no layer in this test", source.name));
-            continue;
-        };
-        for (number, line) in source.code() {
-            for used in line.split("crate::").skip(1) {
-                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
-                let sideways = [("tools", "model"), ("model", "tools")].contains(&(module, used));
-                if sideways || layer(used).is_some_and(|other| other > own) {
-                    violations.push(format!(
-                        "src/{}:{number}: `{module}` must not import `{used}`",
-                        source.name
-                    ));
-                }
-            }
+        }
+    }
+    for import in imports::imports(&sources) {
+        let (module, used) = (import.from[0].as_str(), import.path[0].as_str());
+        let sideways = [("tools", "model"), ("model", "tools")].contains(&(module, used));
+        let is_upward = layer(module).zip(layer(used)).is_some_and(|(own, other)| other > own);
+        if sideways || is_upward {
+            violations.push(format!("src/{}: `{module}` must not import `{used}`", import.file));
         }
     }
     report(&violations);
+}
+
+#[test]
+fn no_modules_need_each_other() {
+    let imports = imports::imports(&sources());
+    assert!(imports.len() > 500, "the imports were found");
+    report(&imports::cycles(&imports));
 }
 
 #[test]
@@ -103,9 +104,9 @@ fn restricted_texts_appear_only_in_their_files() {
 /// A literal limit is a decimal number above 1000 (1000 converts units), a shift, or a duration.
 /// A number that only looks like one has the comment `// not a limit`.
 #[test]
-fn limits_are_defined_only_in_limits_rs() {
+fn limits_are_defined_only_in_limits() {
     let mut violations = Vec::new();
-    for source in sources().iter().filter(|source| source.name != "limits.rs" && !source.is_test())
+    for source in sources().iter().filter(|source| source.module() != "limits" && !source.is_test())
     {
         for (number, line) in source.code() {
             if has_literal_limit(line) && !line.contains("// not a limit") {
@@ -141,21 +142,39 @@ fn has_literal_limit(line: &str) -> bool {
 }
 
 #[test]
-fn files_open_with_documentation_and_stay_short() {
+fn files_open_with_documentation_and_are_finished() {
     let mut violations = Vec::new();
     for source in sources() {
         if !source.text.starts_with("//!") {
             violations.push(format!("src/{}: the file does not open with `//!`", source.name));
-        }
-        let length = source.code().count();
-        if length > 400 && !source.is_test() {
-            violations.push(format!("src/{}: {length} lines of code, more than 400", source.name));
         }
         for (number, line) in source.code() {
             for left in ["todo!", "unimplemented!", "dbg!", "FIXME", "XXX"] {
                 if line.contains(left) {
                     violations.push(format!("src/{}:{number}: `{left}` remains", source.name));
                 }
+            }
+        }
+    }
+    report(&violations);
+}
+
+/// Each file is read in one sitting, tests too, and the whole stays small enough to know.
+#[test]
+fn files_are_short_and_few() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut violations = Vec::new();
+    let count = sources().iter().filter(|source| !source.is_test()).count();
+    if count > 300 {
+        violations.push(format!("src: {count} files, more than 300"));
+    }
+    for folder in ["src", "tests", "benches", "examples", "fuzz/src", "fuzz/examples"] {
+        let paths = files(&root.join(folder), "rs");
+        assert!(!paths.is_empty(), "{folder}: no files");
+        for path in paths {
+            let length = fs::read_to_string(&path).unwrap().lines().count();
+            if length > 500 {
+                violations.push(format!("{}: {length} lines, more than 500", path.display()));
             }
         }
     }

@@ -21,6 +21,8 @@ mod fields;
 mod files;
 mod mentions;
 mod python;
+#[cfg(test)]
+mod reference_tests;
 mod references;
 #[cfg(test)]
 mod tests;

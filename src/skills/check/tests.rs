@@ -11,8 +11,6 @@ use crate::world::clock::thread_time;
 use crate::world::confined::Root;
 use crate::world::scratch::Scratch;
 
-mod reference_tests;
-
 /// A skill in a temporary folder.
 pub(super) struct TestSkill {
     scratch: Scratch,
@@ -57,11 +55,11 @@ impl TestSkill {
 }
 
 /// Returns a document of the skill `a` with these further lines in its frontmatter.
-fn document_with(lines: &str) -> String {
+pub(super) fn document_with(lines: &str) -> String {
     format!("---\nname: a\ndescription: does b\n{lines}---\nDo it.\n")
 }
 
-fn findings_in_document(text: impl AsRef<[u8]>) -> Vec<String> {
+pub(super) fn findings_in_document(text: impl AsRef<[u8]>) -> Vec<String> {
     TestSkill::new("a").write("SKILL.md", text).findings()
 }
 

@@ -5,6 +5,10 @@
 
 use std::time::Duration;
 
+mod skills;
+
+pub use skills::*;
+
 // The endpoint.
 
 /// Default of `LLM_TIMEOUT_SECONDS`.
@@ -248,165 +252,6 @@ pub(crate) const SESSION_NAME_CHARS: usize = 100;
 pub(crate) const RECALLED_TURNS: usize = 2;
 /// Lines that it shows of each message.
 pub(crate) const RECALLED_LINES: usize = 10;
-
-// Skills.
-
-/// Words of a `list_skills` query that are searched: a model that sends more describes its
-/// task, and each word is searched in every skill.
-pub(crate) const QUERY_WORDS: usize = 32;
-
-/// Skills in one folder.
-pub(crate) const SKILLS: usize = 20_000;
-/// Characters of a skill's name, by the specification.
-pub(crate) const SKILL_NAME_CHARS: usize = 64;
-/// Folders without a document that are searched for skills below.
-pub(crate) const NESTED_FOLDERS: usize = 100;
-/// Levels of such a folder that are searched, including its own files.
-pub(crate) const NESTED_DEPTH: usize = 4;
-/// Entries of such a folder that are visited.
-pub(crate) const NESTED_ENTRIES: usize = 500;
-/// Bytes of the skill names that each tool with such an argument offers to the model as an `enum`:
-/// the first request should stay below 3 KB.
-pub(crate) const ENUM_BYTES: usize = 64;
-/// Part of each document that is read for the catalogue; more only if the frontmatter is
-/// longer.
-pub(crate) const FRONTMATTER_BYTES: usize = 4 << 10;
-/// Shortest query word that selects a skill by itself; one Chinese character has this length.
-pub(crate) const QUERY_WORD_BYTES: usize = 3;
-/// A document: more does not fit into any model's context.
-pub(crate) const DOCUMENT_BYTES: usize = 1 << 20;
-/// Deepest nesting of maps and lists; real skills reach 6.
-pub(crate) const YAML_DEPTH: usize = 64;
-/// Longest key in characters, as in `PyYAML`.
-pub(crate) const YAML_KEY_CHARS: usize = 1024;
-/// Diagnostics that are kept for one document.
-pub(crate) const YAML_DIAGNOSTICS: usize = 100;
-/// Nesting up to which entries of maps and lists are repaired one by one.
-pub(crate) const YAML_REPAIR_DEPTH: usize = 4;
-/// A description that is kept whole; the longest published one has 1,929 characters.
-pub(crate) const DESCRIPTION_KEPT_BYTES: usize = 4 << 10;
-/// A description in the catalogue.
-pub(crate) const DESCRIPTION_BYTES: usize = 1024;
-/// A document with its placeholders replaced: document and arguments once, each at its largest.
-pub const INVOCATION_BYTES: usize = 2 << 20;
-/// Words of a skill's arguments that are numbered.
-pub(crate) const ARGUMENT_WORDS: usize = 1_000;
-/// Name that a skill gives to one of its arguments.
-pub(crate) const ARGUMENT_NAME_BYTES: usize = 64;
-/// Skills that a conversation lists.
-pub(crate) const CHAT_SKILLS: usize = 100;
-/// Bytes of each description in that list.
-pub(crate) const CHAT_DESCRIPTION_BYTES: usize = 80;
-/// Shortest useful description: below it only names are listed.
-pub(crate) const DESCRIPTION_BYTES_MIN: usize = 40;
-/// The MCP server's instructions, without facts: well-known clients cut them at 2,048
-/// characters.
-pub(crate) const SERVER_INSTRUCTIONS_BYTES: usize = 2000;
-/// The catalogue in the system prompt.
-pub(crate) const CATALOGUE_BYTES: usize = 6 << 10;
-/// The result of `list_skills`.
-pub(crate) const LIST_BYTES: usize = 64 << 10;
-/// One page of a file.
-pub(crate) const PAGE_BYTES: usize = 64 << 10;
-/// Lines of one page, unless the model requests another number.
-pub(crate) const PAGE_LINES: usize = 2_000;
-/// Largest offset of a page in a file: skipped bytes are read, too.
-pub(crate) const FILE_BYTES: u64 = 256 << 20;
-/// Entries of a folder's listing.
-pub(crate) const FOLDER_ENTRIES: usize = 1_000;
-/// Largest offset of a page in a folder's listing.
-pub(crate) const FOLDER_ENTRIES_PAGED: usize = 100_000;
-/// Files that are listed after a document.
-pub(crate) const DOCUMENT_FILES: usize = 100;
-/// Levels of folders that are searched for a skill's files.
-pub(crate) const WALK_DEPTH: usize = 8;
-/// Entries that are visited in this search.
-pub(crate) const WALK_ENTRIES: usize = 5_000;
-/// Similar names that an error message offers.
-pub(crate) const SIMILAR_NAMES: usize = 3;
-/// Available names that an error message lists.
-pub(crate) const LISTED_NAMES: usize = 20;
-
-// What skills' scripts import.
-
-/// Files of a skill that are examined.
-pub(crate) const PROBE_FILES: usize = 2_000;
-/// Entries that are visited in this search.
-pub(crate) const PROBE_ENTRIES: usize = 50_000;
-/// One Python file; parsed, it uses a hundred times as much memory.
-pub(crate) const PROBE_FILE_BYTES: usize = 1 << 20;
-/// All Python files of one skill.
-pub(crate) const PROBE_SKILL_BYTES: usize = 4 << 20;
-/// Input of one interpreter start; its last skill may exceed it.
-pub(crate) const PROBE_BATCH_BYTES: usize = 4 << 20;
-/// Skills of one interpreter start.
-pub(crate) const PROBE_BATCH_SKILLS: usize = 2_000;
-/// Rows of one kind (imports, requirements, findings) of one skill.
-pub(crate) const PROBE_ROWS: usize = 1_000;
-/// Output of one interpreter start; skills that do not fit are probed again.
-pub(crate) const PROBE_ANSWER_BYTES: usize = 4 << 20;
-/// One interpreter start: Python parses about 1 MB per second.
-pub(crate) const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
-/// All interpreter starts together: some forty skills that each use their whole time, or more
-/// Python than any collection has.
-pub(crate) const PROBE_TOTAL_TIMEOUT: Duration = Duration::from_secs(240);
-/// Processor time of one skill: as much as its files need at their largest. C code that does
-/// not return is ended after twice this time.
-pub(crate) const PROBE_SKILL_SECONDS: u64 = 5;
-/// The interpreter's memory: four times what the largest file needs.
-pub(crate) const PROBE_MEMORY_BYTES: usize = 1 << 30;
-/// Characters of a project's or a script's TOML; TOML parsers are slow, and real files have a
-/// tenth of this.
-pub(crate) const PROBE_TOML_CHARS: usize = 64 << 10;
-/// Output for one skill, so that two of them cannot fill the whole output.
-pub(crate) const PROBE_SKILL_ANSWER_BYTES: usize = 1 << 20;
-/// Skills that may crash the interpreter before probing stops.
-pub(crate) const PROBE_CRASHES: usize = 20;
-// Setting skills up.
-
-/// One command of a setup: large packages over a slow line take this long.
-pub(crate) const SETUP_COMMAND_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Wait for other runners that write to the log: each holds its lock for one write.
-pub(crate) const LOG_LOCK: Duration = Duration::from_secs(2);
-/// Interval at which that lock is tried.
-pub(crate) const LOG_LOCK_POLL: Duration = Duration::from_micros(200);
-/// Interval at which a lock is tried that is held for milliseconds. It is constant: with
-/// growing intervals the latest process wins each time, and of 16 that wrote all the time one
-/// got no turn in 30 s.
-pub(crate) const LOCK_POLL_SHORT: Duration = Duration::from_millis(5);
-/// Interval at which a lock is tried that is held for seconds or minutes.
-pub(crate) const LOCK_POLL: Duration = Duration::from_millis(100);
-/// Removal of a venv after Ctrl+C; the next setup removes the rest.
-pub(crate) const SETUP_CLEANUP: Duration = Duration::from_secs(2);
-/// The record of a setup.
-pub(crate) const SETUP_RECORD_BYTES: usize = 1 << 20;
-/// A file of requirements.
-pub(crate) const SETUP_REQUIREMENTS_BYTES: usize = 1 << 20;
-/// Requirements files that include each other.
-pub(crate) const SETUP_REQUIREMENTS_FILES: usize = 20;
-/// Last lines of an installer's output that an error quotes.
-pub(crate) const SETUP_REASON_LINES: usize = 8;
-/// Those lines, or another text of a skill's author that a setup quotes.
-pub(crate) const SETUP_REASON_BYTES: usize = 1000;
-
-// Checking skills.
-
-/// Characters of a description, by the specification.
-pub(crate) const DESCRIPTION_CHARS: usize = 1024;
-/// Characters of `compatibility`, by the specification.
-pub(crate) const COMPATIBILITY_CHARS: usize = 500;
-/// Lines of a document that the specification recommends at most.
-pub(crate) const LONG_DOCUMENT_LINES: usize = 500;
-/// The same in bytes: 5,000 tokens of some four bytes are recommended.
-pub(crate) const LONG_DOCUMENT_BYTES: usize = 20_000;
-/// Problems of one kind that are reported for one skill.
-pub(crate) const PROBLEMS: usize = 20;
-/// Files named in one document whose existence is checked.
-pub(crate) const REFERENCES: usize = 1_000;
-
-/// The kernel's limits for a file's extended attribute and for the names of all of them
-/// (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
-pub(crate) const ATTRIBUTE_BYTES: usize = 64 << 10;
 
 // Opening and reading files.
 

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::{TestSkill, check, document_with, findings_in_document};
+use super::check;
+use super::tests::{TestSkill, document_with, findings_in_document};
 
 #[test]
 fn only_references_to_skill_files_are_found() {
