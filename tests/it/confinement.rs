@@ -243,6 +243,7 @@ fn assert_refused(test: &Test, shell: &str, calls: &[(&str, Value)]) {
 
 /// Over 250 hostile paths, to read and to run.
 #[test]
+#[ignore = "long"]
 fn generated_paths_are_refused() {
     let test = test_with_links();
     let paths = paths();
@@ -267,6 +268,7 @@ fn generated_paths_are_refused() {
 
 /// The same strings as names of skills, for every tool.
 #[test]
+#[ignore = "long"]
 fn generated_skill_names_are_refused() {
     let test = test_with_links();
     let names = paths().into_iter().filter(|path| !path.starts_with("to-"));
@@ -283,6 +285,7 @@ fn generated_skill_names_are_refused() {
 
 /// Over 250 invalid documents, for the tool and the commands.
 #[test]
+#[ignore = "long"]
 fn generated_documents_are_refused() {
     let (test, skills) = documents();
     assert!(skills.len() > 250, "{}", skills.len());

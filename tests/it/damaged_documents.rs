@@ -186,6 +186,7 @@ fn disorder_lines(document: &mut Vec<u8>, random: &mut Random) {
 /// Hundreds of hostile skills in the real program: all are listed, those without a description
 /// with a reason, and each can be loaded or is refused.
 #[test]
+#[ignore = "long"]
 fn hostile_skills_are_listed_with_a_reason() {
     let mut random = Random(0xfeed);
     let mut test = Test::new();

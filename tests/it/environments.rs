@@ -323,6 +323,7 @@ fn assert_runs_with_little_memory(test: &Test) {
 
 /// With few descriptors there is an answer, or an error with the reason.
 #[test]
+#[ignore = "long"]
 fn few_descriptors_give_an_answer_or_an_error() {
     for count in [4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 16, 18, 20] {
         let (_server, test) = test_with_all_features();
@@ -398,6 +399,7 @@ fn sandbox_works(test: &Test) -> bool {
 
 /// If a system folder is missing, only features that depend on it fail.
 #[test]
+#[ignore = "long"]
 fn runs_without_system_folders() {
     if !shell_line_works("unshare -m mount -t tmpfs none /mnt") {
         return;

@@ -45,6 +45,7 @@ fn run(test: &Test, call: &Value) -> Value {
 
 /// The attack: a hidden module of the skill would run with each script.
 #[test]
+#[ignore = "long"]
 fn skill_module_does_not_replace_a_standard_module() {
     let uses = "import json, re, struct, typing, runpy, multiprocessing, beside\n\
                 print(beside.NAME, json.dumps(1), re.escape('a'))\n";

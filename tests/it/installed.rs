@@ -96,6 +96,7 @@ fn new_skill_is_created_in_the_working_folder() {
 
 /// Folders that others can write, or that a link leads to, are not trusted.
 #[test]
+#[ignore = "long"]
 fn skills_in_a_folder_writable_by_others_are_ignored() {
     for (folder, mode) in [
         (SKILLS, 0o775),

@@ -185,6 +185,7 @@ impl SharedTest {
 }
 
 #[test]
+#[ignore = "long"]
 fn parallel_runs_by_xargs() {
     let shared_test = shared_test();
     let line =

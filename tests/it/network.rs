@@ -124,6 +124,7 @@ fn proxy_logins_are_sent_and_refusals_explained() {
 
 /// Addresses that are not proxies, or proxies that fail: one clear line that names them.
 #[test]
+#[ignore = "long"]
 fn failing_proxies_are_named() {
     let server = Server::start([]);
     let table: [(&[u8], &str, i32, &str); 8] = [

@@ -58,6 +58,7 @@ fn system_prompt_option_overrides_the_file() {
 
 /// The error names the path before any request; `doctor` reports it too.
 #[test]
+#[ignore = "long"]
 fn unusable_file_is_refused_with_its_path() {
     let server = Server::unsolicited(Reply::text("never"));
     let test = Test::new()
@@ -103,6 +104,7 @@ const FOREIGN: &str = "LLM_API_BASE_URL=https://models.test/v1\nLLM_API_KEY=none
 
 /// The `.env` file of an untrusted folder cannot cause other files to be sent.
 #[test]
+#[ignore = "long"]
 fn env_file_of_another_user_names_only_files_in_the_folder() {
     let test = Test::new()
         .skill("s", DOCUMENT)

@@ -130,6 +130,7 @@ fn doctor_reports_grants_without_effect() {
 
 /// A setup needs the network, so the option is refused and the setting is ignored.
 #[test]
+#[ignore = "long"]
 fn setup_runs_without_the_sandbox() {
     let test = test_with_skill().env("SCRIPT_PYTHON", interpreter());
     let wrong = test.next_run().args(["skills", "setup", "s", "--sandbox"]).run();

@@ -292,6 +292,7 @@ fn without_varying_parts(text: &str) -> String {
 
 /// A script cannot detect a difference from running in Python.
 #[test]
+#[ignore = "long"]
 fn script_runs_as_python_runs_it() {
     let test = test_with_scripts();
     let names = SCRIPTS.iter().map(|(name, _)| name);

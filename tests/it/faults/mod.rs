@@ -29,6 +29,7 @@ const THREADS: usize = 24;
 /// No fault of an endpoint hangs the program, makes it panic, uses much memory, or counts as an
 /// answer.
 #[test]
+#[ignore = "long"]
 fn endpoint_faults_are_reported_in_time_and_memory() {
     let start = Instant::now();
     let wanted = std::env::var("FAULT").unwrap_or_default();

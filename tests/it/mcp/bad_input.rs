@@ -124,6 +124,7 @@ fn each_line_gets_its_expected_answer() {
 
 /// Each line alone: the last line needs no line end.
 #[test]
+#[ignore = "long"]
 fn last_line_needs_no_line_end() {
     for (name, line, expected) in table() {
         let outcome = Test::new().args(["mcp"]).stdin(line).run().status(0);
@@ -232,6 +233,7 @@ fn long_lines() -> Vec<Large> {
 }
 
 #[test]
+#[ignore = "long"]
 fn large_lines_use_limited_memory() {
     for (name, line, expected, mib) in [nested_lines(), long_lines()].into_iter().flatten() {
         let mut client = Client::bare(&Test::new());

@@ -103,6 +103,7 @@ fn missing_package_is_reported_with_its_remedy() {
 /// `check` names the missing package, `setup` installs it, and the model then creates the user's
 /// file as the document and the system message describe.
 #[test]
+#[ignore = "long"]
 fn skill_is_checked_set_up_and_used() {
     let test = office();
     let check = ["skills", "check", "hours-sheet"];

@@ -1,0 +1,37 @@
+//! `skills check`: the rules of the linter, with the machine's real Python.
+
+mod documents;
+mod python;
+
+use crate::harness::{Test, seconds};
+use skills_runner::Cancellation;
+use skills_runner::internals::config::{PythonChoice, ScriptSettings};
+use skills_runner::internals::skills::check;
+use skills_runner::{Problem, Skill, Skills};
+use std::fs;
+use std::path::PathBuf;
+
+fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
+    ScriptSettings {
+        limit: seconds(30.0),
+        python,
+        keep_leftovers: false,
+        sandbox: None,
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        user_folder: test.path(""),
+        temporary_folder: PathBuf::from("/tmp"),
+    }
+}
+
+/// The Python problems of these skills.
+fn problems(test: &Test, python: PythonChoice, names: &[&str]) -> Vec<Vec<Problem>> {
+    let skills = Skills::new(vec![test.path("skills")]);
+    let open = |name: &&str| {
+        fs::write(test.path(format!("skills/{name}/SKILL.md")), "Do it.").unwrap();
+        skills.open(name).expect("the test wrote it")
+    };
+    let skills: Vec<Skill> = names.iter().map(open).collect();
+    let skills: Vec<&Skill> = skills.iter().collect();
+    let scripts = scripts(test, python);
+    check::check_python(&skills, &scripts, &[], &Cancellation::never()).expect("nobody interrupts")
+}
