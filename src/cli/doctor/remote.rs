@@ -168,7 +168,7 @@ fn model_fix(info: &EndpointInfo<'_>, error: &Error) -> Option<String> {
     let is_of_model = match error.kind() {
         ErrorKind::Endpoint => error.part() == Some(FailedPart::Model) || error.hint().is_none(),
         // Some gateways report an unknown model as overload.
-        ErrorKind::Temporary => error.message().contains(wanted),
+        ErrorKind::Temporary => error.part().is_none(),
         _ => false,
     };
     if let (ModelListing::Models(models), None) = (info.listing, info.listed)

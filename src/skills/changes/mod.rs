@@ -77,7 +77,7 @@ impl SkillsSnapshot {
         let mut changed = Vec::new();
         for (path, now) in &after.entries {
             let known = self.before.entries.get(path);
-            let is_same = known == Some(now);
+            let is_same = known.is_some_and(|known| known.is_same(now));
             // If the first scan reached its limit, an unknown file may be an old one.
             let is_unknown = known.is_none() && self.before.is_cut;
             match now {

@@ -59,7 +59,7 @@ pub(super) struct ScannedFolders<'p> {
 }
 
 /// State of one entry.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum EntryState {
     /// A file or a link: a hash that differs once it was written, replaced or renamed, and the
     /// time of its last change. For a link both include its target.
@@ -68,6 +68,18 @@ pub(super) enum EntryState {
     ToolFolder((u64, u64)),
     /// A folder that cannot be listed, so its changes are unknown.
     Unlistable,
+}
+
+impl EntryState {
+    /// Whether nothing has changed from this state to the other.
+    pub(super) fn is_same(&self, other: &EntryState) -> bool {
+        match (self, other) {
+            (EntryState::File(hash, _), EntryState::File(other, _)) => hash == other,
+            (EntryState::ToolFolder(id), EntryState::ToolFolder(other)) => id == other,
+            (EntryState::Unlistable, EntryState::Unlistable) => true,
+            _ => false,
+        }
+    }
 }
 
 /// All entries of the scanned folders.
