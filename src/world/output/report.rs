@@ -31,7 +31,7 @@ pub(super) struct TextReport {
     /// Separate from the text, so that a secret in the text stays masked if reasoning
     /// interrupts it.
     reasoning: StreamRedactor,
-    /// For a log: masked text and reasoning of the current message.
+    /// Masked text and reasoning without a record yet; in a log, those of the current message.
     pending_text: String,
     pending_reasoning: String,
 }
@@ -125,11 +125,12 @@ impl TextReport {
             _ if matches!(self.format, Format::Text | Format::Object) => String::new(),
             Event::Text(piece) => {
                 let ready = self.text.add(piece, secrets);
-                self.add_text(&ready)
+                self.add_text(&ready);
+                self.delta_records()
             }
             Event::Reasoning(piece) => {
-                let ready = self.reasoning.add(piece, secrets);
-                self.add_reasoning(&ready)
+                self.pending_reasoning += &self.reasoning.add(piece, secrets);
+                self.delta_records()
             }
             Event::MessageEnd { .. } => self.held_records(secrets),
             _ => {
@@ -206,44 +207,39 @@ impl TextReport {
         self.model.as_deref().map(|name| secrets.mask(name))
     }
 
-    /// Records of text that was held back.
+    /// Adds masked text, which is also part of the answer.
+    fn add_text(&mut self, text: &str) {
+        self.turn.answer.push_str(text);
+        self.pending_text.push_str(text);
+    }
+
+    /// Records of the text and reasoning so far; a log waits for the end of the message.
+    fn delta_records(&mut self) -> String {
+        if self.run_environment.is_some() {
+            return String::new();
+        }
+        self.pending_records()
+    }
+
+    /// Records of all text and reasoning, including what was held back.
     fn held_records(&mut self, secrets: &Secrets) -> String {
-        let (reasoning, text) = (self.reasoning.end(secrets), self.text.end(secrets));
-        let lines = self.add_reasoning(&reasoning) + &self.add_text(&text);
+        self.pending_reasoning += &self.reasoning.end(secrets);
+        let text = self.text.end(secrets);
+        self.add_text(&text);
+        self.pending_records()
+    }
+
+    fn pending_records(&mut self) -> String {
+        let mut lines = String::new();
         let reasoning = std::mem::take(&mut self.pending_reasoning);
+        if !reasoning.is_empty() {
+            lines += &self.line(&OutputRecord::Reasoning { delta: &reasoning });
+        }
         let text = std::mem::take(&mut self.pending_text);
-        lines + &self.reasoning_line(&reasoning) + &self.text_line(&text)
-    }
-
-    fn add_text(&mut self, delta: &str) -> String {
-        self.turn.answer.push_str(delta);
-        if self.run_environment.is_some() {
-            self.pending_text.push_str(delta);
-            return String::new();
+        if !text.is_empty() {
+            lines += &self.line(&OutputRecord::Text { delta: &text });
         }
-        self.text_line(delta)
-    }
-
-    fn add_reasoning(&mut self, delta: &str) -> String {
-        if self.run_environment.is_some() {
-            self.pending_reasoning.push_str(delta);
-            return String::new();
-        }
-        self.reasoning_line(delta)
-    }
-
-    fn text_line(&self, delta: &str) -> String {
-        match delta {
-            "" => String::new(),
-            delta => self.line(&OutputRecord::Text { delta }),
-        }
-    }
-
-    fn reasoning_line(&self, delta: &str) -> String {
-        match delta {
-            "" => String::new(),
-            delta => self.line(&OutputRecord::Reasoning { delta }),
-        }
+        lines
     }
 
     /// Line of a record; empty if the format does not include it.
