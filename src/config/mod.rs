@@ -28,7 +28,7 @@ mod tests;
 mod trust;
 
 pub use endpoint::Endpoint;
-pub(crate) use network::{CertificateFile, Network, Proxy, ProxyScheme};
+pub(crate) use network::{CertificateFile, Proxy, ProxyScheme};
 pub(crate) use sandbox::SandboxConfig;
 pub(crate) use storage::Storage;
 

@@ -2,6 +2,7 @@
 //! the request is worth sending again. The message for the user is made at the end, by
 //! [`RequestFailure::error`].
 
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::model::quirks::refusals::{self, Meaning};
 use crate::secret::Secrets;
 use crate::text::one_line;
 
-/// A request that failed.
+/// A request that failed, perhaps before there was a connection.
 #[derive(Debug)]
 pub struct RequestFailure {
     /// The kind of the error.
@@ -67,6 +68,11 @@ impl RequestFailure {
         }
     }
 
+    /// Creates a failure after which another try may succeed.
+    pub fn temporary(cause: impl Into<String>) -> RequestFailure {
+        RequestFailure::new(ErrorKind::Temporary, cause)
+    }
+
     /// Adds a remedy.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> RequestFailure {
@@ -116,6 +122,14 @@ impl RequestFailure {
         }
     }
 }
+
+impl fmt::Display for RequestFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for RequestFailure {}
 
 /// The failure of a request during which the run had to stop.
 impl From<Error> for RequestFailure {

@@ -14,8 +14,8 @@ use crate::config::CertificateFile;
 use crate::error::ErrorKind;
 use crate::limits;
 use crate::model::http::authority::may_sign;
-use crate::model::http::connect_error::ConnectError;
 use crate::model::http::peer::Peer;
+use crate::model::request_failure::RequestFailure;
 use crate::text::one_line;
 use crate::world::net::system_certificates;
 
@@ -43,7 +43,7 @@ impl CertificateVerifier {
     pub(super) fn new(
         roots: Option<&CertificateFile>,
         provider: &CryptoProvider,
-    ) -> Result<CertificateVerifier, ConnectError> {
+    ) -> Result<CertificateVerifier, RequestFailure> {
         let trusted = match roots {
             Some(file) => read_roots(file)?,
             None => TrustAnchors {
@@ -129,7 +129,7 @@ pub(super) fn certificate_error(
     peer: &Peer,
     error: &CertificateError,
     roots: Option<&CertificateFile>,
-) -> ConnectError {
+) -> RequestFailure {
     let host = &peer.host;
     let (text, hint) = match error {
         CertificateError::UnknownIssuer => (
@@ -170,10 +170,10 @@ pub(super) fn certificate_error(
         }
     };
     let text = format!("the certificate of {peer} {text}");
-    let connect_error = ConnectError::new(ErrorKind::Endpoint, text);
+    let failure = RequestFailure::new(ErrorKind::Endpoint, text);
     match hint {
-        Some(hint) => connect_error.with_hint(hint),
-        None => connect_error,
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
     }
 }
 
@@ -203,7 +203,7 @@ fn trust_hint(roots: Option<&CertificateFile>) -> String {
 }
 
 /// Reads the certificates in the user's file.
-fn read_roots(file: &CertificateFile) -> Result<TrustAnchors, ConnectError> {
+fn read_roots(file: &CertificateFile) -> Result<TrustAnchors, RequestFailure> {
     let mut authorities = RootCertStore::empty();
     let mut themselves = Vec::new();
     let mut skipped = 0;
@@ -226,7 +226,7 @@ fn read_roots(file: &CertificateFile) -> Result<TrustAnchors, ConnectError> {
             _ => format!("holds {skipped} certificates, none of which can be read"),
         };
         let text = format!("the file of SSL_CERT_FILE, {}, {reason}", file.path.display());
-        return Err(ConnectError::new(ErrorKind::Config, text)
+        return Err(RequestFailure::new(ErrorKind::Config, text)
             .with_hint("a PEM file has lines `-----BEGIN CERTIFICATE-----`"));
     }
     Ok(TrustAnchors { authorities, trusted_servers: themselves })

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use ureq::http::Response;
 use ureq::{Agent, RequestBuilder};
 
-use crate::config::Endpoint;
+use crate::config::{Endpoint, Proxy, ProxyScheme};
 use crate::limits;
+use crate::model::http::proxy::basic_authorization;
 use crate::model::http::transport::{Dialer, NoLookup, SharedTransport, SilenceLimit, USER_AGENT};
 use crate::secret::MASK;
 use crate::world::cancellation::Cancellation;
@@ -49,7 +50,7 @@ impl Client {
             .output_buffer_size(limits::READ_BYTES)
             .user_agent(USER_AGENT)
             .build();
-        let dialer = Dialer::new(shared, &endpoint.network);
+        let dialer = Dialer::new(shared, &endpoint);
         let agent = Agent::with_parts(config, dialer, NoLookup);
         Client { endpoint, cancellation, silence, agent, has_answered: Cell::new(false) }
     }
@@ -103,8 +104,18 @@ impl Client {
     }
 
     fn with_headers<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
-        let headers = self.headers().into_iter();
+        let login = self.forwarding_proxy().and_then(|proxy| proxy.login.as_ref());
+        let login = login.map(|login| ("proxy-authorization", basic_authorization(login)));
+        let headers = self.headers().into_iter().chain(login);
         headers.fold(request, |request, (name, value)| request.header(name, value))
+    }
+
+    /// The proxy that reads and forwards each request: an HTTP proxy without a tunnel.
+    pub(super) fn forwarding_proxy(&self) -> Option<&Proxy> {
+        let proxy = self.endpoint.network.proxy.as_ref();
+        let is_http =
+            |proxy: &&Proxy| matches!(proxy.scheme, ProxyScheme::Http | ProxyScheme::Https);
+        proxy.filter(is_http).filter(|_| !self.endpoint.address.is_encrypted())
     }
 
     /// Allows a long wait for the first byte, since local models read long prompts slowly.
@@ -161,4 +172,9 @@ impl Client {
         // An extra header replaces ours.
         own.into_iter().chain(secret).collect()
     }
+}
+
+/// The address without its query, which may contain credentials.
+pub(super) fn without_query(url: &str) -> &str {
+    url.split_once('?').map_or(url, |(before, _)| before)
 }

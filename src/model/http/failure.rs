@@ -10,8 +10,9 @@ use ureq::http::{HeaderMap, StatusCode};
 
 use crate::error::{Error, ErrorKind, FailedPart};
 use crate::limits;
-use crate::model::http::client::Client;
-use crate::model::http::connect_error::{ConnectError, without_query};
+use crate::model::http::client::{Client, without_query};
+use crate::model::http::peer::Peer;
+use crate::model::http::proxy;
 use crate::model::invalid_response::InvalidResponse;
 use crate::model::quirks::refusals;
 use crate::model::request_failure::{
@@ -29,6 +30,13 @@ impl Client {
         parts: &Parts,
         reader: &mut dyn Read,
     ) -> RequestFailure {
+        if let Some(proxy) = self.forwarding_proxy()
+            && parts.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+        {
+            let offers = parts.headers.get_all("proxy-authenticate").into_iter();
+            let offers = offers.filter_map(|offer| offer.to_str().ok());
+            return proxy::login_failure(&Peer::from_proxy(proxy), offers, proxy.login.is_some());
+        }
         self.limit_error_body();
         let mut body = Vec::new();
         // The part of the body that was received is used, even if the rest is missing.
@@ -80,8 +88,7 @@ impl Client {
             let name = name.to_ascii_lowercase();
             name.starts_with("squid") || name.starts_with("tinyproxy")
         };
-        self.endpoint.network.proxy.is_some()
-            && !self.endpoint.address.is_encrypted()
+        self.forwarding_proxy().is_some()
             && (headers.contains_key("x-squid-error") || server.is_some_and(is_known))
     }
 
@@ -138,9 +145,23 @@ impl Client {
     }
 }
 
+/// A failure before the first request passes through `ureq` inside an I/O error, as a
+/// [`StopReason`] does; [`transport_failure`] takes it out again.
+impl From<RequestFailure> for io::Error {
+    fn from(failure: RequestFailure) -> io::Error {
+        io::Error::other(failure)
+    }
+}
+
+impl From<RequestFailure> for ureq::Error {
+    fn from(failure: RequestFailure) -> ureq::Error {
+        ureq::Error::Io(failure.into())
+    }
+}
+
 /// The failure of a success without a body.
 pub(super) fn empty_reply_failure() -> RequestFailure {
-    let failure = RequestFailure::new(ErrorKind::Temporary, "the reply is empty");
+    let failure = RequestFailure::temporary("the reply is empty");
     RequestFailure { answer: Some(Box::new(ErrorResponse::new(200, b""))), ..failure }
 }
 
@@ -154,8 +175,8 @@ pub(super) fn transport_failure(error: ureq::Error) -> RequestFailure {
         }
         other => io::Error::other(other),
     };
-    let error = match error.downcast::<ConnectError>() {
-        Ok(connect_error) => return connect_error.into_failure(),
+    let error = match error.downcast::<RequestFailure>() {
+        Ok(failure) => return failure,
         Err(error) => error,
     };
     if let Some(stop) = stop_error(&error) {
@@ -165,7 +186,7 @@ pub(super) fn transport_failure(error: ureq::Error) -> RequestFailure {
         StopReason::from_io_error(&error)
     {
         // Not retried: a local model would read the whole prompt again.
-        return RequestFailure::new(ErrorKind::Temporary, stop.to_string())
+        return RequestFailure::temporary(stop.to_string())
             .with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS")
             .without_retry();
     }
@@ -175,7 +196,7 @@ pub(super) fn transport_failure(error: ureq::Error) -> RequestFailure {
         }
         _ => one_line(&error.to_string(), limits::QUOTED_BYTES),
     };
-    RequestFailure::new(ErrorKind::Temporary, cause)
+    RequestFailure::temporary(cause)
 }
 
 /// The error of a run that must stop, if the I/O error contains such a reason.

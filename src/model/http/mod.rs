@@ -27,17 +27,15 @@ use crate::model::{FinishReason, Model, ModelReply, ModelRequest, retry, text_ca
 use crate::secret::MASK;
 use crate::world::cancellation::Cancellation;
 
+mod absolute_form;
 mod authority;
 mod certificates;
 mod client;
-mod connect_error;
 mod endpoint_query;
 mod failure;
-mod http_proxy;
 mod models;
 mod peer;
 mod proxy;
-mod proxy_errors;
 mod request_changes;
 mod response_body;
 mod socks;
@@ -48,8 +46,7 @@ pub(crate) use crate::model::quirks::servers::{OLLAMA_PORT, ServerKind};
 pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing};
 pub(crate) use models::{ListedModel, find_model};
 
-use client::Client;
-use connect_error::without_query;
+use client::{Client, without_query};
 use failure::{empty_reply_failure, transport_failure};
 use request_changes::RequestChanges;
 use response_body::BodyInterruption;

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::io;
 
-use ureq::http::Uri;
 use ureq::unversioned::transport::{Buffers, LazyBuffers};
 
+use crate::address::{Address, Authority};
+use crate::config::Proxy;
 use crate::limits;
-use crate::model::http::connect_error::ConnectError;
+use crate::model::request_failure::RequestFailure;
 use crate::world::cancellation::StopReason;
 
 /// A host and port to connect to.
@@ -22,24 +23,19 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// The peer that an address names.
-    pub(super) fn from_uri(uri: &Uri) -> Result<Peer, ureq::Error> {
-        let host = uri.host().ok_or_else(|| ureq::Error::BadUri(uri.to_string()))?;
-        let default_port = if uri.scheme_str() == Some("https") { 443 } else { 80 };
-        Ok(Peer {
-            host: host.trim_matches(['[', ']']).to_string(),
-            port: uri.port_u16().unwrap_or(default_port),
-            is_proxy: false,
-        })
+    /// The endpoint at this address.
+    pub(super) fn from_address(address: &Address) -> Peer {
+        Peer { host: address.host().to_string(), port: address.port(), is_proxy: false }
+    }
+
+    /// The proxy itself.
+    pub(super) fn from_proxy(proxy: &Proxy) -> Peer {
+        Peer { host: proxy.host.clone(), port: proxy.port, is_proxy: true }
     }
 
     /// Host and port, as written in an address.
     pub(super) fn authority(&self) -> String {
-        if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        Authority { host: self.host.clone(), port: Some(self.port) }.to_string()
     }
 
     /// The hint that names the setting with its address.
@@ -63,20 +59,20 @@ impl fmt::Display for Peer {
 
 /// Converts an I/O error during connecting: signals and the deadline stay what they are;
 /// silence (described by `silent`) and all else (converted by `other`) become a
-/// [`ConnectError`].
+/// [`RequestFailure`].
 pub(super) fn connect_failure(
     error: io::Error,
-    other: impl FnOnce(&io::Error) -> ConnectError,
+    other: impl FnOnce(&io::Error) -> RequestFailure,
     silent: impl FnOnce() -> String,
 ) -> ureq::Error {
     match StopReason::from_io_error(&error) {
         Some(StopReason::Silence(_)) => {
             let text = format!("{} within {} s", silent(), limits::CONNECT_TIMEOUT.as_secs());
-            ConnectError::transient(text).into()
+            RequestFailure::temporary(text).into()
         }
         Some(_) => error.into(),
-        None => match error.downcast::<ConnectError>() {
-            Ok(connect_error) => connect_error.into(),
+        None => match error.downcast::<RequestFailure>() {
+            Ok(failure) => failure.into(),
             Err(error) => other(&error).into(),
         },
     }

@@ -1,5 +1,5 @@
 //! Connections through a proxy: a tunnel for https (`CONNECT`, RFC 9110 9.3.6), the absolute
-//! form for plain http (`http_proxy.rs`), SOCKS 5 for both.
+//! form for plain http (`absolute_form.rs`), SOCKS 5 for both.
 //!
 //! `ureq` would request a tunnel for plain http too, which most proxies refuse for ports other
 //! than 443.
@@ -11,19 +11,16 @@ use std::time::Instant;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ureq::http::StatusCode;
-use ureq::unversioned::transport::{ConnectionDetails, LazyBuffers, Transport, TransportAdapter};
+use ureq::unversioned::transport::{ConnectionDetails, Transport, TransportAdapter};
 
 use crate::config::{Proxy, ProxyScheme};
 use crate::error::ErrorKind;
 use crate::limits;
-use crate::model::http::connect_error::ConnectError;
-use crate::model::http::http_proxy::HttpProxy;
+use crate::model::http::absolute_form::AbsoluteForm;
 use crate::model::http::peer::{Peer, connect_failure};
-use crate::model::http::proxy_errors::{
-    CHECK_LOGIN_HINT, connection_lost, login_error, parse_status,
-};
-use crate::model::http::socks::{self, SocksDestination, SocksError};
+use crate::model::http::socks::{self, CHECK_LOGIN_HINT, SocksDestination};
 use crate::model::http::transport::{Dialer, USER_AGENT};
+use crate::model::request_failure::RequestFailure;
 use crate::secret::Secret;
 use crate::world::cancellation::StopReason;
 use crate::world::net::Handshake;
@@ -36,7 +33,7 @@ impl Dialer {
         target: &Peer,
         details: &ConnectionDetails<'_>,
     ) -> Result<Box<dyn Transport>, ureq::Error> {
-        let peer = Peer { host: proxy.host.clone(), port: proxy.port, is_proxy: true };
+        let peer = Peer::from_proxy(proxy);
         let is_encrypted = match proxy.scheme {
             ProxyScheme::Socks5 | ProxyScheme::Socks5h => {
                 return self.open_socks(proxy, &peer, target, details);
@@ -49,16 +46,13 @@ impl Dialer {
         if is_encrypted {
             transport = Box::new(self.tls.handshake(transport, &peer, details)?);
         }
-        let login = proxy.login.as_ref().map(authorization);
+        if !details.needs_tls() {
+            return Ok(Box::new(AbsoluteForm::new(transport, target)));
+        }
         let mut stream = TransportAdapter::new(transport, details.current_time.clone());
         stream.set_timeout(details.timeout);
-        if details.needs_tls() {
-            open_tunnel(&mut stream, &peer, target, login.as_deref())?;
-            return Ok(stream.into_inner());
-        }
-        let config = details.config;
-        let buffers = LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size());
-        Ok(Box::new(HttpProxy::new(stream, buffers, peer, target, login)))
+        open_tunnel(&mut stream, &peer, target, proxy.login.as_ref())?;
+        Ok(stream.into_inner())
     }
 
     /// Looks up the addresses of the target, for a proxy that does not look up names (`socks5`).
@@ -68,10 +62,10 @@ impl Dialer {
         deadline: Instant,
     ) -> Result<Vec<SocketAddr>, ureq::Error> {
         self.look_up(target, deadline).map_err(|error| match error {
-            ureq::Error::Io(error) => match error.downcast::<ConnectError>() {
-                Ok(connect_error) => connect_error
-                    .with_hint("use socks5h:// to let the proxy look up the name")
-                    .into(),
+            ureq::Error::Io(error) => match error.downcast::<RequestFailure>() {
+                Ok(failure) => {
+                    failure.with_hint("use socks5h:// to let the proxy look up the name").into()
+                }
                 Err(error) => error.into(),
             },
             other => other,
@@ -101,69 +95,38 @@ impl Dialer {
             deadline,
             cancellation: &self.shared.cancellation,
         };
-        socks::connect(&mut handshake, proxy.login.as_ref(), &destination, target.port)
-            .map_err(|error| socks_failure(error, peer, target))?;
+        let route = socks::Route { proxy: peer, destination, target };
+        socks::connect(&mut handshake, proxy.login.as_ref(), &route)
+            .map_err(|error| no_answer_failure(peer, error))?;
         let plain_peer = (!details.needs_tls()).then_some(target);
         Ok(self.new_transport((connection, deadline), plain_peer, details))
     }
-}
-
-fn socks_failure(error: SocksError, peer: &Peer, target: &Peer) -> ureq::Error {
-    let target = target.authority();
-    let connect_error = match error {
-        SocksError::Io(error) => return no_answer_failure(peer, error),
-        SocksError::LoginRequired => {
-            ConnectError::new(ErrorKind::Auth, format!("{peer} requires a login")).with_hint(
-                "add user and password to the proxy's address: socks5h://user:password@host:port",
-            )
-        }
-        SocksError::LoginRefused => {
-            ConnectError::new(ErrorKind::Auth, format!("{peer} refused the login"))
-                .with_hint(CHECK_LOGIN_HINT)
-        }
-        SocksError::Unreachable(reason) => {
-            ConnectError::transient(format!("{peer} cannot connect to {target}: {reason}"))
-        }
-        SocksError::Refused(reason) => ConnectError::new(
-            ErrorKind::Endpoint,
-            format!("{peer} refused to connect to {target}: {reason}"),
-        ),
-        SocksError::NotSocks5 => {
-            ConnectError::new(ErrorKind::Endpoint, format!("{peer} does not speak SOCKS 5"))
-                .with_hint("the address of an HTTP proxy begins with http://")
-        }
-        SocksError::FieldTooLong(what) => ConnectError::new(
-            ErrorKind::Config,
-            format!("{what} is longer than the 255 bytes that SOCKS 5 allows"),
-        ),
-    };
-    connect_error.into()
 }
 
 /// Returns the error for a proxy that closed the connection or did not answer in time.
 fn no_answer_failure(peer: &Peer, error: io::Error) -> ureq::Error {
     if let Some(StopReason::Silence(_)) = StopReason::from_io_error(&error) {
         let seconds = limits::CONNECT_TIMEOUT.as_secs();
-        return ConnectError::transient(format!("{peer} did not answer within {seconds} s"))
-            .with_hint("check that the proxy speaks the protocol that its address names: http, https or socks5h")
-            .into();
+        let cause = format!("{peer} did not answer within {seconds} s");
+        let hint = "check that the proxy speaks the protocol that its address names: http, https or socks5h";
+        return RequestFailure::temporary(cause).with_hint(hint).into();
     }
     connect_failure(
         error,
         |error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                ConnectError::transient(format!("{peer} closed the connection without an answer"))
+                RequestFailure::temporary(format!("{peer} closed the connection without an answer"))
             }
-            _ => connection_lost(peer, error),
+            _ => RequestFailure::temporary(format!("the connection to {peer} failed: {error}")),
         },
         String::new,
     )
 }
 
-/// Returns the header line with the login.
-fn authorization((user, password): &(String, Option<Secret>)) -> String {
+/// Returns the value of the header with the login.
+pub(super) fn basic_authorization((user, password): &(String, Option<Secret>)) -> String {
     let pair = format!("{user}:{}", password.as_ref().map_or("", Secret::reveal));
-    format!("Proxy-Authorization: Basic {}\r\n", BASE64_STANDARD.encode(pair))
+    format!("Basic {}", BASE64_STANDARD.encode(pair))
 }
 
 /// Sends `CONNECT` and reads the head of the answer, and no byte more.
@@ -171,13 +134,15 @@ fn open_tunnel(
     stream: &mut (impl Read + Write),
     peer: &Peer,
     target: &Peer,
-    login: Option<&str>,
+    login: Option<&(String, Option<Secret>)>,
 ) -> Result<(), ureq::Error> {
     let authority = target.authority();
+    let login_line = login.map_or_else(String::new, |login| {
+        format!("Proxy-Authorization: {}\r\n", basic_authorization(login))
+    });
     let request = format!(
         "CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: {USER_AGENT}\r\n\
-         Proxy-Connection: Keep-Alive\r\n{}\r\n",
-        login.unwrap_or_default()
+         Proxy-Connection: Keep-Alive\r\n{login_line}\r\n"
     );
     let to_failure = |error| no_answer_failure(peer, error);
     stream.write_all(request.as_bytes()).map_err(to_failure)?;
@@ -201,8 +166,8 @@ fn open_tunnel(
 
 const HTTP: &[u8] = b"HTTP/1.";
 
-fn not_http_error(peer: &Peer) -> ConnectError {
-    ConnectError::new(ErrorKind::Endpoint, format!("{peer} does not speak HTTP"))
+fn not_http_error(peer: &Peer) -> RequestFailure {
+    RequestFailure::new(ErrorKind::Endpoint, format!("{peer} does not speak HTTP"))
         .with_hint("the address of a SOCKS proxy begins with socks5h://")
 }
 
@@ -213,27 +178,63 @@ fn status_error(
     status: StatusCode,
     head: &str,
     has_login: bool,
-) -> ConnectError {
+) -> RequestFailure {
     let text = format!("status {status}");
     match status.as_u16() {
-        407 => login_error(peer, head, has_login),
+        407 => {
+            let headers = head.lines().filter_map(|line| line.split_once(':'));
+            let offers = headers
+                .filter(|(name, _)| name.eq_ignore_ascii_case("proxy-authenticate"))
+                .map(|(_, value)| value);
+            login_failure(peer, offers, has_login)
+        }
         // tinyproxy answers a wrong login with this status.
         401 if has_login => {
-            ConnectError::new(ErrorKind::Auth, format!("{peer} refused the login: {text}"))
+            RequestFailure::new(ErrorKind::Auth, format!("{peer} refused the login: {text}"))
                 .with_hint(CHECK_LOGIN_HINT)
         }
-        500.. => ConnectError::transient(format!("{peer} cannot connect to {target}: {text}")),
-        400 | 404 | 405 => ConnectError::new(
+        500.. => RequestFailure::temporary(format!("{peer} cannot connect to {target}: {text}")),
+        400 | 404 | 405 => RequestFailure::new(
             ErrorKind::Endpoint,
             format!("{peer} does not open tunnels to {target}: {text}"),
         )
         .with_hint("check that this is the address of a proxy that supports https"),
-        _ => ConnectError::new(
+        _ => RequestFailure::new(
             ErrorKind::Endpoint,
             format!("{peer} refused to connect to {target}: {text}"),
         )
         .with_hint("the rules of the proxy decide which hosts and ports it connects to"),
     }
+}
+
+/// Returns the failure for status 407: the proxy requires a login, requires another kind of login
+/// (`offers` are those that it accepts), or refused this one.
+pub(super) fn login_failure<'o>(
+    peer: &Peer,
+    offers: impl Iterator<Item = &'o str>,
+    has_login: bool,
+) -> RequestFailure {
+    let kinds: Vec<&str> = offers.filter_map(|offer| offer.split_whitespace().next()).collect();
+    let offers_basic = kinds.is_empty() || kinds.iter().any(|k| k.eq_ignore_ascii_case("basic"));
+    let (cause, hint) = match (offers_basic, has_login) {
+        (false, _) => (
+            "requires a kind of login that this program does not support",
+            "only Basic is supported; a local proxy in between can add other kinds",
+        ),
+        (true, false) => (
+            "requires a login",
+            "add user and password to the proxy's address: http://user:password@host:port",
+        ),
+        (true, true) => ("refused the login", CHECK_LOGIN_HINT),
+    };
+    let cause = format!("{peer} {cause}: status 407 Proxy Authentication Required");
+    RequestFailure::new(ErrorKind::Auth, cause).with_hint(hint)
+}
+
+/// Parses the status in the first line of a response.
+fn parse_status(head: &str) -> Option<StatusCode> {
+    let code = head.strip_prefix("HTTP/1.")?.split_whitespace().nth(1)?;
+    StatusCode::from_bytes(code.as_bytes()).ok()
 }
 
 #[cfg(test)]
@@ -263,14 +264,18 @@ mod tests {
         Peer { host: host.into(), port, is_proxy }
     }
 
-    fn tunnel(answer: &[u8], login: Option<&str>) -> (Result<(), String>, String, usize) {
+    fn login() -> (String, Option<Secret>) {
+        ("me".into(), Secret::new("it: is"))
+    }
+
+    fn tunnel(answer: &[u8], has_login: bool) -> (Result<(), String>, String, usize) {
         let mut stream = Answer(answer, Vec::new());
         let proxy = peer("192.0.2.1", 3128, true);
         let target = peer("2001:db8::1", 443, false);
-        let result = open_tunnel(&mut stream, &proxy, &target, login);
+        let result = open_tunnel(&mut stream, &proxy, &target, has_login.then(login).as_ref());
         let result = result.map_err(|error| match error {
             ureq::Error::Io(error) => {
-                let failure = error.downcast::<ConnectError>().unwrap().into_failure();
+                let failure = error.downcast::<RequestFailure>().unwrap();
                 format!("{:?} {}", failure.is_retryable, failure.error("url"))
             }
             other => panic!("{other}"),
@@ -280,30 +285,28 @@ mod tests {
 
     #[test]
     fn logins_are_sent_as_basic() {
-        let with_password = authorization(&("me".into(), Secret::new("it: is")));
-        assert_eq!(with_password, "Proxy-Authorization: Basic bWU6aXQ6IGlz\r\n");
-        let without_password = authorization(&("token".into(), None));
-        assert_eq!(without_password, "Proxy-Authorization: Basic dG9rZW46\r\n");
+        assert_eq!(basic_authorization(&login()), "Basic bWU6aXQ6IGlz");
+        assert_eq!(basic_authorization(&("token".into(), None)), "Basic dG9rZW46");
     }
 
     #[test]
     fn a_tunnel_is_requested_and_only_the_answer_is_read() {
         let answer = b"HTTP/1.0 200 Connection established\r\nA: b\r\n\r\n\x16\x03";
-        let (result, request, left) = tunnel(answer, Some("Proxy-Authorization: x\r\n"));
+        let (result, request, left) = tunnel(answer, true);
         result.unwrap();
         assert_eq!(left, 2);
         assert!(
             request
                 .starts_with("CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n")
         );
-        assert!(request.ends_with("\r\nProxy-Authorization: x\r\n\r\n"));
-        tunnel(b"HTTP/1.1 204 \n\n", None).0.unwrap();
+        assert!(request.ends_with("\r\nProxy-Authorization: Basic bWU6aXQ6IGlz\r\n\r\n"));
+        tunnel(b"HTTP/1.1 204 \n\n", false).0.unwrap();
     }
 
     #[test]
     fn errors_of_refused_tunnels_have_a_reason() {
-        let assert_error = |answer: &str, login, expected: &[&str]| {
-            let text = tunnel(answer.as_bytes(), login).0.unwrap_err();
+        let assert_error = |answer: &str, has_login, expected: &[&str]| {
+            let text = tunnel(answer.as_bytes(), has_login).0.unwrap_err();
             for words in expected.iter().chain(&["the proxy 192.0.2.1:3128"]) {
                 assert!(text.contains(words), "{answer}: {text}");
             }
@@ -311,28 +314,28 @@ mod tests {
         let login_required = "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\n\r\n";
         assert_error(
             login_required,
-            None,
+            false,
             &["false", "requires a login: status 407", "http://user:password@"],
         );
-        assert_error(login_required, Some("x"), &["refused the login", "check user"]);
+        assert_error(login_required, true, &["refused the login", "check user"]);
         let other = "HTTP/1.1 407 No\r\nproxy-authenticate: NTLM\r\n\r\n";
-        assert_error(other, None, &["only Basic"]);
+        assert_error(other, false, &["only Basic"]);
         assert_error(
             "HTTP/1.1 403 No\r\n\r\n",
-            None,
+            false,
             &["false", "refused to connect", "status 403 Forbidden"],
         );
         assert_error(
             "HTTP/1.1 502 No\r\n\r\n",
-            None,
+            false,
             &["true", "cannot connect to [2001:db8::1]:443: status 502"],
         );
-        assert_error("HTTP/1.1 405 No\r\n\r\n", None, &["the address of a proxy"]);
-        assert_error("HTTP/1.1 xyz\r\n\r\n", None, &["does not speak HTTP"]);
-        assert_error("\x05\u{ff}", None, &["does not speak HTTP", "socks5h://"]);
-        assert_error("", None, &["true", "closed the connection"]);
-        assert_error("HTTP/1.1 200 OK\r\n", None, &["closed the connection"]);
+        assert_error("HTTP/1.1 405 No\r\n\r\n", false, &["the address of a proxy"]);
+        assert_error("HTTP/1.1 xyz\r\n\r\n", false, &["does not speak HTTP"]);
+        assert_error("\x05\u{ff}", false, &["does not speak HTTP", "socks5h://"]);
+        assert_error("", false, &["true", "closed the connection"]);
+        assert_error("HTTP/1.1 200 OK\r\n", false, &["closed the connection"]);
         let endless = format!("HTTP/1.1 200 OK\r\n{}", "A: b\r\n".repeat(5000));
-        assert_error(&endless, None, &["does not speak HTTP"]);
+        assert_error(&endless, false, &["does not speak HTTP"]);
     }
 }

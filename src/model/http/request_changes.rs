@@ -9,7 +9,7 @@ use crate::message::Message;
 use crate::model::ModelRequest;
 use crate::model::dialect::{DialectChange, may_refuse_images};
 use crate::model::http::HttpModel;
-use crate::model::http::connect_error::without_query;
+use crate::model::http::client::without_query;
 use crate::model::quirks::changes::BROKEN_CALL;
 use crate::model::request_failure::{ErrorResponse, RequestFailure};
 

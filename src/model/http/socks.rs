@@ -5,7 +5,13 @@
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 
+use crate::error::ErrorKind;
+use crate::model::http::peer::Peer;
+use crate::model::request_failure::RequestFailure;
 use crate::secret::Secret;
+
+pub(super) const CHECK_LOGIN_HINT: &str =
+    "check user and password in the proxy's address; a character such as @ is written as %40 there";
 
 const VERSION: u8 = 5;
 const LOGIN_VERSION: u8 = 1;
@@ -26,39 +32,61 @@ pub(super) enum SocksDestination {
     Name(String),
 }
 
-/// The reason why the proxy did not connect.
+/// A proxy and what it is to connect to.
 #[derive(Debug)]
-pub(super) enum SocksError {
-    /// Reading or writing failed or was stopped.
-    Io(io::Error),
-    /// It requires a login, and none is set.
-    LoginRequired,
-    /// It refused the login.
-    LoginRefused,
-    /// It cannot reach the destination, for this reason.
-    Unreachable(&'static str),
-    /// It refuses permanently, for this reason.
-    Refused(&'static str),
-    /// It does not speak SOCKS 5.
-    NotSocks5,
-    /// The named field is too long for the protocol.
-    FieldTooLong(&'static str),
+pub(super) struct Route<'r> {
+    /// The proxy.
+    pub proxy: &'r Peer,
+    /// The destination, as the proxy gets it.
+    pub destination: SocksDestination,
+    /// The same, as errors name it; its port is used.
+    pub target: &'r Peer,
 }
 
-impl From<io::Error> for SocksError {
-    fn from(error: io::Error) -> SocksError {
-        SocksError::Io(error)
+impl Route<'_> {
+    fn not_socks5(&self) -> io::Error {
+        let cause = format!("{} does not speak SOCKS 5", self.proxy);
+        RequestFailure::new(ErrorKind::Endpoint, cause)
+            .with_hint("the address of an HTTP proxy begins with http://")
+            .into()
+    }
+
+    fn login_required(&self) -> io::Error {
+        RequestFailure::new(ErrorKind::Auth, format!("{} requires a login", self.proxy))
+            .with_hint(
+                "add user and password to the proxy's address: socks5h://user:password@host:port",
+            )
+            .into()
+    }
+
+    fn login_refused(&self) -> io::Error {
+        RequestFailure::new(ErrorKind::Auth, format!("{} refused the login", self.proxy))
+            .with_hint(CHECK_LOGIN_HINT)
+            .into()
+    }
+
+    /// The proxy cannot reach the destination at present.
+    fn unreachable(&self, reason: &str) -> io::Error {
+        let target = self.target.authority();
+        let cause = format!("{} cannot connect to {target}: {reason}", self.proxy);
+        RequestFailure::temporary(cause).into()
+    }
+
+    /// The proxy will never connect.
+    fn refused(&self, reason: &str) -> io::Error {
+        let target = self.target.authority();
+        let cause = format!("{} refused to connect to {target}: {reason}", self.proxy);
+        RequestFailure::new(ErrorKind::Endpoint, cause).into()
     }
 }
 
-/// Requests that the proxy at the other end of `stream` connects to `destination`. Afterwards
+/// Requests that the proxy at the other end of `stream` connects to the destination. Afterwards
 /// the stream belongs to the destination; none of its bytes has been read.
 pub(super) fn connect(
     stream: &mut (impl Read + Write),
     login: Option<&(String, Option<Secret>)>,
-    destination: &SocksDestination,
-    port: u16,
-) -> Result<(), SocksError> {
+    route: &Route<'_>,
+) -> io::Result<()> {
     let methods: &[u8] = match login {
         Some(_) => &[VERSION, 2, NO_LOGIN, LOGIN],
         None => &[VERSION, 1, NO_LOGIN],
@@ -66,19 +94,19 @@ pub(super) fn connect(
     stream.write_all(methods)?;
     let [version, method] = read_bytes(stream)?;
     if version != VERSION {
-        return Err(SocksError::NotSocks5);
+        return Err(route.not_socks5());
     }
     match (method, login) {
         (NO_LOGIN, _) => {}
-        (LOGIN, Some((user, password))) => log_in(stream, user, password.as_ref())?,
-        (NO_ACCEPTABLE_METHOD, None) => return Err(SocksError::LoginRequired),
+        (LOGIN, Some((user, password))) => log_in(stream, user, password.as_ref(), route)?,
+        (NO_ACCEPTABLE_METHOD, None) => return Err(route.login_required()),
         (NO_ACCEPTABLE_METHOD, Some(_)) => {
-            return Err(SocksError::Refused("it requires another kind of login"));
+            return Err(route.refused("it requires another kind of login"));
         }
-        _ => return Err(SocksError::NotSocks5),
+        _ => return Err(route.not_socks5()),
     }
     let mut request = vec![VERSION, CONNECT, 0];
-    match destination {
+    match &route.destination {
         SocksDestination::Address(IpAddr::V4(address)) => {
             request.push(IPV4);
             request.extend(address.octets());
@@ -92,16 +120,17 @@ pub(super) fn connect(
             push_length_prefixed(&mut request, name, "the host name")?;
         }
     }
-    request.extend(port.to_be_bytes());
+    request.extend(route.target.port.to_be_bytes());
     stream.write_all(&request)?;
-    read_reply(stream)
+    read_reply(stream, route)
 }
 
 fn log_in(
     stream: &mut (impl Read + Write),
     user: &str,
     password: Option<&Secret>,
-) -> Result<(), SocksError> {
+    route: &Route<'_>,
+) -> io::Result<()> {
     let mut request = vec![LOGIN_VERSION];
     push_length_prefixed(&mut request, user, "the user name")?;
     push_length_prefixed(&mut request, password.map_or("", Secret::reveal), "the password")?;
@@ -109,35 +138,35 @@ fn log_in(
     match read_bytes(stream) {
         // Some proxies answer with the version of the outer protocol.
         Ok([LOGIN_VERSION | VERSION, 0]) => Ok(()),
-        Ok([LOGIN_VERSION | VERSION, _]) => Err(SocksError::LoginRefused),
-        Ok(_) => Err(SocksError::NotSocks5),
+        Ok([LOGIN_VERSION | VERSION, _]) => Err(route.login_refused()),
+        Ok(_) => Err(route.not_socks5()),
         // Closing the connection also means a refusal.
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(SocksError::LoginRefused),
-        Err(error) => Err(error.into()),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(route.login_refused()),
+        Err(error) => Err(error),
     }
 }
 
-fn read_reply(stream: &mut impl Read) -> Result<(), SocksError> {
+fn read_reply(stream: &mut impl Read, route: &Route<'_>) -> io::Result<()> {
     let [version, code] = read_bytes(stream)?;
     if version != VERSION {
-        return Err(SocksError::NotSocks5);
+        return Err(route.not_socks5());
     }
     // A proxy that reports an error may close without sending the rest.
     match code {
         0 => {}
-        1 => return Err(SocksError::Unreachable("general failure")),
-        2 => return Err(SocksError::Refused("its rules forbid it")),
-        3 => return Err(SocksError::Unreachable("the network is unreachable")),
-        4 => return Err(SocksError::Unreachable("the host is unreachable or unknown")),
-        5 => return Err(SocksError::Unreachable("connection refused")),
-        6 => return Err(SocksError::Unreachable("the time to live expired")),
-        7 => return Err(SocksError::Refused("it does not support the command")),
+        1 => return Err(route.unreachable("general failure")),
+        2 => return Err(route.refused("its rules forbid it")),
+        3 => return Err(route.unreachable("the network is unreachable")),
+        4 => return Err(route.unreachable("the host is unreachable or unknown")),
+        5 => return Err(route.unreachable("connection refused")),
+        6 => return Err(route.unreachable("the time to live expired")),
+        7 => return Err(route.refused("it does not support the command")),
         8 => {
-            return Err(SocksError::Refused(
-                "it does not support this type of address (name, IPv4 or IPv6)",
-            ));
+            return Err(
+                route.refused("it does not support this type of address (name, IPv4 or IPv6)")
+            );
         }
-        _ => return Err(SocksError::NotSocks5),
+        _ => return Err(route.not_socks5()),
     }
     let [_, form] = read_bytes(stream)?;
     // The address of the proxy is not needed, but comes before the bytes of the destination.
@@ -148,7 +177,7 @@ fn read_reply(stream: &mut impl Read) -> Result<(), SocksError> {
             let [length] = read_bytes(stream)?;
             usize::from(length)
         }
-        _ => return Err(SocksError::NotSocks5),
+        _ => return Err(route.not_socks5()),
     };
     let mut rest = [0; 255 + 2];
     stream.read_exact(&mut rest[..length + 2])?;
@@ -162,12 +191,11 @@ fn read_bytes<const COUNT: usize>(stream: &mut impl Read) -> io::Result<[u8; COU
 }
 
 /// Appends a text after its length in one byte.
-fn push_length_prefixed(
-    request: &mut Vec<u8>,
-    text: &str,
-    what: &'static str,
-) -> Result<(), SocksError> {
-    let length = u8::try_from(text.len()).map_err(|_| SocksError::FieldTooLong(what))?;
+fn push_length_prefixed(request: &mut Vec<u8>, text: &str, what: &str) -> io::Result<()> {
+    let length = u8::try_from(text.len()).map_err(|_| {
+        let cause = format!("{what} is longer than the 255 bytes that SOCKS 5 allows");
+        RequestFailure::new(ErrorKind::Config, cause)
+    })?;
     request.push(length);
     request.extend(text.as_bytes());
     Ok(())
@@ -203,14 +231,17 @@ mod tests {
         answers: &[u8],
         login: bool,
         destination: &str,
-    ) -> (Result<(), SocksError>, Vec<u8>, usize) {
+    ) -> (io::Result<()>, Vec<u8>, usize) {
         let mut stream = Scripted { answers: io::Cursor::new(answers.to_vec()), sent: Vec::new() };
         let login = login.then(|| ("user".to_string(), Secret::new("pass")));
         let destination = destination.parse().map_or_else(
             |_| SocksDestination::Name(destination.to_string()),
             SocksDestination::Address,
         );
-        let result = connect(&mut stream, login.as_ref(), &destination, 443);
+        let proxy = Peer { host: "proxy.test".into(), port: 1080, is_proxy: true };
+        let target = Peer { host: "a.test".into(), port: 443, is_proxy: false };
+        let route = Route { proxy: &proxy, destination, target: &target };
+        let result = connect(&mut stream, login.as_ref(), &route);
         let read = usize::try_from(stream.answers.position()).unwrap();
         (result, stream.sent, read)
     }
@@ -244,25 +275,25 @@ mod tests {
             let text = format!("{:?}", request_connection(answers, login, "a.test").0.unwrap_err());
             assert!(text.contains(expected), "{answers:?}: {text}");
         };
-        is(&[5, 0xff], false, "LoginRequired");
+        is(&[5, 0xff], false, "requires a login");
         is(&[5, 0xff], true, "another kind of login");
-        is(&[5, 2], false, "NotSocks5");
-        is(&[5, 2, 1, 1], true, "LoginRefused");
-        is(&[5, 2], true, "LoginRefused");
-        is(&[5, 2, 9, 0], true, "NotSocks5");
+        is(&[5, 2], false, "does not speak SOCKS 5");
+        is(&[5, 2, 1, 1], true, "refused the login");
+        is(&[5, 2], true, "refused the login");
+        is(&[5, 2, 9, 0], true, "does not speak SOCKS 5");
         is(&[5, 0, 5, 2, 0, 1], false, "its rules forbid it");
         is(&[5, 0, 5, 4], false, "unknown");
         is(&[5, 0, 5, 5, 0, 1, 0, 0, 0, 0, 0, 0], false, "connection refused");
-        is(&[5, 0, 5, 99], false, "NotSocks5");
-        is(b"HTTP/1.1 400 Bad Request", false, "NotSocks5");
-        is(&[4, 0], false, "NotSocks5");
-        is(&[5, 0, 5, 0, 0, 9], false, "NotSocks5");
+        is(&[5, 0, 5, 99], false, "does not speak SOCKS 5");
+        is(b"HTTP/1.1 400 Bad Request", false, "does not speak SOCKS 5");
+        is(&[4, 0], false, "does not speak SOCKS 5");
+        is(&[5, 0, 5, 0, 0, 9], false, "does not speak SOCKS 5");
         for length in 0..9 {
             let answers = &[5, 0, 5, 0, 0, 1, 127, 0, 0][..length];
             is(answers, false, "UnexpectedEof");
         }
         let long = "x".repeat(256);
-        let (result, ..) = request_connection(&[5, 0], false, &long);
-        assert!(matches!(result, Err(SocksError::FieldTooLong("the host name"))));
+        let error = request_connection(&[5, 0], false, &long).0.unwrap_err();
+        assert!(error.to_string().starts_with("the host name is longer than"), "{error}");
     }
 }

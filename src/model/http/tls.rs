@@ -18,8 +18,8 @@ use crate::config::CertificateFile;
 use crate::error::ErrorKind;
 use crate::limits;
 use crate::model::http::certificates::{self, CertificateVerifier};
-use crate::model::http::connect_error::ConnectError;
 use crate::model::http::peer::{Peer, connect_failure, input_space};
+use crate::model::request_failure::RequestFailure;
 use crate::text::one_line;
 
 /// State that all TLS connections of a client share, created with the first one.
@@ -43,17 +43,17 @@ impl TlsClient {
     ) -> Result<TlsTransport, ureq::Error> {
         let name = ServerName::try_from(peer.host.clone()).map_err(|_| {
             let text = format!("`{}` is not a name that a certificate can contain", peer.host);
-            ConnectError::new(ErrorKind::Config, text)
+            RequestFailure::new(ErrorKind::Config, text)
         })?;
         let mut session = ClientConnection::new(self.config()?, name)
-            .map_err(|error| self.connect_error(peer, &error, &[]))?;
+            .map_err(|error| self.failure(peer, &error, &[]))?;
         let mut adapter = TransportAdapter::new(transport, details.current_time.clone());
         adapter.set_timeout(details.timeout);
         let mut wire = TlsStream { adapter, first_bytes: Vec::new() };
         if let Err(error) = session.complete_io(&mut wire) {
             let error = pending_alert(&mut session, &mut wire, &error).unwrap_or(error);
             return Err(match error.get_ref().and_then(|e| e.downcast_ref()) {
-                Some(error) => self.connect_error(peer, error, &wire.first_bytes).into(),
+                Some(error) => self.failure(peer, error, &wire.first_bytes).into(),
                 None => handshake_failure(peer, error),
             });
         }
@@ -66,7 +66,7 @@ impl TlsClient {
 
     /// The configuration, created once. An error means that the user's certificates are
     /// unusable.
-    pub(super) fn config(&self) -> Result<Arc<ClientConfig>, ConnectError> {
+    pub(super) fn config(&self) -> Result<Arc<ClientConfig>, RequestFailure> {
         if let Some(config) = self.config.get() {
             return Ok(Arc::clone(config));
         }
@@ -75,7 +75,7 @@ impl TlsClient {
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| {
-                ConnectError::new(ErrorKind::Config, format!("TLS cannot be set up: {error}"))
+                RequestFailure::new(ErrorKind::Config, format!("TLS cannot be set up: {error}"))
             })?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
@@ -84,13 +84,8 @@ impl TlsClient {
     }
 
     /// Converts an error of rustls. None of these is retried.
-    fn connect_error(
-        &self,
-        peer: &Peer,
-        error: &rustls::Error,
-        first_bytes: &[u8],
-    ) -> ConnectError {
-        let lasting = |text: String| ConnectError::new(ErrorKind::Endpoint, text);
+    fn failure(&self, peer: &Peer, error: &rustls::Error, first_bytes: &[u8]) -> RequestFailure {
+        let lasting = |text: String| RequestFailure::new(ErrorKind::Endpoint, text);
         match error {
             rustls::Error::InvalidCertificate(error) => {
                 certificates::certificate_error(peer, error, self.roots.as_ref())
@@ -145,7 +140,7 @@ fn handshake_failure(peer: &Peer, error: io::Error) -> ureq::Error {
     connect_failure(
         error,
         |error| {
-            ConnectError::transient(if error.kind() == io::ErrorKind::UnexpectedEof {
+            RequestFailure::temporary(if error.kind() == io::ErrorKind::UnexpectedEof {
                 format!("{peer} closed the connection during the TLS handshake")
             } else {
                 format!("the TLS handshake with {peer} failed: {error}")
@@ -225,7 +220,7 @@ impl TlsTransport {
             Some(error) => {
                 let text =
                     format!("no secure connection to {}: {}", self.peer, describe_error(error));
-                ConnectError::new(ErrorKind::Endpoint, text).into()
+                RequestFailure::new(ErrorKind::Endpoint, text).into()
             }
             None => error,
         }

@@ -19,12 +19,12 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
-use crate::config::{Network, Proxy};
+use crate::config::{Endpoint, Proxy};
 use crate::error::{ErrorKind, FailedPart};
 use crate::limits;
-use crate::model::http::connect_error::ConnectError;
 use crate::model::http::peer::{Peer, connect_failure, input_space};
 use crate::model::http::tls::TlsClient;
+use crate::model::request_failure::RequestFailure;
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::net::{Connection, resolve, time_left};
 
@@ -124,13 +124,19 @@ impl Resolver for NoLookup {
 pub(super) struct Dialer {
     pub(super) shared: SharedTransport,
     pub(super) tls: TlsClient,
+    target: Peer,
     proxy: Option<Proxy>,
 }
 
 impl Dialer {
     /// Creates a dialer without connecting.
-    pub(super) fn new(shared: SharedTransport, network: &Network) -> Dialer {
-        Dialer { shared, tls: TlsClient::new(network.roots.clone()), proxy: network.proxy.clone() }
+    pub(super) fn new(shared: SharedTransport, endpoint: &Endpoint) -> Dialer {
+        Dialer {
+            shared,
+            tls: TlsClient::new(endpoint.network.roots.clone()),
+            target: Peer::from_address(&endpoint.address),
+            proxy: endpoint.network.proxy.clone(),
+        }
     }
 
     /// Looks up the peer and connects; returns also the deadline for the rest of connecting.
@@ -149,14 +155,14 @@ impl Dialer {
                         text = format!("{} at {text}", peer.authority());
                     }
                     let name = if peer.is_proxy { "the proxy " } else { "" };
-                    let connect_error =
-                        ConnectError::transient(format!("failed to connect to {name}{text}"));
+                    let failure =
+                        RequestFailure::temporary(format!("failed to connect to {name}{text}"));
                     match error.kind() {
-                        _ if peer.is_proxy => connect_error.with_hint(peer.address_hint()),
-                        io::ErrorKind::ConnectionRefused => connect_error
+                        _ if peer.is_proxy => failure.with_hint(peer.address_hint()),
+                        io::ErrorKind::ConnectionRefused => failure
                             .with_hint("start the server, or correct LLM_API_BASE_URL")
                             .with_part(FailedPart::Server),
-                        _ => connect_error,
+                        _ => failure,
                     }
                 },
                 || format!("no connection to {peer}"),
@@ -173,23 +179,21 @@ impl Dialer {
     ) -> Result<Vec<std::net::SocketAddr>, ureq::Error> {
         let left = time_left(deadline).unwrap_or(Duration::ZERO);
         let found = resolve(&peer.host, peer.port, left, &self.shared.cancellation);
-        let mut addresses = found.map_err(|error| {
+        found.map_err(|error| {
             connect_failure(
                 error,
                 |error| {
                     let name = if peer.is_proxy { "the proxy " } else { "" };
                     let text = format!("failed to look up {name}`{}`: {error}", peer.host);
-                    let connect_error = ConnectError::transient(text);
+                    let failure = RequestFailure::temporary(text);
                     match error.kind() {
-                        io::ErrorKind::NotFound => connect_error.with_hint(peer.address_hint()),
-                        _ => connect_error,
+                        io::ErrorKind::NotFound => failure.with_hint(peer.address_hint()),
+                        _ => failure,
                     }
                 },
                 || format!("the name `{}` was not found", peer.host),
             )
-        })?;
-        addresses.truncate(limits::HOST_ADDRESSES);
-        Ok(addresses)
+        })
     }
 
     /// Creates the transport of a connection. `plain_peer` is the peer if no TLS handshake
@@ -220,18 +224,18 @@ impl Connector<()> for Dialer {
         details: &ConnectionDetails<'_>,
         _chained: Option<()>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        let target = Peer::from_uri(details.uri)?;
-        let plain = (!details.needs_tls()).then_some(&target);
+        let target = &self.target;
+        let plain = (!details.needs_tls()).then_some(target);
         if details.needs_tls() {
             // An invalid certificate file is reported before any connection is opened.
             self.tls.config()?;
         }
         let transport = match &self.proxy {
-            None => self.new_transport(self.open(&target)?, plain, details),
-            Some(proxy) => self.open_through_proxy(proxy, &target, details)?,
+            None => self.new_transport(self.open(target)?, plain, details),
+            Some(proxy) => self.open_through_proxy(proxy, target, details)?,
         };
         Ok(Some(if details.needs_tls() {
-            Box::new(self.tls.handshake(transport, &target, details)?)
+            Box::new(self.tls.handshake(transport, target, details)?)
         } else {
             transport
         }))
@@ -304,9 +308,9 @@ impl Transport for CancellableTransport {
 /// The start of the alert with which a TLS server answers plain text: version 3.x.
 const TLS_ALERT: [u8; 2] = [21, 3];
 
-fn unexpected_tls(peer: &Peer) -> ConnectError {
+fn unexpected_tls(peer: &Peer) -> RequestFailure {
     let text = format!("{peer} speaks TLS, not plain http");
-    ConnectError::new(ErrorKind::Endpoint, text)
+    RequestFailure::new(ErrorKind::Endpoint, text)
         .with_hint(format!("LLM_API_BASE_URL must begin with https://{}", peer.authority()))
 }
 

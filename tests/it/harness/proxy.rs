@@ -118,7 +118,8 @@ impl Rules {
                 }
                 head.push(line.trim_end().to_string());
             }
-            let is_login_header = |line: &String| line.starts_with("Proxy-Authorization: ");
+            let is_login_header =
+                |line: &String| line.to_ascii_lowercase().starts_with("proxy-authorization: ");
             let given = head.iter().find(|line| is_login_header(line)).cloned();
             let mut words = head[0].split(' ');
             let (method, address) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
