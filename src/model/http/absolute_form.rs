@@ -35,10 +35,9 @@ impl Transport for AbsoluteForm {
             return self.proxy.transmit_output(amount, timeout);
         }
         let output = &self.proxy.buffers().output()[..amount];
-        let mut request = output.to_vec();
-        if let Some(space) = output.iter().position(|byte| *byte == b' ') {
-            request.splice(space + 1..space + 1, self.prefix.bytes());
-        }
+        let space = output.iter().position(|byte| *byte == b' ');
+        let (method, rest) = output.split_at(space.map_or(0, |space| space + 1));
+        let request = [method, self.prefix.as_bytes(), rest].concat();
         // The prefix may exceed the room in the buffer.
         let mut rest = request.as_slice();
         while !rest.is_empty() {
