@@ -71,24 +71,18 @@ impl Setting {
     }
 }
 
-const fn row(name: &'static str, default: &'static str, about: &'static str) -> Setting {
-    Setting {
-        name,
-        names: &[],
-        default,
-        about,
-        privacy: Privacy::Open,
-        folder_rule: FolderRule::Any,
-    }
+const fn row(
+    name: &'static str,
+    folder_rule: FolderRule,
+    default: &'static str,
+    about: &'static str,
+) -> Setting {
+    Setting { name, names: &[], default, about, privacy: Privacy::Open, folder_rule }
 }
 
 impl Setting {
     const fn private(self, privacy: Privacy) -> Setting {
         Setting { privacy, ..self }
-    }
-
-    const fn in_folder(self, folder_rule: FolderRule) -> Setting {
-        Setting { folder_rule, ..self }
     }
 
     const fn named(self, names: &'static [&'static str]) -> Setting {
@@ -153,105 +147,152 @@ pub(crate) const NO_PROXY: &str = "NO_PROXY";
 
 /// All settings.
 pub static SETTINGS: &[Setting] = &[
-    row(LLM_API_KEY, "", "key of the endpoint; not needed on loopback; `none`: send no key")
-        .private(Privacy::Secret),
-    row(LLM_API_KEY_FILE, "", "file that contains the key, used if LLM_API_KEY is not set"),
-    row(LLM_API_BASE_URL, "", "address of the endpoint, such as https://api.openai.com/v1")
-        .private(Privacy::Address)
-        .in_folder(FolderRule::Destination),
-    row(LLM_MODEL_NAME, "", "name of the model, as the endpoint lists it")
-        .in_folder(FolderRule::Sent),
+    row(
+        LLM_API_KEY,
+        FolderRule::Any,
+        "",
+        "key of the endpoint; not needed on loopback; `none`: send no key",
+    )
+    .private(Privacy::Secret),
+    row(
+        LLM_API_KEY_FILE,
+        FolderRule::Any,
+        "",
+        "file that contains the key, used if LLM_API_KEY is not set",
+    ),
+    row(
+        LLM_API_BASE_URL,
+        FolderRule::Destination,
+        "",
+        "address of the endpoint, such as https://api.openai.com/v1",
+    )
+    .private(Privacy::Address),
+    row(LLM_MODEL_NAME, FolderRule::Sent, "", "name of the model, as the endpoint lists it"),
     row(
         LLM_EXTRA_BODY,
+        FolderRule::Sent,
         "",
         "JSON object of additional fields for every request, such as {\"temperature\": 0}",
-    )
-    .in_folder(FolderRule::Sent),
+    ),
     row(
         LLM_EXTRA_HEADERS,
+        FolderRule::Any,
         "",
         "JSON object of additional headers for every request; the values are secret",
     )
     .private(Privacy::Secret),
     row(
         LLM_TIMEOUT_SECONDS,
+        FolderRule::Any,
         "120",
         "longest silence while a reply is read; five times that before its first byte",
     ),
     row(
         LLM_CONTEXT_WINDOW,
+        FolderRule::Any,
         "",
         "size of the model's context in tokens; if set, conversations are summarized at 80 % of it",
     ),
     row(
         LLM_VISION,
+        FolderRule::Any,
         "on",
         "`off`: images are not sent to the model; they are refused with a message",
     ),
     row(
         SYSTEM_PROMPT_PATH,
+        FolderRule::SentFile,
         "",
         "file that replaces the built-in system prompt; it may contain placeholders",
-    )
-    .in_folder(FolderRule::SentFile),
-    row(MEMORY_PATH, "", "file of facts that the model remembers; unset: no memory")
-        .in_folder(FolderRule::Stored),
-    row(NOTES_FOLDER_PATH, "", "folder of daily notes, YYYY-MM-DD.md; unset: no notes")
-        .in_folder(FolderRule::Stored),
-    row(SESSIONS_PATH, "$XDG_STATE_HOME/skills-runner/sessions", "folder of saved conversations")
-        .in_folder(FolderRule::Stored),
+    ),
+    row(
+        MEMORY_PATH,
+        FolderRule::Stored,
+        "",
+        "file of facts that the model remembers; unset: no memory",
+    ),
+    row(
+        NOTES_FOLDER_PATH,
+        FolderRule::Stored,
+        "",
+        "folder of daily notes, YYYY-MM-DD.md; unset: no notes",
+    ),
+    row(
+        SESSIONS_PATH,
+        FolderRule::Stored,
+        "$XDG_STATE_HOME/skills-runner/sessions",
+        "folder of saved conversations",
+    ),
     row(
         SKILLS_FOLDER_PATH,
+        FolderRule::Any,
         "./skills, then $XDG_DATA_HOME/skills-runner/skills, then those installed with the program",
         "skills folders, separated as in PATH; of skills with the same name the first is used",
     ),
-    row(SCRIPT_TIMEOUT_SECONDS, "30", "time limit of a script, in seconds"),
+    row(SCRIPT_TIMEOUT_SECONDS, FolderRule::Any, "30", "time limit of a script, in seconds"),
     row(
         SCRIPT_PYTHON,
+        FolderRule::Any,
         "python3 from PATH",
         "interpreter for skills without a venv; `off`: they cannot run scripts",
     ),
     row(
         SCRIPT_LEFTOVERS,
+        FolderRule::Scripts,
         "kill",
         "`keep`: processes that a script leaves running after a normal end are not killed",
-    )
-    .in_folder(FolderRule::Scripts),
+    ),
     row(
         SCRIPT_SANDBOX,
+        FolderRule::Scripts,
         "off",
         "`on`: scripts write only in their skill's folder, read little else, and have no network",
-    )
-    .in_folder(FolderRule::Scripts),
+    ),
     row(
         SCRIPT_SANDBOX_WRITE,
+        FolderRule::Grant,
         "",
         "folders that sandboxed scripts may also read and write in, separated as in PATH",
-    )
-    .in_folder(FolderRule::Grant),
+    ),
     row(
         SCRIPT_SANDBOX_READ,
+        FolderRule::Grant,
         "",
         "files and folders that sandboxed scripts may also read, separated as in PATH",
+    ),
+    row(
+        SSL_CERT_FILE,
+        FolderRule::Destination,
+        "",
+        "file of certificates (PEM) that replace the built-in ones",
     )
-    .in_folder(FolderRule::Grant),
-    row(SSL_CERT_FILE, "", "file of certificates (PEM) that replace the built-in ones")
-        .named(&[SSL_CERT_FILE, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"])
-        .in_folder(FolderRule::Destination),
-    row(HTTPS_PROXY, "", "proxy for https endpoints: http://, https://, socks5://, socks5h://")
-        .named(&["https_proxy", HTTPS_PROXY])
-        .private(Privacy::Address)
-        .in_folder(FolderRule::Destination),
-    row(HTTP_PROXY, "", "proxy for http endpoints")
+    .named(&[SSL_CERT_FILE, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]),
+    row(
+        HTTPS_PROXY,
+        FolderRule::Destination,
+        "",
+        "proxy for https endpoints: http://, https://, socks5://, socks5h://",
+    )
+    .named(&["https_proxy", HTTPS_PROXY])
+    .private(Privacy::Address),
+    row(HTTP_PROXY, FolderRule::Destination, "", "proxy for http endpoints")
         .named(&["http_proxy", HTTP_PROXY])
-        .private(Privacy::Address)
-        .in_folder(FolderRule::Destination),
-    row(ALL_PROXY, "", "proxy if the variable for the endpoint's scheme is not set")
-        .named(&["all_proxy", ALL_PROXY])
-        .private(Privacy::Address)
-        .in_folder(FolderRule::Destination),
-    row(NO_PROXY, "", "hosts, domains and networks without a proxy; loopback never uses one")
-        .named(&["no_proxy", NO_PROXY]),
+        .private(Privacy::Address),
+    row(
+        ALL_PROXY,
+        FolderRule::Destination,
+        "",
+        "proxy if the variable for the endpoint's scheme is not set",
+    )
+    .named(&["all_proxy", ALL_PROXY])
+    .private(Privacy::Address),
+    row(
+        NO_PROXY,
+        FolderRule::Any,
+        "",
+        "hosts, domains and networks without a proxy; loopback never uses one",
+    )
+    .named(&["no_proxy", NO_PROXY]),
 ];
 
 /// Returns the setting with this name.

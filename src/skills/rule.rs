@@ -179,7 +179,7 @@ pub const RULES: &[RuleRow] = &[
     error(Rule::LinkAbove, "link-above")
         .fixed_by("remove the link, or point it to the skill's own folder"),
     warning(Rule::DocumentCase, "document-case")
-        .fixed_by("keep one document, with the name SKILL.md"),
+        .fixed_by("name the document SKILL.md, and keep only one"),
     error(Rule::UnreadableDocument, "unreadable-document"),
     warning(Rule::LongDocument, "long-document")
         .fixed_by("move what is not always needed into files under references/"),
@@ -194,7 +194,7 @@ pub const RULES: &[RuleRow] = &[
         .fixed_by("add a line of `---` after the last field"),
     error(Rule::UnquotedValue, "unquoted-value").fixed_by("put the value in double quotes"),
     error(Rule::UnsupportedYaml, "unsupported-yaml")
-        .fixed_by("write out the value of an anchor or tag, or put text in double quotes"),
+        .fixed_by("write the value in plain YAML, or put text in double quotes"),
     error(Rule::UnclosedQuote, "unclosed-quote").fixed_by("close the quote"),
     error(Rule::BadEscape, "bad-escape").fixed_by("double the backslash, or use single quotes"),
     error(Rule::BadFlow, "bad-flow").fixed_by(

@@ -3,7 +3,7 @@
 use crate::model::FinishReason;
 
 /// Parts of finish reasons; the first that a reason contains decides.
-pub(crate) const REASONS: [(&str, FinishReason); 20] = [
+pub(crate) const REASONS: &[(&str, FinishReason)] = &[
     ("error", FinishReason::Cut),
     ("abort", FinishReason::Cut),
     ("cancel", FinishReason::Cut),

@@ -43,7 +43,7 @@ pub(crate) const QUOTA_HINT: &str = "the account's quota is used up";
 const MODEL_HINT: &str = "check LLM_MODEL_NAME; `skills-runner doctor` lists similar names";
 
 /// Refusals by their status and their message in lower case. The first row that matches decides.
-pub(crate) const REFUSALS: [RefusalRow; 25] = [
+pub(crate) const REFUSALS: &[RefusalRow] = &[
     (
         ANY,
         &["--enable-auto-tool-choice", "--tool-call-parser"],
@@ -192,7 +192,7 @@ pub(crate) fn meaning(status: u16, words: &str) -> Meaning {
 }
 
 /// Words in the code, status or type of an error object, and the HTTP status that they mean.
-pub(crate) const STATUS_WORDS: [(&str, u16); 11] = [
+pub(crate) const STATUS_WORDS: &[(&str, u16)] = &[
     ("rate_limit", 429),
     ("resource_exhausted", 429),
     ("insufficient_quota", 429),
@@ -207,12 +207,12 @@ pub(crate) const STATUS_WORDS: [(&str, u16); 11] = [
 ];
 
 /// Fields with the message of an error, or with an object that contains it.
-pub(crate) const MESSAGE_FIELDS: [&str; 6] =
-    ["error", "message", "detail", "msg", "errors", "error_description"];
+pub(crate) const MESSAGE_FIELDS: &[&str] =
+    &["error", "message", "detail", "msg", "errors", "error_description"];
 
 /// Headers with the server's id of a request.
-pub(crate) const REQUEST_ID_HEADERS: [&str; 4] =
-    ["x-request-id", "request-id", "apim-request-id", "x-amzn-requestid"];
+pub(crate) const REQUEST_ID_HEADERS: &[&str] =
+    &["x-request-id", "request-id", "apim-request-id", "x-amzn-requestid"];
 
 /// Fields of an error with the context window, and with the tokens of the request.
 pub(crate) const CONTEXT_FIELDS: (&str, &str) = ("n_ctx", "n_prompt_tokens");

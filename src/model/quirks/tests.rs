@@ -26,11 +26,11 @@ fn change(words: &str) -> Option<DialectChange> {
 
 #[test]
 fn each_refusal_has_its_meaning() {
-    for (statuses, phrases, meaning) in &refusals::REFUSALS {
+    for (statuses, phrases, meaning) in refusals::REFUSALS {
         let words: Vec<String> = phrases.iter().map(|phrase| phrase.replace('#', "1")).collect();
         let words = if words.is_empty() { vec!["no words".into()] } else { words };
         // A row for all statuses is tested with one that has no meaning of its own.
-        let status = if *statuses.start() == 0 { 418 } else { *statuses.end() };
+        let status = if *statuses.start() == 0 { 499 } else { *statuses.end() };
         for words in words {
             assert_eq!(refusals::meaning(status, &words), *meaning, "{status} {words}");
         }
@@ -76,7 +76,7 @@ fn each_refusal_of_a_form_changes_requests() {
 #[test]
 fn each_finish_reason_is_classified() {
     for (part, finish) in finish_reasons::REASONS {
-        assert_eq!(finish_reasons::classify(&part.to_uppercase()), finish, "{part}");
+        assert_eq!(finish_reasons::classify(&part.to_uppercase()), *finish, "{part}");
     }
     for reason in ["stop", "tool_calls", "eos", "end_turn", "function_call"] {
         assert_eq!(finish_reasons::classify(reason), FinishReason::Complete, "{reason}");
