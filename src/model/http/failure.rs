@@ -146,7 +146,7 @@ impl Client {
 }
 
 /// A failure before the first request passes through `ureq` inside an I/O error, as a
-/// [`StopReason`] does; [`transport_failure`] takes it out again.
+/// [`StopReason`] does; `transport_failure` takes it out again.
 impl From<RequestFailure> for io::Error {
     fn from(failure: RequestFailure) -> io::Error {
         io::Error::other(failure)
