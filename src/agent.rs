@@ -60,7 +60,7 @@ pub fn run_turn(
     stats: &mut RunStats,
     sink: &mut EventSink<'_>,
 ) -> Result<TurnOutcome> {
-    let context = ContextManager { model, tools: tools.definitions(), window: turn_limits.window };
+    let mut context = ContextManager::new(model, tools.definitions(), turn_limits.window);
     for _ in 0..turn_limits.max_steps {
         let reply = context.complete(conversation, stats, sink)?;
         stats.steps += 1;

@@ -20,6 +20,8 @@ pub(super) struct CommandRow {
     pub usage: &'static str,
     /// What the command does.
     pub about: &'static str,
+    /// What helps after too few or too many arguments, besides the usage.
+    hint: Option<&'static str>,
     /// Makes the command of its arguments, which are as many as it requires.
     make: fn(Operands) -> Result<Command>,
 }
@@ -32,8 +34,11 @@ const fn command(
     about: &'static str,
     make: fn(Operands) -> Result<Command>,
 ) -> CommandRow {
-    CommandRow { usage, about, make }
+    CommandRow { usage, about, hint: None, make }
 }
+
+const FACT_NUMBERS: &str = "`skills-runner facts list` shows the numbers";
+const SESSION_NAMES: &str = "`skills-runner sessions list` shows the names";
 
 /// Every command. The first subcommand runs if none is typed.
 pub(super) static COMMANDS: &[CommandRow] = &[
@@ -62,7 +67,8 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     ),
     command("facts remove N", "forget the fact with this number", |words| {
         fact_number(&first(words)).map(|number| Command::Facts(FactsCommand::Remove(number)))
-    }),
+    })
+    .with_hint(FACT_NUMBERS),
     command(
         "mcp",
         "serve the skills to MCP clients on standard input and output; --skills-as-tools adds a tool for each skill",
@@ -75,10 +81,12 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     ),
     command("sessions show NAME", "print the messages of a saved conversation", |words| {
         Ok(Command::Sessions(SessionsCommand::Show(first(words))))
-    }),
+    })
+    .with_hint(SESSION_NAMES),
     command("sessions delete NAME", "delete a saved conversation that is not in use", |words| {
         Ok(Command::Sessions(SessionsCommand::Delete(first(words))))
-    }),
+    })
+    .with_hint(SESSION_NAMES),
     command(
         "skills list",
         "list the skills and their problems; every skills command takes --json",
@@ -112,7 +120,8 @@ pub(super) static COMMANDS: &[CommandRow] = &[
             let name = words.next().unwrap_or_default();
             Ok(Command::Tool(ToolCommand { name, json: words.next(), ..ToolCommand::default() }))
         },
-    ),
+    )
+    .with_hint("put the JSON into single quotes"),
 ];
 
 /// The only argument. It is never missing, as the command requires it.
@@ -132,12 +141,16 @@ fn fact_number(word: &str) -> Result<usize> {
         _ => {
             let shown = text::one_line(word, limits::SUMMARY_CHARS);
             let message = format!("facts remove takes the number of one fact, not `{shown}`");
-            Err(usage(message).with_hint("`skills-runner facts list` shows the numbers"))
+            Err(usage(message).with_hint(FACT_NUMBERS))
         }
     }
 }
 
 impl CommandRow {
+    const fn with_hint(self, hint: &'static str) -> CommandRow {
+        CommandRow { hint: Some(hint), ..self }
+    }
+
     /// The name of the command: its first word.
     pub(super) fn name(&self) -> &'static str {
         self.usage.split(' ').next().unwrap_or_default()
@@ -159,7 +172,10 @@ impl CommandRow {
     /// Makes the command of the words after it.
     pub(super) fn command(&self, words: Vec<String>) -> Result<Command> {
         let (name, operands) = self.words_and_operands();
-        let hint = format!("skills-runner {}", self.usage);
+        let mut hint = format!("skills-runner {}", self.usage);
+        if let Some(more) = self.hint {
+            hint = format!("{hint}; {more}");
+        }
         let mut known = operands.split_whitespace();
         let most = known.clone().count();
         if let Some(missing) = known.nth(words.len())

@@ -52,7 +52,15 @@ pub(super) fn run(
     if ask.dry_run {
         print_request(&conversation, &model, &tools, output)
     } else {
-        run_turn(&mut conversation, &model, &tools, &run, &mut RunStats::default(), output)
+        run_turn(
+            &mut conversation,
+            &model,
+            &tools,
+            &run,
+            &mut RunStats::default(),
+            |_, _| {},
+            output,
+        )
     }
 }
 
@@ -77,21 +85,21 @@ pub(super) fn new_model(run: &Run) -> Result<HttpModel> {
 }
 
 /// Runs the turn for the conversation's question and prints the answer. The caller has reported
-/// the question to `output`.
+/// the question to `output`. `observe` is called before each event is shown.
 pub(super) fn run_turn(
     conversation: &mut Conversation,
     model: &dyn Model,
     tools: &Tools<'_>,
     run: &Run,
     stats: &mut RunStats,
+    observe: fn(&Event<'_>, &mut Output),
     output: &mut Output,
 ) -> Result<()> {
     let mut partial_answer = String::new();
     let turn =
         agent::run_turn(conversation, model, tools, &run.turn_limits(), stats, &mut |event| {
+            observe(&event, output);
             match event {
-                Event::Estimate { .. } => report_state("checking context", output),
-                Event::Request { .. } => report_state("processing", output),
                 Event::Text(text) => partial_answer.push_str(text),
                 Event::MessageEnd { .. } => partial_answer.clear(),
                 _ => {}
@@ -104,11 +112,6 @@ pub(super) fn run_turn(
     }
     session_handle::report_save_errors(conversation, output);
     print_answer(&turn?, conversation.answer_text(), output)
-}
-
-/// Shows the state of the run, with `-v`.
-pub(super) fn report_state(name: &str, output: &mut Output) {
-    output.detail(&format!("state: {name}"));
 }
 
 /// Prints the answer; returns an error afterwards if it is incomplete.

@@ -27,11 +27,15 @@ pub(crate) struct ContextManager<'a> {
     pub tools: &'a [ToolDefinition],
     /// The configured context window in tokens, if any.
     pub window: Option<u64>,
+    /// Whether a summary failed in this turn before the context was full.
+    has_summary_failed: bool,
 }
 
 /// The reason for a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SummaryReason {
+    /// The context is nearly full. The conversation can still be sent without a summary.
+    NearlyFull,
     /// The context is full. As many of the latest turns stay as leave some free space.
     ContextFull,
     /// The user requested a summary. Only the last question and the last step stay.
@@ -47,7 +51,7 @@ pub(crate) enum SummaryOutcome {
     NothingOlder,
     /// The summary would not be much shorter; nothing has changed.
     NotShorter,
-    /// The user requested a summary and the model wrote none; nothing has changed.
+    /// The model wrote no summary, and the conversation still fits; nothing has changed.
     NotWritten,
 }
 
@@ -102,20 +106,32 @@ impl<'f, 's> Fitting<'f, 's> {
     }
 }
 
-impl ContextManager<'_> {
+impl<'a> ContextManager<'a> {
+    /// A manager for one turn.
+    pub(crate) fn new(
+        model: &'a dyn Model,
+        tools: &'a [ToolDefinition],
+        window: Option<u64>,
+    ) -> ContextManager<'a> {
+        ContextManager { model, tools, window, has_summary_failed: false }
+    }
+
     /// Sends one request. A conversation that does not fit is shortened; a refused request is
     /// never repeated unchanged.
     pub(crate) fn complete(
-        &self,
+        &mut self,
         conversation: &mut Conversation,
         stats: &mut RunStats,
         sink: &mut EventSink<'_>,
     ) -> Result<ModelReply> {
         conversation.set_tools(self.tools);
         let mut fitting = Fitting::new(conversation, stats, sink);
-        let window = fitting.conversation.window(self.window);
-        if window.is_some_and(|window| fitting.before > window / 5 * 4) {
-            self.summarize(&mut fitting, SummaryReason::ContextFull)?;
+        if let Some(window) = fitting.conversation.window(self.window) {
+            if fitting.before > sending_limit(fitting.conversation, window) {
+                self.summarize(&mut fitting, SummaryReason::ContextFull)?;
+            } else if fitting.before > window / 5 * 4 && !self.has_summary_failed {
+                self.summarize_early(&mut fitting)?;
+            }
         }
         loop {
             let error = match self.send(&mut fitting) {
@@ -129,13 +145,30 @@ impl ContextManager<'_> {
         }
     }
 
+    /// Summarizes before the context is full. If that fails, the conversation stays unchanged, and
+    /// the turn continues without another try.
+    fn summarize_early(&mut self, fitting: &mut Fitting<'_, '_>) -> Result<()> {
+        let cause = match self.summarize(fitting, SummaryReason::NearlyFull) {
+            Ok(SummaryOutcome::NotWritten) => "the model wrote no summary".to_string(),
+            Ok(_) => return Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted(_) | ErrorKind::Limit) => {
+                return Err(error);
+            }
+            Err(error) => error.message().to_string(),
+        };
+        self.has_summary_failed = true;
+        (fitting.sink)(Event::Warning(&format!(
+            "failed to summarize the conversation, so it stays unchanged: {cause}"
+        )));
+        Ok(())
+    }
+
     /// Sends the request, unless it is clearly too long: some endpoints silently drop the
     /// beginning of a long conversation.
     fn send(&self, fitting: &mut Fitting<'_, '_>) -> Result<ModelReply> {
         let tokens = fitting.conversation.estimate();
-        // The size is an estimate, so a small excess is allowed.
-        let slack = if fitting.conversation.meter().is_corrected() { 8 } else { 2 };
-        if let Some(window) = self.window.filter(|window| tokens > window + window / slack) {
+        let is_too_long = |window: &u64| tokens > sending_limit(fitting.conversation, *window);
+        if let Some(window) = self.window.filter(is_too_long) {
             let kind = ErrorKind::Context { limit: Some(window), used: Some(tokens) };
             let (tokens, window) = (group_digits(tokens), group_digits(window));
             let message = format!(
@@ -205,7 +238,7 @@ impl ContextManager<'_> {
         let current = conversation.messages_without_system();
         // A summary of the usual length must make some room; a requested one may be short.
         let (budget, added) = match reason {
-            SummaryReason::ContextFull => (
+            SummaryReason::NearlyFull | SummaryReason::ContextFull => (
                 latest_turns_budget(conversation, window, summary_tokens),
                 meter.tokens_to_bytes(summary_tokens + window / 20),
             ),
@@ -227,9 +260,9 @@ impl ContextManager<'_> {
         let (stats, sink) = (&mut *fitting.stats, &mut *fitting.sink);
         let text = match reason {
             SummaryReason::ContextFull => self.automatic_summary(&plan.old, &sizes, stats, sink)?,
-            SummaryReason::Requested => {
+            SummaryReason::NearlyFull | SummaryReason::Requested => {
                 match self.request_summary(&plan.old, &sizes, stats, sink)? {
-                    Some((text, FinishReason::Complete)) => text,
+                    Some((text, finish)) if is_usable(finish, reason) => text,
                     _ => return Ok(SummaryOutcome::NotWritten),
                 }
             }
@@ -244,7 +277,7 @@ impl ContextManager<'_> {
     }
 
     /// A summary by the model, or else the beginnings of the messages: the turn cannot continue
-    /// without. An incomplete summary is better than none.
+    /// without.
     fn automatic_summary(
         &self,
         old: &[&Message],
@@ -253,7 +286,7 @@ impl ContextManager<'_> {
         sink: &mut EventSink<'_>,
     ) -> Result<String> {
         let cause = match self.request_summary(old, sizes, stats, sink) {
-            Ok(Some((text, FinishReason::Complete | FinishReason::Length | FinishReason::Cut))) => {
+            Ok(Some((text, finish))) if is_usable(finish, SummaryReason::ContextFull) => {
                 return Ok(text);
             }
             Ok(_) => String::new(),
@@ -301,6 +334,22 @@ impl ContextManager<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+/// The largest estimate that is sent. The size is an estimate, so a small excess is allowed.
+fn sending_limit(conversation: &Conversation, window: u64) -> u64 {
+    let slack = if conversation.meter().is_corrected() { 8 } else { 2 };
+    window + window / slack
+}
+
+/// Whether a summary that ended like this is used. An incomplete one is better than none, unless
+/// the user requested it.
+fn is_usable(finish: FinishReason, reason: SummaryReason) -> bool {
+    match finish {
+        FinishReason::Complete => true,
+        FinishReason::Length | FinishReason::Cut => reason != SummaryReason::Requested,
+        FinishReason::Filtered | FinishReason::UnparsedCall => false,
     }
 }
 

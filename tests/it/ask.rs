@@ -77,7 +77,10 @@ fn quiet_prints_nothing_and_verbose_prints_more() {
     server.finish();
     let server = Server::start(script());
     let run = Test::new().skill("s", skill).endpoint(&server).args(["-v", "go"]).run();
-    run.success().stderr_has("POST http://127.0.0.1").stderr_has("12 tokens read, 3 written");
+    run.success()
+        .stderr_has("POST http://127.0.0.1")
+        .stderr_has("12 tokens read, 3 written")
+        .stderr_lacks("state: ");
     server.finish();
 }
 

@@ -11,8 +11,7 @@ impl Chat<'_> {
     /// Replaces all turns except the last with a summary.
     pub(super) fn compact(&mut self, output: &mut Output) -> Result<LineOutcome> {
         let window = self.run.config.context_window;
-        let manager =
-            ContextManager { model: &self.model, tools: self.tools.definitions(), window };
+        let manager = ContextManager::new(&self.model, self.tools.definitions(), window);
         let mut stats = RunStats::default();
         let conversation = &mut self.conversation;
         let done = manager.compact(conversation, &mut stats, &mut |event| {

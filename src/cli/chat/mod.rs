@@ -5,7 +5,7 @@
 //! shows how to leave, the second one leaves.
 
 use crate::cli::attach::Attachments;
-use crate::cli::one_shot::{self, report_state};
+use crate::cli::one_shot;
 use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
 use crate::cli::session_handle::SessionHandle;
@@ -13,7 +13,7 @@ use crate::cli::startup::Startup;
 use crate::cli::values::usage;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::event::RunStats;
+use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::memory::notes::ConversationNote;
 use crate::message::{Message, UserMessage};
@@ -113,6 +113,20 @@ pub(super) fn run(
     chat.write_daily_note(output);
     report_state("closed", output);
     ended.map(|()| chat.exit_status())
+}
+
+/// Shows the state of the conversation, with `-v`.
+fn report_state(name: &str, output: &mut Output) {
+    output.detail(&format!("state: {name}"));
+}
+
+/// Shows the state of the turn, with `-v`.
+fn report_state_of_turn(event: &Event<'_>, output: &mut Output) {
+    match event {
+        Event::Estimate { .. } => report_state("checking context", output),
+        Event::Request { .. } => report_state("processing", output),
+        _ => {}
+    }
 }
 
 impl Chat<'_> {
@@ -248,6 +262,7 @@ impl Chat<'_> {
             self.tools,
             self.run,
             &mut stats,
+            report_state_of_turn,
             output,
         );
         self.usage += stats.usage;

@@ -101,7 +101,50 @@ fn missing_or_wrong_usage_does_not_end_a_conversation() {
     }
 }
 
-/// The conversation continues if the request for a summary fails.
+/// As long as a conversation fits, it is sent as it is if the request for a summary fails, and the
+/// request is not repeated in the same turn.
+#[test]
+fn failed_summary_changes_nothing_while_the_conversation_fits() {
+    type Case = (fn() -> Reply, &'static str);
+    let replies: [Case; 4] = [
+        (|| Reply::error(503, "busy").header("Retry-After", "0"), "failed to get an answer from "),
+        (|| Reply::error(400, "no such thing"), "failed to get an answer from "),
+        (|| Reply::text(" "), "failed to get an answer from "),
+        (|| Reply::call("list_skills", &json!({})), "the model wrote no summary\n"),
+    ];
+    let long = "word ".repeat(2500);
+    for (reply, cause) in replies {
+        let server = Server::always(move |request| {
+            if is_summary(request) {
+                return reply();
+            }
+            let is_last_question = request.last_message()["content"] == "Question 3";
+            let answer = match is_last_question {
+                true => Reply::call("list_skills", &json!({})),
+                false => Reply::text("An answer."),
+            };
+            answer.with_usage(count(request), 20)
+        });
+        let test = Test::new().endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
+        let stdin = format!("Question 1 {long}\nQuestion 2 {long}\nQuestion 3\n");
+        let run = test.args(["chat"]).stdin(stdin).run().success();
+        let run = run.stdout("An answer.\nAn answer.\nAn answer.\n");
+        let warning =
+            format!("failed to summarize the conversation, so it stays unchanged: {cause}");
+        // One in each of the last two turns.
+        assert_eq!(run.stderr.matches(&warning).count(), 2, "{}", run.stderr);
+        let requests = server.finish();
+        // The last turn has two steps, and only the first one requests a summary.
+        let [.., summary, question, result] = requests.as_slice() else {
+            panic!("{requests:?}");
+        };
+        assert!(is_summary(summary) && !is_summary(question));
+        assert_eq!(result.last_message()["role"], "tool");
+        assert_eq!((times(result, "Question 1"), times(result, "Question 2")), (1, 1));
+    }
+}
+
+/// A conversation that does not fit continues if the model writes no summary.
 #[test]
 #[ignore = "long"]
 fn failed_summary_keeps_the_start_of_each_message() {
