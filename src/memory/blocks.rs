@@ -1,5 +1,5 @@
-//! Blocks of Markdown whose lines are not read: code between fences, and comments. They start
-//! at the first column.
+//! Blocks of Markdown whose lines are not read: code between fences, and comments. Up to three
+//! spaces before them do not matter.
 
 /// A block that is open after the lines so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,9 @@ impl OpenBlock {
             Some(closing) => {
                 let is_end = match closing.as_str() {
                     COMMENT_END => line.contains(COMMENT_END),
-                    fence => line.starts_with(fence) && is_one_character(line.trim_end()),
+                    fence => unindented(line).is_some_and(|line| {
+                        line.starts_with(fence) && is_one_character(line.trim_end())
+                    }),
                 };
                 if is_end {
                     self.closing = None;
@@ -23,7 +25,7 @@ impl OpenBlock {
                 true
             }
             None => {
-                self.closing = closing_of(line);
+                self.closing = unindented(line).and_then(closing_of);
                 self.closing.is_some()
             }
         }
@@ -35,13 +37,22 @@ impl OpenBlock {
     }
 }
 
-/// The line that closes the block which a text leaves open.
+/// The line that closes the block which a text leaves open. Indented lines open no block: they
+/// may be part of a list item, in which the block would end.
 pub(super) fn closing_line(text: &str) -> Option<String> {
     let mut block = OpenBlock::default();
     for line in text.lines() {
-        block.read(line);
+        if block.closing.is_some() || !line.starts_with(' ') {
+            block.read(line);
+        }
     }
     block.closing
+}
+
+/// A line without the spaces before it; `None` if there are more than three.
+pub(super) fn unindented(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches(' ');
+    (line.len() - text.len() <= 3).then_some(text)
 }
 
 const COMMENT_END: &str = "-->";

@@ -54,18 +54,22 @@ pub struct Fact {
     pub line: usize,
     pub(super) lines: Range<usize>,
     pub(super) section: Section,
-    /// The list marker.
-    pub(super) marker: char,
+    /// The list marker, with the spaces before it.
+    pub(super) marker: String,
     /// Whether it has the program's own form, so that rewriting it loses nothing.
     pub(super) is_plain: bool,
 }
 
 impl Fact {
-    /// Parses the lines of a list item in a section.
-    pub(super) fn parse(texts: &[&str], section: Section, lines: Range<usize>) -> Option<Fact> {
-        let marker = texts.first()?.chars().next()?;
+    /// Parses the lines of a list item with this marker in a section.
+    pub(super) fn parse(
+        texts: &[&str],
+        marker: &str,
+        section: Section,
+        lines: Range<usize>,
+    ) -> Option<Fact> {
         let body = texts.iter().map(|text| text.trim()).collect::<Vec<_>>().join(" ");
-        let body = body[marker.len_utf8()..].trim_start();
+        let body = body[marker.trim_start().len()..].trim_start();
         let comment = body.strip_suffix("-->").and_then(|rest| rest.rsplit_once("<!--"));
         let (body, comment) = match comment {
             Some((body, comment)) => (body.trim_end(), FactComment::parse(comment.trim())),
@@ -83,14 +87,16 @@ impl Fact {
         };
         let content = normalize_content(body);
         let is_task = ["[ ]", "[x]", "[X]"].iter().any(|task| body.starts_with(task));
+        let is_numbered = marker.ends_with(['.', ')']);
+        let is_own_form = is_known && !is_task && !is_numbered;
         (!content.is_empty()).then(|| Fact {
             important: section == Section::Important || has_tag(&content),
             created,
             source: source.map(str::to_string),
             line: lines.start + 1,
             section,
-            marker,
-            is_plain: is_known && !is_task && lines.len() == 1 && content == body,
+            marker: marker.to_string(),
+            is_plain: is_own_form && lines.len() == 1 && content == body,
             lines,
             content,
         })
@@ -109,7 +115,7 @@ impl Fact {
         };
         let comma = if time.is_empty() { "" } else { ", " };
         let source = self.source.as_deref().unwrap_or_default();
-        let (marker, content) = (self.marker, &self.content);
+        let (marker, content) = (&self.marker, &self.content);
         format!("{marker} {date}{content} <!-- {time}{comma}source: {source} -->")
     }
 

@@ -1,14 +1,14 @@
 //! The facts file and its changes.
 //!
 //! The file is Markdown and belongs to the user. A fact is a list item below `## Important` or
-//! `## Recent`: a line that starts with a list marker, with the indented lines below it. A
-//! change affects only the lines of one fact and the line `modified:`; all other bytes stay.
-//! This module does no I/O.
+//! `## Recent`: a line that starts with a list marker, with the lines below it that belong to
+//! it. A change affects only the lines of one fact and the line `modified:`; all other bytes
+//! stay. This module does no I/O.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::memory::blocks::OpenBlock;
+use crate::memory::blocks::{OpenBlock, unindented};
 use crate::memory::fact::{Fact, IMPORTANT_TAG, Section, has_tag, normalize_source, without_tag};
 use crate::memory::similar;
 use crate::text::counted;
@@ -120,15 +120,29 @@ impl Facts {
             } else if let Some(heading) = heading(text) {
                 section = Section::named(heading);
                 self.headings.extend(section.map(|section| (line, section)));
-            } else if let Some(section) = section.filter(|_| is_item(text)) {
-                while is_continuation(self.text(end)) {
-                    end += 1;
-                }
+            } else if let (Some(section), Some(marker)) = (section, fact_marker(text)) {
+                end = self.item_end(line, indentation(marker));
                 let texts: Vec<&str> = (line..end).map(|line| self.text(line)).collect();
-                let fact = Fact::parse(&texts, section, line..end);
+                let fact = Fact::parse(&texts, marker, section, line..end);
                 self.all.extend(fact);
             }
             line = end;
+        }
+    }
+
+    /// The line after a list item that starts in this line. An indented line belongs to the item,
+    /// also after blank lines; another line does if it directly follows and starts nothing else.
+    fn item_end(&self, first: usize, indent: usize) -> usize {
+        let mut end = first + 1;
+        loop {
+            let is_filled = |line: &usize| !self.text(*line).trim().is_empty();
+            let Some(next) = (end..self.lines.len()).find(is_filled) else { return end };
+            let text = self.text(next);
+            let is_inner = indentation(text) >= 2 && indentation(text) > indent;
+            if !is_inner && (next > end || starts_block(text)) {
+                return end;
+            }
+            end = next + 1;
         }
     }
 
@@ -205,7 +219,7 @@ impl Facts {
                 None if important => Section::Important,
                 None => Section::Recent,
             },
-            marker: place.map_or('-', |old| old.marker),
+            marker: place.map_or_else(|| "-".to_string(), |old| old.marker.clone()),
             is_plain: true,
         };
         let line = fact.to_line();
@@ -218,17 +232,26 @@ impl Facts {
     }
 
     /// Where a new line of a section is inserted, and its text: after the last fact of the
-    /// section, or below its heading, or in a new section.
+    /// section, or below its heading, or in a new section. It is indented like that fact, so that
+    /// no line below it becomes a part of it.
     fn insertion(&self, section: Section, line: &str) -> Result<(usize, String), String> {
         let own = self.all.iter().filter(|fact| fact.section == section);
-        if let Some(end) = own.map(|fact| fact.lines.end).max() {
-            return Ok((end, format!("{line}\n")));
+        if let Some(last) = own.max_by_key(|fact| fact.lines.end) {
+            let indent = " ".repeat(indentation(&last.marker));
+            return Ok((last.lines.end, format!("{indent}{line}\n")));
         }
         let heading = |section| self.headings.iter().find(|(_, other)| *other == section);
         let blank_if = |is_needed: bool| if is_needed { "\n" } else { "" };
         let is_filled = |line: usize| !self.text(line).trim().is_empty();
         if let Some((heading, _)) = heading(section) {
             let at = heading + 1;
+            let next = (at..self.lines.len()).find(|line| is_filled(*line));
+            if let Some(next) = next.filter(|line| indentation(self.text(*line)) >= 2) {
+                let line = next + 1;
+                return Err(format!(
+                    "a new fact would become part of the indented text in line {line}"
+                ));
+            }
             return Ok((at, format!("\n{line}\n{}", blank_if(is_filled(at)))));
         }
         let at = match heading(Section::Recent) {
@@ -340,13 +363,45 @@ fn heading(line: &str) -> Option<&str> {
     }
 }
 
-/// Whether a line starts with a list marker.
-fn is_item(line: &str) -> bool {
-    let rest = line.strip_prefix(['-', '*', '+']);
-    rest.is_some_and(|rest| rest.starts_with([' ', '\t']) && !rest.trim().is_empty())
+/// The width of the spaces and tabs at the start of a line.
+fn indentation(line: &str) -> usize {
+    let blanks = line.chars().take_while(|c| [' ', '\t'].contains(c));
+    blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
 }
 
-/// Whether a line belongs to the item above it.
-fn is_continuation(line: &str) -> bool {
-    line.starts_with([' ', '\t']) && !line.trim().is_empty()
+/// The list marker at the start of a line, with the spaces before it.
+fn list_marker(line: &str) -> Option<&str> {
+    let text = unindented(line).filter(|text| !is_rule(text))?;
+    let without_number = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = without_number.len() < text.len();
+    let marks: &[char] = if is_numbered { &['.', ')'] } else { &['-', '*', '+'] };
+    let rest = without_number.strip_prefix(marks)?;
+    let is_marker = rest.is_empty() || rest.starts_with([' ', '\t']);
+    is_marker.then(|| &line[..line.len() - rest.len()])
+}
+
+/// The list marker of an item that is not empty.
+fn fact_marker(line: &str) -> Option<&str> {
+    list_marker(line).filter(|marker| !line[marker.len()..].trim().is_empty())
+}
+
+/// Whether a line is a rule, like `* * *`.
+fn is_rule(line: &str) -> bool {
+    let marks: Vec<char> = line.chars().filter(|c| !c.is_whitespace()).collect();
+    let is_rule_of = |mark: char| marks.iter().all(|c| *c == mark);
+    marks.len() >= 3 && ['-', '*', '_'].into_iter().any(is_rule_of)
+}
+
+/// The beginnings of fences, quotations, tables, and HTML that is no part of a paragraph.
+const OTHER_BLOCKS: [&str; 8] = ["```", "~~~", ">", "|", "<!--", "</", "<details", "<div"];
+
+/// Whether a line cannot continue the paragraph above it: an item, a heading, a rule, or one of
+/// the other blocks.
+fn starts_block(line: &str) -> bool {
+    let text = line.trim_start();
+    let behind_marks = text.trim_start_matches('#');
+    let is_heading = behind_marks.len() < text.len()
+        && (behind_marks.is_empty() || behind_marks.starts_with([' ', '\t']));
+    let is_other = OTHER_BLOCKS.iter().any(|start| text.starts_with(start));
+    list_marker(line).is_some() || is_heading || is_rule(text) || is_other
 }

@@ -269,11 +269,25 @@ fn a_missing_section_is_added_where_it_belongs() {
             false,
             format!("## Recent\n\nSaid.\n\n### Sub\n\n- a\n{line}"),
         ),
-        ("## Recent\n\n  indented\n", false, format!("## Recent\n\n{line}\n  indented\n")),
         (
             "## Recent\n- a\n  wrapped\n\n  indented\n",
             false,
-            format!("## Recent\n- a\n  wrapped\n{line}\n  indented\n"),
+            format!("## Recent\n- a\n  wrapped\n\n  indented\n{line}"),
+        ),
+        (
+            "## Recent\n- a\nwrapped\n* * *\nb\n",
+            false,
+            format!("## Recent\n- a\nwrapped\n{line}* * *\nb\n"),
+        ),
+        (
+            "## Recent\n   - a\n\n  words\n",
+            false,
+            format!("## Recent\n   - a\n   {line}\n  words\n"),
+        ),
+        (
+            "## Recent\n```\n- a\n  ```\n1. b\n",
+            false,
+            format!("## Recent\n```\n- a\n  ```\n1. b\n{line}"),
         ),
     ];
     for (body, is_important, expected) in table {
@@ -349,4 +363,51 @@ fn no_fact_is_added_to_an_open_block() {
     let facts = b"---\ntype: memory\n---\nwords\n~~~~\n## Recent\n~~~\n".to_vec();
     let cause = Facts::parse(facts).unwrap().with_fact(&new("a fact")).unwrap_err();
     assert!(cause.contains("line 5") && cause.contains("`~~~~`"), "{cause}");
+    let facts = b"---\ntype: memory\n---\n## Recent\n\n  indented\n".to_vec();
+    let cause = Facts::parse(facts).unwrap().with_fact(&new("a fact")).unwrap_err();
+    assert!(cause.contains("the indented text in line 6"), "{cause}");
+}
+
+/// The lines that belong to a fact, by the contents of all facts.
+#[test]
+fn a_fact_has_all_its_lines() {
+    let table: [(&str, &[&str]); 15] = [
+        ("- a\nb\n  c\nd\n", &["a b c d"]),
+        ("- a\n\n  b\nc\n\n\td\n\ne\n", &["a b c d"]),
+        ("- a\n\n b\n", &["a"]),
+        ("- a\n#tag\n### b\n", &["a #tag"]),
+        ("- a\n-\nb\n", &["a"]),
+        ("- a\n<https://b>\n<details>\n", &["a <https://b>"]),
+        ("- a\n```\n- b\n   ```\n- c\n", &["a", "c"]),
+        ("- a\n<!-- b\n- c -->\n- d\n", &["a", "d"]),
+        ("- a\n***\n* * *\n- - -\n___\n- **b**\n", &["a", "**b**"]),
+        ("- a\n> b\n- c\n| d |\n</e>\n", &["a", "c"]),
+        ("1. a\n2) b\n   c\n10.5 d\n", &["a", "b c 10.5 d"]),
+        ("  - a\n  - b\n    - c\n - d\n", &["a", "b - c", "d"]),
+        ("- a\n  - b\n\n  1. c\n", &["a - b 1. c"]),
+        ("    - a\n\t- b\n- c\n", &["c"]),
+        ("  ```\n  - a\n  ```\n- b\n", &["b"]),
+    ];
+    for (body, expected) in table {
+        let file = format!("---\ntype: memory\nmodified: {DATE}\n---\n## Recent\n{body}");
+        let facts = Facts::parse(file.clone().into_bytes()).unwrap();
+        let contents: Vec<&str> = facts.all().iter().map(|fact| fact.content.as_str()).collect();
+        assert_eq!(contents, expected, "{body:?}");
+        // A new fact leaves them as they are, and takes no line of the user.
+        let (_, done) = with_fact(file.as_bytes(), "new words");
+        let after = Facts::parse(done.clone()).unwrap();
+        let after: Vec<&str> = after.all().iter().map(|fact| fact.content.as_str()).collect();
+        assert_eq!(after, [expected, &["new words"]].concat(), "{body:?}");
+        let (removed, added) = differences(file.as_bytes(), &done);
+        assert_eq!((removed.len(), added.len()), (0, 1), "{body:?}");
+        // A removed fact takes no other with it.
+        for number in 1..=expected.len() {
+            let (_, done) = facts.without_fact(number, DATE).unwrap();
+            let after = Facts::parse(done).unwrap();
+            let mut left = expected.to_vec();
+            left.remove(number - 1);
+            let after: Vec<&str> = after.all().iter().map(|fact| fact.content.as_str()).collect();
+            assert_eq!(after, left, "{body:?}");
+        }
+    }
 }

@@ -209,6 +209,22 @@ fn added_fact_keeps_indented_lines_and_comments() {
     assert!(test.read("kept/facts.md").contains(&left));
 }
 
+/// A wrapped fact is listed, sent and removed as a whole.
+#[test]
+fn wrapped_and_numbered_facts_are_whole() {
+    let body = "\n## Recent\n1. the cat\nis called Tom\n\n   and is old\n* * *\n";
+    let server = Server::start([]);
+    let test = memory().file("kept/facts.md", format!("{FRONT}{body}")).endpoint(&server);
+    assert_eq!(contents(&test), ["the cat is called Tom and is old"]);
+    let system = test.next_run().args(["--dry-run", "hi"]).run().success().stdout;
+    assert!(system.contains("- the cat is called Tom and is old"), "{system}");
+    facts(&test, &["add", "no nuts"]).success();
+    assert_eq!(contents(&test), ["the cat is called Tom and is old", "no nuts"]);
+    facts(&test, &["remove", "1"]).success();
+    facts(&test, &["remove", "1"]).success();
+    assert!(test.read("kept/facts.md").ends_with("\n## Recent\n* * *\n"));
+}
+
 /// A replaced fact keeps the date on which it was first saved, also from another year.
 #[test]
 fn replacing_a_fact_keeps_its_first_date() {
