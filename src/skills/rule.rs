@@ -1,8 +1,8 @@
 //! The rules that documents, files and folders of skills are checked against.
 //!
 //! Severity and fix of a problem come from its rule's row here, unless the check knows a more
-//! specific fix. A new rule is a variant, its row, its check, and a line in the test of that
-//! check.
+//! specific fix. A new rule is a variant, its row at the same position, its check, and a
+//! case in `check/tests.rs`.
 
 /// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
