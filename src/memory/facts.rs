@@ -392,7 +392,7 @@ fn is_rule(line: &str) -> bool {
     marks.len() >= 3 && ['-', '*', '_'].into_iter().any(is_rule_of)
 }
 
-/// The beginnings of fences, quotations, tables, and HTML that is no part of a paragraph.
+/// The beginnings of fences, quotations, tables, and HTML that is not a part of a paragraph.
 const OTHER_BLOCKS: [&str; 8] = ["```", "~~~", ">", "|", "<!--", "</", "<details", "<div"];
 
 /// Whether a line cannot continue the paragraph above it: an item, a heading, a rule, or one of
