@@ -5,7 +5,7 @@
 //! A fault is a row of one of the tables below. `fault` runs it and makes the checks common to all.
 //! If the right behaviour is a matter of choice, the row says what was chosen and why.
 //!
-//! `FAULT=words cargo test faults -- --nocapture` runs only the rows whose names contain these
+//! `FAULT=words cargo test faults -- --ignored` runs only the rows whose names contain these
 //! words.
 
 mod bodies;
