@@ -200,7 +200,7 @@ impl<'a> ContextManager<'a> {
         let window = fitting.conversation.window(self.window);
         let fits = window.is_none_or(|window| fitting.conversation.estimate() <= window);
         if !is_shorter || !fits {
-            let count = fitting.conversation.shorten_results(max_bytes, 0);
+            let count = fitting.conversation.shorten_results(max_bytes);
             is_shorter |= fitting.report_shortened("tool results", count);
         }
         // The learnt window may be wrong, so documents are shortened only if nothing else is

@@ -330,11 +330,10 @@ impl Conversation {
         self.recorder.record(change);
     }
 
-    /// Changes messages in place, from message `from` on. Returns the number of those for
-    /// which `change` is true.
-    fn change_each(&mut self, from: usize, change: &mut dyn FnMut(&mut Message) -> bool) -> usize {
+    /// Changes messages in place. Returns the number of those for which `change` is true.
+    fn change_each(&mut self, change: &mut dyn FnMut(&mut Message) -> bool) -> usize {
         let mut changed = Vec::new();
-        for (place, message) in self.messages.iter_mut().enumerate().skip(from) {
+        for (place, message) in self.messages.iter_mut().enumerate() {
             if change(message) {
                 changed.push(place);
             }

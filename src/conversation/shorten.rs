@@ -5,11 +5,10 @@ use crate::limits;
 use crate::message::{Message, UserMessageKind};
 
 impl Conversation {
-    /// Shortens tool results of more than `most` bytes to their beginning and end, from message
-    /// `from` on. Returns their number. Skill documents stay: the model needs them to use a
-    /// skill.
-    pub fn shorten_results(&mut self, most: usize, from: usize) -> usize {
-        self.change_each(from, &mut |message| match message {
+    /// Shortens tool results of more than `most` bytes to their beginning and end. Returns their
+    /// number. Skill documents stay: the model needs them to use a skill.
+    pub fn shorten_results(&mut self, most: usize) -> usize {
+        self.change_each(&mut |message| match message {
             Message::Tool(tool) if tool.document.is_none() => {
                 let is_cut = shorten(&mut tool.content, most);
                 tool.is_shortened |= is_cut;
@@ -24,7 +23,7 @@ impl Conversation {
     pub fn shorten_documents(&mut self, most: usize) -> usize {
         let question = self.latest_turn_start();
         let mut place = 0;
-        self.change_each(0, &mut |message| {
+        self.change_each(&mut |message| {
             place += 1;
             match message {
                 Message::Tool(tool) if tool.document.is_some() => {

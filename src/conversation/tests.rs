@@ -108,11 +108,11 @@ fn long_results_are_shortened_once() {
     conversation.add_answer(calls(&["a", "b"]));
     conversation.add_result(ToolResult::success("é".repeat(600), ""));
     conversation.add_result(ToolResult::success("short", ""));
-    assert_eq!(conversation.shorten_results(101, 0), 1);
+    assert_eq!(conversation.shorten_results(101), 1);
     let content = conversation.messages()[3].text();
     assert!(content.starts_with("éé") && content.ends_with("éé"), "{content}");
     assert!(content.contains("\n[1164 bytes left out: the context is full]\n"), "{content}");
-    assert_eq!(conversation.shorten_results(101, 0), 0);
+    assert_eq!(conversation.shorten_results(101), 0);
     assert_eq!(
         conversation.messages()[4],
         Message::Tool(ToolMessage {
@@ -181,7 +181,7 @@ fn documents_are_shortened_last_and_then_sent_again() {
     let text = "x".repeat(300);
     add(&mut conversation, document(&text, ""));
     add(&mut conversation, ToolResult::success("y".repeat(300), ""));
-    assert_eq!(conversation.shorten_results(100, 0), 1);
+    assert_eq!(conversation.shorten_results(100), 1);
     assert_ne!(add(&mut conversation, document(&text, "")), text);
     assert_eq!(conversation.shorten_documents(100), 1);
     assert_eq!(add(&mut conversation, document(&text, "")), text);

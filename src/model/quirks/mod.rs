@@ -1,8 +1,8 @@
 //! Differences between endpoints, as tables: the names of fields, the phrases of refusals, the
 //! finish reasons.
 //!
-//! A new difference is one row here, and a sample in the test of the function that reads the table
-//! (`request_failure.rs`, `retry.rs`, …). That function knows no endpoint by name.
+//! A new difference is one row here and a sample in `tests.rs`, which fails without the row. The
+//! code that reads a table knows no endpoint by name.
 
 pub(super) mod call_markers;
 pub(super) mod changes;

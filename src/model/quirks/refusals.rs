@@ -43,7 +43,7 @@ pub(crate) const QUOTA_HINT: &str = "the account's quota is used up";
 const MODEL_HINT: &str = "check LLM_MODEL_NAME; `skills-runner doctor` lists similar names";
 
 /// Refusals by their status and their message in lower case. The first row that matches decides.
-pub(crate) const REFUSALS: &[RefusalRow] = &[
+pub(crate) static REFUSALS: &[RefusalRow] = &[
     (
         ANY,
         &["--enable-auto-tool-choice", "--tool-call-parser"],
@@ -185,10 +185,14 @@ pub(crate) const REFUSALS: &[RefusalRow] = &[
 
 /// The meaning of a refusal with this message, in lower case.
 pub(crate) fn meaning(status: u16, words: &str) -> Meaning {
-    let is_match = |(statuses, phrases, _): &&RefusalRow| {
+    row(status, words).map_or(Meaning::Unknown, |(_, _, meaning)| *meaning)
+}
+
+/// The row that decides about a refusal.
+pub(super) fn row(status: u16, words: &str) -> Option<&'static RefusalRow> {
+    REFUSALS.iter().find(|(statuses, phrases, _)| {
         statuses.contains(&status) && (phrases.is_empty() || contains_any(words, phrases))
-    };
-    REFUSALS.iter().find(is_match).map_or(Meaning::Unknown, |(_, _, meaning)| *meaning)
+    })
 }
 
 /// Words in the code, status or type of an error object, and the HTTP status that they mean.

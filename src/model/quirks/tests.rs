@@ -37,6 +37,50 @@ fn each_refusal_has_its_meaning() {
     }
 }
 
+/// One refusal for each row: status, message, and what the remedy or the kind must be.
+const REFUSED: &[(u16, &str, &str)] = &[
+    (400, "\"auto\" tool choice requires --enable-auto-tool-choice", "start vLLM with"),
+    (500, "tools param requires --jinja flag", "start llama.cpp's server"),
+    (400, "registry.ollama.ai/library/x does not support tools", "cannot call tools"),
+    (401, "", "check LLM_API_KEY"),
+    (403, "", "check LLM_API_KEY"),
+    (402, "you requested up to 65536 max_tokens, but can only afford 20", "lower max_tokens"),
+    (402, "", "no credit left"),
+    (400, "api key not valid. please pass a valid api key.", "check LLM_API_KEY"),
+    (400, "rate limit reached for tokens per minute", "Temporary"),
+    (429, "credit balance is too low", "quota is used up"),
+    (429, "you exceeded your current quota, please check your plan", "Billing"),
+    (429, "", "Temporary"),
+    (400, "this model's maximum context length is 4096 tokens", "ContextFull"),
+    (413, "", "TooLarge"),
+    (400, "the plain http request was sent to https port", "https://"),
+    (400, "no required ssl certificate was sent", "client certificate"),
+    (400, "no connected db.", "does not accept this key"),
+    (407, "", "requires a login"),
+    (408, "", "Temporary"),
+    (503, "", "Temporary"),
+    (400, "overloaded_error", "Temporary"),
+    (308, "", "Redirect"),
+    (400, "model_not_found", "check LLM_MODEL_NAME"),
+    (404, "model 'x' not found", "check LLM_MODEL_NAME"),
+    (404, "", "NoEndpoint"),
+];
+
+/// A removed row changes the meaning of its sample, and a new row needs one.
+#[test]
+fn each_row_of_the_refusals_has_a_sample() {
+    for (status, words, expected) in REFUSED {
+        let meaning = format!("{:?}", refusals::meaning(*status, words));
+        assert!(meaning.contains(expected), "{status} {words}: {meaning}, not {expected}");
+    }
+    for row in refusals::REFUSALS {
+        let is_of_row = |sample: &(u16, &str, &str)| {
+            refusals::row(sample.0, sample.1).is_some_and(|found| std::ptr::eq(found, row))
+        };
+        assert!(REFUSED.iter().any(is_of_row), "no sample for {row:?}");
+    }
+}
+
 #[test]
 fn each_refusal_of_a_form_changes_requests() {
     let omitted = DialectChange::Omit("seed".into());
@@ -77,6 +121,20 @@ fn each_refusal_of_a_form_changes_requests() {
 fn each_finish_reason_is_classified() {
     for (part, finish) in finish_reasons::REASONS {
         assert_eq!(finish_reasons::classify(&part.to_uppercase()), *finish, "{part}");
+    }
+    let cut = "error abort cancelled insufficient_system_resource MALFORMED_FUNCTION_CALL \
+               engine_overloaded time_limit incomplete";
+    let length = "length max_tokens max_output_tokens token_limit model_context_window_exceeded";
+    let filtered = "content_filter SAFETY sensitive guardrail_intervened RECITATION \
+                    PROHIBITED_CONTENT BLOCKLIST";
+    for (reasons, finish) in [
+        (cut, FinishReason::Cut),
+        (length, FinishReason::Length),
+        (filtered, FinishReason::Filtered),
+    ] {
+        for reason in reasons.split_whitespace() {
+            assert_eq!(finish_reasons::classify(reason), finish, "{reason}");
+        }
     }
     for reason in ["stop", "tool_calls", "eos", "end_turn", "function_call"] {
         assert_eq!(finish_reasons::classify(reason), FinishReason::Complete, "{reason}");

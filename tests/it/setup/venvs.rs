@@ -3,7 +3,7 @@
 use super::{
     MARKER, VENV, WORK, command, created_venvs, identity, quick, script, setup, test_with_skill,
 };
-use crate::harness::{Test, interpreter, seconds, wait_until};
+use crate::harness::{Test, interpreter, report_skipped, seconds, wait_until};
 use serde_json::json;
 use std::fs;
 use std::process::Command;
@@ -334,6 +334,7 @@ fn uv_is_used_if_available() {
 fn real_uv_installs() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|folder| folder.join("uv").is_file()) {
+        report_skipped("no uv");
         return;
     }
     let test = test_with_skill().env("PATH", path).env("UV_OFFLINE", "1");
