@@ -4,10 +4,12 @@
 //! Replacing one JSON string by another does not change the meaning of the rest, so only the
 //! text is parsed: less than half the work of reading a stream.
 
+use std::borrow::Cow;
+
 use memchr::arch::all::{is_prefix, is_suffix};
 use memchr::memmem;
 
-use crate::model::wire::{Chunk, LooseValue};
+use crate::model::wire::Chunk;
 
 /// How often a template is made in one reply: where every event has another form, it does not pay.
 const MAX_TEMPLATES: usize = 4;
@@ -17,21 +19,27 @@ const MAX_TEMPLATES: usize = 4;
 pub(super) struct DeltaTemplate {
     prefix: Vec<u8>,
     suffix: Vec<u8>,
-    index: LooseValue,
+    /// Index of the choice that the text belongs to.
+    choice: Option<u64>,
     count: usize,
 }
 
 impl DeltaTemplate {
-    /// Reads an event that matches the template.
-    pub(super) fn read(&self, event: &[u8]) -> Option<Chunk> {
+    /// The text of an event that matches the template, and the index of its choice.
+    pub(super) fn read<'e>(&self, event: &'e [u8]) -> Option<(Cow<'e, str>, Option<u64>)> {
         // Not by `==`: musl compares byte by byte.
         let is_match = is_prefix(event, &self.prefix) && is_suffix(event, &self.suffix);
         if self.prefix.is_empty() || !is_match {
             return None;
         }
         let end = event.len() - self.suffix.len();
-        let text = serde_json::from_slice(event.get(self.prefix.len()..end)?).ok()?;
-        Some(Chunk::of_text(text, self.index.clone()))
+        let quoted = event.get(self.prefix.len()..end)?;
+        // A text without escapes needs no copy.
+        let text = match serde_json::from_slice::<&str>(quoted) {
+            Ok(text) => text.into(),
+            Err(_) => serde_json::from_slice::<String>(quoted).ok()?.into(),
+        };
+        Some((text, self.choice))
     }
 
     /// Makes a template of this event if it contains only text.
@@ -51,7 +59,7 @@ impl DeltaTemplate {
         let probe = serde_json::from_slice::<Chunk>(&probe).unwrap_or_default();
         if probe.only_text() == Some((&other, index)) {
             (self.prefix, self.suffix) = (prefix.to_vec(), suffix.to_vec());
-            self.index = index.clone();
+            self.choice = index.number();
         }
     }
 }
@@ -94,9 +102,10 @@ mod tests {
             let event = event(value).replace(r#""model":"The""#, r#""model":"m""#);
             let found = template.read(event.as_bytes());
             assert_eq!(found.is_some(), is_match, "{value}");
-            if let Some(found) = found {
+            if let Some((text, choice)) = found {
                 let parsed: Chunk = serde_json::from_str(&event).unwrap();
-                assert_eq!(found.only_text(), parsed.only_text());
+                let parsed = parsed.only_text().map(|(text, index)| (text, index.number()));
+                assert_eq!(Some((&*text, choice)), parsed);
             }
         }
     }

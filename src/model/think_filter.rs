@@ -75,6 +75,11 @@ impl ThinkFilter {
         piece
     }
 
+    /// Whether all further text is a part of the answer.
+    pub fn is_over(&self) -> bool {
+        self.state == ThinkState::Answering && self.held.is_empty()
+    }
+
     /// Whether the text contained reasoning.
     pub fn has_reasoning(&self) -> bool {
         self.has_reasoning

@@ -25,8 +25,10 @@ impl ReplyAssembler {
             if self.has_end_marker || is_comment {
                 return Ok(());
             }
-            if let Some(chunk) = self.template.read(event) {
-                return self.add_chunk(chunk, sink);
+            if let Some((text, choice)) = self.template.read(event)
+                && self.is_selected_choice(choice)
+            {
+                return self.add_text_delta(&text, sink);
             }
             let Some((start, error)) = self.add_chunks(event, sink)? else {
                 return Ok(());

@@ -113,7 +113,7 @@ impl ReplyAssembler {
         self.usage = chunk.usage.usage().or(self.usage);
         let mut choice = None;
         for candidate in chunk.choices.items {
-            if choice.is_none() && self.is_selected_choice(&candidate) {
+            if choice.is_none() && self.is_selected_choice(candidate.index.number()) {
                 choice = Some(candidate);
             } else {
                 self.add_other_choice(&candidate)?;
@@ -142,9 +142,22 @@ impl ReplyAssembler {
         Ok(())
     }
 
-    /// Whether this choice is the one that is read: the first one received.
-    fn is_selected_choice(&self, choice: &Choice) -> bool {
-        match (self.choice, choice.index.number()) {
+    /// Adds a piece that is nothing but text, as [`Self::add_chunk`] would.
+    fn add_text_delta(
+        &mut self,
+        text: &str,
+        sink: &mut EventSink<'_>,
+    ) -> Result<(), InvalidResponse> {
+        self.received.text |= !text.is_empty();
+        let new_text = self.cumulative.feed(text);
+        self.add_text(&new_text, sink)?;
+        self.add_finish_reason("", !text.is_empty());
+        Ok(())
+    }
+
+    /// Whether the choice with this index is the one that is read: the first one received.
+    fn is_selected_choice(&self, index: Option<u64>) -> bool {
+        match (self.choice, index) {
             (Some(known), Some(index)) => known == index,
             _ => true,
         }
@@ -193,8 +206,9 @@ impl ReplyAssembler {
             self.extra_content = Some(extra.clone());
         }
         if !repeated.text {
-            let text = self.cumulative.feed(&delta.content.text()).into_owned();
-            self.add_text(&text, sink)?;
+            let text = delta.content.text();
+            let new_text = self.cumulative.feed(&text);
+            self.add_text(&new_text, sink)?;
         }
         self.add_text(&delta.refusal.text(), sink)?;
         if !repeated.calls {
@@ -207,8 +221,18 @@ impl ReplyAssembler {
         if text.is_empty() {
             return Ok(());
         }
+        if self.think.is_over() {
+            return self.add_answer(text, sink);
+        }
         let piece = self.think.feed(text);
         self.add_piece(&piece, sink)
+    }
+
+    fn add_answer(&mut self, text: &str, sink: &mut EventSink<'_>) -> Result<(), InvalidResponse> {
+        append_limited(&mut self.content, text)?;
+        self.has_emitted_text = true;
+        sink(Event::Text(text));
+        Ok(())
     }
 
     fn add_piece(
@@ -220,9 +244,7 @@ impl ReplyAssembler {
             sink(Event::Reasoning(&piece.reasoning));
         }
         if !piece.text.is_empty() {
-            append_limited(&mut self.content, &piece.text)?;
-            self.has_emitted_text = true;
-            sink(Event::Text(&piece.text));
+            self.add_answer(&piece.text, sink)?;
         }
         Ok(())
     }
