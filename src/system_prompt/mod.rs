@@ -11,6 +11,7 @@ use crate::limits;
 use crate::skills::{Catalogue, SkillSummary};
 use crate::text;
 use crate::tools::Tools;
+use crate::world::clock::LocalTime;
 
 mod template;
 
@@ -72,10 +73,12 @@ pub struct PromptParts<'p> {
     pub runs_scripts: bool,
     /// The remembered facts, one per line; may be empty.
     pub facts: String,
+    /// Today's date and weekday, for the built-in prompt.
+    pub today: String,
 }
 
 impl<'p> PromptParts<'p> {
-    /// The built-in prompt without facts.
+    /// The built-in prompt without facts, with the current local date.
     pub fn new(
         catalogue: &'p Catalogue,
         tools: &'p Tools<'_>,
@@ -88,8 +91,15 @@ impl<'p> PromptParts<'p> {
             tools,
             runs_scripts: tools.offers_scripts(),
             facts: String::new(),
+            today: today(),
         }
     }
+}
+
+/// The weekday and the date, by local time.
+fn today() -> String {
+    let now = LocalTime::now();
+    format!("{}, {}", now.weekday, now.date)
 }
 
 /// Builds the system prompt. It always contains the skills and the facts: without a
@@ -125,6 +135,10 @@ pub fn system_prompt(parts: &PromptParts<'_>) -> String {
     }
     if !template_has_skills && !skills.is_empty() {
         append(&format!("Skills:\n{skills}"));
+    }
+    // Near the end, because it changes every day: endpoints cache what is before it.
+    if matches!(parts.prompt_override, SystemPromptOverride::BuiltIn) {
+        append(&format!("Today is {}.\n", parts.today));
     }
     if !template_has_facts && !facts.is_empty() {
         append(&format!("{REMEMBERED}\n{facts}\n"));
@@ -274,7 +288,8 @@ mod tests {
             Config::resolve(&Settings::default(), user_folder, ConfigNeeds::Skills).unwrap();
         let (skills, cancellation) = (Skills::new(Vec::new()), Cancellation::never());
         let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
-        build(PromptParts::new(catalogue, &tools, user_folder))
+        let today = "Friday, 1999-12-31".to_string();
+        build(PromptParts { today, ..PromptParts::new(catalogue, &tools, user_folder) })
     }
 
     #[test]
@@ -304,7 +319,7 @@ mod tests {
         assert!(text.contains("relative to /: make"));
         let build = |custom| build(custom, &catalogue(0, ""), Path::new("/"), true);
         assert_eq!(build(latin), "Speak Latin.");
-        assert_eq!(build(None), WITHOUT_SKILLS);
+        assert_eq!(build(None), format!("{WITHOUT_SKILLS}\n\nToday is Friday, 1999-12-31.\n"));
     }
 
     #[test]
@@ -316,7 +331,8 @@ mod tests {
         assert!(!build(Some("x"), &catalogue, folder, false).contains("cripts"));
         catalogue.skills[0].is_for_model = false;
         let text = build(None, &catalogue, folder, true);
-        assert!(text.ends_with("Skills:\n- skill-00001: d\n"), "{text}");
+        let end = "Skills:\n- skill-00001: d\n\nToday is Friday, 1999-12-31.\n";
+        assert!(text.ends_with(end), "{text}");
         catalogue.skills[1].is_for_model = false;
         let text = build(None, &catalogue, folder, true);
         assert!(text.contains("get_skill") && !text.contains("Skills:"), "{text}");

@@ -59,11 +59,16 @@ fn time_of_day(parts: &libc::tm) -> String {
     format!("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec)
 }
 
+const WEEKDAYS: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
 /// A moment in the user's time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LocalTime {
     /// `YYYY-MM-DD`.
     pub date: String,
+    /// The English name of the day of the week.
+    pub weekday: &'static str,
     /// `HH:MM`.
     pub time: String,
     /// RFC 3339 with the offset from UTC, to the second.
@@ -74,12 +79,14 @@ impl LocalTime {
     /// Converts a time to the time zone of the process, or to UTC if there is none.
     pub(crate) fn from_system_time(time: SystemTime) -> LocalTime {
         let parts = calendar(time, true);
+        let weekday = usize::try_from(parts.tm_wday).ok().and_then(|day| WEEKDAYS.get(day));
+        let weekday = weekday.copied().unwrap_or_default();
         let (date, time) = (date(&parts), time_of_day(&parts));
         let sign = if parts.tm_gmtoff < 0 { '-' } else { '+' };
         let minutes = parts.tm_gmtoff.abs() / 60;
         let (hours, minutes) = (minutes / 60, minutes % 60);
         let stamp = format!("{date}T{time}{sign}{hours:02}:{minutes:02}");
-        LocalTime { date, time: time[..5].to_string(), stamp }
+        LocalTime { date, weekday, time: time[..5].to_string(), stamp }
     }
 
     /// The current time.

@@ -271,3 +271,28 @@ fn dry_run_prints_the_request_and_sends_none() {
     assert!(url.ends_with("/chat/completions"), "{url}");
     server.finish();
 }
+
+/// The built-in system prompt has the date of the user's time zone; that of a user stays as it is.
+#[test]
+fn system_prompt_has_the_local_date() {
+    // Somewhere it is always another day.
+    for zone in ["Pacific/Kiritimati", "Etc/GMT+12"] {
+        let server = Server::always(|_| Reply::text("ok"));
+        let test = Test::new().endpoint(&server).env("TZ", zone);
+        let before = local_date(zone);
+        test.next_run().args(["hi"]).run().success();
+        test.next_run().args(["-s", "Be brief.", "hi"]).run().success();
+        let (requests, after) = (server.finish(), local_date(zone));
+        let prompt = "You are a helpful assistant. Answer briefly and exactly.\n\nToday is ";
+        let today = requests[0].system().strip_prefix(prompt).unwrap().to_string();
+        assert!([before, after].contains(&today), "{today}");
+        assert_eq!(requests[1].system(), "Be brief.");
+    }
+}
+
+/// Weekday and date in a time zone, as the system prompt ends.
+fn local_date(zone: &str) -> String {
+    let mut date = std::process::Command::new("date");
+    let shown = date.arg("+%A, %F.").env("TZ", zone).env("LC_ALL", "C").output().unwrap().stdout;
+    String::from_utf8(shown).unwrap()
+}
