@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use lexopt::Arg;
 
-use crate::cli::commands::{COMMANDS, CommandRow, joined, prompt_hint};
+use crate::cli::commands::{COMMANDS, CommandRow, joined, meant_command, prompt_hint};
 use crate::cli::generate::{Generator, KINDS};
 use crate::cli::option_table::{Effect, OPTIONS, OptionRow};
 use crate::cli::options::{AskOptions, Command, CommandLine, CommonOptions};
@@ -69,7 +69,13 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
             _ => options.push((row, typed)),
         }
     }
-    let command = find_command(words, prompt_words)?;
+    let is_marked = !prompt_words.is_empty();
+    let mut command = find_command(words, prompt_words)?;
+    if let Command::Ask(ask) | Command::Chat(ask) = &mut command
+        && !is_marked
+    {
+        ask.meant = ask.prompt.as_deref().and_then(meant_command);
+    }
     command_line(command, &options).map(|line| Invocation::Run(Box::new(line)))
 }
 

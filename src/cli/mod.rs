@@ -1,7 +1,9 @@
 //! The command line front end: runs the parsed command and returns its exit status.
 
-use crate::cli::options::{Command, CommandLine};
+use crate::cli::options::{AskOptions, Command, CommandLine};
+use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
+use crate::world::input::{StdinKind, StdinReader};
 use crate::world::output::{Format, Output, Verbosity, print_standalone};
 use crate::world::signal::Signal;
 
@@ -90,9 +92,27 @@ fn stdout_format(line: &CommandLine) -> Format {
     }
 }
 
+/// Returns an error for a prompt of a single word that is meant as a command. With other input
+/// than a terminal or `/dev/null` it is a prompt.
+fn check_single_word(ask: &AskOptions) -> Result<()> {
+    let (Some(meant), Some(word)) = (ask.meant, &ask.prompt) else {
+        return Ok(());
+    };
+    match StdinReader::open().map(|input| input.kind()) {
+        Ok(StdinKind::File | StdinKind::Stream) => Ok(()),
+        Ok(StdinKind::Terminal | StdinKind::Nothing) | Err(_) => {
+            let hint = format!("{meant} (to send it as a prompt: skills-runner -- {word})");
+            Err(usage(format!("there is no command `{word}`")).with_hint(hint))
+        }
+    }
+}
+
 /// Runs the command, and returns the exit status.
 fn dispatch(line: CommandLine, startup: &Startup, output: &mut Output) -> Result<u8> {
     let options = line.options;
+    if let Command::Ask(ask) | Command::Chat(ask) = &line.command {
+        check_single_word(ask)?;
+    }
     match line.command {
         Command::Ask(ask) if one_shot::is_conversation(&ask, &options) => {
             chat::run(ask, options, startup, output)

@@ -92,6 +92,8 @@ pub struct AskOptions {
     pub prompt: Option<String>,
     /// `--system`.
     pub system: Option<String>,
+    /// A hint for a prompt of a single word that is probably meant as a command.
+    pub meant: Option<&'static str>,
     /// `--attach`.
     pub attach: Vec<OsString>,
     /// `--session`, `--continue`.

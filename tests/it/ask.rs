@@ -296,3 +296,44 @@ fn local_date(zone: &str) -> String {
     let shown = date.arg("+%A, %F.").env("TZ", zone).env("LC_ALL", "C").output().unwrap().stdout;
     String::from_utf8(shown).unwrap()
 }
+
+/// A single word that looks like a command costs no request, unless it comes with other input or
+/// after `--`.
+#[test]
+fn single_words_that_look_like_commands_are_wrong_usage() {
+    let server = Server::start([]);
+    let test = Test::new().endpoint(&server);
+    let words = [
+        (
+            "help",
+            "hint: did you mean `skills-runner --help`? (to send it as a prompt: skills-runner -- help)",
+        ),
+        ("version", "`skills-runner --version`"),
+        ("list", "`skills-runner skills list`"),
+        ("skill", "`skills-runner skills list`"),
+        ("models", "`skills-runner doctor`"),
+        ("config", "`skills-runner doctor`"),
+        ("login", "LLM_API_KEY"),
+        ("update", "`skills-runner --version`"),
+        ("quit", "`/quit`"),
+        ("exit", "`/exit`"),
+    ];
+    for (word, expected) in words {
+        for args in [&[word][..], &["-o", "json", word], &["-n", word], &["chat", word]] {
+            let run = test.next_run().args(args).run().status(2).stdout("");
+            run.stderr_has(&format!("there is no command `{word}`\n")).stderr_has(expected);
+        }
+    }
+    let mut terminal = test.next_run().args(["help"]).spawn_on_terminal();
+    terminal.expect("did you mean `skills-runner --help`?");
+    terminal.wait_exit().status(2);
+    server.finish();
+    let server = Server::always(|_| Reply::text("ok"));
+    let test = test.next_run().endpoint(&server).file("empty", "");
+    for args in [&["--", "help"][..], &["help", "me"], &["Help"], &["chat", "--", "list"]] {
+        test.next_run().args(args).run().success().stdout("ok\n");
+    }
+    test.next_run().args(["help"]).stdin("log").run().success();
+    test.next_run().args(["-n", "list"]).stdin_file(test.path("empty")).run().success();
+    server.finish();
+}
