@@ -10,9 +10,9 @@ use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
-use crate::message::AssistantMessage;
+use crate::message::{AssistantMessage, Message};
 use crate::model::{FinishReason, Model};
-use crate::tool::{ToolResult, parse_arguments};
+use crate::tool::{Action, ToolResult, parse_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
@@ -60,6 +60,13 @@ pub fn run_turn(
     stats: &mut RunStats,
     sink: &mut EventSink<'_>,
 ) -> Result<TurnOutcome> {
+    if let Some(Message::User(question)) =
+        conversation.messages().get(conversation.latest_turn_start())
+    {
+        for skill in question.skills.iter().filter(|skill| !skill.name.is_empty()) {
+            stats.actions.add(Action::ReadSkill(skill.name.clone()));
+        }
+    }
     let mut context = ContextManager::new(model, tools.definitions(), turn_limits.window);
     for _ in 0..turn_limits.max_steps {
         let reply = context.complete(conversation, stats, sink)?;

@@ -37,6 +37,8 @@ pub enum ErrorKind {
     Interrupted(i32),
     /// Reading or writing on this machine failed.
     Io,
+    /// The model answered without the skill or script that the user required.
+    Skill,
 }
 
 impl ErrorKind {
@@ -54,6 +56,7 @@ impl ErrorKind {
             ErrorKind::Truncated => "truncated",
             ErrorKind::Interrupted(_) => "interrupted",
             ErrorKind::Io => "io",
+            ErrorKind::Skill => "skill",
         }
     }
 
@@ -64,6 +67,7 @@ impl ErrorKind {
             ErrorKind::Usage => 2,
             ErrorKind::Limit => 3,
             ErrorKind::Truncated => 4,
+            ErrorKind::Skill => 5,
             ErrorKind::Temporary => 75,
             ErrorKind::Auth => 77,
             ErrorKind::Config => 78,
@@ -247,6 +251,7 @@ mod tests {
             (ErrorKind::Interrupted(libc::SIGTERM), "interrupted", 143),
             (ErrorKind::Interrupted(libc::SIGHUP), "interrupted", 129),
             (ErrorKind::Io, "io", 1),
+            (ErrorKind::Skill, "skill", 5),
         ];
         for (kind, name, status) in table {
             assert_eq!((kind.name(), kind.exit_status()), (name, status));

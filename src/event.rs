@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::tool::{ToolCall, ToolResult, Usage};
+use crate::tool::{Action, ScriptExit, ToolCall, ToolResult, Usage};
 
 /// Progress of a run.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ pub enum Event<'a> {
 }
 
 /// Totals of one or more turns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunStats {
     /// Requests that got a reply.
     pub steps: u32,
@@ -90,6 +90,29 @@ pub struct RunStats {
     pub tool_calls: u32,
     /// Token counts, as the endpoint reported them.
     pub usage: Usage,
+    /// What the tools did.
+    pub actions: Actions,
+}
+
+/// Actions of tools, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// Names of the skills whose documents were read, each once. The user's invocation of a skill
+    /// counts, too.
+    pub skills_read: Vec<String>,
+    /// Scripts that ran, also those that failed.
+    pub scripts_run: Vec<ScriptExit>,
+}
+
+impl Actions {
+    /// Adds an action.
+    pub fn add(&mut self, action: Action) {
+        match action {
+            Action::ReadSkill(name) if self.skills_read.contains(&name) => {}
+            Action::ReadSkill(name) => self.skills_read.push(name),
+            Action::RanScript(exit) => self.scripts_run.push(exit),
+        }
+    }
 }
 
 /// Event callback.

@@ -332,11 +332,11 @@ pub use agent::{TurnLimits, TurnOutcome, run_turn};
 pub use config::{Config, ConfigNeeds, Endpoint};
 pub use conversation::{Conversation, ConversationState};
 pub use error::{Error, ErrorKind, Fault, Result};
-pub use event::{Event, EventSink, RunStats};
+pub use event::{Actions, Event, EventSink, RunStats};
 pub use media::Image;
 pub use message::{
-    AssistantMessage, AssistantMessageKind, AttachedFile, Message, ToolMessage, UserMessage,
-    UserMessageKind,
+    AssistantMessage, AssistantMessageKind, AttachedFile, InvokedSkill, Message, ToolMessage,
+    UserMessage, UserMessageKind,
 };
 pub use model::http::HttpModel;
 pub use model::scripted::{ScriptedModel, ScriptedStep};
@@ -344,7 +344,7 @@ pub use model::{FinishReason, Model, ModelReply, ModelRequest};
 pub use settings::{EnvFile, Settings};
 pub use skills::{Catalogue, Problem, Rule, Severity, Skill, SkillSummary, Skills};
 pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
-pub use tool::{Effects, ToolCall, ToolDefinition, ToolResult, Usage};
+pub use tool::{Action, Effects, ScriptExit, ToolCall, ToolDefinition, ToolResult, Usage};
 pub use tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, Tools};
 pub use world::cancellation::{Cancellation, StopReason};
 pub use world::signal::Interrupt;

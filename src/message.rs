@@ -17,6 +17,9 @@ use crate::tool::ToolCall;
 const SUMMARY_START: &str =
     "[Summary of the conversation so far. What it stands for is not here any more.]\n";
 
+/// Comes between the documents of skills and the user's text, for the model.
+const REQUEST_HEADING: &str = "\n\nMy request:\n\n";
+
 /// The end of an interrupted turn, for the model.
 const INTERRUPTED: &str = "(no answer: the turn was interrupted)";
 
@@ -30,11 +33,19 @@ pub enum UserMessageKind {
     /// A question.
     #[default]
     Question,
-    /// The document of a skill that the user invoked. It is kept when older messages are
-    /// summarized.
-    Document,
     /// A summary, which replaces older messages.
     Summary,
+}
+
+/// A skill that the user invoked, or gave with a question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvokedSkill {
+    /// The name; empty in sessions of older versions.
+    pub name: String,
+    /// The arguments, as the user typed them.
+    pub arguments: String,
+    /// Its document for the model. It is kept when older messages are summarized.
+    pub text: String,
 }
 
 /// A text file attached to a question.
@@ -51,7 +62,10 @@ pub struct AttachedFile {
 pub struct UserMessage {
     /// What the message is.
     pub kind: UserMessageKind,
-    /// The text.
+    /// The skills, which come before the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<InvokedSkill>,
+    /// The text; may be empty after skills.
     pub text: String,
     /// The text files, which follow the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,6 +78,17 @@ pub struct UserMessage {
 impl UserMessage {
     /// The text that the model reads.
     pub fn full_text(&self) -> Cow<'_, str> {
+        let request = self.request_text();
+        if self.skills.is_empty() {
+            return request;
+        }
+        let skills: Vec<&str> = self.skills.iter().map(|skill| skill.text.as_str()).collect();
+        let heading = if request.is_empty() { "" } else { REQUEST_HEADING };
+        Cow::Owned(format!("{}{heading}{request}", skills.join("\n\n")))
+    }
+
+    /// The text that the model reads after the documents of skills.
+    pub fn request_text(&self) -> Cow<'_, str> {
         if self.kind == UserMessageKind::Summary {
             return Cow::Owned(format!("{SUMMARY_START}{}", self.text));
         }
@@ -75,6 +100,17 @@ impl UserMessage {
             text.to_mut().push_str(&format!("\n\n<file name=\"{name}\">\n{contents}{end}</file>"));
         }
         text
+    }
+
+    /// The text as the user typed it: without one, the invocation of the last skill.
+    pub fn typed_text(&self) -> Cow<'_, str> {
+        match self.skills.last().filter(|_| self.text.is_empty()) {
+            Some(skill) => {
+                let line = format!("/{} {}", skill.name, skill.arguments);
+                Cow::Owned(line.trim_end().to_string())
+            }
+            None => Cow::Borrowed(&self.text),
+        }
     }
 
     /// The text that the model reads, with a line that describes each image.

@@ -91,6 +91,29 @@ pub struct ToolResult {
     pub consent: Option<&'static str>,
     /// A warning for the user, shown even with `--quiet`.
     pub warning: Option<String>,
+    /// The action that the result of the run lists, if there is one.
+    pub action: Option<Action>,
+}
+
+/// An action of a tool that the result of a run lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// The document of the skill with this name was read.
+    ReadSkill(String),
+    /// A script ran.
+    RanScript(ScriptExit),
+}
+
+/// A script that has run, or was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptExit {
+    /// The name of its skill.
+    pub skill: String,
+    /// Its path in the skill's folder; `None` for source that the model wrote.
+    pub file: Option<String>,
+    /// Its exit status, or -N if signal N ended it.
+    pub returncode: i32,
 }
 
 impl ToolResult {

@@ -117,6 +117,13 @@ fn command_line(
     for (row, typed) in options {
         row.apply(&mut line, typed)?;
     }
+    if let Command::Ask(ask) | Command::Chat(ask) = &line.command
+        && ask.requirements.script
+        && !line.options.scripts
+    {
+        return Err(usage("--require-script and --no-scripts cannot be used together")
+            .with_hint("without scripts, --require-skill can be used"));
+    }
     Ok(line)
 }
 
@@ -235,6 +242,8 @@ mod tests {
             (&["doctor", "-s", "x"], "--system works only with a question or chat"),
             (&["doctor", "--log", "x"], "--log works only where tools can run"),
             (&["--session", "a", "-c", "hi"], "cannot be used together"),
+            (&["--no-scripts", "--require-script", "hi"], "cannot be used together"),
+            (&["--skill", "", "hi"], "--skill needs a name"),
         ];
         for (arguments, expected) in table {
             let error = parse(arguments.iter().map(OsString::from).collect()).unwrap_err();

@@ -88,7 +88,7 @@ impl Run {
     }
 
     /// The reason why no skill is usable.
-    fn no_skills_reason(&self, catalogue: &Catalogue) -> String {
+    pub(super) fn no_skills_reason(&self, catalogue: &Catalogue) -> String {
         let folders = shown_folders(&self.skills);
         match catalogue.folder_errors.first() {
             Some(problem) => problem.message.clone(),

@@ -24,12 +24,13 @@ pub(crate) static USAGES: [(&str, &str); 3] = [
 ];
 
 /// The exit statuses, each with its meaning.
-pub(crate) static STATUSES: [(&str, &str); 8] = [
+pub(crate) static STATUSES: [(&str, &str); 9] = [
     ("0", "answered"),
     ("1", "failed"),
     ("2", "wrong usage"),
     ("3", "stopped by --max-steps or --timeout"),
     ("4", "the answer was cut off"),
+    ("5", "without the required skill or script"),
     ("75", "temporary (try again later)"),
     ("77", "credentials refused"),
     ("78", "configuration missing or invalid"),

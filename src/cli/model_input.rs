@@ -35,6 +35,8 @@ impl Run {
             run.apply_tool_options(&ask.tools, output)?;
         }
         run.check_folders(output)?;
+        run.requirements = ask.requirements;
+        run.check_requirements()?;
         Ok(run)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::agent::{self, TurnOutcome};
 use crate::cli::attach::Attachments;
+use crate::cli::invocation;
 use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
 use crate::cli::session_handle::{self, SessionHandle};
@@ -41,9 +42,10 @@ pub(super) fn run(
     let model = new_model(&run)?;
     output.set_model(model.name());
     let mut attached = Attachments::from_options(&ask.attach, &run)?;
-    let typed = ask.prompt.as_deref().unwrap_or_default();
-    let prompt = read_prompt(typed, input.as_mut(), &run, output)?;
-    let prompt = attached.move_into(UserMessage::from(prompt));
+    let given = invocation::given_skills(&ask.skills, &run, output)?;
+    let prompt = read_prompt(ask, input.as_mut(), &run, output)?;
+    let mut prompt = attached.move_into(prompt);
+    invocation::add_given(&given, &mut prompt.skills);
     output.record_question(&prompt.to_text());
     let handle = SessionHandle::open(&mut run, ask, model.name(), false, output)?;
     let (system_prompt, tools) = run.prepare_model_input(output);
@@ -106,12 +108,13 @@ pub(super) fn run_turn(
             }
             output.show(&event);
         });
-    output.set_stats(*stats);
+    output.set_stats(stats);
     if let Err(error) = &turn {
         session_handle::settle_failed_turn(conversation, error, &partial_answer);
     }
     session_handle::report_save_errors(conversation, output);
-    print_answer(&turn?, conversation.answer_text(), output)
+    print_answer(&turn?, conversation.answer_text(), output)?;
+    run.check_answer(conversation, &stats.actions)
 }
 
 /// Prints the answer; returns an error afterwards if it is incomplete.
@@ -151,8 +154,23 @@ pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
     Some(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
 }
 
-/// The prompt: what was typed, and the text of standard input.
+/// The prompt: what was typed, which may invoke a skill, and the text of standard input.
 fn read_prompt(
+    ask: &AskOptions,
+    input: Option<&mut StdinReader>,
+    run: &Run,
+    output: &mut Output,
+) -> Result<UserMessage> {
+    let typed = ask.prompt.as_deref().unwrap_or_default();
+    let Some(skill) = invocation::invoked_by_prompt(typed, run, output)? else {
+        return read_question(typed, input, run, output).map(UserMessage::from);
+    };
+    let text = added_stdin(input, run, output)?.unwrap_or_default();
+    Ok(UserMessage { skills: vec![skill], ..UserMessage::from(text) })
+}
+
+/// The question: what was typed, and the text of standard input.
+fn read_question(
     typed: &str,
     input: Option<&mut StdinReader>,
     run: &Run,
@@ -164,25 +182,35 @@ fn read_prompt(
         let prompt = readable_text(bytes.unwrap_or_default(), output);
         return if prompt.trim().is_empty() { Err(missing_prompt()) } else { Ok(prompt) };
     }
+    Ok(match added_stdin(input, run, output)? {
+        Some(added) => format!("{typed}\n\n{added}"),
+        None => typed.to_string(),
+    })
+}
+
+/// The text of standard input that is added to a prompt, between its marks; `None`: there is no
+/// text.
+fn added_stdin(
+    input: Option<&mut StdinReader>,
+    run: &Run,
+    output: &mut Output,
+) -> Result<Option<String>> {
     let Some(input) = input else {
-        return Ok(typed.to_string());
+        return Ok(None);
     };
     let first_byte_timeout = match input.kind() {
-        StdinKind::Terminal | StdinKind::Nothing => return Ok(typed.to_string()),
+        StdinKind::Terminal | StdinKind::Nothing => return Ok(None),
         StdinKind::File => None,
         StdinKind::Stream => Some(limits::STDIN_FIRST_BYTE),
     };
     let most = limits::STDIN_BYTES;
     let Some(bytes) = stdin::read_bytes(input, most, first_byte_timeout, &run.cancellation)? else {
         output.ignore_stdin();
-        return Ok(typed.to_string());
+        return Ok(None);
     };
     let text = readable_text(bytes, output);
-    if text.is_empty() {
-        return Ok(typed.to_string());
-    }
     let newline = if text.ends_with('\n') { "" } else { "\n" };
-    Ok(format!("{typed}\n\n<stdin>\n{text}{newline}</stdin>"))
+    Ok((!text.is_empty()).then(|| format!("<stdin>\n{text}{newline}</stdin>")))
 }
 
 /// The text of standard input; invalid bytes are replaced.

@@ -71,6 +71,24 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Common(|options, typed| add(&mut options.skills, typed.required("a folder")?)),
     ),
     option(
+        "--skill NAME",
+        "send the document of this skill with the first question; may be repeated",
+        Ask(|ask, typed| {
+            typed.required("a name")?;
+            add(&mut ask.skills, typed.text()?)
+        }),
+    ),
+    option(
+        "--require-skill",
+        "end with status 5 if the model answers without the document of a skill",
+        Ask(|ask, _| set(&mut ask.requirements.skill, true)),
+    ),
+    option(
+        "--require-script",
+        "end with status 5 if no script ended with 0 before the answer",
+        Ask(|ask, _| set(&mut ask.requirements.script, true)),
+    ),
+    option(
         "-a, --attach FILE",
         "add an image (also http://…, https://…) or a text file to the prompt; may be repeated",
         Ask(|ask, typed| add(&mut ask.attach, typed.value.clone())),

@@ -96,12 +96,25 @@ pub struct AskOptions {
     pub meant: Option<&'static str>,
     /// `--attach`.
     pub attach: Vec<OsString>,
+    /// `--skill`.
+    pub skills: Vec<String>,
+    /// `--require-skill`, `--require-script`.
+    pub requirements: Requirements,
     /// `--session`, `--continue`.
     pub session: Option<SessionChoice>,
     /// `--dry-run`.
     pub dry_run: bool,
     /// Options of its tools.
     pub tools: ToolOptions,
+}
+
+/// What an answer must be based on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// `--require-skill`: the document of a skill.
+    pub skill: bool,
+    /// `--require-script`: a script that ended with 0.
+    pub script: bool,
 }
 
 /// The session that a conversation continues.

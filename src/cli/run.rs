@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::agent::TurnLimits;
 use crate::cli::env_files::{read_settings, report_skipped_lines, settings_without_files};
-use crate::cli::options::{CommonOptions, ToolOptions};
+use crate::cli::options::{CommonOptions, Requirements, ToolOptions};
 use crate::cli::startup::Startup;
 use crate::config::{Config, ConfigNeeds};
 use crate::error::{Fault, Result};
@@ -41,6 +41,8 @@ pub(super) struct Run {
     pub conversation_name: String,
     /// Signals and the deadline.
     pub cancellation: Cancellation,
+    /// What an answer must be based on.
+    pub requirements: Requirements,
     /// Whether the user must consent before a script runs.
     confirm: bool,
 }
@@ -134,6 +136,7 @@ impl Run {
             // If the system has no random bytes, the conversation has no name.
             conversation_name: random::uuid().unwrap_or_default(),
             cancellation,
+            requirements: Requirements::default(),
             confirm: false,
         }
     }

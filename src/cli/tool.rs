@@ -66,6 +66,6 @@ fn call_with_records(
         stopped = run.cancellation.check();
         result
     })?;
-    output.set_stats(stats);
+    output.set_stats(&stats);
     Ok((result, stopped))
 }

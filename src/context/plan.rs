@@ -7,7 +7,7 @@
 use crate::conversation::meter;
 use crate::conversation::repetition::is_same_skill;
 use crate::message::{
-    AssistantMessage, AssistantMessageKind, Message, UserMessage, UserMessageKind,
+    AssistantMessage, AssistantMessageKind, InvokedSkill, Message, UserMessage, UserMessageKind,
 };
 use crate::tool::ToolCall;
 
@@ -18,8 +18,8 @@ pub(crate) struct SummaryPlan<'m> {
     pub old: Vec<&'m Message>,
     /// Documents that the model loaded, each with its call.
     loaded: Vec<(&'m ToolCall, &'m Message)>,
-    /// Documents that the user invoked.
-    invoked: Vec<&'m Message>,
+    /// Skills that the user invoked with one message.
+    invoked: Vec<&'m [InvokedSkill]>,
     /// The messages that stay unchanged.
     latest: Vec<&'m Message>,
 }
@@ -56,9 +56,12 @@ impl<'m> SummaryPlan<'m> {
                     }
                     _ => plan.old.push(message),
                 },
-                Message::User(user) if user.kind == UserMessageKind::Document => {
-                    if !later().any(|other| other == message) {
-                        plan.invoked.push(message);
+                Message::User(user) if !user.skills.is_empty() => {
+                    if !later().any(|other| has_skills(other, &user.skills)) {
+                        plan.invoked.push(&user.skills);
+                    }
+                    if !user.request_text().is_empty() || !user.images.is_empty() {
+                        plan.old.push(message);
                     }
                 }
                 _ => plan.old.push(message),
@@ -86,8 +89,9 @@ impl<'m> SummaryPlan<'m> {
             messages.push((*document).clone());
         }
         messages.push(continuation.clone());
-        for document in &self.invoked {
-            messages.push((*document).clone());
+        for skills in &self.invoked {
+            let skills = skills.to_vec();
+            messages.push(Message::User(UserMessage { skills, ..UserMessage::default() }));
             messages.push(continuation.clone());
         }
         messages.extend(self.latest.iter().copied().cloned());
@@ -125,6 +129,11 @@ pub(crate) fn document_text(message: &Message) -> Option<&str> {
         Message::Tool(result) => result.document.as_deref(),
         _ => None,
     }
+}
+
+/// Whether the user invoked these skills with a message.
+fn has_skills(message: &Message, skills: &[InvokedSkill]) -> bool {
+    matches!(message, Message::User(user) if user.skills == skills)
 }
 
 /// Whether a message contains a document of the same skill.
@@ -168,6 +177,9 @@ mod tests {
             Message::User(message) if message.kind == UserMessageKind::Summary => {
                 format!("summary {}", message.text)
             }
+            Message::User(message) if message.text.is_empty() => {
+                format!("user {}", message.full_text())
+            }
             Message::User(message) => format!("user {}", message.text),
             Message::Assistant(message) if !message.calls.is_empty() => {
                 format!("call {}", message.calls[0].name)
@@ -186,10 +198,9 @@ mod tests {
         result(&mut conversation, "get_skill", document("Base: /b\n\n---\nb"));
         conversation
             .add_answer(AssistantMessage { content: "a1".into(), ..AssistantMessage::default() });
-        conversation.add_question(UserMessage {
-            kind: UserMessageKind::Document,
-            ..UserMessage::from("by hand")
-        });
+        let by_hand = InvokedSkill { text: "by hand".into(), ..InvokedSkill::default() };
+        let skills = vec![by_hand];
+        conversation.add_question(UserMessage { skills, ..UserMessage::from("two") });
         result(&mut conversation, "read", ToolResult::success("long", ""));
         result(&mut conversation, "get_skill", document("Base: /a\n\n---\nnew"));
         conversation
@@ -200,7 +211,16 @@ mod tests {
         let plan = SummaryPlan::new(conversation.messages_without_system(), 0).unwrap();
         assert_eq!(
             shape(&plan.old.iter().copied().cloned().collect::<Vec<_>>()),
-            ["user one", "a1", "call read", "result long", "a2", "call read", "result first"]
+            [
+                "user one",
+                "a1",
+                "user two",
+                "call read",
+                "result long",
+                "a2",
+                "call read",
+                "result first"
+            ]
         );
         let messages = plan.apply("sum");
         let expected = [

@@ -76,9 +76,7 @@ fn entry(message: &Message, max_bytes: usize) -> String {
         Message::User(message) => {
             let (speaker, text) = match message.kind {
                 UserMessageKind::Summary => ("Earlier", Cow::Borrowed(message.text.as_str())),
-                UserMessageKind::Question | UserMessageKind::Document => {
-                    ("User", message.full_text())
-                }
+                UserMessageKind::Question => ("User", message.request_text()),
             };
             let text = cut(&text, limits::TRANSCRIPT_PIECE_BYTES);
             let images = " [a picture]".repeat(message.images.len());

@@ -2,7 +2,7 @@
 
 use crate::conversation::{Conversation, shorten};
 use crate::limits;
-use crate::message::{Message, UserMessageKind};
+use crate::message::Message;
 use crate::tool::ToolResult;
 
 /// The note that replaces a document which is already in the conversation.
@@ -40,7 +40,7 @@ impl Conversation {
         if result.content != earlier_files {
             note.push_str(if result.content.is_empty() { NO_FILES } else { &result.content });
         }
-        ToolResult::success(note, "unchanged, already read")
+        ToolResult { action: result.action, ..ToolResult::success(note, "unchanged, already read") }
     }
 
     /// What follows this document where the conversation contains it unchanged.
@@ -59,11 +59,10 @@ impl Conversation {
                 Some(other) if is_same_skill(other, document) => Some(None),
                 _ => None,
             },
-            // The user invoked the skill.
-            Message::User(user) if user.kind == UserMessageKind::Document => {
-                let is_meant = user.text.contains(&format!("{base}\n"));
-                is_meant.then(|| user.text.ends_with(&*whole).then_some(result.content.as_str()))
-            }
+            Message::User(user) => user.skills.iter().rev().find_map(|skill| {
+                let is_meant = skill.text.contains(&format!("{base}\n"));
+                is_meant.then(|| skill.text.ends_with(&*whole).then_some(result.content.as_str()))
+            }),
             _ => None,
         });
         earlier.flatten()

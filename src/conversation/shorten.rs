@@ -2,7 +2,7 @@
 
 use crate::conversation::Conversation;
 use crate::limits;
-use crate::message::{Message, UserMessageKind};
+use crate::message::Message;
 
 impl Conversation {
     /// Shortens tool results of more than `most` bytes to their beginning and end. Returns their
@@ -31,10 +31,9 @@ impl Conversation {
                         shorten_document(&mut tool.document, &mut tool.content, most);
                     tool.is_shortened
                 }
-                Message::User(user) => {
-                    user.kind == UserMessageKind::Document
-                        && place <= question
-                        && shorten(&mut user.text, most)
+                Message::User(user) if place <= question => {
+                    let skills = user.skills.iter_mut();
+                    skills.fold(false, |is_cut, skill| shorten(&mut skill.text, most) | is_cut)
                 }
                 _ => false,
             }

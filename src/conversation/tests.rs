@@ -2,7 +2,7 @@
 
 use super::repetition::{NO_FILES, UNCHANGED_DOCUMENT};
 use super::*;
-use crate::message::UserMessageKind;
+use crate::message::InvokedSkill;
 use crate::tool::ToolCall;
 
 fn calls(ids: &[&str]) -> AssistantMessage {
@@ -153,9 +153,9 @@ fn a_document_is_sent_once_while_it_is_in_the_conversation() {
     assert_eq!(insert("Base: /s\nTex", ""), "Base: /s\nTex");
     assert_eq!(insert("Base: /t\nText", ""), "Base: /t\nText");
     // The user invoked it.
-    let kind = UserMessageKind::Document;
-    let invoked = UserMessage { kind, ..UserMessage::from("I invoke: Base: /u\nText") };
-    conversation.add_question(invoked);
+    let text = "I invoke: Base: /u\nText".to_string();
+    let skills = vec![InvokedSkill { text, ..InvokedSkill::default() }];
+    conversation.add_question(UserMessage { skills, ..UserMessage::from("question") });
     conversation.add_answer(calls(&["a"]));
     for (text, due) in [("Base: /u\nText", true), ("Base: /u\nTex", false)] {
         let result = conversation.without_repeated_content(document(text, ""));

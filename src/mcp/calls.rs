@@ -15,7 +15,7 @@ use super::rpc::{Id, RpcError};
 use super::running::RunningCall;
 use super::skill_tools;
 use crate::error::Result;
-use crate::event::Event;
+use crate::event::{Actions, Event};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, ToolResult};
@@ -142,10 +142,12 @@ impl McpServer<'_> {
         let context = ToolContext { event_source: Some(self), ..self.context.clone() };
         let tools = Tools::builtin(context);
         let sink = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
-        let mut stats = self.stats.get();
+        let mut stats = self.stats.take();
         let result = tools.call_with_events(call, &mut stats, sink, |run| run());
+        // A list of them would grow as long as the server runs.
+        stats.actions = Actions::default();
+        self.output.borrow_mut().set_stats(&stats);
         self.stats.set(stats);
-        self.output.borrow_mut().set_stats(stats);
         result.unwrap_or_else(|stop| ToolResult::failure(stop.to_string()))
     }
 

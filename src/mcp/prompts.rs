@@ -66,10 +66,10 @@ pub(super) fn get(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> H
         .and_then(|fields| Arguments::from(fields).parse().map_err(|error| error.to_string()));
     let PromptArguments { arguments } =
         arguments.map_err(|error| RpcError::invalid_params(format!("wrong arguments: {error}")))?;
-    let text = Tools::builtin(server.context.clone())
+    let invoked = Tools::builtin(server.context.clone())
         .invoke(&params.name, &arguments)
         .map_err(RpcError::invalid_params)?;
-    let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+    let message = json!({"role": "user", "content": {"type": "text", "text": invoked.text}});
     let got = RpcResult::new("messages", vec![message]);
     Ok(match server.catalogue().find(&params.name) {
         Ok(skill) if !skill.description.is_empty() => got

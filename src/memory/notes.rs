@@ -17,7 +17,7 @@ use crate::limits;
 use crate::memory::blocks::closing_line;
 use crate::memory::create_private_folder;
 use crate::memory::fact::normalize_content;
-use crate::message::{Message, UserMessage};
+use crate::message::Message;
 use crate::secret::Secrets;
 use crate::text::{counted, one_line, sendable, truncate};
 use crate::world::cancellation::{Cancellation, StopReason};
@@ -202,7 +202,7 @@ impl ConversationNote {
         let Some(at) = messages.iter().rposition(is_question) else {
             return;
         };
-        let Message::User(UserMessage { text, .. }) = &messages[at] else {
+        let Message::User(question) = &messages[at] else {
             return;
         };
         let mut answer = String::new();
@@ -215,7 +215,7 @@ impl ConversationNote {
                 }
             }
         }
-        let question = one_line(text, limits::NOTE_QUESTION_BYTES);
+        let question = one_line(&question.typed_text(), limits::NOTE_QUESTION_BYTES);
         let repeated = self.turns.last_mut();
         let repeated = repeated.filter(|last| last.answer.is_empty() && last.question == question);
         if let Some(last) = repeated {

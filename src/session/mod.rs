@@ -17,7 +17,7 @@ use crate::world::{lock, random};
 
 mod file;
 mod folder;
-mod format_1;
+mod older_formats;
 mod record;
 mod restore;
 

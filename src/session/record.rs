@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 use crate::conversation::ConversationChange;
 use crate::message::Message;
 use crate::secret::Secrets;
-use crate::session::format_1;
+use crate::session::older_formats;
 use crate::tool::{ToolCall, parse_arguments};
 use crate::world::clock::{parse_timestamp, timestamp};
 
 /// The start of the first line, which identifies a session.
 const HEADER_START: &str = r#"{"format":"skills-runner session","#;
 
-/// The version of the format. Version 1 is read, too: see [`format_1`].
-const VERSION: u64 = 2;
+/// The version of the format. Versions 1 and 2 are read, too: see [`older_formats`].
+const VERSION: u64 = 3;
 
 /// Why a file cannot be used as a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,11 +112,12 @@ impl SessionHeader {
 /// there. `None` if nothing has to change. A string cannot contain the name of the field,
 /// because its quotes are escaped there.
 pub(super) fn header_update(bytes: &[u8]) -> Option<(u64, String)> {
-    const OLD: &[u8] = b"\"version\":1";
+    const NAME: &[u8] = b"\"version\":";
     let header = bytes.split(|byte| *byte == b'\n').next()?;
-    let at = header.windows(OLD.len()).position(|window| window == OLD)?;
-    let digit = u64::try_from(at + OLD.len() - 1).ok()?;
-    Some((digit, VERSION.to_string()))
+    let at = header.windows(NAME.len()).position(|window| window == NAME)? + NAME.len();
+    let version = VERSION.to_string();
+    let is_older = header.get(at..at + version.len())? != version.as_bytes();
+    Some((u64::try_from(at).ok()?, version)).filter(|_| is_older)
 }
 
 /// A change that was read from a line.
@@ -163,7 +164,7 @@ pub(super) fn parse_entry(line: &[u8]) -> Option<SessionEntry> {
     }
     match fields.remove("replace")? {
         Value::Array(mut all) => {
-            format_1::convert_summarized(&mut all);
+            older_formats::convert_summarized(&mut all);
             let all: Option<Vec<Message>> = all.into_iter().map(parse_message).collect();
             Some(SessionEntry::Replaced(all?))
         }
@@ -194,7 +195,7 @@ fn parse_message(value: Value) -> Option<Message> {
     let Value::Object(mut fields) = value else {
         return None;
     };
-    format_1::convert_message(&mut fields);
+    older_formats::convert_message(&mut fields);
     let message = match fields.get("role")?.as_str()? {
         "user" => Message::User(parse_fields(fields)?),
         "assistant" => Message::Assistant(parse_fields(fields)?),
@@ -221,8 +222,8 @@ mod tests {
     use super::*;
     use crate::media::Image;
     use crate::message::{
-        AssistantMessage, AssistantMessageKind, AttachedFile, ToolMessage, UserMessage,
-        UserMessageKind,
+        AssistantMessage, AssistantMessageKind, AttachedFile, InvokedSkill, ToolMessage,
+        UserMessage, UserMessageKind,
     };
     use crate::secret::Secret;
 
@@ -247,7 +248,12 @@ mod tests {
         let messages = [
             Message::user("a\nb\u{2028}\u{1f}ü"),
             Message::User(UserMessage {
-                kind: UserMessageKind::Document,
+                kind: UserMessageKind::Question,
+                skills: vec![InvokedSkill {
+                    name: "pdf".into(),
+                    arguments: "a b".into(),
+                    text: "doc".into(),
+                }],
                 text: String::new(),
                 files: vec![AttachedFile { name: "a.md".into(), text: "x\n".into() }],
                 images: vec![Image { url: "data:image/png;base64,AA==".into() }],
@@ -298,7 +304,7 @@ mod tests {
 
     /// As version 0.1.0 wrote them.
     #[test]
-    fn lines_of_format_1_are_read() {
+    fn lines_of_older_formats_are_read() {
         let time = "2026-11-22T10:00:00.000Z";
         let parse = |rest: &str| parse_entry(format!("{{\"time\":\"{time}\",{rest}}}").as_bytes());
         let added = |rest: &str| match parse(&format!("\"add\":{rest}")) {
@@ -309,7 +315,11 @@ mod tests {
         let Message::User(invoked) = added(r#"{"role":"user","text":"d","document":true}"#) else {
             panic!()
         };
-        assert_eq!(invoked.kind, UserMessageKind::Document);
+        assert_eq!((invoked.skills[0].text.as_str(), invoked.text.as_str()), ("d", ""));
+        assert_eq!(
+            added(r#"{"role":"user","kind":"document","text":"d"}"#),
+            Message::User(invoked)
+        );
         for (text, partial) in [("", ""), (r"It is\n\n", "It is")] {
             let line = format!(
                 r#"{{"role":"assistant","text":"{text}(no answer: the turn was interrupted)"}}"#

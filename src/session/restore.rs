@@ -196,7 +196,7 @@ mod tests {
         for bytes in ["hello\n", "hello", "{}\n", "\n", "{\"format\":\"x\"}\n{}\n"] {
             assert_eq!(restore(bytes.as_bytes(), NOW).unwrap_err(), SessionFileError::Foreign);
         }
-        let newer = header().replace("\"version\":2", "\"version\":3");
+        let newer = header().replace("\"version\":3", "\"version\":4");
         let program = Some(env!("CARGO_PKG_VERSION").to_string());
         assert_eq!(
             restore(newer.as_bytes(), NOW).unwrap_err(),

@@ -6,9 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::{Document, Skill, Skills, frontmatter, invocation};
+use crate::message::InvokedSkill;
+use crate::secret::Secrets;
+use crate::skills::{Document, Skill, frontmatter, invocation};
 use crate::text::one_line_name;
-use crate::tool::{Effects, ToolResult};
+use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
@@ -70,9 +72,13 @@ impl Tool for GetSkill {
     }
 }
 
-/// Returns the text for the model when the user invokes a skill with these arguments.
-pub(super) fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<String, String> {
-    let skill = skills.open_any(name)?;
+/// Returns the document of a skill that the user invokes with these arguments.
+pub(super) fn invoke(
+    context: &ToolContext<'_>,
+    name: &str,
+    arguments: &str,
+) -> Result<InvokedSkill, String> {
+    let skill = context.skills.open_any(name)?;
     let document = skill.read_document()?;
     if !invocation::is_for_users(&frontmatter::parse(&document.text)) {
         return Err(
@@ -80,12 +86,34 @@ pub(super) fn invoke(skills: &Skills, name: &str, arguments: &str) -> Result<Str
                 .into(),
         );
     }
-    let result = load(&skill, document, Some(arguments))?;
-    Ok(format!(
+    invoked(&skill, document, arguments, context.secrets)
+}
+
+/// Returns the document of a skill that the user gives with a question.
+pub(super) fn give(context: &ToolContext<'_>, name: &str) -> Result<InvokedSkill, String> {
+    let skill = context.skills.open_any(name)?;
+    let document = skill.read_document()?;
+    invoked(&skill, document, "", context.secrets)
+}
+
+fn invoked(
+    skill: &Skill,
+    document: Document,
+    arguments: &str,
+    secrets: &Secrets,
+) -> Result<InvokedSkill, String> {
+    let result = load(skill, document, Some(arguments))?;
+    let text = format!(
         "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n{}",
         one_line_name(&skill.name),
         result.full_text()
-    ))
+    );
+    Ok(InvokedSkill {
+        name: skill.name.clone(),
+        arguments: arguments.to_string(),
+        // Names and descriptions were shortened, so parts of a secret are masked, too.
+        text: secrets.mask_shortened(&text).into_owned(),
+    })
 }
 
 /// Returns the skill's folder, document and other files.
@@ -98,7 +126,11 @@ fn load(skill: &Skill, document: Document, arguments: Option<&str>) -> Result<To
     let summary = format!("{}, {} bytes", document.file_name, text.len());
     let text = format!("Base directory for this skill: {folder}\n\n{text}");
     let files = other_files(skill, &document.file_name);
-    Ok(ToolResult { document: Some(text), ..ToolResult::success(files, summary) })
+    Ok(ToolResult {
+        document: Some(text),
+        action: Some(Action::ReadSkill(skill.name.clone())),
+        ..ToolResult::success(files, summary)
+    })
 }
 
 /// Lists the skill's other files; empty without any.

@@ -6,6 +6,7 @@
 //! ends the run. Nothing here depends on the model.
 
 use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use serde_json::Value;
 use crate::config::{Config, ScriptSettings, Storage};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
+use crate::message::InvokedSkill;
 use crate::secret::Secrets;
 use crate::skills::{Catalogue, Skills};
 use crate::text;
@@ -237,6 +239,9 @@ impl<'w> Tools<'w> {
         let start = Instant::now();
         let result = around(Box::new(|| self.run(prepared)));
         stats.tool_calls = stats.tool_calls.saturating_add(1);
+        if let Some(action) = result.action.clone() {
+            stats.actions.add(action);
+        }
         sink(Event::ToolResult { call, result: &result, duration: start.elapsed() });
         if let Some(warning) = &result.warning {
             sink(Event::Warning(warning));
@@ -251,11 +256,16 @@ impl<'w> Tools<'w> {
         })
     }
 
-    /// Returns the text for the model when the user invokes a skill with these arguments, as
-    /// `get_skill` would.
-    pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<String, String> {
-        let text = get_skill::invoke(self.context.skills, skill_name, arguments)?;
-        Ok(self.context.secrets.mask_shortened(&text).into_owned())
+    /// Returns the document of a skill that the user invokes with these arguments, as `get_skill`
+    /// would.
+    pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<InvokedSkill, String> {
+        get_skill::invoke(&self.context, skill_name, arguments)
+    }
+
+    /// Returns the document of a skill that the user gives to the model with a question. Unlike
+    /// [`Tools::invoke`] this works with `user-invocable: false`, too.
+    pub fn give(&self, skill_name: &str) -> Result<InvokedSkill, String> {
+        get_skill::give(&self.context, skill_name)
     }
 
     fn mask_result(&self, result: ToolResult) -> ToolResult {
@@ -272,6 +282,12 @@ impl<'w> Tools<'w> {
             ..result
         }
     }
+}
+
+/// A relative path without components that name the same folder.
+fn plain_path(path: &str) -> String {
+    let names = Path::new(path).components().filter(|name| *name != Component::CurDir);
+    names.collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
 /// Returns the built-in tool with this name.

@@ -17,8 +17,8 @@ use crate::secret::CutEdges;
 use crate::skills::Skill;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::text::{counted, one_line_name};
-use crate::tool::{Effects, ToolResult};
-use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+use crate::tool::{Action, Effects, ToolResult};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, plain_path};
 use crate::world::confined::{EntryKind, OpenError, PathTarget, Root};
 
 #[derive(Deserialize)]
@@ -102,18 +102,25 @@ fn read(
     page: &LineRange,
     context: &ToolContext<'_>,
 ) -> Result<ToolResult, String> {
-    let skill = context.skills.open(skill_name)?;
-    match open(&skill, path) {
-        Ok(PathTarget::Folder(folder)) => Ok(list_folder(&folder, page)),
-        Ok(PathTarget::File(file)) => read_page(file.file, file.size, page, context)
-            .map_err(|error| format!("`{path}` cannot be read: {error}")),
-        Err(error) => Err(skill.file_error("the file", "read", path, &error)),
-    }
+    let skill = context.skills.open_any(skill_name)?;
+    let document = skill.document_file_name()?;
+    let opened =
+        open(&skill, path).map_err(|error| skill.file_error("the file", "read", path, &error))?;
+    let file = match opened.1 {
+        PathTarget::Folder(folder) => return Ok(list_folder(&folder, page)),
+        PathTarget::File(file) => file,
+    };
+    let result = read_page(file.file, file.size, page, context)
+        .map_err(|error| format!("`{path}` cannot be read: {error}"))?;
+    let is_document = result.ok && plain_path(&opened.0) == document;
+    Ok(ToolResult { action: is_document.then(|| Action::ReadSkill(skill.name.clone())), ..result })
 }
 
-fn open(skill: &Skill, path: &str) -> Result<PathTarget, OpenError> {
+/// Opens a file or folder, and returns its path in the skill.
+fn open(skill: &Skill, path: &str) -> Result<(String, PathTarget), OpenError> {
     let relative = skill.root.relative_path(path)?;
-    skill.root.open_target(&relative)
+    let target = skill.root.open_target(&relative)?;
+    Ok((relative, target))
 }
 
 /// Lists a folder's entries, in pages like the lines of a file.

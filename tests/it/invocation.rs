@@ -383,11 +383,93 @@ fn missing_module_is_reported_with_a_command() {
     server.finish();
 }
 
+/// A prompt of the command line invokes a skill like a line of a conversation, with standard input
+/// and attachments added; a prompt on standard input does not.
 #[test]
-fn unknown_name_on_the_command_line_is_a_question() {
-    let server = Server::start([Reply::text("ok")]);
-    skills().endpoint(&server).args(["/fix it"]).run().success();
-    assert_eq!(questions(&server.finish()[0]), ["/fix it"]);
+fn prompt_invokes_a_skill() {
+    let test = skills().file("more.txt", "More.\n");
+    let invoked = |args: &[&str], stdin: &str| {
+        let server = Server::start([Reply::text("ok")]);
+        let run = test.next_run().endpoint(&server).args(["-o", "json"]).args(args).stdin(stdin);
+        let run = run.run().success().stderr_has("using skill `");
+        let sent = server.finish()[0].last_message()["content"].as_str().unwrap().to_string();
+        (sent, run.stdout_json()["skills_read"].clone())
+    };
+    let message = format!(
+        "I invoke the skill `fix`. Follow its instructions below; they are whole, get_skill is not needed.\n\n\
+         {}{}{FILES}- notes.md\n",
+        base(&test, "fix"),
+        fixed(&test)
+    );
+    let session = ["--session", "s", "--require-skill"];
+    for args in
+        [&["/fix", "a 'b c' "][..], &["--", "/fix   a", "'b c'"], &session, &["-c", "/fix a 'b c'"]]
+    {
+        let args = if args == session {
+            [&session[..], &["/fix a 'b c'"]].concat()
+        } else {
+            args.to_vec()
+        };
+        let (sent, read) = invoked(&args, "");
+        assert_eq!((sent, read), (message.clone(), json!(["fix"])));
+    }
+    let (sent, _) = invoked(&["-a", "more.txt", "/fix a 'b c'"], "log");
+    let added = "<stdin>\nlog\n</stdin>\n\n<file name=\"more.txt\">\nMore.\n</file>";
+    assert_eq!(sent, format!("{message}\n\nMy request:\n\n{added}"));
+    let (sent, read) = invoked(&["--skill", "pdf", "--skill", "fix", "/acrobat\na"], "");
+    assert!(
+        sent.starts_with("I invoke the skill `fix`. ") && sent.ends_with("# PDF\n\n\nARGUMENTS: a"),
+        "{sent}"
+    );
+    assert_eq!(read, json!(["fix", "pdf"]));
+    let server = Server::start([Reply::text("ok"), Reply::text("ok")]);
+    for args in [&[][..], &["-"]] {
+        test.next_run().endpoint(&server).args(args).stdin("/fix it").run().success();
+    }
+    let requests = server.finish();
+    assert!(requests.iter().all(|request| questions(request) == ["/fix it"]));
+}
+
+/// A name near that of a skill is wrong usage; any other text is a question.
+#[test]
+fn prompt_with_a_slash_is_reported_or_a_question() {
+    let test =
+        skills().folder("skills/empty").skill("lore", "---\nuser-invocable: false\n---\nLore.\n");
+    let server = Server::start([]);
+    let test = test.endpoint(&server);
+    for (prompt, status, expected) in [
+        (
+            "/fixx",
+            2,
+            "there is no skill /fixx; did you mean /fix?\nhint: start the prompt with a space",
+        ),
+        ("/Fix a", 2, "did you mean /fix a?"),
+        ("/skill fix a", 2, "did you mean /fix a?"),
+        ("/empty", 78, "failed to invoke skill `empty`: it has no SKILL.md"),
+        ("/lore", 78, "failed to invoke skill `lore`: it is for the model only"),
+    ] {
+        test.next_run().args([prompt]).run().status(status).stdout("").stderr_has(expected);
+        // Wrong usage has no result.
+        let run = test.next_run().args(["-o", "json", prompt]).run().status(status);
+        assert_eq!(run.stdout.is_empty(), status == 2, "{prompt}");
+    }
+    server.finish();
+    let prompts = [
+        "/etc/passwd",
+        "/etc/fix",
+        "/weather",
+        "/help",
+        " /fix it",
+        "\t/fixx",
+        "/",
+        "//fix",
+        "/a:b/c d",
+    ];
+    for prompt in prompts {
+        let server = Server::start([Reply::text("ok")]);
+        test.next_run().endpoint(&server).args([prompt]).run().success();
+        assert_eq!(questions(&server.finish()[0]), [prompt]);
+    }
 }
 
 /// The key is masked in a document that contains it, however it is loaded.

@@ -52,6 +52,7 @@ mod probe;
 mod prompt_file;
 mod questions;
 mod readme;
+mod requirements;
 mod sandbox;
 mod scripts;
 mod sessions;

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 
 use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
+use crate::cli::invocation;
 use crate::error::{ErrorKind, Result};
 use crate::limits;
 use crate::media::Image;
-use crate::message::{Message, UserMessage};
+use crate::message::{InvokedSkill, Message, UserMessage};
 use crate::text;
 use crate::world::output::Output;
 
@@ -42,6 +43,7 @@ impl Chat<'_> {
         output: &mut Output,
     ) -> LineOutcome {
         if let Some(Message::User(failed)) = self.conversation.messages().last() {
+            self.is_given_next |= self.has_given(failed);
             let names = attachment_names(failed);
             let failure = self.failure.as_ref();
             let is_passing = failure.is_some_and(|error| error.kind() == ErrorKind::Temporary);
@@ -55,8 +57,18 @@ impl Chat<'_> {
                 question.images.clone_from(&failed.images);
             }
         }
+        if std::mem::take(&mut self.is_given_next) {
+            invocation::add_given(&self.given, &mut question.skills);
+        }
         self.conversation.add_question(self.attached.move_into(question));
         LineOutcome::Turn
+    }
+
+    /// Whether the question has the skills of `--skill`.
+    pub(super) fn has_given(&self, question: &UserMessage) -> bool {
+        let is_there =
+            |given: &InvokedSkill| question.skills.iter().any(|skill| skill.name == given.name);
+        !self.given.is_empty() && self.given.iter().all(is_there)
     }
 }
 

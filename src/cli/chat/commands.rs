@@ -1,6 +1,7 @@
 //! The commands of a conversation, in one table that drives parsing, `/help` and errors.
 
 use crate::cli::chat::{Chat, LineOutcome};
+use crate::cli::invocation::{ReservedName, SlashCommand};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
@@ -111,9 +112,12 @@ pub(super) fn command_names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().flat_map(|row| row.names.iter().copied())
 }
 
-/// Whether the command with this name takes an argument.
-pub(super) fn takes_argument(name: &str) -> bool {
-    find(name).is_some_and(|row| !row.usage.is_empty())
+/// The names that no skill can have after the slash.
+pub(super) fn reserved_names() -> Vec<ReservedName> {
+    let rows = COMMANDS.iter().flat_map(|row| row.names.iter().map(move |name| (name, row)));
+    let reserved =
+        rows.map(|(name, row)| ReservedName { name, takes_argument: !row.usage.is_empty() });
+    reserved.collect()
 }
 
 /// Whether the line is a command of the table.
@@ -172,13 +176,10 @@ impl Chat<'_> {
         if text::sendable(line).trim().is_empty() {
             return Ok(LineOutcome::Nothing);
         }
-        let Some(command) = line.strip_prefix('/').filter(|_| !is_question) else {
+        let Some(command) = SlashCommand::parse(line).filter(|_| !is_question) else {
             return Ok(self.add_text_question(line, output));
         };
-        let (word, rest) = match command.split_once(char::is_whitespace) {
-            Some((word, rest)) => (word, rest.trim_start()),
-            None => (command, ""),
-        };
+        let SlashCommand { name: word, arguments: rest } = command;
         match find(word) {
             Some(row) if row.usage.is_empty() && !rest.is_empty() => {
                 Err(line_error(format!("/{word} takes no argument")).with_hint(AS_QUESTION))
@@ -189,9 +190,7 @@ impl Chat<'_> {
                 Err(line_error(format!("/{word} needs an argument: /{word} {}", row.usage)))
             }
             Some(row) => (row.run)(self, rest, output),
-            // A path such as /etc/hosts is a question.
-            None if word.contains('/') => Ok(self.add_text_question(line, output)),
-            None => self.invoke_skill(word, line, rest, output),
+            None => self.invoke_skill(command, line, output),
         }
     }
 

@@ -5,6 +5,7 @@
 //! shows how to leave, the second one leaves.
 
 use crate::cli::attach::Attachments;
+use crate::cli::invocation;
 use crate::cli::one_shot;
 use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
@@ -16,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::memory::notes::ConversationNote;
-use crate::message::{Message, UserMessage};
+use crate::message::{InvokedSkill, Message, UserMessage};
 use crate::model::Model as _;
 use crate::model::http::HttpModel;
 use crate::session::SavedAs;
@@ -59,6 +60,10 @@ struct Chat<'c> {
     daily_note: ConversationNote,
     /// The attachments of the next question.
     attached: Attachments,
+    /// The skills of `--skill`, which the first question of the conversation gets.
+    given: Vec<InvokedSkill>,
+    /// Whether the next question gets them.
+    is_given_next: bool,
     /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
     /// Tokens of all turns, as the endpoint reported them.
@@ -85,6 +90,7 @@ pub(super) fn run(
         return Err(one_shot::missing_prompt());
     }
     let attached = Attachments::from_options(&ask.attach, &run)?;
+    let given = invocation::given_skills(&ask.skills, &run, output)?;
     let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
     let (system_prompt, tools) = run.prepare_model_input(output);
     let mut chat = Chat {
@@ -95,6 +101,8 @@ pub(super) fn run(
         run: &run,
         daily_note: ConversationNote::default(),
         attached,
+        is_given_next: !given.is_empty(),
+        given,
         failure: None,
         usage: Usage::default(),
         is_terminal: lines.is_terminal(),

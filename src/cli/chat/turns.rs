@@ -10,6 +10,7 @@ impl Chat<'_> {
     /// Removes all messages and attachments.
     pub(super) fn clear(&mut self, output: &mut Output) -> LineOutcome {
         self.conversation.clear();
+        self.is_given_next = !self.given.is_empty();
         let attached = std::mem::take(&mut self.attached);
         let dropped = match attached.lines().collect::<Vec<_>>().join(", ") {
             names if names.is_empty() => names,
@@ -43,7 +44,8 @@ impl Chat<'_> {
         let is_answered = !self.conversation.state().awaits_answer();
         match self.conversation.undo() {
             Some(message) => {
-                let question = text::one_line(&message.text, limits::SUMMARY_CHARS);
+                self.is_given_next |= self.has_given(&message);
+                let question = text::one_line(&message.typed_text(), limits::SUMMARY_CHARS);
                 let what = if is_answered { "question and answer" } else { "question" };
                 output.note(&format!("removed {what}: {question}"));
                 let names = attach::attachment_names(&message);

@@ -220,6 +220,7 @@ impl ReadyScript<'_> {
             .map_err(|error| not_run("no Python", python.start_error(skill, &error).fault))?;
         let ran = ScriptRun {
             skill,
+            file: self.source.path.as_deref(),
             python,
             limit: (limit == self.limit).then_some(limit),
             keep_leftovers,

@@ -13,7 +13,8 @@ use crate::skills::packages::{known_module, package_of};
 use crate::skills::python::{Interpreter, setup_command};
 use crate::skills::venv::lacks_listed_requirements;
 use crate::text;
-use crate::tool::{ToolResult, milliseconds};
+use crate::tool::{Action, ScriptExit, ToolResult, milliseconds};
+use crate::tools::plain_path;
 use crate::tools::run_python::run_sandbox::RunSandbox;
 use crate::world::cancellation::StopReason;
 use crate::world::process::{ProcessExit, ProcessOutcome};
@@ -41,6 +42,8 @@ struct ScriptReport<'r> {
 pub(super) struct ScriptRun<'r> {
     /// The script's skill.
     pub skill: &'r Skill,
+    /// Its path in the skill; `None` for source that the model wrote.
+    pub file: Option<&'r str>,
     /// The interpreter.
     pub python: &'r Interpreter,
     /// The script's time limit; `None` if the run's deadline came first.
@@ -86,6 +89,11 @@ impl ScriptRun<'_> {
             content: serde_json::to_string(&report).unwrap_or_default(),
             ok: report.returncode == 0 && report.error.is_none(),
             warning: warning(self.skill, &self.changes),
+            action: Some(Action::RanScript(ScriptExit {
+                skill: self.skill.name.clone(),
+                file: self.file.map(plain_path),
+                returncode,
+            })),
             ..ToolResult::default()
         }
     }

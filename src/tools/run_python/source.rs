@@ -23,7 +23,7 @@ pub(super) const SAFE_PATH: (&str, &str) = ("PYTHONSAFEPATH", "skills-runner");
 
 /// The source of a script.
 pub(super) struct ScriptSource<'a> {
-    /// Path relative to the skill's folder; `None` for source that the model wrote.
+    /// Path relative to the skill's folder, as the model wrote it; `None` for source that the model wrote.
     pub path: Option<String>,
     /// The bytes to run.
     pub bytes: Cow<'a, [u8]>,

@@ -174,7 +174,7 @@ impl Output {
     }
 
     /// Sets the totals of the turn.
-    pub(crate) fn set_stats(&mut self, stats: RunStats) {
+    pub(crate) fn set_stats(&mut self, stats: &RunStats) {
         self.reports().for_each(|report| report.set_stats(stats));
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error;
-use crate::event::Event;
+use crate::event::{Actions, Event};
 use crate::secret::Secrets;
 use crate::text::is_invisible;
 use crate::tool::milliseconds;
@@ -161,12 +161,37 @@ pub(super) struct TurnSummary<'a> {
     pub usage: TokenTotals,
     /// Time since the start of the program, or of the turn in a conversation.
     pub duration_ms: u64,
+    /// What the tools did.
+    #[serde(flatten)]
+    pub actions: ActionRecords<'a>,
     /// `ignored` if a pipe stayed silent and the prompt was an argument.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<&'static str>,
     /// Only for a failed turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorRecord<'a>>,
+}
+
+/// What the tools did in a turn.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct ActionRecords<'a> {
+    /// Names of the skills whose documents were read, each once.
+    skills_read: Vec<Cow<'a, str>>,
+    /// Scripts that ran, also those that failed.
+    scripts_run: Vec<ScriptRecord<'a>>,
+    /// Commands that ran: none, as no tool runs commands.
+    commands_run: [(); 0],
+    /// Files that were written for the user: none, as no tool writes them.
+    files_written: [(); 0],
+}
+
+/// A script that ran.
+#[derive(Debug, PartialEq, Serialize)]
+struct ScriptRecord<'a> {
+    skill: Cow<'a, str>,
+    /// Path in the skill; null for source that the model wrote.
+    file: Option<Cow<'a, str>>,
+    returncode: i32,
 }
 
 /// Token totals of a turn.
@@ -217,6 +242,24 @@ impl<'a> OutputRecord<'a> {
     /// The object on one line.
     pub(super) fn line(&self) -> String {
         json_line(self)
+    }
+}
+
+impl<'a> ActionRecords<'a> {
+    /// Converts the actions.
+    pub(super) fn new(actions: &'a Actions, secrets: &Secrets) -> ActionRecords<'a> {
+        let mask = |text: &'a String| secrets.mask(text);
+        let scripts = actions.scripts_run.iter().map(|exit| ScriptRecord {
+            skill: mask(&exit.skill),
+            file: exit.file.as_ref().map(mask),
+            returncode: exit.returncode,
+        });
+        ActionRecords {
+            skills_read: actions.skills_read.iter().map(mask).collect(),
+            scripts_run: scripts.collect(),
+            commands_run: [],
+            files_written: [],
+        }
     }
 }
 

@@ -12,7 +12,8 @@ use crate::secret::Secrets;
 use crate::tool::milliseconds;
 use crate::world::output::Format;
 use crate::world::output::records::{
-    CommandFailure, ErrorRecord, OutputRecord, RunEnvironment, TokenTotals, TurnSummary,
+    ActionRecords, CommandFailure, ErrorRecord, OutputRecord, RunEnvironment, TokenTotals,
+    TurnSummary,
 };
 use crate::world::output::stream_redactor::StreamRedactor;
 
@@ -90,8 +91,8 @@ impl TextReport {
     }
 
     /// Sets the totals of the turn.
-    pub(super) fn set_stats(&mut self, stats: RunStats) {
-        self.turn.stats = stats;
+    pub(super) fn set_stats(&mut self, stats: &RunStats) {
+        self.turn.stats = stats.clone();
     }
 
     /// Record of the start, with these skills.
@@ -190,6 +191,7 @@ impl TextReport {
                 },
                 duration_ms: milliseconds(turn.start.elapsed()),
                 stdin: turn.stdin,
+                actions: ActionRecords::new(&turn.stats.actions, secrets),
                 error: error.map(|error| ErrorRecord::from_error(error, secrets)),
             }))
     }

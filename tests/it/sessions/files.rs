@@ -40,7 +40,7 @@ fn session_of_format_1_is_continued() {
     let run = test.next_run().args(["--session", "old", "three"]).run().success();
     run.stderr_lacks("cannot be read");
     let now = test.read(&file("old"));
-    assert!(now.starts_with(&old.replacen("\"version\":1", "\"version\":2", 1)), "{now}");
+    assert!(now.starts_with(&old.replacen("\"version\":1", "\"version\":3", 1)), "{now}");
     test.next_run().args(["--session", "old", "four"]).run().success();
     let requests = server.finish();
     let mut expected = vec![
@@ -94,7 +94,7 @@ fn file_that_is_not_a_session_is_not_changed() {
     let (test, text) = saved();
     let huge = test.path(file("huge"));
     fs::File::create(&huge).unwrap().set_len((128 << 20) + 1).unwrap();
-    let newer = text.replacen("\"version\":2", "\"version\":3", 1);
+    let newer = text.replacen("\"version\":3", "\"version\":4", 1);
     let test = test
         .file(&file("foreign"), "dear diary\n")
         .file(&file("newer"), &newer)

@@ -1,7 +1,8 @@
-//! Format 1 of session files, in which marks in the text said what a message is. Its messages
-//! have no field `kind`.
+//! Formats 1 and 2 of session files. In format 1 marks in the text said what a message is; its
+//! messages have no field `kind`. In both the document of an invoked skill was the text of a
+//! message.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 const SUMMARY_START: &str =
     "[Summary of the conversation so far. What it stands for is not here any more.]\n";
@@ -13,12 +14,18 @@ pub(super) fn convert_message(fields: &mut Map<String, Value>) {
     if let Some(length) = fields.remove("document_bytes") {
         split_document(fields, &length);
     }
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    if text("kind") == "document" || fields.get("document") == Some(&Value::Bool(true)) {
+        let skill = json!({"name": "", "arguments": "", "text": text("text")});
+        fields.insert("kind".into(), "question".into());
+        fields.insert("text".into(), "".into());
+        fields.insert("skills".into(), json!([skill]));
+    }
     if fields.contains_key("kind") {
         return;
     }
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let (kind, text) = match (text("role"), text("text").strip_suffix(INTERRUPTED)) {
-        ("user", _) if fields.get("document") == Some(&Value::Bool(true)) => ("document", None),
         ("user", _) => ("question", None),
         ("assistant", Some(partial)) if !fields.contains_key("calls") => {
             ("interrupted", Some(partial.trim_end().to_string()))

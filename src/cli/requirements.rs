@@ -1,0 +1,102 @@
+//! `--require-skill` and `--require-script`: what an answer must be based on.
+//!
+//! A run in which a requirement cannot be met ends before its first request.
+
+use crate::cli::options::Requirements;
+use crate::cli::run::Run;
+use crate::conversation::Conversation;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Actions;
+use crate::limits;
+use crate::message::Message;
+use crate::skills::python::Interpreter;
+use crate::text::{self, one_line_name};
+use crate::tools::Tools;
+
+impl Run {
+    /// Returns an error if no answer can meet the requirements.
+    pub(super) fn check_requirements(&self) -> Result<()> {
+        let Requirements { skill, script } = self.requirements;
+        if !skill && !script {
+            return Ok(());
+        }
+        let option = if skill { SKILL } else { SCRIPT };
+        let catalogue = self.skills.catalogue();
+        if catalogue.usable().next().is_none() {
+            let reason = self.no_skills_reason(&catalogue);
+            return Err(Error::new(
+                ErrorKind::Config,
+                format!("failed to meet {option}: {reason}"),
+            )
+            .with_hint(format!("`{}` shows what is wrong", self.skills_command("check"))));
+        }
+        let tools = Tools::for_model(self.tool_context(), &catalogue);
+        match Interpreter::without_venv(&self.config.scripts) {
+            Err(error) if script && !tools.offers_scripts() => {
+                let message = format!("failed to meet {SCRIPT}: no skill has a venv");
+                Err(Error::caused_by(ErrorKind::Config, &message, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns an error if the answer of the turn does not meet the requirements.
+    pub(super) fn check_answer(
+        &self,
+        conversation: &Conversation,
+        actions: &Actions,
+    ) -> Result<()> {
+        let Requirements { skill, script } = self.requirements;
+        let (mut causes, mut hints) = (Vec::new(), Vec::new());
+        if skill && actions.skills_read.is_empty() && !has_document(conversation) {
+            causes.push(format!("no skill was read before it ({SKILL})"));
+            hints.push(format!(
+                "{}: name one in the question, or use --skill NAME",
+                self.skill_names()
+            ));
+        }
+        if script && !actions.scripts_run.iter().any(|exit| exit.returncode == 0) {
+            let (cause, hint) = match actions.scripts_run.last() {
+                None => ("no script ran before it".to_string(), "ask for one in the question"),
+                Some(last) => {
+                    let file = last.file.as_deref().unwrap_or("its own source");
+                    let script = one_line_name(&format!("{}: {file}", last.skill));
+                    let cause = format!(
+                        "no script succeeded; the last one ({script}) ended with {}",
+                        last.returncode
+                    );
+                    (cause, "-v shows the output of the scripts")
+                }
+            };
+            causes.push(format!("{cause} ({SCRIPT})"));
+            hints.push(hint.to_string());
+        }
+        if causes.is_empty() {
+            return Ok(());
+        }
+        let message = format!("failed to accept the answer: {}", causes.join("; "));
+        Err(Error::new(ErrorKind::Skill, message).with_hint(hints.join("; ")))
+    }
+
+    /// The names of the first skills, for a hint.
+    fn skill_names(&self) -> String {
+        let catalogue = self.skills.catalogue();
+        let names = || catalogue.usable().map(|skill| skill.name.as_str());
+        let first: Vec<&str> = names().take(limits::SIMILAR_NAMES).collect();
+        let more = if names().count() > first.len() { ", …" } else { "" };
+        text::one_line_name(&format!("the skills are {}{more}", first.join(", ")))
+    }
+}
+
+const SKILL: &str = "--require-skill";
+const SCRIPT: &str = "--require-script";
+
+/// Whether the document of a skill is in the conversation, also from an earlier turn: then the
+/// model need not read it again.
+fn has_document(conversation: &Conversation) -> bool {
+    conversation.messages().iter().any(|message| match message {
+        Message::User(user) => !user.skills.is_empty(),
+        Message::Tool(result) => result.document.is_some(),
+        Message::System(_) | Message::Assistant(_) => false,
+    })
+}
