@@ -4,8 +4,8 @@
 use std::vec;
 
 use crate::cli::options::{
-    AskOptions, Command, FactsCommand, McpOptions, SessionsCommand, SkillsCommand, ToolCommand,
-    ToolOptions,
+    AskOptions, CheckCommand, Command, FactsCommand, McpOptions, SessionsCommand, SkillsCommand,
+    ToolCommand, ToolOptions,
 };
 use crate::cli::values::usage;
 use crate::error::Result;
@@ -87,11 +87,9 @@ pub(super) static COMMANDS: &[CommandRow] = &[
         Ok(Command::Sessions(SessionsCommand::Delete(first(words))))
     })
     .with_hint(SESSION_NAMES),
-    command(
-        "skills list",
-        "list the skills and their problems; every skills command takes --json",
-        |_| Ok(Command::Skills(SkillsCommand::List)),
-    ),
+    command("skills list", "list the skills; every skills command takes --json", |_| {
+        Ok(Command::Skills(SkillsCommand::List))
+    }),
     command(
         "skills show NAME",
         "show one skill: its fields, files, interpreter and problems",
@@ -100,7 +98,10 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     command(
         "skills check [NAME]...",
         "report every problem with file, line and rule; status 1 on errors",
-        |words| Ok(Command::Skills(SkillsCommand::Check(words.collect()))),
+        |words| {
+            let check = CheckCommand { names: words.collect(), ..CheckCommand::default() };
+            Ok(Command::Skills(SkillsCommand::Check(check)))
+        },
     ),
     command("skills new NAME", "create a new skill from a template", |words| {
         Ok(Command::Skills(SkillsCommand::New(first(words))))

@@ -2,8 +2,8 @@
 //! option is a row here and a field in `options`.
 
 use crate::cli::options::{
-    AskOptions, Command, CommandLine, CommonOptions, EnvFiles, McpOptions, SessionChoice,
-    ToolOptions,
+    AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, McpOptions,
+    SessionChoice, SkillsCommand, ToolOptions,
 };
 use crate::cli::values::{TypedOption, usage};
 use crate::error::Result;
@@ -37,6 +37,8 @@ pub(super) enum Effect {
     Tools(Setter<ToolOptions>),
     /// For `mcp`.
     Mcp(Setter<McpOptions>),
+    /// For `skills check`.
+    Check(Setter<CheckCommand>),
     /// Prints the help instead of running a command.
     Help,
     /// Prints the version instead.
@@ -44,7 +46,7 @@ pub(super) enum Effect {
     /// Prints a man page or a completion instead.
     Generate,
 }
-use Effect::{Ask, Common, Generate, Help, Mcp, Tools, Version};
+use Effect::{Ask, Check, Common, Generate, Help, Mcp, Tools, Version};
 
 const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
     OptionRow { usage, about, effect }
@@ -199,6 +201,16 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Mcp(|mcp, _| set(&mut mcp.skills_as_tools, true)),
     ),
     option(
+        "--strict",
+        "with `skills check`: status 1 on warnings, too",
+        Check(|check, _| set(&mut check.strict, true)),
+    ),
+    option(
+        "--here",
+        "with `skills check`: what is missing on this machine is an error",
+        Check(|check, _| set(&mut check.here, true)),
+    ),
+    option(
         "--generate KIND",
         "print the man page or a completion: man, complete-bash, complete-zsh, complete-fish",
         Generate,
@@ -268,6 +280,10 @@ impl OptionRow {
             },
             (Mcp(setter), Command::Mcp(mcp)) => return setter(mcp, typed),
             (Mcp(_), _) => "with `mcp`",
+            (Check(setter), Command::Skills(SkillsCommand::Check(check))) => {
+                return setter(check, typed);
+            }
+            (Check(_), _) => "with `skills check`",
             // The parser has returned their texts.
             (Help | Version | Generate, _) => return Ok(()),
         };

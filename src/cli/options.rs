@@ -164,8 +164,8 @@ pub enum SkillsCommand {
     List,
     /// `skills show NAME`.
     Show(String),
-    /// `skills check [NAME]...`; without names, all skills.
-    Check(Vec<String>),
+    /// `skills check [NAME]...`.
+    Check(CheckCommand),
     /// `skills new NAME`.
     New(String),
     /// `skills setup NAME [PACKAGE]...`.
@@ -175,6 +175,17 @@ pub enum SkillsCommand {
         /// More packages to install.
         packages: Vec<String>,
     },
+}
+
+/// The linter.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CheckCommand {
+    /// The skills; none: all.
+    pub names: Vec<String>,
+    /// `--strict`.
+    pub strict: bool,
+    /// `--here`.
+    pub here: bool,
 }
 
 /// A tool call.

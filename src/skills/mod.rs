@@ -47,6 +47,7 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
 
 pub use catalogue::{Catalogue, SkillSummary};
 pub use problem::Problem;
+pub(crate) use problem::ProblemCounts;
 pub use rule::{RULES, Rule, RuleRow, Severity};
 pub(crate) use skill::Document;
 pub use skill::Skill;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::skills::frontmatter::Diagnostic;
 use crate::skills::{Rule, Severity};
+use crate::text::counted;
 
 /// A problem of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,50 @@ impl Problem {
         match &self.fix {
             Some(fix) => format!("{self}: {fix}"),
             None => self.to_string(),
+        }
+    }
+}
+
+/// The number of problems of each severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProblemCounts {
+    pub errors: usize,
+    pub warnings: usize,
+    pub notes: usize,
+}
+
+impl ProblemCounts {
+    /// Counts problems.
+    pub(crate) fn of<'p>(problems: impl IntoIterator<Item = &'p Problem>) -> ProblemCounts {
+        let mut counts = ProblemCounts::default();
+        for problem in problems {
+            *match problem.severity {
+                Severity::Error => &mut counts.errors,
+                Severity::Warning => &mut counts.warnings,
+                Severity::Note => &mut counts.notes,
+            } += 1;
+        }
+        counts
+    }
+
+    /// The severity of the worst problem.
+    pub(crate) fn worst(self) -> Option<Severity> {
+        match self {
+            ProblemCounts { errors: 1.., .. } => Some(Severity::Error),
+            ProblemCounts { warnings: 1.., .. } => Some(Severity::Warning),
+            ProblemCounts { notes: 1.., .. } => Some(Severity::Note),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ProblemCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (errors, warnings) = (counted(self.errors, "error"), counted(self.warnings, "warning"));
+        write!(f, "{errors}, {warnings}")?;
+        match self.notes {
+            0 => Ok(()),
+            notes => write!(f, ", {}", counted(notes, "note")),
         }
     }
 }

@@ -4,13 +4,27 @@
 //! specific fix. A new rule is a variant, its row at the same position, its check, and a
 //! case in `check/tests.rs`.
 
-/// Severity of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Severity of a problem, from the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Other clients lose the skill, or a model fails with it.
-    Error,
-    /// This may happen.
+    /// The skill has no defect: this machine lacks something, or something was not checked.
+    Note,
+    /// The skill works in other clients, but not in all circumstances, or it does not follow
+    /// the specification.
     Warning,
+    /// The skill does not load or work in well-known clients.
+    Error,
+}
+
+impl Severity {
+    /// The name in findings and in JSON output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
 }
 
 /// A rule. Readers of documents report the ones of the frontmatter, the catalogue those of
@@ -123,22 +137,23 @@ pub enum Rule {
     NoPython,
     /// The Python of the skill's venv does not start, or the venv's setup was interrupted.
     BrokenVenv,
-    /// The skill's requirements have changed since the setup of its venv.
+    /// The skill's venv lacks requirements that the skill has declared since its setup.
     StaleVenv,
     /// The skill declares packages that no script imports, and has no venv with them.
     MissingVenv,
-    /// A Python file does not parse; in templates and tests it is a warning.
+    /// A script does not parse.
     PythonSyntax,
-    /// A script imports a module that is not installed.
+    /// Scripts import modules that are not installed.
     MissingImport,
     /// A module has the name of one of Python's own, or of one that Python runs at its start,
     /// and is never imported.
     HiddenModule,
-    /// A module is missing, but the script can run without it.
+    /// Modules are missing that scripts need only for some of what they do.
     OptionalImport,
-    /// A package is installed here, but the skill does not declare it.
+    /// A script imports a module whose package the skill neither declares nor mentions.
     UndeclaredImport,
-    /// The skill requires another version of Python than the one that runs it.
+    /// The skill requires another version of Python than the one that runs it, or a later one
+    /// may be able to read a script.
     PythonVersion,
     /// The requirements that a skill declares cannot be read.
     UnreadableRequirements,
@@ -155,16 +170,27 @@ pub struct RuleRow {
     pub name: &'static str,
     /// The severity of its problems.
     pub severity: Severity,
+    /// Whether its problems are something that this machine lacks.
+    pub is_lack: bool,
     /// The remedy that fits all its problems.
     pub fix: Option<&'static str>,
 }
 
 const fn error(rule: Rule, name: &'static str) -> RuleRow {
-    RuleRow { rule, name, severity: Severity::Error, fix: None }
+    RuleRow { rule, name, severity: Severity::Error, is_lack: false, fix: None }
 }
 
 const fn warning(rule: Rule, name: &'static str) -> RuleRow {
-    RuleRow { rule, name, severity: Severity::Warning, fix: None }
+    RuleRow { severity: Severity::Warning, ..error(rule, name) }
+}
+
+const fn note(rule: Rule, name: &'static str) -> RuleRow {
+    RuleRow { severity: Severity::Note, ..error(rule, name) }
+}
+
+/// What this machine lacks is a note, and with `--here` an error.
+const fn lack(rule: Rule, name: &'static str) -> RuleRow {
+    RuleRow { is_lack: true, ..note(rule, name) }
 }
 
 impl RuleRow {
@@ -241,18 +267,18 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::NameNotUtf8, "name-not-utf8").fixed_by("rename the folder"),
     warning(Rule::TooManySkills, "too-many-skills")
         .fixed_by("split them into several folders, and name those that you need"),
-    error(Rule::NoPython, "no-python"),
+    lack(Rule::NoPython, "no-python"),
     error(Rule::BrokenVenv, "broken-venv"),
-    warning(Rule::StaleVenv, "stale-venv"),
-    warning(Rule::MissingVenv, "missing-venv"),
+    lack(Rule::StaleVenv, "stale-venv"),
+    lack(Rule::MissingVenv, "missing-venv"),
     error(Rule::PythonSyntax, "python-syntax"),
-    error(Rule::MissingImport, "missing-import"),
+    lack(Rule::MissingImport, "missing-import"),
     warning(Rule::HiddenModule, "hidden-module").fixed_by("give it another name"),
-    warning(Rule::OptionalImport, "optional-import"),
+    note(Rule::OptionalImport, "optional-import"),
     warning(Rule::UndeclaredImport, "undeclared-import"),
-    warning(Rule::PythonVersion, "python-version"),
+    lack(Rule::PythonVersion, "python-version"),
     warning(Rule::UnreadableRequirements, "unreadable-requirements"),
-    warning(Rule::Unprobed, "unprobed"),
+    note(Rule::Unprobed, "unprobed"),
 ];
 
 impl Rule {
@@ -268,6 +294,11 @@ impl Rule {
     /// The severity of a problem of this rule.
     pub fn severity(self) -> Severity {
         self.row().severity
+    }
+
+    /// Whether its problems are something that this machine lacks.
+    pub fn is_lack(self) -> bool {
+        self.row().is_lack
     }
 
     /// The remedy that fits all problems of this rule.

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use crate::limits;
+
 mod invisible;
 
 pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
@@ -57,6 +59,15 @@ pub(crate) fn counted(number: usize, noun: &str) -> String {
         1 => format!("1 {noun}"),
         _ => format!("{number} {noun}s"),
     }
+}
+
+/// The first names, and the number of the others.
+pub(crate) fn first_names(all: &[&str]) -> String {
+    let mut text = all[..all.len().min(limits::LISTED_NAMES)].join(", ");
+    if all.len() > limits::LISTED_NAMES {
+        text.push_str(&format!(" and {} more", all.len() - limits::LISTED_NAMES));
+    }
+    text
 }
 
 /// A number with commas: `12,345`.

@@ -1,7 +1,5 @@
-//! The check of the skills: which are usable, and the problems of the others. All problems are
-//! those that discovery and the linter find.
-
-use std::collections::HashMap;
+//! The check of the skills: which are usable, and what keeps the others from working. All problems
+//! are those that `skills check` finds.
 
 use serde_json::{Value, json};
 
@@ -9,15 +7,10 @@ use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::run::Run;
 use crate::error::Fault;
 use crate::limits;
+use crate::skills::check::{self, CheckedSkill};
 use crate::skills::python::Interpreter;
-use crate::skills::{Catalogue, Problem, Rule, Skill, SkillSummary, check, venv};
+use crate::skills::{Catalogue, Problem, ProblemCounts, Rule, Severity, SkillSummary, venv};
 use crate::text;
-
-/// The linter's rules for a document that cannot be read, or that `get_skill` refuses.
-const DOCUMENT_RULES: [Rule; 3] = [Rule::UnreadableDocument, Rule::NotUtf8, Rule::BrokenLink];
-
-/// The linter's rules for a skill that lacks a working venv or packages.
-const SETUP_RULES: [Rule; 3] = [Rule::BrokenVenv, Rule::MissingVenv, Rule::MissingImport];
 
 /// Whether the skill's venv works; `None`: it has none.
 pub(super) fn has_working_venv(run: &Run, skill: &SkillSummary) -> Option<bool> {
@@ -26,46 +19,49 @@ pub(super) fn has_working_venv(run: &Run, skill: &SkillSummary) -> Option<bool> 
     Some(Interpreter::for_skill(&skill, &run.config.scripts).is_ok())
 }
 
-/// The check of the skills: their number, and the problems of each.
+/// The check of the skills: their number, their errors, and what they lack on this machine.
 pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
     let mut check = headline(run, catalogue);
-    let mut faults: Vec<Fault> =
-        catalogue.problems.iter().map(|problem| fault(problem.to_string(), problem)).collect();
-    let setup_problems = setup_problems(run, catalogue);
-    let mut rows = Vec::new();
-    for skill in &catalogue.skills {
-        let mut found = skill_faults(run, skill);
-        let setup = setup_problems.get(&skill.name);
-        found.extend(setup.map(|problem| fault(problem.message.clone(), problem)));
-        rows.push(json!({
-            "name": skill.name,
-            "usable": skill.error.is_none(),
-            "venv": has_working_venv(run, skill),
-            "problems": found.iter().map(|fault| &fault.message).collect::<Vec<_>>(),
-        }));
-        let name = skill.display_name();
-        faults.extend(found.into_iter().map(|Fault { message, fix }| {
-            let message = format!("`{name}`: {message}");
-            Fault { message, fix }
-        }));
+    let checked = checked_skills(run, catalogue);
+    let of_folders = check::check_catalogue(catalogue);
+    let all = checked.iter().flat_map(|one| &one.problems).chain(&of_folders);
+    let counts = ProblemCounts::of(all);
+    if counts.worst().is_some() {
+        check.add_line(format!("{counts}: `{}` lists them", run.skills_command("check")));
     }
-    let count = faults.len();
-    for Fault { message, fix } in faults.into_iter().take(limits::LISTED_NAMES) {
+    let clashes = catalogue.problems.iter().map(|problem| fault(problem.to_string(), problem));
+    let faults = clashes.chain(checked.iter().flat_map(skill_faults));
+    for Fault { message, fix } in faults.take(limits::LISTED_NAMES) {
         let fix = fix.unwrap_or_else(|| "correct that line of the document".into());
         check.add_warning(message, fix);
     }
-    if count > limits::LISTED_NAMES {
-        check.add_warning(
-            format!("the skills have {count} problems in total"),
-            "`doctor --json` lists them all",
-        );
-    }
+    let rows = checked.iter().map(|one| {
+        let name = &one.summary.name;
+        json!({
+            "name": name,
+            "usable": one.summary.error.is_none(),
+            "venv": has_working_venv(run, &one.summary),
+            "problems": one.problems.iter().map(Problem::to_string).collect::<Vec<_>>(),
+        })
+    });
     let folders = run.skills.folders().iter().map(|folder| folder.display().to_string());
     let problems = catalogue.problems.iter().map(Problem::to_string);
+    let rows = rows.collect();
     check
         .with_detail("folders", folders.collect::<Vec<_>>())
         .with_detail("problems", problems.collect::<Vec<_>>())
         .with_detail("skills", Value::Array(rows))
+}
+
+/// All skills with their problems, as `skills check` finds them.
+fn checked_skills(run: &Run, catalogue: &Catalogue) -> Vec<CheckedSkill> {
+    let skills = catalogue.skills.iter();
+    let mut checked: Vec<CheckedSkill> =
+        skills.map(|skill| CheckedSkill::open(skill.clone(), &run.skills)).collect();
+    let (scripts, folders) = (&run.config.scripts, run.skills.folders());
+    // After a cancellation the report ends early.
+    let _ = check::add_python_problems(&mut checked, scripts, folders, &run.cancellation);
+    checked
 }
 
 /// The number of skills, and the problems of their folders.
@@ -92,7 +88,7 @@ fn headline(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
             format!("{} of {skills} in {place} can be used", usable.len())
         };
         let mut check = DoctorCheck::ok(NAME, message);
-        check.add_line(joined_names(&usable));
+        check.add_line(text::first_names(&usable));
         check
     };
     let missing = run.missing_folders();
@@ -117,65 +113,24 @@ fn fault(message: String, problem: &Problem) -> Fault {
     Fault { message, fix: problem.fix.clone() }
 }
 
-/// For each skill that lacks a working venv or packages its first problem; the linter lists all.
-fn setup_problems(run: &Run, catalogue: &Catalogue) -> HashMap<String, Problem> {
-    let found = catalogue.usable().map(|skill| run.skills.open(&skill.name));
-    let skills: Vec<Skill> = found.filter_map(std::result::Result::ok).collect();
-    let opened: Vec<&Skill> = skills.iter().collect();
-    // If no Python works, the check of Python has reported it.
-    let found =
-        check::check_python(&opened, &run.config.scripts, run.skills.folders(), &run.cancellation)
-            .unwrap_or_default();
-    let is_of_setup = |problem: &Problem| SETUP_RULES.contains(&problem.rule);
-    let named = skills.iter().map(|skill| skill.name.clone()).zip(found);
-    named
-        .filter_map(|(name, problems)| Some((name, problems.into_iter().find(is_of_setup)?)))
-        .collect()
-}
-
-/// The problems of a skill's document, each with its remedy.
-fn skill_faults(run: &Run, skill: &SkillSummary) -> Vec<Fault> {
-    if let Some(error) = &skill.error {
-        let linted = || document_problem(&run.skills.open_listed(skill).ok()?);
-        let cause = skill.not_a_skill.clone().or_else(linted);
-        let fix = cause.and_then(|problem| problem.fix).unwrap_or_else(|| {
+/// What keeps a skill from working here: its errors, and what this machine lacks. That there is
+/// no Python is reported by the check of Python.
+fn skill_faults(checked: &CheckedSkill) -> Vec<Fault> {
+    let name = checked.summary.display_name();
+    let mut errors = checked.problems.iter().filter(|it| it.severity == Severity::Error);
+    if let Some(error) = &checked.summary.error {
+        let fix = errors.next().and_then(|problem| problem.fix.clone()).unwrap_or_else(|| {
             "write its SKILL.md, or move the folder out of the skills folder".to_string()
         });
-        return vec![Fault::new(format!("cannot be used: {error}"), fix)];
+        return vec![Fault::new(format!("`{name}`: cannot be used: {error}"), fix)];
     }
-    let refusal = run.skills.open(&skill.name).ok().and_then(|skill| document_refusal(&skill));
-    // The refusal reports these with their line.
-    let is_refusal =
-        |problem: &&Problem| refusal.is_some() && DOCUMENT_RULES.contains(&problem.rule);
-    let others = skill.problems.iter().filter(|problem| !is_refusal(problem));
-    others.map(|problem| fault(problem.to_string(), problem)).chain(refusal.clone()).collect()
-}
-
-/// Why `get_skill` refuses the document of a skill.
-fn document_refusal(skill: &Skill) -> Option<Fault> {
-    let error = skill.read_document().err()?;
-    let refusal = |cause: String| format!("get_skill refuses its document: {cause}");
-    Some(match document_problem(skill) {
-        Some(problem) => fault(refusal(problem.to_string()), &problem),
-        None => Fault::new(refusal(error.clone()), "`skills-runner skills check` describes it"),
-    })
-}
-
-/// The linter's first problem of a document that cannot be read.
-fn document_problem(skill: &Skill) -> Option<Problem> {
-    let is_cause = |problem: &Problem| {
-        let name = problem.file.to_str().unwrap_or_default();
-        let is_document = name.is_empty() || name.eq_ignore_ascii_case("SKILL.md");
-        is_document && DOCUMENT_RULES.contains(&problem.rule)
-    };
-    check::check(skill).into_iter().find(is_cause)
-}
-
-/// The first names, and the number of the others.
-pub(super) fn joined_names(all: &[&str]) -> String {
-    let mut text = all[..all.len().min(limits::LISTED_NAMES)].join(", ");
-    if all.len() > limits::LISTED_NAMES {
-        text.push_str(&format!(" and {} more", all.len() - limits::LISTED_NAMES));
-    }
-    text
+    let lacks = checked.problems.iter().filter(|it| it.rule.is_lack());
+    let lacks = lacks.filter(|it| it.rule != Rule::NoPython);
+    let found = errors.chain(lacks).map(|problem| {
+        // What one command installs or creates is of no single file.
+        let is_of_setup = problem.rule.is_lack() || problem.rule == Rule::BrokenVenv;
+        let text = if is_of_setup { problem.message.clone() } else { problem.to_string() };
+        fault(format!("`{name}`: {text}"), problem)
+    });
+    found.collect()
 }

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::cli::folders::shown_folders;
+use crate::cli::options::CheckCommand;
 use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::{SkillSelection, deleted_error, folder_error, unusable_folder};
-use crate::cli::skills::skill_json::{ProblemJson, unopened_problem, worst_status};
+use crate::cli::skills::skill_json::{ProblemJson, status_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::{Catalogue, Problem, Severity, Skill, SkillSummary, Skills, check};
+use crate::skills::check::{self, CheckedSkill};
+use crate::skills::{Catalogue, Problem, ProblemCounts, Severity, SkillSummary, Skills};
 use crate::text;
 use crate::world::output::{Output, Tone};
 
@@ -25,6 +27,7 @@ struct CheckReportJson {
     skills: usize,
     errors: usize,
     warnings: usize,
+    notes: usize,
     problems: Vec<LocatedProblem>,
 }
 
@@ -40,27 +43,24 @@ struct LocatedProblem {
     problem: ProblemJson,
 }
 
-/// A skill and its problems.
-struct CheckedSkill {
-    summary: SkillSummary,
-    skill: Option<Skill>,
-    problems: Vec<Problem>,
-}
-
 /// Checks these skills, or all. The status is 1 if there is an error, or if something could not
 /// be checked.
-pub(super) fn run(run: &Run, names: &[String], is_json: bool, output: &mut Output) -> Result<u8> {
-    let CheckTargets { mut checked, folder_problems } = select_targets(run, names)?;
-    for one in &mut checked {
-        run.cancellation.check()?;
-        if let Some(skill) = &one.skill {
-            one.problems.extend(check::check(skill));
-        }
+pub(super) fn run(
+    run: &Run,
+    command: &CheckCommand,
+    is_json: bool,
+    output: &mut Output,
+) -> Result<u8> {
+    let CheckTargets { targets, folder_problems } = select_targets(run, &command.names)?;
+    let mut checked = check_all(targets, run)?;
+    if command.here {
+        let lacks = checked.iter_mut().flat_map(|one| &mut one.problems);
+        lacks.filter(|it| it.rule.is_lack()).for_each(|it| it.severity = Severity::Error);
     }
-    if run.options.scripts {
-        check_python(&mut checked, run)?;
+    let mut report = CheckReportJson::new(checked, folder_problems);
+    if report.errors > 0 || (command.strict && report.warnings > 0) {
+        report.exit_code = 1;
     }
-    let report = CheckReportJson::new(checked, folder_problems);
     if is_json {
         print_json(&report, output);
     } else {
@@ -69,10 +69,10 @@ pub(super) fn run(run: &Run, names: &[String], is_json: bool, output: &mut Outpu
     Ok(report.exit_code)
 }
 
-/// The skills to check.
+/// The skills to check, each with the folders that it was found in.
 #[derive(Default)]
 struct CheckTargets {
-    checked: Vec<CheckedSkill>,
+    targets: Vec<(SkillSummary, Skills)>,
     /// Problems of whole skills folders, such as clashes of names.
     folder_problems: Vec<Problem>,
 }
@@ -91,9 +91,9 @@ fn select_targets(run: &Run, names: &[String]) -> Result<CheckTargets> {
             chosen.add_one(&selection)?;
         }
     }
-    let checked = &mut chosen.checked;
-    checked.sort_by(|a, b| a.summary.path.cmp(&b.summary.path));
-    checked.dedup_by(|a, b| a.summary.path == b.summary.path);
+    let targets = &mut chosen.targets;
+    targets.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+    targets.dedup_by(|(a, _), (b, _)| a.path == b.path);
     Ok(chosen)
 }
 
@@ -107,9 +107,8 @@ impl CheckTargets {
             return Err(no_skills_error(skills, &catalogue));
         }
         self.folder_problems.extend(folder_problems);
-        for summary in catalogue.skills {
-            self.checked.push(CheckedSkill::open(summary, skills));
-        }
+        let found = catalogue.skills.into_iter();
+        self.targets.extend(found.map(|summary| (summary, skills.clone())));
         Ok(())
     }
 
@@ -125,18 +124,8 @@ impl CheckTargets {
                 catalogue.skill_named(&name).ok_or_else(|| deleted_error(&name))?
             }
         };
-        self.checked.push(CheckedSkill::open(summary.clone(), &selection.skills));
+        self.targets.push((summary.clone(), selection.skills.clone()));
         Ok(())
-    }
-}
-
-impl CheckedSkill {
-    fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
-        let (skill, problems) = match skills.open_listed(&summary) {
-            Ok(skill) => (Some(skill), Vec::new()),
-            Err(error) => (None, vec![unopened_problem(&summary, error)]),
-        };
-        CheckedSkill { summary, skill, problems }
     }
 }
 
@@ -152,35 +141,38 @@ fn no_skills_error(skills: &Skills, catalogue: &Catalogue) -> Error {
     }
 }
 
-/// Adds the problems that the Python interpreters find; each interpreter is started once.
-fn check_python(checked: &mut [CheckedSkill], run: &Run) -> Result<()> {
-    let skills: Vec<&Skill> = checked.iter().filter_map(|one| one.skill.as_ref()).collect();
-    let found =
-        check::check_python(&skills, &run.config.scripts, run.skills.folders(), &run.cancellation);
-    run.cancellation.check()?;
-    let found = found.map_err(|cause| {
-        Error::new(ErrorKind::Io, format!("failed to check the skills' Python: {cause}"))
-    })?;
-    let with_skill = checked.iter_mut().filter(|one| one.skill.is_some());
-    for (one, problems) in with_skill.zip(found) {
-        one.problems.extend(problems);
+/// Checks skills, and with `--no-scripts` everything except their Python.
+pub(super) fn check_all(
+    targets: impl IntoIterator<Item = (SkillSummary, Skills)>,
+    run: &Run,
+) -> Result<Vec<CheckedSkill>> {
+    let mut checked = Vec::new();
+    for (summary, skills) in targets {
+        run.cancellation.check()?;
+        checked.push(CheckedSkill::open(summary, &skills));
     }
-    Ok(())
+    if run.options.scripts {
+        let (scripts, folders) = (&run.config.scripts, run.skills.folders());
+        let done = check::add_python_problems(&mut checked, scripts, folders, &run.cancellation);
+        run.cancellation.check()?;
+        done.map_err(|cause| {
+            Error::new(ErrorKind::Io, format!("failed to check the skills' Python: {cause}"))
+        })?;
+    }
+    Ok(checked)
 }
 
 impl CheckReportJson {
     fn new(checked: Vec<CheckedSkill>, folder_problems: Vec<Problem>) -> CheckReportJson {
-        let severities = || {
-            checked.iter().flat_map(|one| &one.problems).chain(&folder_problems).map(|p| p.severity)
-        };
-        let errors = severities().filter(|severity| *severity == Severity::Error);
-        let errors = errors.count();
+        let problems = checked.iter().flat_map(|one| &one.problems).chain(&folder_problems);
+        let counts = ProblemCounts::of(problems);
         let mut report = CheckReportJson {
-            status: worst_status(severities()),
-            exit_code: u8::from(errors > 0),
+            status: status_name(counts),
+            exit_code: 0,
             skills: checked.len(),
-            errors,
-            warnings: severities().count() - errors,
+            errors: counts.errors,
+            warnings: counts.warnings,
+            notes: counts.notes,
             problems: Vec::new(),
         };
         for mut problem in folder_problems {
@@ -208,7 +200,8 @@ impl CheckReportJson {
             let place = one.place(run);
             let tone = match problem.severity {
                 "error" => Tone::Bad,
-                _ => Tone::Warning,
+                "warning" => Tone::Warning,
+                _ => Tone::Neutral,
             };
             let message = text::one_line(&problem.message, limits::LINE_BYTES);
             output.print_located(
@@ -221,12 +214,9 @@ impl CheckReportJson {
                 output.print(&format!("  fix: {}", text::one_line(fix, limits::LINE_BYTES)));
             }
         }
-        output.note(&format!(
-            "{} checked: {}, {}",
-            text::counted(self.skills, "skill"),
-            text::counted(self.errors, "error"),
-            text::counted(self.warnings, "warning")
-        ));
+        let CheckReportJson { errors, warnings, notes, .. } = *self;
+        let counts = ProblemCounts { errors, warnings, notes };
+        output.note(&format!("{} checked: {counts}", text::counted(self.skills, "skill")));
     }
 }
 

@@ -1,14 +1,16 @@
-//! `skills list`: one line per skill, and the problems.
+//! `skills list`: one line per skill, as discovery reads it, so that thousands take milliseconds;
+//! in JSON output with all problems, which takes as long as `skills check`.
 
 use serde::Serialize;
 
 use crate::cli::run::Run;
+use crate::cli::skills::check::check_all;
 use crate::cli::skills::json::print_json;
 use crate::cli::skills::skill_json::{ProblemJson, SkillJson};
 use crate::error::Result;
 use crate::limits;
-use crate::skills::{Catalogue, check};
-use crate::text::{self, shell_quoted};
+use crate::skills::{Catalogue, SkillSummary, check};
+use crate::text;
 use crate::world::output::Output;
 
 /// The list in JSON output.
@@ -23,13 +25,11 @@ struct SkillListJson {
 /// a tab.
 pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
     let catalogue = run.skills.catalogue();
-    let mut views = Vec::new();
-    for summary in &catalogue.skills {
-        run.cancellation.check()?;
-        views.push(SkillJson::new(summary, &run.skills, run));
-    }
     if is_json {
-        let list = SkillListJson { skills: views, problems: folder_problems(&catalogue) };
+        let list = SkillListJson {
+            problems: folder_problems(&catalogue),
+            skills: checked_skills(catalogue.skills, run)?,
+        };
         print_json(&list, output);
         return Ok(());
     }
@@ -44,44 +44,40 @@ pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
     for problem in catalogue.problems.iter().take(limits::LISTED_NAMES) {
         output.note(&text::one_line(&problem.with_remedy(), limits::LINE_BYTES));
     }
-    if views.is_empty() && catalogue.folder_errors.is_empty() && catalogue.problems.is_empty() {
+    if catalogue.skills.is_empty()
+        && catalogue.folder_errors.is_empty()
+        && catalogue.problems.is_empty()
+    {
         output.note(&format!(
             "there are no skills: `{}` creates one",
             run.skills_command("new NAME")
         ));
     }
     // A control character is shown as one character.
-    let width = views.iter().map(|view| view.name.chars().count());
+    let width = catalogue.skills.iter().map(|skill| skill.name.chars().count());
     let width = width.max().unwrap_or(0).min(limits::REPORT_COLUMNS / 3);
-    for view in &views {
-        output.print(&skill_line(view, width, output.is_on_terminal()));
+    for skill in &catalogue.skills {
+        output.print(&skill_line(skill, width, output.is_on_terminal()));
     }
-    report_problems(&views, run, output);
-    Ok(())
-}
-
-/// Prints a line for each of the first usable skills with problems.
-fn report_problems(views: &[SkillJson], run: &Run, output: &mut Output) {
-    let has_problems = |view: &&SkillJson| view.error.is_none() && !view.problems.is_empty();
-    let mut with_problems = views.iter().filter(has_problems);
-    for view in with_problems.by_ref().take(limits::LISTED_NAMES) {
+    let is_faulty = |skill: &&SkillSummary| skill.error.is_none() && !skill.problems.is_empty();
+    let faulty: Vec<_> =
+        catalogue.skills.iter().filter(is_faulty).map(SkillSummary::display_name).collect();
+    if !faulty.is_empty() {
+        let names: Vec<&str> = faulty.iter().map(AsRef::as_ref).collect();
         output.note(&format!(
-            "the skill `{}` has {}: `skills-runner skills show {}` shows {}",
-            text::one_line_name(&view.name),
-            text::counted(view.problems.len(), "problem"),
-            shell_quoted(text::one_line_name(&view.address).as_ref()),
-            if view.problems.len() == 1 { "it" } else { "them" }
-        ));
-    }
-    let more = with_problems.count();
-    if more > 0 {
-        let have = if more == 1 { "has" } else { "have" };
-        output.note(&format!(
-            "… and {} {have} problems: `{}` lists them",
-            text::counted(more, "more skill"),
+            "problems in the documents of {}: `{}` lists them",
+            text::first_names(&names),
             run.skills_command("check")
         ));
     }
+    Ok(())
+}
+
+/// All skills with all their problems.
+fn checked_skills(skills: Vec<SkillSummary>, run: &Run) -> Result<Vec<SkillJson>> {
+    let targets = skills.into_iter().map(|summary| (summary, run.skills.clone()));
+    let checked = check_all(targets, run)?.into_iter();
+    Ok(checked.map(|one| SkillJson::new(one, run)).collect())
 }
 
 /// The problems of skills folders and between skills.
@@ -91,12 +87,12 @@ fn folder_problems(catalogue: &Catalogue) -> Vec<ProblemJson> {
 }
 
 /// One line: the name and description of a skill, or why it cannot be used.
-fn skill_line(view: &SkillJson, width: usize, is_on_terminal: bool) -> String {
-    let about = match &view.error {
+fn skill_line(skill: &SkillSummary, width: usize, is_on_terminal: bool) -> String {
+    let about = match &skill.error {
         Some(error) => format!("(cannot be used: {error})"),
-        None => view.description.clone(),
+        None => skill.description.clone(),
     };
-    let name = text::one_line_name(&view.name);
+    let name = skill.display_name();
     if !is_on_terminal {
         return format!("{name}\t{}", text::one_line(&about, limits::DESCRIPTION_BYTES));
     }

@@ -43,7 +43,7 @@ pub(super) fn run(
     match command {
         SkillsCommand::List => list::run(&run, is_json, output).map(|()| 0),
         SkillsCommand::Show(name) => show::run(&run, &name, is_json, output).map(|()| 0),
-        SkillsCommand::Check(names) => check::run(&run, &names, is_json, output),
+        SkillsCommand::Check(check) => check::run(&run, &check, is_json, output),
         SkillsCommand::New(name) => new::run(&run, &name, is_json, output).map(|()| 0),
         SkillsCommand::Setup { name, packages } => {
             setup::run(&run, &name, &packages, is_json, output)

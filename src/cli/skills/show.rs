@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::run::Run;
+use crate::cli::skills::check::check_all;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::{SkillSelection, deleted_error};
 use crate::cli::skills::skill_json::SkillJson;
@@ -36,10 +37,11 @@ pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> 
     let skill = place.skill()?;
     let catalogue = place.skills.catalogue();
     let summary = catalogue.skill_named(&skill.name).ok_or_else(|| deleted_error(&skill.name))?;
+    let checked = check_all([(summary.clone(), place.skills.clone())], run)?.remove(0);
     let tree = skill.files();
     let document = skill.read_document().ok();
     let show = SkillDetailsJson {
-        view: SkillJson::new(summary, &place.skills, run),
+        view: SkillJson::new(checked, run),
         frontmatter: document
             .as_ref()
             .map(|document| frontmatter::parse(&document.text).fields)
@@ -96,7 +98,7 @@ fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
     let files = show.files.iter().map(|file| file.to_string_lossy());
     lines.extend(files.map(|file| format!("  {}", text::one_line_name(&file))));
     if !view.problems.is_empty() {
-        lines.push(row("problems", &view.problems.len().to_string()));
+        lines.push(row("problems", &view.counts.to_string()));
     }
     for problem in &view.problems {
         let place = match (&problem.file, problem.line) {

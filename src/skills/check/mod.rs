@@ -16,10 +16,12 @@ use crate::skills::yaml::fence::line_number;
 use crate::skills::{Catalogue, Problem, Rule, Skill};
 use crate::text;
 
+mod checked_skill;
 mod document;
 mod fields;
 mod files;
 mod mentions;
+mod named_packages;
 mod python;
 #[cfg(test)]
 mod reference_tests;
@@ -27,9 +29,9 @@ mod references;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use checked_skill::{CheckedSkill, add_python_problems};
 pub(super) use fields::is_name;
 pub use python::check_python;
-pub(crate) use python::without_interpreter;
 
 /// Returns all problems of a skill except those of its Python, sorted by file and line.
 pub fn check(skill: &Skill) -> Vec<Problem> {

@@ -1,12 +1,14 @@
 //! Problems of a skill's Python, derived from the probe's results.
 //!
-//! A module is reported once, at the file that needs it first. A module that a script can do
-//! without is a warning. A package is named only if it is well known: installing any package
-//! with the name of a module is a way to install malicious code.
+//! What one command remedies is one problem: all modules that are missing on this machine, all
+//! whose packages the skill does not name. Samples (templates, examples, tests) need nothing.
+//! A package is named only if it is well known: installing any package with the name of a module
+//! is a way to install malicious code.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::named_packages::NamedPackages;
 use super::{Findings, display_value};
 use crate::config::ScriptSettings;
 use crate::secret::mask_url_logins;
@@ -41,7 +43,7 @@ pub fn check_python(
 }
 
 /// Returns the problem of a skill whose scripts no interpreter can run.
-pub(crate) fn without_interpreter(skill: &Skill, error: &InterpreterError) -> Problem {
+fn without_interpreter(skill: &Skill, error: &InterpreterError) -> Problem {
     let rule = if error.defect.is_some() { Rule::BrokenVenv } else { Rule::NoPython };
     let venv = venv::path_in_skill(&skill.path);
     let name = venv.as_deref().and_then(Path::file_name);
@@ -50,24 +52,17 @@ pub(crate) fn without_interpreter(skill: &Skill, error: &InterpreterError) -> Pr
     Problem { fix: fault.fix.clone(), ..Problem::new(rule, file, fault.message.as_str()) }
 }
 
-const TEST_FRAMEWORKS: [&str; 3] = ["hypothesis", "nose", "pytest"];
-
-/// Groups imports by module and by whether they are missing; required imports come first.
-fn group_by_module(probed: &ProbeResult) -> BTreeMap<(&str, bool), Vec<&ProbedImport>> {
-    let mut found: BTreeMap<(&str, bool), Vec<&ProbedImport>> = BTreeMap::new();
-    for import in &probed.imports {
-        // Only the skill's own tests need them.
-        if import.is_optional && TEST_FRAMEWORKS.contains(&import.module.as_str()) {
-            continue;
-        }
-        let key = (import.module.as_str(), import.is_missing);
-        found.entry(key).or_default().push(import);
-    }
-    for imports in found.values_mut() {
-        imports.sort_by_key(|import| import.is_optional);
-    }
-    found
-}
+/// Modules that come with many other packages, so that few skills name theirs.
+const DEPENDENCIES: [&str; 8] = [
+    "google.auth",
+    "google.oauth2",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "typing_extensions",
+    "urllib3",
+];
 
 /// The check of one skill.
 struct PythonCheck<'a> {
@@ -92,33 +87,55 @@ impl<'a> PythonCheck<'a> {
     /// Returns the problems in the probe's result.
     fn run(&self) -> Vec<Problem> {
         let mut findings = Findings::default();
-        findings.extend(self.probed.problems.iter().cloned());
-        let mut undeclared = Vec::new();
-        for ((_, is_missing), imports) in group_by_module(self.probed) {
-            let first = imports[0];
-            if is_missing {
-                findings.add(self.missing_import(&imports));
-            } else if first.package.is_some() && self.is_undeclared(first) {
-                undeclared.push(first);
-            }
-        }
-        findings.extend(self.undeclared_imports(&undeclared));
+        findings.extend(self.of_files());
+        let imports = self.probed.imports.iter().filter(|it| !is_sample_file(&it.file));
+        let mut imports: Vec<&ProbedImport> = imports.collect();
+        // A module counts where it is needed first.
+        imports.sort_by_key(|it| (it.is_optional, &it.file, it.line));
+        let mut seen = BTreeSet::new();
+        imports.retain(|it| seen.insert(it.module.as_str()));
+        let missing: Vec<_> = imports.iter().copied().filter(|it| it.is_missing).collect();
+        let (optional, required): (Vec<_>, Vec<_>) =
+            missing.into_iter().partition(|it| it.is_optional);
+        findings.extend(self.missing_imports(&required));
+        findings.extend(self.optional_imports(&optional));
+        imports.retain(|it| !it.is_optional);
+        findings.extend(self.undeclared_imports(&imports));
         findings.extend(self.missing_venv());
-        findings.extend(self.stale_venv());
+        // The same command installs missing modules.
+        if required.is_empty() {
+            findings.extend(self.stale_venv());
+        }
         findings.into_sorted()
     }
 
-    fn declaration_of(&self, import: &ProbedImport) -> Declaration {
-        match self.probed.declaration_of(import) {
-            // All listed packages are installed, and none provides it.
-            Declaration::Unknown if self.has_all_listed => Declaration::No,
-            declared => declared,
+    /// The problems that the probe found in single files. What another version of Python
+    /// remedies is one problem, also where the present one cannot read a file.
+    fn of_files(&self) -> Vec<Problem> {
+        let mut found = self.probed.problems.clone();
+        let is_version = |problem: &Problem| problem.rule == Rule::PythonVersion;
+        let files = found.iter().filter(|it| is_version(it)).map(|it| it.file.clone());
+        let files: Vec<PathBuf> = files.collect();
+        found.retain(|problem| {
+            let is_unread =
+                |file: &PathBuf| *file == problem.file || file.extension() != Some("py".as_ref());
+            problem.rule != Rule::PythonSyntax || !files.iter().any(is_unread)
+        });
+        let mut is_first = true;
+        found.retain(|problem| !is_version(problem) || std::mem::take(&mut is_first));
+        if self.interpreter.venv.is_none() {
+            let fix = "set SCRIPT_PYTHON to a Python of another version";
+            found.iter_mut().filter(|it| is_version(it)).for_each(|it| it.fix = Some(fix.into()));
         }
+        found
     }
 
-    /// Whether the scripts need a module whose package is not declared.
     fn is_undeclared(&self, import: &ProbedImport) -> bool {
-        !import.is_optional && self.declaration_of(import) == Declaration::No
+        match self.probed.declaration_of(import) {
+            // All listed packages are installed, and none provides it.
+            Declaration::Unknown => self.has_all_listed,
+            declared => declared == Declaration::No,
+        }
     }
 
     /// The command that installs these packages and those that the skill needs.
@@ -126,63 +143,72 @@ impl<'a> PythonCheck<'a> {
         format!("`{}`", setup_command(&self.skill.address, packages))
     }
 
-    /// The problem of a module that is not installed, at its first import.
-    fn missing_import(&self, imports: &[&ProbedImport]) -> Problem {
-        let first = imports[0];
-        let declared = self.declaration_of(first);
-        let what = match (first.package, declared) {
-            (_, Declaration::Yes) => "the skill declares it, but it is not installed".to_owned(),
-            (_, Declaration::Unknown) => "it is not installed".to_owned(),
-            (Some(package), Declaration::No) => {
-                format!("its package `{package}` is neither installed nor declared")
-            }
-            (None, Declaration::No) => "the package that provides it is not known".to_owned(),
-        };
-        let (rule, need) = if !first.is_optional {
-            (Rule::MissingImport, "")
-        } else if imports.iter().all(|import| is_sample_file(&import.file)) {
-            (Rule::OptionalImport, "; only examples, templates or tests need it")
+    /// The problem of modules that scripts need and that are missing on this machine, at the
+    /// first import.
+    fn missing_imports(&self, imports: &[&ProbedImport]) -> Option<Problem> {
+        let first = imports.first()?;
+        let message = format!("missing on this machine: {}", modules(imports));
+        let problem = Problem::new(Rule::MissingImport, &first.file, message).at_line(first.line);
+        let unknown = imports.iter().copied();
+        let unknown: Vec<_> =
+            unknown.filter(|it| it.package.is_none() && self.is_undeclared(it)).collect();
+        Some(if unknown.is_empty() {
+            problem.with_fix(self.setup(&[]))
         } else {
-            (Rule::OptionalImport, "; the script can run without it")
-        };
-        let module = display_value(&first.module);
-        let message = format!("`{module}` is missing{need}: {what}");
-        let problem = Problem::new(rule, &first.file, message).at_line(first.line);
-        match first.package {
-            _ if declared != Declaration::No => problem.with_fix(self.setup(&[])),
-            // A setup installs optional packages only on request.
-            Some(package) if first.is_optional => {
-                problem.with_fix(format!("{}, if you need it", self.setup(&[package])))
-            }
-            Some(_) => problem.with_fix(self.setup(&[])),
-            None if first.is_optional => problem,
-            None => {
-                let command = self.setup(&["PACKAGE"]);
-                problem.with_fix(format!("{command}, where PACKAGE provides it"))
-            }
-        }
+            let command = self.setup(&["PACKAGE"]);
+            let unknown = modules(&unknown);
+            problem.with_fix(format!("{command}, where PACKAGE provides {unknown}"))
+        })
     }
 
-    /// The problem of modules that are installed but not declared, at the first import: one
-    /// command declares all.
-    fn undeclared_imports(&self, imports: &[&ProbedImport]) -> Option<Problem> {
-        let first = imports.iter().min_by_key(|it| (&it.file, it.line))?;
-        let mut modules: Vec<String> =
-            imports.iter().map(|it| format!("`{}`", it.module)).collect();
-        modules.sort();
-        modules.dedup();
+    /// The problem of missing modules that scripts need only for some of what they do, at the
+    /// first import.
+    fn optional_imports(&self, imports: &[&ProbedImport]) -> Option<Problem> {
+        let first = imports.first()?;
         let message = format!(
-            "the packages of {} are installed here, but not declared: other users have to guess \
-             what to install",
-            modules.join(", ")
+            "missing on this machine, and needed only for some uses of the scripts: {}",
+            modules(imports)
         );
-        // Also those that are missing.
-        let needed = self.probed.imports.iter().filter(|import| self.is_undeclared(import));
-        let mut packages: Vec<&str> = needed.filter_map(|it| it.package).collect();
-        packages.sort_unstable();
-        packages.dedup();
-        let fix = format!("{} writes this to requirements.txt", self.setup(&packages));
+        let problem = Problem::new(Rule::OptionalImport, &first.file, message).at_line(first.line);
+        let (undeclared, declared): (Vec<&ProbedImport>, Vec<_>) =
+            imports.iter().partition(|it| self.is_undeclared(it));
+        // A setup installs optional packages only on request.
+        let packages = packages(&undeclared);
+        Some(if packages.is_empty() && declared.is_empty() {
+            problem
+        } else {
+            let them = if imports.len() == 1 { "it" } else { "them" };
+            problem.with_fix(format!("{}, if you need {them}", self.setup(&packages)))
+        })
+    }
+
+    /// The problem of modules whose packages the skill neither declares nor mentions, at the
+    /// first import. An installed module without a known package may be of no package.
+    fn undeclared_imports(&self, required: &[&ProbedImport]) -> Option<Problem> {
+        let is_of_package = |it: &&&ProbedImport| it.package.is_some() || it.is_missing;
+        let imports = required.iter().filter(|it| self.is_undeclared(it)).filter(is_of_package);
+        let mut imports: Vec<&ProbedImport> = imports.copied().collect();
+        if imports.is_empty() {
+            return None;
+        }
+        let named = NamedPackages::read(self.skill);
+        imports.retain(|it| !named.includes(&it.module, it.package));
+        if imports.len() < required.len() {
+            imports.retain(|it| !DEPENDENCIES.contains(&it.module.as_str()));
+        }
+        let first = imports.first()?;
+        let noun = if imports.len() == 1 { "package" } else { "packages" };
+        let message = format!(
+            "no file of the skill names the {noun} of {}: users have to guess what to install",
+            modules(&imports)
+        );
+        let known = packages(&imports);
+        let packages = match known.len() {
+            0 => format!("the {noun}"),
+            _ => quoted(known.into_iter()),
+        };
         let problem = Problem::new(Rule::UndeclaredImport, &first.file, message);
+        let fix = format!("name {packages} in requirements.txt or in the document");
         Some(problem.at_line(first.line).with_fix(fix))
     }
 
@@ -197,23 +223,33 @@ impl<'a> PythonCheck<'a> {
         })
     }
 
-    /// The problem of a venv whose setup is older than the skill's declared requirements.
+    /// The problem of a venv whose setup is older than some of the skill's requirements.
     fn stale_venv(&self) -> Option<Problem> {
         let venv = self.interpreter.venv.as_deref()?;
         let record = VenvRecord::read(venv)?;
-        let declared = self.probed.declared.iter();
-        let declared: BTreeSet<String> =
-            declared.map(|row| mask_url_logins(&row.requirement).into()).collect();
-        let is_unread = |problem: &Problem| {
-            [Rule::Unprobed, Rule::UnreadableRequirements].contains(&problem.rule)
-        };
-        let is_whole = !self.probed.problems.iter().any(is_unread);
-        let has_new = !declared.is_subset(&record.declared);
-        let has_less = record.is_from_setup && is_whole && !record.declared.is_subset(&declared);
-        (has_new || has_less).then(|| {
-            let file = venv.strip_prefix(&self.skill.path).unwrap_or(venv);
-            let message = "the skill's requirements have changed since its venv was set up";
-            Problem::new(Rule::StaleVenv, file, message).with_fix(self.setup(&[]))
-        })
+        let mut declared = self.probed.declared.iter();
+        declared.any(|row| !record.declared.contains(&*mask_url_logins(&row.requirement))).then(
+            || {
+                let file = venv.strip_prefix(&self.skill.path).unwrap_or(venv);
+                let message = "the skill declares requirements since its venv was set up";
+                Problem::new(Rule::StaleVenv, file, message).with_fix(self.setup(&[]))
+            },
+        )
     }
+}
+
+/// The names of modules, for messages.
+fn modules(imports: &[&ProbedImport]) -> String {
+    let names: BTreeSet<String> = imports.iter().map(|it| display_value(&it.module)).collect();
+    quoted(names.iter().map(String::as_str))
+}
+
+/// The known packages that provide modules.
+fn packages(imports: &[&ProbedImport]) -> Vec<&'static str> {
+    let names: BTreeSet<&str> = imports.iter().filter_map(|it| it.package).collect();
+    names.into_iter().collect()
+}
+
+fn quoted<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::skills::packages::{namespaced_modules, package_of};
 use crate::skills::python::{Interpreter, InterpreterQuery, python_path};
 use crate::skills::requirements::{DeclaredPackage, read_requirements};
-use crate::skills::{Problem, Rule, Severity, Skill};
+use crate::skills::{Problem, Rule, Skill};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
@@ -224,16 +224,11 @@ impl SkillInput {
         }
         for (rule, index, line, message) in &answer.problems {
             let file = self.path(*index);
-            let is_sample = is_sample_file(&file);
             let Some(rule) = RULES.into_iter().find(|known| known.name() == rule) else { continue };
-            let mut problem = Problem::new(rule, file, message.as_str());
-            problem.line = *line;
-            match rule {
-                Rule::PythonVersion | Rule::UnreadableRequirements if is_sample => continue,
-                Rule::PythonSyntax if is_sample => problem.severity = Severity::Warning,
-                _ => {}
+            // Samples may have placeholders, or errors on purpose.
+            if rule == Rule::Unprobed || !is_sample_file(&file) {
+                self.result.add_problem(&file, *line, rule, message.clone());
             }
-            self.result.problems.push(problem);
         }
         if answer.is_cut {
             self.result.add_unprobed("it has more imports or requirements than are read".into());

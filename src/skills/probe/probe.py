@@ -363,7 +363,10 @@ class Skill:
         self.add("problems", rule, index, line, message)
 
     def syntax_error(self, index, line, message):
-        self.report("python-syntax", index, line, "Python %d.%d.%d cannot read it: " % sys.version_info[:3] + message)
+        # Python 3.12 accepts more f-strings than its predecessors.
+        is_old = sys.version_info < (3, 12) and message.startswith("f-string")
+        rule = "python-version" if is_old else "python-syntax"
+        self.report(rule, index, line, "Python %d.%d.%d cannot read it: " % sys.version_info[:3] + message)
 
     def unreadable(self, index, line, message):
         self.report("unreadable-requirements", index, line, message)
@@ -499,7 +502,7 @@ class Skill:
         if isinstance(asked, str) and self.is_readable(index, at, "`%s`" % python, asked):
             fits = version_fits(asked)
             if fits is None:
-                self.report("python-version", index, at, "`%s` is not a valid version specifier" % asked)
+                self.unreadable(index, at, "`%s` is not a valid version specifier" % asked)
             elif not fits:
                 mine = "%d.%d.%d" % sys.version_info[:3]
                 self.report("python-version", index, at, "it requires Python %s, and Python %s runs it" % (asked, mine))

@@ -2,6 +2,7 @@
 
 mod documents;
 mod python;
+mod severities;
 
 use crate::harness::{Test, seconds};
 use skills_runner::Cancellation;

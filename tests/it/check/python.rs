@@ -68,9 +68,9 @@ fn every_python_rule_is_reported() {
         ("none", &[]),
         ("good", &[]),
         ("syntax", &["scripts/a.py:2 python-syntax"]),
-        ("missing", &["scripts/a.py:1 missing-import"]),
+        ("missing", &["scripts/a.py:1 missing-import", "scripts/a.py:1 undeclared-import"]),
         ("optional", &["a.py:2 optional-import"]),
-        ("unknown", &["a.py:1 missing-import"]),
+        ("unknown", &["a.py:1 missing-import", "a.py:1 undeclared-import"]),
         ("declared", &["a.py:1 missing-import"]),
         ("perhaps", &["a.py:1 missing-import"]),
         ("own", &["a.py:1 undeclared-import"]),
@@ -148,84 +148,107 @@ fn inaccessible_folder_is_reported_as_such() {
     }
 }
 
-/// The remedy names packages only if they are known, and its commands work.
+/// The message and the remedy.
+fn with_fix(problem: &Problem) -> String {
+    format!("{} | {}", problem.message, problem.fix.as_deref().unwrap_or_default())
+}
+
+/// What a skill lacks on this machine is one problem with one command. It names packages only if
+/// they are known.
 #[test]
-fn missing_import_names_its_remedy() {
+fn missing_imports_are_one_problem() {
+    let guarded = "try:\n    import docxtpl, nobody_a\nexcept ImportError:\n    pass\n";
     let test = Test::new()
         .file("skills/my skill/a.py", "import docxtpl\nimport nobody_a\n")
-        .file("skills/my skill/b.py", "import docxtpl\n")
-        .file(
-            "skills/extra/a.py",
-            "try:\n    import docxtpl, nobody_a\nexcept ImportError:\n    pass\n",
-        )
+        .file("skills/my skill/b.py", "import docxtpl, ebooklib\n")
+        .file("skills/extra/a.py", guarded)
         .file("skills/extra/examples/b.py", "import lxml_of_nobody\n")
-        .file("skills/own/a.py", "import yaml, docxtpl, ebooklib\n")
-        .venv("own")
-        .venv_module("own", "docxtpl.py", "")
-        .venv_module("own", "yaml.py", "")
         .file("skills/done/a.py", "import nobody_a\n")
         .file("skills/done/requirements.txt", "-r more.txt\n")
         .venv("done")
         .file("skills/done/venv/.skills-runner.json", "{\"declared\": [\"-r more.txt\"]}")
         .file("skills/told/a.py", "import docxtpl\n")
         .file("skills/told/requirements.txt", "docxtpl\n");
-    let found = problems(&test, real(), &["my skill", "told", "extra", "own", "done"]);
-    let reported = |problem: &Problem| {
-        let fix = problem.fix.clone().unwrap_or_default();
-        format!("{} | {fix}", problem.message)
+    let found = problems(&test, real(), &["my skill", "told", "extra", "done"]);
+    let missing = |problems: &[Problem]| {
+        let rules = [Rule::MissingImport, Rule::OptionalImport];
+        let missing = problems.iter().filter(|problem| rules.contains(&problem.rule));
+        missing.map(with_fix).collect::<Vec<_>>()
     };
-    let mine: Vec<_> = found[0].iter().map(reported).collect();
+    let setup = "`skills-runner skills setup";
     assert_eq!(
-        mine,
-        [
-            "`docxtpl` is missing: its package `docxtpl` is neither installed nor declared | \
-             `skills-runner skills setup 'my skill'`",
-            "`nobody_a` is missing: the package that provides it is not known | \
-             `skills-runner skills setup 'my skill' PACKAGE`, where PACKAGE provides it",
-        ]
+        missing(&found[0]),
+        [format!(
+            "missing on this machine: `docxtpl`, `ebooklib`, `nobody_a` | {setup} 'my skill' \
+             PACKAGE`, where PACKAGE provides `nobody_a`"
+        )]
     );
-    assert_eq!(
-        reported(&found[1][0]),
-        "`docxtpl` is missing: the skill declares it, but it is not installed | \
-         `skills-runner skills setup told`"
+    let told = format!("missing on this machine: `docxtpl` | {setup} told`");
+    assert_eq!(missing(&found[1]), [told]);
+    // A setup installs only the packages needed, unless asked for more; samples need nothing.
+    let optional = format!(
+        "missing on this machine, and needed only for some uses of the scripts: `docxtpl`, \
+         `nobody_a` | {setup} extra docxtpl`, if you need them"
     );
-    // A setup installs only the packages needed, unless asked for more.
-    let extra: Vec<_> = found[2].iter().map(reported).collect();
-    assert_eq!(
-        extra,
-        [
-            "`docxtpl` is missing; the script can run without it: its package `docxtpl` is neither \
-             installed nor declared | `skills-runner skills setup extra docxtpl`, if you need it",
-            "`nobody_a` is missing; the script can run without it: the package that provides it is not \
-             known | ",
-            "`lxml_of_nobody` is missing; only examples, templates or tests need it: the \
-             package that provides it is not known | ",
-        ]
-    );
+    assert_eq!(missing(&found[2]), [optional]);
     // A setup would have nothing to do.
-    assert_eq!(
-        reported(&found[4][0]),
-        "`nobody_a` is missing: the package that provides it is not known | \
-         `skills-runner skills setup done PACKAGE`, where PACKAGE provides it"
+    let done = format!(
+        "missing on this machine: `nobody_a` | {setup} done PACKAGE`, where PACKAGE provides \
+         `nobody_a`"
     );
-    // One command declares all packages.
-    let all =
-        "`skills-runner skills setup own EbookLib PyYAML docxtpl` writes this to requirements.txt";
-    let undeclared: Vec<_> = found[3]
-        .iter()
-        .filter(|problem| problem.rule == Rule::UndeclaredImport)
-        .map(reported)
-        .collect();
-    let message = "the packages of `docxtpl`, `yaml` are installed here, but not declared: other users have \
-                   to guess what to install";
-    assert_eq!(undeclared, [format!("{message} | {all}")]);
-    // Without a venv, packages are looked up in the system's Python.
-    let python = PythonChoice::Program(test.path("skills/own/venv/bin/python"));
-    let found = problems(&test, python, &["my skill"]);
-    let fix = "`skills-runner skills setup 'my skill' docxtpl` writes this to requirements.txt";
-    let undeclared = found[0].iter().filter(|it| it.rule == Rule::UndeclaredImport);
-    let fixes: Vec<_> = undeclared.filter_map(|it| it.fix.as_deref()).collect();
-    assert_eq!(fixes, [fix]);
+    assert_eq!(missing(&found[3]), [done]);
+}
+
+/// A package that no file of the skill names is a fault of the skill, installed here or not.
+#[test]
+fn unnamed_packages_are_reported() {
+    let guess = "users have to guess what to install";
+    let test = Test::new()
+        .file("skills/own/a.py", "import yaml, docxtpl, ebooklib, numpy\n")
+        .venv("own")
+        .venv_module("own", "docxtpl.py", "")
+        .venv_module("own", "yaml.py", "")
+        .file("skills/prose/a.py", "import docxtpl, ebooklib, nobody_a, firecrawl\n")
+        .file("skills/prose/b.py", "# pip install nobody-a\n")
+        .file("skills/prose/README.md", "It writes with `DocxTpl`.\n```\nimport ebooklib\n```\n")
+        .file("skills/prose/notes/a.txt", "pip install firecrawl\n")
+        .file("skills/poetry/a.py", "import docxtpl, numpy\n")
+        .file("skills/poetry/pyproject.toml", "[tool.poetry.dependencies]\ndocxtpl = '*'\n")
+        .file("skills/samples/tests/a.py", "import docxtpl\n");
+    let found = problems(&test, real(), &["own", "prose", "poetry", "samples"]);
+    let unnamed = |problems: &[Problem]| {
+        let unnamed = problems.iter().filter(|it| it.rule == Rule::UndeclaredImport);
+        unnamed.map(with_fix).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        unnamed(&found[0]),
+        [format!(
+            "no file of the skill names the packages of `docxtpl`, `ebooklib`, `numpy`, `yaml`: \
+             {guess} | name `EbookLib`, `PyYAML`, `docxtpl`, `numpy` in requirements.txt or in the \
+             document"
+        )]
+    );
+    // A package that others bring along, such as NumPy, may be left out beside them.
+    for (at, name) in [(1, "prose"), (2, "poetry"), (3, "samples")] {
+        assert_eq!(unnamed(&found[at]), [""; 0], "{name}");
+    }
+}
+
+/// Python files that only a later version may read, and syntax that it requires, are one problem.
+#[test]
+fn old_python_is_one_problem() {
+    let header = "# /// script\n# requires-python = \">=9\"\n# ///\n";
+    let test = Test::new()
+        .file("skills/new/a.py", format!("{header}type x = (\n"))
+        .file("skills/new/b.py", header)
+        .file("skills/project/pyproject.toml", "[project]\nrequires-python = '>=9'\n")
+        .file("skills/project/a.py", "def f(:\n")
+        .file("skills/other/a.py", header)
+        .file("skills/other/b.py", "def f(:\n");
+    let found = problems(&test, real(), &["new", "project", "other"]);
+    assert_eq!(shown(&found[0]), ["a.py:2 python-version"]);
+    assert_eq!(shown(&found[1]), ["pyproject.toml:2 python-version"]);
+    assert_eq!(shown(&found[2]), ["a.py:2 python-version", "b.py:1 python-syntax"]);
 }
 
 /// For a venv without the packages that the skill needs, the linter names a command, whether or
@@ -279,13 +302,14 @@ fn insufficient_venv_names_its_remedy() {
         let begin = format!("unknown {rule}: `{command} unknown PACKAGE`, where PACKAGE provides");
         (begin, String::new())
     };
+    let guess = "unknown undeclared-import: name the package in requirements.txt".to_owned();
     let expected = [
         broken("dead"),
         broken("gone"),
-        stale("less"),
         stale("more"),
         broken("silent"),
         unknown("missing-import"),
+        (guess, String::new()),
     ];
     assert_eq!(reported.len(), expected.len(), "{reported:#?}");
     for (reported, (begin, end)) in reported.iter().zip(&expected) {
@@ -306,10 +330,8 @@ fn skill_found_by_path_is_named_by_path() {
         check::check_python(&[&skill], &scripts(&test, real()), &[], &Cancellation::never());
     let found = found.expect("it is looked at").remove(0);
     let fix = format!("`skills-runner skills setup '{path}'");
-    assert!(found.iter().any(|problem| problem.rule == Rule::MissingImport));
-    for problem in found {
-        assert!(problem.fix.unwrap_or_default().starts_with(&fix));
-    }
+    let missing = found.iter().find(|problem| problem.rule == Rule::MissingImport);
+    assert!(missing.unwrap().fix.as_ref().unwrap().starts_with(&fix));
 }
 
 /// The linter ignores the temporary files of a running setup.

@@ -107,9 +107,11 @@ fn missing_package_is_reported_with_its_remedy() {
 fn skill_is_checked_set_up_and_used() {
     let test = office();
     let check = ["skills", "check", "hours-sheet"];
-    let run = test.next_run().args(check).run().status(1);
-    run.stdout_has("scripts/build_sheet.py:7: error[missing-import]: `gridscribe` is missing")
-        .stdout_has("skills setup hours-sheet PACKAGE");
+    let here = test.next_run().args(check).args(["--here"]).run().status(1);
+    here.stdout_has(
+        "scripts/build_sheet.py:7: error[missing-import]: missing on this machine: `gridscribe`",
+    )
+    .stdout_has("skills setup hours-sheet PACKAGE");
 
     let setup = ["skills", "setup", "hours-sheet", PACKAGE];
     test.next_run().args(setup).run().success();

@@ -199,7 +199,7 @@ fn interpreter_that_always_crashes_is_abandoned() {
         };
         let [problem] = &probed.problems[..] else { panic!("{probed:?}") };
         assert!(problem.message.ends_with(expected), "{problem}");
-        assert_eq!((problem.rule, problem.severity), (Rule::Unprobed, Severity::Warning));
+        assert_eq!((problem.rule, problem.severity), (Rule::Unprobed, Severity::Note));
     }
     // Results that need no Python are kept.
     assert_eq!(rows(&found[20].declared), ["requirements.txt:1 lxml"]);

@@ -16,7 +16,7 @@ struct Sample {
 const SAMPLES: [Sample; 3] = [
     Sample { has: "← exit 0", real: lines_of_a_call },
     Sample { has: "tool call: called", real: doctors_report },
-    Sample { has: "error[unquoted-value]", real: linters_findings },
+    Sample { has: "error[unclosed-quote]", real: linters_findings },
 ];
 
 pub(super) fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
@@ -89,10 +89,10 @@ fn doctors_report(reader: &Reader) -> String {
     test.args(["doctor"]).run().stdout
 }
 
-/// The findings for a skill with the two errors in the sample.
+/// The findings for a skill with the problems in the sample.
 fn linters_findings(_: &Reader) -> String {
-    let document = "---\nname: forms\ndescription: Fills forms: PDF and Excel, whatever has fields.\n---\nRun scripts/fill.py.\n";
+    let document = "---\nname: forms\ndescription: \"Fills forms.\n---\nIt needs openpyxl.\n";
     let test = Test::new().skill("forms", document);
-    let test = test.file("skills/forms/scripts/fill.py", "import sys\n\nimport openpyxl\n");
+    let test = test.file("skills/forms/scripts/fill.py", "import sys\n\nimport docx, openpyxl\n");
     test.args(["skills", "check"]).run().stdout
 }

@@ -151,8 +151,9 @@ fn unusable_folders_are_reported_instead_of_an_unknown_name() {
 fn remedies_can_be_typed_for_the_skill_as_found() {
     let test = some_skills();
     let tables = test.path("skills/tables").display().to_string();
-    let list = test.clone().args(["skills", "list", "--skills", "./skills"]);
-    list.run().success().stderr_has(&format!("`skills-runner skills show {tables}` shows it"));
+    let test = test.file("skills/tables/a.py", "import nobody_a\n");
+    let check = test.clone().args(["skills", "check", "./skills/tables"]).run();
+    check.stdout_has(&format!("fix: `skills-runner skills setup {tables} PACKAGE`"));
     let path = test.path("other/y").display().to_string();
     let created = test.args(["skills", "new", "y", "--skills", "other"]).run();
     created.success().stderr_has(&format!("`skills-runner skills check {path}` reports"));
@@ -179,19 +180,18 @@ fn missing_name_shows_the_usage() {
     run.stderr_has("hint: skills-runner skills setup NAME [PACKAGE]...\n");
 }
 
-/// Only the first of many skills have their own line on standard error, and the suggested command
-/// has the same folders.
+/// Only the first of many skills are named on standard error, and the suggested command has the
+/// same folders.
 #[test]
-fn problem_lines_are_limited() {
+fn names_of_skills_with_problems_are_limited() {
     let test = (0..23).fold(Test::new(), |test, number| {
         test.file(&format!("some/s{number:02}/SKILL.md"), "# No fields\n\nText.\n")
     });
     let args = ["skills", "list", "--skills", "some"];
     let run = test.clone().args(args).run().success();
-    assert_eq!(run.stderr.lines().count(), 21, "{}", run.stderr);
-    run.stderr_has(
-        "… and 3 more skills have problems: `skills-runner skills check --skills some` lists them\n",
-    );
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    run.stderr_has("problems in the documents of s00, s01, s02, ")
+        .stderr_has(", s19 and 3 more: `skills-runner skills check --skills some` lists them\n");
     let args = ["skills", "list", "--skills", "my skills"];
     let run = test.clone().folder("my skills").args(args).run();
     run.success().stderr_has("`skills-runner skills new NAME --skills 'my skills'` creates one");

@@ -1,0 +1,69 @@
+//! A skill of a catalogue with all its problems. Every command that counts problems takes them
+//! from here, so that all count alike.
+
+use std::path::PathBuf;
+
+use super::{check, check_python};
+use crate::config::ScriptSettings;
+use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
+use crate::world::cancellation::Cancellation;
+
+/// A skill of a catalogue, and its problems.
+#[derive(Debug)]
+pub(crate) struct CheckedSkill {
+    /// Its entry in the catalogue.
+    pub summary: SkillSummary,
+    /// The opened skill; `None`: it cannot be opened, or is not a skill.
+    pub skill: Option<Skill>,
+    /// Its problems, sorted by file and line.
+    pub problems: Vec<Problem>,
+}
+
+impl CheckedSkill {
+    /// Checks everything except Python.
+    pub(crate) fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
+        let (skill, mut problems) = match skills.open_listed(&summary) {
+            Ok(skill) => {
+                let problems = check(&skill);
+                (Some(skill), problems)
+            }
+            Err(error) => (None, vec![unopened_problem(&summary, error)]),
+        };
+        // The problem of the catalogue may have disappeared since.
+        if let (Some(error), true) = (&summary.error, problems.is_empty()) {
+            problems.push(unopened_problem(&summary, error.clone()));
+        }
+        CheckedSkill { summary, skill, problems }
+    }
+}
+
+/// The problem of a skill whose folder cannot be opened, or of a folder that is not a skill.
+/// `message_for_model` is the message, used if there is no other.
+fn unopened_problem(summary: &SkillSummary, message_for_model: String) -> Problem {
+    if let Some(problem) = &summary.not_a_skill {
+        return problem.clone();
+    }
+    let message = summary.error.clone().unwrap_or(message_for_model);
+    Problem::new(Rule::UnreadableFile, "", message)
+}
+
+/// Adds the Python problems of the skills; every interpreter is started once.
+///
+/// # Errors
+///
+/// The run was cancelled; the text says why.
+pub(crate) fn add_python_problems(
+    checked: &mut [CheckedSkill],
+    scripts: &ScriptSettings,
+    skills_folders: &[PathBuf],
+    cancellation: &Cancellation,
+) -> Result<(), String> {
+    let skills: Vec<&Skill> = checked.iter().filter_map(|one| one.skill.as_ref()).collect();
+    let found = check_python(&skills, scripts, skills_folders, cancellation)?;
+    let with_skill = checked.iter_mut().filter(|one| one.skill.is_some());
+    for (one, problems) in with_skill.zip(found) {
+        one.problems.extend(problems);
+        one.problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+    }
+    Ok(())
+}
