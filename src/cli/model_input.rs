@@ -65,12 +65,21 @@ impl Run {
                 "the system prompt contains {word}, which is not a placeholder and is left unchanged"
             ));
         }
-        let parts = PromptParts {
+        (self.system_prompt(&catalogue, &tools, output), tools)
+    }
+
+    /// The system prompt of a conversation that starts now.
+    pub(super) fn system_prompt(
+        &self,
+        catalogue: &Catalogue,
+        tools: &Tools<'_>,
+        output: &mut Output,
+    ) -> String {
+        system_prompt::system_prompt(&PromptParts {
             prompt_override: self.prompt_override.clone(),
             facts: self.facts_for_prompt(output),
-            ..PromptParts::new(&catalogue, &tools, &self.folder)
-        };
-        (system_prompt::system_prompt(&parts), tools)
+            ..PromptParts::new(catalogue, tools, &self.folder)
+        })
     }
 
     /// The text that replaces the built-in system prompt; `--system` overrides the setting.

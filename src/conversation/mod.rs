@@ -265,6 +265,14 @@ impl Conversation {
         Some(question)
     }
 
+    /// Replaces the system prompt. Endpoints then no longer have the conversation in their cache.
+    pub fn set_instructions(&mut self, instructions: &str) {
+        let system = Message::System(instructions.to_string());
+        let system = Some(system).filter(Message::is_valid);
+        self.messages.splice(..self.system_count(), system);
+        self.meter.invalidate_count(0);
+    }
+
     /// Removes all messages except the system message.
     pub fn clear(&mut self) {
         self.truncate(self.system_count());

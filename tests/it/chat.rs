@@ -162,6 +162,20 @@ fn clear_empties_the_conversation() {
     assert_eq!(requests[1].messages().len(), 2);
 }
 
+/// What changes during a conversation is not in its system prompt before `/clear` or `/model`.
+#[test]
+fn clear_and_model_renew_the_system_prompt() {
+    let server = Server::always(|_| Reply::text("ok"));
+    let test = Test::new().env("MEMORY_PATH", "facts.md").endpoint(&server).args(["chat"]);
+    let lines = "one\n/facts add alpha\ntwo\n/clear\nthree\n/facts add beta\n/model m\nfour\n";
+    test.stdin(lines).run().success();
+    let requests = server.finish();
+    let facts = requests.iter().map(|it| ["alpha", "beta"].map(|fact| it.system().contains(fact)));
+    let facts: Vec<_> = facts.collect();
+    assert_eq!(facts, [[false, false], [false, false], [true, false], [true, true]]);
+    assert_eq!(requests[3].messages().len(), 4, "/model keeps the messages");
+}
+
 #[test]
 fn unknown_commands_are_reported_and_paths_are_questions() {
     let server = Server::start([Reply::text("a file")]);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Reply, Server, Test};
+use crate::harness::{Reply, SKILL_TOOLS, Server, Test};
 
 const SUMS: &str = "---\nname: sums\ndescription: Adds numbers.\n---\n# Sums\n\nRun `python scripts/add.py 1 2`.\n";
 const WORDS: &str =
@@ -58,10 +58,7 @@ fn model_lists_loads_reads_and_runs_three_skills() {
 
     let requests = server.finish();
     assert_eq!(requests.len(), 6);
-    assert_eq!(
-        requests[0].tool_names(),
-        ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"]
-    );
+    assert_eq!(requests[0].tool_names(), SKILL_TOOLS);
     assert!(requests[0].system().contains("- words: Counts words — genauer: Wörter.\n"));
     for request in &requests[1..] {
         assert_eq!(
@@ -111,13 +108,10 @@ fn model_lists_loads_reads_and_runs_three_skills() {
 /// Mistakes of the model are reported to it, and the run continues.
 #[test]
 fn mistakes_of_the_model_are_reported_to_it() {
+    let all_tools = format!("the tools are: {}", SKILL_TOOLS.join(", "));
     let table = [
         ("get_skils", "{}", "did you mean `get_skill`?"),
-        (
-            "fly",
-            "{}",
-            "the tools are: list_skills, get_skill, read_file_in_skill, run_python_script",
-        ),
+        ("fly", "{}", &all_tools),
         ("get_skill", "{\"skill_name\":", "the arguments of get_skill are wrong"),
         ("get_skill", "{}", "`skill_name` is missing"),
         ("get_skill", r#"{"skill_name":["sums"]}"#, "`skill_name` must be a string, not an array"),

@@ -192,6 +192,11 @@ fn document_of_an_earlier_turn_counts() {
     let (run, _) =
         ask(&test, &["-o", "json", "-c", "--require-skill", "go on"], [Reply::text("two")]);
     assert_eq!(run.success().stdout_json()["skills_read"], json!([]));
+    // A model that reads it again gets a note.
+    let again = [Reply::calls([READ]), Reply::text("two")];
+    let (run, requests) = ask(&test, &["-o", "json", "-c", "go on"], again);
+    assert!(sent(&requests[1]).contains("[unchanged: "));
+    assert_eq!(run.success().stdout_json()["skills_read"], json!(["add"]));
     let (run, _) = ask(&test, &["-c", "--require-script", "go on"], [Reply::text("three")]);
     run.status(5).stdout("three\n");
 }
@@ -319,6 +324,17 @@ fn first_question_of_a_conversation_gets_the_documents() {
     let all: Vec<_> = requests.iter().map(documents).collect();
     assert_eq!(all, [vec![1], vec![1], vec![1], vec![1, 0], vec![1]]);
     assert!(sent(&requests[4]).ends_with("Fix it.\n"));
+}
+
+#[test]
+fn dry_run_shows_the_documents() {
+    let test = skills().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1");
+    for args in [["--skill", "fix", "it"].as_slice(), &["/fix it"], &["chat", "/fix it"]] {
+        let run = test.next_run().args(["--no-env-file", "-m", "x", "--dry-run"]).args(args).run();
+        let request = run.success().stdout_json();
+        let sent = request["body"]["messages"][1]["content"].as_str().unwrap();
+        assert!(sent.starts_with("I invoke the skill `fix`."), "{sent}");
+    }
 }
 
 /// A summary replaces the question and its input; the document stays.

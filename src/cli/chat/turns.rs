@@ -10,6 +10,7 @@ impl Chat<'_> {
     /// Removes all messages and attachments.
     pub(super) fn clear(&mut self, output: &mut Output) -> LineOutcome {
         self.conversation.clear();
+        self.renew_system_prompt(output);
         self.is_given_next = !self.given.is_empty();
         let attached = std::mem::take(&mut self.attached);
         let dropped = match attached.lines().collect::<Vec<_>>().join(", ") {
@@ -18,6 +19,13 @@ impl Chat<'_> {
         };
         output.note(&format!("the conversation is cleared{dropped}"));
         LineOutcome::Nothing
+    }
+
+    /// Replaces the system prompt: catalogue, facts and date may have changed.
+    pub(super) fn renew_system_prompt(&mut self, output: &mut Output) {
+        let catalogue = self.run.skills.catalogue();
+        let system_prompt = self.run.system_prompt(&catalogue, self.tools, output);
+        self.conversation.set_instructions(&system_prompt);
     }
 
     /// Repeats the request that failed or the turn that was interrupted.

@@ -60,6 +60,10 @@ pub(crate) const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
 /// The model that [`Test::endpoint`] configures.
 pub(crate) const MODEL: &str = "test-model";
 
+/// The tools that are offered where there is a skill and Python.
+pub(crate) const SKILL_TOOLS: [&str; 4] =
+    ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"];
+
 /// How long a run or a wait may take before the test fails, unless the test sets a timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 

@@ -1,7 +1,7 @@
 //! What the texts promise about their commands beyond status 0.
 
 use super::reader::QUESTIONS;
-use crate::harness::Test;
+use crate::harness::{SKILL_TOOLS, Test};
 
 /// A promise about the commands that contain `command`, or begin with it if it
 /// begins with `^`.
@@ -29,8 +29,6 @@ const fn leaves(command: &'static str, leaves: &'static [&'static str]) -> Promi
 pub(super) const CLIENT: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
-const TOOLS: [&str; 4] =
-    ["\"list_skills\"", "\"get_skill\"", "\"read_file_in_skill\"", "\"run_python_script\""];
 
 const POWER: &str = "18446744073709551616";
 
@@ -42,7 +40,7 @@ pub(super) const PROMISES: &[Promise] = &[
         "make install PREFIX=\"$HOME/.local\"",
         &["home/.local/bin/skills-runner", "home/.local/share/man/man1/skills-runner.1"],
     ),
-    Promise { stdin: Some(CLIENT), ..shows("^skills-runner mcp", &TOOLS) },
+    Promise { stdin: Some(CLIENT), ..shows("^skills-runner mcp", &SKILL_TOOLS) },
     leaves("| xargs -P", &["answers/1.md", "answers/2.md", "answers/3.md"]),
     leaves("parallel -j 8", &["answers.md", "jobs.tsv"]),
     shows("docker run", &[POWER]),
