@@ -45,7 +45,10 @@ impl Address {
         };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         if authority.contains('@') {
-            return Err("it contains a user name or password, which belongs in LLM_API_KEY".into());
+            return Err(
+                "it contains a user name or password: a key belongs in LLM_API_KEY, with LLM_API_BASE_URL"
+                    .into(),
+            );
         }
         let authority = Authority::parse(authority)?;
         let path = path.trim_end_matches('/');

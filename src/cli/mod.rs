@@ -18,6 +18,7 @@ mod facts;
 mod folders;
 pub(crate) mod generate;
 pub(crate) mod help;
+mod installed_model;
 mod invocation;
 mod mcp_server;
 mod model_input;

@@ -1,11 +1,15 @@
 //! What the model gets besides the question: the system prompt and the tools.
 
+use std::slice;
+
+use crate::cli::installed_model::{NoModel, ONLY_MODEL, find_installed_model};
 use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::cli::values::usage;
-use crate::config::ConfigNeeds;
-use crate::error::Result;
+use crate::config::{ConfigNeeds, Endpoint, configuration_error};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
 use crate::limits;
 use crate::skills::Catalogue;
 use crate::skills::python::Interpreter;
@@ -31,6 +35,7 @@ impl Run {
     ) -> Result<Run> {
         let mut run = Run::new(options, startup, ConfigNeeds::Endpoint, output)?;
         run.prompt_override = run.read_prompt_override(ask.system.as_deref())?;
+        run.choose_model(output)?;
         if !ask.dry_run {
             run.apply_tool_options(&ask.tools, output)?;
         }
@@ -38,6 +43,36 @@ impl Run {
         run.requirements = ask.requirements;
         run.check_requirements()?;
         Ok(run)
+    }
+
+    /// Finds the model if none is set, and reports where the parts of the endpoint were set.
+    fn choose_model(&mut self, output: &mut Output) -> Result<()> {
+        if let Some(endpoint) = self.config.endpoint_without_model.take() {
+            let mut sink = |event: Event<'_>| output.show(&event);
+            let found = find_installed_model(endpoint, &self.cancellation, &mut sink);
+            self.config.endpoint = Some(found.map_err(|cause| match cause {
+                NoModel::Unset(problem) if problem.lines.is_empty() => {
+                    let message = "failed to read the configuration";
+                    Error::caused_by(ErrorKind::Config, message, problem.fault)
+                }
+                NoModel::Unset(problem) => configuration_error(slice::from_ref(&problem)),
+                NoModel::Failed(error) => error,
+            })?);
+        }
+        if let Some(endpoint) = &self.config.endpoint {
+            let Endpoint { address, model, sources, .. } = endpoint;
+            let key = match sources.credentials_text() {
+                Some(names) => format!("key from {names}"),
+                None => "no key".into(),
+            };
+            let named = match &sources.model {
+                Some(source) => format!(" from {source}"),
+                None => format!(", {ONLY_MODEL}"),
+            };
+            let place = &sources.address;
+            output.detail(&format!("endpoint {address} from {place}, {key}; model {model}{named}"));
+        }
+        Ok(())
     }
 
     /// The system prompt of a conversation and its tools. Without a usable skill it warns that

@@ -33,25 +33,37 @@ const KEY_HEADERS: [&str; 2] = ["authorization", "api-key"];
 const PLAIN_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
 
 impl ConfigReader<'_> {
+    /// The credentials for the address in this setting. The key and the headers of one address
+    /// are not sent to another one, which may belong to another program or account.
     /// `is_key_required`: a missing key is a problem.
-    pub(super) fn credentials(&mut self, is_key_required: bool) -> Credentials {
+    pub(super) fn credentials(
+        &mut self,
+        address_setting: &'static str,
+        is_key_required: bool,
+    ) -> Credentials {
         let mut sources = Vec::new();
-        // Invalid headers may have been meant to contain the key.
-        let are_headers_set = self.settings.value(settings::LLM_EXTRA_HEADERS).is_some();
-        let headers = match self.extra_headers() {
-            Some((headers, source)) => {
-                let is_own = source.belongs_to_user();
-                sources.push(Credential { source, belongs_to_user: is_own });
-                headers
+        let mut headers = Vec::new();
+        let mut is_key_required = is_key_required;
+        let headers_source = self.settings.value(settings::LLM_EXTRA_HEADERS);
+        if address_setting != settings::LLM_API_BASE_URL {
+            if let Some((_, source)) = headers_source {
+                self.warnings.push(Fault::new(
+                    format!("{source} is not sent to the address in {address_setting}"),
+                    "set LLM_API_BASE_URL to this address",
+                ));
             }
-            None => Vec::new(),
-        };
-        let has_key = |(name, _): &(String, Secret)| KEY_HEADERS.contains(&name.as_str());
-        let key = if headers.iter().any(has_key) {
-            None
+        } else if let Some((found, source)) = self.extra_headers() {
+            let is_own = source.belongs_to_user();
+            sources.push(Credential { source, belongs_to_user: is_own });
+            headers = found;
         } else {
-            self.key(is_key_required && (!are_headers_set || !sources.is_empty()))
-        };
+            // Invalid headers may have been meant to contain the key.
+            is_key_required &= headers_source.is_none();
+        }
+        let has_key = |(name, _): &(String, Secret)| KEY_HEADERS.contains(&name.as_str());
+        let key = settings::key_setting(address_setting)
+            .filter(|_| !headers.iter().any(has_key))
+            .and_then(|name| self.key(name, is_key_required));
         let key = key.map(|(key, credential)| {
             sources.insert(0, credential);
             key
@@ -59,9 +71,8 @@ impl ConfigReader<'_> {
         Credentials { key, headers, sources }
     }
 
-    /// Reads the key. The variable takes precedence over the file.
-    fn key(&mut self, is_required: bool) -> Option<(Secret, Credential)> {
-        let name = settings::LLM_API_KEY;
+    /// Reads the key in this setting. The variable takes precedence over the file.
+    fn key(&mut self, name: &'static str, is_required: bool) -> Option<(Secret, Credential)> {
         if let Some((text, source)) = self.trimmed_text(name) {
             let key = parse_key(&text).filter(|_| text != NO_KEY)?;
             if !key.is_sendable() {
@@ -73,12 +84,13 @@ impl ConfigReader<'_> {
             let is_own = source.belongs_to_user();
             return Some((key, Credential { source, belongs_to_user: is_own }));
         }
-        if let Some((path, source)) = self.settings.value(settings::LLM_API_KEY_FILE) {
+        if name == settings::LLM_API_KEY
+            && let Some((path, source)) = self.settings.value(settings::LLM_API_KEY_FILE)
+        {
             return self.key_from_file(&path, source);
         }
         if is_required && self.settings.value(name).is_none() {
-            let file = settings::LLM_API_KEY_FILE;
-            self.report_missing(name, &format!(" (`none` for an endpoint that needs no key), or name a file that holds it with {file}"));
+            self.report_missing_key(name);
         }
         None
     }
@@ -142,17 +154,25 @@ impl ConfigReader<'_> {
     }
 
     /// All credentials in the settings, used or not, and all values to mask. The second also
-    /// contains proxy logins, which scripts still get because they need the proxy, and values
-    /// that may be a key or an ordinary word.
+    /// contains what scripts get because they need it (logins of proxies, the key of another
+    /// program), and values that may be a key or an ordinary word.
     pub(super) fn secrets(&self) -> (Secrets, Secrets) {
         let mut credentials = Secrets::default();
         for text in text_values(self.settings, settings::LLM_API_KEY) {
             credentials.extend(parse_key(&text).filter(|_| text != NO_KEY));
         }
+        let mut tokens = Vec::new();
+        for text in text_values(self.settings, settings::OPENAI_API_KEY) {
+            let key = parse_key(&text).filter(|_| text != NO_KEY);
+            if self.settings.is_withheld(settings::OPENAI_API_KEY.as_ref()) {
+                credentials.extend(key);
+            } else {
+                tokens.extend(key);
+            }
+        }
         for (path, _) in self.settings.values(settings::LLM_API_KEY_FILE) {
             credentials.extend(read_key(&self.path(&path)).ok());
         }
-        let mut tokens = Vec::new();
         for text in text_values(self.settings, settings::LLM_EXTRA_HEADERS) {
             match serde_json::from_str::<Map<String, Value>>(&text) {
                 Ok(fields) => {
@@ -164,8 +184,9 @@ impl ConfigReader<'_> {
         }
         let mut masked = credentials.clone();
         masked.extend(tokens);
-        for text in text_values(self.settings, settings::LLM_API_BASE_URL) {
-            masked.extend(query_secrets(&text));
+        for name in [settings::LLM_API_BASE_URL, settings::OPENAI_BASE_URL, settings::OLLAMA_HOST] {
+            let texts = text_values(self.settings, name);
+            masked.extend(texts.iter().flat_map(|text| query_secrets(text)));
         }
         for name in [settings::HTTPS_PROXY, settings::HTTP_PROXY, settings::ALL_PROXY] {
             let texts = text_values(self.settings, name);
@@ -240,9 +261,9 @@ fn query_secrets(address: &str) -> Vec<Secret> {
         .collect()
 }
 
-/// All values of a setting that are UTF-8 text.
+/// All values of a setting that are UTF-8 text, also in files that may not set it.
 fn text_values(settings: &Settings, name: &'static str) -> Vec<String> {
-    let values = settings.values(name).into_iter();
+    let values = settings.values(name).into_iter().chain(settings.file_values(name));
     values
         .filter_map(|(value, _)| value.into_string().ok())
         .map(|text| text.trim().to_string())

@@ -1,6 +1,7 @@
 //! The endpoint: its address, the model, the additional data of every request, and the
 //! network route.
 
+use std::iter;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::address::Address;
 use crate::config::network::Network;
 use crate::config::trust::EndpointRoute;
-use crate::config::{Config, ConfigReader};
+use crate::config::{Config, ConfigProblem, ConfigReader, ollama_host};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
 use crate::secret::{Secret, Secrets};
@@ -36,42 +37,117 @@ pub struct Endpoint {
     pub secrets: Secrets,
     /// Whether images are sent to the model, including those of an earlier run.
     pub vision: bool,
+    /// Where these settings come from.
+    pub(crate) sources: EndpointSources,
+}
+
+/// Where the parts of an [`Endpoint`] were set.
+#[derive(Clone, Debug)]
+pub(crate) struct EndpointSources {
+    /// The address.
+    pub address: ValueSource,
+    /// The key and the additional headers that are sent.
+    pub credentials: Vec<ValueSource>,
+    /// The name of the model; `None`: it is the only one that the endpoint has.
+    pub model: Option<ValueSource>,
+}
+
+impl EndpointSources {
+    /// The settings whose credentials are sent; `None` if none are.
+    pub(crate) fn credentials_text(&self) -> Option<String> {
+        let names = self.credentials.iter().map(ToString::to_string);
+        let names = names.collect::<Vec<_>>().join(" and ");
+        (!names.is_empty()).then_some(names)
+    }
+}
+
+/// The name of a model and where it was set.
+#[derive(Clone, Debug)]
+pub(crate) struct ModelName {
+    name: String,
+    source: ValueSource,
+}
+
+/// An endpoint on this machine whose model is still to be found.
+#[derive(Clone, Debug)]
+pub(crate) struct EndpointWithoutModel(Endpoint);
+
+impl EndpointWithoutModel {
+    /// The endpoint for requests that name no model.
+    pub(crate) fn for_queries(&self) -> &Endpoint {
+        &self.0
+    }
+
+    /// The endpoint with the model that was found there.
+    pub(crate) fn with_found_model(self, model: String) -> Endpoint {
+        Endpoint { model, ..self.0 }
+    }
+
+    fn with_model(self, model: ModelName) -> Endpoint {
+        let sources = EndpointSources { model: Some(model.source), ..self.0.sources };
+        Endpoint { model: model.name, sources, ..self.0 }
+    }
 }
 
 impl Config {
     /// Returns the endpoint; [`ErrorKind::Config`] if the configuration was built without
     /// [`ConfigNeeds::Endpoint`](crate::config::ConfigNeeds::Endpoint).
     pub fn endpoint(&self) -> Result<Endpoint> {
-        let message = "failed to find the endpoint: none is configured";
+        let message = match self.endpoint_without_model {
+            Some(_) => "failed to find the model: LLM_MODEL_NAME is not set",
+            None => "failed to find the endpoint: none is configured",
+        };
         let endpoint = self.endpoint.clone();
         endpoint.ok_or_else(|| Error::new(ErrorKind::Config, message))
+    }
+
+    /// Sets the endpoint from what [`ConfigReader::endpoint`] found.
+    pub(super) fn set_endpoint(
+        &mut self,
+        found: Option<(EndpointWithoutModel, Option<ModelName>)>,
+    ) {
+        match found {
+            Some((endpoint, Some(model))) => self.endpoint = Some(endpoint.with_model(model)),
+            Some((endpoint, None)) => self.endpoint_without_model = Some(endpoint),
+            None => {}
+        }
     }
 }
 
 impl ConfigReader<'_> {
-    pub(super) fn endpoint(&mut self, secrets: &Secrets, vision: bool) -> Option<Endpoint> {
-        let address = self.address();
-        let model = self.model();
-        // An invalid address may have been meant to be on this machine.
-        let is_key_due = match &address {
-            Some((to, _)) => !to.is_loopback(),
-            None => self.settings.value(settings::LLM_API_BASE_URL).is_none(),
+    /// The endpoint, and what the settings name as its model.
+    pub(super) fn endpoint(
+        &mut self,
+        secrets: &Secrets,
+        vision: bool,
+    ) -> Option<(EndpointWithoutModel, Option<ModelName>)> {
+        let found = self.settings.address_setting();
+        let address_setting = found.unwrap_or(settings::LLM_API_BASE_URL);
+        let address = match found {
+            Some(name) => self.address(name),
+            None => {
+                self.report_missing_endpoint();
+                None
+            }
         };
-        let credentials = self.credentials(is_key_due);
+        // An invalid address may have been meant to be on this machine.
+        let is_remote = address.as_ref().is_some_and(|(to, _)| !to.is_loopback());
+        let model = self.model(address_setting, is_remote);
+        let credentials = self.credentials(address_setting, is_remote);
         let extra_body = self.extra_body();
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
         let (address, source) = address?;
         let (network, mut routes) = self.network(&address);
         let to_address = EndpointRoute {
             description: format!("to {}", address.host()),
-            source,
+            source: source.clone(),
             is_value_disclosed: true,
         };
         routes.insert(0, to_address);
         self.check_trust(&address, &routes, &credentials.sources);
-        Some(Endpoint {
+        let endpoint = Endpoint {
             address,
-            model: model?,
+            model: String::new(),
             key: credentials.key,
             extra_body,
             extra_headers: credentials.headers,
@@ -79,30 +155,43 @@ impl ConfigReader<'_> {
             idle_limit,
             vision,
             secrets: secrets.clone(),
-        })
+            sources: EndpointSources {
+                address: source,
+                credentials: credentials.sources.into_iter().map(|own| own.source).collect(),
+                model: None,
+            },
+        };
+        Some((EndpointWithoutModel(endpoint), model))
     }
 
-    fn model(&mut self) -> Option<String> {
-        let name = settings::LLM_MODEL_NAME;
-        if self.settings.value(name).is_none() {
-            self.report_missing(name, ", for example gpt-4.1-mini, or with Ollama qwen3");
+    /// The name of the model. Only a remote endpoint must have one: Ollama on this machine may
+    /// have a single model.
+    fn model(&mut self, address_setting: &str, is_required: bool) -> Option<ModelName> {
+        let is_openai = address_setting == settings::OPENAI_BASE_URL;
+        let others = is_openai.then_some(settings::OPENAI_MODEL);
+        let mut names = iter::once(settings::LLM_MODEL_NAME).chain(others);
+        let set = names.find(|name| self.settings.value(name).is_some());
+        if set.is_none() && is_required {
+            self.report_missing(ConfigProblem::missing_model());
         }
-        Some(self.trimmed_text(name)?.0)
+        let (name, source) = self.trimmed_text(set?)?;
+        Some(ModelName { name, source })
     }
 
-    fn address(&mut self) -> Option<(Address, ValueSource)> {
-        let name = settings::LLM_API_BASE_URL;
-        if self.settings.value(name).is_none() {
-            let example = "https://api.openai.com/v1, or with Ollama http://localhost:11434/v1";
-            self.report_missing(name, &format!(", for example {example}"));
-        }
+    /// The address in this setting.
+    fn address(&mut self, name: &'static str) -> Option<(Address, ValueSource)> {
         let (text, source) = self.trimmed_text(name)?;
-        match Address::parse(&text) {
+        let parsed = match name {
+            settings::OLLAMA_HOST => Address::parse(&ollama_host::address_text(&text)),
+            _ => Address::parse(&text),
+        };
+        match parsed {
             Ok(address) => Some((address, source)),
-            Err(_) if settings::looks_like_key(&text) => {
+            Err(_) if name != settings::OLLAMA_HOST && settings::looks_like_key(&text) => {
+                let key = settings::key_setting(name).unwrap_or_default();
                 self.report(Fault::new(
                     format!("{source} is not a valid address: it looks like a key"),
-                    format!("set {name} to the endpoint's address, and LLM_API_KEY to the key"),
+                    format!("set {name} to the endpoint's address, and {key} to the key"),
                 ));
                 None
             }

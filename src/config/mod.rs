@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::{Error, ErrorKind, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::limits;
 use crate::secret::{HiddenValues, Secrets};
 use crate::settings::{self, Settings, ValueSource};
@@ -18,8 +18,10 @@ use crate::settings::{self, Settings, ValueSource};
 mod credentials;
 mod endpoint;
 mod extra;
+mod missing;
 mod network;
 mod no_proxy;
+mod ollama_host;
 mod proxy;
 mod sandbox;
 mod storage;
@@ -28,7 +30,10 @@ mod tests;
 mod trust;
 
 pub use endpoint::Endpoint;
+pub(crate) use endpoint::EndpointWithoutModel;
+pub(crate) use missing::{SettingLine, configuration_error};
 pub(crate) use network::{CertificateFile, Proxy, ProxyScheme};
+pub(crate) use ollama_host::OLLAMA_PORT;
 pub(crate) use sandbox::SandboxConfig;
 pub(crate) use storage::Storage;
 
@@ -86,6 +91,8 @@ impl fmt::Debug for ScriptSettings {
 pub struct Config {
     /// The endpoint; `None` for commands that send no requests.
     pub endpoint: Option<Endpoint>,
+    /// The endpoint if it is on this machine and no model is set; `endpoint` is `None` then.
+    pub(crate) endpoint_without_model: Option<EndpointWithoutModel>,
     /// The skills folders; of two skills with the same name, the first is used.
     pub skills_folders: Vec<PathBuf>,
     /// The size of the model's context in tokens, if set.
@@ -109,8 +116,8 @@ pub struct Config {
 pub(crate) struct ConfigProblem {
     /// The problem and its remedy.
     pub fault: Fault,
-    /// Whether a required setting is missing.
-    pub is_missing: bool,
+    /// The lines to copy, if a required setting is missing.
+    pub lines: Vec<SettingLine>,
 }
 
 /// The parts of the configuration that a command needs.
@@ -143,14 +150,14 @@ impl Config {
         let (credentials, secrets) = reader.secrets();
         reader.warn_about_readable_files();
         let vision = reader.choice(settings::LLM_VISION, ["on", "off"]) != Some(true);
-        let endpoint = match needs {
+        let found = match needs {
             ConfigNeeds::Endpoint => reader.endpoint(&secrets, vision),
             ConfigNeeds::Skills => None,
         };
         // `./.env` may have another author, who would choose both the endpoint and the files
         // sent to it.
         let sends_away = reader.is_untrusted(settings::LLM_API_BASE_URL)
-            && endpoint.as_ref().is_some_and(|endpoint| !endpoint.address.is_loopback());
+            && found.as_ref().is_some_and(|(to, _)| !to.for_queries().address.is_loopback());
         reader.check_paths(sends_away);
         let sandbox = reader.sandbox();
         let scripts = ScriptSettings {
@@ -164,8 +171,9 @@ impl Config {
             temporary_folder: user_folder
                 .join(settings.variable("TMPDIR").unwrap_or("/tmp".as_ref())),
         };
-        let config = Config {
-            endpoint,
+        let mut config = Config {
+            endpoint: None,
+            endpoint_without_model: None,
             skills_folders: reader.skills_folders(),
             context_window: reader.positive_number(settings::LLM_CONTEXT_WINDOW),
             vision,
@@ -175,33 +183,15 @@ impl Config {
             secrets,
             warnings: reader.warnings,
         };
+        config.set_endpoint(found);
         (config, reader.problems)
     }
-}
-
-/// One error for all problems, one line each.
-fn configuration_error(problems: &[ConfigProblem]) -> Error {
-    let message = match problems {
-        [one] => format!("failed to read the configuration: {}", one.fault),
-        several => {
-            let mut text = format!("failed to read the configuration: {} problems", several.len());
-            for problem in several {
-                text.push_str(&format!("\n  {}", problem.fault));
-            }
-            text
-        }
-    };
-    let error = Error::new(ErrorKind::Config, message);
-    if problems.iter().any(|problem| problem.is_missing) {
-        return error.with_hint("`skills-runner demo` shows the whole loop without any setting");
-    }
-    error
 }
 
 /// The user's environment without any variable that contains a credential, whatever its name.
 fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsString, OsString)> {
     let is_secret = |name: &OsStr, value: &OsStr| {
-        settings::is_secret(name) || credentials.occur_in(value.as_bytes())
+        settings.is_withheld(name) || credentials.occur_in(value.as_bytes())
     };
     settings.environment().iter().filter(|(name, value)| !is_secret(name, value)).cloned().collect()
 }
@@ -321,14 +311,7 @@ impl ConfigReader<'_> {
     }
 
     fn report(&mut self, fault: Fault) {
-        self.problems.push(ConfigProblem { fault, is_missing: false });
-    }
-
-    /// Reports that a required setting is missing; `advice` follows the words how to set it.
-    fn report_missing(&mut self, name: &str, advice: &str) {
-        let fix = format!("set it in the environment or in .env{advice}");
-        let fault = Fault::new(format!("{name} is not set"), fix);
-        self.problems.push(ConfigProblem { fault, is_missing: true });
+        self.problems.push(ConfigProblem { fault, lines: Vec::new() });
     }
 }
 

@@ -84,6 +84,9 @@ pub(crate) const HOST_ADDRESSES: usize = 16;
 /// Requests for information about an endpoint, such as its list of models: no model has to run
 /// for them.
 pub(crate) const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
+/// All requests together that delay the start of a run without a need: a server on this machine
+/// or nearby answers them within milliseconds.
+pub(crate) const BRIEF_QUERY_TIMEOUT: Duration = Duration::from_millis(300);
 /// The response to such a request; the longest known list of models is about 1 MB.
 pub(crate) const METADATA_BYTES: usize = 4 << 20;
 /// Models kept of an endpoint's list.

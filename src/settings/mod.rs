@@ -202,13 +202,34 @@ impl Settings {
                 found.push((value.to_owned(), ValueSource { name, origin }));
             }
         }
-        for file in &self.files {
-            found.extend(names().filter_map(|name| file.value(name)));
+        if row.is_some_and(|row| row.folder_rule != FolderRule::EnvironmentOnly) {
+            found.extend(self.file_values(name));
         }
         if row.is_some_and(|row| row.folder_rule.yields_to_user_file()) {
             found.sort_by_key(|(_, source)| source.is_untrusted());
         }
         found
+    }
+
+    /// The values in files, also of a setting that is read from the environment only.
+    pub(crate) fn file_values(&self, name: &'static str) -> Vec<(OsString, ValueSource)> {
+        let names = || setting(name).into_iter().flat_map(Setting::names);
+        let values = |file: &EnvFile| names().filter_map(|name| file.value(name)).collect();
+        self.files.iter().flat_map(|file| -> Vec<_> { values(file) }).collect()
+    }
+
+    /// The setting with the address of the endpoint; `None` if no address is set. Which key and
+    /// which model name count depends on it.
+    pub(crate) fn address_setting(&self) -> Option<&'static str> {
+        let settings = [LLM_API_BASE_URL, OPENAI_BASE_URL, OLLAMA_HOST];
+        settings.into_iter().find(|name| self.value(name).is_some())
+    }
+
+    /// Whether scripts do not get this variable. They get a key of another program's that is not
+    /// sent to the endpoint.
+    pub(crate) fn is_withheld(&self, name: &OsStr) -> bool {
+        is_secret(name)
+            && (name != OPENAI_API_KEY || self.address_setting() == Some(OPENAI_BASE_URL))
     }
 
     /// All settings with their values, secrets masked.
@@ -294,6 +315,19 @@ mod tests {
     }
 
     #[test]
+    fn variables_of_other_programs_are_read_from_the_environment_only() {
+        let mut settings = Settings::new(vec![(OLLAMA_HOST.into(), "h".into())]);
+        let lines = "OPENAI_BASE_URL=u\nOPENAI_API_KEY=k\nOPENAI_MODEL=m\nOLLAMA_HOST=i\n";
+        settings.add_file(file(lines, "home", true));
+        for name in [OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL] {
+            assert_eq!(settings.value(name), None);
+            assert_eq!(settings.file_values(name).len(), 1);
+        }
+        assert_eq!(settings.address_setting(), Some(OLLAMA_HOST));
+        assert_eq!(settings.value(OLLAMA_HOST).unwrap().0, "h");
+    }
+
+    #[test]
     fn a_source_takes_precedence_over_the_next_for_all_names() {
         let mut settings = Settings::new(vec![
             ("https_proxy".into(), OsString::new()),
@@ -336,6 +370,11 @@ mod tests {
             (LLM_API_BASE_URL, "host:8080", "host:8080"),
             (LLM_API_BASE_URL, "host/v1", "host/v1"),
             (LLM_API_BASE_URL, "localhost", "localhost"),
+            (OPENAI_BASE_URL, "sk-abcdef123456", LOOKS_LIKE_KEY),
+            (OPENAI_BASE_URL, "https://u:p@h/v1?key=1", "https://[secret]@h/v1?[secret]"),
+            (OPENAI_API_KEY, "sk-1", MASK),
+            (OLLAMA_HOST, "u:p@machine", "[secret]@machine"),
+            (OLLAMA_HOST, "machine", "machine"),
             (HTTP_PROXY, "proxyhost", "proxyhost"),
             (LLM_EXTRA_HEADERS, "{\"a\": \"b\"}", MASK),
             (LLM_API_KEY_FILE, "~/key", "~/key"),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use super::{LLM_API_BASE_URL, LLM_API_KEY, NO_KEY, Privacy, Setting};
+use super::{LLM_API_BASE_URL, NO_KEY, OPENAI_BASE_URL, Privacy, Setting};
 use crate::address::is_loopback;
 use crate::secret::MASK;
 
@@ -14,10 +14,13 @@ impl Setting {
     pub(super) fn display_value(&self, value: &OsStr) -> String {
         let text = value.to_string_lossy();
         match self.privacy {
-            Privacy::Address if self.name == LLM_API_BASE_URL && looks_like_key(&text) => {
+            Privacy::Address
+                if [LLM_API_BASE_URL, OPENAI_BASE_URL].contains(&self.name)
+                    && looks_like_key(&text) =>
+            {
                 LOOKS_LIKE_KEY.into()
             }
-            Privacy::Secret if self.name == LLM_API_KEY && text.trim() == NO_KEY => NO_KEY.into(),
+            Privacy::Secret if text.trim() == NO_KEY => NO_KEY.into(),
             Privacy::Open => text.into_owned(),
             Privacy::Address => without_login(&text),
             Privacy::Secret => MASK.into(),

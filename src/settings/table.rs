@@ -24,6 +24,9 @@ pub struct Setting {
 /// Options, the environment and other files may do anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FolderRule {
+    /// Nothing, and no other file may set it: the variable belongs to other programs, too, whose
+    /// lines in such a file are not meant for this one.
+    EnvironmentOnly,
     /// Set it to any value.
     Any,
     /// Choose where requests go. The user's own credentials and variables do not go there.
@@ -99,6 +102,14 @@ pub(crate) const LLM_API_KEY: &str = "LLM_API_KEY";
 pub(crate) const LLM_API_KEY_FILE: &str = "LLM_API_KEY_FILE";
 /// The endpoint's address.
 pub(crate) const LLM_API_BASE_URL: &str = "LLM_API_BASE_URL";
+/// The endpoint's address, as OpenAI's own library reads it.
+pub(crate) const OPENAI_BASE_URL: &str = "OPENAI_BASE_URL";
+/// The key for that address.
+pub(crate) const OPENAI_API_KEY: &str = "OPENAI_API_KEY";
+/// The name of the model at that address.
+pub(crate) const OPENAI_MODEL: &str = "OPENAI_MODEL";
+/// The address of Ollama, as Ollama reads it.
+pub(crate) const OLLAMA_HOST: &str = "OLLAMA_HOST";
 /// The name of the model.
 pub(crate) const LLM_MODEL_NAME: &str = "LLM_MODEL_NAME";
 /// Additional fields for every request.
@@ -167,7 +178,39 @@ pub static SETTINGS: &[Setting] = &[
         "address of the endpoint, such as https://api.openai.com/v1",
     )
     .private(Privacy::Address),
-    row(LLM_MODEL_NAME, FolderRule::Sent, "", "name of the model, as the endpoint lists it"),
+    row(
+        LLM_MODEL_NAME,
+        FolderRule::Sent,
+        "",
+        "name of the model, as the endpoint lists it; not needed if Ollama on this machine has one",
+    ),
+    row(
+        OPENAI_BASE_URL,
+        FolderRule::EnvironmentOnly,
+        "",
+        "address if LLM_API_BASE_URL is not set; this and the next three: not from .env",
+    )
+    .private(Privacy::Address),
+    row(
+        OPENAI_API_KEY,
+        FolderRule::EnvironmentOnly,
+        "",
+        "key for OPENAI_BASE_URL only; LLM_API_KEY is for LLM_API_BASE_URL only",
+    )
+    .private(Privacy::Secret),
+    row(
+        OPENAI_MODEL,
+        FolderRule::EnvironmentOnly,
+        "",
+        "model at OPENAI_BASE_URL if LLM_MODEL_NAME is not set",
+    ),
+    row(
+        OLLAMA_HOST,
+        FolderRule::EnvironmentOnly,
+        "",
+        "Ollama's address, used if no other is set; no key is sent to it",
+    )
+    .private(Privacy::Address),
     row(
         LLM_EXTRA_BODY,
         FolderRule::Sent,
@@ -191,7 +234,7 @@ pub static SETTINGS: &[Setting] = &[
         LLM_CONTEXT_WINDOW,
         FolderRule::Any,
         "",
-        "size of the model's context in tokens; if set, conversations are summarized at 80 % of it",
+        "size of the model's context in tokens; conversations are summarized at 80 % of it",
     ),
     row(
         LLM_VISION,
@@ -294,6 +337,15 @@ pub static SETTINGS: &[Setting] = &[
     )
     .named(&["no_proxy", NO_PROXY]),
 ];
+
+/// The setting with the key for the address in this setting; `None`: no key is sent there.
+pub(crate) fn key_setting(address_setting: &str) -> Option<&'static str> {
+    match address_setting {
+        LLM_API_BASE_URL => Some(LLM_API_KEY),
+        OPENAI_BASE_URL => Some(OPENAI_API_KEY),
+        _ => None,
+    }
+}
 
 /// Returns the setting with this name.
 pub(crate) fn setting(name: &str) -> Option<&'static Setting> {

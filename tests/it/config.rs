@@ -6,14 +6,13 @@ use crate::harness::{CANARY, Reply, Server, Test, seconds};
 /// the remedy.
 #[test]
 fn all_problems_are_reported_together() {
-    let run = Test::new().args(["hi"]).run();
+    let run = Test::new().env("LLM_TIMEOUT_SECONDS", "0").args(["hi"]).run();
     run.status(78)
         .stdout_is_empty()
-        .stderr_has("3 problems")
+        .stderr_has("2 problems")
         .stderr_has("LLM_API_BASE_URL is not set")
-        .stderr_has("LLM_MODEL_NAME is not set")
-        .stderr_has("LLM_API_KEY is not set")
-        .stderr_has("hint: `skills-runner demo`");
+        .stderr_has("LLM_TIMEOUT_SECONDS=0")
+        .stderr_has("`skills-runner demo`");
     let run = Test::new()
         .dotenv("LLM_API_BASE_URL=api.example.com\nSCRIPT_TIMEOUT_SECONDS=soon\n")
         .env("LLM_TIMEOUT_SECONDS", "0")
@@ -62,7 +61,7 @@ fn env_file_option_replaces_or_disables_the_file() {
         .args(["--no-env-file", "hi"])
         .run()
         .status(78)
-        .stderr_has("LLM_MODEL_NAME is not set");
+        .stderr_has("LLM_API_BASE_URL is not set");
     test.next_run().args(["--env-file", "none.env", "hi"]).run().status(78).stderr_has("none.env");
 }
 
@@ -81,7 +80,7 @@ fn invalid_line_is_reported_and_skipped() {
     run.status(78)
         .stderr_has(".env line 1")
         .stderr_has(".env line 3")
-        .stderr_has("LLM_MODEL_NAME is not set");
+        .stderr_has("LLM_API_BASE_URL is not set");
     Test::new()
         .dotenv("A=1\nB=\0\n")
         .args(["hi"])
@@ -98,7 +97,8 @@ fn invalid_env_file_is_refused() {
     let large = Test::new().file(".env", vec![b'#'; 2 << 20]).args(["hi"]).run();
     large.status(78).stderr_has("larger than");
     // A folder of that name is usually a venv.
-    Test::new().folder(".env").args(["hi"]).run().status(78).stderr_has("LLM_API_KEY is not set");
+    let run = Test::new().folder(".env").args(["hi"]).run().status(78);
+    run.stderr_has("LLM_API_BASE_URL is not set");
 }
 
 /// The file named by the option may be a pipe, so that the key is never in a file, or `/dev/null`.

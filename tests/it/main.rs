@@ -28,6 +28,7 @@ mod doctor;
 mod endpoint;
 mod environments;
 mod faults;
+mod first_run;
 mod generate;
 mod harness;
 mod images;

@@ -258,6 +258,8 @@ fn documents_name_the_settings() {
         let is_name = |word: &&str| {
             [
                 "LLM_",
+                "OPENAI_",
+                "OLLAMA_HOST",
                 "SCRIPT_",
                 "SKILLS_FOLDER",
                 "SYSTEM_PROMPT",

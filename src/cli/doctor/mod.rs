@@ -4,10 +4,13 @@
 //! Requests to the endpoint are built like those of a conversation, so that the results hold for
 //! conversations too.
 
+use crate::cli::installed_model::{NoModel, find_installed_model};
 use crate::cli::options::CommonOptions;
 use crate::cli::run::{ExaminedRun, Run};
 use crate::cli::startup::Startup;
-use crate::error::{Error, Result};
+use crate::config::EndpointWithoutModel;
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::Event;
 use crate::world::cancellation::StopReason;
 use crate::world::output::Output;
 use crate::world::signal::Signal;
@@ -46,9 +49,9 @@ fn endpoint_checks() -> &'static [&'static str] {
 /// contains the checks that are complete.
 pub(super) fn run(options: CommonOptions, startup: &Startup, output: &mut Output) -> Result<u8> {
     let is_json = options.is_json();
-    let examined = Run::examine(options, startup, output);
+    let mut examined = Run::examine(options, startup, output);
     let mut report = DoctorReport::new(is_json, output);
-    let result = examine(&examined, &mut report);
+    let result = examine(&mut examined, &mut report);
     // The report must state the exit status, even if a signal arrives late.
     let result = result.and_then(|()| match startup.interrupt.pending() {
         Some(signal) if signal != Signal::PIPE => Err(Error::interrupted(signal.0)),
@@ -63,14 +66,45 @@ pub(super) fn run(options: CommonOptions, startup: &Startup, output: &mut Output
     }
 }
 
+/// Finds the model if none is set. Returns the error of an endpoint that cannot be asked; another
+/// error means that the run must stop.
+fn find_model(
+    examined: &mut ExaminedRun,
+    report: &mut DoctorReport<'_>,
+) -> Result<Option<(EndpointWithoutModel, Error)>> {
+    let config = &mut examined.run.config;
+    let Some(endpoint) = config.endpoint_without_model.clone() else {
+        return Ok(None);
+    };
+    if !examined.problems.is_empty() {
+        return Ok(None);
+    }
+    let mut sink = |event: Event<'_>| report.show_event(&event);
+    match find_installed_model(endpoint.clone(), &examined.run.cancellation, &mut sink) {
+        Ok(found) => config.endpoint = Some(found),
+        Err(NoModel::Unset(problem)) => examined.problems.push(problem.fault),
+        Err(NoModel::Failed(error)) if matches!(error.kind(), ErrorKind::Interrupted(_)) => {
+            return Err(error);
+        }
+        Err(NoModel::Failed(error)) => return Ok(Some((endpoint, error))),
+    }
+    Ok(None)
+}
+
 /// Runs the checks in order. An error means that the run must stop.
-fn examine(examined: &ExaminedRun, report: &mut DoctorReport<'_>) -> Result<()> {
+fn examine(examined: &mut ExaminedRun, report: &mut DoctorReport<'_>) -> Result<()> {
+    let unreachable = find_model(examined, report)?;
     report.add(local::configuration(examined));
     let run = &examined.run;
-    match &run.config.endpoint {
-        Some(endpoint) if examined.problems.is_empty() => {
+    match (&run.config.endpoint, unreachable) {
+        (Some(endpoint), None) if examined.problems.is_empty() => {
             report.add(remote::address(endpoint));
             remote::examine(endpoint, run, report)?;
+        }
+        (_, Some((endpoint, error))) => {
+            report.add(remote::address(endpoint.for_queries()));
+            report.add(DoctorCheck::from_error("connection", &error));
+            report.skip_rest(endpoint_checks(), "there is no connection");
         }
         _ => {
             report.skip_rest(endpoint_checks(), "not checked until the configuration is valid");

@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::cli::doctor::endpoint_checks;
 use crate::cli::doctor::report::{DoctorCheck, DoctorReport};
 use crate::cli::doctor::trial;
+use crate::cli::installed_model::ONLY_MODEL;
 use crate::cli::model_lookup::{UnlistedModel, names};
 use crate::cli::run::Run;
 use crate::config::Endpoint;
@@ -192,8 +193,9 @@ pub(super) fn address(endpoint: &Endpoint) -> DoctorCheck {
         (None, Some(reason)) => format!("direct ({reason})"),
         (None, None) => "direct".into(),
     };
-    let check = DoctorCheck::ok("address", format!("{url}, {way}"));
-    check.with_detail("url", url).with_detail("proxy", proxy)
+    let origin = endpoint.sources.address.to_string();
+    let check = DoctorCheck::ok("address", format!("{url}, {way}, from {origin}"));
+    check.with_detail("url", url).with_detail("proxy", proxy).with_detail("origin", origin)
 }
 
 fn connection(endpoint: &Endpoint, listing: &ModelListing, took: u64) -> DoctorCheck {
@@ -214,17 +216,18 @@ fn connection(endpoint: &Endpoint, listing: &ModelListing, took: u64) -> DoctorC
 /// key, others refuse the list to a key that is valid for everything else.
 fn credentials(endpoint: &Endpoint, listing: &ModelListing, error: Option<&Error>) -> DoctorCheck {
     const NAME: &str = "credentials";
-    let accepted = if endpoint.key.is_some() || !endpoint.extra_headers.is_empty() {
-        "accepted"
-    } else {
-        "none sent, none needed"
+    let origin = endpoint.sources.credentials_text();
+    let accepted = |part: &str| {
+        let message = match &origin {
+            Some(origin) => format!("accepted{part}, from {origin}"),
+            None => format!("none sent, none needed{part}"),
+        };
+        DoctorCheck::ok(NAME, message).with_detail("origin", origin.clone())
     };
     match (error, listing) {
         (Some(error), _) if error.kind() == ErrorKind::Auth => DoctorCheck::from_error(NAME, error),
-        (None, _) => DoctorCheck::ok(NAME, accepted),
-        (Some(_), ModelListing::Models(_)) => {
-            DoctorCheck::ok(NAME, format!("{accepted} for the list of models"))
-        }
+        (None, _) => accepted(""),
+        (Some(_), ModelListing::Models(_)) => accepted(" for the list of models"),
         (Some(_), ModelListing::Refused(error)) => DoctorCheck::from_error(NAME, error),
         (Some(_), _) => {
             DoctorCheck::skipped(NAME, "unknown: the request failed for another reason")
@@ -248,7 +251,10 @@ fn model(info: &EndpointInfo<'_>) -> DoctorCheck {
     };
     let count = models.len();
     if let Some(listed) = listed {
-        let message = format!("`{}` is listed, one of {count}", listed.name);
+        let message = match endpoint.sources.model {
+            Some(_) => format!("`{}` is listed, one of {count}", listed.name),
+            None => format!("`{}`, {ONLY_MODEL}", listed.name),
+        };
         return DoctorCheck::ok(NAME, message).with_detail("listed", count);
     }
     let unlisted = UnlistedModel::new(wanted, models, server);

@@ -207,8 +207,9 @@ struct ReportJson<'c> {
 /// Prints a finding after the name of its check, with its remedy and these lines below it.
 fn show_finding(name: &str, finding: &Finding, below: &[String], output: &mut Output) {
     let mut lines = fold(&format!("{}: {}", name.replace('_', " "), finding.message), "", output);
-    if let Some(fix) = &finding.fix {
-        lines.extend(fold(&format!("fix: {fix}"), "", output));
+    for (index, line) in finding.fix.iter().flat_map(|fix| fix.lines()).enumerate() {
+        let start = if index == 0 { "fix: " } else { "     " };
+        lines.extend(fold(&format!("{start}{line}"), "", output));
     }
     for line in below {
         lines.extend(fold(line, "  ", output));

@@ -8,8 +8,8 @@ use std::io::{self, Read};
 use std::time::Instant;
 
 use crate::bounded;
-use crate::config::Endpoint;
-use crate::error::{Error, FailedPart, Result};
+use crate::config::{Endpoint, OLLAMA_PORT};
+use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::client::{Client, without_query};
@@ -50,6 +50,23 @@ pub(crate) enum ContextWindow {
     Unknown,
 }
 
+/// Sends queries that delay a run without a need, so they have
+/// [`limits::BRIEF_QUERY_TIMEOUT`] in all; `None` if they take longer.
+pub(crate) fn query_briefly<T>(
+    endpoint: &Endpoint,
+    cancellation: &Cancellation,
+    send: impl FnOnce(&EndpointQuery) -> Result<T>,
+) -> Result<Option<T>> {
+    let limit = cancellation.capped_by_deadline(limits::BRIEF_QUERY_TIMEOUT);
+    let interrupt = cancellation.interrupt.clone();
+    let brief = Cancellation { interrupt, deadline: Some(Instant::now() + limit) };
+    match send(&EndpointQuery::new(endpoint.clone(), brief)) {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.kind() == ErrorKind::Limit && cancellation.check().is_ok() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The response to a query.
 enum QueryResponse {
     Body(Vec<u8>),
@@ -66,9 +83,18 @@ impl EndpointQuery {
 
     /// Lists the models. An error means that there is no connection, or that the run must stop.
     pub(crate) fn list_models(&self, sink: &mut EventSink<'_>) -> Result<ModelListing> {
-        let url = self.client.endpoint.address.models_url();
+        self.list(&self.client.endpoint.address.models_url(), sink)
+    }
+
+    /// Lists the models that are installed in Ollama; other servers have no such list, or one
+    /// with the owner of each model.
+    pub(crate) fn list_installed_models(&self, sink: &mut EventSink<'_>) -> Result<ModelListing> {
+        self.list(&self.client.endpoint.address.server_url("/api/tags"), sink)
+    }
+
+    fn list(&self, url: &str, sink: &mut EventSink<'_>) -> Result<ModelListing> {
         let unavailable = |reason: &str| Ok(ModelListing::Unavailable(reason.into()));
-        match self.fetch(&url, None, sink)? {
+        match self.fetch(url, None, sink)? {
             QueryResponse::Body(body) => match parse_models(&body) {
                 Some(mut models) => {
                     // The names may have been cut.
@@ -108,7 +134,7 @@ impl EndpointQuery {
         }
         let greeting = self.fetch_body(&address.server_url("/"), None, sink)?;
         let is_ollama = greeting.is_some_and(|body| body.starts_with(servers::OLLAMA_GREETING));
-        Ok(if is_ollama || address.port() == servers::OLLAMA_PORT {
+        Ok(if is_ollama || address.port() == OLLAMA_PORT {
             ServerKind::Ollama
         } else {
             ServerKind::Other
@@ -128,7 +154,10 @@ impl EndpointQuery {
             (ServerKind::Ollama, _) => {
                 let loaded = self.loaded_context(sink)?;
                 let (set, trained_for) = self.described_context(sink)?;
-                (loaded.or(set), trained_for.or(trained))
+                let trained = trained_for.or(trained);
+                // Never more than the model has: of several requests at once each gets a part.
+                let actual = loaded.into_iter().chain(set).min();
+                (actual.map(|tokens| tokens.min(trained.unwrap_or(tokens))), trained)
             }
             (_, Some(tokens)) => (Some(tokens), None),
             (ServerKind::LlamaCpp, None) => (self.llama_cpp_context(sink)?, trained),
@@ -168,12 +197,13 @@ impl EndpointQuery {
         let parameters = show.parameters.text();
         let set = parameters.lines().find_map(|line| {
             let value = line.trim().strip_prefix("num_ctx")?;
-            value.trim().parse().ok()
+            value.trim().parse().ok().filter(|tokens| *tokens > 0)
         });
         let mut fields = show.model_info.fields();
         let trained_for = fields
             .find(|(name, _)| name.ends_with(".context_length"))
-            .and_then(|(_, tokens)| tokens.as_u64());
+            .and_then(|(_, tokens)| tokens.as_u64())
+            .filter(|tokens| *tokens > 0);
         Ok((set, trained_for))
     }
 

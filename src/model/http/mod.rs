@@ -42,8 +42,8 @@ mod socks;
 mod tls;
 mod transport;
 
-pub(crate) use crate::model::quirks::servers::{OLLAMA_PORT, ServerKind};
-pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing};
+pub(crate) use crate::model::quirks::servers::ServerKind;
+pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing, query_briefly};
 pub(crate) use models::{ListedModel, find_model};
 
 use client::{Client, without_query};

@@ -21,9 +21,6 @@ pub(crate) const OWNERS: [(&str, ServerKind); 3] = [
 /// The start of Ollama's page at `/`.
 pub(crate) const OLLAMA_GREETING: &[u8] = b"Ollama is running";
 
-/// The default port of Ollama.
-pub(crate) const OLLAMA_PORT: u16 = 11434; // not a limit
-
 /// Fields with the name of a model; the first with text counts.
 pub(crate) const MODEL_NAMES: [&str; 3] = ["id", "model", "name"];
 

@@ -89,7 +89,7 @@ fn wrong_address_is_reported_by_the_address_check() {
         assert_check(&test, 1, "connection", "ok", "answered after", "");
         assert_check(&test, 1, "tool_call", "skipped", reason, "");
         let run = test.next_run().args(["doctor"]).run().status(1);
-        run.stdout_has("/v1/chat/completions, direct\nok       connection: ")
+        run.stdout_has("direct, from LLM_API_BASE_URL (environment)\nok       connection: ")
             .stdout_has("failure  address: failed to get an answer from ")
             .stdout_has("skipped  credentials, model, tool call, streaming, context: not checked");
         server.finish();
@@ -135,7 +135,7 @@ fn unused_proxy_is_reported_with_the_reason() {
         assert_check(&test, 75, "address", "ok", words, "");
     }
     let run = remote.env("NO_PROXY", "*").args(["doctor"]).run().status(75);
-    run.stdout_has("/v1/chat/completions, direct\n");
+    run.stdout_has("/v1/chat/completions, direct, from LLM_API_BASE_URL (environment)\n");
 }
 
 #[test]

@@ -11,14 +11,16 @@ fn working_checks_are_listed_line_by_line() {
     let test = test(&server).env("SCRIPT_PYTHON", interpreter());
     let run = test.next_run().args(["-v", "doctor"]).run().success();
     let url = server.url();
-    let address = format!("ok       address: {url}/chat/completions, direct\n");
+    let address = format!(
+        "ok       address: {url}/chat/completions, direct, from LLM_API_BASE_URL (environment)\n"
+    );
     for line in [
         "ok       configuration: 4 settings are set\n",
         "           LLM_API_KEY=[secret] (environment)\n",
         "           LLM_MODEL_NAME=test-model (environment)\n",
         &address,
         "ok       connection: answered after ",
-        "ok       credentials: accepted\n",
+        "ok       credentials: accepted, from LLM_API_KEY (environment)\n",
         "ok       model: `test-model` is listed, one of 2\n",
         "ok       tool call: called, and its result was used: 2 requests, ",
         ", 220 tokens read, 29 written\n",
@@ -57,21 +59,26 @@ fn working_checks_are_listed_line_by_line() {
 fn missing_configuration_is_reported_with_fixes() {
     let test = Test::new().skill("s", DOCUMENT).env("SCRIPT_PYTHON", interpreter());
     let run = test.next_run().args(["doctor"]).run().status(78);
+    run.stdout_has(
+        "failure  configuration: LLM_API_BASE_URL is not set\n         fix: export LLM_",
+    )
+    .stdout_has("1 failure, no warnings: fix the first failure");
+    let test = test.env("LLM_API_BASE_URL", "https://llm.test/v1");
+    let run = test.next_run().args(["doctor"]).run().status(78);
     let run = run
-        .stdout_has("failure  configuration: LLM_API_BASE_URL is not set\n         fix: set it in")
-        .stdout_has("failure  configuration: LLM_MODEL_NAME is not set\n         fix: set it in")
-        .stdout_has("failure  configuration: LLM_API_KEY is not set\n         fix: set it in")
+        .stdout_has("failure  configuration: LLM_MODEL_NAME is not set\n         fix: export LLM_MODEL_NAME=NAME  # as the endpoint lists it\n")
+        .stdout_has("failure  configuration: LLM_API_KEY is not set\n         fix: export LLM_API_KEY=KEY  # ")
         .stdout_has(
             "skipped  address, connection, credentials, model, tool call, streaming, context: ",
         )
         .stdout_has("ok       python: ")
         .stdout_has("ok       skills: 1 skill in ")
-        .stdout_has("3 failures, no warnings: fix the first failure")
+        .stdout_has("2 failures, no warnings: fix the first failure")
         .stdout_has("`skills-runner demo`");
     run.stderr_is_empty();
     let run = test.next_run().args(["doctor", "--json"]).run().status(78);
     let checks = checks(&run);
-    assert_eq!(checks[0]["details"]["findings"].as_array().unwrap().len(), 3);
+    assert_eq!(checks[0]["details"]["findings"].as_array().unwrap().len(), 2);
     assert_eq!(checks[1]["status"], "skipped");
     assert_eq!(checks[10]["status"], "ok");
 }

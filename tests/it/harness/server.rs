@@ -291,7 +291,9 @@ impl Shared {
         let mut state = self.lock();
         let asks_for_models = request.method == "GET" && request.path == "/v1/models";
         if state.lists_models && asks_for_models && matches!(state.script, Script::InOrder(_)) {
-            return Reply::status(200).body(format!(r#"{{"data":[{{"id":"{MODEL}"}}]}}"#));
+            // The owner shows that it is neither Ollama nor llama.cpp.
+            let list = format!(r#"{{"data":[{{"id":"{MODEL}","owned_by":"vllm"}}]}}"#);
+            return Reply::status(200).body(list);
         }
         state.requests.push(request.clone());
         let reply = match &mut state.script {
