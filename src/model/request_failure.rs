@@ -156,6 +156,8 @@ pub(super) struct ErrorFields<'r> {
     pub request_id: Option<&'r str>,
     /// The delay that the server requests before the next try.
     pub retry_after: Option<Duration>,
+    /// The variable with the endpoint's address.
+    pub address_setting: &'r str,
     /// The secrets to mask in the message before it is cut.
     pub secrets: &'r Secrets,
 }
@@ -183,11 +185,14 @@ pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
         }
         Meaning::Billing if refusal.retry_after.is_none() => lasting(refusals::QUOTA_HINT),
         Meaning::Temporary | Meaning::Billing => failure(ErrorKind::Temporary),
-        Meaning::Credentials(hint) => failure(ErrorKind::Auth).with_hint(hint),
+        Meaning::Credentials => failure(ErrorKind::Auth),
         Meaning::Lasting(hint) => lasting(hint),
         Meaning::Setup(part, hint) => lasting(hint).with_part(part),
         Meaning::Redirect => lasting(&redirect_hint(refusal)).with_part(FailedPart::Address),
-        Meaning::NoEndpoint => lasting(&address_hint(refusal.url)).with_part(FailedPart::Address),
+        Meaning::NoEndpoint => {
+            let hint = address_hint(refusal.url, refusal.address_setting);
+            lasting(&hint).with_part(FailedPart::Address)
+        }
         _ => failure(ErrorKind::Endpoint),
     };
     let is_too_large = meaning == Meaning::TooLarge;
@@ -255,18 +260,17 @@ fn stated_status(value: &Value) -> Option<u16> {
 
 /// The hint for a redirect: its target is often the intended address.
 fn redirect_hint(refusal: &ErrorFields<'_>) -> String {
+    let setting = refusal.address_setting;
     let location = refusal.secrets.mask(refusal.location.unwrap_or_default());
     let target = redirected_base(refusal.url, &location);
     let target = one_line(&target, limits::QUOTED_BYTES);
     let scheme = target.split_once("://").map_or("", |(scheme, _)| scheme);
     match scheme {
         "http" | "https" => {
-            format!("redirects are not followed: set LLM_API_BASE_URL to {target}")
+            format!("redirects are not followed: set {setting} to {target}")
         }
-        _ if target.is_empty() => "redirects are not followed: check LLM_API_BASE_URL".into(),
-        _ => format!(
-            "redirects are not followed, and this one leads to {target}: check LLM_API_BASE_URL"
-        ),
+        _ if target.is_empty() => format!("redirects are not followed: check {setting}"),
+        _ => format!("redirects are not followed, and this one leads to {target}: check {setting}"),
     }
 }
 
@@ -287,27 +291,25 @@ fn redirected_base(url: &str, location: &str) -> String {
 }
 
 /// The hint for an address where there is no endpoint.
-pub(super) fn address_hint(url: &str) -> String {
+pub(super) fn address_hint(url: &str, setting: &str) -> String {
     let base = url.trim_end_matches("/chat/completions");
     let Some((scheme, rest)) = base.split_once("://") else {
-        return "check LLM_API_BASE_URL".into();
+        return format!("check {setting}");
     };
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let guess = match path.split_once("/v1/") {
         // A path of the API was pasted, such as /v1/models.
         Some((before, _)) => format!("{before}/v1"),
         None if path.ends_with("/v1") || path.contains("/openai/") => {
-            return "check LLM_API_BASE_URL: its path is not that of an endpoint".into();
+            return format!("check {setting}: its path is not that of an endpoint");
         }
         None if path.is_empty() => "/v1".into(),
         // The path is wrong; most endpoints have `/v1`.
         None => {
-            return format!(
-                "check LLM_API_BASE_URL: did you mean {base}/v1, or {scheme}://{host}/v1?"
-            );
+            return format!("check {setting}: did you mean {base}/v1, or {scheme}://{host}/v1?");
         }
     };
-    format!("check LLM_API_BASE_URL: did you mean {scheme}://{host}{guess}?")
+    format!("check {setting}: did you mean {scheme}://{host}{guess}?")
 }
 
 #[cfg(test)]
@@ -323,6 +325,7 @@ mod tests {
             location: Some("https://h/v1/chat/completions"),
             request_id: None,
             retry_after: None,
+            address_setting: "LLM_API_BASE_URL",
             secrets: &Secrets::default(),
         })
     }
@@ -468,7 +471,7 @@ mod tests {
             ("http://h/v1/models/chat/completions", "did you mean http://h/v1?"),
             ("http://h/api/chat/completions", "did you mean http://h/api/v1, or http://h/v1?"),
         ] {
-            assert!(address_hint(url).contains(hint), "{url}");
+            assert!(address_hint(url, "X").contains(hint), "{url}");
         }
     }
 

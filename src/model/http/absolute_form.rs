@@ -101,7 +101,7 @@ mod tests {
     fn each_request_gets_the_absolute_form_once() {
         let sent = Arc::new(Mutex::new(Vec::new()));
         let recorder = Recorder(LazyBuffers::new(32, 32), Arc::clone(&sent));
-        let target = Peer { host: "2001:db8::1".into(), port: 8080, is_proxy: false };
+        let target = Peer { host: "2001:db8::1".into(), port: 8080, is_proxy: false, setting: "" };
         let mut transport = AbsoluteForm::new(Box::new(recorder), &target);
         let timeout = NextTimeout::default();
         for _ in 0..2 {

@@ -156,10 +156,10 @@ pub(super) fn certificate_error(
             let names = one_line(&names, limits::QUOTED_BYTES);
             (
                 format!("is for {names}, not for {host}"),
-                Some(
-                    "use one of these names in LLM_API_BASE_URL, or install another certificate there"
-                        .into(),
-                ),
+                Some(format!(
+                    "use one of these names in {}, or install another certificate there",
+                    peer.setting
+                )),
             )
         }
         CertificateError::BadEncoding => ("cannot be read".into(), None),

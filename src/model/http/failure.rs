@@ -8,6 +8,7 @@ use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
+use crate::config::Endpoint;
 use crate::error::{Error, ErrorKind, FailedPart};
 use crate::limits;
 use crate::model::http::client::{Client, without_query};
@@ -19,6 +20,7 @@ use crate::model::request_failure::{
     ErrorFields, ErrorResponse, RequestFailure, address_hint, interpret_refusal,
 };
 use crate::model::retry;
+use crate::settings;
 use crate::text::one_line;
 use crate::world::cancellation::StopReason;
 
@@ -64,8 +66,10 @@ impl Client {
                 };
                 let mut failure = self.interpret(url, status, &parts.headers, text.as_bytes());
                 if text.trim_start().starts_with('<') {
-                    let hint =
-                        format!("no API is at this address; {}", address_hint(without_query(url)));
+                    let hint = format!(
+                        "no API is at this address; {}",
+                        address_hint(without_query(url), self.address_setting())
+                    );
                     failure = failure.with_hint(hint).with_part(FailedPart::Address);
                 }
                 failure
@@ -93,16 +97,31 @@ impl Client {
     }
 
     /// The hint for refused credentials.
-    fn credentials_hint(&self) -> &'static str {
-        let endpoint = &self.endpoint;
+    fn credentials_hint(&self) -> String {
+        let Endpoint { key, extra_headers, sources, .. } = &self.endpoint;
         let is_key = |name: &str| matches!(name, "authorization" | "api-key");
-        if endpoint.extra_headers.iter().any(|(name, _)| is_key(name)) {
-            "check the header in LLM_EXTRA_HEADERS that replaces LLM_API_KEY"
-        } else if endpoint.key.is_none() {
-            "no key was sent: set LLM_API_KEY or LLM_API_KEY_FILE"
-        } else {
-            refusals::KEY_HINT
+        let address = self.address_setting();
+        match (key, settings::key_setting(address)) {
+            _ if extra_headers.iter().any(|(name, _)| is_key(name)) => {
+                "check the header in LLM_EXTRA_HEADERS that replaces LLM_API_KEY".into()
+            }
+            (Some(_), _) => {
+                let name = sources.credentials.first().map_or("the key", |source| source.name);
+                format!("check {name}, and that {address} is the endpoint it is for")
+            }
+            (None, Some(settings::LLM_API_KEY)) => {
+                "no key was sent: set LLM_API_KEY or LLM_API_KEY_FILE".into()
+            }
+            (None, Some(name)) => format!("no key was sent: set {name}"),
+            (None, None) => format!(
+                "no key is sent to the address in {address}: set LLM_API_BASE_URL and LLM_API_KEY"
+            ),
         }
+    }
+
+    /// The variable with the endpoint's address.
+    fn address_setting(&self) -> &'static str {
+        self.endpoint.sources.address.name
     }
 
     fn interpret(
@@ -126,6 +145,7 @@ impl Client {
             location: header("location"),
             request_id: refusals::REQUEST_ID_HEADERS.iter().find_map(|name| header(name)),
             retry_after: requested,
+            address_setting: self.address_setting(),
             secrets: &self.endpoint.secrets,
         });
         if failure.kind == ErrorKind::Auth {

@@ -5,8 +5,8 @@ use std::io;
 
 use ureq::unversioned::transport::{Buffers, LazyBuffers};
 
-use crate::address::{Address, Authority};
-use crate::config::Proxy;
+use crate::address::Authority;
+use crate::config::{Endpoint, Proxy};
 use crate::limits;
 use crate::model::request_failure::RequestFailure;
 use crate::world::cancellation::StopReason;
@@ -20,17 +20,22 @@ pub(super) struct Peer {
     pub port: u16,
     /// Whether it is a proxy or the endpoint itself.
     pub is_proxy: bool,
+    /// The variable with the address, for hints.
+    pub setting: &'static str,
 }
 
 impl Peer {
-    /// The endpoint at this address.
-    pub(super) fn from_address(address: &Address) -> Peer {
-        Peer { host: address.host().to_string(), port: address.port(), is_proxy: false }
+    /// The server of this endpoint.
+    pub(super) fn from_endpoint(endpoint: &Endpoint) -> Peer {
+        let address = &endpoint.address;
+        let setting = endpoint.sources.address.name;
+        Peer { host: address.host().to_string(), port: address.port(), is_proxy: false, setting }
     }
 
     /// The proxy itself.
     pub(super) fn from_proxy(proxy: &Proxy) -> Peer {
-        Peer { host: proxy.host.clone(), port: proxy.port, is_proxy: true }
+        let setting = "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY";
+        Peer { host: proxy.host.clone(), port: proxy.port, is_proxy: true, setting }
     }
 
     /// Host and port, as written in an address.
@@ -39,12 +44,9 @@ impl Peer {
     }
 
     /// The hint that names the setting with its address.
-    pub(super) fn address_hint(&self) -> &'static str {
-        if self.is_proxy {
-            "check the proxy's address in HTTPS_PROXY, HTTP_PROXY or ALL_PROXY"
-        } else {
-            "check the host name in LLM_API_BASE_URL"
-        }
+    pub(super) fn address_hint(&self) -> String {
+        let part = if self.is_proxy { "proxy's address" } else { "host name" };
+        format!("check the {part} in {}", self.setting)
     }
 }
 

@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn peer(host: &str, port: u16, is_proxy: bool) -> Peer {
-        Peer { host: host.into(), port, is_proxy }
+        Peer { host: host.into(), port, is_proxy, setting: "" }
     }
 
     fn login() -> (String, Option<Secret>) {

@@ -238,8 +238,8 @@ mod tests {
             |_| SocksDestination::Name(destination.to_string()),
             SocksDestination::Address,
         );
-        let proxy = Peer { host: "proxy.test".into(), port: 1080, is_proxy: true };
-        let target = Peer { host: "a.test".into(), port: 443, is_proxy: false };
+        let proxy = Peer { host: "proxy.test".into(), port: 1080, is_proxy: true, setting: "" };
+        let target = Peer { host: "a.test".into(), port: 443, is_proxy: false, setting: "" };
         let route = Route { proxy: &proxy, destination, target: &target };
         let result = connect(&mut stream, login.as_ref(), &route);
         let read = usize::try_from(stream.answers.position()).unwrap();

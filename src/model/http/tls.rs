@@ -95,7 +95,8 @@ impl TlsClient {
                 if first_bytes == b"HTTP/" || first_bytes.starts_with(b"<") =>
             {
                 lasting(format!("{peer} speaks plain http, not https")).with_hint(format!(
-                    "if that is intended, LLM_API_BASE_URL must begin with http://{}",
+                    "if that is intended, {} must begin with http://{}",
+                    peer.setting,
                     peer.authority()
                 ))
             }

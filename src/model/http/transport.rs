@@ -134,7 +134,7 @@ impl Dialer {
         Dialer {
             shared,
             tls: TlsClient::new(endpoint.network.roots.clone()),
-            target: Peer::from_address(&endpoint.address),
+            target: Peer::from_endpoint(endpoint),
             proxy: endpoint.network.proxy.clone(),
         }
     }
@@ -160,7 +160,7 @@ impl Dialer {
                     match error.kind() {
                         _ if peer.is_proxy => failure.with_hint(peer.address_hint()),
                         io::ErrorKind::ConnectionRefused => failure
-                            .with_hint("start the server, or correct LLM_API_BASE_URL")
+                            .with_hint(format!("start the server, or correct {}", peer.setting))
                             .with_part(FailedPart::Server),
                         _ => failure,
                     }
@@ -310,8 +310,11 @@ const TLS_ALERT: [u8; 2] = [21, 3];
 
 fn unexpected_tls(peer: &Peer) -> RequestFailure {
     let text = format!("{peer} speaks TLS, not plain http");
-    RequestFailure::new(ErrorKind::Endpoint, text)
-        .with_hint(format!("LLM_API_BASE_URL must begin with https://{}", peer.authority()))
+    RequestFailure::new(ErrorKind::Endpoint, text).with_hint(format!(
+        "{} must begin with https://{}",
+        peer.setting,
+        peer.authority()
+    ))
 }
 
 impl fmt::Debug for CancellableTransport {

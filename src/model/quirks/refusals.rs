@@ -17,7 +17,7 @@ pub(crate) enum Meaning {
     /// The request has too many bytes, or too many tokens: the endpoint does not say which.
     TooLarge,
     /// The credentials are refused.
-    Credentials(&'static str),
+    Credentials,
     /// Something else that the user has to correct.
     Lasting(&'static str),
     /// The same, in a part of the setup that is known.
@@ -34,9 +34,6 @@ pub(crate) enum Meaning {
 pub(crate) type RefusalRow = (RangeInclusive<u16>, &'static [&'static str], Meaning);
 
 const ANY: RangeInclusive<u16> = 0..=999;
-
-pub(crate) const KEY_HINT: &str =
-    "check LLM_API_KEY, and that LLM_API_BASE_URL is the endpoint it is for";
 
 pub(crate) const QUOTA_HINT: &str = "the account's quota is used up";
 
@@ -64,8 +61,8 @@ pub(crate) static REFUSALS: &[RefusalRow] = &[
         ],
         Meaning::Lasting("this model cannot call tools: use one that can (LLM_MODEL_NAME)"),
     ),
-    (401..=401, &[], Meaning::Credentials(KEY_HINT)),
-    (403..=403, &[], Meaning::Credentials(KEY_HINT)),
+    (401..=401, &[], Meaning::Credentials),
+    (403..=403, &[], Meaning::Credentials),
     (
         402..=402,
         &["max_tokens"],
@@ -81,7 +78,7 @@ pub(crate) static REFUSALS: &[RefusalRow] = &[
             "invalid api key",
             "invalid_api_key",
         ],
-        Meaning::Credentials(KEY_HINT),
+        Meaning::Credentials,
     ),
     // A limit of tokens per minute is not the context limit, even if its words look like it.
     (
@@ -139,10 +136,7 @@ pub(crate) static REFUSALS: &[RefusalRow] = &[
     (
         400..=400,
         &["to https port", "to an https"],
-        Meaning::Setup(
-            FailedPart::Address,
-            "set LLM_API_BASE_URL to the same address with https://",
-        ),
+        Meaning::Setup(FailedPart::Address, "use the same address with https://"),
     ),
     (
         400..=400,
@@ -153,11 +147,7 @@ pub(crate) static REFUSALS: &[RefusalRow] = &[
         ),
     ),
     // LiteLLM without a database, after a request with an unknown key.
-    (
-        400..=400,
-        &["no connected db"],
-        Meaning::Credentials("the gateway does not accept this key: check LLM_API_KEY"),
-    ),
+    (400..=400, &["no connected db"], Meaning::Credentials),
     (
         407..=407,
         &[],
