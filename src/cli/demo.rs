@@ -115,7 +115,15 @@ pub(super) fn run(
     let mut conversation = Conversation::new(&system_prompt);
     conversation.add_question(QUESTION);
     let stats = &mut RunStats::default();
-    one_shot::run_turn(&mut conversation, &model, &tools, &run, stats, |_, _| {}, output)?;
+    one_shot::run_turn(
+        &mut conversation,
+        &model,
+        &tools,
+        &run.turn_limits(),
+        stats,
+        |_, _| {},
+        output,
+    )?;
     if script_results(conversation.messages()).any(|result| result.is_err()) {
         let error = Error::new(ErrorKind::Io, "failed to run the scripts of the demo");
         return Err(error.with_hint("`skills-runner doctor` reports what is missing"));

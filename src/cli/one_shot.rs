@@ -1,6 +1,6 @@
 //! One-shot runs: one question, one answer.
 
-use crate::agent::{self, TurnOutcome};
+use crate::agent::{self, TurnLimits, TurnOutcome};
 use crate::cli::attach::Attachments;
 use crate::cli::invocation;
 use crate::cli::options::{AskOptions, CommonOptions};
@@ -54,15 +54,10 @@ pub(super) fn run(
     if ask.dry_run {
         print_request(&conversation, &model, &tools, output)
     } else {
-        run_turn(
-            &mut conversation,
-            &model,
-            &tools,
-            &run,
-            &mut RunStats::default(),
-            |_, _| {},
-            output,
-        )
+        let stats = &mut RunStats::default();
+        let limits = run.turn_limits();
+        run_turn(&mut conversation, &model, &tools, &limits, stats, |_, _| {}, output)?;
+        run.check_answer(&conversation, &stats.actions)
     }
 }
 
@@ -92,29 +87,27 @@ pub(super) fn run_turn(
     conversation: &mut Conversation,
     model: &dyn Model,
     tools: &Tools<'_>,
-    run: &Run,
+    limits: &TurnLimits,
     stats: &mut RunStats,
     observe: fn(&Event<'_>, &mut Output),
     output: &mut Output,
 ) -> Result<()> {
     let mut partial_answer = String::new();
-    let turn =
-        agent::run_turn(conversation, model, tools, &run.turn_limits(), stats, &mut |event| {
-            observe(&event, output);
-            match event {
-                Event::Text(text) => partial_answer.push_str(text),
-                Event::MessageEnd { .. } => partial_answer.clear(),
-                _ => {}
-            }
-            output.show(&event);
-        });
+    let turn = agent::run_turn(conversation, model, tools, limits, stats, &mut |event| {
+        observe(&event, output);
+        match event {
+            Event::Text(text) => partial_answer.push_str(text),
+            Event::MessageEnd { .. } => partial_answer.clear(),
+            _ => {}
+        }
+        output.show(&event);
+    });
     output.set_stats(stats);
     if let Err(error) = &turn {
         session_handle::settle_failed_turn(conversation, error, &partial_answer);
     }
     session_handle::report_save_errors(conversation, output);
-    print_answer(&turn?, conversation.answer_text(), output)?;
-    run.check_answer(conversation, &stats.actions)
+    print_answer(&turn?, conversation.answer_text(), output)
 }
 
 /// Prints the answer; returns an error afterwards if it is incomplete.

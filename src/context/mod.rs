@@ -174,7 +174,7 @@ impl<'a> ContextManager<'a> {
             let message = format!(
                 "failed to fit the conversation into the model's context: it has about {tokens} tokens, and the window has {window}"
             );
-            let hint = "start a new conversation, or set LLM_CONTEXT_WINDOW higher if the model's context is larger";
+            let hint = "start a new conversation, give the server a larger context, or set LLM_CONTEXT_WINDOW higher if it has one";
             return Err(Error::new(kind, message).with_hint(hint));
         }
         fitting.report();

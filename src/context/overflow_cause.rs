@@ -39,7 +39,7 @@ impl ContextManager<'_> {
             Message::Tool(_) => ("one tool result has", "ask for smaller parts"),
         };
         let remedy = if self.window == Some(window) {
-            "set LLM_CONTEXT_WINDOW higher if the model's context is larger"
+            "give the server a larger context, or set LLM_CONTEXT_WINDOW higher if it has one"
         } else {
             "give the server a larger context window"
         };

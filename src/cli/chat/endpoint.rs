@@ -2,8 +2,9 @@
 //! From a pipe, only the conversation's own requests are sent.
 
 use crate::cli::chat::commands::line_error;
+use crate::cli::chat::window::ReportedWindow;
 use crate::cli::chat::{Chat, LineOutcome};
-use crate::cli::model_lookup::{ModelLookup, UnlistedModel, look_up_model, names};
+use crate::cli::model_lookup::{EndpointLookup, ModelLookup, UnlistedModel, look_up_model, names};
 use crate::config::{Endpoint, OLLAMA_PORT};
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::limits;
@@ -19,29 +20,29 @@ impl Chat<'_> {
         let Some(endpoint) = self.current_endpoint() else {
             return Ok(());
         };
-        match self.look_up_model(&endpoint, output) {
-            Ok(ModelLookup::NoProblem) => Ok(()),
-            Ok(ModelLookup::Silent(reason)) => {
+        let found = self
+            .look_up_model(&endpoint, output)
+            .map_err(|error| with_start_hint(error, &endpoint))?;
+        match found.model {
+            ModelLookup::NoProblem => {}
+            // A busy server is not asked again.
+            ModelLookup::Silent(reason) => {
                 output.warn(&format!(
                     "the endpoint did not list its models: {reason}; it may be busy"
                 ));
-                Ok(())
+                return Ok(());
             }
-            Ok(ModelLookup::Refused(error)) if error.part() == Some(FailedPart::ModelList) => {
+            ModelLookup::Refused(error) if error.part() == Some(FailedPart::ModelList) => {
                 output.note("the endpoint does not list its models to this key");
-                Ok(())
             }
-            Ok(ModelLookup::Refused(error)) => Err(error),
-            Ok(ModelLookup::Unlisted(unlisted)) if unlisted.server == ServerKind::Ollama => {
+            ModelLookup::Refused(error) => return Err(error),
+            ModelLookup::Unlisted(unlisted) if unlisted.server == ServerKind::Ollama => {
                 let message = format!("failed to find the model: {}", unlisted.message);
-                Err(Error::new(ErrorKind::Endpoint, message).with_hint(unlisted.fix))
+                return Err(Error::new(ErrorKind::Endpoint, message).with_hint(unlisted.fix));
             }
-            Ok(ModelLookup::Unlisted(unlisted)) => {
-                warn_unlisted(&unlisted, output);
-                Ok(())
-            }
-            Err(error) => Err(with_start_hint(error, &endpoint)),
+            ModelLookup::Unlisted(unlisted) => warn_unlisted(&unlisted, output),
         }
+        self.query_window(&endpoint, &found.models, output)
     }
 
     /// Shows the current model and the others, or switches to another one.
@@ -85,21 +86,26 @@ impl Chat<'_> {
         self.renew_system_prompt(output);
         output.set_model(&endpoint.model);
         output.note(&format!("the model is now {}", endpoint.model));
-        if self.is_terminal
-            && let ModelLookup::Unlisted(unlisted) = self.look_up_model(endpoint, output)?
-        {
-            warn_unlisted(&unlisted, output);
+        self.window = ReportedWindow::default();
+        if !self.is_terminal {
+            return Ok(());
         }
-        Ok(())
+        let found = self.look_up_model(endpoint, output)?;
+        match found.model {
+            ModelLookup::Silent(_) => return Ok(()),
+            ModelLookup::Unlisted(unlisted) => warn_unlisted(&unlisted, output),
+            ModelLookup::NoProblem | ModelLookup::Refused(_) => {}
+        }
+        self.query_window(endpoint, &found.models, output)
     }
 
     /// The endpoint with the current model.
-    fn current_endpoint(&self) -> Option<Endpoint> {
+    pub(super) fn current_endpoint(&self) -> Option<Endpoint> {
         let endpoint = self.run.config.endpoint.clone();
         endpoint.map(|endpoint| Endpoint { model: self.model.name().into(), ..endpoint })
     }
 
-    fn look_up_model(&self, endpoint: &Endpoint, output: &mut Output) -> Result<ModelLookup> {
+    fn look_up_model(&self, endpoint: &Endpoint, output: &mut Output) -> Result<EndpointLookup> {
         look_up_model(endpoint, &self.run.cancellation, &mut |event| {
             output.show(&event);
         })

@@ -37,9 +37,11 @@ mod lines;
 mod sessions;
 mod skills;
 mod turns;
+mod window;
 
 use commands::line_error;
 use lines::{ChatInput, ChatMessage};
+use window::ReportedWindow;
 
 /// What the conversation does after a line.
 enum LineOutcome {
@@ -68,6 +70,8 @@ struct Chat<'c> {
     failure: Option<Error>,
     /// Tokens of all turns, as the endpoint reported them.
     usage: Usage,
+    /// The context window that the server reports, if no setting names it.
+    window: ReportedWindow,
     is_terminal: bool,
 }
 
@@ -105,6 +109,7 @@ pub(super) fn run(
         given,
         failure: None,
         usage: Usage::default(),
+        window: ReportedWindow::default(),
         is_terminal: lines.is_terminal(),
     };
     if ask.dry_run {
@@ -264,20 +269,23 @@ impl Chat<'_> {
             output.record_question(&question.to_text());
         }
         let mut stats = RunStats::default();
+        let limits = self.turn_limits();
         let turn = one_shot::run_turn(
             &mut self.conversation,
             &self.model,
             self.tools,
-            self.run,
+            &limits,
             &mut stats,
             report_state_of_turn,
             output,
         );
+        let turn = turn.and_then(|()| self.run.check_answer(&self.conversation, &stats.actions));
         self.usage += stats.usage;
         self.daily_note.record_turn(self.conversation.messages());
         let is_interrupted = match turn {
             Ok(()) => {
                 output.end_turn(None);
+                self.query_loaded_window(output)?;
                 false
             }
             Err(error) => self.end_failed_turn(error, output)?,

@@ -241,7 +241,9 @@ fn system_prompt_too_large_for_the_window_is_reported() {
     let run = test.args(["hello"]).run().status(1);
     run.stderr_has("hint: the system prompt, with the skills and the tools, has about ")
         .stderr_has("the model's context window has about 100: offer fewer skills")
-        .stderr_has("or set LLM_CONTEXT_WINDOW higher if the model's context is larger");
+        .stderr_has(
+            "or give the server a larger context, or set LLM_CONTEXT_WINDOW higher if it has one",
+        );
     server.finish();
 }
 

@@ -1,0 +1,113 @@
+//! The context window that Ollama and llama.cpp report, in conversations on a terminal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{answer_as_ollama, ollama, paths};
+use crate::harness::{MODEL, Reply, Server, Terminal, Test, seconds};
+
+const LLAMA_CPP: &str =
+    r#"{"data":[{"id":"test-model","owned_by":"llamacpp"},{"id":"other","owned_by":"llamacpp"}]}"#;
+
+fn start(server: &Server) -> Terminal {
+    let mut terminal = Test::new().endpoint(server).spawn_on_terminal();
+    terminal.expect("Ctrl+D leaves").expect("> ");
+    terminal
+}
+
+fn leave(mut terminal: Terminal) {
+    terminal.ctrl('d');
+    terminal.wait_exit().success();
+}
+
+/// Ollama loads a model with the first request, so its window is queried again after that: an
+/// earlier answer may be about another program's request.
+#[test]
+fn window_of_ollama_is_that_of_the_loaded_model() {
+    for (before, after, shown) in [(0, 8192, "unknown"), (65_536, 4096, " of 65,536 (")] {
+        let window = Arc::new(AtomicU64::new(before));
+        let loaded = Arc::clone(&window);
+        let server = ollama(&[MODEL], move || Some(loaded.load(Ordering::SeqCst)));
+        let mut terminal = start(&server);
+        terminal.type_line("/tokens").expect(shown).expect("> ");
+        window.store(after, Ordering::SeqCst);
+        terminal.type_line("hi").expect("Done.").expect("> ");
+        let expected = if after == 8192 { " of 8,192 (" } else { " of 4,096 (" };
+        terminal.type_line("/tokens").expect(expected).expect("> ");
+        terminal.type_line("again").expect("Done.").expect("> ");
+        leave(terminal);
+        let requests = paths(&server.finish());
+        let queries = requests.iter().filter(|path| *path == "GET /api/ps").count();
+        assert_eq!(queries, 2, "{requests:?}");
+    }
+}
+
+/// The window decides when a conversation is summarized.
+#[test]
+fn conversation_is_kept_within_the_reported_window() {
+    let server = Server::always(|request| match request.path.as_str() {
+        "/v1/chat/completions" => Reply::text("Done.").with_usage(2600, 2),
+        _ => answer_as_ollama(request, &[MODEL], Some(3000)),
+    });
+    let mut terminal = start(&server);
+    terminal.type_line(&"one ".repeat(950)).expect("Done.").expect("> ");
+    terminal.type_line("two").expect("summar").expect("Done.").expect("> ");
+    leave(terminal);
+    server.finish();
+}
+
+#[test]
+fn window_of_llama_cpp_is_queried_again_for_another_model() {
+    let window = AtomicU64::new(8192);
+    let server = Server::always(move |request| match request.path.as_str() {
+        "/v1/models" => Reply::status(200).body(LLAMA_CPP),
+        "/props" => Reply::status(200).body(format!(
+            r#"{{"default_generation_settings":{{"n_ctx":{}}}}}"#,
+            window.fetch_add(8192, Ordering::SeqCst)
+        )),
+        _ => Reply::text("Done."),
+    });
+    let mut terminal = start(&server);
+    terminal.type_line("/tokens").expect(" of 8,192 (").expect("> ");
+    terminal.type_line("hi").expect("Done.").expect("> ");
+    terminal.type_line("/model other").expect("the model is now other").expect("> ");
+    terminal.type_line("/tokens").expect(" of 16,384 (").expect("> ");
+    leave(terminal);
+    let requests = paths(&server.finish());
+    assert_eq!(requests.iter().filter(|path| *path == "GET /props").count(), 2, "{requests:?}");
+}
+
+/// A window that is set is not queried, nor is that of a one-shot run or a piped conversation.
+#[test]
+fn window_is_not_queried_without_need() {
+    let server = ollama(&[MODEL], || Some(8192));
+    let test = Test::new().endpoint(&server);
+    test.next_run().args(["hi"]).run().success();
+    test.next_run().args(["chat"]).stdin("hi\n/tokens\n").run().stderr_has("unknown");
+    let mut terminal = test.env("LLM_CONTEXT_WINDOW", "9000").spawn_on_terminal();
+    terminal.expect("> ").type_line("hi").expect("Done.").expect("> ");
+    terminal.type_line("/tokens").expect(" of 9,000 (").expect("> ");
+    leave(terminal);
+    let requests = paths(&server.finish());
+    assert!(requests.iter().all(|path| !path.contains("/api/")), "{requests:?}");
+}
+
+/// A failed or slow answer is not reported, and delays nothing that can be noticed.
+#[test]
+fn missing_window_is_not_noticed() {
+    for reply in [Reply::status(500), Reply::empty().hang(), Reply::status(200).body("[[[")] {
+        let server = Server::always(move |request| match request.path.as_str() {
+            "/api/ps" | "/api/show" => reply.clone(),
+            _ => answer_as_ollama(request, &[MODEL], None),
+        });
+        let start_time = std::time::Instant::now();
+        let mut terminal = start(&server);
+        terminal.type_line("hi").expect("Done.").expect("> ");
+        terminal.type_line("/tokens").expect("the window is unknown").expect("> ");
+        assert!(start_time.elapsed() < seconds(5.0));
+        let shown = terminal.output();
+        assert!(!shown.contains("failed") && !shown.contains("warning"), "{shown}");
+        leave(terminal);
+        server.finish();
+    }
+}
