@@ -41,7 +41,6 @@ impl Run {
         }
         run.check_folders(output)?;
         run.requirements = ask.requirements;
-        run.check_requirements()?;
         Ok(run)
     }
 

@@ -13,7 +13,7 @@ use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
 use crate::limits;
-use crate::message::UserMessage;
+use crate::message::{InvokedSkill, UserMessage};
 use crate::model::http::HttpModel;
 use crate::model::{FinishReason, Model, ModelRequest};
 use crate::tools::Tools;
@@ -43,7 +43,13 @@ pub(super) fn run(
     output.set_model(model.name());
     let mut attached = Attachments::from_options(&ask.attach, &run)?;
     let given = invocation::given_skills(&ask.skills, &run, output)?;
-    let prompt = read_prompt(ask, input.as_mut(), &run, output)?;
+    let typed = ask.prompt.as_deref().unwrap_or_default();
+    let invoked = invocation::invoked_by_prompt(typed, &run, output)?;
+    run.check_requirements()?;
+    let prompt = match invoked {
+        Some(skill) => read_invocation(skill, input.as_mut(), &run, output)?,
+        None => read_question(typed, input.as_mut(), &run, output)?.into(),
+    };
     let mut prompt = attached.move_into(prompt);
     invocation::add_given(&given, &mut prompt.skills);
     output.record_question(&prompt.to_text());
@@ -147,17 +153,13 @@ pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
     Some(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
 }
 
-/// The prompt: what was typed, which may invoke a skill, and the text of standard input.
-fn read_prompt(
-    ask: &AskOptions,
+/// The prompt that invokes a skill: its document, and the text of standard input.
+fn read_invocation(
+    skill: InvokedSkill,
     input: Option<&mut StdinReader>,
     run: &Run,
     output: &mut Output,
 ) -> Result<UserMessage> {
-    let typed = ask.prompt.as_deref().unwrap_or_default();
-    let Some(skill) = invocation::invoked_by_prompt(typed, run, output)? else {
-        return read_question(typed, input, run, output).map(UserMessage::from);
-    };
     let text = added_stdin(input, run, output)?.unwrap_or_default();
     Ok(UserMessage { skills: vec![skill], ..UserMessage::from(text) })
 }

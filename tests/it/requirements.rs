@@ -170,6 +170,9 @@ fn impossible_requirements_are_refused() {
     for args in [["--require-skill", "go"], ["--require-script", "go"]] {
         refuse(&none, &args).status(78).stderr_has(&format!("failed to meet {}: ", args[0]));
     }
+    refuse(&none, &["--require-skill", "--skill", "broken", "go"])
+        .status(78)
+        .stderr_has("skill `broken`: ");
     let off = test.env("SCRIPT_PYTHON", "off");
     refuse(&off, &["--require-script", "go"])
         .status(78)

@@ -95,6 +95,7 @@ pub(super) fn run(
     }
     let attached = Attachments::from_options(&ask.attach, &run)?;
     let given = invocation::given_skills(&ask.skills, &run, output)?;
+    run.check_requirements()?;
     let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
     let (system_prompt, tools) = run.prepare_model_input(output);
     let mut chat = Chat {
