@@ -41,6 +41,16 @@ MAX_DOTS = 500
 READABLE = re.compile("[^\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u2069\\ufeff]*")
 CLAUSE = re.compile(r"^(~=|===?|!=|<=|>=|<|>)\s*([0-9]{1,9}(?:\.[0-9]{1,9})*)(\.\*)?$")
 
+# What lines with syntax of later versions of Python look like: a file that an older one refuses
+# there may be correct.
+LATER = [(version, re.compile(syntax)) for version, syntax in (
+    ((3, 8), r":=|[(,]\s*/\s*[,)]"),
+    ((3, 10), r"^\s*(?:match|case)\b.*:|^\s*(?:async\s+)?with\s*\(|\bas \w+,?\s*\)?:?\s*$"),
+    ((3, 11), r"\bexcept\s*\*"),
+    ((3, 12), r"\b(?:[fF][rR]?|[rR][fF])['\"]|^\s*(?:type\s+\w+|(?:async\s+)?def\s+\w+|class\s+\w+)\s*[\[=]"),
+    ((3, 14), r"\b(?:[tT][rR]?|[rR][tT])['\"]|^\s*except\b.*,"),
+)]
+
 # The declaration of a source's encoding, and the encodings that are decoded in C: some of
 # the others take minutes for a file, and no script is written in them.
 COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
@@ -258,6 +268,12 @@ def script_blocks(lines):
     return blocks, None
 
 
+def source_line(source, number):
+    """A line of a source; the error in an f-string has only its expression."""
+    lines = source.splitlines()[max(number or 1, 1) - 1:][:1]
+    return lines[0].decode("utf-8", "replace") if lines else ""
+
+
 class NotChecked(Exception):
     """The reason why a file is not checked."""
 
@@ -362,11 +378,11 @@ class Skill:
     def report(self, rule, index, line, message):
         self.add("problems", rule, index, line, message)
 
-    def syntax_error(self, index, line, message):
-        # Python 3.12 accepts more f-strings than its predecessors.
-        is_old = sys.version_info < (3, 12) and message.startswith("f-string")
-        rule = "python-version" if is_old else "python-syntax"
-        self.report(rule, index, line, "Python %d.%d.%d cannot read it: " % sys.version_info[:3] + message)
+    def syntax_error(self, index, line, message, text=""):
+        is_newer = any(sys.version_info < version and syntax.search(text) for version, syntax in LATER)
+        rule, later = ("python-version", ", a later version may") if is_newer else ("python-syntax", "")
+        text = "Python %d.%d.%d cannot read it%s: %s"
+        self.report(rule, index, line, text % (sys.version_info[:3] + (later, message)))
 
     def unreadable(self, index, line, message):
         self.report("unreadable-requirements", index, line, message)
@@ -377,7 +393,7 @@ class Skill:
         except NotChecked:
             raise
         except SyntaxError as error:
-            self.syntax_error(index, error.lineno or None, str(error.msg))
+            self.syntax_error(index, error.lineno or None, str(error.msg), source_line(source, error.lineno))
         except RecursionError:
             self.syntax_error(index, None, "it is nested too deeply")
         except MemoryError:

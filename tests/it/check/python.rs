@@ -239,7 +239,7 @@ fn unnamed_packages_are_reported() {
 fn old_python_is_one_problem() {
     let header = "# /// script\n# requires-python = \">=9\"\n# ///\n";
     let test = Test::new()
-        .file("skills/new/a.py", format!("{header}type x = (\n"))
+        .file("skills/new/a.py", format!("{header}def f(:\n"))
         .file("skills/new/b.py", header)
         .file("skills/project/pyproject.toml", "[project]\nrequires-python = '>=9'\n")
         .file("skills/project/a.py", "def f(:\n")
