@@ -146,14 +146,17 @@ pub(crate) const SETUP_REASON_BYTES: usize = 1000;
 pub(crate) const DESCRIPTION_CHARS: usize = 1024;
 /// Characters of `compatibility`, by the specification.
 pub(crate) const COMPATIBILITY_CHARS: usize = 500;
-/// Lines of a document that the specification recommends at most.
-pub(crate) const LONG_DOCUMENT_LINES: usize = 500;
-/// The same in bytes: 5,000 tokens of some four bytes are recommended.
-pub(crate) const LONG_DOCUMENT_BYTES: usize = 20_000;
+/// Length of a document that the specification recommends at most: 5,000 tokens of some four
+/// bytes. Twice as much is reported; authors accept a little more.
+pub(crate) const ADVISED_DOCUMENT_BYTES: usize = 20_000;
 /// Problems of one kind that are reported for one skill.
 pub(crate) const PROBLEMS: usize = 20;
-/// Files named in one document whose existence is checked.
+/// Files named in a skill whose existence is checked.
 pub(crate) const REFERENCES: usize = 1_000;
+/// Markdown files, all together, in which the checks follow references from the document.
+pub(crate) const REFERENCE_BYTES: u64 = 4 << 20;
+/// Start of a script with its `#!` line; the kernel reads no more of it.
+pub(crate) const SHEBANG_BYTES: usize = 256;
 
 /// The kernel's limits for a file's extended attribute and for the names of all of them
 /// (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).

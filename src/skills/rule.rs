@@ -9,7 +9,7 @@
 pub enum Severity {
     /// The skill has no defect: this machine lacks something, or something was not checked.
     Note,
-    /// The skill works in other clients, but not in all circumstances, or it does not follow
+    /// Most clients load and run the skill, but not in all circumstances, or it does not follow
     /// the specification.
     Warning,
     /// The skill does not load or work in well-known clients.
@@ -36,12 +36,12 @@ pub enum Rule {
     NoDocument,
     /// A link leads to `/`, the home, or a folder above the home or the working folder.
     LinkAbove,
-    /// The document's name is not SKILL.md in exactly this letter case, as most clients require,
-    /// or there are several.
+    /// The document's name is not SKILL.md in exactly this letter case, as most clients require;
+    /// if there are several, a warning.
     DocumentCase,
     /// The document cannot be opened, or is larger than 1 MiB.
     UnreadableDocument,
-    /// The document is longer than advised (500 lines, 5,000 tokens).
+    /// The document is more than twice as long as advised (5,000 tokens).
     LongDocument,
     /// The document has bytes that are not UTF-8.
     NotUtf8,
@@ -95,26 +95,25 @@ pub enum Rule {
     FieldType,
     /// `license`, `compatibility` or `metadata` is not as the specification requires.
     OptionalField,
-    /// The field `allowed-tools` is not a text of names separated by spaces.
-    AllowedTools,
     /// An unknown field differs from a missing one only in letter case and underscores.
     FieldTypo,
 
     // What the document names.
-    /// A Markdown link leads to a file that the skill does not have.
-    DanglingLink,
-    /// Code in the document names a file that the skill does not have.
-    DanglingMention,
-    /// The document names a file outside the skill, where nothing can be read.
+    /// A link or a path in a document leads to a file that the skill does not have.
+    MissingFile,
+    /// A document names a file outside the skill, where nothing can be read.
     OutsideReference,
+    /// A document runs a script that is not executable.
+    NotExecutable,
+    /// A script that a document runs has a carriage return after its `#!` line, which becomes
+    /// part of the interpreter's name.
+    CrlfScript,
 
     // The files.
     /// A symbolic link leads out of the skill or nowhere; it is not followed.
     BrokenLink,
     /// A file or folder cannot be opened or read.
     UnreadableFile,
-    /// The skill contains another skill, which clients do not find.
-    NestedSkill,
     /// The skill has more files, or deeper folders, than are checked.
     ManyFiles,
 
@@ -204,7 +203,7 @@ pub const RULES: &[RuleRow] = &[
     error(Rule::NoDocument, "no-document").fixed_by("add a SKILL.md to make it a skill"),
     error(Rule::LinkAbove, "link-above")
         .fixed_by("remove the link, or point it to the skill's own folder"),
-    warning(Rule::DocumentCase, "document-case")
+    error(Rule::DocumentCase, "document-case")
         .fixed_by("name the document SKILL.md, and keep only one"),
     error(Rule::UnreadableDocument, "unreadable-document"),
     warning(Rule::LongDocument, "long-document")
@@ -218,12 +217,12 @@ pub const RULES: &[RuleRow] = &[
         .fixed_by("start the document with the line of `---`"),
     error(Rule::UnclosedFrontmatter, "unclosed-frontmatter")
         .fixed_by("add a line of `---` after the last field"),
-    error(Rule::UnquotedValue, "unquoted-value").fixed_by("put the value in double quotes"),
-    error(Rule::UnsupportedYaml, "unsupported-yaml")
+    warning(Rule::UnquotedValue, "unquoted-value").fixed_by("put the value in double quotes"),
+    warning(Rule::UnsupportedYaml, "unsupported-yaml")
         .fixed_by("write the value in plain YAML, or put text in double quotes"),
     error(Rule::UnclosedQuote, "unclosed-quote").fixed_by("close the quote"),
     error(Rule::BadEscape, "bad-escape").fixed_by("double the backslash, or use single quotes"),
-    error(Rule::BadFlow, "bad-flow").fixed_by(
+    warning(Rule::BadFlow, "bad-flow").fixed_by(
         "separate the items by commas and close every bracket, or put text in double quotes",
     ),
     error(Rule::Tab, "tab").fixed_by("use spaces, or put text that has a tab in double quotes"),
@@ -234,30 +233,29 @@ pub const RULES: &[RuleRow] = &[
     error(Rule::NotAField, "not-a-field").fixed_by(
         "write it as `key: value` with a space, or indent it if it continues the value above",
     ),
-    error(Rule::DuplicateKey, "duplicate-key").fixed_by("keep one of them"),
-    error(Rule::ControlCharacter, "control-character").fixed_by("remove it"),
-    error(Rule::MissingName, "missing-name").fixed_by("add `name:` with the folder's name"),
-    error(Rule::InvalidName, "invalid-name").fixed_by("use lowercase letters, digits and hyphens"),
-    error(Rule::NameFolder, "name-folder").fixed_by("rename the folder"),
+    warning(Rule::DuplicateKey, "duplicate-key").fixed_by("keep one of them"),
+    warning(Rule::ControlCharacter, "control-character").fixed_by("remove it"),
+    warning(Rule::MissingName, "missing-name").fixed_by("add `name:` with the folder's name"),
+    warning(Rule::InvalidName, "invalid-name")
+        .fixed_by("use lowercase letters, digits and hyphens"),
+    warning(Rule::NameFolder, "name-folder").fixed_by("rename the folder"),
     error(Rule::MissingDescription, "missing-description")
         .fixed_by("add `description:` with what the skill does and when to use it"),
-    error(Rule::DescriptionLength, "description-length").fixed_by(
+    warning(Rule::DescriptionLength, "description-length").fixed_by(
         "say what the skill does and when to use it; move the rest below the frontmatter",
     ),
-    error(Rule::FieldType, "field-type").fixed_by("write it as one text in double quotes"),
+    warning(Rule::FieldType, "field-type").fixed_by("write it as one text in double quotes"),
     warning(Rule::OptionalField, "optional-field").fixed_by("write it as text in double quotes"),
-    warning(Rule::AllowedTools, "allowed-tools")
-        .fixed_by("write the names on one line, separated by spaces: `Read Bash(git:*)`"),
     warning(Rule::FieldTypo, "field-typo"),
-    error(Rule::DanglingLink, "dangling-link").fixed_by("add the file, or remove the link"),
-    warning(Rule::DanglingMention, "dangling-mention")
-        .fixed_by("add the file, or correct its path"),
+    warning(Rule::MissingFile, "missing-file").fixed_by("add the file, or correct its path"),
     warning(Rule::OutsideReference, "outside-reference")
         .fixed_by("move or copy the file into the skill"),
-    error(Rule::BrokenLink, "broken-link")
+    warning(Rule::NotExecutable, "not-executable")
+        .fixed_by("`chmod +x` them, or name the program that runs them"),
+    error(Rule::CrlfScript, "crlf-script").fixed_by("save the file with LF line ends"),
+    warning(Rule::BrokenLink, "broken-link")
         .fixed_by("remove the link, or replace it with a copy of its target"),
     error(Rule::UnreadableFile, "unreadable-file"),
-    warning(Rule::NestedSkill, "nested-skill").fixed_by("move its folder next to the other skills"),
     warning(Rule::ManyFiles, "many-files"),
     error(Rule::UnreadableFolder, "unreadable-folder"),
     warning(Rule::NameClash, "name-clash")

@@ -2,7 +2,7 @@
 
 use super::{DocumentText, Findings};
 use crate::limits;
-use crate::skills::{Problem, Rule, Skill};
+use crate::skills::{Problem, Rule, Severity, Skill};
 use crate::text;
 use crate::world::confined::{self, EntryKind, OpenError};
 
@@ -44,7 +44,8 @@ pub(super) fn read(skill: &Skill, findings: &mut Findings) -> Option<(String, St
     }
     for (other, _) in names.iter().filter(|(name, _)| name != first) {
         let message = format!("{first} is read, this file is ignored");
-        findings.add(Problem::new(Rule::DocumentCase, other, message));
+        let problem = Problem::new(Rule::DocumentCase, other, message);
+        findings.add(Problem { severity: Severity::Warning, ..problem });
     }
     let read =
         skill.root.file(first).and_then(|file| confined::read_whole(&file, limits::DOCUMENT_BYTES));
@@ -91,7 +92,8 @@ fn decode_utf8(file_name: &str, bytes: Vec<u8>, findings: &mut Findings) -> Stri
 
 /// Reports the problems of the text, and the diagnostics of the frontmatter's reader.
 pub(super) fn check(document: &DocumentText, findings: &mut Findings) {
-    if document.text.starts_with('\u{feff}') {
+    // Without frontmatter that is the problem, and it is reported below.
+    if document.text.starts_with('\u{feff}') && !document.frontmatter.source.is_empty() {
         let message = "a byte order mark: many clients do not see the frontmatter after it";
         let problem = document.problem(Rule::LateFrontmatter, 1, message);
         findings.add(problem.with_fix("save the file as UTF-8 without a byte order mark"));
@@ -120,18 +122,15 @@ fn check_invisible_characters(document: &DocumentText, findings: &mut Findings) 
 }
 
 fn check_length(document: &DocumentText, findings: &mut Findings) {
-    let body = document.body();
-    let lines = body.lines().count();
-    if lines <= limits::LONG_DOCUMENT_LINES && body.len() <= limits::LONG_DOCUMENT_BYTES {
+    let length = document.body().len();
+    if length <= 2 * limits::ADVISED_DOCUMENT_BYTES {
         return;
     }
     let message = format!(
-        "the document has {} and {} KB, and all of it goes into the context; at most {} lines \
-         and {} KB are advised",
-        text::counted(lines, "line"),
-        body.len().div_ceil(1000),
-        limits::LONG_DOCUMENT_LINES,
-        limits::LONG_DOCUMENT_BYTES / 1000
+        "the document has {} KB, and all of it goes into the context; the specification advises \
+         5,000 tokens, which are some {} KB",
+        length.div_ceil(1000),
+        limits::ADVISED_DOCUMENT_BYTES / 1000
     );
     findings.add(Problem::new(Rule::LongDocument, document.file_name, message));
 }

@@ -17,7 +17,6 @@ pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findi
     check_name(skill, document, findings);
     check_description(document, findings);
     check_optional_fields(document, findings);
-    check_allowed_tools(document, findings);
     check_unknown_fields(document, findings);
 }
 
@@ -39,8 +38,7 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
             Some(valid) => problem.with_fix(format!("write `name: {}`", quoted_name(&valid))),
             None => problem,
         });
-    }
-    if name != skill.name {
+    } else if name != skill.name {
         let folder = display_value(&skill.name);
         let message = format!(
             "the name `{}` differs from the folder's name, `{folder}`; some clients use one, \
@@ -89,9 +87,11 @@ fn check_optional_fields(document: &DocumentText, findings: &mut Findings) {
             findings.add(problem.with_fix("name in short what the skill needs, or remove it"));
         }
     }
+    // Clients keep lists and maps of their own in the metadata, and all others accept them.
+    let is_plain = |value: &Value| value.is_number() || value.is_boolean();
     let message = match field("metadata") {
         None => return,
-        Some(Value::Object(map)) => match map.iter().find(|(_, value)| !value.is_string()) {
+        Some(Value::Object(map)) => match map.iter().find(|(_, value)| is_plain(value)) {
             None => return,
             Some((key, value)) => format!(
                 "values of the metadata must be text, but `{}` is {}",
@@ -105,33 +105,6 @@ fn check_optional_fields(document: &DocumentText, findings: &mut Findings) {
     };
     let problem = document.problem(Rule::OptionalField, document.line_of("metadata"), message);
     findings.add(problem.with_fix("write its values as text in double quotes"));
-}
-
-fn check_allowed_tools(document: &DocumentText, findings: &mut Findings) {
-    const KEY: &str = "allowed-tools";
-    let what = match document.frontmatter.fields.get(KEY) {
-        Some(Value::String(text)) if has_commas(text) => "separated by commas",
-        None | Some(Value::Null | Value::String(_)) => return,
-        Some(other) => type_name(other),
-    };
-    let message = format!(
-        "the field `{KEY}` is {what}; the specification requires one text of names, separated by \
-         spaces"
-    );
-    findings.add(document.problem(Rule::AllowedTools, document.line_of(KEY), message));
-}
-
-/// Whether commas separate the tool names. Commas in parentheses belong to patterns.
-fn has_commas(tools: &str) -> bool {
-    let mut depth = 0_usize;
-    tools.chars().any(|c| {
-        match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    })
 }
 
 /// Reports fields that differ from a known one, which is missing, only in letter case and in the

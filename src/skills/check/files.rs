@@ -1,4 +1,4 @@
-//! Checks of a skill's files: broken links, unreadable files, nested skills.
+//! Checks of a skill's files: broken links and unreadable files.
 //!
 //! Folders that tools fill are skipped.
 
@@ -60,10 +60,6 @@ fn check_entry(skill: &Skill, entry: &FolderEntry, path: PathBuf, depth: usize) 
         return None;
     }
     Some(match skill.root.open_target(&path) {
-        Ok(_) if is_document && depth > 1 => {
-            let message = "a skill inside a skill, where clients do not find it";
-            Problem::new(Rule::NestedSkill, path, message)
-        }
         Err(OpenError::Outside) => {
             let message = "a link that leads out of the skill: it is not followed, and on other \
                            machines it leads elsewhere";

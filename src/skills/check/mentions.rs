@@ -9,19 +9,44 @@
 
 use std::collections::BTreeMap;
 
-/// A file that the document names.
+/// A file that a document names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mention {
     /// Line number in the document, from 1.
     pub line: usize,
-    /// Whether it is the target of a Markdown link or image; otherwise code names it.
-    pub is_link: bool,
+    /// How it is named.
+    pub kind: MentionKind,
+    /// Whether the file may be missing on purpose: in a quotation, a template, a condition.
+    pub is_doubtful: bool,
     /// The path as written, without prefix, fragment and query.
     pub path: String,
 }
 
+/// How a document names a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum MentionKind {
+    /// As the target of a Markdown link or image.
+    Link,
+    /// As a path in the text, in code or in a command.
+    Path,
+    /// As a command, which executes the file itself.
+    Command,
+    /// As the argument of a shell.
+    ShellScript,
+}
+
+/// What the paths in a document are compared with.
+pub(super) struct MentionContext {
+    /// The skill's name, which may be part of a path.
+    pub skill_name: String,
+    /// The skill's folders.
+    pub folders: Vec<String>,
+    /// Whether the text is the skill's document.
+    pub is_document: bool,
+}
+
 /// Folders that skills have by convention.
-const STANDARD_FOLDERS: [&str; 3] = ["scripts", "references", "assets"];
+const STANDARD_FOLDERS: [&str; 5] = ["scripts", "references", "reference", "resources", "assets"];
 
 /// Placeholders that clients replace with the skill's folder.
 const SKILL_FOLDER_PREFIXES: [&str; 8] = [
@@ -80,38 +105,66 @@ const ELSEWHERE: [&str; 30] = [
     "`](",
 ];
 
-/// Returns the files that a body names. `first_line` is the number of its first line in the
-/// document, `folders` are the skill's folders.
-pub(super) fn find_mentions(body: &str, first_line: usize, folders: &[String]) -> Vec<Mention> {
+/// Words directly before a path that ask the model to read it, whatever else the line says.
+const READING: [&str; 8] =
+    ["see", "read", "open", "load", "refer to", "consult", "follow", "check"];
+
+/// Words that mark a file as one that may be missing, or as that of another skill.
+const CONDITIONS: [&str; 7] =
+    ["exist", "if present", "if available", "if any", "optional", "when available", "` skill"];
+
+/// Returns the files that a text names. `first_line` is the number of its first line in the
+/// document.
+pub(super) fn find_mentions(
+    text: &str,
+    first_line: usize,
+    context: &MentionContext,
+) -> Vec<Mention> {
     let mut found = Vec::new();
     let mut fence = Fence::default();
     let mut is_comment = false;
-    for (number, line) in body.lines().enumerate() {
-        let mut note = |is_link, path: &str| {
-            found.push(Mention { line: first_line + number, is_link, path: path.to_owned() });
+    let mut is_template = false;
+    // Without scripts in the skill they are the user's, or those of a cloned repository.
+    let has_scripts =
+        context.has("scripts") || (context.is_document && !text.contains("git clone"));
+    for (number, line) in text.lines().enumerate() {
+        let mut note = |kind, is_doubtful, path: &str| {
+            if has_scripts || !path.starts_with("scripts/") {
+                let (line, path) = (first_line + number, path.to_owned());
+                found.push(Mention { line, kind, is_doubtful, path });
+            }
         };
         if is_comment {
             is_comment = !line.contains("-->");
         } else if fence.advance(line) {
-            // After `# From the root of the repository` paths are not the skill's.
-            fence.is_shell &= !(line.trim_start().starts_with('#') && names_elsewhere(line));
-            if fence.is_shell {
-                find_in_command(line, folders, &mut |path| note(false, path));
-            }
+            fence.read_command(line, context, &mut |kind, path| note(kind, false, path));
         } else if let Some(at) = line.find("<!--") {
             is_comment = !line[at..].contains("-->");
         } else {
-            find_in_prose(line, folders, &mut note);
+            if line.starts_with('#') {
+                is_template = is_template_heading(line);
+            }
+            find_in_prose(line, is_template, context, &mut note);
         }
     }
     found
 }
 
-/// The state of fenced code: the open fences, and whether the outermost holds shell commands.
+/// Whether the section of a heading shows what another file may contain: a template, an output,
+/// an example, or the file that the heading names.
+fn is_template_heading(heading: &str) -> bool {
+    let lower = heading.to_lowercase();
+    ["template", "output", "example", "format"].iter().any(|word| lower.contains(word))
+        || split_spans(heading).iter().any(|(is_code, text)| *is_code && text.contains('.'))
+}
+
+/// The state of fenced code: the open fences, whether the outermost holds shell commands, and
+/// whether a command continues on the next line.
 #[derive(Default)]
 struct Fence {
     marks: Vec<(char, usize)>,
     is_shell: bool,
+    is_continued: bool,
 }
 
 impl Fence {
@@ -132,6 +185,7 @@ impl Fence {
                 let language = info.split([' ', '{', ',']).next().unwrap_or_default();
                 self.is_shell = ["bash", "sh", "shell", "zsh", "console", "shell-session"]
                     .contains(&language.to_lowercase().as_str());
+                self.is_continued = false;
                 self.marks.push((mark, length));
             }
             Some(&(open, least)) if open == mark && length >= least && info.is_empty() => {
@@ -145,19 +199,91 @@ impl Fence {
         }
         true
     }
+    /// Finds the paths in a line of shell commands.
+    fn read_command(
+        &mut self,
+        line: &str,
+        context: &MentionContext,
+        note: &mut dyn FnMut(MentionKind, &str),
+    ) {
+        // After `# From the root of the repository`, and after `cd`, paths are not the skill's.
+        let is_comment = line.trim_start().starts_with('#');
+        let leaves_skill = changes_folder(line) || (is_comment && names_elsewhere(line));
+        self.is_shell &= !leaves_skill;
+        if self.is_shell && !self.is_continued {
+            find_in_command(line, context, note);
+        }
+        self.is_continued = line.ends_with('\\');
+    }
 }
 
-/// Finds links and inline code in a line of prose.
-fn find_in_prose(line: &str, folders: &[String], note: &mut dyn FnMut(bool, &str)) {
-    // Only inline code needs the answer.
-    let is_elsewhere = line.contains('`') && names_elsewhere(line);
+/// Whether the paths in later commands are relative to another folder.
+fn changes_folder(command: &str) -> bool {
+    let command = command.trim_start();
+    command.trim_start_matches("$ ").starts_with("cd ") || command.contains("&& cd ")
+}
+
+/// Finds links, inline code and paths in a line of prose.
+fn find_in_prose(
+    line: &str,
+    is_template: bool,
+    context: &MentionContext,
+    note: &mut dyn FnMut(MentionKind, bool, &str),
+) {
+    // Only paths need the answers.
+    if !line.contains(['/', '`', ']']) {
+        return;
+    }
+    let is_elsewhere = names_elsewhere(line);
+    let lower = line.to_lowercase();
+    let is_conditional = line.trim_start().starts_with('>')
+        || CONDITIONS.iter().any(|condition| lower.contains(condition));
+    let is_run = lower.contains("run") || lower.contains("execut");
+    let is_example = is_template || is_elsewhere || has_placeholder(line);
+    let mut is_read = false;
     for (is_code, text) in split_spans(line) {
+        let is_named = std::mem::replace(&mut is_read, !is_code && ends_with_reading(text));
         if !is_code {
-            find_links(text, &mut |path| note(true, path));
-        } else if !is_elsewhere {
-            find_in_code(text, folders, &mut |path| note(false, path));
+            find_links(text, &mut |path| {
+                let is_doubtful = is_conditional || (is_example && !context.is_known(path));
+                note(MentionKind::Link, is_doubtful, path);
+            });
+        }
+        if is_elsewhere && !is_named {
+            continue;
+        }
+        let is_doubtful = is_conditional || is_template || context.is_about_skills();
+        let mut note = |kind, path: &str| note(kind, is_doubtful, path);
+        if is_code {
+            find_in_code(text, is_run, context, &mut note);
+        } else {
+            for word in text.split_whitespace() {
+                let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+                if context.is_known(word)
+                    && let Some(path) = context.skill_path(word)
+                {
+                    note(MentionKind::Path, path);
+                }
+            }
         }
     }
+}
+
+fn ends_with_reading(text: &str) -> bool {
+    let text = text.trim_end_matches([' ', '*', '(', '[']).to_lowercase();
+    let text = text.trim_end_matches("the").trim_end();
+    READING.iter().any(|word| text.ends_with(word))
+}
+
+/// Whether a line has words in brackets that are no link: `[Description]`.
+fn has_placeholder(line: &str) -> bool {
+    line.split('[').skip(1).any(|rest| {
+        let is_word = rest.starts_with(char::is_alphabetic);
+        is_word
+            && rest.split_once(']').is_some_and(|(inner, after)| {
+                inner.len() > 1 && !after.starts_with(['(', '[', ':'])
+            })
+    })
 }
 
 fn names_elsewhere(line: &str) -> bool {
@@ -238,48 +364,116 @@ fn is_placeholder(path: &str) -> bool {
 }
 
 /// Finds the path in inline code: the code itself, or the file that a command runs or reads.
-fn find_in_code(code: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
+/// `is_run` means that the text says to run it.
+fn find_in_code(
+    code: &str,
+    is_run: bool,
+    context: &MentionContext,
+    note: &mut dyn FnMut(MentionKind, &str),
+) {
     let code = code.trim();
     if code.contains(char::is_whitespace) {
-        find_in_command(code, folders, note);
-    } else if let Some(path) = skill_path(code, folders) {
-        note(path);
+        if !changes_folder(code) {
+            find_in_command(code, context, note);
+        }
+    } else if let Some(path) = context.skill_path(code) {
+        let is_command = is_run && code.starts_with("./");
+        note(if is_command { MentionKind::Command } else { MentionKind::Path }, path);
     }
 }
 
 /// Finds paths in a shell command: the program, and the file that it runs or reads.
-fn find_in_command(line: &str, folders: &[String], note: &mut dyn FnMut(&str)) {
+fn find_in_command(line: &str, context: &MentionContext, note: &mut dyn FnMut(MentionKind, &str)) {
     let line = line.trim();
     let line = line.strip_prefix("$ ").unwrap_or(line);
-    // After `cd` a path may be anywhere.
-    if line.starts_with('#') || line.starts_with("cd ") || line.contains("&& cd ") {
+    if line.starts_with('#') {
         return;
     }
-    let mut may_name = true;
+    // How a path at this place is named; `None`: it may be any argument.
+    let mut place = Some(MentionKind::Command);
     for word in line.split_whitespace() {
         let word = word.trim_matches(['"', '\'', '(', ')', ';', '`']);
-        if may_name && let Some(path) = skill_path(word, folders) {
-            note(path);
+        if let Some(kind) = place
+            && let Some(path) = context.skill_path(word)
+            && (kind != MentionKind::Command || context.is_own(word))
+        {
+            note(kind, path);
         }
         let is_start = matches!(word, "&&" | "||" | "|" | ";" | "then" | "do" | "sudo" | "time");
-        let is_option = may_name && word.starts_with('-') && word.len() > 1 && word != "-m";
-        may_name = is_start || is_option || RUNNERS.contains(&word);
+        let is_option = word.starts_with('-') && word.len() > 1 && word != "-m";
+        place = if is_start || (place == Some(MentionKind::Command) && is_assignment(word)) {
+            Some(MentionKind::Command)
+        } else if matches!(word, "bash" | "sh" | "zsh") {
+            Some(MentionKind::ShellScript)
+        } else if RUNNERS.contains(&word) {
+            Some(MentionKind::Path)
+        } else {
+            place.filter(|_| is_option)
+        };
     }
 }
 
-/// Returns the path in a word of code if it is one of the skill.
-fn skill_path<'a>(word: &'a str, folders: &[String]) -> Option<&'a str> {
-    let given = SKILL_FOLDER_PREFIXES.iter().find_map(|mark| word.strip_prefix(mark));
-    let path = given.unwrap_or(word);
-    let path = path.strip_prefix("./").unwrap_or(path);
-    let path = path.split(['#', ':', '?']).next().unwrap_or_default();
-    let path = path.trim_end_matches(['.', ',', ')']);
-    let (folder, _) = path.split_once('/')?;
-    let is_known = STANDARD_FOLDERS.contains(&folder) || folders.iter().any(|name| name == folder);
-    let (stem, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
-    let is_file = !stem.is_empty()
-        && (1..=5).contains(&extension.len())
-        && extension.starts_with(|c: char| c.is_ascii_alphabetic())
-        && extension.bytes().all(|b| b.is_ascii_alphanumeric());
-    ((is_known || given.is_some()) && is_file && !is_placeholder(path)).then_some(path)
+/// Whether a word of a command sets a variable for it.
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+impl MentionContext {
+    /// Whether a relative path begins with a folder that the skill has, or skills have by
+    /// convention.
+    fn is_known(&self, path: &str) -> bool {
+        let path = path.strip_prefix("./").unwrap_or(path);
+        let folder = path.split_once('/').map_or("", |(folder, _)| folder);
+        STANDARD_FOLDERS.contains(&folder) || self.has(folder)
+    }
+
+    fn has(&self, folder: &str) -> bool {
+        self.folders.iter().any(|name| name == folder)
+    }
+
+    /// Whether a command that is a path can be a file of the skill: `./scripts/x.sh` is the
+    /// user's if the skill has no scripts.
+    fn is_own(&self, word: &str) -> bool {
+        let path = word.strip_prefix("./").unwrap_or(word);
+        let folder = path.split_once('/').map_or("", |(folder, _)| folder);
+        self.has(folder) || self.below_skill(word).is_some()
+    }
+
+    /// Whether the skill is about skills, whose files it names as examples.
+    fn is_about_skills(&self) -> bool {
+        self.skill_name.contains("skill") || self.skill_name.contains("plugin")
+    }
+
+    /// The part of a path that follows the skill's own folder, if the path names it.
+    fn below_skill<'w>(&self, word: &'w str) -> Option<&'w str> {
+        let named = || {
+            let (_, rest) = word.split_once("skills/")?;
+            let rest = rest.strip_prefix(self.skill_name.as_str())?.strip_prefix('/')?;
+            // Other files may be the skill's data, which a script creates.
+            let extension = rest.rsplit('.').next().unwrap_or_default();
+            let is_part = ["md", "py", "sh", "js", "mjs", "ts"].contains(&extension);
+            (is_part || self.is_known(rest)).then_some(rest)
+        };
+        SKILL_FOLDER_PREFIXES.iter().find_map(|mark| word.strip_prefix(mark)).or_else(named)
+    }
+
+    /// Returns the path in a word of code if it is one of the skill, or another skill's document.
+    fn skill_path<'w>(&self, word: &'w str) -> Option<&'w str> {
+        if word.contains("://") {
+            return None;
+        }
+        let given = self.below_skill(word);
+        let path = given.unwrap_or(word);
+        let path = path.strip_prefix("./").unwrap_or(path);
+        let path = path.split(['#', ':', '?']).next().unwrap_or_default();
+        let path = path.trim_end_matches(['.', ',', ')']);
+        let is_ours = given.is_some() || self.is_known(path) || path.ends_with("/SKILL.md");
+        let (stem, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
+        let is_file = !stem.is_empty()
+            && (1..=5).contains(&extension.len())
+            && extension.starts_with(|c: char| c.is_ascii_alphabetic())
+            && extension.bytes().all(|b| b.is_ascii_alphanumeric());
+        (is_ours && is_file && !is_placeholder(path)).then_some(path)
+    }
 }

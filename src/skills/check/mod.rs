@@ -26,6 +26,7 @@ mod python;
 #[cfg(test)]
 mod reference_tests;
 mod references;
+mod scripts;
 #[cfg(test)]
 mod tests;
 
@@ -114,6 +115,24 @@ impl<'a> DocumentText<'a> {
 /// A name or value shortened to one line, for messages.
 fn display_value(value: &str) -> String {
     text::one_line(value, limits::SUMMARY_CHARS)
+}
+
+/// The first names of a list, in backticks, and the number of the others.
+fn list_names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let shown = names.iter().take(limits::SIMILAR_NAMES);
+    let shown = shown.map(|name| format!("`{}`", text::one_line(name, limits::SUMMARY_CHARS)));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(limits::SIMILAR_NAMES) {
+        0 => shown,
+        count => format!("{shown} and {count} more"),
+    }
+}
+
+/// A line of a file of the skill.
+struct Place<'a> {
+    file: &'a str,
+    line: usize,
 }
 
 /// The problems found so far.

@@ -16,14 +16,17 @@ fn only_references_to_skill_files_are_found() {
         "see `./references/x.md`",
         "run `python scripts/x.py --a b`",
         "```bash\npython3 -u scripts/x.py a\n```",
-        "```sh\n./scripts/x.sh\n```",
+        "see references/x.md for more",
+        "If detailed examples are required, open `resources/x.md`.",
+        "run `python3 ~/.claude/skills/a/tool/x.py`",
+        "## Output\n[x](references/x.md)",
         "```bash\nuv run {baseDir}/tool/x.py\n```",
         "`${CLAUDE_SKILL_DIR}/tool/x.py`",
         "~~~console\n$ cat references/x.md | less\n~~~",
     ];
     for text in missing {
         let found = findings_in_document(format!("{}{text}\n", document_with("")));
-        assert!(found.len() == 1 && found[0].contains("dangling-"), "{text}: {found:?}");
+        assert!(found.len() == 1 && found[0].ends_with(" missing-file"), "{text}: {found:?}");
     }
     let ignored = [
         "[x](https://a.b/y.md) [x](mailto:a@b.c) [x](#part) [x](/y.md) [x](/docs/x) [x](~/y.md)",
@@ -46,6 +49,16 @@ fn only_references_to_skill_files_are_found() {
         "```python\nopen('assets/x.png')\n```",
         "[x](/etc/x.md) [x](a(1).md) [x](y.md",
         "![x](SKILL.md) `scripts/../SKILL.md`",
+        "> [x](y.md)",
+        "- [x](y.md) - [Description]",
+        "## Output format\n\n[x](y.md)",
+        "### The file `index.md`\n\n[x](./y.md)",
+        "If `references/x.md` exists, read it. Check whether [x](y.md) exists.",
+        "```sh\n./scripts/x.sh --all\n```",
+        "```sh\ngit clone u\npython scripts/x.py\n```",
+        "```sh\ncd x\npython scripts/y.py\n```",
+        "```sh\npython tool.py \\\n  scripts/y.py\n```",
+        "read `y/SKILL.md`",
     ];
     for text in ignored {
         assert_eq!(
@@ -72,5 +85,68 @@ fn a_similar_name_is_suggested() {
         .write("references/guide.md", "x");
     let found = check(&skill.skill());
     assert_eq!(found[0].fix.as_deref(), Some("did you mean `references/guide.md`?"));
-    assert_eq!(found[1].fix.as_deref(), Some("add the file, or remove the link"));
+    assert_eq!(found[1].fix.as_deref(), Some("add the file, or correct its path"));
+}
+
+/// Problems of one cause are one problem: the files of a missing folder, the documents of other
+/// skills, and the files outside the skill.
+#[test]
+fn missing_files_of_one_cause_are_one_problem() {
+    let text = "`references/x.md`\n[y](references/y.md)\n[b](../b/SKILL.md) [b](../b/)\n\
+                [c](../c.md) [d](../d.md)\n`scripts/x.py`\n`scripts/y.py`\n";
+    let skill = TestSkill::new("a")
+        .write("SKILL.md", format!("{}{text}", document_with("")))
+        .write("scripts/z.py", "")
+        .write("../b/SKILL.md", "b");
+    let found = check(&skill.skill());
+    let shown: Vec<String> = found.iter().map(|problem| problem.message.clone()).collect();
+    assert_eq!(
+        shown,
+        [
+            "`references/x.md`, `references/y.md` are named here, but the skill has no folder \
+             `references`",
+            "`../b/SKILL.md`, `../b/` belong to other skills and cannot be read by a path",
+            "`../c.md`, `../d.md` are outside the skill; only files in the skill can be read",
+            "`scripts/x.py` is named here, but the skill has no such file",
+            "`scripts/y.py` is named here, but the skill has no such file",
+        ]
+    );
+    let fix = "name the skill instead: call get_skill `b`";
+    assert_eq!(found[1].fix.as_deref(), Some(fix));
+}
+
+/// A file of the plugin around the skill is installed with it.
+#[test]
+fn a_file_of_the_plugin_is_no_problem() {
+    let text = format!("{}[x](../../x.md)\n", document_with(""));
+    let skill = TestSkill::new("p/skills/a").write("SKILL.md", text);
+    fs::write(skill.path().join("../../x.md"), "").unwrap();
+    let outside = |skill: &TestSkill| {
+        let found = skill.findings();
+        found.iter().filter(|line| line.ends_with("outside-reference")).count()
+    };
+    assert_eq!(outside(&skill), 1);
+    fs::write(skill.path().join("../../plugin.json"), "{}").unwrap();
+    assert_eq!(outside(&skill), 0);
+}
+
+/// The Markdown files that the document names are read, too; their paths are relative to them or
+/// to the skill.
+#[test]
+fn references_of_named_files_are_followed() {
+    let text = format!("{}[x](references/x.md) `assets/t.md`\n", document_with(""));
+    let skill = TestSkill::new("a")
+        .write("SKILL.md", text)
+        .write(
+            "references/x.md",
+            "# X\n[y](y.md) [z](references/z.md) [s](../SKILL.md)\n[q](q.md)\n",
+        )
+        .write("references/y.md", "[x](x.md) `scripts/x.py`\n[r](r.md)\n")
+        .write("references/z.md", "")
+        .write("references/unnamed.md", "[q](q.md)")
+        .write("assets/t.md", "[q](q.md)");
+    assert_eq!(
+        skill.findings(),
+        ["references/x.md:3 missing-file", "references/y.md:2 missing-file"]
+    );
 }

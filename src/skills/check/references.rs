@@ -1,37 +1,67 @@
-//! Checks that the files that a document names exist.
+//! Checks that the files that documents name exist, and that scripts that they run as commands
+//! can be executed.
 //!
-//! A broken link is an error, since a link must lead to a file. A path in code is a warning,
-//! since it may be a file of the user. Each path is looked up once and reported at its first
-//! line.
+//! The Markdown files that the document names are followed, too. Each path is looked up once
+//! and reported at its first line; what has one cause is one problem.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 
 use percent_encoding::percent_decode_str;
 
-use super::mentions::{Mention, find_mentions};
-use super::{DocumentText, Findings};
+use super::mentions::{Mention, MentionContext, MentionKind, find_mentions};
+use super::scripts::CommandCheck;
+use super::{DocumentText, Findings, Place, list_names};
 use crate::limits;
-use crate::skills::{Rule, Skill};
+use crate::skills::skill::DOCUMENT_NAME;
+use crate::skills::{Problem, Rule, Skill};
 use crate::text;
-use crate::world::confined::{EntryKind, OpenError};
+use crate::world::confined::{self, EntryKind, OpenError, OpenFile, PathTarget};
 
 /// Levels from a skill up to the root of a repository with plugins.
 const FOLDERS_ABOVE: usize = 4;
 
-/// Checks every file that the document names.
+/// Folders of files that are copied, not followed: their paths are those of the copies.
+const COPIED_FOLDERS: [&str; 8] =
+    ["assets", "templates", "template", "examples", "example", "evals", "tests", "fixtures"];
+
+/// Checks every file that the document, and the Markdown files that it names, name.
 pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
-    let folders = subfolders(skill);
+    let (skill_name, folders) = (skill.name.clone(), subfolders(skill));
+    let context = MentionContext { skill_name, folders, is_document: true };
+    let mut lookup = FileLookup { skill, context, names: OnceCell::new(), missing: Vec::new() };
+    let mut commands = CommandCheck::default();
     let mut seen = BTreeSet::new();
-    let lookup = FileLookup { skill, names: OnceCell::new() };
-    for mention in find_mentions(document.body(), document.body_line(), &folders) {
-        if seen.len() >= limits::REFERENCES {
-            break;
-        }
-        if seen.insert((mention.is_link, mention.path.clone())) {
-            lookup.check(document, &mention, findings);
+    let mut followed = BTreeSet::from([document.file_name.to_owned()]);
+    let body = (document.file_name.to_owned(), document.body().to_owned(), document.body_line());
+    let mut texts = VecDeque::from([body]);
+    let mut bytes_left = limits::REFERENCE_BYTES;
+    while let Some((file, text, first_line)) = texts.pop_front() {
+        lookup.context.is_document = file == document.file_name;
+        for mention in find_mentions(&text, first_line, &lookup.context) {
+            let place = Place { file: &file, line: mention.line };
+            let Some((path, open)) = lookup.find(&place, &mention, &mut seen) else {
+                continue;
+            };
+            commands.add(&place, mention.kind, &path, &open);
+            let is_followed = is_followed(&path) && open.size <= bytes_left;
+            if is_followed && followed.insert(path.clone()) {
+                bytes_left -= open.size;
+                let read = confined::read_whole(&open.file, limits::DOCUMENT_BYTES);
+                let text = read.ok().and_then(|piece| String::from_utf8(piece.bytes).ok());
+                texts.extend(text.map(|text| (path, text, 1)));
+            }
         }
     }
+    lookup.report(findings);
+    findings.extend(commands.problems());
+}
+
+/// Whether the references of a file of the skill are followed.
+fn is_followed(path: &str) -> bool {
+    let mut folders = path.split('/').rev().skip(1);
+    path.rsplit('.').next() == Some("md") && !folders.any(|name| COPIED_FOLDERS.contains(&name))
 }
 
 /// Returns the names of the folders directly in the skill.
@@ -45,42 +75,124 @@ fn subfolders(skill: &Skill) -> Vec<String> {
         .collect()
 }
 
+/// A file that is named and cannot be read.
+struct MissingFile {
+    file: String,
+    line: usize,
+    /// As it is written.
+    path: String,
+    cause: Cause,
+}
+
+/// Why a named file cannot be read; problems of one cause are reported together.
+enum Cause {
+    /// It is the document of this other skill.
+    OtherSkill(String),
+    /// It is outside the skill.
+    Outside,
+    /// The skill has no such folder.
+    NoFolder(String),
+    /// The skill has no file of this path.
+    NoFile(String),
+}
+
+impl Cause {
+    fn other_skill(&self) -> Option<&str> {
+        match self {
+            Cause::OtherSkill(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Problems with equal keys are one.
+    fn key(&self) -> (u8, &str) {
+        match self {
+            Cause::OtherSkill(_) => (0, ""),
+            Cause::Outside => (1, ""),
+            Cause::NoFolder(folder) => (2, folder),
+            Cause::NoFile(path) => (3, path),
+        }
+    }
+}
+
 /// The files of a skill.
 struct FileLookup<'s> {
     skill: &'s Skill,
+    context: MentionContext,
     /// The paths of all files, read for the first missing one.
     names: OnceCell<Vec<String>>,
+    missing: Vec<MissingFile>,
 }
 
 impl FileLookup<'_> {
-    fn check(&self, document: &DocumentText, mention: &Mention, findings: &mut Findings) {
-        let path = percent_decode_str(&mention.path).decode_utf8_lossy();
-        let shown = text::one_line(&path, limits::SUMMARY_CHARS);
-        let mut outside = |how: &str| {
-            let message = format!("`{shown}` {how} the skill; only files in the skill can be read");
-            findings.add(document.problem(Rule::OutsideReference, mention.line, message));
+    /// Looks a file up when it is named for the first time: relative to the naming file and to
+    /// the skill. Returns its path in the skill and the opened file.
+    fn find(
+        &mut self,
+        place: &Place,
+        mention: &Mention,
+        seen: &mut BTreeSet<(MentionKind, String)>,
+    ) -> Option<(String, OpenFile)> {
+        let path = percent_decode_str(&mention.path).decode_utf8_lossy().into_owned();
+        let folder = place.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let beside = normalize(&format!("{folder}/{path}"));
+        let key = (mention.kind, beside.clone().unwrap_or_else(|| path.clone()));
+        if seen.len() >= limits::REFERENCES || !seen.insert(key) {
+            return None;
+        }
+        let inside = normalize(&path);
+        for candidate in [&beside, &inside].into_iter().flatten() {
+            match self.skill.root.open_target(candidate) {
+                Err(OpenError::NotFound | OpenError::NotAFolder) => {}
+                Ok(PathTarget::File(open)) => return Some((candidate.clone(), open)),
+                // Other checks report files that cannot be opened.
+                Ok(PathTarget::Folder(_)) | Err(_) => return None,
+            }
+        }
+        if !self.missing.iter().any(|known| known.path == path) {
+            let cause = self.cause(&path, beside.or(inside), mention)?;
+            let (file, line) = (place.file.to_owned(), place.line);
+            self.missing.push(MissingFile { file, line, path, cause });
+        }
+        None
+    }
+
+    /// Why a file is not in the skill; `None` if there is no problem. `inside` is its path in
+    /// the skill, if it does not lead out.
+    fn cause(&self, path: &str, inside: Option<String>, mention: &Mention) -> Option<Cause> {
+        if let Some(name) = self.other_skill(path) {
+            return Some(Cause::OtherSkill(name));
+        }
+        let Some(inside) = inside else {
+            let target = self.skill.path.join(path);
+            let is_problem =
+                if target.exists() { !self.is_in_plugin(path) } else { !mention.is_doubtful };
+            return is_problem.then_some(Cause::Outside);
         };
-        let Some(inside) = normalize(&path) else {
-            return outside("leads out of");
-        };
-        let target = self.skill.root.open_target(&inside);
-        if !matches!(target, Err(OpenError::NotFound | OpenError::NotAFolder)) {
-            return;
+        let is_document = path.ends_with(DOCUMENT_NAME) && mention.kind != MentionKind::Link;
+        let folder = inside.split_once('/').map(|(folder, _)| folder.to_owned());
+        let folder = folder.filter(|folder| !self.context.folders.contains(folder));
+        if is_document || mention.is_doubtful {
+            return None;
         }
         if self.exists_above(&inside) {
-            return outside("is in a folder above");
+            return self.is_distributed().then_some(Cause::Outside);
         }
-        let (rule, what) = if mention.is_link {
-            (Rule::DanglingLink, "the link leads to")
-        } else {
-            (Rule::DanglingMention, "the document names")
-        };
-        let message = format!("{what} `{shown}`, but the skill has no such file");
-        let problem = document.problem(rule, mention.line, message);
-        findings.add(match self.find_similar(&inside, document.file_name) {
-            Some(name) => problem.with_fix(format!("did you mean `{name}`?")),
-            None => problem,
-        });
+        Some(folder.map_or(Cause::NoFile(inside), Cause::NoFolder))
+    }
+
+    /// The name of the other skill whose folder or document a path leads to: relative to this
+    /// skill, or in its skills folder.
+    fn other_skill(&self, path: &str) -> Option<String> {
+        let folder = path.strip_suffix(DOCUMENT_NAME).unwrap_or(path).trim_end_matches('/');
+        let name = folder.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))?;
+        let is_document = path.ends_with(DOCUMENT_NAME);
+        let is_skill = |folder: &Path| folder.join(DOCUMENT_NAME).is_file();
+        let beside = self.skill.path.parent().map(|parent| parent.join(name));
+        let is_other = name != self.skill.name
+            && ((path.starts_with("../") && is_skill(&self.skill.path.join(folder)))
+                || (is_document && beside.is_some_and(|folder| is_skill(&folder))));
+        is_other.then(|| name.to_owned())
     }
 
     /// Whether the file exists relative to a folder above the skill, such as a plugin's or a
@@ -90,19 +202,104 @@ impl FileLookup<'_> {
         above.into_iter().any(|folder| folder.join(path).is_file())
     }
 
+    /// Whether a path that leads out of the skill stays in its plugin, which is installed as a
+    /// whole.
+    fn is_in_plugin(&self, path: &str) -> bool {
+        let levels = path.split('/').filter(|part| *part == "..").count();
+        let is_plugin = |folder: &Path| {
+            let marks = ["plugin.json", ".claude-plugin/plugin.json", ".codex-plugin/plugin.json"];
+            marks.iter().any(|mark| folder.join(mark).is_file())
+        };
+        let above = self.skill.path.ancestors().skip(levels);
+        above.into_iter().take(FOLDERS_ABOVE).any(is_plugin)
+    }
+
+    /// Whether the skill is used away from the repository it is in, unlike the skills in
+    /// `.claude/skills` of a project, which name the project's files.
+    fn is_distributed(&self) -> bool {
+        let above = self.skill.path.ancestors().skip(1).take(FOLDERS_ABOVE);
+        let names = above.filter_map(|folder| folder.file_name());
+        !names.into_iter().any(|name| name.as_encoded_bytes().starts_with(b"."))
+    }
+
+    /// Reports the missing files, those of one cause together.
+    fn report(&self, findings: &mut Findings) {
+        let mut groups: BTreeMap<(u8, &str), Vec<&MissingFile>> = BTreeMap::new();
+        for missing in &self.missing {
+            groups.entry(missing.cause.key()).or_default().push(missing);
+        }
+        let mut problems: Vec<(usize, Problem)> = Vec::new();
+        for group in groups.values() {
+            if let Some(first) = group.first() {
+                problems.push((first.line, self.problem(first, group)));
+            }
+        }
+        problems.sort_by_key(|(line, _)| *line);
+        findings.extend(problems.into_iter().map(|(_, problem)| problem));
+    }
+
+    /// The problem of files that are missing for one cause.
+    fn problem(&self, first: &MissingFile, group: &[&MissingFile]) -> Problem {
+        let paths = list_names(group.iter().map(|missing| missing.path.as_str()));
+        let is_one = group.len() == 1;
+        let problem = |rule, message| Problem::new(rule, &first.file, message).at_line(first.line);
+        match &first.cause {
+            Cause::OtherSkill(_) => {
+                let what =
+                    if is_one { "belongs to another skill" } else { "belong to other skills" };
+                let skills = group.iter().filter_map(|missing| missing.cause.other_skill());
+                let names = list_names(skills.collect::<BTreeSet<_>>());
+                let message = format!("{paths} {what} and cannot be read by a path");
+                problem(Rule::OutsideReference, message)
+                    .with_fix(format!("name the skill instead: call get_skill {names}"))
+            }
+            Cause::Outside => {
+                let what = if is_one { "is" } else { "are" };
+                let message = format!(
+                    "{paths} {what} outside the skill; only files in the skill can be read"
+                );
+                problem(Rule::OutsideReference, message)
+            }
+            Cause::NoFolder(folder) if !is_one => {
+                let message =
+                    format!("{paths} are named here, but the skill has no folder `{folder}`");
+                self.with_similar(problem(Rule::MissingFile, message), &first.path)
+            }
+            Cause::NoFolder(_) | Cause::NoFile(_) => {
+                let message = format!("{paths} is named here, but the skill has no such file");
+                self.with_similar(problem(Rule::MissingFile, message), &first.path)
+            }
+        }
+    }
+
+    fn with_similar(&self, problem: Problem, path: &str) -> Problem {
+        match self.find_similar(path) {
+            Some(name) => problem.with_fix(format!("did you mean `{name}`?")),
+            None => problem,
+        }
+    }
+
     /// Returns the file that the author most likely meant: one of the same name in another
-    /// folder, or with a similar path.
-    fn find_similar(&self, path: &str, document: &str) -> Option<&str> {
+    /// folder, or with a similar name.
+    fn find_similar(&self, path: &str) -> Option<&str> {
         let names = self.names.get_or_init(|| {
             let files = self.skill.files().files;
             files.iter().map(|path| path.to_string_lossy().into_owned()).collect()
         });
-        let others = || names.iter().map(String::as_str).filter(|name| *name != document);
-        let file_name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
-        let wanted = file_name(path);
-        let moved = others().find(|name| file_name(name) == wanted);
-        moved.or_else(|| text::similar_names(path, others(), 1).first().copied())
+        let wanted = file_name(path).to_lowercase();
+        let moved = names.iter().find(|name| file_name(name).to_lowercase() == wanted);
+        let similar = || {
+            let files = names.iter().map(|name| file_name(name));
+            let similar = text::similar_names(file_name(path), files, 1).first().copied()?;
+            names.iter().find(|name| file_name(name) == similar)
+        };
+        let found = moved.or_else(similar).map(String::as_str);
+        found.filter(|name| !name.eq_ignore_ascii_case(DOCUMENT_NAME))
     }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns the path without `.` and `..`; `None` if it leaves the skill.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::skills::{RULES, RuleRow, Skills};
@@ -20,7 +20,7 @@ pub(super) struct TestSkill {
 impl TestSkill {
     pub(super) fn new(name: &'static str) -> TestSkill {
         let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
-        fs::create_dir(scratch.path().join(name)).unwrap();
+        fs::create_dir_all(scratch.path().join(name)).unwrap();
         TestSkill { scratch, name }
     }
 
@@ -125,16 +125,10 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (document_with("x: y\u{2028}z\n"), &["4 invisible-character"]),
         ("---\ndescription: b\n---\nDo\n".into(), &["1 missing-name"]),
         ("---\nname: a\ndescription: ' '\n---\nDo\n".into(), &["3 missing-description"]),
-        (
-            format!("---\nname: {}\ndescription: b\n---\nDo\n", "b".repeat(65)),
-            &["2 invalid-name", "2 name-folder"],
-        ),
-        (
-            "---\nname: My_Skill\ndescription: b\n---\nDo\n".into(),
-            &["2 invalid-name", "2 name-folder"],
-        ),
-        ("---\nname: a--b\ndescription: b\n---\nDo\n".into(), &["2 invalid-name", "2 name-folder"]),
-        ("---\nname: -a\ndescription: b\n---\nDo\n".into(), &["2 invalid-name", "2 name-folder"]),
+        (format!("---\nname: {}\ndescription: b\n---\nDo\n", "b".repeat(65)), &["2 invalid-name"]),
+        ("---\nname: My_Skill\ndescription: b\n---\nDo\n".into(), &["2 invalid-name"]),
+        ("---\nname: a--b\ndescription: b\n---\nDo\n".into(), &["2 invalid-name"]),
+        ("---\nname: -a\ndescription: b\n---\nDo\n".into(), &["2 invalid-name"]),
         (format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1024)), &[]),
         (
             format!("---\nname: a\ndescription: {}\n---\nDo\n", long(1025)),
@@ -148,16 +142,14 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (document_with("license: [MIT]\n"), &["4 optional-field"]),
         (document_with("metadata: x\n"), &["4 optional-field"]),
         (document_with("metadata:\n  version: 1.0\n"), &["4 optional-field"]),
-        (document_with("allowed-tools:\n- Read\n"), &["4 allowed-tools"]),
-        (document_with("allowed-tools: 5\n"), &["4 allowed-tools"]),
-        (document_with("allowed-tools: Read, Bash(git:*)\n"), &["4 allowed-tools"]),
+        (document_with("allowed-tools:\n- Read\n"), &[]),
+        (document_with("allowed-tools: Read, Bash(git:*)\n"), &[]),
         (document_with("allowed_tools: Read\n"), &["4 field-typo"]),
         ("---\nname: a\ndesciption: b\n---\nDo\n".into(), &["1 missing-description"]),
-        (format!("{}{}", document_with(""), "x\n".repeat(500)), &["- long-document"]),
-        (format!("{}{}", document_with(""), "x\n".repeat(499)), &[]),
-        (format!("{}{}", document_with(""), "x".repeat(20_001)), &["- long-document"]),
-        (format!("{}[x](y.md)", document_with("")), &["6 dangling-link"]),
-        (format!("{}`scripts/y.py`", document_with("")), &["6 dangling-mention"]),
+        (format!("{}{}", document_with(""), "x".repeat(40_001)), &["- long-document"]),
+        (format!("{}{}", document_with(""), "x\n".repeat(10_000)), &[]),
+        (format!("{}[x](y.md)", document_with("")), &["6 missing-file"]),
+        (format!("{}`scripts/y.py`", document_with("")), &["6 missing-file"]),
         (format!("{}[x](../y.md)", document_with("")), &["6 outside-reference"]),
         (format!("{}[x](../../etc/passwd)", document_with("")), &["6 outside-reference"]),
     ]
@@ -205,6 +197,13 @@ fn broken_folders() -> Vec<(TestSkill, Vec<&'static str>)> {
         symlink(to, skill.path().join(name)).unwrap();
         skill
     };
+    let commanding = |script: &str, mode| {
+        let text = format!("{}Run `./scripts/x.sh`.\n", document_with(""));
+        let skill = TestSkill::new("a").write("SKILL.md", text).write("scripts/x.sh", script);
+        let path = skill.path().join("scripts/x.sh");
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        skill
+    };
     let pipe = |skill: TestSkill, name: &str| {
         let status = std::process::Command::new("mkfifo").arg(skill.path().join(name)).status();
         assert!(status.unwrap().success());
@@ -234,7 +233,10 @@ fn broken_folders() -> Vec<(TestSkill, Vec<&'static str>)> {
         (linked(good(), "ring", "ring"), vec!["ring:- broken-link"]),
         (linked(good(), "SKILL.md", "same.md"), vec![]),
         (pipe(good(), "pipe"), vec!["pipe:- unreadable-file"]),
-        (good().write("b/skill.md", document_with("")), vec!["b/skill.md:- nested-skill"]),
+        (good().write("b/SKILL.md", document_with("")).write("c.zip", "PK"), vec![]),
+        (commanding("#!/bin/sh\n", 0o644), vec!["SKILL.md:6 not-executable"]),
+        (commanding("#!/bin/sh\r\n", 0o755), vec!["scripts/x.sh:1 crlf-script"]),
+        (commanding("#!/bin/sh\n# x\r\n", 0o755), vec![]),
     ]
 }
 
@@ -314,8 +316,8 @@ fn a_name_of_another_skill_is_reported_with_a_fix() {
 #[test]
 fn the_first_value_of_metadata_that_is_not_text_is_named() {
     for (lines, cause) in [
-        ("metadata: {version: 1.0, x: yes}\n", "`version` is a number"),
-        ("metadata:\n  x: 'on'\n  y: [a]\nlicense: MIT\n", "`y` is a list"),
+        ("metadata: {x: {y: 1}, version: 1.0}\n", "`version` is a number"),
+        ("metadata:\n  x: 'on'\n  z: [a]\n  y: on\n", "`y` is a boolean"),
     ] {
         let skill = TestSkill::new("a").write("SKILL.md", document_with(lines));
         let found = check(&skill.skill());
@@ -325,7 +327,7 @@ fn the_first_value_of_metadata_that_is_not_text_is_named() {
     }
 }
 
-/// The linter accepts the name that it suggests, and each dangling link has a fix.
+/// The linter accepts the name that it suggests, and each missing file has a fix.
 #[test]
 fn suggested_names_are_valid() {
     for (folder, name, expected) in [
@@ -341,7 +343,7 @@ fn suggested_names_are_valid() {
             it.and_then(|problem| problem.fix.clone()).unwrap()
         };
         assert_eq!(fix(Rule::InvalidName), expected, "{found:?}");
-        assert_eq!(fix(Rule::DanglingLink), "add the file, or remove the link");
+        assert_eq!(fix(Rule::MissingFile), "add the file, or correct its path");
     }
 }
 
@@ -370,7 +372,6 @@ fn unchecked_files_are_reported() {
 /// Root can read every file, so the expectation depends on the user.
 #[test]
 fn a_file_that_cannot_be_opened_is_an_error() {
-    use std::os::unix::fs::PermissionsExt;
     let skill = TestSkill::new("a").write("SKILL.md", document_with("")).write("x", "x");
     let path = skill.path().join("x");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();

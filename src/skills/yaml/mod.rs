@@ -245,7 +245,7 @@ impl<'a> YamlReader<'a> {
 
     /// Skips a tab that does not indent; reports the first one of a line.
     fn skip_tab(&mut self) {
-        let (line, rule) = (self.position.line, Rule::Tab);
+        let (line, rule) = (self.position.line, Rule::UnsupportedYaml);
         if !self.diagnostics.iter().rev().any(|found| (found.line, found.rule) == (line, rule)) {
             let message = "a tab outside quotes, which some readers refuse".to_owned();
             let diagnostic = Diagnostic { line, rule, message, is_lost: false };

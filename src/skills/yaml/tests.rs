@@ -291,8 +291,12 @@ fn tabs_that_do_not_indent_are_kept() {
         let parsed = parse(text).unwrap_or_else(|_| repair(text));
         assert_eq!(parsed.value, expected, "{text:?}");
         let rule = parsed.diagnostics.first().map(|diagnostic| diagnostic.rule);
-        let is_reported =
-            rule == Some(if text.contains("Use") { Rule::UnquotedValue } else { Rule::Tab });
+        let is_reported = rule
+            == Some(match text {
+                _ if text.contains("Use") => Rule::UnquotedValue,
+                _ if text.contains("\n\t") => Rule::Tab,
+                _ => Rule::UnsupportedYaml,
+            });
         assert!(is_reported, "{text:?} {rule:?}");
     }
     for text in ["\ta: b", "a:\n\tb: c", "a: b\n\tc", "a: >\n\tb", "a:\n- b\n\t- c"] {
