@@ -30,6 +30,8 @@ warnings.simplefilter("ignore")
 CATCHES = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 # Modules of the standard library on other systems, or not modules at all.
 ELSEWHERE = {"__future__", "__main__", "_winapi", "msvcrt", "nt", "winreg", "winsound", "_typeshed"}
+# Modules that the standard library has since Python 3.7 or a later version.
+LATER_MODULES = {"annotationlib", "compression", "contextvars", "dataclasses", "graphlib", "tomllib", "zoneinfo"}
 # Tables of a pyproject.toml in which tools keep dependencies of their own.
 UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.dynamic.dependencies",
           "dependency-groups", "tool.poetry.group", "tool.uv.dev-dependencies")
@@ -423,7 +425,12 @@ class Skill:
                 # The line of the needed import replaces that of the optional one.
                 row[2:4] = line, False
         for row in rows.values():
-            self.add("imports", *row)
+            _, module, line, optional, missing, _ = row
+            if not (missing and module in LATER_MODULES):
+                self.add("imports", *row)
+            elif not optional:
+                mine = "Python %d.%d.%d has no module " % sys.version_info[:3]
+                self.report("python-version", index, line, mine + "`%s`, later versions have it" % module)
 
     def read_block(self, index, source):
         blocks, unclosed = script_blocks(source.decode("utf-8", "replace").replace("\r\n", "\n").split("\n"))

@@ -104,8 +104,11 @@ fn syntax_errors_are_reported_with_their_line() {
     let fine = probe_script(b"# coding: latin-1\nx = '\xff \\d'\nassert (x, 1)\nimport nobody_a\n");
     assert_eq!((imports(&fine), fine.problems), (vec!["nobody_a 4!".to_string()], vec![]));
     // Another version of Python may accept it.
-    let later = probe_script(b"x = 1\ny = t'{x}'\n").problems;
-    assert!(later.iter().all(|problem| problem.rule == Rule::PythonVersion), "{later:?}");
+    for source in [&b"x = 1\ny = t'{x}'\n"[..], b"import annotationlib\n"] {
+        let later = probe_script(source);
+        assert!(later.problems.iter().all(|it| it.rule == Rule::PythonVersion), "{later:?}");
+        assert_eq!(later.imports, []);
+    }
     // A template has placeholders.
     let template = Test::new().file("skills/s/templates/a.py", "import {{ module }}");
     assert_eq!(probe_skill(&template).problems, []);
