@@ -30,8 +30,8 @@ pub(super) struct SlashCommand<'t> {
 pub(super) enum SlashMeaning {
     /// A skill that the user may invoke.
     Skill(InvokedSkill),
-    /// A skill that cannot be invoked: its name, and why.
-    Unusable(String, String),
+    /// A skill that cannot be invoked, with the cause.
+    Unusable(String),
     /// A name similar to a known one: what the user probably meant.
     Similar(String),
     /// No known name.
@@ -52,20 +52,19 @@ impl<'t> SlashCommand<'t> {
         let has_name = |skill: &&SkillSummary| {
             skill.name == self.name || skill.alias.as_deref() == Some(self.name)
         };
-        let is_known = catalogue.find(self.name).is_ok();
-        if !is_known && !catalogue.skills.iter().any(|skill| has_name(&skill)) {
-            let similar = self.similar(&catalogue, reserved);
-            return similar.map_or(SlashMeaning::Unknown, SlashMeaning::Similar);
-        }
-        let skill =
-            catalogue.skill_named(self.name).or_else(|| catalogue.skills.iter().find(has_name));
-        let name = skill.map_or(self.name, |skill| skill.name.as_str()).to_string();
-        let invoked = match skill.and_then(|skill| skill.error.clone()) {
-            Some(error) => Err(error),
-            // By the typed name: several skills may share an alias.
+        let unusable = match (catalogue.find(self.name), catalogue.skills.iter().find(has_name)) {
+            (Ok(_), _) => None,
+            (Err(error), Some(skill)) => Some(skill.error.clone().unwrap_or(error)),
+            (Err(_), None) => {
+                let similar = self.similar(&catalogue, reserved);
+                return similar.map_or(SlashMeaning::Unknown, SlashMeaning::Similar);
+            }
+        };
+        let invoked = match unusable {
+            Some(cause) => Err(cause),
             None => Tools::builtin(run.tool_context()).invoke(self.name, self.arguments),
         };
-        invoked.map_or_else(|error| SlashMeaning::Unusable(name, error), SlashMeaning::Skill)
+        invoked.map_or_else(SlashMeaning::Unusable, SlashMeaning::Skill)
     }
 
     /// The line that the user probably meant, if a reserved name or a skill has a similar name.
@@ -125,8 +124,8 @@ pub(super) fn invoked_by_prompt(
             Err(usage(format!("there is no skill /{name}; did you mean {near}?"))
                 .with_hint("start the prompt with a space to send it as a question"))
         }
-        SlashMeaning::Unusable(name, error) => {
-            Err(invocation_error(ErrorKind::Config, &name, &error))
+        SlashMeaning::Unusable(cause) => {
+            Err(invocation_error(ErrorKind::Config, command.name, &cause))
         }
     }
 }

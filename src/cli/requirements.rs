@@ -50,16 +50,14 @@ impl Run {
         let (mut causes, mut hints) = (Vec::new(), Vec::new());
         if skill && actions.skills_read.is_empty() && !has_document(conversation) {
             causes.push(format!("no skill was read before it ({SKILL})"));
-            hints.push(format!(
-                "{}: name one in the question, or use --skill NAME",
-                self.skill_names()
-            ));
+            let names = self.skill_names();
+            hints.push(format!("name one in the question, or use --skill NAME; {names}"));
         }
         if script && !actions.scripts_run.iter().any(|exit| exit.returncode == 0) {
             let (cause, hint) = match actions.scripts_run.last() {
-                None => ("no script ran before it".to_string(), "ask for one in the question"),
+                None => ("no script ran before it".to_string(), "ask for a script in the question"),
                 Some(last) => {
-                    let file = last.file.as_deref().unwrap_or("its own source");
+                    let file = last.file.as_deref().unwrap_or("written by the model");
                     let script = one_line_name(&format!("{}: {file}", last.skill));
                     let cause = format!(
                         "no script succeeded; the last one ({script}) ended with {}",

@@ -100,7 +100,7 @@ fn answer_without_the_required_skill_is_5() {
     let (run, _) = ask(&test, &["--require-skill", "go"], [answer()]);
     run.status(5).stdout("three\n").stderr(
         "skills-runner: failed to accept the answer: no skill was read before it (--require-skill)\n\
-         hint: the skills are add, fix: name one in the question, or use --skill NAME\n",
+         hint: name one in the question, or use --skill NAME; the skills are add, fix\n",
     );
     let (run, _) = ask(&test, &["-o", "json", "--require-skill", "go"], [answer()]);
     let result = run.status(5).stdout_json();
@@ -129,10 +129,11 @@ fn answer_without_the_required_script_is_5() {
     let script = ["--require-script", "go"];
     let answer = || Reply::text("three");
     let (run, _) = ask(&test, &script, [Reply::calls([READ]), answer()]);
-    run.status(5).stderr_has(": no script ran before it (--require-script)\nhint: ask for one ");
+    run.status(5)
+        .stderr_has(": no script ran before it (--require-script)\nhint: ask for a script ");
     let (run, _) = ask(&test, &script, [Reply::calls([FAIL]), answer()]);
     run.status(5).stdout("three\n").stderr_has(
-        "no script succeeded; the last one (add: its own source) ended with 3 (--require-script)\n\
+        "no script succeeded; the last one (add: written by the model) ended with 3 (--require-script)\n\
          hint: -v shows the output of the scripts\n",
     );
     let (run, _) = ask(&test, &script, [Reply::calls([FAIL, RUN, FAIL]), answer()]);

@@ -26,8 +26,8 @@ impl Chat<'_> {
                 let question = UserMessage { skills: vec![skill], ..UserMessage::default() };
                 return Ok(self.add_question(question, output));
             }
-            SlashMeaning::Unusable(name, error) => {
-                return Err(invocation_error(ErrorKind::Io, &name, &error));
+            SlashMeaning::Unusable(cause) => {
+                return Err(invocation_error(ErrorKind::Io, name, &cause));
             }
             SlashMeaning::Similar(near) => format!("did you mean {near}?"),
             SlashMeaning::Unknown if !arguments.is_empty() || name.contains('/') => {
