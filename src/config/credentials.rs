@@ -121,6 +121,8 @@ impl ConfigReader<'_> {
             let mut held = file.contents.variables.iter().filter(|variable| {
                 let text = variable.value.as_deref().unwrap_or_default().trim();
                 settings::is_secret(OsStr::new(&variable.name))
+                    // Another program's line in its own file.
+                    && variable.name != settings::OPENAI_API_KEY
                     && Secret::new(text).is_some_and(|secret| secret.is_worth_masking())
                     // With `${VAR}` the value itself is in the environment.
                     && !variable.uses_environment

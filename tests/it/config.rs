@@ -164,7 +164,7 @@ fn key_file_readable_by_others_is_reported() {
         format!("skills-runner: others may read `.env`, which holds {name}: chmod 600 .env\n")
     };
     let key_told = warning("LLM_API_KEY");
-    let table: [(&str, u32, &str); 8] = [
+    let table: [(&str, u32, &str); 9] = [
         (&key, 0o644, &key_told),
         (&key, 0o604, &key_told),
         (headers, 0o444, &warning("LLM_EXTRA_HEADERS")),
@@ -174,6 +174,8 @@ fn key_file_readable_by_others_is_reported() {
         // Not secrets: a setting, a word, a value stored elsewhere.
         ("SCRIPT_TIMEOUT_SECONDS=3", 0o644, ""),
         ("LLM_API_KEY=ollama", 0o644, ""),
+        // A key of another program.
+        ("OPENAI_API_KEY=key-of-another-program", 0o644, ""),
         ("LLM_API_KEY=${SECOND_KEY}", 0o644, ""),
     ];
     for (text, mode, reported) in table {
