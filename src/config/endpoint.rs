@@ -91,7 +91,8 @@ impl EndpointWithoutModel {
 
 impl Config {
     /// Returns the endpoint; [`ErrorKind::Config`] if the configuration was built without
-    /// [`ConfigNeeds::Endpoint`](crate::config::ConfigNeeds::Endpoint).
+    /// [`ConfigNeeds::Endpoint`](crate::config::ConfigNeeds::Endpoint), or if no model is set for
+    /// an endpoint on this machine.
     pub fn endpoint(&self) -> Result<Endpoint> {
         let message = match self.endpoint_without_model {
             Some(_) => "failed to find the model: LLM_MODEL_NAME is not set",
