@@ -32,7 +32,7 @@ impl SettingLine {
 impl fmt::Display for SettingLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "export {}={}", self.name, self.value)?;
-        if self.about.is_empty() { Ok(()) } else { write!(f, "  # {}", self.about) }
+        if self.about.is_empty() { Ok(()) } else { write!(f, " # {}", self.about) }
     }
 }
 

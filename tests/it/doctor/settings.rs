@@ -66,8 +66,8 @@ fn missing_configuration_is_reported_with_fixes() {
     let test = test.env("LLM_API_BASE_URL", "https://llm.test/v1");
     let run = test.next_run().args(["doctor"]).run().status(78);
     let run = run
-        .stdout_has("failure  configuration: LLM_MODEL_NAME is not set\n         fix: export LLM_MODEL_NAME=NAME  # as the endpoint lists it\n")
-        .stdout_has("failure  configuration: LLM_API_KEY is not set\n         fix: export LLM_API_KEY=KEY  # ")
+        .stdout_has("failure  configuration: LLM_MODEL_NAME is not set\n         fix: export LLM_MODEL_NAME=NAME # as the endpoint lists it\n")
+        .stdout_has("failure  configuration: LLM_API_KEY is not set\n         fix: export LLM_API_KEY=KEY # ")
         .stdout_has(
             "skipped  address, connection, credentials, model, tool call, streaming, context: ",
         )

@@ -13,7 +13,7 @@ fn only_installed_model_is_used() {
     let server = ollama(&["qwen3:latest"], || None);
     let test = without_settings(&server);
     let variables = [
-        ("OLLAMA_HOST", host(&server)),
+        ("OLLAMA_HOST", format!("0.0.0.0:{}", server.port())),
         ("OPENAI_BASE_URL", server.url()),
         ("LLM_API_BASE_URL", server.url()),
     ];

@@ -24,7 +24,7 @@ fn first_error_has_lines_to_copy() {
     let run = Test::new().file("key", CANARY).env("LLM_API_KEY_FILE", "key");
     run.args(["hi"]).run().status(78).stderr_has("another\n  export LLM_MODEL_NAME=");
     let run = Test::new().args(["doctor"]).run().status(78);
-    run.stdout_has("failure  configuration: LLM_API_BASE_URL is not set\n         fix: export LLM_API_BASE_URL=http://localhost:11434/v1  # Ollama, or\n              export LLM_API_BASE_URL=https://api.openai.com/v1  # OpenAI or another\n              export LLM_API_KEY=sk-...\n              export LLM_MODEL_NAME=gpt-4.1-mini\n");
+    run.stdout_has("failure  configuration: LLM_API_BASE_URL is not set\n         fix: export LLM_API_BASE_URL=http://localhost:11434/v1 # Ollama, or\n              export LLM_API_BASE_URL=https://api.openai.com/v1 # OpenAI or another\n              export LLM_API_KEY=sk-...\n              export LLM_MODEL_NAME=gpt-4.1-mini\n");
 }
 
 /// The lines set what they say in a shell and in `.env`.
