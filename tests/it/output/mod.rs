@@ -26,10 +26,14 @@ const FIELDS: [(&str, &[&str]); 8] = [
         "result",
         &[
             "answer",
+            "commands_run",
             "duration_ms",
             "exit_code",
+            "files_written",
             "model",
+            "scripts_run",
             "session",
+            "skills_read",
             "status",
             "steps",
             "tool_calls",
@@ -109,7 +113,9 @@ fn check_fields(run: &Outcome, record: &Value) {
         let fits = match name.as_str() {
             "session" => value.is_null(),
             "model" => value.is_null() || value.is_string(),
-            "skills" => value.is_array(),
+            "skills" | "skills_read" | "scripts_run" | "commands_run" | "files_written" => {
+                value.is_array()
+            }
             "ok" => value.is_boolean(),
             "arguments" => value.is_object() || value.is_string(),
             "usage" => value["prompt_tokens"].is_u64() && value["completion_tokens"].is_u64(),
