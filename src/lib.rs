@@ -329,7 +329,7 @@ mod tools;
 mod world;
 
 pub use agent::{TurnLimits, TurnOutcome, run_turn};
-pub use config::{Config, ConfigNeeds, Endpoint};
+pub use config::{Config, ConfigNeeds, Endpoint, FolderOrigin, SkillsFolder};
 pub use conversation::{Conversation, ConversationState};
 pub use error::{Error, ErrorKind, Fault, Result};
 pub use event::{Actions, Event, EventSink, RunStats};
@@ -342,7 +342,7 @@ pub use model::http::HttpModel;
 pub use model::scripted::{ScriptedModel, ScriptedStep};
 pub use model::{FinishReason, Model, ModelReply, ModelRequest};
 pub use settings::{EnvFile, Settings};
-pub use skills::{Catalogue, Problem, Rule, Severity, Skill, SkillSummary, Skills};
+pub use skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skill, SkillSummary, Skills};
 pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
 pub use tool::{Action, Effects, ScriptExit, ToolCall, ToolDefinition, ToolResult, Usage};
 pub use tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, Tools};

@@ -12,7 +12,7 @@ use crate::cli::one_shot;
 use crate::cli::options::{CommonOptions, ToolOptions};
 use crate::cli::run::Run;
 use crate::cli::startup::Startup;
-use crate::config::ConfigNeeds;
+use crate::config::{ConfigNeeds, SkillsFolder};
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::RunStats;
@@ -104,7 +104,7 @@ pub(super) fn run(
     output.set_model(model.name());
     // Kept until the demo ends.
     let folder = unpack(&run)?;
-    run.config.skills_folders = vec![folder.path().to_path_buf()];
+    run.config.skills_folders = vec![SkillsFolder::named(folder.path())];
     run.skills = Skills::from_config(&run.config).addressed_by_path();
     output.note(
         "demo: the model's replies are scripted; the skills, the tools and their results are real",

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 
 use crate::cli::run::Run;
+use crate::config::FolderOrigin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::{Catalogue, Problem, Skills};
+use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 use crate::text::{self, shell_quoted};
 use crate::world::output::Output;
 
@@ -49,6 +50,7 @@ impl Run {
         consequence: &str,
         output: &mut Output,
     ) {
+        self.report_folders(catalogue, output);
         let is_usable = catalogue.usable().next().is_some();
         if !is_usable {
             // Shown with --quiet too: without skills the program has little use.
@@ -58,19 +60,24 @@ impl Run {
         // Without a usable skill, the first folder problem was the reason.
         let folders = catalogue.folder_errors.iter().skip(usize::from(!is_usable));
         let folders = folders.filter(|problem| !self.is_already_reported(problem));
-        let unusable = catalogue.skills.iter().filter_map(|skill| {
+        let offered = || catalogue.skills.iter().filter(|skill| skill.is_offered);
+        let unusable = offered().filter_map(|skill| {
             let error = skill.error.as_ref()?;
             Some(format!("the skill `{}` cannot be used: {error}", skill.display_name()))
         });
-        let faulty = catalogue.skills.iter().flat_map(|skill| {
+        let faulty = offered().flat_map(|skill| {
             let problems = skill.problems.iter();
             problems.map(|problem| {
                 format!("the skill `{}`: {}", skill.display_name(), problem.with_remedy())
             })
         });
+        let of_folders = catalogue.problems.iter();
+        let mut of_folders: Vec<&Problem> =
+            of_folders.filter(|problem| problem.severity != Severity::Note).collect();
+        of_folders.sort_by_key(|problem| problem.rule != Rule::SkillsBelow);
         let mut lines = folders
             .map(|problem| problem.message.clone())
-            .chain(catalogue.problems.iter().map(Problem::with_remedy))
+            .chain(of_folders.into_iter().map(Problem::with_remedy))
             .chain(unusable)
             .chain(faulty);
         for line in lines.by_ref().take(limits::LISTED_NAMES) {
@@ -84,6 +91,24 @@ impl Run {
                 text::counted(more, "more problem"),
                 self.skills_command("check")
             ));
+        }
+    }
+
+    /// Shows the skills folders with `-v`, and says which ones of the working folder are used
+    /// although the user did not name them: they may have another author.
+    fn report_folders(&self, catalogue: &Catalogue, output: &mut Output) {
+        let mut of_working_folder = Vec::new();
+        for FolderSummary { folder, skills } in &catalogue.folders {
+            let count = text::counted(*skills, "skill");
+            output.detail(&format!("skills folder {}: {count}", folder.path.display()));
+            if folder.origin == FolderOrigin::WorkingFolder && *skills > 0 {
+                let path = self.short_path(&folder.path);
+                of_working_folder.push(format!("{skills} in ./{}", path.display()));
+            }
+        }
+        if !of_working_folder.is_empty() {
+            let list = of_working_folder.join(", ");
+            output.note(&format!("using the skills of this folder: {list}"));
         }
     }
 
@@ -115,6 +140,6 @@ pub(super) fn skills_command(word: &str, folders: &[OsString]) -> String {
 
 /// The paths of the skills folders, in one line.
 pub(super) fn shown_folders(skills: &Skills) -> String {
-    let folders = skills.folders().iter().map(|folder| folder.display().to_string());
+    let folders = skills.folders().iter().map(|folder| folder.path.display().to_string());
     folders.collect::<Vec<_>>().join(", ")
 }

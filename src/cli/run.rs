@@ -9,10 +9,10 @@ use crate::agent::TurnLimits;
 use crate::cli::env_files::{read_settings, report_skipped_lines, settings_without_files};
 use crate::cli::options::{CommonOptions, Requirements, ToolOptions};
 use crate::cli::startup::Startup;
-use crate::config::{Config, ConfigNeeds};
+use crate::config::{Config, ConfigNeeds, SkillsFolder};
 use crate::error::{Fault, Result};
 use crate::memory::Memory;
-use crate::settings::{SKILLS_FOLDER_PATH, Settings};
+use crate::settings::Settings;
 use crate::skills::Skills;
 use crate::system_prompt::SystemPromptOverride;
 use crate::tools::{Consent, ToolContext};
@@ -111,13 +111,10 @@ impl Run {
         let is_typed = !options.skills.is_empty();
         if is_typed {
             let folders = options.skills.iter();
-            config.skills_folders =
-                folders.map(|folder| settings.path(folder, &startup.folder)).collect();
+            let folders = folders.map(|folder| settings.path(folder, &startup.folder));
+            config.skills_folders = folders.map(|path| SkillsFolder::named(&path)).collect();
         }
-        // Remove `/./` and the like from the paths, as they are shown.
-        let folders = config.skills_folders.iter();
-        config.skills_folders = folders.map(|folder| folder.components().collect()).collect();
-        let has_named_folders = is_typed || settings.value(SKILLS_FOLDER_PATH).is_some();
+        let has_named_folders = config.skills_folders.iter().any(SkillsFolder::is_named);
         let mut skills = Skills::from_config(&config);
         if !has_named_folders && let Some(program) = (startup.program_path)() {
             skills = skills.with_installed(&program);
@@ -160,14 +157,14 @@ impl Run {
 
     /// The description of the run for the log.
     fn log_environment(&self) -> RunEnvironment {
-        let text = |path: &PathBuf| path.to_string_lossy().into_owned();
+        let text = |path: &Path| path.to_string_lossy().into_owned();
         let endpoint = self.config.endpoint.as_ref();
         RunEnvironment {
             folder: text(&self.folder),
             sandbox: self.config.scripts.sandbox.is_some(),
             confirm: self.confirm,
             endpoint: endpoint.map(|endpoint| endpoint.address.to_string()),
-            skills_folders: self.skills.folders().iter().map(text).collect(),
+            skills_folders: self.skills.folders().iter().map(|folder| text(&folder.path)).collect(),
             ..RunEnvironment::for_process()
         }
     }

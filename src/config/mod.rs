@@ -24,6 +24,7 @@ mod no_proxy;
 mod ollama_host;
 mod proxy;
 mod sandbox;
+mod skills_folders;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub(crate) use missing::{SettingLine, configuration_error};
 pub(crate) use network::{CertificateFile, Proxy, ProxyScheme};
 pub(crate) use ollama_host::OLLAMA_PORT;
 pub(crate) use sandbox::SandboxConfig;
+pub use skills_folders::{FolderOrigin, SkillsFolder};
 pub(crate) use storage::Storage;
 
 /// The interpreter for scripts of a skill without a venv.
@@ -94,7 +96,7 @@ pub struct Config {
     /// The endpoint if it is on this machine and no model is set; `endpoint` is `None` then.
     pub(crate) endpoint_without_model: Option<EndpointWithoutModel>,
     /// The skills folders; of two skills with the same name, the first is used.
-    pub skills_folders: Vec<PathBuf>,
+    pub skills_folders: Vec<SkillsFolder>,
     /// The size of the model's context in tokens, if set.
     pub context_window: Option<u64>,
     /// Whether images are sent to the model.
@@ -205,22 +207,6 @@ struct ConfigReader<'s> {
 }
 
 impl ConfigReader<'_> {
-    fn skills_folders(&mut self) -> Vec<PathBuf> {
-        match self.settings.value(settings::SKILLS_FOLDER_PATH) {
-            Some((value, _)) => self.resolve_paths(&value),
-            None => {
-                let here = self.user_folder.join("skills");
-                let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
-                let shared = shared.map(|folder| folder.join("skills-runner/skills"));
-                // A dangling link is kept, so that it is reported as a mistake.
-                let is_there = |folder: &PathBuf| folder.is_dir() || folder.is_symlink();
-                let both = [Some(here.clone()), shared].into_iter().flatten();
-                let found: Vec<PathBuf> = both.filter(is_there).collect();
-                if found.is_empty() { vec![here] } else { found }
-            }
-        }
-    }
-
     /// Whether leftover processes are kept. In a sandbox `./.env` cannot allow that: such a
     /// process could change the skill after the run.
     fn keeps_leftovers(&mut self, is_sandboxed: bool) -> bool {

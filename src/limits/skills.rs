@@ -10,12 +10,10 @@ pub(crate) const QUERY_WORDS: usize = 32;
 pub(crate) const SKILLS: usize = 20_000;
 /// Characters of a skill's name, by the specification.
 pub(crate) const SKILL_NAME_CHARS: usize = 64;
-/// Folders without a document that are searched for skills below.
-pub(crate) const NESTED_FOLDERS: usize = 100;
-/// Levels of such a folder that are searched, including its own files.
-pub(crate) const NESTED_DEPTH: usize = 4;
-/// Entries of such a folder that are visited.
-pub(crate) const NESTED_ENTRIES: usize = 500;
+/// Folders that are examined in the search for skills in one skills folder.
+pub(crate) const SEARCHED_FOLDERS: usize = 20_000;
+/// Levels of folders that are searched; its direct subfolders are the first.
+pub(crate) const SEARCHED_LEVELS: usize = 8;
 /// Bytes of the skill names that each tool with such an argument offers to the model as an `enum`:
 /// the first request should stay below 3 KB.
 pub(crate) const ENUM_BYTES: usize = 64;

@@ -79,7 +79,7 @@ pub(crate) struct McpServer<'s> {
 /// Explanation for the user at a terminal.
 fn terminal_note(server: &McpServer<'_>) -> String {
     let folders = server.context.skills.folders().iter();
-    let folders = folders.flat_map(|folder| ["--skills".into(), folder.to_string_lossy()]);
+    let folders = folders.flat_map(|folder| ["--skills".into(), folder.path.to_string_lossy()]);
     let args: Vec<Cow<'_, str>> = std::iter::once("mcp".into()).chain(folders).collect();
     let servers = json!({"skills": {"command": "skills-runner", "args": args}});
     format!(

@@ -4,14 +4,16 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use crate::config::SkillsFolder;
 use crate::limits;
 use crate::skills::Problem;
+use crate::skills::names::is_qualified_name;
 use crate::text;
 
 /// The catalogue's entry for a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkillSummary {
-    /// The folder's name: the skill's name everywhere.
+    /// The skill's name everywhere: the folder's name, or a longer one if that means another skill.
     pub name: String,
     /// From the frontmatter, as it is written there; or the document's first line of
     /// text; empty if there is no document.
@@ -25,6 +27,9 @@ pub struct SkillSummary {
     pub is_for_model: bool,
     /// Whether the user may invoke it: not with `user-invocable: false`.
     pub is_for_users: bool,
+    /// Whether it is offered: not if another skill takes its place, of which it is a copy or which
+    /// lies in a default folder before it. It is reached by its name all the same.
+    pub is_offered: bool,
     /// Why the folder is not a skill at all: it has no document, or is a link to a
     /// forbidden folder.
     pub not_a_skill: Option<Problem>,
@@ -46,6 +51,7 @@ impl Default for SkillSummary {
             argument_hint: None,
             is_for_model: true,
             is_for_users: true,
+            is_offered: true,
             not_a_skill: None,
             path: PathBuf::new(),
             problems: Vec::new(),
@@ -54,11 +60,22 @@ impl Default for SkillSummary {
     }
 }
 
+/// A skills folder, and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderSummary {
+    /// The folder.
+    pub folder: SkillsFolder,
+    /// Number of usable skills in it.
+    pub skills: usize,
+}
+
 /// All skills.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
     /// Sorted by name.
     pub skills: Vec<SkillSummary>,
+    /// The skills folders that were read, in their order; each real folder once.
+    pub folders: Vec<FolderSummary>,
     /// Skills folders that are missing or cannot be read: each message names its folder,
     /// and `file` is the folder.
     pub folder_errors: Vec<Problem>,
@@ -107,19 +124,19 @@ impl SkillSummary {
 }
 
 impl Catalogue {
-    /// The skills that can be used.
+    /// The skills that can be used and are offered.
     pub fn usable(&self) -> impl Iterator<Item = &SkillSummary> {
-        self.skills.iter().filter(|skill| skill.is_usable())
+        self.skills.iter().filter(|skill| skill.is_usable() && skill.is_offered)
     }
 
-    /// The skill whose folder has this name.
+    /// The entry with this name.
     pub fn skill_named(&self, name: &str) -> Option<&SkillSummary> {
         let at = self.skills.binary_search_by(|skill| skill.name.as_str().cmp(name));
         at.ok().map(|at| &self.skills[at])
     }
 
-    /// The usable skill that a name means: the folder's name, else the name in a frontmatter, or
-    /// the folder's name as it is displayed on one line.
+    /// The usable skill that a name means: the skill's name, else the name in a frontmatter, the
+    /// name as it is displayed on one line, or a name with a plugin (`PLUGIN:SKILL`).
     ///
     /// # Errors
     ///
@@ -132,14 +149,18 @@ impl Catalogue {
         let is_meant = |skill: &&SkillSummary| {
             skill.alias.as_deref() == Some(name) || skill.display_name() == name
         };
-        let found: Vec<&SkillSummary> = self.usable().filter(is_meant).collect();
+        let mut found: Vec<&SkillSummary> = self.usable().filter(is_meant).collect();
+        if found.is_empty() && name.contains(':') {
+            let usable = self.skills.iter().filter(|skill| skill.is_usable());
+            found = usable.filter(|skill| is_qualified_name(name, &skill.path)).collect();
+        }
         match (found.as_slice(), exact.and_then(|skill| skill.error.as_ref())) {
             ([only], _) => Ok(only),
             ([first, ..], _) => {
                 let names = found.iter().take(limits::LISTED_NAMES).map(|skill| &*skill.name);
                 Err(format!(
                     "several skills have the name `{}`: use one of the names `{}`",
-                    first.alias.as_deref().unwrap_or(name),
+                    first.alias.as_deref().filter(|_| !name.contains(':')).unwrap_or(name),
                     names.collect::<Vec<_>>().join("`, `")
                 ))
             }
@@ -161,7 +182,12 @@ impl Catalogue {
             let why = if errors.is_empty() { "" } else { ": " };
             return format!("there is no skill `{shown}`, and no other skill either{why}{errors}");
         }
-        let near = text::similar_names(name, names(), limits::SIMILAR_NAMES);
+        let mut near = text::similar_names(name, names(), limits::SIMILAR_NAMES);
+        // A plugin may have another name here.
+        let own = name.rsplit_once(':').and_then(|(_, own)| self.skill_named(own));
+        if let Some(own) = own.filter(|own| !near.contains(&own.name.as_str())) {
+            near.insert(0, &own.name);
+        }
         if !near.is_empty() {
             return format!(
                 "there is no skill `{shown}`; did you mean `{}`?",

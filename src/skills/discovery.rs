@@ -5,113 +5,130 @@
 //! skills one level too high. Only the frontmatter of a skill is read.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::config::{FolderOrigin, SkillsFolder};
 use crate::limits;
-use crate::skills::catalogue::{Catalogue, SkillSummary};
+use crate::skills::catalogue::{Catalogue, FolderSummary, SkillSummary};
 use crate::skills::folder_problems as problems;
 use crate::skills::invocation;
-use crate::skills::listing::{FolderListing, is_tool_folder};
-use crate::skills::lookup::{Found, OpenFolders, Resolved};
+use crate::skills::lookup::{Found, OpenFolders, OpenedFolder};
 use crate::skills::metadata::{self, Metadata};
-use crate::skills::nested;
+use crate::skills::names::distinct_names;
+use crate::skills::search::{self, FolderContents};
 use crate::skills::skill::DOCUMENT_NAME;
 use crate::skills::{Problem, Skills};
 use crate::text;
-use crate::world::confined::{OpenError, OpenFile, Root};
+use crate::world::confined::{OpenError, OpenFile, identity};
 
 /// Reads all skills folders.
 pub(super) fn read(skills: &Skills) -> Catalogue {
     let opened = OpenFolders::of(skills);
-    let mut run = DiscoveryRun {
-        catalogue: Catalogue::default(),
-        head: vec![0; limits::FRONTMATTER_BYTES],
-        searched_folders: 0,
-    };
-    // Folders that are skills themselves.
-    let mut are_skills = vec![false; opened.folders.len()];
-    let mut names: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (index, folder) in opened.folders.iter().enumerate() {
-        let Some(listing) = run.list_folder(folder.path, &folder.root) else {
-            continue;
-        };
-        are_skills[index] = listing.is_skill;
-        for name in listing.names {
-            names.entry(name).or_default().push(index);
-        }
+    let mut run = DiscoveryRun::default();
+    for folder in &opened.folders {
+        run.read_folder(&opened, folder);
     }
+    let DiscoveryRun { mut catalogue, names, .. } = run;
     let left_out = names.len().saturating_sub(limits::SKILLS);
-    for (name, folders) in names.into_iter().take(limits::SKILLS) {
-        let Some(resolved) = opened.resolve(&name, folders) else {
-            continue;
-        };
-        // Subfolders of a skill are not skills, nor are folders that tools create.
-        let is_part = are_skills[resolved.winner.folder] || is_tool_folder(&name);
-        run.add(name, resolved, is_part);
+    for (name, entries) in names.into_iter().take(limits::SKILLS) {
+        entries.add_to(&name, &mut catalogue);
     }
     if left_out > 0 {
-        run.catalogue.problems.push(problems::too_many(Path::new(""), left_out));
+        catalogue.problems.push(problems::too_many(Path::new(""), left_out));
     }
-    let clashes = alias_clashes(&run.catalogue.skills);
-    run.catalogue.problems.extend(clashes);
-    run.catalogue
+    catalogue.skills.sort_by(|one, other| one.name.cmp(&other.name));
+    let clashes = alias_clashes(&catalogue);
+    catalogue.problems.extend(clashes);
+    catalogue
 }
 
 /// State of one discovery.
-struct DiscoveryRun {
+#[derive(Default)]
+struct DiscoveryRun<'s> {
     catalogue: Catalogue,
+    /// What the folders have under each name.
+    names: BTreeMap<String, NameEntries<'s>>,
     /// Buffer for the start of a document.
     head: Vec<u8>,
-    /// Number of folders that were searched for nested skills.
-    searched_folders: usize,
 }
 
-impl DiscoveryRun {
-    /// Lists a skills folder; reports one that cannot be used.
-    fn list_folder(
-        &mut self,
-        path: &Path,
-        root: &Result<Root, OpenError>,
-    ) -> Option<FolderListing> {
-        let listing = match root {
-            Err(error @ OpenError::Foreign) => Err(problems::untrusted_folder(path, error)),
-            _ => {
-                FolderListing::read(path).map_err(|error| problems::unreadable_folder(path, &error))
+/// What the skills folders have under a name, in the order of the folders.
+#[derive(Default)]
+struct NameEntries<'s> {
+    /// Skills with their folders; in one folder the shallower first, then by path.
+    skills: Vec<(SkillSummary, &'s SkillsFolder)>,
+    /// Direct subfolders that are no skills.
+    no_skills: Vec<SkillSummary>,
+}
+
+impl<'s> DiscoveryRun<'s> {
+    /// Reads a skills folder; reports one that cannot be used.
+    fn read_folder(&mut self, folders: &OpenFolders<'s>, opened: &OpenedFolder<'s>) {
+        let folder = opened.folder;
+        self.head.resize(limits::FRONTMATTER_BYTES, 0);
+        let mut found: Vec<(usize, SkillSummary)> = Vec::new();
+        let contents = search::search(folders, opened, &mut |path, skill| {
+            let name = Path::new(path).file_name().or(folder.path.file_name());
+            let summary = SkillSummary {
+                name: name.unwrap_or_default().to_string_lossy().into_owned(),
+                path: folder.path.join(path).components().collect(),
+                ..SkillSummary::default()
+            };
+            if let Found::Skill(document) = skill {
+                found.push((path.split('/').count(), self.read_summary(summary, document)));
             }
-        };
-        match listing {
-            Ok(mut listing) => {
-                self.catalogue.problems.append(&mut listing.problems);
-                Some(listing)
-            }
+        });
+        let contents = match contents {
+            Ok(contents) => contents,
             Err(problem) => {
                 self.catalogue.folder_errors.push(problem);
-                None
+                return;
             }
+        };
+        found.sort_by(|(depth, one), (other_depth, other)| {
+            (depth, &one.path).cmp(&(other_depth, &other.path))
+        });
+        let usable = found.iter().filter(|(_, skill)| skill.is_usable()).count();
+        self.catalogue.folders.push(FolderSummary { folder: folder.clone(), skills: usable });
+        for (_, summary) in found {
+            let entries = self.names.entry(summary.name.clone()).or_default();
+            entries.skills.push((summary, folder));
         }
+        self.add_no_skills(folder, contents);
     }
 
-    /// Adds the entry for a name; `is_part`: a folder without a document is no mistake there.
-    fn add(&mut self, name: String, resolved: Resolved, is_part: bool) {
-        let Resolved { winner, without_document, hidden } = resolved;
-        let path = winner.path;
-        let problems = &mut self.catalogue.problems;
-        problems.extend(without_document.into_iter().map(|it| problems::passed_over(it, &path)));
-        problems.extend(hidden.into_iter().map(|it| problems::hidden(it, &path)));
-        let summary = SkillSummary { name, path, ..SkillSummary::default() };
-        let summary = match winner.found {
-            Found::Skill(document) => self.read_summary(summary, document),
-            Found::NoDocument(_) | Found::ForbiddenLink { .. } if is_part => return,
-            Found::NoDocument(folder) => {
-                let problem = self.without_document(&folder, &summary.path);
-                summary.not_a_skill(problem)
-            }
-            Found::ForbiddenLink { leads_to, has_document } => {
-                summary.not_a_skill(problems::forbidden_link(leads_to, has_document))
-            }
-            Found::Unreadable(reason) => summary.unusable(format!("it cannot be opened: {reason}")),
-        };
-        self.catalogue.skills.push(summary);
+    /// Adds the direct subfolders that are no skills, if skills were to be expected there.
+    fn add_no_skills(&mut self, folder: &'s SkillsFolder, contents: FolderContents) {
+        self.catalogue.problems.extend(contents.problems);
+        let with_skills_below = contents.with_skills_below;
+        if !folder.is_named() && !with_skills_below.is_empty() {
+            let problem = problems::skills_below(&folder.path, &with_skills_below);
+            self.catalogue.problems.push(problem);
+        }
+        // Subfolders of a skill are not skills.
+        let is_expected =
+            if folder.is_named() { contents.has_direct_skill } else { !contents.is_skill };
+        for (name, found) in contents.no_skills {
+            let summary = SkillSummary {
+                name: name.clone(),
+                path: folder.path.join(&name),
+                ..SkillSummary::default()
+            };
+            let is_collection = folder.is_named() && with_skills_below.contains(&name);
+            let summary = match found {
+                Found::Skill(_) => continue,
+                Found::NoDocument if !is_expected || is_collection => continue,
+                Found::NoDocument => summary.not_a_skill(problems::no_document(folder.is_named())),
+                Found::ForbiddenLink { .. } if contents.is_skill => continue,
+                Found::ForbiddenLink { leads_to, has_document } => {
+                    summary.not_a_skill(problems::forbidden_link(leads_to, has_document))
+                }
+                Found::Unreadable(reason) => {
+                    summary.unusable(format!("it cannot be opened: {reason}"))
+                }
+            };
+            self.names.entry(name).or_default().no_skills.push(summary);
+        }
     }
 
     /// Completes the entry of a skill from the start of its document.
@@ -146,35 +163,92 @@ impl DiscoveryRun {
             ..summary
         }
     }
+}
 
-    /// Why a folder without a document is not a skill; it may be a collection of skills.
-    fn without_document(&mut self, folder: &Root, path: &Path) -> Problem {
-        self.searched_folders += 1;
-        let is_searched = self.searched_folders <= limits::NESTED_FOLDERS;
-        let nested = is_searched.then(|| nested::find_skills_folder(folder, path)).flatten();
-        problems::no_document(nested.as_deref())
+impl NameEntries<'_> {
+    /// Adds the entries with their names: the first skill has the folder's name, the others have
+    /// longer ones.
+    fn add_to(mut self, name: &str, catalogue: &mut Catalogue) {
+        if self.skills.len() > 1 {
+            // A link to the same folder is not a clash.
+            let mut seen = Vec::new();
+            self.skills.retain(|(skill, _)| {
+                let found = identity(&skill.path);
+                let is_new = found.is_none() || !seen.contains(&found);
+                seen.push(found);
+                is_new
+            });
+        }
+        if self.skills.is_empty() {
+            // Of entries that cannot be used, one that shows why is best.
+            let best = self.no_skills.iter().position(|entry| entry.not_a_skill.is_some());
+            let best = self.no_skills.remove(best.unwrap_or_default());
+            catalogue.skills.push(best);
+        } else if self.skills.len() == 1 {
+            catalogue.skills.extend(self.skills.pop().map(|(skill, _)| skill));
+        } else {
+            add_namesakes(name, self.skills, catalogue);
+            return;
+        }
+        let Some(winner) = catalogue.skills.last() else { return };
+        let passed_over = self.no_skills.into_iter().filter(|entry| entry.not_a_skill.is_some());
+        let passed_over = passed_over.map(|entry| problems::passed_over(entry.path, &winner.path));
+        catalogue.problems.extend(passed_over);
+    }
+}
+
+/// Adds skills whose folders have the same name.
+fn add_namesakes(
+    name: &str,
+    mut skills: Vec<(SkillSummary, &SkillsFolder)>,
+    catalogue: &mut Catalogue,
+) {
+    // What cannot be used hides nothing.
+    skills.sort_by_key(|(skill, _)| !skill.is_usable());
+    let paths: Vec<PathBuf> = skills.iter().map(|(skill, _)| skill.path.clone()).collect();
+    let mut winner: Option<(PathBuf, FolderOrigin)> = None;
+    let mut descriptions: Vec<String> = Vec::new();
+    for ((mut skill, folder), name) in skills.into_iter().zip(distinct_names(name, &paths)) {
+        skill.name = name;
+        let is_copy = !skill.is_usable() || descriptions.contains(&skill.description);
+        if let Some((winner, origin)) = &winner {
+            skill.is_offered = folder.is_named() && !is_copy;
+            if !(folder.is_named() && is_copy) {
+                let problem = problems::name_taken(
+                    (&skill.path, folder.origin),
+                    (winner, *origin),
+                    &skill.name,
+                );
+                catalogue.problems.push(problem);
+            }
+        } else {
+            winner = Some((skill.path.clone(), folder.origin));
+        }
+        if !is_copy {
+            descriptions.push(skill.description.clone());
+        }
+        catalogue.skills.push(skill);
     }
 }
 
 /// Reports names in frontmatters that are also another skill's name.
-fn alias_clashes(skills: &[SkillSummary]) -> Vec<Problem> {
+fn alias_clashes(catalogue: &Catalogue) -> Vec<Problem> {
     let mut clashes = Vec::new();
     let mut aliases: HashMap<&str, &SkillSummary> = HashMap::new();
-    for skill in skills {
+    for skill in catalogue.skills.iter().filter(|skill| skill.is_offered) {
         let Some(alias) = skill.alias.as_deref() else {
             continue;
         };
-        let folder = skills.binary_search_by(|other| other.name.as_str().cmp(alias));
-        let message = match (folder, aliases.get(alias)) {
-            (Ok(at), _) => format!(
+        let message = match (catalogue.skill_named(alias), aliases.get(alias)) {
+            (Some(other), _) => format!(
                 "its frontmatter has the name `{alias}`, which is the name of the folder {}",
-                skills[at].path.display()
+                other.path.display()
             ),
-            (Err(_), Some(first)) => format!(
+            (None, Some(first)) => format!(
                 "its frontmatter has the name `{alias}`, as does that of {}",
                 first.path.display()
             ),
-            (Err(_), None) => {
+            (None, None) => {
                 aliases.insert(alias, skill);
                 continue;
             }

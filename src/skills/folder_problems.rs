@@ -1,13 +1,15 @@
 //! The problems of skills folders and of their entries, with their remedies.
 
+use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::config::FolderOrigin;
 use crate::limits;
 use crate::skills::check::is_name;
 use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
-use crate::skills::{Problem, Rule, SkillSummary};
-use crate::text::shell_quoted;
+use crate::skills::{Problem, Rule, Severity, SkillSummary};
+use crate::text::{first_names, shell_quoted};
 use crate::world::confined::OpenError;
 
 /// The folders as command-line options.
@@ -71,16 +73,12 @@ pub(super) fn too_many(folder: &Path, left_out: usize) -> Problem {
     Problem::new(Rule::TooManySkills, folder, message)
 }
 
-/// A skills folder that is a skill itself.
-pub(super) fn folder_is_skill(folder: &Path) -> Problem {
-    let message = "this is a skill, not a folder of skills";
-    let problem = Problem::new(Rule::FolderIsSkill, folder, message);
-    match folder.parent() {
-        Some(parent) => {
-            problem.with_fix(format!("name the folder above it: {}", skills_options([parent])))
-        }
-        None => problem,
-    }
+/// A skills folder with more folders than are searched.
+pub(super) fn search_ended(folder: &Path) -> Problem {
+    let most = limits::SEARCHED_FOLDERS;
+    let message = format!("more than {most} folders: those after them are not searched for skills");
+    Problem::new(Rule::TooManySkills, folder, message)
+        .with_fix("name the folders with the skills that you need")
 }
 
 /// A folder whose name is not UTF-8.
@@ -103,25 +101,39 @@ pub(super) fn passed_over(path: PathBuf, winner: &Path) -> Problem {
     Problem::new(Rule::NameClash, path, message).with_fix(fix)
 }
 
-/// A folder that another one of the same name hides.
-pub(super) fn hidden(path: PathBuf, winner: &Path) -> Problem {
-    let name = winner.file_name().unwrap_or_default().to_string_lossy();
-    let winner = winner.display();
-    let message = format!("hidden by {winner}: the first folder wins the name `{name}`");
-    Problem::new(Rule::NameClash, path, message)
+/// A skill whose name means another one; `qualified` is the name by which it is reached. If the
+/// skills are of the user and of the working folder, the user may not know that.
+pub(super) fn name_taken(
+    skill: (&Path, FolderOrigin),
+    winner: (&Path, FolderOrigin),
+    qualified: &str,
+) -> Problem {
+    let name = winner.0.file_name().unwrap_or_default().to_string_lossy();
+    let message =
+        format!("the name `{name}` means {}, so this skill is `{qualified}`", winner.0.display());
+    let rule = match (winner.1, skill.1) {
+        (FolderOrigin::WorkingFolder, FolderOrigin::User) => Rule::NameClash,
+        _ => Rule::NameTaken,
+    };
+    Problem::new(rule, skill.0, message)
 }
 
-/// A folder without a document; `below` is a folder in it that contains skills.
-pub(super) fn no_document(below: Option<&Path>) -> Problem {
-    let Some(below) = below else {
-        return Problem::new(Rule::NoDocument, "", format!("it has no {DOCUMENT_NAME}"));
-    };
-    let option = skills_options([below]);
-    let message = format!(
-        "it has no {DOCUMENT_NAME}, but there are skills below it, which need an option: {option}"
-    );
-    Problem::new(Rule::NoDocument, "", message)
-        .with_fix(format!("name it as a skills folder: {option}"))
+/// A default folder with skills deeper than directly in it, where they are not searched for.
+pub(super) fn skills_below(folder: &Path, subfolders: &BTreeSet<String>) -> Problem {
+    let names = subfolders.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let message = format!("the skills below {} are not used", first_names(&names));
+    Problem::new(Rule::SkillsBelow, folder, message)
+        .with_fix(format!("name the folder: {}", skills_options([folder])))
+}
+
+/// A folder without a document. In a folder that was named it may be no skill on purpose.
+pub(super) fn no_document(is_in_named_folder: bool) -> Problem {
+    let problem = Problem::new(Rule::NoDocument, "", format!("it has no {DOCUMENT_NAME}"));
+    match is_in_named_folder {
+        true => Problem { severity: Severity::Note, ..problem },
+        false => problem,
+    }
 }
 
 /// A link to a folder that no link may lead to.
@@ -137,8 +149,9 @@ pub(super) fn forbidden_link(leads_to: &str, has_document: bool) -> Problem {
 
 /// A skill whose name in the frontmatter is also another's.
 pub(super) fn alias_clash(skill: &SkillSummary, message: String) -> Problem {
-    let fix = if is_name(&skill.name) {
-        format!("give it the name `{}` there, like its folder", skill.name)
+    let folder = skill.path.file_name().unwrap_or_default().to_string_lossy();
+    let fix = if is_name(&folder) {
+        format!("give it the name `{folder}` there, like its folder")
     } else {
         "rename the folder, and give it the folder's name there".into()
     };

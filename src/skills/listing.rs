@@ -1,107 +1,133 @@
-//! The names in a skills folder that may be skills: folders, and links to folders, whose
-//! names do not start with a dot.
+//! The names in a folder that may be skills: folders, and links to folders.
 //!
 //! Broken links and names that are not UTF-8 are reported. No skill is opened here.
 
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
+use std::os::unix::fs::DirEntryExt;
 use std::path::Path;
 
 use crate::limits;
-use crate::skills::folder_problems::{broken_link, folder_is_skill, name_not_utf8, too_many};
+use crate::skills::Problem;
+use crate::skills::folder_problems::{broken_link, name_not_utf8, too_many};
 use crate::skills::skill::is_document_name;
-use crate::skills::{Problem, is_skill_name};
+use crate::world::confined::VENV_MARKER;
 
 /// Folders that tools create wherever they run.
-const TOOL_FOLDERS: [&str; 3] = ["__pycache__", "node_modules", "venv"];
+const TOOL_FOLDERS: [&str; 4] = [".git", "__pycache__", "node_modules", "venv"];
 
-/// The entries of a skills folder.
+/// The entries of a folder.
 #[derive(Default)]
 pub(super) struct FolderListing {
-    /// Sorted, at most [`limits::SKILLS`].
-    pub names: Vec<String>,
+    /// Sorted by name, at most [`limits::SKILLS`].
+    pub folders: Vec<ListedFolder>,
     /// Whether the folder itself has a document, and so is a skill.
     pub is_skill: bool,
-    /// Problems of the folder and of entries that cannot be skills.
+    /// Whether the folder is a venv.
+    pub is_venv: bool,
+    /// Problems of entries that cannot be skills.
     pub problems: Vec<Problem>,
+}
+
+/// A folder, or a link to one.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ListedFolder {
+    pub name: String,
+    /// Inode number; `None` for a link.
+    pub inode: Option<u64>,
 }
 
 /// Whether tools create folders of this name.
 pub(super) fn is_tool_folder(name: &str) -> bool {
-    TOOL_FOLDERS.contains(&name)
+    TOOL_FOLDERS.contains(&name) || name.starts_with('.') && name.ends_with("cache")
 }
 
 impl FolderListing {
     /// Reads the names in a folder.
     pub(super) fn read(folder: &Path) -> std::io::Result<FolderListing> {
         let mut listing = FolderListing::default();
-        let names = &mut listing.names;
+        let folders = &mut listing.folders;
         let mut left_out = 0;
         for entry in fs::read_dir(folder)?.take(limits::ENTRIES_READ) {
             let entry = entry?;
             match entry.file_name().into_string() {
-                Ok(text) if is_document_name(&text) => {
+                Ok(name) if is_document_name(&name) => {
                     let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
                     listing.is_skill |= !is_folder;
                 }
-                Ok(text) if is_skill_name(&text) => match is_folder(&entry) {
-                    Ok(true) => names.push(text),
-                    Ok(false) => {}
-                    Err(cause) => listing.problems.push(broken_link(entry.path(), cause)),
+                Ok(name) => match FolderKind::of(&entry) {
+                    FolderKind::Folder => {
+                        folders.push(ListedFolder { name, inode: Some(entry.ino()) });
+                    }
+                    FolderKind::Link => folders.push(ListedFolder { name, inode: None }),
+                    FolderKind::None => listing.is_venv |= name == VENV_MARKER,
+                    FolderKind::BrokenLink(_) if name.starts_with('.') => {}
+                    FolderKind::BrokenLink(cause) => {
+                        listing.problems.push(broken_link(entry.path(), cause));
+                    }
                 },
-                Err(_) if is_folder(&entry) == Ok(true) => {
-                    listing.problems.push(name_not_utf8(entry.path()));
-                }
-                Ok(_) | Err(_) => {}
+                Err(_) => match FolderKind::of(&entry) {
+                    FolderKind::Folder | FolderKind::Link => {
+                        listing.problems.push(name_not_utf8(entry.path()));
+                    }
+                    FolderKind::None | FolderKind::BrokenLink(_) => {}
+                },
             }
             // The same names are kept whatever the order in which the system lists them.
-            if names.len() >= 2 * limits::SKILLS {
-                left_out += keep_first(names);
+            if folders.len() >= 2 * limits::SKILLS {
+                left_out += keep_first(folders);
             }
         }
-        left_out += keep_first(names);
+        left_out += keep_first(folders);
         if left_out > 0 {
             listing.problems.push(too_many(folder, left_out));
-        }
-        if listing.is_skill {
-            listing.problems.push(folder_is_skill(folder));
         }
         Ok(listing)
     }
 }
 
 /// Sorts the names and keeps those within the limit. Returns how many are left out.
-fn keep_first(names: &mut Vec<String>) -> usize {
-    names.sort_unstable();
-    let left_out = names.len().saturating_sub(limits::SKILLS);
-    names.truncate(limits::SKILLS);
+fn keep_first(folders: &mut Vec<ListedFolder>) -> usize {
+    folders.sort_unstable();
+    let left_out = folders.len().saturating_sub(limits::SKILLS);
+    folders.truncate(limits::SKILLS);
     left_out
 }
 
-/// Whether an entry is a folder or a link to one. Fails for a link that cannot be followed.
-fn is_folder(entry: &DirEntry) -> Result<bool, String> {
-    let is_link = match entry.file_type() {
-        Ok(kind) if kind.is_dir() => return Ok(true),
-        Ok(kind) => kind.is_symlink(),
-        Err(_) => false,
-    };
-    if !is_link {
-        return Ok(false);
+/// Whether an entry is a folder or leads to one.
+enum FolderKind {
+    Folder,
+    /// A link to a folder.
+    Link,
+    /// Not a folder.
+    None,
+    /// A link that cannot be followed, with the reason.
+    BrokenLink(String),
+}
+
+impl FolderKind {
+    fn of(entry: &DirEntry) -> FolderKind {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => return FolderKind::Folder,
+            Ok(kind) if kind.is_symlink() => {}
+            Ok(_) | Err(_) => return FolderKind::None,
+        }
+        let path = entry.path();
+        let error = match path.metadata() {
+            Ok(meta) if meta.is_dir() => return FolderKind::Link,
+            Ok(_) => return FolderKind::None,
+            Err(error) => error,
+        };
+        let target = fs::read_link(&path).unwrap_or_default();
+        let target = target.display();
+        FolderKind::BrokenLink(match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                format!("a link to {target}, which does not exist")
+            }
+            _ if error.raw_os_error() == Some(libc::ELOOP) => {
+                format!("a link to {target}, which leads back to itself")
+            }
+            _ => format!("a link to {target}, which cannot be followed: {error}"),
+        })
     }
-    let path = entry.path();
-    let error = match path.metadata() {
-        Ok(meta) => return Ok(meta.is_dir()),
-        Err(error) => error,
-    };
-    let target = fs::read_link(&path).unwrap_or_default();
-    let target = target.display();
-    Err(match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            format!("a link to {target}, which does not exist")
-        }
-        _ if error.raw_os_error() == Some(libc::ELOOP) => {
-            format!("a link to {target}, which leads back to itself")
-        }
-        _ => format!("a link to {target}, which cannot be followed: {error}"),
-    })
 }

@@ -1,15 +1,16 @@
 //! The skills folders, and access to the skills in them.
 //!
-//! A skill is a direct, non-hidden subfolder with a document, or a link to such a folder
-//! (except to the folders of `boundary.rs`). A folder without a document is not a skill
-//! and is never opened. Nothing is cached: each call sees the skills as they are on disk.
+//! A skill is a non-hidden subfolder with a document, or a link to such a folder (except to the
+//! folders of `boundary.rs`): a direct one, or in a folder that the user named also a deeper one,
+//! or that folder itself. A folder without a document is not a skill, and its files are never
+//! opened. Nothing is cached: each call sees the skills as they are on disk.
 
 use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
+use crate::config::{Config, FolderOrigin, SkillsFolder};
 use crate::world::confined::{OpenError, Root, identity};
 use boundary::Boundary;
 use lookup::OpenFolders;
@@ -25,7 +26,7 @@ pub(crate) mod invocation;
 mod listing;
 mod lookup;
 mod metadata;
-mod nested;
+mod names;
 pub(crate) mod packages;
 pub(crate) mod probe;
 mod problem;
@@ -33,6 +34,7 @@ pub(crate) mod python;
 pub(crate) mod requirements;
 mod rule;
 pub(crate) mod sandbox_grants;
+mod search;
 pub(crate) mod setup;
 pub(crate) mod skeleton;
 mod skill;
@@ -45,7 +47,7 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
     check::is_name(name)
 }
 
-pub use catalogue::{Catalogue, SkillSummary};
+pub use catalogue::{Catalogue, FolderSummary, SkillSummary};
 pub use problem::Problem;
 pub(crate) use problem::ProblemCounts;
 pub use rule::{RULES, Rule, RuleRow, Severity};
@@ -60,27 +62,23 @@ const INSTALLED_PATH: [&CStr; 3] = [c"share", c"skills-runner", c"skills"];
 /// The skills folders. Where two hold a skill of the same name, the first one wins.
 #[derive(Clone, Debug)]
 pub struct Skills {
-    folders: Vec<PathBuf>,
+    folders: Vec<SkillsFolder>,
     /// The folders that no link in a skills folder may lead to.
     boundary: Boundary,
-    /// The skills folder that was installed with the program, and the folder that
-    /// [`INSTALLED_PATH`] is relative to.
-    installed: Option<(PathBuf, PathBuf)>,
+    /// The folder that [`INSTALLED_PATH`] is relative to.
+    installation: PathBuf,
     /// Whether other commands need a skill's path, as these folders are not in their settings.
     is_addressed_by_path: bool,
 }
 
 impl Skills {
-    /// The skills in these folders, which may be missing. Home and working folder are not
-    /// known, so of the folders that no link may lead to, only `/` is refused.
-    pub fn new(folders: Vec<PathBuf>) -> Skills {
-        // Without a final slash, as `path/` hides that `path` is a link.
-        let folders = folders.into_iter();
-        let folders = folders.map(|folder| folder.components().collect());
+    /// The skills in these folders, which may be missing, and below them. Home and working folder
+    /// are not known, so of the folders that no link may lead to, only `/` is refused.
+    pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Skills {
         Skills {
-            folders: folders.collect(),
+            folders: folders.into_iter().map(|folder| SkillsFolder::named(&folder)).collect(),
             boundary: Boundary::default(),
-            installed: None,
+            installation: PathBuf::new(),
             is_addressed_by_path: false,
         }
     }
@@ -89,8 +87,9 @@ impl Skills {
     /// the working folder, are refused.
     pub fn from_config(config: &Config) -> Skills {
         Skills {
+            folders: config.skills_folders.clone(),
             boundary: Boundary::new(&config.scripts),
-            ..Skills::new(config.skills_folders.clone())
+            ..Skills::new([])
         }
     }
 
@@ -105,20 +104,19 @@ impl Skills {
             return self;
         };
         let folder = prefix.join("share/skills-runner/skills");
-        let is_same = |known: &PathBuf| identity(known) == identity(&folder);
+        let is_same = |known: &SkillsFolder| identity(known) == identity(&folder);
         if folder.is_dir() && !self.folders.iter().any(is_same) {
-            let is_there = |folder: &PathBuf| folder.is_dir() || folder.is_symlink();
-            self.folders.retain(is_there);
-            self.folders.push(folder.clone());
-            self.installed = Some((folder, prefix.to_path_buf()));
+            self.folders.retain(|folder| folder.path.is_dir() || folder.path.is_symlink());
+            self.folders.push(SkillsFolder { path: folder, origin: FolderOrigin::Installed });
+            self.installation = prefix.to_path_buf();
         }
         self
     }
 
-    /// The skills of other folders, with the same boundary.
+    /// The skills of another folder, with the same boundary.
     #[must_use]
-    pub fn with_folders(&self, folders: Vec<PathBuf>) -> Skills {
-        Skills { boundary: self.boundary.clone(), ..Skills::new(folders) }
+    pub fn with_folder(&self, folder: PathBuf) -> Skills {
+        Skills { boundary: self.boundary.clone(), ..Skills::new([folder]) }
     }
 
     /// The same folders, given for this command only: commands that are suggested to the
@@ -128,8 +126,8 @@ impl Skills {
         Skills { is_addressed_by_path: true, ..self }
     }
 
-    /// The skills folders, for messages.
-    pub fn folders(&self) -> &[PathBuf] {
+    /// The skills folders.
+    pub fn folders(&self) -> &[SkillsFolder] {
         &self.folders
     }
 
@@ -141,9 +139,9 @@ impl Skills {
             Err(error) => Some(error),
         };
         let folders = self.folders.iter();
-        let missing = folders.filter_map(|folder| {
-            let error = metadata_error(folder)?;
-            Some(folder_problems::unreadable_folder(folder, &error))
+        let missing = folders.filter_map(|SkillsFolder { path, .. }| {
+            let error = metadata_error(path)?;
+            Some(folder_problems::unreadable_folder(path, &error))
         });
         missing.collect()
     }
@@ -151,22 +149,15 @@ impl Skills {
     /// The folder for a new skill: the first that was not installed with the program.
     pub fn folder_for_new_skills(&self) -> Option<&Path> {
         let mut folders = self.folders.iter();
-        let folder = folders.find(|folder| !self.is_installed(folder))?;
-        Some(folder)
-    }
-
-    fn is_installed(&self, folder: &Path) -> bool {
-        let installed = self.installed.as_ref();
-        installed.is_some_and(|(installed, _)| installed == folder)
+        let folder = folders.find(|folder| folder.origin != FolderOrigin::Installed)?;
+        Some(&folder.path)
     }
 
     /// Opens a skills folder.
-    fn open_folder(&self, folder: &Path) -> Result<Root, OpenError> {
-        match &self.installed {
-            Some((installed, prefix)) if installed == folder => {
-                Root::open_trusted(prefix, INSTALLED_PATH)
-            }
-            _ => Root::open(folder),
+    fn open_folder(&self, folder: &SkillsFolder) -> Result<Root, OpenError> {
+        match folder.origin {
+            FolderOrigin::Installed => Root::open_trusted(&self.installation, INSTALLED_PATH),
+            _ => Root::open(&folder.path),
         }
     }
 
@@ -175,8 +166,7 @@ impl Skills {
         discovery::read(self)
     }
 
-    /// Opens a skill by its folder's name, by the name in its frontmatter, or by its
-    /// folder's name as it is displayed on one line. Fails if its document cannot be
+    /// Opens a skill by a name as [`Catalogue::find`] takes it. Fails if its document cannot be
     /// opened. The error tells a model what to do instead.
     pub fn open(&self, name: &str) -> Result<Skill, String> {
         let skill = self.open_any(name)?;
@@ -187,7 +177,7 @@ impl Skills {
     /// Like [`Skills::open`], but does not open the document: for callers that read it
     /// first, or that report its problems.
     pub fn open_any(&self, name: &str) -> Result<Skill, String> {
-        match OpenFolders::of(self).open_skill(name) {
+        match OpenFolders::of(self).open_direct(name) {
             Some((root, path)) => Ok(self.opened(name, root, path)),
             None => self.open_listed(self.catalogue().find(name)?),
         }

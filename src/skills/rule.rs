@@ -120,12 +120,12 @@ pub enum Rule {
     // The skills folders.
     /// A skills folder is missing, is not a folder or cannot be read.
     UnreadableFolder,
+    /// Skills lie deeper in a default folder than is searched.
+    SkillsBelow,
     /// Two skills have the same name, in their folders or their frontmatter.
     NameClash,
-    /// No folder in a skills folder has a SKILL.md: it is not a skills folder.
-    NoSkills,
-    /// A skills folder is itself a skill, which is not offered.
-    FolderIsSkill,
+    /// The name means another skill; this one has a longer name.
+    NameTaken,
     /// A folder's name is not UTF-8, so the skill cannot be named in a call.
     NameNotUtf8,
     /// A skills folder has more skills than are listed.
@@ -258,10 +258,10 @@ pub const RULES: &[RuleRow] = &[
     error(Rule::UnreadableFile, "unreadable-file"),
     warning(Rule::ManyFiles, "many-files"),
     error(Rule::UnreadableFolder, "unreadable-folder"),
+    warning(Rule::SkillsBelow, "skills-below"),
     warning(Rule::NameClash, "name-clash")
         .fixed_by("rename one of the two folders, or leave one out"),
-    error(Rule::NoSkills, "no-skills").fixed_by("name a skills folder: --skills DIR"),
-    warning(Rule::FolderIsSkill, "folder-is-skill").fixed_by("name the folder above it"),
+    note(Rule::NameTaken, "name-taken"),
     warning(Rule::NameNotUtf8, "name-not-utf8").fixed_by("rename the folder"),
     warning(Rule::TooManySkills, "too-many-skills")
         .fixed_by("split them into several folders, and name those that you need"),

@@ -1,5 +1,6 @@
 //! One skill: its document and its files.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use crate::world::confined::{
 /// One skill, opened.
 #[derive(Debug)]
 pub struct Skill {
-    /// The folder's name.
+    /// The name by which the tools find it: the folder's, or a longer one.
     pub name: String,
     /// The argument by which a command finds it: the name, or the path where the name
     /// would not be found.
@@ -33,6 +34,11 @@ pub struct Document {
 }
 
 impl Skill {
+    /// The folder's name.
+    pub fn folder_name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
+    }
+
     /// The skill's files, up to a limit.
     pub fn files(&self) -> FileTree {
         let limits = WalkLimits {

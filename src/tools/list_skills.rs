@@ -137,7 +137,7 @@ fn filter_skills(
     catalogue: &Catalogue,
     is_meant: impl Fn(&SkillSummary) -> bool,
 ) -> Vec<&SkillSummary> {
-    let skills = catalogue.skills.iter();
+    let skills = catalogue.skills.iter().filter(|skill| skill.is_offered);
     skills.filter(|skill| is_meant(skill)).collect()
 }
 
@@ -177,7 +177,7 @@ fn describe(skill: &SkillSummary) -> String {
 
 /// Returns the note of an empty or shortened list.
 fn list_note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) -> Option<String> {
-    let all = catalogue.skills.len();
+    let all = catalogue.skills.iter().filter(|skill| skill.is_offered).count();
     let mut notes = Vec::new();
     if is_loose && found > 0 {
         notes.push("no skill mentions all of these words; these mention some of them".into());

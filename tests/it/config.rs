@@ -109,6 +109,7 @@ fn env_file_option_accepts_a_pipe() {
         format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\nLLM_API_KEY={CANARY}\n", server.url());
     let test = Test::new()
         .skill("s", "---\nname: s\ndescription: S.\n---\n")
+        .env("SKILLS_FOLDER_PATH", "skills")
         .dotenv("LLM_API_KEY=another-one\n");
     // In two pieces with a pause between them.
     let line =
@@ -159,7 +160,7 @@ fn key_file_readable_by_others_is_reported() {
     let headers = r#"LLM_EXTRA_HEADERS={"x-key": "canary-of-headers"}"#;
     let endpoint = Test::new().endpoint(&server).env_unset("LLM_API_KEY");
     let endpoint = endpoint.skill("s", "---\nname: s\ndescription: S.\n---\n");
-    let endpoint = endpoint.env("SECOND_KEY", CANARY);
+    let endpoint = endpoint.env("SECOND_KEY", CANARY).env("SKILLS_FOLDER_PATH", "skills");
     let warning = |name: &str| {
         format!("skills-runner: others may read `.env`, which holds {name}: chmod 600 .env\n")
     };

@@ -63,7 +63,8 @@ fn installed_skills_are_found_last_relative_to_the_binary() {
         .file("work/skills/a/SKILL.md", document("a", "Of the project."))
         .file("home/.local/share/skills-runner/skills/c/SKILL.md", document("c", "The user's."));
     let run = list(&test).success();
-    run.stdout("a\tOf the project.\nb\tInstalled.\nc\tThe user's.\n");
+    let all = "a\tOf the project.\nb\tInstalled.\nc\tThe user's.\nskills-runner:a\tInstalled.\n";
+    run.stdout(all).stderr_has("so this skill is `skills-runner:a`");
     for named in [
         test.next_run().env("SKILLS_FOLDER_PATH", "skills"),
         test.next_run().args(["--skills", "skills"]),

@@ -4,12 +4,15 @@
 use serde_json::{Value, json};
 
 use crate::cli::doctor::report::DoctorCheck;
+use crate::cli::folders::shown_folders;
 use crate::cli::run::Run;
 use crate::error::Fault;
 use crate::limits;
 use crate::skills::check::{self, CheckedSkill};
 use crate::skills::python::Interpreter;
-use crate::skills::{Catalogue, Problem, ProblemCounts, Rule, Severity, SkillSummary, venv};
+use crate::skills::{
+    Catalogue, FolderSummary, Problem, ProblemCounts, Rule, Severity, SkillSummary, venv,
+};
 use crate::text;
 
 /// Whether the skill's venv works; `None`: it has none.
@@ -44,7 +47,9 @@ pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
             "problems": one.problems.iter().map(Problem::to_string).collect::<Vec<_>>(),
         })
     });
-    let folders = run.skills.folders().iter().map(|folder| folder.display().to_string());
+    let folders = catalogue.folders.iter().map(|FolderSummary { folder, skills }| {
+        json!({"path": folder.path, "named": folder.is_named(), "skills": skills})
+    });
     let problems = catalogue.problems.iter().map(Problem::to_string);
     let rows = rows.collect();
     check
@@ -67,9 +72,9 @@ fn checked_skills(run: &Run, catalogue: &Catalogue) -> Vec<CheckedSkill> {
 /// The number of skills, and the problems of their folders.
 fn headline(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
     const NAME: &str = "skills";
-    let folders = run.skills.folders().iter().map(|folder| folder.display().to_string());
-    let place = folders.collect::<Vec<_>>().join(", ");
-    let all = catalogue.skills.len();
+    let place = shown_folders(&run.skills);
+    let offered = catalogue.skills.iter().filter(|skill| skill.is_offered);
+    let all = offered.count();
     let usable: Vec<_> = catalogue.usable().map(SkillSummary::display_name).collect();
     let usable: Vec<&str> = usable.iter().map(AsRef::as_ref).collect();
     let mut check = if usable.is_empty() {
@@ -83,11 +88,14 @@ fn headline(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
     } else {
         let skills = text::counted(all, "skill");
         let message = if usable.len() == all {
-            format!("{skills} in {place}")
+            skills
         } else {
-            format!("{} of {skills} in {place} can be used", usable.len())
+            format!("{} of {skills} can be used", usable.len())
         };
         let mut check = DoctorCheck::ok(NAME, message);
+        for FolderSummary { folder, skills } in &catalogue.folders {
+            check.add_line(format!("{skills} in {}", folder.path.display()));
+        }
         check.add_line(text::first_names(&usable));
         check
     };

@@ -112,18 +112,11 @@ impl CheckTargets {
         Ok(())
     }
 
-    /// Adds the selected skill, or the folder of this name that is not a skill.
+    /// Adds the selected skill.
     fn add_one(&mut self, selection: &SkillSelection) -> Result<()> {
         let catalogue = selection.skills.catalogue();
-        let named = selection.name.as_deref().and_then(|name| catalogue.skill_named(name));
-        let is_not_a_skill = |summary: &&SkillSummary| summary.not_a_skill.is_some();
-        let summary = match named.filter(is_not_a_skill) {
-            Some(summary) => summary,
-            None => {
-                let name = selection.skill()?.name;
-                catalogue.skill_named(&name).ok_or_else(|| deleted_error(&name))?
-            }
-        };
+        let name = selection.skill()?.name;
+        let summary = catalogue.skill_named(&name).ok_or_else(|| deleted_error(&name))?;
         self.targets.push((summary.clone(), selection.skills.clone()));
         Ok(())
     }

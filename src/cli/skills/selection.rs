@@ -28,7 +28,9 @@ impl SkillSelection {
         let path = run.folder.join(word);
         // A path of SKILL.md: CI passes the changed files.
         let is_document = is_document(path.file_name()) && path.is_file();
-        if !word.contains('/') && !is_document && word != "." && word != ".." {
+        // `PLUGIN/DIR:SKILL` is a name.
+        let is_path = word.contains('/') && (!word.contains(':') || path.exists());
+        if !is_path && !is_document && word != "." && word != ".." {
             return Ok(SkillSelection {
                 skills: run.skills.clone(),
                 name: Some(word.to_string()),
@@ -49,16 +51,11 @@ impl SkillSelection {
                 ),
             )
         })?;
-        let (folder, name) = match (path.parent(), path.file_name().and_then(OsStr::to_str)) {
-            (Some(folder), Some(name)) if holds_document(&path) => {
-                (folder.to_path_buf(), Some(name.to_string()))
-            }
-            _ => (path, None),
-        };
+        let name = path.file_name().and_then(OsStr::to_str).filter(|_| holds_document(&path));
         Ok(SkillSelection {
-            list: skills_command("list", &[folder.clone().into()]),
-            skills: run.skills.with_folders(vec![folder]).addressed_by_path(),
-            name,
+            list: skills_command("list", &[path.clone().into()]),
+            name: name.map(str::to_string),
+            skills: run.skills.with_folder(path).addressed_by_path(),
         })
     }
 
@@ -125,10 +122,7 @@ fn is_hidden(name: &OsStr) -> bool {
 
 /// The problem of a skills folder that explains why there are no skills.
 pub(super) fn unusable_folder(catalogue: &Catalogue) -> Option<&Problem> {
-    let mut problems = catalogue.problems.iter();
-    let skill = problems.find(|problem| problem.rule == Rule::FolderIsSkill);
-    let found = catalogue.folder_errors.first().or(skill);
-    found.filter(|_| catalogue.skills.is_empty())
+    catalogue.folder_errors.first().filter(|_| catalogue.skills.is_empty())
 }
 
 /// The error for a problem of a skills folder.

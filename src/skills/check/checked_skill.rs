@@ -1,10 +1,8 @@
 //! A skill of a catalogue with all its problems. Every command that counts problems takes them
 //! from here, so that all count alike.
 
-use std::path::PathBuf;
-
 use super::{check, check_python};
-use crate::config::ScriptSettings;
+use crate::config::{ScriptSettings, SkillsFolder};
 use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
 use crate::world::cancellation::Cancellation;
 
@@ -55,7 +53,7 @@ fn unopened_problem(summary: &SkillSummary, message_for_model: String) -> Proble
 pub(crate) fn add_python_problems(
     checked: &mut [CheckedSkill],
     scripts: &ScriptSettings,
-    skills_folders: &[PathBuf],
+    skills_folders: &[SkillsFolder],
     cancellation: &Cancellation,
 ) -> Result<(), String> {
     let skills: Vec<&Skill> = checked.iter().filter_map(|one| one.skill.as_ref()).collect();

@@ -32,21 +32,21 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
     let line = document.line_of("name");
     if let Some(reason) = invalid_name_reason(&name) {
         let message = format!("the name `{}` is not valid: {reason}", display_value(&name));
-        let valid = Some(skill.name.clone()).filter(|name| is_name(name));
+        let valid = Some(skill.folder_name().into_owned()).filter(|name| is_name(name));
         let problem = document.problem(Rule::InvalidName, line, message);
         findings.add(match valid.or_else(|| nearest_valid_name(&name)) {
             Some(valid) => problem.with_fix(format!("write `name: {}`", quoted_name(&valid))),
             None => problem,
         });
-    } else if name != skill.name {
-        let folder = display_value(&skill.name);
+    } else if name != skill.folder_name() {
+        let folder = display_value(&skill.folder_name());
         let message = format!(
             "the name `{}` differs from the folder's name, `{folder}`; some clients use one, \
              some the other",
             display_value(&name)
         );
         let problem = document.problem(Rule::NameFolder, line, message);
-        findings.add(if is_name(&skill.name) {
+        findings.add(if is_name(&skill.folder_name()) {
             let own = quoted_name(&folder);
             problem.with_fix(format!("write `name: {own}`, or rename the folder"))
         } else {

@@ -7,9 +7,6 @@
 //! The linter must not report problems in good skills: the rules were measured on published
 //! skills.
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::yaml::fence::line_number;
@@ -53,28 +50,7 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
 /// Problems between skills and of the skills folders; their `file` is the absolute path of the
 /// folder.
 pub(crate) fn check_catalogue(catalogue: &Catalogue) -> Vec<Problem> {
-    let mut problems = folders_without_skills(catalogue);
-    problems.extend(catalogue.folder_errors.iter().chain(&catalogue.problems).cloned());
-    problems
-}
-
-/// Reports skills folders in which no subfolder has a document. A single subfolder without one
-/// may be a skill that is being written.
-fn folders_without_skills(catalogue: &Catalogue) -> Vec<Problem> {
-    let mut folders: BTreeMap<&Path, (usize, bool)> = BTreeMap::new();
-    for skill in &catalogue.skills {
-        let folder = skill.path.parent().unwrap_or(Path::new(""));
-        let (count, has_skill) = folders.entry(folder).or_default();
-        *count += 1;
-        *has_skill |= skill.not_a_skill.is_none();
-    }
-    let empty = folders.into_iter().filter(|(_, (count, has_skill))| *count > 1 && !has_skill);
-    let problems = empty.map(|(folder, (count, _))| {
-        let message =
-            format!("this is not a skills folder: none of its {count} folders has a SKILL.md");
-        Problem::new(Rule::NoSkills, folder, message)
-    });
-    problems.collect()
+    catalogue.folder_errors.iter().chain(&catalogue.problems).cloned().collect()
 }
 
 /// A document's text and its parsed frontmatter.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::named_packages::NamedPackages;
 use super::{Findings, display_value};
-use crate::config::ScriptSettings;
+use crate::config::{ScriptSettings, SkillsFolder};
 use crate::secret::mask_url_logins;
 use crate::skills::probe::{
     Declaration, ProbeResult, ProbedImport, ProbedSkill, is_sample_file, probe_skills,
@@ -29,7 +29,7 @@ use crate::world::cancellation::Cancellation;
 pub fn check_python(
     skills: &[&Skill],
     scripts: &ScriptSettings,
-    skills_folders: &[PathBuf],
+    skills_folders: &[SkillsFolder],
     cancellation: &Cancellation,
 ) -> Result<Vec<Vec<Problem>>, String> {
     let probed = probe_skills(skills, scripts, skills_folders, cancellation);

@@ -14,6 +14,7 @@ use super::mentions::{Mention, MentionContext, MentionKind, find_mentions};
 use super::scripts::CommandCheck;
 use super::{DocumentText, Findings, Place, list_names};
 use crate::limits;
+use crate::skills::names::is_plugin;
 use crate::skills::skill::DOCUMENT_NAME;
 use crate::skills::{Problem, Rule, Skill};
 use crate::text;
@@ -28,7 +29,7 @@ const COPIED_FOLDERS: [&str; 8] =
 
 /// Checks every file that the document, and the Markdown files that it names, name.
 pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
-    let (skill_name, folders) = (skill.name.clone(), subfolders(skill));
+    let (skill_name, folders) = (skill.folder_name().into_owned(), subfolders(skill));
     let context = MentionContext { skill_name, folders, is_document: true };
     let mut lookup = FileLookup { skill, context, names: OnceCell::new(), missing: Vec::new() };
     let mut commands = CommandCheck::default();
@@ -189,7 +190,7 @@ impl FileLookup<'_> {
         let is_document = path.ends_with(DOCUMENT_NAME);
         let is_skill = |folder: &Path| folder.join(DOCUMENT_NAME).is_file();
         let beside = self.skill.path.parent().map(|parent| parent.join(name));
-        let is_other = name != self.skill.name
+        let is_other = name != self.skill.folder_name()
             && ((path.starts_with("../") && is_skill(&self.skill.path.join(folder)))
                 || (is_document && beside.is_some_and(|folder| is_skill(&folder))));
         is_other.then(|| name.to_owned())
@@ -206,10 +207,6 @@ impl FileLookup<'_> {
     /// whole.
     fn is_in_plugin(&self, path: &str) -> bool {
         let levels = path.split('/').filter(|part| *part == "..").count();
-        let is_plugin = |folder: &Path| {
-            let marks = ["plugin.json", ".claude-plugin/plugin.json", ".codex-plugin/plugin.json"];
-            marks.iter().any(|mark| folder.join(mark).is_file())
-        };
         let above = self.skill.path.ancestors().skip(levels);
         above.into_iter().take(FOLDERS_ABOVE).any(is_plugin)
     }

@@ -177,12 +177,18 @@ fn every_rule_is_reported_where_it_is_broken() {
         assert_eq!(found, expected);
         add_rules(&found);
     }
-    for problem in clashes().into_iter().chain(no_skills()) {
+    for problem in clashes() {
         add_rules(&[format!("x {}", problem.rule.name())]);
     }
     // Other rules have their own tests: below, and with a real Python in tests/it.
-    let tested_separately =
-        [Rule::UnreadableFile, Rule::LinkAbove, Rule::ManyFiles, Rule::TooManySkills];
+    let tested_separately = [
+        Rule::UnreadableFile,
+        Rule::LinkAbove,
+        Rule::ManyFiles,
+        Rule::TooManySkills,
+        Rule::SkillsBelow,
+        Rule::NameTaken,
+    ];
     let is_tested_elsewhere = |row: &&RuleRow| {
         tested_separately.contains(&row.rule) || row.rule as usize >= Rule::NoPython as usize
     };
@@ -241,7 +247,7 @@ fn broken_folders() -> Vec<(TestSkill, Vec<&'static str>)> {
 }
 
 /// Returns problems between skills: a name in two folders, the alias of another skill, a name
-/// that is not UTF-8, a skill in place of a skills folder, and a missing folder.
+/// that is not UTF-8, and a missing folder.
 fn clashes() -> Vec<Problem> {
     let skill = TestSkill::new("one")
         .write("a/SKILL.md", document_with(""))
@@ -259,34 +265,7 @@ fn clashes() -> Vec<Problem> {
 fn problems_between_skills_are_reported() {
     let mut rules: Vec<&str> = clashes().iter().map(|problem| problem.rule.name()).collect();
     rules.sort_unstable();
-    assert_eq!(
-        rules,
-        ["folder-is-skill", "name-clash", "name-clash", "name-not-utf8", "unreadable-folder"]
-    );
-}
-
-/// Returns the problems of a folder whose subfolders are not skills.
-fn no_skills() -> Vec<Problem> {
-    let skill = TestSkill::new("usr").write("bin/x", "").write("lib/y", "");
-    check_catalogue(&Skills::new(vec![skill.path()]).catalogue())
-}
-
-#[test]
-fn a_folder_without_skills_is_reported_once() {
-    let problems = no_skills();
-    assert_eq!(problems.len(), 1, "{problems:?}");
-    assert_eq!(
-        problems[0].message,
-        "this is not a skills folder: none of its 2 folders has a SKILL.md"
-    );
-    for names in [&["a"][..], &["a", "b/SKILL.md"]] {
-        let mut skill = TestSkill::new("skills");
-        for name in names {
-            skill = skill.write(&format!("{name}/x").replace("SKILL.md/x", "SKILL.md"), "x");
-        }
-        let found = check_catalogue(&Skills::new(vec![skill.path()]).catalogue());
-        assert_eq!(found, []);
-    }
+    assert_eq!(rules, ["name-clash", "name-clash", "name-not-utf8", "unreadable-folder"]);
 }
 
 #[test]
@@ -345,20 +324,6 @@ fn suggested_names_are_valid() {
         assert_eq!(fix(Rule::InvalidName), expected, "{found:?}");
         assert_eq!(fix(Rule::MissingFile), "add the file, or correct its path");
     }
-}
-
-#[test]
-fn a_folder_of_skills_is_not_a_skill() {
-    let skill = TestSkill::new("more")
-        .write("x/a/SKILL.md", document_with(""))
-        .write("x/b/SKILL.md", document_with(""));
-    let above = skill.path().parent().unwrap().to_path_buf();
-    let catalogue = Skills::new(vec![above]).catalogue();
-    let found = catalogue.skill_named("more").unwrap().not_a_skill.clone().unwrap();
-    assert_eq!(found.rule, Rule::NoDocument);
-    let folder = skill.path().join("x");
-    let fix = format!("name it as a skills folder: --skills {}", folder.display());
-    assert_eq!(found.fix, Some(fix));
 }
 
 #[test]

@@ -6,10 +6,9 @@
 //! folder of a skill is on that program's path. One start serves many skills. A file that
 //! crashes the interpreter affects only the results of its own skill.
 
-use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::config::ScriptSettings;
+use crate::config::{ScriptSettings, SkillsFolder};
 use crate::error::Fault;
 use crate::limits;
 use crate::skills::python::{Interpreter, InterpreterError};
@@ -49,7 +48,7 @@ pub enum ProbedSkill {
 pub fn probe_skills(
     skills: &[&Skill],
     scripts: &ScriptSettings,
-    skills_folders: &[PathBuf],
+    skills_folders: &[SkillsFolder],
     cancellation: &Cancellation,
 ) -> Vec<ProbedSkill> {
     let mut probed = vec![ProbedSkill::WithoutPython; skills.len()];

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{SandboxConfig, ScriptSettings, split_path_list};
+use crate::config::{SandboxConfig, ScriptSettings, SkillsFolder, split_path_list};
 use crate::error::Fault;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
@@ -51,7 +51,7 @@ pub(crate) struct GrantRequest<'a> {
     /// The paths that the user grants and hides.
     pub confinement: &'a SandboxConfig,
     /// The skills folders, with other skills.
-    pub skills_folders: &'a [PathBuf],
+    pub skills_folders: &'a [SkillsFolder],
     /// A temporary folder of this run that holds the script.
     pub source: Option<&'a Path>,
     /// A temporary folder of this run for the script's files.
@@ -281,7 +281,7 @@ impl GrantRequest<'_> {
 pub(crate) fn query_restrictions(
     python: &Interpreter,
     scripts: &ScriptSettings,
-    skills_folders: &[PathBuf],
+    skills_folders: &[SkillsFolder],
     limit: Duration,
 ) -> Result<Option<Restrictions>, Fault> {
     let Some(confinement) = &scripts.sandbox else {

@@ -236,7 +236,8 @@ impl ReadyScript<'_> {
 
     /// Returns the skills folders in which the script may write.
     fn writable_folders(&self) -> Vec<PathBuf> {
-        let mut folders = self.context.skills.folders().to_vec();
+        let folders = self.context.skills.folders().iter();
+        let mut folders: Vec<PathBuf> = folders.map(|folder| folder.path.clone()).collect();
         if let Some(confinement) = &self.scripts.sandbox {
             let granted = |folder: &PathBuf| {
                 let mut granted = confinement.write.iter();

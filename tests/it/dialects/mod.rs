@@ -22,7 +22,8 @@ mod tokens;
 /// Two skills: tools are offered, and the result of `list_skills` shows its arguments.
 fn skills() -> Test {
     let document = |name: &str| format!("---\nname: {name}\ndescription: The {name} skill.\n---\n");
-    Test::new().skill("alpha", &document("alpha")).skill("beta", &document("beta"))
+    let test = Test::new().skill("alpha", &document("alpha")).skill("beta", &document("beta"));
+    test.env("SKILLS_FOLDER_PATH", "skills")
 }
 
 /// A finished run and its requests.

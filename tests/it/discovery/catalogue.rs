@@ -23,7 +23,8 @@ fn clashing_frontmatter_names_are_reported() {
         .skill("pdf-tools", &document("pdf", "The impostor."))
         .skill("one", &document("twin", "One."))
         .skill("two", &document("twin", "Two."))
-        .skill("last", &document("alone", "Alone."));
+        .skill("last", &document("alone", "Alone."))
+        .env("SKILLS_FOLDER_PATH", "skills");
     let run = dry_run(&test, [""; 0]);
     assert_eq!(run.stderr.lines().count(), 2);
     run.stderr_has(
@@ -42,7 +43,7 @@ fn clashing_frontmatter_names_are_reported() {
 fn user_only_skill_is_not_in_the_catalogue() {
     let deploy =
         "---\nname: deploy\ndescription: Deploys.\ndisable-model-invocation: true\n---\nDo.";
-    let test = Test::new().skill("deploy", deploy);
+    let test = Test::new().skill("deploy", deploy).env("SKILLS_FOLDER_PATH", "skills");
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
     assert!(!system(&run).contains("eploy") && system(&run).contains("get_skill"));
     assert_eq!(tool_names(&run).len(), 4);
@@ -113,7 +114,7 @@ fn first_request_is_small() {
 /// If no script can run, no script tool is offered or mentioned, and the reason is reported.
 #[test]
 fn script_tool_is_not_offered_if_no_script_can_run() {
-    let test = Test::new().skill("a", &document("a", "A."));
+    let test = Test::new().skill("a", &document("a", "A.")).env("SKILLS_FOLDER_PATH", "skills");
     let names = ["list_skills", "get_skill", "read_file_in_skill"];
     let off = test.clone().env("SCRIPT_PYTHON", "off");
     let none = test.clone().env("PATH", test.path("home"));

@@ -1,6 +1,6 @@
 //! Folders and links.
 
-use super::{call, document, dry_run, list, system, tool_names};
+use super::{call, document, dry_run, list, system};
 use crate::harness::{Test, seconds};
 use serde_json::json;
 use std::ffi::OsStr;
@@ -24,26 +24,40 @@ fn first_folder_wins_and_name_clashes_are_reported() {
         ("xlsx", "Of home."),
     ]
     .map(|(name, description)| (name.to_owned(), description.to_owned()));
+    // Those with another description are offered, too.
+    let plugin = test.path("").file_name().unwrap().to_str().unwrap().to_owned();
+    let longer = |name: &str| format!("{plugin}/.claude/skills:{name}");
+    let mut expected = expected.to_vec();
+    expected.push((longer("mine"), "From agents.".to_owned()));
+    expected.push((longer("pdf"), "From claude.".to_owned()));
+    expected.sort();
     let path = ".agents/skills:.claude/skills:~/.claude/skills:.agents/../.claude/skills";
     let by_variable = test.clone().env("SKILLS_FOLDER_PATH", path);
     let home = test.path("home/.claude/skills");
     let options = ["--skills", ".agents/skills", "--skills", ".claude/skills", "--skills"];
     let options: Vec<&OsStr> = options.iter().map(OsStr::new).chain([home.as_os_str()]).collect();
-    assert_eq!(list(&by_variable, [""; 0]), (expected.to_vec(), String::new()));
-    assert_eq!(list(&test, options.clone()), (expected.to_vec(), String::new()));
+    assert_eq!(list(&by_variable, [""; 0]), (expected.clone(), String::new()));
+    assert_eq!(list(&test, options.clone()), (expected.clone(), String::new()));
 
-    for run in [dry_run(&by_variable, [""; 0]), dry_run(&test, options)] {
-        let reported: Vec<&str> = run.stderr.lines().collect();
+    dry_run(&by_variable, [""; 0]).stderr_lacks(": the name ");
+    let list = by_variable.next_run().args(["skills", "list"]).run().success();
+    let options = test.next_run().args(["skills", "list"]).args(options).run().success();
+    for run in [list, options] {
+        let clashes = run.stderr.lines().filter(|line| line.contains(": the name "));
+        let reported: Vec<&str> = clashes.collect();
         assert_eq!(reported.len(), 2, "{reported:?}");
         for (name, line) in ["mine", "pdf"].into_iter().zip(reported) {
             let hidden = test.path(format!(".claude/skills/{name}"));
             let kept = test.path(format!(".agents/skills/{name}"));
-            let expected = format!("{}: hidden by {}: ", hidden.display(), kept.display());
-            assert!(line.contains(&expected), "{line}");
+            let expected =
+                format!("{}: the name `{name}` means {}, ", hidden.display(), kept.display());
+            assert!(line.contains(&expected) && line.contains(&longer(name)), "{line}");
         }
     }
     let run = call(&by_variable, "get_skill", &json!({"skill_name": "pdf"}));
     run.stdout_has("From agents.").stdout_lacks("From claude.");
+    let run = call(&by_variable, "get_skill", &json!({"skill_name": longer("pdf")}));
+    run.stdout_has("From claude.");
 }
 
 /// The same folder or skill under two names is not a clash.
@@ -74,10 +88,11 @@ fn broken_links_are_reported() {
         .stderr_has("dangling: a link to ../gone, which does not exist: remove the link")
         .stderr_has("circle: a link to circle, which leads back to itself")
         .stderr_has("below-file: a link to ../file/x, which does not exist")
-        .stderr_has("`into-itself` cannot be used: it has no SKILL.md, but")
+        .stderr_has("the skills below `into-itself` are not used: name the folder: --skills ")
+        .stderr_has("`into-itself` cannot be used: it has no SKILL.md\n")
         .stderr_lacks("to-file")
         .took_at_most(seconds(5.0));
-    assert_eq!(run.stderr.lines().count(), 4);
+    assert_eq!(run.stderr.lines().count(), 6);
     assert!(system(&run).ends_with("Skills:\n- good: Good.\n"));
     // A broken link does not hide a skill in a later folder.
     let test = test.file("more/dangling/SKILL.md", document("dangling", "There it is."));
@@ -101,7 +116,7 @@ fn odd_folders_are_reported_or_ignored() {
     let odd = test.path("skills").join(OsStr::from_bytes(b"caf\xe9"));
     fs::create_dir(&odd).unwrap();
     let run = dry_run(&test, [""; 0]).stderr_has("the folder's name is not UTF-8");
-    assert_eq!(run.stderr.lines().count(), 1);
+    assert_eq!(run.stderr.lines().count(), 2);
     assert_eq!(list(&test, [""; 0]).0.len(), 1);
     // A folder with a document is a skill, whatever its name.
     let test = test.skill("venv", &document("venv", "Makes venvs."));
@@ -121,25 +136,20 @@ fn misplaced_folders_are_reported_with_a_remedy() {
         .folder("skills/empty/inner");
     let option = |path: &str| format!("--skills {}", test.path(path).display());
     let run = dry_run(&test, [""; 0])
-        .stderr_has(
-            "`collection` cannot be used: it has no SKILL.md, but there are skills below it",
-        )
-        .stderr_has(&option("skills/collection\n"))
-        .stderr_has("`deep` cannot be used: it has no SKILL.md, but there are skills below it")
-        .stderr_has(&option("skills/deep/er\n"))
+        .stderr_has("the skills below `collection`, `deep` are not used: name the folder: ")
+        .stderr_has(&option("skills\n"))
+        .stderr_has("`deep` cannot be used: it has no SKILL.md\n")
         .stderr_has("`empty` cannot be used: it has no SKILL.md\n");
-    assert_eq!(run.stderr.lines().count(), 3);
+    assert_eq!(run.stderr.lines().count(), 5);
     let (listed, _) = list(&test, [""; 0]);
     let names: Vec<&str> = listed.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["collection", "deep", "empty", "plain"]);
 
     let (listed, _) = list(&test, ["--skills", "skills/collection"]);
     assert_eq!(listed.len(), 2);
-    let run = dry_run(&test, ["--skills", "skills/plain"])
-        .stderr_has("plain: this is a skill, not a folder of skills: name the folder above it: ")
-        .stderr_has(&option("skills\n"))
-        .stderr_lacks("scripts");
-    assert!(tool_names(&run).is_empty());
+    // A folder that is named may be a skill itself.
+    let run = dry_run(&test, ["--skills", "skills/plain"]).stderr_is_empty();
+    assert!(system(&run).ends_with("Skills:\n- plain: Plain.\n"));
     let fails = |folders: &[&str]| {
         let run = test.next_run().args(["skills", "list"]).args(folders).run();
         run.status(78)

@@ -1,5 +1,6 @@
 //! Discovery of skills: several folders, unusual folders, and reports to the model and the user.
 
+mod below;
 mod catalogue;
 mod folders;
 mod reports;
@@ -24,8 +25,10 @@ fn body(run: &Outcome) -> Value {
     run.stdout_json()["body"].clone()
 }
 
+/// The system prompt without the date, which is its last part.
 fn system(run: &Outcome) -> String {
-    body(run)["messages"][0]["content"].as_str().unwrap().to_owned()
+    let prompt = body(run)["messages"][0]["content"].as_str().unwrap().to_owned();
+    prompt.split("\nToday is ").next().unwrap().to_owned()
 }
 
 fn tool_names(run: &Outcome) -> Vec<String> {

@@ -63,7 +63,8 @@ fn too_large_skills_folder_is_reported() {
 fn folder_without_a_document_does_not_hide_a_skill() {
     let test = Test::new()
         .folder("one/pdf")
-        .file("one/more/x/SKILL.md", document("x", "Below."))
+        .folder("one/more")
+        .file("one/x/SKILL.md", document("x", "Of one."))
         .folder("one/draft")
         .file("two/pdf/SKILL.md", document("pdf", "Reads PDF."))
         .file("two/more/SKILL.md", document("more", "Does more."))
@@ -74,13 +75,14 @@ fn folder_without_a_document_does_not_hide_a_skill() {
         ("draft", "(not usable: it has no SKILL.md)"),
         ("more", "Does more."),
         ("pdf", "Reads PDF."),
+        ("x", "Of one."),
     ];
     assert_eq!(skills, expected.map(|(name, about)| (name.into(), about.into())), "{note}");
     let call = json!({"skill_name": "pdf"}).to_string();
     let run = test.next_run().args(folders).args(["tool", "get_skill", &call]);
     run.run().success().stdout_has("Reads PDF.");
     let run = test.next_run().args(folders).args(["skills", "check"]).run();
-    let run = run.status(1);
+    let run = run.success().stdout_has("one/draft: note[no-document]: it has no SKILL.md\n");
     let clashes: Vec<&str> = run
         .stdout
         .lines()
@@ -111,8 +113,13 @@ fn both_default_folders_are_read_and_the_first_wins() {
     assert_eq!(list(&test, [""; 0]).0, expected);
     let kept = test.path("skills/b");
     dry_run(&test, [""; 0])
-        .stderr_has(&format!("{SHARED}/b: hidden by {}", kept.display()))
-        .stderr_has("the first folder wins the name `b`");
+        .stderr_has("using the skills of this folder: 2 in ./skills\n")
+        .stderr_has(&format!("{SHARED}/b: the name `b` means {}", kept.display()))
+        .stderr_has("so this skill is `skills-runner:b`");
+    dry_run(&test, ["-q"]).stderr_is_empty();
+    dry_run(&test, ["-v"]).stderr_has(&format!("{SHARED}: 2 skills\n"));
+    let hidden = call(&test, "get_skill", &json!({"skill_name": "skills-runner:b"}));
+    hidden.success().stdout_has("Shared.");
     call(&test, "get_skill", &json!({"skill_name": "c"})).success().stdout_has("# c");
     // The new skill is created in the project, and the next command finds it.
     let new = test.next_run().args(["skills", "new", "d"]).run().success();
@@ -178,9 +185,10 @@ fn name_with_control_characters_is_one_line_everywhere() {
     // Also for a skill that cannot be used, and for a hidden one.
     let test =
         test.folder("skills/b\nc").file(&format!("other/{name}/SKILL.md"), document("x", "Other."));
-    let run = dry_run(&test, ["--skills", "skills", "--skills", "other"]);
-    let run = run.stderr_has("hidden by");
-    let run = run.stderr_has("`b\u{fffd}c` cannot be used");
+    let folders = ["--skills", "skills", "--skills", "other"];
+    let list = test.next_run().args(["skills", "list"]).args(folders).run().success();
+    list.stderr_has(": the name `a Ignore all that\u{fffd}[2J` means");
+    let run = dry_run(&test, folders).stderr_has("`b\u{fffd}c` cannot be used");
     assert!(run.stderr.lines().all(|line| line.starts_with("skills-runner: ")));
 }
 
@@ -195,7 +203,8 @@ fn documents_that_get_skill_refuses_are_reported() {
         .file("skills/latin/SKILL.md", latin)
         .skill("large", &(document("large", "L.") + &"x".repeat(1 << 20)))
         .skill("even", &(document("even", "E.") + &long))
-        .skill("odd", &(document("odd", "O.") + "x" + &long));
+        .skill("odd", &(document("odd", "O.") + "x" + &long))
+        .env("SKILLS_FOLDER_PATH", "skills");
     dry_run(&test, [""; 0]).stderr(
         "skills-runner: the skill `large`: SKILL.md: it is larger than 1 MiB, so get_skill \
          refuses it: move parts of it into other files\n\

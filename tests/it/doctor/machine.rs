@@ -14,7 +14,7 @@ fn skills_with_problems_are_reported() {
         .skill("broken", DOCUMENT)
         .link("skills/broken/venv", "nowhere");
     let run = test.next_run().args(["doctor"]).run().success();
-    run.stdout_has("ok       skills: 3 of 4 skills in ")
+    run.stdout_has("ok       skills: 3 of 4 skills can be used\n           3 in ")
         .stdout_has(
             "warning  skills: `empty`: cannot be used: it has no SKILL.md\n         fix: add a SKILL.md",
         )
@@ -57,12 +57,12 @@ fn unusable_skill_has_the_remedy_of_its_cause() {
         .folder("skills/led-out")
         .link("skills/led-out/SKILL.md", "../../elsewhere.md");
     let run = test.next_run().args(["doctor"]).run().success();
-    let option = format!("--skills {}", test.path("skills/more").display());
-    run.stdout_has("ok       skills: 1 of 3 skills in ")
-        .stdout_has(&format!("fix: name it as a skills folder: {option}\n"))
+    run.stdout_has("ok       skills: 1 of 3 skills can be used\n           1 in ")
+        .stdout_has(": the skills below `more` are not used")
+        .stdout_has(&format!("fix: name the folder: --skills {}\n", test.path("skills").display()))
         .stdout_has("warning  skills: `led-out`: cannot be used: ")
         .stdout_has("fix: remove the link, or replace it with a copy of its target")
-        .stdout_lacks("fix: add a SKILL.md");
+        .stdout_has("fix: add a SKILL.md");
     server.finish();
 }
 

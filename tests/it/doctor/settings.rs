@@ -28,7 +28,7 @@ fn working_checks_are_listed_line_by_line() {
         "ok       context: 131,072 tokens\n",
         "ok       python: ",
         ", Python 3.",
-        "ok       skills: 1 skill in ",
+        "ok       skills: 1 skill\n           1 in ",
         "everything works",
     ] {
         run.check(run.stdout.contains(line), format!("stdout lacks {line:?}"));
@@ -72,7 +72,7 @@ fn missing_configuration_is_reported_with_fixes() {
             "skipped  address, connection, credentials, model, tool call, streaming, context: ",
         )
         .stdout_has("ok       python: ")
-        .stdout_has("ok       skills: 1 skill in ")
+        .stdout_has("ok       skills: 1 skill\n           1 in ")
         .stdout_has("2 failures, no warnings: fix the first failure")
         .stdout_has("`skills-runner demo`");
     run.stderr_is_empty();

@@ -310,6 +310,7 @@ fn unread_stderr_does_not_delay_answers() {
                   print(sum(int(note.split()[1]) for note in notes) + len(lines) - len(notes))";
     let test = Test::new()
         .skill("echo", "---\nname: echo\ndescription: Says things again.\n---\n")
+        .env("SKILLS_FOLDER_PATH", "skills")
         .file("client.py", source)
         .file("request", expanded_text("CALL{}}}\n"));
     // Two lines for each call.

@@ -326,7 +326,7 @@ fn ids_are_returned_unchanged() {
 
 #[test]
 fn requests_with_invalid_ids_are_not_answered() {
-    let mut client = Client::bare(&test_with_skill());
+    let mut client = Client::bare(&test_with_skill().env("SKILLS_FOLDER_PATH", "skills"));
     for id in ["null", "1.5", "1.0", "1e3", "true", "{}", "[1]", "[]"] {
         client.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
         let reported = client.running().read_stderr_until("\n");

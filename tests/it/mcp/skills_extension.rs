@@ -55,7 +55,8 @@ fn entries_list_all_files_with_digests() {
         .file("skills/Folder/Skill.md", document("whole"))
         .skill("second", &document("second"))
         .venv("Folder")
-        .file("skills/Folder/__pycache__/x.pyc", "x");
+        .file("skills/Folder/__pycache__/x.pyc", "x")
+        .env("SKILLS_FOLDER_PATH", "skills");
     for (path, content) in files {
         test = test.file(&format!("skills/Folder/{path}"), content);
     }
@@ -235,6 +236,7 @@ fn skills_at_the_size_limits_have_an_entry() {
     }
     let own = document("heavy").len();
     let test = test.file("skills/heavy/a", vec![0; (16 << 20) - own]);
+    let test = test.env("SKILLS_FOLDER_PATH", "skills");
     let mut client = Client::modern(&test);
     let all = entries(&mut client);
     let size = |file: &Value| file["size"].as_u64().unwrap();

@@ -1,0 +1,203 @@
+//! The search for skills in a skills folder, level by level.
+//!
+//! In a folder that the user named, skills may lie deeper than directly in it, as in a repository
+//! of plugins. In a default folder, deeper skills are only noticed, for a hint.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::limits;
+use crate::skills::folder_problems as problems;
+use crate::skills::listing::{FolderListing, ListedFolder, is_tool_folder};
+use crate::skills::lookup::{Found, OpenFolders, OpenedFolder};
+use crate::skills::{Problem, is_skill_name};
+use crate::world::confined::{Identity, OpenError, Root, identity};
+
+/// What a skills folder contains.
+#[derive(Default)]
+pub(super) struct FolderContents {
+    /// The direct subfolders that are no skills, with what they are instead.
+    pub no_skills: Vec<(String, Found)>,
+    /// The direct subfolders with skills below them.
+    pub with_skills_below: BTreeSet<String>,
+    /// Whether a skill lies directly in the folder.
+    pub has_direct_skill: bool,
+    /// Whether the folder itself has a document.
+    pub is_skill: bool,
+    /// Problems of the folder and of entries that cannot be skills.
+    pub problems: Vec<Problem>,
+}
+
+/// Calls `visit` for each skill with its path in the skills folder, which is empty for the folder
+/// itself.
+///
+/// # Errors
+///
+/// The problem of a folder that cannot be read.
+pub(super) fn search(
+    folders: &OpenFolders<'_>,
+    folder: &OpenedFolder<'_>,
+    visit: &mut dyn FnMut(&str, Found),
+) -> Result<FolderContents, Problem> {
+    let path = &folder.folder.path;
+    if let Err(error @ OpenError::Foreign) = &folder.root {
+        return Err(problems::untrusted_folder(path, error));
+    }
+    let listing = FolderListing::read(path);
+    let listing = listing.map_err(|error| problems::unreadable_folder(path, &error))?;
+    let mut contents = FolderContents { is_skill: listing.is_skill, ..FolderContents::default() };
+    let Ok(root) = &folder.root else {
+        return Ok(contents);
+    };
+    let is_named = folder.folder.is_named();
+    let mut search = Search {
+        folders,
+        root,
+        path,
+        is_named,
+        device: fs::metadata(path).map_or(0, |meta| meta.dev()),
+        waiting: VecDeque::new(),
+        links: Vec::new(),
+        seen: HashSet::new(),
+        examined: 0,
+        contents: &mut contents,
+        visit,
+    };
+    search.run(listing);
+    Ok(contents)
+}
+
+/// A search of one skills folder.
+struct Search<'s> {
+    folders: &'s OpenFolders<'s>,
+    root: &'s Root,
+    path: &'s Path,
+    is_named: bool,
+    /// The device of the skills folder.
+    device: u64,
+    /// Folders that are not skills: their subfolders come next.
+    waiting: VecDeque<String>,
+    /// Links, followed after all real folders; in a default folder they are treated as folders.
+    links: Vec<String>,
+    /// The real folders that were examined.
+    seen: HashSet<Identity>,
+    /// Number of folders that were examined.
+    examined: usize,
+    contents: &'s mut FolderContents,
+    visit: &'s mut dyn FnMut(&str, Found),
+}
+
+impl Search<'_> {
+    fn run(&mut self, listing: FolderListing) {
+        if listing.is_skill {
+            self.examine_root();
+        }
+        self.contents.problems.extend(listing.problems);
+        self.examine_all("", listing.folders);
+        loop {
+            while let Some(folder) = self.waiting.pop_front() {
+                self.list(&folder);
+            }
+            if self.links.is_empty() {
+                return;
+            }
+            for link in std::mem::take(&mut self.links) {
+                if identity(self.path.join(&link)).is_some_and(|found| self.seen.insert(found)) {
+                    self.examine(&link);
+                }
+            }
+        }
+    }
+
+    /// Offers the skills folder itself, if it is a skill.
+    fn examine_root(&mut self) {
+        let name = self.path.file_name().and_then(|name| name.to_str());
+        if name.is_some_and(is_skill_name)
+            && let Some(found @ Found::Skill(_)) = self.folders.inspect(self.root, "")
+        {
+            (self.visit)("", found);
+        }
+    }
+
+    /// Examines the subfolders of a folder that is not a skill.
+    fn list(&mut self, folder: &str) {
+        // A link may have led out of the skills folder.
+        if self.root.folder(folder).is_err() {
+            return;
+        }
+        let path = self.path.join(folder);
+        match FolderListing::read(&path) {
+            Ok(listing) if listing.is_venv => {
+                self.contents.no_skills.retain(|(name, _)| name != folder);
+            }
+            Ok(listing) => self.examine_all(folder, listing.folders),
+            Err(error) if self.is_named => {
+                self.contents.problems.push(problems::unreadable_folder(&path, &error));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn examine_all(&mut self, above: &str, entries: Vec<ListedFolder>) {
+        for ListedFolder { name, inode } in entries {
+            if self.examined == limits::SEARCHED_FOLDERS {
+                let problem = problems::search_ended(self.path);
+                if !self.contents.problems.contains(&problem) {
+                    self.contents.problems.push(problem);
+                }
+                return;
+            }
+            let is_direct = above.is_empty();
+            let is_hidden = name.starts_with('.');
+            if is_hidden && !self.is_named || !is_direct && is_tool_folder(&name) {
+                continue;
+            }
+            let path = if is_direct { name } else { format!("{above}/{name}") };
+            match inode {
+                Some(inode) => {
+                    self.seen.insert((self.device, inode));
+                    self.examine(&path);
+                }
+                None if is_direct && !self.is_named => self.examine(&path),
+                None => self.links.push(path),
+            }
+        }
+    }
+
+    /// Visits a folder if it is a skill; otherwise its subfolders come later.
+    fn examine(&mut self, path: &str) {
+        self.examined += 1;
+        let (top, name) = match path.rsplit_once('/') {
+            Some((above, name)) => (above.split('/').next(), name),
+            None => (None, path),
+        };
+        let found = match self.folders.inspect(self.root, path) {
+            Some(Found::Skill(_)) if name.starts_with('.') => Found::NoDocument,
+            Some(found) => found,
+            None => return,
+        };
+        match (found, top) {
+            (found @ Found::Skill(_), None) => {
+                self.contents.has_direct_skill = true;
+                (self.visit)(path, found);
+            }
+            (found @ Found::Skill(_), Some(top)) => {
+                self.contents.with_skills_below.insert(top.to_string());
+                if self.is_named {
+                    (self.visit)(path, found);
+                }
+            }
+            (found, _) => {
+                let is_searched = matches!(found, Found::NoDocument) && !is_tool_folder(name);
+                if is_searched && path.split('/').count() < limits::SEARCHED_LEVELS {
+                    self.waiting.push_back(path.to_string());
+                }
+                if top.is_none() && is_skill_name(name) && !is_tool_folder(name) {
+                    self.contents.no_skills.push((path.to_string(), found));
+                }
+            }
+        }
+    }
+}
