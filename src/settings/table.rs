@@ -269,8 +269,8 @@ pub static SETTINGS: &[Setting] = &[
     row(
         SKILLS_FOLDER_PATH,
         FolderRule::Any,
-        "./skills, then $XDG_DATA_HOME/skills-runner/skills, then those installed with the program",
-        "skills folders, separated as in PATH; of skills with the same name the first is used",
+        "skills, .agents/skills and .claude/skills here, then those of the user and of the program",
+        "skills folders, separated as in PATH and searched below; the first wins a name",
     ),
     row(SCRIPT_TIMEOUT_SECONDS, FolderRule::Any, "30", "time limit of a script, in seconds"),
     row(

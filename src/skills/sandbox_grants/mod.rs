@@ -153,7 +153,12 @@ impl GrantRequest<'_> {
             let found = identity(path);
             found.is_none_or(|found| forbidden.describe(found).is_some())
         };
-        let roots = || self.skills_folders.iter().filter_map(canonical);
+        // A skills folder may be the skill itself.
+        let own = self.folder.and_then(canonical);
+        let roots = || {
+            let roots = self.skills_folders.iter().filter_map(canonical);
+            roots.filter(|root| Some(root) != own.as_ref())
+        };
         let entries = roots().filter_map(|root| fs::read_dir(root).ok()).flatten();
         // Other links are not skills, and may lead anywhere.
         let links = entries.flatten().filter_map(|entry| {
@@ -162,7 +167,6 @@ impl GrantRequest<'_> {
                 canonical(entry.path()).filter(|path| is_skill(path) && !is_forbidden(path))
             })?
         });
-        let own = self.folder.and_then(canonical);
         let others = links.filter(|link| Some(link) != own.as_ref());
         roots().chain(others).collect()
     }

@@ -144,6 +144,25 @@ fn all_default_folders_are_read() {
     assert_eq!(listed.len(), 2);
 }
 
+/// A named folder that is a skill is offered with the skills below it, and can be used.
+#[test]
+fn named_folder_may_be_a_skill_itself() {
+    let test = Test::new()
+        .file("repo/SKILL.md", document("repo", "The root."))
+        .file("repo/say.py", "print('said')")
+        .file("repo/a/SKILL.md", document("a", "Below."));
+    assert_eq!(names(&test), ["a", "repo"]);
+    let call = json!({"skill_name": "repo", "file_path": "say.py"}).to_string();
+    for sandbox in ["off", "on"] {
+        let run = test.next_run().env("SCRIPT_SANDBOX", sandbox);
+        let run = run.args(["--skills", "repo", "tool", "run_python_script", &call]).run();
+        run.success().stdout_has(r#""stdout":"said\n""#);
+    }
+    test.next_run().args(["skills", "show", "./repo"]).run().success().stdout_has("The root.");
+    let default = test.file("skills/SKILL.md", document("skills", "In a default folder."));
+    assert_eq!(list(&default, [""; 0]).0[0].0, "skills");
+}
+
 /// A search ends after 20,000 folders, and says so.
 #[test]
 #[ignore = "long"]
