@@ -7,10 +7,12 @@
 //! The linter must not report problems in good skills: the rules were measured on published
 //! skills.
 
+use std::path::Path;
+
 use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::yaml::fence::line_number;
-use crate::skills::{Catalogue, Problem, Rule, Skill};
+use crate::skills::{Catalogue, Problem, Rule, Severity, Skill};
 use crate::text;
 
 mod checked_skill;
@@ -34,7 +36,9 @@ pub use python::check_python;
 /// Returns all problems of a skill except those of its Python, sorted by file and line.
 pub fn check(skill: &Skill) -> Vec<Problem> {
     let mut findings = Findings::default();
-    if let Some((file_name, text)) = document::read(skill, &mut findings) {
+    let document = document::read(skill, &mut findings);
+    let is_read = document.is_some();
+    if let Some((file_name, text)) = document {
         let document = DocumentText::new(&file_name, &text);
         document::check(&document, &mut findings);
         fields::check(skill, &document, &mut findings);
@@ -44,7 +48,17 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
     if !findings.problems.iter().any(|problem| problem.rule == Rule::NoDocument) {
         files::check(skill, &mut findings);
     }
-    findings.into_sorted()
+    let mut problems = findings.into_sorted();
+    if !is_read {
+        // Without its document no client loads the skill.
+        let is_link = |it: &&mut Problem| it.rule == Rule::BrokenLink && is_document(&it.file);
+        problems.iter_mut().filter(is_link).for_each(|link| link.severity = Severity::Error);
+    }
+    problems
+}
+
+fn is_document(file: &Path) -> bool {
+    file.to_str().is_some_and(|name| name.eq_ignore_ascii_case(document::DOCUMENT_NAME))
 }
 
 /// Problems between skills and of the skills folders; their `file` is the absolute path of the

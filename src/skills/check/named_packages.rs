@@ -73,12 +73,18 @@ impl NamedPackages {
         }
     }
 
-    /// Whether a file names the package of a module, or imports the module as an example.
+    /// Whether a file names the package of a module, or imports the module as an example. An
+    /// unknown package has a name that contains the module's.
     pub(super) fn includes(&self, module: &str, package: Option<&str>) -> bool {
-        let package = normalized_name(package.unwrap_or(module));
-        self.is_cut
-            || self.words.contains(&package)
-            || self.modules.contains(&normalized_name(module))
+        let module = normalized_name(module);
+        let is_named = match package {
+            Some(package) => self.words.contains(&normalized_name(package)),
+            None => {
+                let module = module.replace('-', "");
+                self.words.iter().any(|word| word.replace('-', "").contains(&module))
+            }
+        };
+        self.is_cut || is_named || self.modules.contains(&module)
     }
 }
 
@@ -105,6 +111,8 @@ mod tests {
             ("open config.yaml, docs/yaml", false, "yaml", Some("PyYAML"), false),
             ("import google.cloud.storage as s", false, "google.cloud.storage", None, true),
             ("it reads gseapy.", false, "gseapy", None, true),
+            ("pip install grid-scribe-sdk", false, "gridscribe", None, true),
+            ("It scribes a grid.", false, "gridscribe", None, false),
             ("import requests", true, "requests", Some("requests"), false),
             ("requests.get(url)", true, "requests", Some("requests"), false),
             ("print('pip install requests')", true, "requests", Some("requests"), true),

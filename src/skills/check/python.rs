@@ -183,10 +183,15 @@ impl<'a> PythonCheck<'a> {
     }
 
     /// The problem of modules whose packages the skill neither declares nor mentions, at the
-    /// first import. An installed module without a known package may be of no package.
+    /// first import. A module without a known package may be of a declared one with another
+    /// name, or, if it is installed, of no package.
     fn undeclared_imports(&self, required: &[&ProbedImport]) -> Option<Problem> {
-        let is_of_package = |it: &&&ProbedImport| it.package.is_some() || it.is_missing;
-        let imports = required.iter().filter(|it| self.is_undeclared(it)).filter(is_of_package);
+        let declares_none = self.probed.declared.is_empty();
+        let is_certain = |it: &&&ProbedImport| {
+            let is_of_none = it.is_missing && declares_none;
+            self.is_undeclared(it) && (it.package.is_some() || is_of_none)
+        };
+        let imports = required.iter().filter(is_certain);
         let mut imports: Vec<&ProbedImport> = imports.copied().collect();
         if imports.is_empty() {
             return None;

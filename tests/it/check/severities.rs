@@ -95,3 +95,24 @@ fn list_as_text_starts_no_python() {
     list.success().stderr("");
     assert!(!test.exists("started"));
 }
+
+/// A skill that cannot be used has an error, whatever the cause.
+#[test]
+fn unusable_skill_has_an_error() {
+    let test = Test::new()
+        .file("elsewhere.md", "# Elsewhere\n")
+        .folder("skills/led-out")
+        .link("skills/led-out/SKILL.md", "../../elsewhere.md")
+        .folder("skills/gone")
+        .link("skills/gone/SKILL.md", "nowhere.md")
+        .folder("skills/folder/SKILL.md")
+        .file("skills/large/SKILL.md", vec![b'x'; (1 << 20) + 1])
+        .file("skills/binary/SKILL.md", b"\xff\xfe")
+        .folder("skills/empty");
+    let list = test.args(["skills", "list", "--json"]).run().success().stdout_json();
+    let skills = list["skills"].as_array().unwrap();
+    assert_eq!(skills.len(), 6);
+    for skill in skills {
+        assert_eq!(skill["status"], "error", "{skill}");
+    }
+}
