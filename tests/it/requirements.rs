@@ -97,7 +97,7 @@ fn stopped_script_is_listed() {
 fn answer_without_the_required_skill_is_5() {
     let test = skills();
     let answer = || Reply::text("three");
-    let (run, _) = ask(&test, &["--require-skill", "go"], [answer()]);
+    let (run, _) = ask(&test, &["-q", "--require-skill", "go"], [answer()]);
     run.status(5).stdout("three\n").stderr(
         "skills-runner: failed to accept the answer: no skill was read before it (--require-skill)\n\
          hint: name one in the question, or use --skill NAME; the skills are add, fix\n",
