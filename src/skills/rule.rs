@@ -1,8 +1,8 @@
 //! The rules that documents, files and folders of skills are checked against.
 //!
 //! Severity and fix of a problem come from its rule's row here, unless the check knows a more
-//! specific fix. A new rule is a variant, its row at the same position, its check, and a
-//! case in `check/tests.rs`.
+//! specific fix. A new rule is a variant, its row at the same position and in `docs/rules.md`,
+//! its check, and a case in `check/tests.rs`.
 
 /// Severity of a problem, from the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -316,5 +316,16 @@ mod tests {
             assert!(RULES[..at].iter().all(|other| other.name != row.name), "{}", row.name);
         }
         assert_eq!(RULES.len(), Rule::Unprobed as usize + 1);
+    }
+
+    #[test]
+    fn the_documentation_has_each_rule() {
+        let documented: Vec<String> = include_str!("../../docs/rules.md")
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+            .map(|line| line.split(" | ").take(2).collect::<Vec<_>>().join(" | "))
+            .collect();
+        let rows = RULES.iter().map(|row| format!("| `{}` | {}", row.name, row.severity.name()));
+        assert_eq!(documented, rows.collect::<Vec<_>>());
     }
 }

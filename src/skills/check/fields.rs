@@ -32,11 +32,18 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
     let line = document.line_of("name");
     if let Some(reason) = invalid_name_reason(&name) {
         let message = format!("the name `{}` is not valid: {reason}", display_value(&name));
-        let valid = Some(skill.folder_name().into_owned()).filter(|name| is_name(name));
+        let folder = Some(skill.folder_name().into_owned()).filter(|name| is_name(name));
+        let nearest = nearest_valid_name(&name).filter(|name| Some(name) != folder.as_ref());
         let problem = document.problem(Rule::InvalidName, line, message);
-        findings.add(match valid.or_else(|| nearest_valid_name(&name)) {
-            Some(valid) => problem.with_fix(format!("write `name: {}`", quoted_name(&valid))),
-            None => problem,
+        findings.add(match (folder.as_deref().map(quoted_name), nearest) {
+            (Some(own), Some(nearest)) => problem.with_fix(format!(
+                "write `name: {own}`, or rename the folder and the skill to `{nearest}`"
+            )),
+            (Some(own), None) => problem.with_fix(format!("write `name: {own}`")),
+            (None, Some(nearest)) => {
+                problem.with_fix(format!("write `name: {}`", quoted_name(&nearest)))
+            }
+            (None, None) => problem,
         });
     } else if name != skill.folder_name() {
         let folder = display_value(&skill.folder_name());

@@ -72,7 +72,8 @@ const PLACEHOLDERS: [&str; 10] =
 
 /// Words that mark the code in their line as an example, as a file to be created, or as a file
 /// of something else: another skill, the user's project, a link's own target.
-const ELSEWHERE: [&str; 30] = [
+const ELSEWHERE: [&str; 31] = [
+    "cache",
     "example",
     "e.g.",
     "such as",
@@ -425,7 +426,8 @@ impl MentionContext {
     fn is_known(&self, path: &str) -> bool {
         let path = path.strip_prefix("./").unwrap_or(path);
         let folder = path.split_once('/').map_or("", |(folder, _)| folder);
-        STANDARD_FOLDERS.contains(&folder) || self.has(folder)
+        // Other files compare the skill's folders with those of the things they describe.
+        STANDARD_FOLDERS.contains(&folder) || (self.is_document && self.has(folder))
     }
 
     fn has(&self, folder: &str) -> bool {

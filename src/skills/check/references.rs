@@ -151,7 +151,10 @@ impl FileLookup<'_> {
             }
         }
         if !self.missing.iter().any(|known| known.path == path) {
-            let cause = self.cause(&path, beside.or(inside), mention)?;
+            // Links are relative to their file, paths in code to the skill.
+            let is_link = mention.kind == MentionKind::Link;
+            let inside = if is_link { beside.or(inside) } else { inside.or(beside) };
+            let cause = self.cause(&path, inside, mention)?;
             let (file, line) = (place.file.to_owned(), place.line);
             self.missing.push(MissingFile { file, line, path, cause });
         }
@@ -171,8 +174,8 @@ impl FileLookup<'_> {
             return is_problem.then_some(Cause::Outside);
         };
         let is_document = path.ends_with(DOCUMENT_NAME) && mention.kind != MentionKind::Link;
-        let folder = inside.split_once('/').map(|(folder, _)| folder.to_owned());
-        let folder = folder.filter(|folder| !self.context.folders.contains(folder));
+        let folder = inside.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let folder = folder.filter(|folder| self.skill.root.folder(folder).is_err());
         if is_document || mention.is_doubtful {
             return None;
         }

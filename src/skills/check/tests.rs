@@ -310,7 +310,8 @@ fn the_first_value_of_metadata_that_is_not_text_is_named() {
 #[test]
 fn suggested_names_are_valid() {
     for (folder, name, expected) in [
-        ("a", "A_b", "write `name: a`"),
+        ("a", "A_b", "write `name: a`, or rename the folder and the skill to `a-b`"),
+        ("a-b", "A_b", "write `name: a-b`"),
         ("My Skill", "My Skill", "write `name: my-skill`"),
         ("My Skill", "-b-", "write `name: b`"),
     ] {

@@ -2,6 +2,7 @@
 
 mod documents;
 mod python;
+mod references;
 mod severities;
 
 use crate::harness::{Test, seconds};

@@ -1,0 +1,31 @@
+//! References of documents, and the scripts that they run, through the program.
+
+use crate::harness::Test;
+
+/// Missing files are warnings, also those that another Markdown file names; a script that cannot
+/// start in any client is an error.
+#[test]
+fn references_of_all_documents_are_checked() {
+    let front = "---\nname: a\ndescription: does b\n---\n";
+    let text = format!("{front}Read [x](references/x.md), open `resources/y.md`.\n");
+    let test = Test::new().skill("a", &text).file("skills/a/references/x.md", "[z](z.md)\n");
+    let run = test.next_run().args(["skills", "check"]).run().success();
+    run.stdout_has("skills/a/SKILL.md:5: warning[missing-file]: `resources/y.md` is named here")
+        .stdout_has("skills/a/references/x.md:1: warning[missing-file]: `z.md` is named here");
+    let text = format!("{front}Run `bash scripts/x.sh`.\n");
+    let test = Test::new().skill("a", &text).file("skills/a/scripts/x.sh", "#!/bin/sh\r\nls\r\n");
+    let run = test.args(["skills", "check"]).run().status(1);
+    run.stdout_has("skills/a/scripts/x.sh:1: error[crlf-script]: ");
+}
+
+/// A path to the document of another skill names the tool that reads it.
+#[test]
+fn the_document_of_another_skill_names_the_tool() {
+    let front = "---\nname: a\ndescription: does b\n---\n";
+    let test = Test::new()
+        .skill("a", &format!("{front}[b](../b/SKILL.md)\n"))
+        .skill("b", &front.replace("name: a", "name: b"));
+    let run = test.args(["skills", "check", "a"]).run().success();
+    run.stdout_has("skills/a/SKILL.md:5: warning[outside-reference]: `../b/SKILL.md` belongs to ")
+        .stdout_has("  fix: name the skill instead: call get_skill `b`\n");
+}
