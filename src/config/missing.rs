@@ -54,13 +54,9 @@ impl ConfigProblem {
         ConfigProblem { fault: Fault::new(message, fix.join("\n")), lines }
     }
 
-    /// The problem on lines of its own, all but the first indented.
-    fn text(&self, indent: &str) -> String {
-        if self.lines.is_empty() {
-            return self.fault.to_string();
-        }
-        let lines = self.lines.iter().map(|line| format!("\n{indent}{line}"));
-        lines.fold(self.fault.message.clone(), |text, line| text + &line)
+    /// The problem on one line; its lines to copy are part of the error's hint.
+    fn text(&self) -> String {
+        if self.lines.is_empty() { self.fault.to_string() } else { self.fault.message.clone() }
     }
 }
 
@@ -121,23 +117,24 @@ impl ConfigReader<'_> {
 /// One error for all problems.
 pub(crate) fn configuration_error(problems: &[ConfigProblem]) -> Error {
     let message = match problems {
-        [one] => format!("failed to read the configuration: {}", one.text("  ")),
+        [one] => format!("failed to read the configuration: {}", one.text()),
         several => {
             let start = format!("failed to read the configuration: {} problems", several.len());
-            let texts = several.iter().map(|problem| format!("\n  {}", problem.text("    ")));
+            let texts = several.iter().map(|problem| format!("\n  {}", problem.text()));
             texts.fold(start, |text, problem| text + &problem)
         }
     };
     let error = Error::new(ErrorKind::Config, message);
-    let mut lines = problems.iter().flat_map(|problem| &problem.lines).peekable();
-    if lines.peek().is_none() {
+    let lines: Vec<&SettingLine> = problems.iter().flat_map(|problem| &problem.lines).collect();
+    if lines.is_empty() {
         return error;
     }
     let rule = |line: &SettingLine| settings::setting(line.name).map(|row| row.folder_rule);
-    let place = if lines.any(|line| rule(line) == Some(FolderRule::EnvironmentOnly)) {
+    let place = if lines.iter().any(|line| rule(line) == Some(FolderRule::EnvironmentOnly)) {
         "the shell"
     } else {
         "the shell or .env"
     };
-    error.with_hint(format!("copy what fits into {place}; `skills-runner demo` needs none"))
+    let hint = format!("copy what fits into {place}; `skills-runner demo` needs none");
+    error.with_hint(lines.iter().fold(hint, |hint, line| hint + &format!("\n  {line}")))
 }

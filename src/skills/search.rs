@@ -12,6 +12,7 @@ use crate::limits;
 use crate::skills::folder_problems as problems;
 use crate::skills::listing::{FolderListing, ListedFolder, is_tool_folder};
 use crate::skills::lookup::{Found, OpenFolders, OpenedFolder};
+use crate::skills::skill::DOCUMENT_NAME;
 use crate::skills::{Problem, is_skill_name};
 use crate::world::confined::{Identity, OpenError, Root, identity};
 
@@ -166,6 +167,14 @@ impl Search<'_> {
         }
     }
 
+    /// Whether the document of this folder is a link to that of another skill in the searched folder,
+    /// as in folders that are made for another client.
+    fn is_mirror(&self, path: &str) -> bool {
+        let document = self.path.join(path).join(DOCUMENT_NAME).canonicalize();
+        let (Ok(document), Ok(root)) = (document, self.path.canonicalize()) else { return false };
+        document.starts_with(root) && document.file_name() == Some(DOCUMENT_NAME.as_ref())
+    }
+
     /// Visits a folder if it is a skill; otherwise its subfolders come later.
     fn examine(&mut self, path: &str) {
         self.examined += 1;
@@ -175,6 +184,7 @@ impl Search<'_> {
         };
         let found = match self.folders.inspect(self.root, path) {
             Some(Found::Skill(_)) if name.starts_with('.') => Found::NoDocument,
+            Some(Found::Skill(Err(_))) if self.is_named && self.is_mirror(path) => return,
             Some(found) => found,
             None => return,
         };

@@ -60,7 +60,10 @@ fn links_below_a_named_folder_stay_inside() {
         .link("repo/plugins/p/up", "../..")
         .link("repo/plugins/out", "../../outside/deep")
         .link("repo/out", "../outside")
-        .link("repo/direct", "../elsewhere/direct");
+        .link("repo/direct", "../elsewhere/direct")
+        // A folder for another client, made of links to documents.
+        .folder("repo/.gemini/skills/a")
+        .link("repo/.gemini/skills/a/SKILL.md", "../../../skills/a/SKILL.md");
     assert_eq!(names(&test), ["a", "direct", "out"]);
     get(&test, "out").status(1).stdout_has("it has no SKILL.md");
     get(&test, "direct").success().stdout_has("A skill of the user's.");

@@ -4,11 +4,11 @@ use crate::harness::{CANARY, Test};
 
 const EXPECTED: &str = "\
 skills-runner: failed to read the configuration: LLM_API_BASE_URL is not set
+hint: copy what fits into the shell or .env; `skills-runner demo` needs none
   export LLM_API_BASE_URL=http://localhost:11434/v1 # Ollama, or
   export LLM_API_BASE_URL=https://api.openai.com/v1 # OpenAI or another
   export LLM_API_KEY=sk-...
   export LLM_MODEL_NAME=gpt-4.1-mini
-hint: copy what fits into the shell or .env; `skills-runner demo` needs none
 ";
 
 #[test]
@@ -20,7 +20,7 @@ fn first_error_has_lines_to_copy() {
     assert!(EXPECTED.lines().count() <= 8 && EXPECTED.lines().all(|line| line.len() <= 80));
     // What is set is left out.
     let run = Test::new().env("LLM_API_KEY", CANARY).args(["-m", "m", "hi"]).run().status(78);
-    run.stderr_has("another\nhint: ");
+    run.stderr_has("another\n").stderr_lacks("export LLM_MODEL_NAME");
     let run = Test::new().file("key", CANARY).env("LLM_API_KEY_FILE", "key");
     run.args(["hi"]).run().status(78).stderr_has("another\n  export LLM_MODEL_NAME=");
     let run = Test::new().args(["doctor"]).run().status(78);
@@ -45,10 +45,10 @@ fn key_of_openai_alone_is_no_address() {
     let test = Test::new().env("OPENAI_API_KEY", CANARY).env("OPENAI_MODEL", "m");
     let run = test.next_run().args(["hi"]).run().status(78);
     run.stderr(
-        "skills-runner: failed to read the configuration: OPENAI_API_KEY has no address\n  export OPENAI_BASE_URL=https://api.openai.com/v1\n  export LLM_MODEL_NAME=gpt-4.1-mini\nhint: copy what fits into the shell; `skills-runner demo` needs none\n",
+        "skills-runner: failed to read the configuration: OPENAI_API_KEY has no address\nhint: copy what fits into the shell; `skills-runner demo` needs none\n  export OPENAI_BASE_URL=https://api.openai.com/v1\n  export LLM_MODEL_NAME=gpt-4.1-mini\n",
     );
     let run = test.env("LLM_MODEL_NAME", "m").args(["hi"]).run().status(78);
-    run.stderr_has("/v1\nhint: ");
+    run.stderr_has("/v1\n").stderr_lacks("export LLM_MODEL_NAME");
 }
 
 /// A remote endpoint: the lines for its key and model.
@@ -58,6 +58,6 @@ fn missing_key_and_model_have_lines_to_copy() {
     let run = test.next_run().env("OPENAI_API_KEY", CANARY).args(["hi"]).run().status(78);
     run.stderr_has("LLM_API_KEY is not set; OPENAI_API_KEY is only for OPENAI_BASE_URL\n");
     test.run().status(78).stderr(
-        "skills-runner: failed to read the configuration: 2 problems\n  LLM_MODEL_NAME is not set\n    export LLM_MODEL_NAME=NAME # as the endpoint lists it\n  LLM_API_KEY is not set\n    export LLM_API_KEY=KEY # none: it needs no key; or LLM_API_KEY_FILE=FILE\nhint: copy what fits into the shell or .env; `skills-runner demo` needs none\n",
+        "skills-runner: failed to read the configuration: 2 problems\n  LLM_MODEL_NAME is not set\n  LLM_API_KEY is not set\nhint: copy what fits into the shell or .env; `skills-runner demo` needs none\n  export LLM_MODEL_NAME=NAME # as the endpoint lists it\n  export LLM_API_KEY=KEY # none: it needs no key; or LLM_API_KEY_FILE=FILE\n",
     );
 }
