@@ -19,7 +19,7 @@ use super::rpc::INVALID_PARAMS;
 use crate::digest::sha256;
 use crate::limits;
 use crate::secret::Secrets;
-use crate::skills::{Rule, frontmatter, is_valid_name, yaml};
+use crate::skills::{frontmatter, is_valid_name, yaml};
 use crate::text;
 use crate::world::confined::{self, OpenFile, PathTarget};
 
@@ -132,9 +132,8 @@ fn strict_frontmatter(document: &str) -> Result<Map<String, Value>, String> {
     let front = frontmatter::parse(document);
     let source = document.get(front.source.clone()).unwrap_or_default();
     let before = document.get(..front.source.start).unwrap_or_default();
-    let is_unclosed = |found: &frontmatter::Diagnostic| found.rule == Rule::UnclosedFrontmatter;
     let starts_with_marker = matches!(before.trim_end(), "---") && before.starts_with("---");
-    let is_unclosed = front.diagnostics.iter().any(is_unclosed);
+    let is_unclosed = front.is_unclosed();
     if document.starts_with('\u{feff}') {
         return Err("its document starts with a byte order mark; save it without one".into());
     }

@@ -4,7 +4,7 @@
 //! reported: broken links, names that are not UTF-8, duplicate names, collections of
 //! skills one level too high. Only the frontmatter of a skill is read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::config::{FolderOrigin, SkillsFolder};
@@ -30,8 +30,10 @@ pub(super) fn read(skills: &Skills) -> Catalogue {
     }
     let DiscoveryRun { mut catalogue, names, .. } = run;
     let left_out = names.len().saturating_sub(limits::SKILLS);
+    let with_colon = names.keys().filter(|name| name.contains(':'));
+    let with_colon: HashSet<String> = with_colon.cloned().collect();
     for (name, entries) in names.into_iter().take(limits::SKILLS) {
-        entries.add_to(&name, &mut catalogue);
+        entries.add_to(&name, &with_colon, &mut catalogue);
     }
     if left_out > 0 {
         catalogue.problems.push(problems::too_many(Path::new(""), left_out));
@@ -168,16 +170,12 @@ impl<'s> DiscoveryRun<'s> {
 impl NameEntries<'_> {
     /// Adds the entries with their names: the first skill has the folder's name, the others have
     /// longer ones.
-    fn add_to(mut self, name: &str, catalogue: &mut Catalogue) {
+    fn add_to(mut self, name: &str, with_colon: &HashSet<String>, catalogue: &mut Catalogue) {
         if self.skills.len() > 1 {
             // A link to the same folder is not a clash.
-            let mut seen = Vec::new();
-            self.skills.retain(|(skill, _)| {
-                let found = identity(&skill.path);
-                let is_new = found.is_none() || !seen.contains(&found);
-                seen.push(found);
-                is_new
-            });
+            let mut seen = HashSet::new();
+            self.skills
+                .retain(|(skill, _)| identity(&skill.path).is_none_or(|found| seen.insert(found)));
         }
         if self.skills.is_empty() {
             // Of entries that cannot be used, one that shows why is best.
@@ -187,7 +185,7 @@ impl NameEntries<'_> {
         } else if self.skills.len() == 1 {
             catalogue.skills.extend(self.skills.pop().map(|(skill, _)| skill));
         } else {
-            add_namesakes(name, self.skills, catalogue);
+            add_namesakes(name, self.skills, with_colon, catalogue);
             return;
         }
         let Some(winner) = catalogue.skills.last() else { return };
@@ -197,18 +195,21 @@ impl NameEntries<'_> {
     }
 }
 
-/// Adds skills whose folders have the same name.
+/// Adds skills whose folders have the same name. `with_colon`: the names of folders that look like
+/// `PLUGIN:SKILL`.
 fn add_namesakes(
     name: &str,
     mut skills: Vec<(SkillSummary, &SkillsFolder)>,
+    with_colon: &HashSet<String>,
     catalogue: &mut Catalogue,
 ) {
     // What cannot be used hides nothing.
     skills.sort_by_key(|(skill, _)| !skill.is_usable());
     let paths: Vec<PathBuf> = skills.iter().map(|(skill, _)| skill.path.clone()).collect();
     let mut winner: Option<(PathBuf, FolderOrigin)> = None;
-    let mut descriptions: Vec<String> = Vec::new();
-    for ((mut skill, folder), name) in skills.into_iter().zip(distinct_names(name, &paths)) {
+    let mut descriptions: HashSet<String> = HashSet::new();
+    let names = distinct_names(name, &paths, |name| with_colon.contains(name));
+    for ((mut skill, folder), name) in skills.into_iter().zip(names) {
         skill.name = name;
         let is_copy = !skill.is_usable() || descriptions.contains(&skill.description);
         if let Some((winner, origin)) = &winner {
@@ -225,7 +226,7 @@ fn add_namesakes(
             winner = Some((skill.path.clone(), folder.origin));
         }
         if !is_copy {
-            descriptions.push(skill.description.clone());
+            descriptions.insert(skill.description.clone());
         }
         catalogue.skills.push(skill);
     }

@@ -26,10 +26,15 @@ const SKILL_DIR: &str = "{CLAUDE_SKILL_DIR}";
 const ARGUMENTS: &str = "ARGUMENTS";
 
 /// Returns the body of a document with its placeholders replaced. The arguments are
-/// appended if no placeholder used them.
+/// appended if no placeholder used them. If the frontmatter has no clear end, all of the document
+/// is its body.
 pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, String> {
     let frontmatter = frontmatter::parse(document);
-    let body = document.get(frontmatter.body_start..).unwrap_or_default();
+    let start = if frontmatter.is_unclosed() { 0 } else { frontmatter.body_start };
+    let body = document.get(start..).unwrap_or_default();
+    if body.trim().is_empty() {
+        return Err("the document has no text after its frontmatter".into());
+    }
     let values = PlaceholderValues {
         folder,
         arguments,
@@ -422,11 +427,10 @@ mod tests {
             &[
                 ("# T\n$ARGUMENTS", "a", "# T\na"),
                 ("\u{feff}$ARGUMENTS", "a", "a"),
-                ("", "", ""),
-                ("", "a", "\n\nARGUMENTS: a"),
                 ("x", " \n", "x"),
             ],
         );
+        render("", "/s", "a").unwrap_err();
         check("---\r\nname: s\r\n---\r\n", &[("a\r\n", "b", "a\r\n\n\nARGUMENTS: b")]);
     }
 

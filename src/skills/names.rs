@@ -4,6 +4,7 @@
 //! A longer name is `PLUGIN:SKILL`; where several skills have it, `PLUGIN/DIR:SKILL` with the folders
 //! between; where that is equal, too, with more folders above the plugin.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -51,15 +52,22 @@ pub(super) fn is_qualified_name(name: &str, skill: &Path) -> bool {
 }
 
 /// The name of each of the skills in these folders, which have the same folder name: the first has
-/// it, the others have the shortest name that no other one has.
-pub(super) fn distinct_names(name: &str, skills: &[PathBuf]) -> Vec<String> {
+/// it, the others have the shortest name that neither another one nor a folder has.
+pub(super) fn distinct_names(
+    name: &str,
+    skills: &[PathBuf],
+    is_folder: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let all: Vec<Vec<String>> = skills.iter().map(|skill| qualifiers(skill)).collect();
-    let is_own = |at: usize, qualifier: &String| {
-        let mut others = all.iter().enumerate().filter(|(other, _)| *other != at);
-        others.all(|(_, known)| !known.contains(qualifier))
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for qualifier in all.iter().flatten() {
+        *counts.entry(qualifier).or_default() += 1;
+    }
+    let is_own = |qualifier: &&String| {
+        counts.get(qualifier.as_str()) == Some(&1) && !is_folder(&format!("{qualifier}:{name}"))
     };
     let names = all.iter().enumerate().map(|(at, known)| {
-        let shortest = known.iter().find(|qualifier| is_own(at, qualifier)).or(known.last());
+        let shortest = known.iter().find(is_own).or(known.last());
         match shortest {
             Some(qualifier) if at > 0 => format!("{qualifier}:{name}"),
             _ => name.to_string(),

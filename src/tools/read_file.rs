@@ -110,10 +110,10 @@ fn read(
         PathTarget::Folder(folder) => return Ok(list_folder(&folder, page)),
         PathTarget::File(file) => file,
     };
-    let result = read_page(file.file, file.size, page, context)
-        .map_err(|error| format!("`{path}` cannot be read: {error}"))?;
-    let is_document = result.ok && plain_path(&opened.0) == document;
-    Ok(ToolResult { action: is_document.then(|| Action::ReadSkill(skill.name.clone())), ..result })
+    let is_document = plain_path(&opened.0) == document;
+    let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));
+    read_page(file.file, file.size, page, action, context)
+        .map_err(|error| format!("`{path}` cannot be read: {error}"))
 }
 
 /// Opens a file or folder, and returns its path in the skill.
@@ -169,10 +169,12 @@ fn counted_entries(count: usize) -> String {
     if count == 1 { "1 entry".into() } else { format!("{count} entries") }
 }
 
+/// `action`: what the result lists if the page shows text.
 fn read_page(
     file: File,
     size: u64,
     page: &LineRange,
+    action: Option<Action>,
     context: &ToolContext<'_>,
 ) -> io::Result<ToolResult> {
     let mut reader = BufReader::with_capacity(limits::READ_BYTES, file);
@@ -210,6 +212,7 @@ fn read_page(
         return Ok(ToolResult::success(text, "binary data"));
     }
     let text = String::from_utf8_lossy(&bytes);
+    let action = action.filter(|_| !text.trim().is_empty());
     let has_replacements = matches!(text, Cow::Owned(_));
     let edges = CutEdges { before: starts_in_line, after: ends_in_line };
     let mut text = context.secrets.mask_cut(&text, edges).into_owned();
@@ -228,7 +231,7 @@ fn read_page(
             last + 1
         ));
     }
-    Ok(ToolResult::success(text, format!("{} bytes", bytes.len())))
+    Ok(ToolResult { action, ..ToolResult::success(text, format!("{} bytes", bytes.len())) })
 }
 
 /// Shows a binary file: an image if the model accepts images, otherwise its type and size.

@@ -123,6 +123,36 @@ fn answer_without_the_required_skill_is_5() {
     }
 }
 
+/// A document that shows the model nothing is not read; one whose frontmatter has no clear end is
+/// sent whole.
+#[test]
+fn document_without_text_is_not_read() {
+    let fields = "---\nname: x\ndescription: d\n";
+    let test = skills()
+        .skill("blank", " \n\n")
+        .skill("fields", &format!("{fields}---\n"))
+        .skill("binary", "\0")
+        .skill("open", &format!("{fields}Lost sentence.\n# Head\n"));
+    for name in ["blank", "fields"] {
+        for args in [["--skill", name, "go"], ["-q", "-n", &format!("/{name}")]] {
+            refuse(&test, &args).status(78).stderr_has("no text after its frontmatter");
+        }
+    }
+    for (name, tool) in
+        [("blank", "get_skill"), ("blank", "read_file_in_skill"), ("binary", "read_file_in_skill")]
+    {
+        let arguments = match tool {
+            "get_skill" => json!({"skill_name": name}),
+            _ => json!({"skill_name": name, "file_path": "SKILL.md"}),
+        };
+        let replies = [Reply::calls([(tool, arguments.to_string().as_str())]), Reply::text("3")];
+        ask(&test, &["--require-skill", "go"], replies).0.status(5).stdout("3\n");
+    }
+    let (run, requests) = ask(&test, &["--skill", "open", "go"], [Reply::text("3")]);
+    run.success();
+    assert!(sent(&requests[0]).contains("Lost sentence.\n# Head\n"));
+}
+
 #[test]
 fn answer_without_the_required_script_is_5() {
     let test = skills();

@@ -155,6 +155,11 @@ impl Frontmatter {
         is_prose.then_some(inner.trim_end())
     }
 
+    /// Whether the end of the frontmatter is a guess, as a line of dashes is missing.
+    pub fn is_unclosed(&self) -> bool {
+        self.diagnostics.iter().any(|found| found.rule == Rule::UnclosedFrontmatter)
+    }
+
     /// The field `name`, if it is not blank.
     pub fn name(&self) -> Option<String> {
         self.text_ref("name").and_then(|text| trimmed_non_empty(&text))

@@ -109,6 +109,18 @@ fn same_names_are_told_apart_by_their_plugins() {
     assert!(system(&dry_run(&test, ["--skills", "repo"])).contains("- twice/x:pdf: X.\n"));
 }
 
+/// A folder whose name looks like `PLUGIN:SKILL` keeps it.
+#[test]
+fn folder_name_with_a_colon_is_not_taken() {
+    let test = Test::new()
+        .file("repo/pdf/SKILL.md", document("pdf", "First."))
+        .file("repo/print:pdf/SKILL.md", document("print:pdf", "With a colon."))
+        .file("repo/print/pdf/SKILL.md", document("pdf", "Of print."));
+    assert_eq!(names(&test), ["pdf", "print:pdf", "repo/print:pdf"]);
+    get(&test, "print:pdf").success().stdout_has("With a colon.");
+    get(&test, "repo/print:pdf").success().stdout_has("Of print.");
+}
+
 /// The folders that the specification and installers use are found without any setting; the
 /// project's win, and the user learns of it.
 #[test]
