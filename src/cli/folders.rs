@@ -140,6 +140,9 @@ pub(super) fn skills_command(word: &str, folders: &[OsString]) -> String {
 
 /// The paths of the skills folders, in one line.
 pub(super) fn shown_folders(skills: &Skills) -> String {
+    if skills.folders().is_empty() {
+        return "the default folders (./skills, ./.agents/skills, ~/.agents/skills, …)".into();
+    }
     let folders = skills.folders().iter().map(|folder| folder.path.display().to_string());
     folders.collect::<Vec<_>>().join(", ")
 }

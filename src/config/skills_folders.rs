@@ -54,7 +54,7 @@ impl AsRef<Path> for SkillsFolder {
 }
 
 impl ConfigReader<'_> {
-    /// The folders of the setting, else the default ones that exist, else `./skills`.
+    /// The folders of the setting, else the default ones that exist.
     pub(super) fn skills_folders(&self) -> Vec<SkillsFolder> {
         if let Some((value, _)) = self.settings.value(settings::SKILLS_FOLDER_PATH) {
             return self.resolve_paths(&value).iter().map(|it| SkillsFolder::named(it)).collect();
@@ -77,10 +77,6 @@ impl ConfigReader<'_> {
         let project = project.cloned().map(|path| with_origin(path, FolderOrigin::WorkingFolder));
         let mut found: Vec<SkillsFolder> = project.collect();
         found.extend(of_user.into_iter().map(|path| with_origin(path, FolderOrigin::User)));
-        if found.is_empty() {
-            let [usual, ..] = here;
-            found.push(with_origin(usual, FolderOrigin::WorkingFolder));
-        }
         found
     }
 }

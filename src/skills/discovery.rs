@@ -39,6 +39,10 @@ pub(super) fn read(skills: &Skills) -> Catalogue {
         catalogue.problems.push(problems::too_many(Path::new(""), left_out));
     }
     catalogue.skills.sort_by(|one, other| one.name.cmp(&other.name));
+    for FolderSummary { folder, skills } in &mut catalogue.folders {
+        let usable = catalogue.skills.iter().filter(|skill| skill.is_usable());
+        *skills = usable.filter(|skill| skill.path.starts_with(&folder.path)).count();
+    }
     let clashes = alias_clashes(&catalogue);
     catalogue.problems.extend(clashes);
     catalogue
@@ -90,8 +94,7 @@ impl<'s> DiscoveryRun<'s> {
         found.sort_by(|(depth, one), (other_depth, other)| {
             (depth, &one.path).cmp(&(other_depth, &other.path))
         });
-        let usable = found.iter().filter(|(_, skill)| skill.is_usable()).count();
-        self.catalogue.folders.push(FolderSummary { folder: folder.clone(), skills: usable });
+        self.catalogue.folders.push(FolderSummary { folder: folder.clone(), skills: 0 });
         for (_, summary) in found {
             let entries = self.names.entry(summary.name.clone()).or_default();
             entries.skills.push((summary, folder));

@@ -191,7 +191,7 @@ fn list_note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) 
     } else if all == 0 && catalogue.folder_errors.is_empty() {
         match catalogue.problems.first() {
             Some(problem) => notes.push(problem.with_remedy()),
-            None => notes.push("the skills folder is empty".to_string()),
+            None => notes.push("there are no skills".to_string()),
         }
     }
     notes.extend(catalogue.folder_errors.iter().map(|problem| problem.message.clone()));

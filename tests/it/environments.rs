@@ -276,7 +276,7 @@ fn deleted_working_directory_gets_no_files() {
     line.run(&test, &["hi"])
         .success()
         .stdout("answer to hi\n")
-        .stderr_has("./skills does not exist");
+        .stderr_has("there are no skills in the default folders (./skills, ");
     line.run(&test, &["--log", "log", "hi"]).status(2).stderr_has("failed to open the log");
     line.run(&test, &["facts", "add", FACT]).status(1).stderr_has("failed to change the facts");
     assert!(!test.exists("log") && !test.exists("facts.md"));

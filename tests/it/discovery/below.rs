@@ -150,7 +150,8 @@ fn all_default_folders_are_read() {
     // An installer's link to the other folder is not a clash.
     fs::remove_dir_all(test.path("work/.claude")).unwrap();
     let test = test.link("work/.claude/skills/s1", "../../.agents/skills/s1");
-    dry_run(&test, [""; 0]).stderr_lacks("`s1`");
+    let run = dry_run(&test, [""; 0]).stderr_lacks("`s1`");
+    run.stderr_has("using the skills of this folder: 2 in ./skills, 2 in ./.agents/skills\n");
     // In the home, these folders are the user's own.
     let test = test.cwd("home");
     dry_run(&test, [""; 0]).stderr_lacks("using the skills of this folder");

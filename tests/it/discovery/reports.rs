@@ -134,7 +134,7 @@ fn both_default_folders_are_read_and_the_first_wins() {
 #[test]
 fn one_missing_default_folder_is_not_reported() {
     let test = Test::new().cwd("project").folder("project");
-    dry_run(&test, [""; 0]).stderr_has("project/skills does not exist: the model gets no tools");
+    dry_run(&test, [""; 0]).stderr_has("there are no skills in the default folders (./skills, ");
     let test = test.file(&format!("{SHARED}/c/SKILL.md"), document("c", "Shared."));
     dry_run(&test, [""; 0]).stderr_is_empty();
     let test = test.link("project/skills", "gone");

@@ -159,10 +159,7 @@ fn changed_skills_change_the_tools() {
     assert!(skills(&mut client).is_empty());
     let listed = client.call("list_skills", json!({}));
     assert_eq!(listed["isError"], false);
-    assert_eq!(
-        listed["structuredContent"],
-        json!({"skills": [], "note": "the skills folder is empty"})
-    );
+    assert_eq!(listed["structuredContent"], json!({"skills": [], "note": "there are no skills"}));
     let test = test.skill("late", &document("late", "", "First."));
     assert_eq!(skills(&mut client), ["late"]);
     assert!(text(&client.call("late", json!({}))).ends_with("First.\n"));

@@ -123,9 +123,9 @@ fn folders_without_skills_are_reported() {
         .link("loop", "loop");
     make_node(&test.path("fifo"), &["p"]);
     for (folder, expected) in [
-        ("empty", "the skills folder is empty"),
-        ("only-files", "the skills folder is empty"),
-        ("only-hidden", "the skills folder is empty"),
+        ("empty", "there are no skills"),
+        ("only-files", "there are no skills"),
+        ("only-hidden", "there are no skills"),
     ] {
         let run = test.next_run().args(["--skills", folder, "tool", LIST]).run();
         let run = run.success().took_at_most(seconds(1.0));
