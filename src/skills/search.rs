@@ -170,9 +170,14 @@ impl Search<'_> {
     /// Whether the document of this folder is a link to that of another skill in the searched folder,
     /// as in folders that are made for another client.
     fn is_mirror(&self, path: &str) -> bool {
-        let document = self.path.join(path).join(DOCUMENT_NAME).canonicalize();
-        let (Ok(document), Ok(root)) = (document, self.path.canonicalize()) else { return false };
-        document.starts_with(root) && document.file_name() == Some(DOCUMENT_NAME.as_ref())
+        let document = self.path.join(path).join(DOCUMENT_NAME);
+        let is_link = document.is_symlink();
+        let (Ok(document), Ok(root)) = (document.canonicalize(), self.path.canonicalize()) else {
+            return false;
+        };
+        is_link
+            && document.starts_with(root)
+            && document.file_name() == Some(DOCUMENT_NAME.as_ref())
     }
 
     /// Visits a folder if it is a skill; otherwise its subfolders come later.

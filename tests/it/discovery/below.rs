@@ -4,6 +4,7 @@ use super::{call, document, dry_run, list, system};
 use crate::harness::Test;
 use serde_json::json;
 use std::fs;
+use std::process::Command;
 
 /// The names that `list_skills` returns for the folder `repo`.
 fn names(test: &Test) -> Vec<String> {
@@ -67,6 +68,11 @@ fn links_below_a_named_folder_stay_inside() {
     assert_eq!(names(&test), ["a", "direct", "out"]);
     get(&test, "out").status(1).stdout_has("it has no SKILL.md");
     get(&test, "direct").success().stdout_has("A skill of the user's.");
+    // A document that cannot be read is not taken for such a link.
+    let test = test.folder("repo/skills/pipe");
+    let made = Command::new("mkfifo").arg(test.path("repo/skills/pipe/SKILL.md")).status();
+    assert!(made.unwrap().success());
+    get(&test, "pipe").status(1).stdout_has("SKILL.md cannot be read: a FIFO");
 }
 
 /// Of skills with the same name the shallower wins, then the first by path. The others have a name
