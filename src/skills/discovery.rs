@@ -243,21 +243,15 @@ fn alias_clashes(catalogue: &Catalogue) -> Vec<Problem> {
         let Some(alias) = skill.alias.as_deref() else {
             continue;
         };
-        let message = match (catalogue.skill_named(alias), aliases.get(alias)) {
-            (Some(other), _) => format!(
-                "its frontmatter has the name `{alias}`, which is the name of the folder {}",
-                other.path.display()
-            ),
-            (None, Some(first)) => format!(
-                "its frontmatter has the name `{alias}`, as does that of {}",
-                first.path.display()
-            ),
+        let (other, relation) = match (catalogue.skill_named(alias), aliases.get(alias)) {
+            (Some(other), _) => (other, "which is the name of the folder"),
+            (None, Some(first)) => (*first, "as does that of"),
             (None, None) => {
                 aliases.insert(alias, skill);
                 continue;
             }
         };
-        clashes.push(problems::alias_clash(skill, message));
+        clashes.push(problems::alias_clash(skill, relation, &other.path));
     }
     clashes
 }

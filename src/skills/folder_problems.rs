@@ -8,7 +8,7 @@ use crate::config::FolderOrigin;
 use crate::limits;
 use crate::skills::check::is_name;
 use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
-use crate::skills::{Problem, Rule, Severity, SkillSummary};
+use crate::skills::{Problem, Rule, SkillSummary};
 use crate::text::{first_names, shell_quoted};
 use crate::world::confined::OpenError;
 
@@ -130,10 +130,7 @@ pub(super) fn skills_below(folder: &Path, subfolders: &BTreeSet<String>) -> Prob
 /// A folder without a document. In a folder that was named it may be no skill on purpose.
 pub(super) fn no_document(is_in_named_folder: bool) -> Problem {
     let problem = Problem::new(Rule::NoDocument, "", format!("it has no {DOCUMENT_NAME}"));
-    match is_in_named_folder {
-        true => Problem { severity: Severity::Note, ..problem },
-        false => problem,
-    }
+    problem.into_note_if(is_in_named_folder)
 }
 
 /// A link to a folder that no link may lead to.
@@ -147,13 +144,17 @@ pub(super) fn forbidden_link(leads_to: &str, has_document: bool) -> Problem {
         .with_fix("remove the link, or point it to the skill's own folder")
 }
 
-/// A skill whose name in the frontmatter is also another's.
-pub(super) fn alias_clash(skill: &SkillSummary, message: String) -> Problem {
+/// A skill whose name in the frontmatter is also another's. In another folder that may be a copy,
+/// or the work of another author.
+pub(super) fn alias_clash(skill: &SkillSummary, relation: &str, other: &Path) -> Problem {
+    let (name, path) = (skill.alias.as_deref().unwrap_or_default(), other.display());
+    let message = format!("its frontmatter has the name `{name}`, {relation} {path}");
     let folder = skill.path.file_name().unwrap_or_default().to_string_lossy();
     let fix = if is_name(&folder) {
         format!("give it the name `{folder}` there, like its folder")
     } else {
         "rename the folder, and give it the folder's name there".into()
     };
-    Problem::new(Rule::NameClash, &skill.path, message).with_fix(fix)
+    let problem = Problem::new(Rule::NameClash, &skill.path, message).with_fix(fix);
+    problem.into_note_if(skill.path.parent() != other.parent())
 }

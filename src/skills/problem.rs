@@ -47,6 +47,12 @@ impl Problem {
         Problem { fix: Some(fix.into()), ..self }
     }
 
+    /// Makes it a note if it is harmless there.
+    pub(crate) fn into_note_if(self, is_harmless: bool) -> Problem {
+        let severity = if is_harmless { Severity::Note } else { self.severity };
+        Problem { severity, ..self }
+    }
+
     /// The problem for a diagnostic of a document's frontmatter.
     pub(crate) fn from_diagnostic(file_name: &str, found: Diagnostic) -> Problem {
         Problem::new(found.rule, file_name, found.message).at_line(found.line)

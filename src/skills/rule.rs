@@ -85,7 +85,7 @@ pub enum Rule {
     /// The name is longer than 64 characters, or has others than lowercase letters, digits and
     /// single hyphens between them.
     InvalidName,
-    /// The name differs from that of the skill's folder.
+    /// The name differs from that of the skill's folder; a note if it contains that name.
     NameFolder,
     /// The field `description` is missing or empty.
     MissingDescription,
@@ -101,16 +101,21 @@ pub enum Rule {
     // What the document names.
     /// A link or a path in a document leads to a file that the skill does not have.
     MissingFile,
-    /// A document names a file outside the skill, where nothing can be read.
+    /// A document names a file of another skill by its path; in Claude Code and here, skills are
+    /// called by name.
+    OtherSkill,
+    /// A document names a file outside the skill, which is missing where only the skill is
+    /// installed.
     OutsideReference,
-    /// A document runs a script that is not executable.
+    /// A line of shell commands in a document runs a script that is not executable.
     NotExecutable,
-    /// A script that a document runs has a carriage return after its `#!` line, which becomes
-    /// part of the interpreter's name.
+    /// A script that a document runs, or a `.sh` file that it names, has a carriage return after
+    /// its `#!` line.
     CrlfScript,
 
     // The files.
-    /// A symbolic link leads out of the skill or nowhere; it is not followed.
+    /// A symbolic link leads out of the skill or nowhere; it is not followed. The document's is an
+    /// error, a relative one that leads to something a note.
     BrokenLink,
     /// A file or folder cannot be opened or read.
     UnreadableFile,
@@ -122,7 +127,8 @@ pub enum Rule {
     UnreadableFolder,
     /// Skills lie deeper in a default folder than is searched.
     SkillsBelow,
-    /// Two skills have the same name, in their folders or their frontmatter.
+    /// Two skills have the same name, in their folders or their frontmatter; a note if their
+    /// frontmatter has it and they are in different folders.
     NameClash,
     /// The name means another skill; this one has a longer name.
     NameTaken,
@@ -220,17 +226,17 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::UnquotedValue, "unquoted-value").fixed_by("put the value in double quotes"),
     warning(Rule::UnsupportedYaml, "unsupported-yaml")
         .fixed_by("write the value in plain YAML, or put text in double quotes"),
-    error(Rule::UnclosedQuote, "unclosed-quote").fixed_by("close the quote"),
-    error(Rule::BadEscape, "bad-escape").fixed_by("double the backslash, or use single quotes"),
+    warning(Rule::UnclosedQuote, "unclosed-quote").fixed_by("close the quote"),
+    warning(Rule::BadEscape, "bad-escape").fixed_by("double the backslash, or use single quotes"),
     warning(Rule::BadFlow, "bad-flow").fixed_by(
         "separate the items by commas and close every bracket, or put text in double quotes",
     ),
-    error(Rule::Tab, "tab").fixed_by("use spaces, or put text that has a tab in double quotes"),
-    error(Rule::Indentation, "indentation")
+    warning(Rule::Tab, "tab").fixed_by("use spaces, or put text that has a tab in double quotes"),
+    warning(Rule::Indentation, "indentation")
         .fixed_by("indent keys that belong together with the same number of spaces"),
-    error(Rule::IndentedField, "indented-field")
+    warning(Rule::IndentedField, "indented-field")
         .fixed_by("start the line at the first column, or put the whole value in double quotes"),
-    error(Rule::NotAField, "not-a-field").fixed_by(
+    warning(Rule::NotAField, "not-a-field").fixed_by(
         "write it as `key: value` with a space, or indent it if it continues the value above",
     ),
     warning(Rule::DuplicateKey, "duplicate-key").fixed_by("keep one of them"),
@@ -239,7 +245,7 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::InvalidName, "invalid-name")
         .fixed_by("use lowercase letters, digits and hyphens"),
     warning(Rule::NameFolder, "name-folder").fixed_by("rename the folder"),
-    error(Rule::MissingDescription, "missing-description")
+    warning(Rule::MissingDescription, "missing-description")
         .fixed_by("add `description:` with what the skill does and when to use it"),
     warning(Rule::DescriptionLength, "description-length").fixed_by(
         "say what the skill does and when to use it; move the rest below the frontmatter",
@@ -248,6 +254,7 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::OptionalField, "optional-field").fixed_by("write it as text in double quotes"),
     warning(Rule::FieldTypo, "field-typo"),
     warning(Rule::MissingFile, "missing-file").fixed_by("add the file, or correct its path"),
+    note(Rule::OtherSkill, "other-skill"),
     warning(Rule::OutsideReference, "outside-reference")
         .fixed_by("move or copy the file into the skill"),
     warning(Rule::NotExecutable, "not-executable")

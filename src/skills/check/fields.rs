@@ -53,6 +53,7 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
             display_value(&name)
         );
         let problem = document.problem(Rule::NameFolder, line, message);
+        let problem = problem.into_note_if(is_extended(&name, &skill.folder_name()));
         findings.add(if is_name(&skill.folder_name()) {
             let own = quoted_name(&folder);
             problem.with_fix(format!("write `name: {own}`, or rename the folder"))
@@ -60,6 +61,12 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
             problem
         });
     }
+}
+
+/// Whether a name contains the folder's as whole words: chosen on purpose, as `vercel-react` in
+/// the folder `react`.
+fn is_extended(name: &str, folder: &str) -> bool {
+    format!("-{name}-").contains(&format!("-{folder}-"))
 }
 
 fn check_description(document: &DocumentText, findings: &mut Findings) {

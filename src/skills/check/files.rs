@@ -3,7 +3,7 @@
 //! Folders that tools fill are skipped.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Findings;
 use super::document::DOCUMENT_NAME;
@@ -61,9 +61,10 @@ fn check_entry(skill: &Skill, entry: &FolderEntry, path: PathBuf, depth: usize) 
     }
     Some(match skill.root.open_target(&path) {
         Err(OpenError::Outside) => {
-            let message = "a link that leads out of the skill: it is not followed, and on other \
-                           machines it leads elsewhere";
-            Problem::new(Rule::BrokenLink, path, message)
+            let message = "a link that leads out of the skill: it is not followed, and is broken \
+                           where only the skill is installed";
+            let is_there = is_in_repository(skill, &path);
+            Problem::new(Rule::BrokenLink, path, message).into_note_if(is_there)
         }
         Err(OpenError::NotFound | OpenError::TooManyLinks | OpenError::NotAFolder)
             if entry.kind == EntryKind::Link =>
@@ -76,6 +77,13 @@ fn check_entry(skill: &Skill, entry: &FolderEntry, path: PathBuf, depth: usize) 
         Ok(_) | Err(OpenError::NotFound | OpenError::Changing) => return None,
         Err(error) => unreadable(path, &error),
     })
+}
+
+/// Whether a link is relative and leads to something: other clients follow it in a clone of the
+/// repository.
+fn is_in_repository(skill: &Skill, link: &Path) -> bool {
+    let link = skill.path.join(link);
+    link.exists() && link.read_link().is_ok_and(|target| target.is_relative())
 }
 
 fn unreadable(path: PathBuf, error: &OpenError) -> Problem {

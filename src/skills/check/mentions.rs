@@ -9,6 +9,8 @@
 
 use std::collections::BTreeMap;
 
+use super::own_paths::{MentionContext, is_placeholder};
+
 /// A file that a document names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mention {
@@ -31,34 +33,7 @@ pub(super) enum MentionKind {
     Path,
     /// As a command, which executes the file itself.
     Command,
-    /// As the argument of a shell.
-    ShellScript,
 }
-
-/// What the paths in a document are compared with.
-pub(super) struct MentionContext {
-    /// The skill's name, which may be part of a path.
-    pub skill_name: String,
-    /// The skill's folders.
-    pub folders: Vec<String>,
-    /// Whether the text is the skill's document.
-    pub is_document: bool,
-}
-
-/// Folders that skills have by convention.
-const STANDARD_FOLDERS: [&str; 5] = ["scripts", "references", "reference", "resources", "assets"];
-
-/// Placeholders that clients replace with the skill's folder.
-const SKILL_FOLDER_PREFIXES: [&str; 8] = [
-    "${CLAUDE_SKILL_DIR}/",
-    "$CLAUDE_SKILL_DIR/",
-    "${SKILL_DIR}/",
-    "$SKILL_DIR/",
-    "{baseDir}/",
-    "{SKILL_DIR}/",
-    "<SKILL_DIR>/",
-    "<skill-dir>/",
-];
 
 /// Programs that run or read the file named after them.
 const RUNNERS: [&str; 22] = [
@@ -66,13 +41,9 @@ const RUNNERS: [&str; 22] = [
     "Rscript", "pwsh", "source", ".", "cat", "less", "head", "tsx", "ts-node", "run", "exec",
 ];
 
-/// Parts of placeholder names.
-const PLACEHOLDERS: [&str; 10] =
-    ["path/to", "your", "example", "foo", "bar.", "xxx", "my-", "my_", "name.", "..."];
-
 /// Words that mark the code in their line as an example, as a file to be created, or as a file
 /// of something else: another skill, the user's project, a link's own target.
-const ELSEWHERE: [&str; 31] = [
+const ELSEWHERE: [&str; 32] = [
     "cache",
     "example",
     "e.g.",
@@ -101,6 +72,7 @@ const ELSEWHERE: [&str; 31] = [
     "your ",
     "\u{2019}s `",
     "'s `",
+    "its `",
     " own ",
     "no `",
     "`](",
@@ -128,7 +100,8 @@ pub(super) fn find_mentions(
     // Without scripts in the skill they are the user's, or those of a cloned repository.
     let has_scripts =
         context.has("scripts") || (context.is_document && !text.contains("git clone"));
-    for (number, line) in text.lines().enumerate() {
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
         let mut note = |kind, is_doubtful, path: &str| {
             if has_scripts || !path.starts_with("scripts/") {
                 let (line, path) = (first_line + number, path.to_owned());
@@ -144,6 +117,11 @@ pub(super) fn find_mentions(
         } else {
             if line.starts_with('#') {
                 is_template = is_template_heading(line);
+                // The heading of a file's content may name that file.
+                let mut below = lines.clone().filter(|(_, line)| !line.trim().is_empty());
+                if below.next().is_some_and(|(_, line)| line.starts_with("```")) {
+                    continue;
+                }
             }
             find_in_prose(line, is_template, context, &mut note);
         }
@@ -165,6 +143,8 @@ fn is_template_heading(heading: &str) -> bool {
 struct Fence {
     marks: Vec<(char, usize)>,
     is_shell: bool,
+    /// Without a language it may be the output of commands, too.
+    is_plain: bool,
     is_continued: bool,
 }
 
@@ -186,6 +166,7 @@ impl Fence {
                 let language = info.split([' ', '{', ',']).next().unwrap_or_default();
                 self.is_shell = ["bash", "sh", "shell", "zsh", "console", "shell-session"]
                     .contains(&language.to_lowercase().as_str());
+                self.is_plain = language.is_empty();
                 self.is_continued = false;
                 self.marks.push((mark, length));
             }
@@ -200,6 +181,7 @@ impl Fence {
         }
         true
     }
+
     /// Finds the paths in a line of shell commands.
     fn read_command(
         &mut self,
@@ -211,7 +193,10 @@ impl Fence {
         let is_comment = line.trim_start().starts_with('#');
         let leaves_skill = changes_folder(line) || (is_comment && names_elsewhere(line));
         self.is_shell &= !leaves_skill;
-        if self.is_shell && !self.is_continued {
+        self.is_plain &= !leaves_skill;
+        let is_prompt = line.starts_with("./") || line.starts_with("$ ");
+        let is_command = self.is_shell || (self.is_plain && is_prompt);
+        if is_command && !self.is_continued {
             find_in_command(line, context, note);
         }
         self.is_continued = line.ends_with('\\');
@@ -239,7 +224,6 @@ fn find_in_prose(
     let lower = line.to_lowercase();
     let is_conditional = line.trim_start().starts_with('>')
         || CONDITIONS.iter().any(|condition| lower.contains(condition));
-    let is_run = lower.contains("run") || lower.contains("execut");
     let is_example = is_template || is_elsewhere || has_placeholder(line);
     let mut is_read = false;
     for (is_code, text) in split_spans(line) {
@@ -256,7 +240,7 @@ fn find_in_prose(
         let is_doubtful = is_conditional || is_template || context.is_about_skills();
         let mut note = |kind, path: &str| note(kind, is_doubtful, path);
         if is_code {
-            find_in_code(text, is_run, context, &mut note);
+            find_in_code(text, context, &mut note);
         } else {
             for word in text.split_whitespace() {
                 let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -351,35 +335,19 @@ fn without_fragment(target: &str) -> &str {
     target.split(['#', '?']).next().unwrap_or_default()
 }
 
-fn is_placeholder(path: &str) -> bool {
-    let lower = path.to_lowercase();
-    // `phaseN.md` stands for several files.
-    let is_counted = |part: &str| {
-        let stem = part.split('.').next().unwrap_or_default();
-        let rest = stem.strip_suffix(['N', 'X']);
-        rest.is_some_and(|rest| !rest.ends_with(|c: char| c.is_uppercase()))
-    };
-    path.contains(|c: char| "<>{}$*[]|…\\@=,;'\"".contains(c))
-        || PLACEHOLDERS.iter().any(|word| lower.contains(word))
-        || path.split('/').any(is_counted)
-}
-
 /// Finds the path in inline code: the code itself, or the file that a command runs or reads.
-/// `is_run` means that the text says to run it.
-fn find_in_code(
-    code: &str,
-    is_run: bool,
-    context: &MentionContext,
-    note: &mut dyn FnMut(MentionKind, &str),
-) {
+/// Text names a script with its options without meaning a line for a shell.
+fn find_in_code(code: &str, context: &MentionContext, note: &mut dyn FnMut(MentionKind, &str)) {
     let code = code.trim();
     if code.contains(char::is_whitespace) {
         if !changes_folder(code) {
-            find_in_command(code, context, note);
+            find_in_command(code, context, &mut |kind, path| match kind {
+                MentionKind::Command if !code.starts_with("$ ") => note(MentionKind::Path, path),
+                _ => note(kind, path),
+            });
         }
     } else if let Some(path) = context.skill_path(code) {
-        let is_command = is_run && code.starts_with("./");
-        note(if is_command { MentionKind::Command } else { MentionKind::Path }, path);
+        note(MentionKind::Path, path);
     }
 }
 
@@ -393,9 +361,10 @@ fn find_in_command(line: &str, context: &MentionContext, note: &mut dyn FnMut(Me
     // How a path at this place is named; `None`: it may be any argument.
     let mut place = Some(MentionKind::Command);
     for word in line.split_whitespace() {
+        let word = word.rsplit("$(").next().unwrap_or_default();
         let word = word.trim_matches(['"', '\'', '(', ')', ';', '`']);
         if let Some(kind) = place
-            && let Some(path) = context.skill_path(word)
+            && let Some(path) = context.script_path(word)
             && (kind != MentionKind::Command || context.is_own(word))
         {
             note(kind, path);
@@ -404,8 +373,6 @@ fn find_in_command(line: &str, context: &MentionContext, note: &mut dyn FnMut(Me
         let is_option = word.starts_with('-') && word.len() > 1 && word != "-m";
         place = if is_start || (place == Some(MentionKind::Command) && is_assignment(word)) {
             Some(MentionKind::Command)
-        } else if matches!(word, "bash" | "sh" | "zsh") {
-            Some(MentionKind::ShellScript)
         } else if RUNNERS.contains(&word) {
             Some(MentionKind::Path)
         } else {
@@ -418,64 +385,4 @@ fn find_in_command(line: &str, context: &MentionContext, note: &mut dyn FnMut(Me
 fn is_assignment(word: &str) -> bool {
     let name = word.split_once('=').map_or("", |(name, _)| name);
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-impl MentionContext {
-    /// Whether a relative path begins with a folder that the skill has, or skills have by
-    /// convention.
-    fn is_known(&self, path: &str) -> bool {
-        let path = path.strip_prefix("./").unwrap_or(path);
-        let folder = path.split_once('/').map_or("", |(folder, _)| folder);
-        // Other files compare the skill's folders with those of the things they describe.
-        STANDARD_FOLDERS.contains(&folder) || (self.is_document && self.has(folder))
-    }
-
-    fn has(&self, folder: &str) -> bool {
-        self.folders.iter().any(|name| name == folder)
-    }
-
-    /// Whether a command that is a path can be a file of the skill: `./scripts/x.sh` is the
-    /// user's if the skill has no scripts.
-    fn is_own(&self, word: &str) -> bool {
-        let path = word.strip_prefix("./").unwrap_or(word);
-        let folder = path.split_once('/').map_or("", |(folder, _)| folder);
-        self.has(folder) || self.below_skill(word).is_some()
-    }
-
-    /// Whether the skill is about skills, whose files it names as examples.
-    fn is_about_skills(&self) -> bool {
-        self.skill_name.contains("skill") || self.skill_name.contains("plugin")
-    }
-
-    /// The part of a path that follows the skill's own folder, if the path names it.
-    fn below_skill<'w>(&self, word: &'w str) -> Option<&'w str> {
-        let named = || {
-            let (_, rest) = word.split_once("skills/")?;
-            let rest = rest.strip_prefix(self.skill_name.as_str())?.strip_prefix('/')?;
-            // Other files may be the skill's data, which a script creates.
-            let extension = rest.rsplit('.').next().unwrap_or_default();
-            let is_part = ["md", "py", "sh", "js", "mjs", "ts"].contains(&extension);
-            (is_part || self.is_known(rest)).then_some(rest)
-        };
-        SKILL_FOLDER_PREFIXES.iter().find_map(|mark| word.strip_prefix(mark)).or_else(named)
-    }
-
-    /// Returns the path in a word of code if it is one of the skill, or another skill's document.
-    fn skill_path<'w>(&self, word: &'w str) -> Option<&'w str> {
-        if word.contains("://") {
-            return None;
-        }
-        let given = self.below_skill(word);
-        let path = given.unwrap_or(word);
-        let path = path.strip_prefix("./").unwrap_or(path);
-        let path = path.split(['#', ':', '?']).next().unwrap_or_default();
-        let path = path.trim_end_matches(['.', ',', ')']);
-        let is_ours = given.is_some() || self.is_known(path) || path.ends_with("/SKILL.md");
-        let (stem, extension) = path.rsplit('/').next()?.rsplit_once('.')?;
-        let is_file = !stem.is_empty()
-            && (1..=5).contains(&extension.len())
-            && extension.starts_with(|c: char| c.is_ascii_alphabetic())
-            && extension.bytes().all(|b| b.is_ascii_alphanumeric());
-        (is_ours && is_file && !is_placeholder(path)).then_some(path)
-    }
 }

@@ -21,6 +21,7 @@ mod fields;
 mod files;
 mod mentions;
 mod named_packages;
+mod own_paths;
 mod python;
 #[cfg(test)]
 mod reference_tests;

@@ -81,11 +81,20 @@ fn a_file_above_the_skill_is_outside() {
 #[test]
 fn a_similar_name_is_suggested() {
     let skill = TestSkill::new("a")
-        .write("SKILL.md", format!("{}[x](reference/Guide.md) [y](rest.md)\n", document_with("")))
-        .write("references/guide.md", "x");
+        .write(
+            "SKILL.md",
+            format!(
+                "{}[x](reference/Guide.md) [y](rest.md) [z](references/xss.md)\n[g](guidde.md)\n",
+                document_with("")
+            ),
+        )
+        .write("references/guide.md", "x")
+        .write("references/css.md", "x");
     let found = check(&skill.skill());
     assert_eq!(found[0].fix.as_deref(), Some("did you mean `references/guide.md`?"));
     assert_eq!(found[1].fix.as_deref(), Some("add the file, or correct its path"));
+    assert_eq!(found[2].fix.as_deref(), Some("add the file, or correct its path"));
+    assert_eq!(found[3].fix.as_deref(), Some("did you mean `references/guide.md`?"));
 }
 
 /// Problems of one cause are one problem: the files of a missing folder, the documents of other
@@ -105,8 +114,8 @@ fn missing_files_of_one_cause_are_one_problem() {
         [
             "`references/x.md`, `references/y.md` are named here, but the skill has no folder \
              `references`",
-            "`../b/SKILL.md`, `../b/` belong to other skills and cannot be read by a path",
-            "`../c.md`, `../d.md` are outside the skill; only files in the skill can be read",
+            "`../b/SKILL.md`, `../b/` belong to other skills",
+            "`../c.md`, `../d.md` lead out of the skill, to no file",
             "`scripts/x.py` is named here, but the skill has no such file",
             "`scripts/y.py` is named here, but the skill has no such file",
         ]
@@ -149,4 +158,68 @@ fn references_of_named_files_are_followed() {
         skill.findings(),
         ["references/x.md:3 missing-file", "references/y.md:2 missing-file"]
     );
+}
+
+/// Other skills are found from each file of the skill, with the files in them.
+#[test]
+fn files_of_other_skills_are_notes() {
+    let skill = TestSkill::new("s/a")
+        .write("SKILL.md", format!("{}[x](references/x.md)\n", document_with("")))
+        .write("references/x.md", "[b](../../b/part/SKILL.md) [c](../../c/x.md) [d](../../d.md)")
+        .write("../b/SKILL.md", "b")
+        .write("../b/part/SKILL.md", "b")
+        .write("../d.md", "d");
+    let found = check(&skill.skill());
+    let shown: Vec<_> = found.iter().map(|it| (it.rule.name(), it.message.as_str())).collect();
+    assert_eq!(
+        shown,
+        [
+            ("other-skill", "`../../b/part/SKILL.md` belongs to another skill"),
+            (
+                "outside-reference",
+                "`../../d.md` is outside the skill, and missing where only the skill is installed"
+            ),
+            ("missing-file", "`../../c/x.md` leads out of the skill, to no file"),
+        ]
+    );
+    assert_eq!(found[0].fix.as_deref(), Some("name the skill instead: call get_skill `b`"));
+}
+
+/// Only lines of shell commands run scripts; a script beside the document is run as `./x.sh`.
+#[test]
+fn commands_are_lines_of_shell_code() {
+    let findings = |text: &str, script: &str| {
+        let text = format!("{}{text}\n", document_with(""));
+        TestSkill::new("a")
+            .write("SKILL.md", text)
+            .write("scripts/x.sh", script)
+            .write("y.sh", script)
+            .write("references/r.md", "")
+            .findings()
+    };
+    for text in [
+        "```bash\nscripts/x.sh --all\n```",
+        "```\n$ scripts/x.sh\n```",
+        "```\n./y.sh\n```",
+        "```sh\nX=$(./y.sh)\n```",
+        "Type `$ scripts/x.sh a`.",
+    ] {
+        let found = findings(text, "");
+        assert!(found.len() == 1 && found[0].ends_with(" not-executable"), "{text}: {found:?}");
+    }
+    for text in [
+        "- `scripts/x.sh --all` does it",
+        "### Setup (scripts/z.sh)\n\n```sh\nx\n```",
+        "Call `b` (see its `references/x.md`).",
+        "Run `./scripts/x.sh`.",
+        "```\nscripts/x.sh\n```",
+        "```python\n./y.sh\n```",
+        "```sh\nX=$(bash y.sh) && sh scripts/x.sh\nreferences/r.md a\n```",
+    ] {
+        assert_eq!(findings(text, ""), [""; 0], "{text}");
+    }
+    for (text, file) in [("```sh\nbash y.sh\n```", "y.sh"), ("See `scripts/x.sh`.", "scripts/x.sh")]
+    {
+        assert_eq!(findings(text, "#!/bin/sh\r\n"), [format!("{file}:1 crlf-script")], "{text}");
+    }
 }

@@ -6,11 +6,12 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
 
-use super::mentions::{Mention, MentionContext, MentionKind, find_mentions};
+use super::mentions::{Mention, MentionKind, find_mentions};
+use super::own_paths::MentionContext;
 use super::scripts::CommandCheck;
 use super::{DocumentText, Findings, Place, list_names};
 use crate::limits;
@@ -23,14 +24,24 @@ use crate::world::confined::{self, EntryKind, OpenError, OpenFile, PathTarget};
 /// Levels from a skill up to the root of a repository with plugins.
 const FOLDERS_ABOVE: usize = 4;
 
+/// Letters of a file's name that may be a slip.
+const SLIP: usize = 2;
+
+/// Bytes of the longest name that is compared, which takes quadratic time.
+const LONGEST_NAME: usize = 64;
+
 /// Folders of files that are copied, not followed: their paths are those of the copies.
 const COPIED_FOLDERS: [&str; 8] =
     ["assets", "templates", "template", "examples", "example", "evals", "tests", "fixtures"];
 
 /// Checks every file that the document, and the Markdown files that it names, name.
 pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
-    let (skill_name, folders) = (skill.folder_name().into_owned(), subfolders(skill));
-    let context = MentionContext { skill_name, folders, is_document: true };
+    let context = MentionContext {
+        skill_name: skill.folder_name().into_owned(),
+        folders: entry_names(skill, EntryKind::Folder),
+        files: entry_names(skill, EntryKind::File),
+        is_document: true,
+    };
     let mut lookup = FileLookup { skill, context, names: OnceCell::new(), missing: Vec::new() };
     let mut commands = CommandCheck::default();
     let mut seen = BTreeSet::new();
@@ -65,15 +76,13 @@ fn is_followed(path: &str) -> bool {
     path.rsplit('.').next() == Some("md") && !folders.any(|name| COPIED_FOLDERS.contains(&name))
 }
 
-/// Returns the names of the folders directly in the skill.
-fn subfolders(skill: &Skill) -> Vec<String> {
+/// Returns the names of the entries of one kind directly in the skill.
+fn entry_names(skill: &Skill, kind: EntryKind) -> Vec<String> {
     let entries = skill.root.entries(limits::FOLDER_ENTRIES);
     let list = entries.map(|entries| entries.entries).unwrap_or_default();
-    let folders = list.into_iter().filter(|entry| entry.kind == EntryKind::Folder);
-    folders
-        .filter_map(|entry| entry.name.into_string().ok())
-        .filter(|name| !name.starts_with('.'))
-        .collect()
+    let entries = list.into_iter().filter(|entry| entry.kind == kind);
+    let names = entries.filter_map(|entry| entry.name.into_string().ok());
+    names.filter(|name| !name.starts_with('.')).collect()
 }
 
 /// A file that is named and cannot be read.
@@ -87,10 +96,12 @@ struct MissingFile {
 
 /// Why a named file cannot be read; problems of one cause are reported together.
 enum Cause {
-    /// It is the document of this other skill.
+    /// It is a file of this other skill.
     OtherSkill(String),
     /// It is outside the skill.
     Outside,
+    /// The path leads out of the skill, to no file.
+    Nowhere,
     /// The skill has no such folder.
     NoFolder(String),
     /// The skill has no file of this path.
@@ -110,8 +121,9 @@ impl Cause {
         match self {
             Cause::OtherSkill(_) => (0, ""),
             Cause::Outside => (1, ""),
-            Cause::NoFolder(folder) => (2, folder),
-            Cause::NoFile(path) => (3, path),
+            Cause::Nowhere => (2, ""),
+            Cause::NoFolder(folder) => (3, folder),
+            Cause::NoFile(path) => (4, path),
         }
     }
 }
@@ -154,7 +166,7 @@ impl FileLookup<'_> {
             // Links are relative to their file, paths in code to the skill.
             let is_link = mention.kind == MentionKind::Link;
             let inside = if is_link { beside.or(inside) } else { inside.or(beside) };
-            let cause = self.cause(&path, inside, mention)?;
+            let cause = self.cause((folder, &path), inside, mention)?;
             let (file, line) = (place.file.to_owned(), place.line);
             self.missing.push(MissingFile { file, line, path, cause });
         }
@@ -163,20 +175,21 @@ impl FileLookup<'_> {
 
     /// Why a file is not in the skill; `None` if there is no problem. `inside` is its path in
     /// the skill, if it does not lead out.
-    fn cause(&self, path: &str, inside: Option<String>, mention: &Mention) -> Option<Cause> {
-        if let Some(name) = self.other_skill(path) {
+    fn cause(&self, named: (&str, &str), inside: Option<String>, of: &Mention) -> Option<Cause> {
+        let target = self.target_outside(named);
+        if let Some(name) = target.as_deref().and_then(|target| self.other_skill(target)) {
             return Some(Cause::OtherSkill(name));
         }
         let Some(inside) = inside else {
-            let target = self.skill.path.join(path);
-            let is_problem =
-                if target.exists() { !self.is_in_plugin(path) } else { !mention.is_doubtful };
-            return is_problem.then_some(Cause::Outside);
+            return match target {
+                Some(target) => (!self.is_in_plugin(&target)).then_some(Cause::Outside),
+                None => (!of.is_doubtful).then_some(Cause::Nowhere),
+            };
         };
-        let is_document = path.ends_with(DOCUMENT_NAME) && mention.kind != MentionKind::Link;
+        let is_document = inside.ends_with(DOCUMENT_NAME) && of.kind != MentionKind::Link;
         let folder = inside.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         let folder = folder.filter(|folder| self.skill.root.folder(folder).is_err());
-        if is_document || mention.is_doubtful {
+        if is_document || of.is_doubtful {
             return None;
         }
         if self.exists_above(&inside) {
@@ -185,18 +198,25 @@ impl FileLookup<'_> {
         Some(folder.map_or(Cause::NoFile(inside), Cause::NoFolder))
     }
 
-    /// The name of the other skill whose folder or document a path leads to: relative to this
-    /// skill, or in its skills folder.
-    fn other_skill(&self, path: &str) -> Option<String> {
-        let folder = path.strip_suffix(DOCUMENT_NAME).unwrap_or(path).trim_end_matches('/');
-        let name = folder.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))?;
-        let is_document = path.ends_with(DOCUMENT_NAME);
-        let is_skill = |folder: &Path| folder.join(DOCUMENT_NAME).is_file();
-        let beside = self.skill.path.parent().map(|parent| parent.join(name));
-        let is_other = name != self.skill.folder_name()
-            && ((path.starts_with("../") && is_skill(&self.skill.path.join(folder)))
-                || (is_document && beside.is_some_and(|folder| is_skill(&folder))));
-        is_other.then(|| name.to_owned())
+    /// The file or folder outside the skill that a path in a file in `folder` leads to: relative
+    /// to that, to the skill or, as the document of another skill, to the skills folder.
+    fn target_outside(&self, (folder, path): (&str, &str)) -> Option<PathBuf> {
+        let own = &self.skill.path;
+        let is_above = path.starts_with("../");
+        let relative = [own.join(folder).join(path), own.join(path)];
+        let relative = relative.into_iter().filter(|_| is_above);
+        let name = path.strip_suffix(DOCUMENT_NAME).and_then(|path| Path::new(path).file_name());
+        let beside = name.and_then(|name| Some(own.parent()?.join(name).join(DOCUMENT_NAME)));
+        relative.chain(beside).find_map(|target| target.canonicalize().ok())
+    }
+
+    /// The name of the other skill that has a file.
+    fn other_skill(&self, target: &Path) -> Option<String> {
+        let own = self.skill.path.canonicalize().ok()?;
+        let folders = target.ancestors().take_while(|folder| !own.starts_with(folder));
+        // A document within a skill is no skill of its own.
+        let skill = folders.filter(|folder| folder.join(DOCUMENT_NAME).is_file()).last()?;
+        Some(skill.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Whether the file exists relative to a folder above the skill, such as a plugin's or a
@@ -206,12 +226,10 @@ impl FileLookup<'_> {
         above.into_iter().any(|folder| folder.join(path).is_file())
     }
 
-    /// Whether a path that leads out of the skill stays in its plugin, which is installed as a
-    /// whole.
-    fn is_in_plugin(&self, path: &str) -> bool {
-        let levels = path.split('/').filter(|part| *part == "..").count();
-        let above = self.skill.path.ancestors().skip(levels);
-        above.into_iter().take(FOLDERS_ABOVE).any(is_plugin)
+    /// Whether a file outside the skill is in its plugin, which is installed as a whole.
+    fn is_in_plugin(&self, target: &Path) -> bool {
+        let above = self.skill.path.ancestors().skip(1).take(FOLDERS_ABOVE);
+        above.into_iter().any(|folder| is_plugin(folder) && target.starts_with(folder))
     }
 
     /// Whether the skill is used away from the repository it is in, unlike the skills in
@@ -249,16 +267,20 @@ impl FileLookup<'_> {
                     if is_one { "belongs to another skill" } else { "belong to other skills" };
                 let skills = group.iter().filter_map(|missing| missing.cause.other_skill());
                 let names = list_names(skills.collect::<BTreeSet<_>>());
-                let message = format!("{paths} {what} and cannot be read by a path");
-                problem(Rule::OutsideReference, message)
+                problem(Rule::OtherSkill, format!("{paths} {what}"))
                     .with_fix(format!("name the skill instead: call get_skill {names}"))
             }
             Cause::Outside => {
                 let what = if is_one { "is" } else { "are" };
                 let message = format!(
-                    "{paths} {what} outside the skill; only files in the skill can be read"
+                    "{paths} {what} outside the skill, and missing where only the skill is installed"
                 );
                 problem(Rule::OutsideReference, message)
+            }
+            Cause::Nowhere => {
+                let what = if is_one { "leads" } else { "lead" };
+                let message = format!("{paths} {what} out of the skill, to no file");
+                self.with_similar(problem(Rule::MissingFile, message), &first.path)
             }
             Cause::NoFolder(folder) if !is_one => {
                 let message =
@@ -280,21 +302,24 @@ impl FileLookup<'_> {
     }
 
     /// Returns the file that the author most likely meant: one of the same name in another
-    /// folder, or with a similar name.
+    /// folder, or whose name differs in letter case or in up to two letters.
     fn find_similar(&self, path: &str) -> Option<&str> {
         let names = self.names.get_or_init(|| {
             let files = self.skill.files().files;
             files.iter().map(|path| path.to_string_lossy().into_owned()).collect()
         });
         let wanted = file_name(path).to_lowercase();
-        let moved = names.iter().find(|name| file_name(name).to_lowercase() == wanted);
-        let similar = || {
-            let files = names.iter().map(|name| file_name(name));
-            let similar = text::similar_names(file_name(path), files, 1).first().copied()?;
-            names.iter().find(|name| file_name(name) == similar)
-        };
-        let found = moved.or_else(similar).map(String::as_str);
-        found.filter(|name| !name.eq_ignore_ascii_case(DOCUMENT_NAME))
+        let stem = wanted.split('.').next().unwrap_or_default();
+        let most = (stem.len() / 4).min(SLIP);
+        let files = names.iter().map(String::as_str);
+        let files = files.filter(|name| !name.eq_ignore_ascii_case(DOCUMENT_NAME));
+        let similar = files.filter_map(|name| {
+            let lower = file_name(name).to_lowercase();
+            let is_near = lower.len().abs_diff(wanted.len()) <= most && lower.len() <= LONGEST_NAME;
+            let distance = is_near.then(|| text::edit_distance(&lower, &wanted))?;
+            (distance <= most).then_some((distance, name))
+        });
+        similar.min().map(|(_, name)| name)
     }
 }
 

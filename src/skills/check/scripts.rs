@@ -1,6 +1,7 @@
 //! Checks that the scripts which documents run as commands can be executed.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use super::mentions::MentionKind;
 use super::{Place, list_names};
@@ -23,11 +24,11 @@ pub(super) struct CommandCheck {
 impl CommandCheck {
     /// Checks a file of the skill that a line names, if the line is a command that runs it.
     pub(super) fn add(&mut self, place: &Place, kind: MentionKind, path: &str, open: &OpenFile) {
-        let is_command = kind == MentionKind::Command;
-        if !is_command && kind != MentionKind::ShellScript {
-            return;
-        }
-        if has_crlf(open) && !self.with_crlf.iter().any(|known| known == path) {
+        // Code without a language may name documents.
+        let is_command = kind == MentionKind::Command && extension(path) != Some("md");
+        // A shell fails at the line ends even if it is given the script.
+        let is_run = is_command || extension(path) == Some("sh");
+        if is_run && has_crlf(open) && !self.with_crlf.iter().any(|known| known == path) {
             self.with_crlf.push(path.to_owned());
         }
         let mode = open.file.metadata().map_or(EXECUTABLE, |data| data.permissions().mode());
@@ -41,7 +42,7 @@ impl CommandCheck {
     pub(super) fn problems(self) -> Vec<Problem> {
         let crlf = self.with_crlf.iter().map(|path| {
             let message = "the `#!` line ends with a carriage return, which becomes part of the \
-                           interpreter's name: the script does not start";
+                           interpreter's name: the script does not run";
             Problem::new(Rule::CrlfScript, path, message).at_line(1)
         });
         let mut problems: Vec<Problem> = crlf.collect();
@@ -56,6 +57,10 @@ impl CommandCheck {
         }
         problems
     }
+}
+
+fn extension(path: &str) -> Option<&str> {
+    Path::new(path).extension()?.to_str()
 }
 
 /// Whether the first line names an interpreter and ends with CRLF.

@@ -150,8 +150,8 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (format!("{}{}", document_with(""), "x\n".repeat(10_000)), &[]),
         (format!("{}[x](y.md)", document_with("")), &["6 missing-file"]),
         (format!("{}`scripts/y.py`", document_with("")), &["6 missing-file"]),
-        (format!("{}[x](../y.md)", document_with("")), &["6 outside-reference"]),
-        (format!("{}[x](../../etc/passwd)", document_with("")), &["6 outside-reference"]),
+        (format!("{}[x](../y.md)", document_with("")), &["6 missing-file"]),
+        (format!("{}[x](../../etc/passwd)", document_with("")), &["6 missing-file"]),
     ]
 }
 
@@ -182,6 +182,8 @@ fn every_rule_is_reported_where_it_is_broken() {
     }
     // Other rules have their own tests: below, and with a real Python in tests/it.
     let tested_separately = [
+        Rule::OtherSkill,
+        Rule::OutsideReference,
         Rule::UnreadableFile,
         Rule::LinkAbove,
         Rule::ManyFiles,
@@ -204,7 +206,7 @@ fn broken_folders() -> Vec<(TestSkill, Vec<&'static str>)> {
         skill
     };
     let commanding = |script: &str, mode| {
-        let text = format!("{}Run `./scripts/x.sh`.\n", document_with(""));
+        let text = format!("{}```sh\n./scripts/x.sh\n```\n", document_with(""));
         let skill = TestSkill::new("a").write("SKILL.md", text).write("scripts/x.sh", script);
         let path = skill.path().join("scripts/x.sh");
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -240,7 +242,7 @@ fn broken_folders() -> Vec<(TestSkill, Vec<&'static str>)> {
         (linked(good(), "SKILL.md", "same.md"), vec![]),
         (pipe(good(), "pipe"), vec!["pipe:- unreadable-file"]),
         (good().write("b/SKILL.md", document_with("")).write("c.zip", "PK"), vec![]),
-        (commanding("#!/bin/sh\n", 0o644), vec!["SKILL.md:6 not-executable"]),
+        (commanding("#!/bin/sh\n", 0o644), vec!["SKILL.md:7 not-executable"]),
         (commanding("#!/bin/sh\r\n", 0o755), vec!["scripts/x.sh:1 crlf-script"]),
         (commanding("#!/bin/sh\n# x\r\n", 0o755), vec![]),
     ]
@@ -432,5 +434,33 @@ fn any_bytes_are_checked() {
         }
         let skill = TestSkill::new("a").write("SKILL.md", &text);
         check(&skill.skill());
+    }
+}
+
+#[test]
+fn severities_depend_on_what_other_clients_load() {
+    let link = |to: &str| {
+        let skill = TestSkill::new("a").write("SKILL.md", document_with("")).write("../b", "b");
+        symlink(to, skill.path().join("x")).unwrap();
+        skill
+    };
+    let named = |name: &str| {
+        let text = format!("---\nname: {name}\ndescription: d\n---\nDo\n");
+        TestSkill::new("react").write("SKILL.md", text)
+    };
+    let text = "---\nname: a\ndescription: |\n  d\n  ---\n\n  # A\n";
+    let indented = TestSkill::new("a").write("SKILL.md", text);
+    for (skill, rule, severity) in [
+        (link("../b"), Rule::BrokenLink, Severity::Note),
+        (link("/etc"), Rule::BrokenLink, Severity::Warning),
+        (link("../c"), Rule::BrokenLink, Severity::Warning),
+        (named("vercel-react"), Rule::NameFolder, Severity::Note),
+        (named("build-react-app"), Rule::NameFolder, Severity::Note),
+        (named("reactive"), Rule::NameFolder, Severity::Warning),
+        (indented, Rule::Indentation, Severity::Warning),
+    ] {
+        let found = check(&skill.skill());
+        let found: Vec<_> = found.iter().map(|it| (it.rule, it.severity)).collect();
+        assert_eq!(found, [(rule, severity)]);
     }
 }

@@ -272,8 +272,13 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBloc
         let (end, body) = find_missing_end(source, false).unwrap_or((source.len(), source.len()));
         (start + end, start + body)
     });
-    let message = "the frontmatter is never closed by a line of `---`";
-    front.add_diagnostic(line, Rule::UnclosedFrontmatter, message, false);
+    // Codex accepts it.
+    let (rule, message) = if document[start..].lines().any(|line| line.trim() == "---") {
+        (Rule::Indentation, "the line of `---` that closes the frontmatter is indented")
+    } else {
+        (Rule::UnclosedFrontmatter, "the frontmatter is never closed by a line of `---`")
+    };
+    front.add_diagnostic(line, rule, message, false);
     Some(FrontmatterBlock { start, end, body_start, is_closed: false })
 }
 

@@ -26,6 +26,6 @@ fn the_document_of_another_skill_names_the_tool() {
         .skill("a", &format!("{front}[b](../b/SKILL.md)\n"))
         .skill("b", &front.replace("name: a", "name: b"));
     let run = test.args(["skills", "check", "a"]).run().success();
-    run.stdout_has("skills/a/SKILL.md:5: warning[outside-reference]: `../b/SKILL.md` belongs to ")
+    run.stdout_has("skills/a/SKILL.md:5: note[other-skill]: `../b/SKILL.md` belongs to ")
         .stdout_has("  fix: name the skill instead: call get_skill `b`\n");
 }

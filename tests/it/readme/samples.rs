@@ -16,7 +16,7 @@ struct Sample {
 const SAMPLES: [Sample; 3] = [
     Sample { has: "← exit 0", real: lines_of_a_call },
     Sample { has: "tool call: called", real: doctors_report },
-    Sample { has: "error[unclosed-quote]", real: linters_findings },
+    Sample { has: "warning[unclosed-quote]", real: linters_findings },
 ];
 
 pub(super) fn check(reader: &Reader, block: &Block, faults: &mut Faults) {
