@@ -100,6 +100,7 @@ pub(super) fn find_mentions(
     // Without scripts in the skill they are the user's, or those of a cloned repository.
     let has_scripts =
         context.has("scripts") || (context.is_document && !text.contains("git clone"));
+    let mut is_others = false;
     let mut lines = text.lines().enumerate();
     while let Some((number, line)) = lines.next() {
         let mut note = |kind, is_doubtful, path: &str| {
@@ -123,7 +124,10 @@ pub(super) fn find_mentions(
                     continue;
                 }
             }
-            find_in_prose(line, is_template, context, &mut note);
+            if !is_others {
+                find_in_prose(line, is_template, context, &mut note);
+            }
+            is_others = ends_with_owner(line);
         }
     }
     found
@@ -252,6 +256,12 @@ fn find_in_prose(
             }
         }
     }
+}
+
+/// Whether a line ends before a file of something else: "see `other`'s".
+fn ends_with_owner(line: &str) -> bool {
+    let line = line.trim_end();
+    ["'s", "\u{2019}s", "`'", " its"].iter().any(|end| line.ends_with(end))
 }
 
 fn ends_with_reading(text: &str) -> bool {

@@ -211,6 +211,7 @@ fn commands_are_lines_of_shell_code() {
         "- `scripts/x.sh --all` does it",
         "### Setup (scripts/z.sh)\n\n```sh\nx\n```",
         "Call `b` (see its `references/x.md`).",
+        "Call `b`, and follow `b`'s\n`references/x.md`.",
         "Run `./scripts/x.sh`.",
         "```\nscripts/x.sh\n```",
         "```python\n./y.sh\n```",
