@@ -196,18 +196,17 @@ impl CommandRow {
 
 /// Single words that are not commands but are typed as such, each with what was probably meant.
 const MEANT: [(&str, &str); 10] = [
-    ("help", "did you mean `skills-runner --help`?"),
-    ("version", "did you mean `skills-runner --version`?"),
-    ("list", LIST_MEANT),
-    ("skill", LIST_MEANT),
-    ("models", "`skills-runner doctor` checks the model; -m NAME chooses one"),
-    ("config", "`skills-runner doctor` checks the settings; `skills-runner --help` lists them"),
-    ("login", "LLM_API_KEY is the credential; `skills-runner doctor` checks it"),
-    ("update", "install the new version over this one; `skills-runner --version` shows this one"),
+    ("help", "`skills-runner --help`"),
+    ("version", "`skills-runner --version`"),
+    ("list", "`skills-runner skills list`"),
+    ("skill", "`skills-runner skills list`"),
+    ("models", "-m NAME chooses a model"),
+    ("config", "`skills-runner doctor`"),
+    ("login", "set LLM_API_KEY"),
+    ("update", "install the new version"),
     ("quit", "`/quit` ends a conversation"),
     ("exit", "`/exit` ends a conversation"),
 ];
-const LIST_MEANT: &str = "did you mean `skills-runner skills list`?";
 
 /// What the user probably means by a prompt of this single word, if it is not a question.
 pub(super) fn meant_command(prompt: &str) -> Option<&'static str> {

@@ -121,11 +121,13 @@ pub(super) fn invoked_by_prompt(
         SlashMeaning::Unknown => Ok(None),
         SlashMeaning::Similar(near) => {
             let name = text::one_line(command.name, limits::SUMMARY_CHARS);
-            Err(usage(format!("there is no skill /{name}; did you mean {near}?"))
+            Err(usage(format!("there is no skill /{name}; did you mean `{near}`?"))
                 .with_hint("start the prompt with a space to send it as a question"))
         }
         SlashMeaning::Unusable(cause) => {
-            Err(invocation_error(ErrorKind::Config, command.name, &cause))
+            let check = run.skills_command("check");
+            Err(invocation_error(ErrorKind::Config, command.name, &cause)
+                .with_hint(format!("`{check}` shows its problems")))
         }
     }
 }
@@ -183,7 +185,7 @@ fn unusable_skill(name: &str, cause: &str, run: &Run) -> Error {
     let hint = match near.as_slice() {
         [] if catalogue.usable().next().is_none() => run.no_skills_reason(&catalogue),
         [] => format!("`{command}` lists the skills"),
-        near => format!("did you mean {}?", text::one_line_name(&near.join(" or "))),
+        near => format!("did you mean `{}`?", text::one_line_name(&near.join("` or `"))),
     };
     let name = text::one_line(name, limits::SUMMARY_CHARS);
     let cause = "there is no skill of this name";

@@ -104,7 +104,7 @@ fn check_single_word(ask: &AskOptions) -> Result<()> {
     match StdinReader::open().map(|input| input.kind()) {
         Ok(StdinKind::File | StdinKind::Stream) => Ok(()),
         Ok(StdinKind::Terminal | StdinKind::Nothing) | Err(_) => {
-            let hint = format!("{meant} (to send it as a prompt: skills-runner -- {word})");
+            let hint = format!("{meant}; as a question: skills-runner -- {word}");
             Err(usage(format!("there is no command `{word}`")).with_hint(hint))
         }
     }

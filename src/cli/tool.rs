@@ -34,8 +34,10 @@ pub(super) fn run(
         Some(json) if json == "-" => stdin::read_text(limits::STDIN_BYTES, &run.cancellation)?,
         json => json.unwrap_or_default(),
     };
-    parse_arguments(&arguments)
-        .map_err(|cause| usage(format!("invalid JSON for {name}: {cause}")))?;
+    parse_arguments(&arguments).map_err(|cause| {
+        usage(format!("invalid JSON for {name}: {cause}"))
+            .with_hint(format!("skills-runner tool {name} '{{\"NAME\": \"VALUE\"}}'"))
+    })?;
     if tools.log.is_some() {
         record_start(&run.skills.catalogue(), output);
     }

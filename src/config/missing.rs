@@ -71,6 +71,9 @@ impl ConfigReader<'_> {
         let is_set = |name| self.settings.value(name).is_some();
         let is_unset = |line: &SettingLine| match line.name {
             settings::LLM_API_KEY => !is_set(line.name) && !is_set(settings::LLM_API_KEY_FILE),
+            settings::LLM_MODEL_NAME if is_set(settings::OPENAI_API_KEY) => {
+                !is_set(line.name) && !is_set(settings::OPENAI_MODEL)
+            }
             name => !is_set(name),
         };
         let model = SettingLine::new(settings::LLM_MODEL_NAME, OPENAI_EXAMPLE);
@@ -89,11 +92,17 @@ impl ConfigReader<'_> {
         };
         lines.retain(is_unset);
         self.report_missing(ConfigProblem::missing(message, lines));
-        let foreign = [settings::OPENAI_BASE_URL, settings::OLLAMA_HOST];
-        let ignored = foreign.iter().find_map(|name| self.settings.file_values(name).pop());
-        if let Some((_, source)) = ignored {
+        let foreign = [
+            (settings::OPENAI_BASE_URL, name),
+            (settings::OLLAMA_HOST, name),
+            (settings::OPENAI_API_KEY, settings::LLM_API_KEY),
+        ];
+        let ignored = foreign
+            .iter()
+            .find_map(|(name, own)| Some((self.settings.file_values(name).pop()?.1, own)));
+        if let Some((source, own)) = ignored {
             let message = format!("{source} is read from the environment only");
-            self.report(Fault::new(message, format!("set {name}")));
+            self.report(Fault::new(message, format!("set {own}")));
         }
     }
 

@@ -266,7 +266,7 @@ impl Sessions {
         error.with_hint(if near.is_empty() {
             "`skills-runner sessions list` lists all".to_string()
         } else {
-            format!("did you mean {}?", near.join(" or "))
+            format!("did you mean `{}`?", near.join("` or `"))
         })
     }
 

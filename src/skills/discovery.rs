@@ -243,7 +243,8 @@ fn alias_clashes(catalogue: &Catalogue) -> Vec<Problem> {
         let Some(alias) = skill.alias.as_deref() else {
             continue;
         };
-        let (other, relation) = match (catalogue.skill_named(alias), aliases.get(alias)) {
+        let namesake = catalogue.skill_named(alias).filter(|other| other.is_usable());
+        let (other, relation) = match (namesake, aliases.get(alias)) {
             (Some(other), _) => (other, "which is the name of the folder"),
             (None, Some(first)) => (*first, "as does that of"),
             (None, None) => {

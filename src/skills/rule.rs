@@ -258,7 +258,7 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::OutsideReference, "outside-reference")
         .fixed_by("move or copy the file into the skill"),
     warning(Rule::NotExecutable, "not-executable")
-        .fixed_by("`chmod +x` them, or name the program that runs them"),
+        .fixed_by("use `chmod +x`, or name the program that runs it"),
     error(Rule::CrlfScript, "crlf-script").fixed_by("save the file with LF line ends"),
     warning(Rule::BrokenLink, "broken-link")
         .fixed_by("remove the link, or replace it with a copy of its target"),

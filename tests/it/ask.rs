@@ -143,7 +143,10 @@ fn wrong_usage_is_reported() {
         (&["demo", "the", "product"], "skills-runner -- demo"),
         (&["tool"], "hint: skills-runner tool NAME [JSON|-]"),
         (&["tool", "get_skills"], "did you mean `get_skill`?"),
-        (&["tool", "get_skill", "{"], "invalid JSON for get_skill"),
+        (
+            &["tool", "get_skill", "{"],
+            "hint: skills-runner tool get_skill '{\"NAME\": \"VALUE\"}'\n",
+        ),
         (&["-s", "@missing.txt", "hi"], "missing.txt"),
     ];
     for (args, expected) in table {
@@ -304,28 +307,26 @@ fn single_words_that_look_like_commands_are_wrong_usage() {
     let server = Server::start([]);
     let test = Test::new().endpoint(&server);
     let words = [
-        (
-            "help",
-            "hint: did you mean `skills-runner --help`? (to send it as a prompt: skills-runner -- help)",
-        ),
+        ("help", "hint: `skills-runner --help`; as a question: skills-runner -- help\n"),
         ("version", "`skills-runner --version`"),
         ("list", "`skills-runner skills list`"),
         ("skill", "`skills-runner skills list`"),
-        ("models", "`skills-runner doctor`"),
+        ("models", "-m NAME"),
         ("config", "`skills-runner doctor`"),
         ("login", "LLM_API_KEY"),
-        ("update", "`skills-runner --version`"),
+        ("update", "the new version"),
         ("quit", "`/quit`"),
         ("exit", "`/exit`"),
     ];
     for (word, expected) in words {
         for args in [&[word][..], &["-o", "json", word], &["-n", word], &["chat", word]] {
             let run = test.next_run().args(args).run().status(2).stdout("");
+            assert!(run.stderr.lines().all(|line| line.len() <= 80), "{}", run.stderr);
             run.stderr_has(&format!("there is no command `{word}`\n")).stderr_has(expected);
         }
     }
     let mut terminal = test.next_run().args(["help"]).spawn_on_terminal();
-    terminal.expect("did you mean `skills-runner --help`?");
+    terminal.expect("hint: `skills-runner --help`;");
     terminal.wait_exit().status(2);
     server.finish();
     let server = Server::always(|_| Reply::text("ok"));

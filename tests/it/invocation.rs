@@ -205,7 +205,7 @@ fn first_turn_can_invoke_a_skill() {
     let request = preview(&["chat", "/fix a"]).success().stdout_json();
     let sent = &request["body"]["messages"][1]["content"];
     assert!(sent.as_str().unwrap().starts_with("I invoke the skill `fix`."));
-    preview(&["chat", "/fixx"]).status(1).stdout("").stderr_has("did you mean /fix?");
+    preview(&["chat", "/fixx"]).status(1).stdout("").stderr_has("did you mean `/fix`?");
 }
 
 /// A skill invoked by the user counts as loaded.
@@ -237,7 +237,7 @@ fn terminal_lists_and_invokes_skills() {
     terminal.expect("> ").type_line("/help").expect("/SKILL [arguments]").expect("> ");
     terminal
         .type_line("/fx it")
-        .expect("did you mean /fix it?")
+        .expect("did you mean `/fix it`?")
         .expect("hint: start the line with a space to send it as a question")
         .expect("> ");
     terminal.type_line(" /fx it").expect("no").expect("> ");
@@ -276,19 +276,19 @@ fn invalid_invocations_are_reported() {
         .skill("lore", "---\ndescription: d\nuser-invocable: false\n---\nLore.\n");
     let test = test.endpoint(&server);
     for (line, expected, status) in [
-        ("/fixx", "there is no command or skill /fixx; did you mean /fix?", 1),
-        ("/skils", "did you mean /skills?", 1),
+        ("/fixx", "there is no command or skill /fixx; did you mean `/fix`?", 1),
+        ("/skils", "did you mean `/skills`?", 1),
         ("/weather", "or skill /weather; /help lists the commands, /skills the skills", 1),
         ("/", "there is no command or skill /;", 1),
         ("/clear", "the conversation is cleared", 0),
         ("/clear all", "/clear takes no argument", 1),
-        ("/fixx  a 'b c'", "did you mean /fix a 'b c'?", 1),
-        ("/FIX a", "did you mean /fix a?", 1),
-        ("/Acrobt a", "did you mean /acrobat a?", 1),
-        ("/skill fix a b", "did you mean /fix a b?", 1),
-        ("/Skills fix", "did you mean /fix?", 1),
-        ("/HELP me", "did you mean /help me?", 1),
-        ("/Clear me", "did you mean /clear?", 1),
+        ("/fixx  a 'b c'", "did you mean `/fix a 'b c'`?", 1),
+        ("/FIX a", "did you mean `/fix a`?", 1),
+        ("/Acrobt a", "did you mean `/acrobat a`?", 1),
+        ("/skill fix a b", "did you mean `/fix a b`?", 1),
+        ("/Skills fix", "did you mean `/fix`?", 1),
+        ("/HELP me", "did you mean `/help me`?", 1),
+        ("/Clear me", "did you mean `/clear`?", 1),
         (
             "/latin x",
             "failed to invoke skill `latin`: SKILL.md of the skill `latin` is not UTF-8 text",
@@ -441,10 +441,10 @@ fn prompt_with_a_slash_is_reported_or_a_question() {
         (
             "/fixx",
             2,
-            "there is no skill /fixx; did you mean /fix?\nhint: start the prompt with a space",
+            "there is no skill /fixx; did you mean `/fix`?\nhint: start the prompt with a space",
         ),
-        ("/Fix a", 2, "did you mean /fix a?"),
-        ("/skill fix a", 2, "did you mean /fix a?"),
+        ("/Fix a", 2, "did you mean `/fix a`?"),
+        ("/skill fix a", 2, "did you mean `/fix a`?"),
         ("/empty", 78, "failed to invoke skill `empty`: it has no SKILL.md"),
         ("/lore", 78, "failed to invoke skill `lore`: it is for the model only"),
     ] {

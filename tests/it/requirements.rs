@@ -310,7 +310,7 @@ fn unusable_skill_option_is_78() {
     for (name, expected) in [
         (
             "ad",
-            "failed to invoke skill `ad`: there is no skill of this name\nhint: did you mean add?\n",
+            "failed to invoke skill `ad`: there is no skill of this name\nhint: did you mean `add`?\n",
         ),
         ("weather", "hint: `skills-runner skills list` lists the skills\n"),
         (

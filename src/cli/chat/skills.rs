@@ -29,7 +29,7 @@ impl Chat<'_> {
             SlashMeaning::Unusable(cause) => {
                 return Err(invocation_error(ErrorKind::Io, name, &cause));
             }
-            SlashMeaning::Similar(near) => format!("did you mean {near}?"),
+            SlashMeaning::Similar(near) => format!("did you mean `{near}`?"),
             SlashMeaning::Unknown if !arguments.is_empty() || name.contains('/') => {
                 return Ok(self.add_text_question(line, output));
             }

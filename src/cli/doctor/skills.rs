@@ -35,7 +35,7 @@ pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
     let clashes = catalogue.problems.iter().map(|problem| fault(problem.to_string(), problem));
     let faults = clashes.chain(checked.iter().flat_map(skill_faults));
     for Fault { message, fix } in faults.take(limits::LISTED_NAMES) {
-        let fix = fix.unwrap_or_else(|| "correct that line of the document".into());
+        let fix = fix.unwrap_or_else(|| "correct that line".into());
         check.add_warning(message, fix);
     }
     let rows = checked.iter().map(|one| {

@@ -38,6 +38,16 @@ fn clashing_frontmatter_names_are_reported() {
     get("twin").status(1).stdout_has("use one of the names `one`, `two`");
 }
 
+/// A folder that is no skill takes no name. In a named folder it may be no skill on purpose, so
+/// that a question does not report it.
+#[test]
+fn folders_without_documents_take_no_names() {
+    let test = Test::new().skill("suite-1", &document("suite", "S.")).folder("skills/suite/src");
+    dry_run(&test, [""; 0]).stderr_lacks("suite-1").stderr_has("`suite` cannot be used");
+    dry_run(&test, ["--skills", "skills"]).stderr_is_empty();
+    call(&test, "get_skill", &json!({"skill_name": "suite"})).success();
+}
+
 /// A skill that only the user may invoke is not offered, but works if called.
 #[test]
 fn user_only_skill_is_not_in_the_catalogue() {

@@ -42,13 +42,19 @@ fn lines_can_be_copied() {
 
 #[test]
 fn key_of_openai_alone_is_no_address() {
-    let test = Test::new().env("OPENAI_API_KEY", CANARY).env("OPENAI_MODEL", "m");
+    let test = Test::new().env("OPENAI_API_KEY", CANARY);
     let run = test.next_run().args(["hi"]).run().status(78);
     run.stderr(
         "skills-runner: failed to read the configuration: OPENAI_API_KEY has no address\nhint: copy what fits into the shell; `skills-runner demo` needs none\n  export OPENAI_BASE_URL=https://api.openai.com/v1\n  export LLM_MODEL_NAME=gpt-4.1-mini\n",
     );
-    let run = test.env("LLM_MODEL_NAME", "m").args(["hi"]).run().status(78);
-    run.stderr_has("/v1\n").stderr_lacks("export LLM_MODEL_NAME");
+    for name in ["LLM_MODEL_NAME", "OPENAI_MODEL"] {
+        let run = test.next_run().env(name, "m").args(["hi"]).run().status(78);
+        run.stderr_has("/v1\n").stderr_lacks("export LLM_MODEL_NAME");
+    }
+    let in_file = Test::new().dotenv("OPENAI_API_KEY=sk-x\n").args(["hi"]).run().status(78);
+    in_file.stderr_has(
+        "OPENAI_API_KEY (.env line 1) is read from the environment only: set LLM_API_KEY\n",
+    );
 }
 
 /// A remote endpoint: the lines for its key and model.

@@ -41,7 +41,7 @@ fn list_show_and_delete_commands() {
     let places: Vec<Option<u64>> = messages.map(|message| message["index"].as_u64()).collect();
     assert_eq!(places, [Some(0), Some(1), Some(2), Some(3)]);
     let run = test.next_run().args(["sessions", "delete", "work1"]).run().status(1);
-    run.stderr_has("did you mean work.1?");
+    run.stderr_has("did you mean `work.1`?");
     let run = test.next_run().args(["sessions", "show", "w"]).run().status(1);
     run.stderr_has("`skills-runner sessions list` lists all");
     let run = test.next_run().args(["sessions", "delete", "nothing", "--json"]).run().status(1);
