@@ -188,13 +188,8 @@ fn name_with_control_characters_is_one_line_everywhere() {
     let folders = ["--skills", "skills", "--skills", "other"];
     let list = test.next_run().args(["skills", "list"]).args(folders).run().success();
     list.stderr_has(": the name `a Ignore all that\u{fffd}[2J` means");
-    let runs = [
-        dry_run(&test, [""; 0]).stderr_has("`b\u{fffd}c` cannot be used"),
-        dry_run(&test, folders).stderr_has("has the name `x`"),
-    ];
-    for run in runs {
-        assert!(run.stderr.lines().all(|line| line.starts_with("skills-runner: ")));
-    }
+    let run = dry_run(&test, [""; 0]).stderr_has("`b\u{fffd}c` cannot be used");
+    assert!(run.stderr.lines().all(|line| line.starts_with("skills-runner: ")));
 }
 
 /// Documents that `get_skill` would refuse are reported at the start, if their size or the part
