@@ -48,7 +48,7 @@ fn check_words(line: &str) {
 /// Checks the body, with and without placeholders.
 fn check_body(document: &str, arguments: &str) {
     let front = frontmatter::parse(document);
-    let body = if front.is_unclosed() { document } else { &document[front.body_start..] };
+    let body = if front.is_unclosed { document } else { &document[front.body_start..] };
     let Ok(text) = render(document, "/skills/a b", arguments) else {
         return;
     };

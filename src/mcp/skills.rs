@@ -133,7 +133,7 @@ fn strict_frontmatter(document: &str) -> Result<Map<String, Value>, String> {
     let source = document.get(front.source.clone()).unwrap_or_default();
     let before = document.get(..front.source.start).unwrap_or_default();
     let starts_with_marker = matches!(before.trim_end(), "---") && before.starts_with("---");
-    let is_unclosed = front.is_unclosed();
+    let is_unclosed = front.is_unclosed;
     if document.starts_with('\u{feff}') {
         return Err("its document starts with a byte order mark; save it without one".into());
     }

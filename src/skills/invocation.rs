@@ -30,7 +30,7 @@ const ARGUMENTS: &str = "ARGUMENTS";
 /// is its body.
 pub fn render(document: &str, folder: &str, arguments: &str) -> Result<String, String> {
     let frontmatter = frontmatter::parse(document);
-    let start = if frontmatter.is_unclosed() { 0 } else { frontmatter.body_start };
+    let start = if frontmatter.is_unclosed { 0 } else { frontmatter.body_start };
     let body = document.get(start..).unwrap_or_default();
     if body.trim().is_empty() {
         return Err("the document has no text after its frontmatter".into());

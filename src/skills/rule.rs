@@ -41,6 +41,8 @@ pub enum Rule {
     DocumentCase,
     /// The document cannot be opened, or is larger than 1 MiB.
     UnreadableDocument,
+    /// The document has no text after its frontmatter, so a user cannot invoke the skill.
+    EmptyDocument,
     /// The document is more than twice as long as advised (5,000 tokens).
     LongDocument,
     /// The document has bytes that are not UTF-8.
@@ -212,6 +214,8 @@ pub const RULES: &[RuleRow] = &[
     error(Rule::DocumentCase, "document-case")
         .fixed_by("name the document SKILL.md, and keep only one"),
     error(Rule::UnreadableDocument, "unreadable-document"),
+    warning(Rule::EmptyDocument, "empty-document")
+        .fixed_by("write below the frontmatter what the model is to do"),
     warning(Rule::LongDocument, "long-document")
         .fixed_by("move what is not always needed into files under references/"),
     error(Rule::NotUtf8, "not-utf8").fixed_by("save the document as UTF-8"),

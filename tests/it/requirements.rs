@@ -148,9 +148,13 @@ fn document_without_text_is_not_read() {
         let replies = [Reply::calls([(tool, arguments.to_string().as_str())]), Reply::text("3")];
         ask(&test, &["--require-skill", "go"], replies).0.status(5).stdout("3\n");
     }
-    let (run, requests) = ask(&test, &["--skill", "open", "go"], [Reply::text("3")]);
-    run.success();
-    assert!(sent(&requests[0]).contains("Lost sentence.\n# Head\n"));
+    let test = test
+        .skill("dented", "---\nname: x\ndescription: |\n  d\n  ---\n  Lost sentence.\n# Head\n");
+    for name in ["open", "dented"] {
+        let (run, requests) = ask(&test, &["--skill", name, "go"], [Reply::text("3")]);
+        run.success();
+        assert!(sent(&requests[0]).contains("Lost sentence.\n# Head\n"), "{name}");
+    }
 }
 
 #[test]

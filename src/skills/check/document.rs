@@ -122,7 +122,12 @@ fn check_invisible_characters(document: &DocumentText, findings: &mut Findings) 
 }
 
 fn check_length(document: &DocumentText, findings: &mut Findings) {
-    let length = document.body().len();
+    let (front, length) = (&document.frontmatter, document.body().len());
+    // Fields that are not closed may have swallowed the text; that is reported already.
+    if document.body().trim().is_empty() && !front.source.is_empty() && !front.is_unclosed {
+        let message = "it has no text after its frontmatter";
+        findings.add(Problem::new(Rule::EmptyDocument, document.file_name, message));
+    }
     if length <= 2 * limits::ADVISED_DOCUMENT_BYTES {
         return;
     }

@@ -146,6 +146,7 @@ fn documents() -> Vec<(String, &'static [&'static str])> {
         (document_with("allowed-tools: Read, Bash(git:*)\n"), &[]),
         (document_with("allowed_tools: Read\n"), &["4 field-typo"]),
         ("---\nname: a\ndesciption: b\n---\nDo\n".into(), &["1 missing-description"]),
+        ("---\nname: a\ndescription: b\n---\n".into(), &["- empty-document"]),
         (format!("{}{}", document_with(""), "x".repeat(40_001)), &["- long-document"]),
         (format!("{}{}", document_with(""), "x\n".repeat(10_000)), &[]),
         (format!("{}[x](y.md)", document_with("")), &["6 missing-file"]),

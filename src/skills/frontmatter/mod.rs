@@ -27,6 +27,8 @@ pub struct Frontmatter {
     pub fields: Map<String, Value>,
     /// Byte offset of the body in the document.
     pub body_start: usize,
+    /// Whether its end is a guess, as a line of dashes is missing or indented.
+    pub is_unclosed: bool,
     /// The bytes of the document that were read as fields, without the lines of dashes
     /// around them; empty if there is no frontmatter.
     pub source: Range<usize>,
@@ -155,11 +157,6 @@ impl Frontmatter {
         is_prose.then_some(inner.trim_end())
     }
 
-    /// Whether the end of the frontmatter is a guess, as a line of dashes is missing.
-    pub fn is_unclosed(&self) -> bool {
-        self.diagnostics.iter().any(|found| found.rule == Rule::UnclosedFrontmatter)
-    }
-
     /// The field `name`, if it is not blank.
     pub fn name(&self) -> Option<String> {
         self.text_ref("name").and_then(|text| trimmed_non_empty(&text))
@@ -279,6 +276,7 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBloc
         (Rule::UnclosedFrontmatter, "the frontmatter is never closed by a line of `---`")
     };
     front.add_diagnostic(line, rule, message, false);
+    front.is_unclosed = true;
     Some(FrontmatterBlock { start, end, body_start, is_closed: false })
 }
 
@@ -303,6 +301,7 @@ fn read_block(document: &str, block: &mut FrontmatterBlock, front: &mut Frontmat
             block.body_start = block.start + body;
             let message = "the frontmatter seems to end here without a line of `---`";
             front.add_diagnostic(line, Rule::UnclosedFrontmatter, message, false);
+            front.is_unclosed = true;
             parsed = strict(block);
         }
     }
