@@ -69,13 +69,20 @@ fn only_references_to_skill_files_are_found() {
     }
 }
 
+/// A path below the skill's folder is not one of the repository around it, as others may be.
 #[test]
 fn a_file_above_the_skill_is_outside() {
-    let skill =
-        TestSkill::new("a").write("SKILL.md", format!("{}`scripts/x.py`\n", document_with("")));
-    fs::create_dir(skill.path().with_file_name("scripts")).unwrap();
-    fs::write(skill.path().with_file_name("scripts").join("x.py"), "").unwrap();
-    assert_eq!(skill.findings(), ["SKILL.md:6 outside-reference"]);
+    for (path, expected) in [
+        ("${CLAUDE_SKILL_DIR}/tool/x.py", &["SKILL.md:6 outside-reference"][..]),
+        ("scripts/x.py", &[]),
+    ] {
+        let text = format!("{}`{path}`\n", document_with(""));
+        let skill = TestSkill::new("a")
+            .write("SKILL.md", text)
+            .write("../tool/x.py", "")
+            .write("../scripts/x.py", "");
+        assert_eq!(skill.findings(), expected, "{path}");
+    }
 }
 
 #[test]

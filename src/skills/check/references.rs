@@ -193,7 +193,9 @@ impl FileLookup<'_> {
             return None;
         }
         if self.exists_above(&inside) {
-            return self.is_distributed().then_some(Cause::Outside);
+            // `scripts/x.py` is then a tool of the repository; other paths count only if they
+            // name the skill's folder.
+            return (!self.context.is_known(&inside)).then_some(Cause::Outside);
         }
         Some(folder.map_or(Cause::NoFile(inside), Cause::NoFolder))
     }
@@ -230,14 +232,6 @@ impl FileLookup<'_> {
     fn is_in_plugin(&self, target: &Path) -> bool {
         let above = self.skill.path.ancestors().skip(1).take(FOLDERS_ABOVE);
         above.into_iter().any(|folder| is_plugin(folder) && target.starts_with(folder))
-    }
-
-    /// Whether the skill is used away from the repository it is in, unlike the skills in
-    /// `.claude/skills` of a project, which name the project's files.
-    fn is_distributed(&self) -> bool {
-        let above = self.skill.path.ancestors().skip(1).take(FOLDERS_ABOVE);
-        let names = above.filter_map(|folder| folder.file_name());
-        !names.into_iter().any(|name| name.as_encoded_bytes().starts_with(b"."))
     }
 
     /// Reports the missing files, those of one cause together.
