@@ -10,7 +10,7 @@ fn skills_with_problems_are_reported() {
     let server = endpoint(LISTED, working_model);
     let test = test(&server)
         .folder("skills/empty")
-        .skill("odd", "---\nname: odd\ndescription: \"unclosed\n---\ntext\n")
+        .skill("odd", "---\nname: odd\ndescription: d\ntext\n")
         .skill("broken", DOCUMENT)
         .link("skills/broken/venv", "nowhere");
     let run = test.next_run().args(["doctor"]).run().success();
