@@ -97,6 +97,8 @@ impl<'s> DiscoveryRun<'s> {
         self.catalogue.folders.push(FolderSummary { folder: folder.clone(), skills: 0 });
         for (_, summary) in found {
             let entries = self.names.entry(summary.name.clone()).or_default();
+            // Nearly all names occur once.
+            entries.skills.reserve_exact(1);
             entries.skills.push((summary, folder));
         }
         self.add_no_skills(folder, contents);
