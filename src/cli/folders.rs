@@ -6,7 +6,7 @@ use crate::cli::run::Run;
 use crate::config::FolderOrigin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, SkillSummary, Skills};
+use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 use crate::text::{self, shell_quoted};
 use crate::world::output::Output;
 
@@ -61,10 +61,7 @@ impl Run {
         let folders = catalogue.folder_errors.iter().skip(usize::from(!is_usable));
         let folders = folders.filter(|problem| !self.is_already_reported(problem));
         let offered = || catalogue.skills.iter().filter(|skill| skill.is_offered);
-        let is_on_purpose = |skill: &SkillSummary| {
-            skill.not_a_skill.as_ref().is_some_and(|problem| problem.severity == Severity::Note)
-        };
-        let unusable = offered().filter(|skill| !is_on_purpose(skill)).filter_map(|skill| {
+        let unusable = offered().filter_map(|skill| {
             let error = skill.error.as_ref()?;
             Some(format!("the skill `{}` cannot be used: {error}", skill.display_name()))
         });

@@ -27,8 +27,9 @@ pub struct SkillSummary {
     pub is_for_model: bool,
     /// Whether the user may invoke it: not with `user-invocable: false`.
     pub is_for_users: bool,
-    /// Whether it is offered: not if another skill takes its place, of which it is a copy or which
-    /// lies in a default folder before it. It is reached by its name all the same.
+    /// Whether it is offered. Not if another skill takes its place, of which it is a copy or which
+    /// lies in a default folder before it: it is reached by its name all the same. Not either if it
+    /// is no skill on purpose.
     pub is_offered: bool,
     /// Why the folder is not a skill at all: it has no document, or is a link to a
     /// forbidden folder.
@@ -65,7 +66,7 @@ impl Default for SkillSummary {
 pub struct FolderSummary {
     /// The folder.
     pub folder: SkillsFolder,
-    /// Number of usable skills in it.
+    /// Number of skills in it that can be used and are offered.
     pub skills: usize,
 }
 
@@ -174,20 +175,20 @@ impl Catalogue {
 
     /// The message for a name that no skill has.
     fn not_found_message(&self, name: &str) -> String {
-        let names = || self.skills.iter().map(|skill| skill.name.as_str());
+        let names = || self.usable().map(|skill| skill.name.as_str());
         let shown = text::one_line(name, limits::SUMMARY_CHARS);
-        if self.skills.is_empty() {
+        if names().next().is_none() {
             let errors = self.folder_errors.iter().map(|problem| problem.message.as_str());
             let errors = errors.collect::<Vec<_>>().join("; ");
             let why = if errors.is_empty() { "" } else { ": " };
             return format!("there is no skill `{shown}`, and no other skill either{why}{errors}");
         }
-        let mut near = text::similar_names(name, names(), limits::SIMILAR_NAMES);
         // A plugin may have another name here.
-        let own = name.rsplit_once(':').and_then(|(_, own)| self.skill_named(own));
-        if let Some(own) = own.filter(|own| !near.contains(&own.name.as_str())) {
-            near.insert(0, &own.name);
-        }
+        let own = name.rsplit_once([':', '/']).map(|(_, own)| own);
+        let near = match names().find(|known| Some(*known) == own) {
+            Some(own) => vec![own],
+            None => text::similar_names(name, names(), limits::SIMILAR_NAMES),
+        };
         if !near.is_empty() {
             return format!(
                 "there is no skill `{shown}`; did you mean `{}`?",
@@ -195,7 +196,7 @@ impl Catalogue {
             );
         }
         let all: Vec<&str> = names().take(limits::LISTED_NAMES).collect();
-        let more = match self.skills.len() - all.len() {
+        let more = match names().count() - all.len() {
             0 => String::new(),
             more => format!(", … and {more} more"),
         };

@@ -40,7 +40,7 @@ pub(super) fn read(skills: &Skills) -> Catalogue {
     }
     catalogue.skills.sort_by(|one, other| one.name.cmp(&other.name));
     for FolderSummary { folder, skills } in &mut catalogue.folders {
-        let usable = catalogue.skills.iter().filter(|skill| skill.is_usable());
+        let usable = catalogue.skills.iter().filter(|skill| skill.is_usable() && skill.is_offered);
         *skills = usable.filter(|skill| skill.path.starts_with(&folder.path)).count();
     }
     let clashes = alias_clashes(&catalogue);
@@ -125,7 +125,10 @@ impl<'s> DiscoveryRun<'s> {
             let summary = match found {
                 Found::Skill(_) => continue,
                 Found::NoDocument if !is_expected || is_collection => continue,
-                Found::NoDocument => summary.not_a_skill(problems::no_document(folder.is_named())),
+                Found::NoDocument => SkillSummary {
+                    is_offered: !folder.is_named(),
+                    ..summary.not_a_skill(problems::no_document(folder.is_named()))
+                },
                 Found::ForbiddenLink { .. } if contents.is_skill => continue,
                 Found::ForbiddenLink { leads_to, has_document } => {
                     summary.not_a_skill(problems::forbidden_link(leads_to, has_document))

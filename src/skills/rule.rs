@@ -216,7 +216,7 @@ pub const RULES: &[RuleRow] = &[
     error(Rule::UnreadableDocument, "unreadable-document"),
     warning(Rule::EmptyDocument, "empty-document")
         .fixed_by("write below the frontmatter what the model is to do"),
-    warning(Rule::LongDocument, "long-document")
+    note(Rule::LongDocument, "long-document")
         .fixed_by("move what is not always needed into files under references/"),
     error(Rule::NotUtf8, "not-utf8").fixed_by("save the document as UTF-8"),
     warning(Rule::InvisibleCharacter, "invisible-character")

@@ -162,7 +162,7 @@ impl CheckReportJson {
         let mut report = CheckReportJson {
             status: status_name(counts),
             exit_code: 0,
-            skills: checked.len(),
+            skills: checked.iter().filter(|one| one.summary.not_a_skill.is_none()).count(),
             errors: counts.errors,
             warnings: counts.warnings,
             notes: counts.notes,

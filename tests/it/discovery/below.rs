@@ -39,7 +39,10 @@ fn named_folder_is_searched_below() {
     ];
     let test = found.into_iter().chain(ignored).fold(Test::new(), skill);
     let test = test.file("repo/env/pyvenv.cfg", "").folder("repo/docs/images");
-    assert_eq!(names(&test), ["a", "b", "c", "deepest", "docs", "template"]);
+    assert_eq!(names(&test), ["a", "b", "c", "deepest", "template"]);
+    // Next to skills a folder without a document is shown to the user.
+    let shown = test.next_run().args(["--skills", "repo", "skills", "list"]).run().success();
+    shown.stdout_has("docs\t(cannot be used: it has no SKILL.md)\n").stdout_lacks("images");
     for path in found {
         let name = path.rsplit('/').next().unwrap();
         get(&test, name).success().stdout_has(&format!("At {path}."));
@@ -65,7 +68,7 @@ fn links_below_a_named_folder_stay_inside() {
         // A folder for another client, made of links to documents.
         .folder("repo/.gemini/skills/a")
         .link("repo/.gemini/skills/a/SKILL.md", "../../../skills/a/SKILL.md");
-    assert_eq!(names(&test), ["a", "direct", "out"]);
+    assert_eq!(names(&test), ["a", "direct"]);
     get(&test, "out").status(1).stdout_has("it has no SKILL.md");
     get(&test, "direct").success().stdout_has("A skill of the user's.");
     // A document that cannot be read is not taken for such a link.
@@ -150,14 +153,14 @@ fn all_default_folders_are_read() {
     assert_eq!(names, ["s0", "s1", "s2", "s3", "s4", "s5", "same"]);
     call(&test, "get_skill", &json!({"skill_name": "same"})).stdout_has("work/skills");
     let run = dry_run(&test, [""; 0]);
-    let used = "using the skills of this folder: 2 in ./skills, 2 in ./.agents/skills, \
-                2 in ./.claude/skills\n";
+    let used = "using the skills of this folder: 2 in ./skills, 1 in ./.agents/skills, \
+                1 in ./.claude/skills\n";
     run.stderr_has(used).stderr_has("home/.claude/skills/same: the name `same` means ");
     // An installer's link to the other folder is not a clash.
     fs::remove_dir_all(test.path("work/.claude")).unwrap();
     let test = test.link("work/.claude/skills/s1", "../../.agents/skills/s1");
     let run = dry_run(&test, [""; 0]).stderr_lacks("`s1`");
-    run.stderr_has("using the skills of this folder: 2 in ./skills, 2 in ./.agents/skills\n");
+    run.stderr_has("using the skills of this folder: 2 in ./skills, 1 in ./.agents/skills\n");
     // In the home, these folders are the user's own.
     let test = test.cwd("home");
     dry_run(&test, [""; 0]).stderr_lacks("using the skills of this folder");
