@@ -125,10 +125,15 @@ impl<'s> DiscoveryRun<'s> {
             let summary = match found {
                 Found::Skill(_) => continue,
                 Found::NoDocument if !is_expected || is_collection => continue,
-                Found::NoDocument => SkillSummary {
-                    is_offered: !folder.is_named(),
-                    ..summary.not_a_skill(problems::no_document(folder.is_named()))
-                },
+                Found::NoDocument => {
+                    // A link that leads nowhere was meant to be one.
+                    let document = summary.path.join(DOCUMENT_NAME);
+                    let is_on_purpose = folder.is_named() && document.symlink_metadata().is_err();
+                    SkillSummary {
+                        is_offered: !is_on_purpose,
+                        ..summary.not_a_skill(problems::no_document(is_on_purpose))
+                    }
+                }
                 Found::ForbiddenLink { .. } if contents.is_skill => continue,
                 Found::ForbiddenLink { leads_to, has_document } => {
                     summary.not_a_skill(problems::forbidden_link(leads_to, has_document))
@@ -137,7 +142,9 @@ impl<'s> DiscoveryRun<'s> {
                     summary.unusable(format!("it cannot be opened: {reason}"))
                 }
             };
-            self.names.entry(name).or_default().no_skills.push(summary);
+            let entries = self.names.entry(name).or_default();
+            entries.no_skills.reserve_exact(1);
+            entries.no_skills.push(summary);
         }
     }
 

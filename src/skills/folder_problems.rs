@@ -128,9 +128,9 @@ pub(super) fn skills_below(folder: &Path, subfolders: &BTreeSet<String>) -> Prob
 }
 
 /// A folder without a document. In a folder that was named it may be no skill on purpose.
-pub(super) fn no_document(is_in_named_folder: bool) -> Problem {
+pub(super) fn no_document(is_on_purpose: bool) -> Problem {
     let problem = Problem::new(Rule::NoDocument, "", format!("it has no {DOCUMENT_NAME}"));
-    problem.into_note_if(is_in_named_folder)
+    problem.into_note_if(is_on_purpose)
 }
 
 /// A link to a folder that no link may lead to.

@@ -7,12 +7,12 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::config::SkillsFolder;
 use crate::skills::boundary::{Boundary, ForbiddenFolders};
 use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
-use crate::skills::{SkillSummary, Skills, is_skill_name};
+use crate::skills::{SkillSummary, Skills};
 use crate::world::confined::{OpenError, OpenFile, Root, identity};
 
 /// The skills folders, opened; each real folder once.
@@ -93,27 +93,6 @@ impl<'s> OpenFolders<'s> {
         Ok((folder, leads_to))
     }
 
-    /// Opens the skill that wins a folder's name, if no other folder has to be searched for it:
-    /// it lies directly in a skills folder, and the skills folders before this one are not
-    /// searched below.
-    pub(super) fn open_direct(&self, name: &str) -> Option<(Root, PathBuf)> {
-        if !is_skill_name(name) {
-            return None;
-        }
-        for opened in &self.folders {
-            // The skills folder itself may be the skill.
-            if opened.folder.path.file_name() == Some(name.as_ref()) {
-                return None;
-            }
-            match self.open_at(opened, name) {
-                Some(root) => return Some((root, opened.folder.path.join(name))),
-                None if opened.folder.is_named() => return None,
-                None => {}
-            }
-        }
-        None
-    }
-
     /// Opens the folder of a skill of the catalogue.
     pub(super) fn open_listed(&self, skill: &SkillSummary) -> Option<Root> {
         self.folders.iter().find_map(|opened| {
@@ -124,7 +103,7 @@ impl<'s> OpenFolders<'s> {
 
     /// Opens a folder if it is a skill. The checks are made on the opened folder, which is the one
     /// that is read later.
-    fn open_at(&self, opened: &OpenedFolder<'_>, path: &str) -> Option<Root> {
+    pub(super) fn open_at(&self, opened: &OpenedFolder<'_>, path: &str) -> Option<Root> {
         let root = opened.root.as_ref().ok()?;
         let is_in_reach = opened.folder.is_named() || !path.contains('/');
         let (folder, forbidden) = self.open_entry(root, path).ok().filter(|_| is_in_reach)?;

@@ -177,7 +177,7 @@ impl Skills {
     /// Like [`Skills::open`], but does not open the document: for callers that read it
     /// first, or that report its problems.
     pub fn open_any(&self, name: &str) -> Result<Skill, String> {
-        match OpenFolders::of(self).open_direct(name) {
+        match search::open_by_folder_name(&OpenFolders::of(self), name) {
             Some((root, path)) => Ok(self.opened(name, root, path)),
             None => self.open_listed(self.catalogue().find(name)?),
         }

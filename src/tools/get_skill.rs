@@ -121,7 +121,9 @@ fn load(skill: &Skill, document: Document, arguments: Option<&str>) -> Result<To
     let folder = skill.path.display().to_string();
     let text = match arguments {
         Some(arguments) => invocation::render(&document.text, &folder, arguments)?,
-        None if document.text.trim().is_empty() => return Err("the document is empty".into()),
+        None if document.text.trim().is_empty() => {
+            return Err(format!("the document of the skill `{}` is empty", skill.name));
+        }
         None => document.text,
     };
     let summary = format!("{}, {} bytes", document.file_name, text.len());

@@ -260,13 +260,12 @@ fn special_documents() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Skills whose document is not a readable file, and their text in the list.
-const SPECIAL_FILES: [(&str, &str); 8] = [
+const SPECIAL_FILES: [(&str, &str); 7] = [
     ("z-device", "leads out"),
     ("z-dangling", "SKILL.md"),
     ("z-fifo", "FIFO"),
     ("z-folder", "folder"),
     ("z-loop", "circle"),
-    ("z-nothing", "no SKILL.md"),
     ("z-outside", "leads out"),
     ("z-socket", "socket"),
 ];
@@ -278,7 +277,6 @@ fn with_special_files(test: Test) -> Test {
         .folder("skills/z-fifo")
         .folder("skills/z-folder/SKILL.md")
         .link("skills/z-loop/SKILL.md", "SKILL.md")
-        .folder("skills/z-nothing")
         .file("secret", "outside")
         .link("skills/z-outside/SKILL.md", "../../secret")
         .folder("skills/z-socket");

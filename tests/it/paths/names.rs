@@ -33,10 +33,9 @@ fn skill_names_are_not_paths() {
             assert!(message.contains(NO_SKILL), "{tool} {:?}: {message}", start_of(name));
         }
     }
-    for (name, remedy) in [
-        ("HOSTILE", "; did you mean `hostile` or `hostile-evil`?"),
-        ("weather", "; the skills are: hostile, hostile-evil"),
-    ] {
+    for (name, remedy) in
+        [("HOSTILE", "; did you mean `hostile`?"), ("weather", "; the skills are: hostile")]
+    {
         let message = refusal(&test, GET, of(name, ""));
         assert!(message.ends_with(remedy), "{message}");
     }
