@@ -292,7 +292,8 @@ fn commands(test: &Test) -> Vec<(String, Test)> {
     ];
     for prompt in prompts {
         // Runs that would be retried need not wait for that.
-        let limit = if prompt.starts_with(['4', '5', 'p']) { "0.4" } else { "9" };
+        let is_retried = prompt.starts_with(['4', '5', 'p']) && prompt != "401";
+        let limit = if is_retried { "0.4" } else { "9" };
         for format in ["text", "jsonl"] {
             let args = ["-v", "-o", format, "--timeout", limit, prompt];
             commands.push((format!("{prompt}, {format}"), test.next_run().args(args)));
