@@ -70,8 +70,8 @@ pub(super) fn search(
     Ok(contents)
 }
 
-/// Opens the skill that wins a folder's name, without reading any document. `None`: there is none, or
-/// only the catalogue shows which one it is.
+/// Opens the skill that wins a folder's name, without reading any document. Returns `None` if no
+/// skill's folder has the name, or if the catalogue has to decide.
 pub(super) fn open_by_folder_name(
     folders: &OpenFolders<'_>,
     name: &str,

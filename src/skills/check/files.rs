@@ -60,15 +60,18 @@ fn check_entry(skill: &Skill, entry: &FolderEntry, path: PathBuf, depth: usize) 
         return None;
     }
     Some(match skill.root.open_target(&path) {
-        Err(OpenError::Outside) => {
+        Err(OpenError::Outside) if skill.path.join(&path).exists() => {
             let message = "a link that leads out of the skill: it is not followed, and is broken \
                            where only the skill is installed";
             let is_there = is_in_repository(skill, &path);
             Problem::new(Rule::BrokenLink, path, message).into_note_if(is_there)
         }
-        Err(OpenError::NotFound | OpenError::TooManyLinks | OpenError::NotAFolder)
-            if entry.kind == EntryKind::Link =>
-        {
+        Err(
+            OpenError::Outside
+            | OpenError::NotFound
+            | OpenError::TooManyLinks
+            | OpenError::NotAFolder,
+        ) if entry.kind == EntryKind::Link => {
             Problem::new(Rule::BrokenLink, path, "a link whose target cannot be reached")
         }
         // Reported as a document that cannot be read.
@@ -79,11 +82,10 @@ fn check_entry(skill: &Skill, entry: &FolderEntry, path: PathBuf, depth: usize) 
     })
 }
 
-/// Whether a link is relative and leads to something: other clients follow it in a clone of the
+/// Whether a link that leads to something is relative: other clients follow it in a clone of the
 /// repository.
 fn is_in_repository(skill: &Skill, link: &Path) -> bool {
-    let link = skill.path.join(link);
-    link.exists() && link.read_link().is_ok_and(|target| target.is_relative())
+    skill.path.join(link).read_link().is_ok_and(|target| target.is_relative())
 }
 
 fn unreadable(path: PathBuf, error: &OpenError) -> Problem {

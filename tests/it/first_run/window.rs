@@ -4,21 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{answer_as_ollama, ollama, paths};
-use crate::harness::{MODEL, Reply, Server, Terminal, Test, seconds};
+use crate::harness::{MODEL, Reply, Server, Test, seconds};
+use crate::terminal::{chat, leave};
 
 const LLAMA_CPP: &str =
     r#"{"data":[{"id":"test-model","owned_by":"llamacpp"},{"id":"other","owned_by":"llamacpp"}]}"#;
-
-fn start(server: &Server) -> Terminal {
-    let mut terminal = Test::new().endpoint(server).spawn_on_terminal();
-    terminal.expect("Ctrl+D leaves").expect("> ");
-    terminal
-}
-
-fn leave(mut terminal: Terminal) {
-    terminal.ctrl('d');
-    terminal.wait_exit().success();
-}
 
 /// Ollama loads a model with the first request, so its window is queried again after that: an
 /// earlier answer may be about another program's request.
@@ -28,7 +18,7 @@ fn window_of_ollama_is_that_of_the_loaded_model() {
         let window = Arc::new(AtomicU64::new(before));
         let loaded = Arc::clone(&window);
         let server = ollama(&[MODEL], move || Some(loaded.load(Ordering::SeqCst)));
-        let mut terminal = start(&server);
+        let mut terminal = chat(&server);
         terminal.type_line("/tokens").expect(shown).expect("> ");
         window.store(after, Ordering::SeqCst);
         terminal.type_line("hi").expect("Done.").expect("> ");
@@ -49,7 +39,7 @@ fn conversation_is_kept_within_the_reported_window() {
         "/v1/chat/completions" => Reply::text("Done.").with_usage(2600, 2),
         _ => answer_as_ollama(request, &[MODEL], Some(3000)),
     });
-    let mut terminal = start(&server);
+    let mut terminal = chat(&server);
     terminal.type_line(&"one ".repeat(950)).expect("Done.").expect("> ");
     terminal.type_line("two").expect("summar").expect("Done.").expect("> ");
     leave(terminal);
@@ -67,7 +57,7 @@ fn window_of_llama_cpp_is_queried_again_for_another_model() {
         )),
         _ => Reply::text("Done."),
     });
-    let mut terminal = start(&server);
+    let mut terminal = chat(&server);
     terminal.type_line("/tokens").expect(" of 8,192 (").expect("> ");
     terminal.type_line("hi").expect("Done.").expect("> ");
     terminal.type_line("/model other").expect("the model is now other").expect("> ");
@@ -101,7 +91,7 @@ fn missing_window_is_not_noticed() {
             _ => answer_as_ollama(request, &[MODEL], None),
         });
         let start_time = std::time::Instant::now();
-        let mut terminal = start(&server);
+        let mut terminal = chat(&server);
         terminal.type_line("hi").expect("Done.").expect("> ");
         terminal.type_line("/tokens").expect("the window is unknown").expect("> ");
         assert!(start_time.elapsed() < seconds(5.0));

@@ -12,13 +12,13 @@ const SKILL: &str = "---\nname: s\ndescription: d\n---\n";
 const SLEEPER: &str =
     r#"{"skill_name":"s","script":"import time\nprint('begun', flush=True)\ntime.sleep(60)"}"#;
 
-fn chat(server: &Server) -> Terminal {
+pub(crate) fn chat(server: &Server) -> Terminal {
     let mut terminal = Test::new().endpoint(server).spawn_on_terminal();
     terminal.expect("Ctrl+D leaves").expect("> ");
     terminal
 }
 
-fn leave(mut terminal: Terminal) {
+pub(crate) fn leave(mut terminal: Terminal) {
     terminal.ctrl('d');
     terminal.wait_exit().success();
 }
