@@ -93,9 +93,15 @@ impl Session {
         self.append(header.as_bytes())
     }
 
-    /// Prepares a file with these contents for lines of this version: ends its last line, and
-    /// changes the version in its header, in one byte. Older lines stay as they are.
-    pub(super) fn prepare(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Prepares a file with these contents for lines of this version: removes an unfinished line,
+    /// ends the last one, and changes the version in its header, in one byte. Older lines stay as
+    /// they are.
+    pub(super) fn prepare(&mut self, bytes: &[u8], unfinished_bytes: usize) -> io::Result<()> {
+        let bytes = &bytes[..bytes.len() - unfinished_bytes];
+        if let (Some(file), 1..) = (&self.file, unfinished_bytes) {
+            self.length = bytes.len() as u64;
+            file.set_len(self.length)?;
+        }
         if !bytes.ends_with(b"\n") {
             self.append(b"\n")?;
         }

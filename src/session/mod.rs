@@ -180,7 +180,7 @@ impl Sessions {
         session.length = bytes.len() as u64;
         session.must_keep = restored.is_some();
         let prepared = match &restored {
-            Some(_) => session.prepare(&bytes),
+            Some(restored) => session.prepare(&bytes, restored.unfinished_bytes),
             None => session.write_header(),
         };
         let mut opened = match prepared {

@@ -19,8 +19,9 @@ pub struct RestoredSession {
     pub is_repaired: bool,
     /// The unreadable lines, if there are any.
     pub damage: Option<SessionDamage>,
-    /// Whether the last line has no end.
-    pub is_torn: bool,
+    /// The length of an unfinished line at the end, which the file keeps when its writer is killed
+    /// in the middle of a write: nothing of it had been acknowledged.
+    pub unfinished_bytes: usize,
 }
 
 /// Lines that cannot be read, after the last one that replaces all messages.
@@ -61,8 +62,11 @@ pub fn restore(
     if bytes.is_empty() {
         return Ok(None);
     }
-    let is_torn = !bytes.ends_with(b"\n");
-    let whole = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let is_unfinished = end > 0 && end < bytes.len() && parse_entry(&bytes[end..]).is_none();
+    let unfinished_bytes = if is_unfinished { bytes.len() - end } else { 0 };
+    let whole = &bytes[..bytes.len() - unfinished_bytes];
+    let whole = whole.strip_suffix(b"\n").unwrap_or(whole);
     let mut lines = whole.split(|byte| *byte == b'\n');
     let header = SessionHeader::parse(lines.next().unwrap_or_default())?;
     // An unreadable line counts as a message, because most lines add one.
@@ -102,9 +106,9 @@ pub fn restore(
     Ok(Some(RestoredSession {
         header,
         saved,
-        is_repaired: is_changed || damage.is_some() || is_torn,
+        is_repaired: is_changed || damage.is_some(),
         damage,
-        is_torn,
+        unfinished_bytes,
     }))
 }
 
@@ -158,8 +162,10 @@ mod tests {
             let is_whole = !is_torn || file[end..].starts_with('\n');
             let count = [0, 0, 1, 2, 3, 2, 3, 3][lines + usize::from(is_torn && is_whole)];
             assert_eq!(restored.saved.messages.len(), count, "{end}");
-            assert_eq!(restored.damage.is_some(), !is_whole, "{end}");
-            assert_eq!((restored.is_torn, restored.is_repaired), (is_torn, is_torn), "{end}");
+            assert!(restored.damage.is_none() && !restored.is_repaired, "{end}");
+            let start = file[..end].rfind('\n').unwrap() + 1;
+            let unfinished = if is_whole { 0 } else { end - start };
+            assert_eq!(restored.unfinished_bytes, unfinished, "{end}");
             assert_eq!(restored.saved.has_failed, end + 1 >= file.len(), "{end}");
         }
     }
