@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::tool::{Action, ScriptExit, ToolCall, ToolResult, Usage};
+use crate::tool::{Action, CommandExit, ScriptExit, ToolCall, ToolResult, Usage};
 
 /// Progress of a run.
 #[derive(Clone, Debug)]
@@ -102,6 +102,10 @@ pub struct Actions {
     pub skills_read: Vec<String>,
     /// Scripts that ran, also those that failed.
     pub scripts_run: Vec<ScriptExit>,
+    /// Commands that ran, also those that failed.
+    pub commands_run: Vec<CommandExit>,
+    /// The user's files that `write_file` and `edit_file` wrote, each once.
+    pub files_written: Vec<String>,
 }
 
 impl Actions {
@@ -111,6 +115,9 @@ impl Actions {
             Action::ReadSkill(name) if self.skills_read.contains(&name) => {}
             Action::ReadSkill(name) => self.skills_read.push(name),
             Action::RanScript(exit) => self.scripts_run.push(exit),
+            Action::RanCommand(exit) => self.commands_run.push(exit),
+            Action::WroteFile(path) if self.files_written.contains(&path) => {}
+            Action::WroteFile(path) => self.files_written.push(path),
         }
     }
 }

@@ -79,6 +79,8 @@ pub struct ToolResult {
     pub document: Option<String>,
     /// The result, JSON or plain text, or what follows the document.
     pub content: String,
+    /// The result as an object, for records and other programs, where `content` is a text made of it.
+    pub object: Option<Value>,
     /// False for `{"error": …}` and for a script whose exit status is not 0.
     pub ok: bool,
     /// The result in one line for the user, e.g. `exit 0, 2 bytes: 4`.
@@ -103,15 +105,28 @@ pub enum Action {
     ReadSkill(String),
     /// A script ran.
     RanScript(ScriptExit),
+    /// A command of the model ran.
+    RanCommand(CommandExit),
+    /// The user's file at this path was written.
+    WroteFile(String),
 }
 
 /// A script that has run, or was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptExit {
-    /// The name of its skill.
-    pub skill: String,
+    /// The name of its skill, if it had one.
+    pub skill: Option<String>,
     /// Its path in the skill's folder; `None` for source that the model wrote.
     pub file: Option<String>,
+    /// Its exit status, or -N if signal N ended it.
+    pub returncode: i32,
+}
+
+/// A command that has run, or was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandExit {
+    /// The command, as the model wrote it.
+    pub command: String,
     /// Its exit status, or -N if signal N ended it.
     pub returncode: i32,
 }

@@ -7,6 +7,7 @@ use crate::cli::startup::Startup;
 use crate::config::ConfigNeeds;
 use crate::error::Result;
 use crate::mcp;
+use crate::tools::ToolContext;
 use crate::world::output::Output;
 
 /// Serves until standard input ends.
@@ -22,5 +23,6 @@ pub(super) fn run(
     let catalogue = run.skills.catalogue();
     run.report_skills(&catalogue, "there is nothing to serve", output);
     record_start(&catalogue, output);
-    mcp::serve(run.tool_context(), command.skills_as_tools, output)
+    let context = ToolContext { user_files: command.user_files, ..run.tool_context() };
+    mcp::serve(context, command.skills_as_tools, output)
 }

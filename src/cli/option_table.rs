@@ -201,6 +201,11 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Mcp(|mcp, _| set(&mut mcp.skills_as_tools, true)),
     ),
     option(
+        "--user-files",
+        "with `mcp`: also offer run_command and the tools for the user's files",
+        Mcp(|mcp, _| set(&mut mcp.user_files, true)),
+    ),
+    option(
         "--strict",
         "with `skills check`: status 1 on warnings, too",
         Check(|check, _| set(&mut check.strict, true)),

@@ -142,6 +142,8 @@ pub enum FactsCommand {
 pub struct McpOptions {
     /// `--skills-as-tools`.
     pub skills_as_tools: bool,
+    /// `--user-files`.
+    pub user_files: bool,
     /// Options of its tools.
     pub tools: ToolOptions,
 }

@@ -58,7 +58,8 @@ impl Run {
                 None => ("no script ran before it".to_string(), "ask for a script in the question"),
                 Some(last) => {
                     let file = last.file.as_deref().unwrap_or("written by the model");
-                    let script = one_line_name(&format!("{}: {file}", last.skill));
+                    let skill = last.skill.iter().map(|skill| format!("{skill}: "));
+                    let script = one_line_name(&format!("{}{file}", skill.collect::<String>()));
                     let cause = format!(
                         "no script succeeded; the last one ({script}) ended with {}",
                         last.returncode

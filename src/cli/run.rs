@@ -149,9 +149,7 @@ impl Run {
             return Ok(());
         };
         let path = self.settings.path(log, &self.folder);
-        if let Some(sandbox) = &mut self.config.scripts.sandbox {
-            sandbox.hidden.push(path.clone());
-        }
+        self.config.scripts.private_files.push(path.clone());
         output.open_log(&path, self.log_environment(), self.cancellation.interrupt.clone())
     }
 

@@ -61,6 +61,9 @@ pub struct ScriptSettings {
     pub keep_leftovers: bool,
     /// The sandbox for scripts; `None`: scripts run without one.
     pub sandbox: Option<SandboxConfig>,
+    /// Files and folders with settings, credentials and stored data, whether they exist or not: no
+    /// sandboxed script and no tool for the user's files may access them.
+    pub private_files: Vec<PathBuf>,
     /// The environment for scripts, without the endpoint's credentials.
     pub environment: Vec<(OsString, OsString)>,
     /// The user's working folder; scripts get it as `USER_CWD`.
@@ -167,6 +170,7 @@ impl Config {
             python: reader.python(),
             keep_leftovers: reader.keeps_leftovers(sandbox.is_some()),
             sandbox,
+            private_files: reader.private_files(),
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
             // Absolute, because scripts start in a different folder.

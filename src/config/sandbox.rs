@@ -1,5 +1,5 @@
-//! The configured sandbox for scripts: additional grants, and the files that it must always
-//! hide.
+//! The configured sandbox for scripts: additional grants; and the files that no sandboxed script
+//! and no tool may access.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,6 @@ pub struct SandboxConfig {
     pub read: Vec<PathBuf>,
     /// Additional folders that scripts may write in.
     pub write: Vec<PathBuf>,
-    /// Hidden files and folders: settings, credentials and stored data, whether they exist or
-    /// not.
-    pub hidden: Vec<PathBuf>,
 }
 
 impl ConfigReader<'_> {
@@ -25,7 +22,6 @@ impl ConfigReader<'_> {
         is_on.then(|| SandboxConfig {
             read: self.granted_paths(settings::SCRIPT_SANDBOX_READ),
             write: self.granted_paths(settings::SCRIPT_SANDBOX_WRITE),
-            hidden: self.private_files(),
         })
     }
 
@@ -33,7 +29,9 @@ impl ConfigReader<'_> {
         self.settings.value(name).map_or(Vec::new(), |(value, _)| self.resolve_paths(&value))
     }
 
-    fn private_files(&self) -> Vec<PathBuf> {
+    /// The files and folders with settings, credentials and stored data, whether they exist or
+    /// not.
+    pub(super) fn private_files(&self) -> Vec<PathBuf> {
         let files = self.settings.files().iter();
         let files = files.map(|file| self.path(file.path.as_os_str()));
         let home = self.settings.xdg_folder("XDG_CONFIG_HOME", ".config");

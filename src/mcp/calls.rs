@@ -121,7 +121,7 @@ fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
         content.push(json!({"type": "image", "data": data, "mimeType": mime}));
     }
     let reply = RpcResult::new("content", content).with("isError", !result.ok);
-    match structured(&call.name, &result.content) {
+    match structured(&call.name, result) {
         Some(fields) => reply.with("structuredContent", fields),
         None => reply,
     }
@@ -129,9 +129,12 @@ fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
 
 /// Returns the result as JSON if it has the members that the tool's output schema
 /// requires: a client may refuse other JSON. A failure without them is only a text.
-fn structured(tool: &str, content: &str) -> Option<Map<String, Value>> {
+fn structured(tool: &str, result: &ToolResult) -> Option<Map<String, Value>> {
     let schema = tools::find_builtin(tool)?.output()?;
-    let fields: Map<String, Value> = serde_json::from_str(content).ok()?;
+    let fields: Map<String, Value> = match &result.object {
+        Some(object) => object.as_object()?.clone(),
+        None => serde_json::from_str(&result.content).ok()?,
+    };
     let mut required = schema["required"].as_array()?.iter().filter_map(Value::as_str);
     required.all(|name| fields.contains_key(name)).then_some(fields)
 }

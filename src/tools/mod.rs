@@ -26,7 +26,7 @@ use crate::world::event_source::EventSource;
 mod arguments;
 mod get_skill;
 mod list_skills;
-mod read_file;
+mod read_file_in_skill;
 mod registry;
 mod remember_fact;
 mod run_python;
@@ -51,6 +51,8 @@ pub struct ToolContext<'w> {
     pub storage: &'w Storage,
     /// Secrets to mask in every result.
     pub secrets: &'w Secrets,
+    /// Whether the tools for the user's own files and commands work.
+    pub user_files: bool,
     /// Whether the model accepts images.
     pub vision: bool,
     /// Signals and the deadline of the run.
@@ -73,10 +75,17 @@ impl<'w> ToolContext<'w> {
             source: "",
             storage: &config.storage,
             secrets: &config.secrets,
+            user_files: true,
             vision: config.vision,
             cancellation,
             event_source: None,
         }
+    }
+
+    /// The settings of commands and of the user's files; `None`: they may not be used.
+    #[expect(dead_code, reason = "used by the next tools")]
+    fn user_scripts(&self) -> Option<&'w ScriptSettings> {
+        self.scripts.filter(|_| self.user_files)
     }
 }
 
@@ -143,7 +152,7 @@ impl<'t> PreparedCall<'t> {
 pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
     &list_skills::ListSkills,
     &get_skill::GetSkill,
-    &read_file::ReadFile,
+    &read_file_in_skill::ReadFileInSkill,
     &run_python::RunPython,
     &remember_fact::RememberFact,
     &write_daily_note::WriteDailyNote,
@@ -274,7 +283,12 @@ impl<'w> Tools<'w> {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };
+        let mut object = result.object;
+        if let Some(object) = &mut object {
+            self.context.secrets.mask_json(object);
+        }
         ToolResult {
+            object,
             document: result.document.map(mask),
             content: mask(result.content),
             summary: mask(result.summary),

@@ -141,7 +141,7 @@ impl GrantRequest<'_> {
     /// Files with settings and credentials (existing or not) and paths that are never
     /// granted.
     fn private_paths(&self) -> Vec<PathBuf> {
-        let hidden = self.confinement.hidden.iter();
+        let hidden = self.scripts.private_files.iter();
         let hidden = hidden.filter_map(|path| canonical(path).or_else(|| without_following(path)));
         hidden.chain(NEVER_GRANTED.iter().filter_map(canonical)).collect()
     }

@@ -90,7 +90,7 @@ impl ScriptRun<'_> {
             ok: report.returncode == 0 && report.error.is_none(),
             warning: warning(self.skill, &self.changes),
             action: Some(Action::RanScript(ScriptExit {
-                skill: self.skill.name.clone(),
+                skill: Some(self.skill.name.clone()),
                 file: self.file.map(plain_path),
                 returncode,
             })),

@@ -10,7 +10,7 @@ use crate::error;
 use crate::event::{Actions, Event};
 use crate::secret::Secrets;
 use crate::text::is_invisible;
-use crate::tool::milliseconds;
+use crate::tool::{ToolResult, milliseconds};
 use crate::world::files::effective_user;
 
 /// One masked object; its field `type` is the variant's name in snake case.
@@ -49,6 +49,9 @@ pub(super) enum OutputRecord<'a> {
         name: Cow<'a, str>,
         ok: bool,
         content: Cow<'a, str>,
+        /// The result as an object, where there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
         duration_ms: u64,
         /// Source of the skill's script; in a log only.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,18 +182,26 @@ pub(super) struct ActionRecords<'a> {
     skills_read: Vec<Cow<'a, str>>,
     /// Scripts that ran, also those that failed.
     scripts_run: Vec<ScriptRecord<'a>>,
-    /// Commands that ran: none, as no tool runs commands.
-    commands_run: [(); 0],
-    /// Files that were written for the user: none, as no tool writes them.
-    files_written: [(); 0],
+    /// Commands that ran, also those that failed.
+    commands_run: Vec<CommandRecord<'a>>,
+    /// The user's files that were written, each once.
+    files_written: Vec<Cow<'a, str>>,
 }
 
 /// A script that ran.
 #[derive(Debug, PartialEq, Serialize)]
 struct ScriptRecord<'a> {
-    skill: Cow<'a, str>,
+    /// Null for a script without a skill.
+    skill: Option<Cow<'a, str>>,
     /// Path in the skill; null for source that the model wrote.
     file: Option<Cow<'a, str>>,
+    returncode: i32,
+}
+
+/// A command that ran.
+#[derive(Debug, PartialEq, Serialize)]
+struct CommandRecord<'a> {
+    command: Cow<'a, str>,
     returncode: i32,
 }
 
@@ -223,6 +234,7 @@ impl<'a> OutputRecord<'a> {
                 name: mask(&call.name),
                 ok: result.ok,
                 content: Cow::Owned(secrets.mask(&result.full_text()).into_owned()),
+                result: result_object(result, secrets),
                 duration_ms: milliseconds(*duration),
                 script: result.script_source.as_deref().filter(|_| is_log).map(mask),
                 allowed: result.consent.filter(|_| is_log),
@@ -250,15 +262,19 @@ impl<'a> ActionRecords<'a> {
     pub(super) fn new(actions: &'a Actions, secrets: &Secrets) -> ActionRecords<'a> {
         let mask = |text: &'a String| secrets.mask(text);
         let scripts = actions.scripts_run.iter().map(|exit| ScriptRecord {
-            skill: mask(&exit.skill),
+            skill: exit.skill.as_ref().map(mask),
             file: exit.file.as_ref().map(mask),
+            returncode: exit.returncode,
+        });
+        let commands = actions.commands_run.iter().map(|exit| CommandRecord {
+            command: mask(&exit.command),
             returncode: exit.returncode,
         });
         ActionRecords {
             skills_read: actions.skills_read.iter().map(mask).collect(),
             scripts_run: scripts.collect(),
-            commands_run: [],
-            files_written: [],
+            commands_run: commands.collect(),
+            files_written: actions.files_written.iter().map(mask).collect(),
         }
     }
 }
@@ -302,6 +318,14 @@ fn json_line(object: &impl Serialize) -> String {
     }
     line.push('\n');
     line
+}
+
+/// The result as an object, if it has one.
+fn result_object(result: &ToolResult, secrets: &Secrets) -> Option<Value> {
+    let parsed = || serde_json::from_str(&result.content).ok().filter(Value::is_object);
+    let mut object = result.object.clone().or_else(parsed)?;
+    secrets.mask_json(&mut object);
+    Some(object)
 }
 
 /// The arguments as an object, or as text if they are not an object.
@@ -373,7 +397,8 @@ mod tests {
         assert_eq!(
             OutputRecord::from_event(&event, true, &secrets()).unwrap().line(),
             "{\"type\":\"tool_result\",\"id\":\"call_1\",\"name\":\"t\",\"ok\":false,\
-             \"content\":\"{\\\"error\\\":\\\"no [secret]\\\"}\",\"duration_ms\":1}\n"
+             \"content\":\"{\\\"error\\\":\\\"no [secret]\\\"}\",\
+             \"result\":{\"error\":\"no [secret]\"},\"duration_ms\":1}\n"
         );
         let event = Event::Retry { attempt: 2, delay: Duration::from_millis(500), reason: "busy" };
         assert_eq!(

@@ -22,7 +22,7 @@ use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, pl
 use crate::world::confined::{EntryKind, OpenError, PathTarget, Root};
 
 #[derive(Deserialize)]
-struct ReadFileArguments {
+struct ReadFileInSkillArguments {
     skill_name: String,
     file_path: String,
     offset: Option<i64>,
@@ -30,9 +30,9 @@ struct ReadFileArguments {
 }
 
 /// The tool `read_file_in_skill`.
-pub(super) struct ReadFile;
+pub(super) struct ReadFileInSkill;
 
-impl Tool for ReadFile {
+impl Tool for ReadFileInSkill {
     fn name(&self) -> &'static str {
         "read_file_in_skill"
     }
@@ -68,7 +68,8 @@ impl Tool for ReadFile {
     }
 
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
-        let ReadFileArguments { skill_name, file_path, offset, limit } = arguments.parse()?;
+        let ReadFileInSkillArguments { skill_name, file_path, offset, limit } =
+            arguments.parse()?;
         let page = LineRange {
             // Models that count from 0 mean the first line, too.
             first: positive("offset", offset.filter(|first| *first != 0))?.unwrap_or(1),
