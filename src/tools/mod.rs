@@ -24,6 +24,7 @@ use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::event_source::EventSource;
 
 mod arguments;
+mod consent;
 mod get_skill;
 mod list_skills;
 mod read_file_in_skill;
@@ -34,7 +35,7 @@ mod schema;
 mod write_daily_note;
 
 pub use arguments::{ArgumentError, Arguments};
-pub(crate) use run_python::Consent;
+pub(crate) use consent::Consent;
 
 /// The context in which tools run.
 #[derive(Clone, Debug)]

@@ -274,7 +274,7 @@ fn scripts_are_refused_without_a_terminal() {
         .run()
         .success()
         .stdout("so be it\n")
-        .stderr_has("← error: scripts run only when the user allows it on a terminal (--confirm), but there is no terminal")
+        .stderr_has("← error: scripts are run only when the user allows it on a terminal (--confirm), but there is no terminal")
         .took_at_most(seconds(5.0));
     let requests = server.finish();
     assert!(requests[0].tool_names().contains(&RUN), "the tool is still offered");
@@ -283,7 +283,7 @@ fn scripts_are_refused_without_a_terminal() {
         .args(["tool", RUN, &leaving("ran").to_string()])
         .run()
         .status(1)
-        .stdout_has("there is no terminal: the script was not run");
+        .stdout_has("there is no terminal: this one was not run");
     test.next_run().shell(alone).args(["tool", "list_skills"]).run().success();
     assert!(!test.exists("skills/sums/ran"));
 }

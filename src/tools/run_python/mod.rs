@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -17,21 +17,20 @@ use crate::limits;
 use crate::skills::Skill;
 use crate::skills::changes::SkillsSnapshot;
 use crate::skills::python::Interpreter;
+use crate::text::{self, shell_quoted};
 use crate::tool::{Effects, ToolResult};
+use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::cancellation::StopReason;
 use crate::world::capture::CaptureLimits;
 use crate::world::process::{Leftovers, ProcessJob, run};
 use crate::world::scratch::Scratch;
 
-mod consent;
 mod module;
 mod report;
 mod run_sandbox;
 mod source;
 
-pub(crate) use consent::Consent;
-use consent::ConsentRequest;
 use report::ScriptRun;
 use run_sandbox::RunSandbox;
 use source::{SAFE_PATH, ScriptSource};
@@ -138,10 +137,51 @@ fn run_script(
     let source = &ScriptSource::read(arguments, skill)?;
     let python = &Interpreter::for_skill(skill, scripts).map_err(|error| error.fault)?;
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
-    let consent = ConsentRequest { skill, source, python, arguments }.obtain(context)?;
+    let consent = consent_request(skill, source, python, arguments).obtain(context)?;
     let script = ReadyScript { skill, source, python, limit, arguments, scripts, context };
     let result = script.run().unwrap_or_else(ToolResult::failure);
     Ok(ToolResult { consent, ..result })
+}
+
+/// The question whether this script may run.
+fn consent_request(
+    skill: &Skill,
+    source: &ScriptSource<'_>,
+    python: &Interpreter,
+    arguments: &RunPythonArguments,
+) -> ConsentRequest {
+    let quoted_words = arguments.args.iter().map(|word| shell_quoted(Path::new(word)));
+    let words = quoted_words.collect::<Vec<_>>().join(" ");
+    let script = String::from_utf8_lossy(&source.bytes);
+    let input = (!arguments.stdin.is_empty()).then(|| ConsentSection {
+        short: Some(format!("input: {}", text::counted(arguments.stdin.len(), "byte"))),
+        ..ConsentSection::new("input", &arguments.stdin)
+    });
+    let [command, script] = match &source.path {
+        None => [
+            (!words.is_empty()).then(|| ConsentSection::new("arguments", words)),
+            Some(ConsentSection::new("script", script)),
+        ],
+        Some(path) => [
+            Some(ConsentSection::new(
+                "command",
+                format!("{} {words}", shell_quoted(Path::new(path))),
+            )),
+            Some(ConsentSection {
+                short: Some(String::new()),
+                ..ConsentSection::new(&format!("script {path}"), script)
+            }),
+        ],
+    };
+    ConsentRequest {
+        kind: ConsentKind::Script,
+        head: format!(
+            "a script wants to run in the skill `{}`, by {}",
+            skill.name,
+            python.program.display()
+        ),
+        sections: [command, input, script].into_iter().flatten().collect(),
+    }
 }
 
 fn time_limit(seconds: Option<i64>, scripts: &ScriptSettings) -> Result<Duration, String> {

@@ -1,17 +1,13 @@
-//! `--confirm`: shows a script to the user, and asks for consent before it runs.
+//! `--confirm`: shows what a tool is about to do to the user, and asks for consent.
 //!
-//! Every row of the script is prefixed with a mark, including the rest of a wrapped line, so that
+//! Every row of a shown text is prefixed with a mark, including the rest of a wrapped line, so that
 //! no part of it can look like the question or hide at the end of a line.
 
 use std::cell::Cell;
 use std::io;
-use std::path::Path;
 
-use super::{RunPythonArguments, ScriptSource};
 use crate::limits;
-use crate::skills::Skill;
-use crate::skills::python::Interpreter;
-use crate::text::{self, shell_quoted};
+use crate::text;
 use crate::tools::ToolContext;
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::terminal::Terminal;
@@ -19,30 +15,62 @@ use crate::world::terminal::Terminal;
 /// The consent that the user has given so far.
 #[derive(Debug, Default)]
 pub struct Consent {
-    /// Whether all scripts of this run are allowed.
+    /// Whether everything in this run is allowed.
     is_for_all: Cell<bool>,
 }
 
-/// A script that needs the user's consent.
-pub(super) struct ConsentRequest<'a> {
-    pub skill: &'a Skill,
-    pub source: &'a ScriptSource<'a>,
-    pub python: &'a Interpreter,
-    pub arguments: &'a RunPythonArguments,
+/// Something that needs the user's consent.
+pub(super) struct ConsentRequest {
+    /// Its kind.
+    pub kind: ConsentKind,
+    /// What it does, as a sentence: `a script wants to run in the skill `x``.
+    pub head: String,
+    /// What is shown of it.
+    pub sections: Vec<ConsentSection>,
 }
 
-/// Record of consent to this script and all later ones.
+/// Kind of an action that needs consent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConsentKind {
+    Script,
+    #[expect(dead_code, reason = "used by run_command")]
+    Command,
+    File,
+}
+
+/// A text that is shown below its title.
+pub(super) struct ConsentSection {
+    pub title: String,
+    pub text: String,
+    /// Instead of title and text, until the user asks for all of it; empty: nothing.
+    pub short: Option<String>,
+}
+
+impl ConsentSection {
+    /// A section that is shown at once.
+    pub(super) fn new(title: &str, text: impl Into<String>) -> ConsentSection {
+        ConsentSection { title: title.into(), text: text.into(), short: None }
+    }
+}
+
+impl ConsentKind {
+    /// Verb, participle and noun for messages.
+    fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            ConsentKind::Script => ("run", "run", "script"),
+            ConsentKind::Command => ("run", "run", "command"),
+            ConsentKind::File => ("write", "written", "file"),
+        }
+    }
+}
+
+/// Record of consent to this and everything later.
 const ALL: &str = "all";
 const MARK: &str = "  | ";
-const QUESTION: &str = "run it? y: yes, n: no, s: show all of it, a: yes to all of this run > ";
+const CHOICES: &str = "y: yes, n: no, s: show all of it, a: yes to all of this run > ";
 const UNKNOWN: &str = "answer with y, n, s or a\n";
 
-const REFUSED: &str = "the user refused to run this script: do not try it again, nor the same in another way; \
-                       go on without it, or ask the user what to do instead";
-const UNASKED: &str = "scripts run only when the user allows it on a terminal (--confirm), but there is no terminal: \
-                       the script was not run; answer without running any";
-
-impl ConsentRequest<'_> {
+impl ConsentRequest {
     /// Asks the user if consent is required; returns the answer for the log. The error is for the
     /// model.
     pub(super) fn obtain(&self, context: &ToolContext<'_>) -> Result<Option<&'static str>, String> {
@@ -52,6 +80,7 @@ impl ConsentRequest<'_> {
         if consent.is_for_all.get() {
             return Ok(Some(ALL));
         }
+        let (verb, done, noun) = self.kind.words();
         let answer =
             Terminal::open().and_then(|mut terminal| self.prompt_user(&mut terminal, context));
         match answer {
@@ -60,11 +89,17 @@ impl ConsentRequest<'_> {
                 consent.is_for_all.set(true);
                 Ok(Some(ALL))
             }
-            Ok(ConsentAnswer::No) => Err(REFUSED.into()),
+            Ok(ConsentAnswer::No) => Err(format!(
+                "the user refused to {verb} this {noun}: do not try it again, nor the same in another \
+                 way; go on without it, or ask the user what to do instead"
+            )),
             Err(error) => Err(match StopReason::from_io_error(&error) {
                 Some(StopReason::Interrupted(_)) => "interrupted by the user".into(),
                 Some(stop) => stop.to_string(),
-                None => UNASKED.into(),
+                None => format!(
+                    "{noun}s are {done} only when the user allows it on a terminal (--confirm), but \
+                     there is no terminal: this one was not {done}; answer without it"
+                ),
             }),
         }
     }
@@ -76,21 +111,21 @@ impl ConsentRequest<'_> {
     ) -> io::Result<ConsentAnswer> {
         let cancellation: &Cancellation = context.cancellation;
         let (height, width) = terminal.size();
-        let rows = |is_whole| {
-            let sections = self.sections(is_whole);
-            let rows = sections.map(|(title, text)| {
+        let rows = |is_whole: bool| {
+            let rows = self.sections.iter().map(|section| {
                 let mask = |text| context.secrets.mask(text);
-                rows(&mask(&title), &mask(&text), width)
+                match section.short.as_deref().filter(|_| !is_whole) {
+                    Some("") => Vec::new(),
+                    Some(short) => rows(&mask(short), "", width),
+                    None => rows(&mask(&section.title), &mask(&section.text), width),
+                }
             });
             rows.collect::<Vec<_>>().concat()
         };
-        let is_confined = context.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
-        let head = format!(
-            "skills-runner: a script wants to run in the skill `{}`, by {}{}",
-            self.skill.name,
-            self.python.program.display(),
-            if is_confined { ", in a sandbox" } else { "" }
-        );
+        let is_confined = context.scripts.is_some_and(|scripts| scripts.sandbox.is_some())
+            && self.kind != ConsentKind::File;
+        let place = if is_confined { ", in a sandbox" } else { "" };
+        let head = format!("skills-runner: {}{place}", self.head);
         let head = text::one_line(&context.secrets.mask(&head), limits::LINE_BYTES);
         terminal.write(&format!("{}\n", text::printable(&head)), cancellation)?;
         // Leaves room for the head, the question, and what is above them.
@@ -100,10 +135,11 @@ impl ConsentRequest<'_> {
         if let Some(left @ 1..) = first.len().checked_sub(most) {
             terminal.write(&format!("… {}\n", text::counted(left, "more line")), cancellation)?;
         }
+        let question = format!("{} it? {CHOICES}", self.kind.words().0);
         let mut tries = limits::CONFIRM_TRIES;
         // The end of input counts as no.
         while let Some(answer) =
-            terminal.read_reply(QUESTION, cancellation, context.event_source)?
+            terminal.read_reply(&question, cancellation, context.event_source)?
         {
             match answer.trim().to_lowercase().as_str() {
                 "y" | "yes" => return Ok(ConsentAnswer::Once),
@@ -118,31 +154,6 @@ impl ConsentRequest<'_> {
             }
         }
         Ok(ConsentAnswer::No)
-    }
-
-    /// Titles and texts to show; with `is_whole`, also the script file and the input.
-    fn sections(&self, is_whole: bool) -> impl Iterator<Item = (String, String)> {
-        let quoted_words = self.arguments.args.iter().map(|word| shell_quoted(Path::new(word)));
-        let words = quoted_words.collect::<Vec<_>>().join(" ");
-        let input = self.arguments.stdin.as_str();
-        let (title, shown) = if is_whole {
-            ("input".into(), input)
-        } else {
-            (format!("input: {}", text::counted(input.len(), "byte")), "")
-        };
-        let input = (!input.is_empty()).then(|| (title, shown.to_string()));
-        let script = String::from_utf8_lossy(&self.source.bytes).into_owned();
-        let [command, script] = match &self.source.path {
-            None => [
-                (!words.is_empty()).then(|| ("arguments".to_string(), words)),
-                Some(("script".to_string(), script)),
-            ],
-            Some(path) => [
-                Some(("command".to_string(), format!("{} {words}", shell_quoted(Path::new(path))))),
-                is_whole.then(|| (format!("script {path}"), script)),
-            ],
-        };
-        [command, input, script].into_iter().flatten()
     }
 }
 
