@@ -28,6 +28,11 @@ pub(crate) fn one_line(text: &str, most_bytes: usize) -> String {
     line
 }
 
+/// The last line that is not blank.
+pub(crate) fn last_line(text: &str) -> &str {
+    text.trim_end().rsplit('\n').next().unwrap_or_default()
+}
+
 /// Truncates a text to `most_bytes` and adds an ellipsis.
 pub(crate) fn truncate(text: &str, most_bytes: usize) -> Cow<'_, str> {
     if text.len() <= most_bytes {

@@ -26,6 +26,7 @@ use crate::world::event_source::EventSource;
 mod arguments;
 mod consent;
 mod get_skill;
+mod hints;
 mod list_skills;
 mod read_file_in_skill;
 mod registry;

@@ -1,19 +1,18 @@
 //! The result of a script for the model, with hints.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::config::ScriptSettings;
 use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::Skill;
 use crate::skills::changes::SkillChanges;
-use crate::skills::packages::{known_module, package_of};
-use crate::skills::python::{Interpreter, setup_command};
-use crate::skills::venv::lacks_listed_requirements;
+use crate::skills::python::Interpreter;
 use crate::text;
 use crate::tool::{Action, ScriptExit, ToolResult, milliseconds};
+use crate::tools::hints::{HintRequest, RunKind, StartFolder, hints, warning};
 use crate::tools::plain_path;
 use crate::tools::run_python::run_sandbox::RunSandbox;
 use crate::world::cancellation::StopReason;
@@ -48,8 +47,10 @@ pub(super) struct ScriptRun<'r> {
     pub python: &'r Interpreter,
     /// The script's time limit; `None` if the run's deadline came first.
     pub limit: Option<Duration>,
-    /// Whether processes that it left behind keep running.
-    pub keep_leftovers: bool,
+    /// The settings of scripts.
+    pub scripts: &'r ScriptSettings,
+    /// The source.
+    pub source: &'r str,
     /// The sandbox in which it ran.
     pub sandbox: &'r RunSandbox,
     /// Files that it changed and that affect later runs.
@@ -68,13 +69,13 @@ impl ScriptRun<'_> {
             ProcessExit::Signaled(signal) => -signal,
             ProcessExit::Unknown => -libc::SIGKILL,
         };
-        let stderr = outcome.stderr.masked(secrets);
+        let (stdout, stderr) = (outcome.stdout.masked(secrets), outcome.stderr.masked(secrets));
         let truncated = outcome.stdout.is_truncated() || outcome.stderr.is_truncated();
         let report = ScriptReport {
             skill_name: &self.skill.name,
             returncode,
-            hint: hint(self, &stderr),
-            stdout: outcome.stdout.masked(secrets),
+            hint: self.hint(&stdout, &stderr),
+            stdout,
             stderr,
             timed_out: outcome.timed_out,
             duration_ms: milliseconds(outcome.duration),
@@ -88,7 +89,7 @@ impl ScriptRun<'_> {
             // A structure of strings and numbers always has a JSON form.
             content: serde_json::to_string(&report).unwrap_or_default(),
             ok: report.returncode == 0 && report.error.is_none(),
-            warning: warning(self.skill, &self.changes),
+            warning: warning(Some(self.skill), &self.changes),
             action: Some(Action::RanScript(ScriptExit {
                 skill: Some(self.skill.name.clone()),
                 file: self.file.map(plain_path),
@@ -96,6 +97,27 @@ impl ScriptRun<'_> {
             })),
             ..ToolResult::default()
         }
+    }
+
+    fn hint(&self, stdout: &str, stderr: &str) -> Option<String> {
+        let hints = hints(&HintRequest {
+            kind: if self.file.is_some() { RunKind::File } else { RunKind::Source },
+            skill: Some(self.skill),
+            python: Some(self.python),
+            scripts: self.scripts,
+            start_folder: StartFolder::Skill,
+            stdout,
+            stderr,
+            source: Some(self.source),
+            failed: self.outcome.exit != ProcessExit::Exited(0),
+            left_behind: self.outcome.left_behind,
+            keep_leftovers: self.scripts.keep_leftovers,
+            changes: Some(&self.changes),
+            sandbox_advice: self.sandbox.advice_on_refusal(stderr),
+            offers_commands: false,
+            failed_before: false,
+        });
+        (!hints.is_empty()).then(|| hints.join("; "))
     }
 
     /// Why the script did not end by itself, or its output is incomplete.
@@ -130,7 +152,7 @@ impl ScriptReport<'_> {
         };
         let failed = self.returncode != 0 && !self.stderr.trim().is_empty();
         let excerpt = if failed || self.stdout.trim().is_empty() {
-            last_line(&self.stderr)
+            text::last_line(&self.stderr)
         } else {
             &self.stdout
         };
@@ -143,131 +165,5 @@ impl ScriptReport<'_> {
             summary.push_str(&format!("; hint: {hint}"));
         }
         summary
-    }
-}
-
-fn last_line(text: &str) -> &str {
-    text.trim_end().rsplit('\n').next().unwrap_or_default()
-}
-
-/// Returns the hints: the command that installs a missing module, the limits of the sandbox,
-/// processes left behind, and changed files.
-fn hint(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
-    let failed = ran.outcome.exit != ProcessExit::Exited(0);
-    let reason = if failed { missing_hint(ran, stderr) } else { None };
-    let after = reason.or_else(|| leftovers_hint(ran.outcome.left_behind, ran.keep_leftovers));
-    let changed =
-        changed_files(&ran.changes).map(|what| format!("{what} while the script ran: {LATER}"));
-    let hints: Vec<String> = after.into_iter().chain(changed).collect();
-    (!hints.is_empty()).then(|| hints.join("; "))
-}
-
-const LATER: &str = "later runs use what is there now";
-
-/// Names the changed files that affect later runs.
-fn changed_files(changes: &SkillChanges) -> Option<String> {
-    let own = name_paths(&changes.own).map(|names| format!("{names} of the skill"));
-    let whose: Vec<String> = own.into_iter().chain(name_paths(&changes.others)).collect();
-    (!whose.is_empty()).then(|| format!("{} changed", whose.join(", and ")))
-}
-
-/// Lists the first of these paths, and the number of further ones.
-fn name_paths(paths: &[PathBuf]) -> Option<String> {
-    let shown = paths.iter().take(limits::CHANGES_NAMED);
-    let mut names: Vec<String> =
-        shown.map(|path| text::one_line_name(&path.display().to_string())).collect();
-    if let Some(more @ 1..) = paths.len().checked_sub(limits::CHANGES_NAMED) {
-        names.push(format!("{more} more"));
-    }
-    let last = names.pop()?;
-    Some(match names.as_slice() {
-        [] => last,
-        _ => format!("{} and {last}", names.join(", ")),
-    })
-}
-
-/// Returns the same for the user, and notes if not all files were checked.
-fn warning(skill: &Skill, changes: &SkillChanges) -> Option<String> {
-    let cut = changes.is_cut.then(|| {
-        "the skills folders have too many files: not all were checked for changes".to_owned()
-    });
-    let found = changed_files(changes).map(|what| format!("{what}: {LATER}"));
-    let parts: Vec<String> = found.into_iter().chain(cut).collect();
-    let list = parts.join("; ");
-    (!parts.is_empty()).then(|| format!("while a script of the skill `{}` ran: {list}", skill.name))
-}
-
-/// Returns a hint about what a failed script lacked.
-fn missing_hint(ran: &ScriptRun<'_>, stderr: &str) -> Option<String> {
-    // A module of the skill itself cannot be installed.
-    let is_own = |module: &&str| {
-        let name = module.split('.').next().unwrap_or(module);
-        let path = ran.skill.path.join(name);
-        path.is_dir() || path.with_extension("py").is_file()
-    };
-    match missing_module(stderr).filter(|module| !is_own(module)) {
-        Some(module) => Some(install_command(ran.skill, ran.python, module)),
-        None => ran.sandbox.advice_on_refusal(stderr).map(str::to_string),
-    }
-}
-
-fn leftovers_hint(count: u32, keep: bool) -> Option<String> {
-    let processes = if count == 1 { "process" } else { "processes" };
-    let fate = match (keep, count) {
-        (_, 0) => return None,
-        (true, 1) => "keeps running (SCRIPT_LEFTOVERS=keep)",
-        (true, _) => "keep running (SCRIPT_LEFTOVERS=keep)",
-        (false, 1) => "was ended",
-        (false, _) => "were ended",
-    };
-    Some(format!("{count} {processes} that the script left behind {fate}"))
-}
-
-/// Returns the missing module if the last line names one.
-fn missing_module(stderr: &str) -> Option<&str> {
-    let line = last_line(stderr);
-    // Scripts that catch the error print only its message.
-    let name = line.split_once("No module named '")?.1.split('\'').next()?;
-    Some(name).filter(|name| !known_module(name).is_empty())
-}
-
-/// Returns the hint with the command that installs a module. The package of a module that is not
-/// well known is not guessed.
-fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String {
-    let place = match &python.venv {
-        Some(_) => " in the skill's venv",
-        None => "",
-    };
-    let missing = format!("`{}` is not installed{place}", known_module(module));
-    let is_listed = match &python.venv {
-        Some(venv) => lacks_listed_requirements(skill, venv),
-        None => skill.root.file("requirements.txt").is_ok(),
-    };
-    let command = |packages: &[&str]| setup_command(&skill.address, packages);
-    match package_of(module) {
-        Some(package) => format!("{missing}: `{}` installs it", command(&[package])),
-        None if is_listed => format!(
-            "{missing}: `{}` installs what the skill's requirements.txt lists",
-            command(&[])
-        ),
-        None => format!(
-            "{missing}: `{}` installs it, where PACKAGE is the package that provides it",
-            command(&["PACKAGE"])
-        ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_missing_module_is_named_by_its_package() {
-        let trace = "Traceback (most recent call last):\n  File \"x\"\nModuleNotFoundError: No module named 'PIL.Image'\n";
-        assert_eq!(missing_module(trace), Some("PIL.Image"));
-        assert_eq!(
-            missing_module("ModuleNotFoundError: No module named 'a'\nbut it was caught\n"),
-            None
-        );
     }
 }

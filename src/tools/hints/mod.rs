@@ -1,0 +1,88 @@
+//! Hints in the results of scripts and commands: what was missing, what was left behind, and what
+//! to do next. Each is one sentence.
+//!
+//! They are found in both streams and whatever the exit status, as a child may have failed. A
+//! hint never names what the sandbox or the file tools hide.
+
+use crate::config::ScriptSettings;
+use crate::skills::Skill;
+use crate::skills::changes::SkillChanges;
+use crate::skills::python::Interpreter;
+
+mod changed_files;
+mod packages;
+
+pub(super) use changed_files::warning;
+
+/// The folder that a script or command started in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StartFolder {
+    /// The skill's folder.
+    Skill,
+    /// The user's working folder.
+    #[expect(dead_code, reason = "used by the next tools")]
+    User,
+}
+
+/// The kind of a run, which decides what the model can do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunKind {
+    /// Python that the model wrote.
+    Source,
+    /// A script file of the skill.
+    File,
+    /// A shell command.
+    #[expect(dead_code, reason = "used by the next tools")]
+    Command,
+}
+
+/// A script or command that has run, as far as hints need it.
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about a run")]
+pub(super) struct HintRequest<'h> {
+    pub kind: RunKind,
+    /// The skill, if there is one.
+    pub skill: Option<&'h Skill>,
+    /// The Python interpreter, if it ran Python.
+    pub python: Option<&'h Interpreter>,
+    pub scripts: &'h ScriptSettings,
+    pub start_folder: StartFolder,
+    pub stdout: &'h str,
+    pub stderr: &'h str,
+    /// The text of the script or command, if it is text.
+    pub source: Option<&'h str>,
+    /// Whether the exit status was not 0, or the run was stopped.
+    pub failed: bool,
+    /// The number of processes that it left behind.
+    pub left_behind: u32,
+    /// Whether these keep running.
+    pub keep_leftovers: bool,
+    /// What it changed in the skills folders, if that was checked.
+    pub changes: Option<&'h SkillChanges>,
+    /// What the sandbox refuses, if the output shows a refused access.
+    pub sandbox_advice: Option<&'h str>,
+    /// Whether the model can call `run_command`.
+    pub offers_commands: bool,
+    /// Whether the call before was the same one, and failed.
+    pub failed_before: bool,
+}
+
+/// Returns the hints, the most important first.
+pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
+    let missing = request.failed.then(|| packages::hint(request)).flatten();
+    let advice = request.sandbox_advice.filter(|_| request.failed).map(str::to_string);
+    let reason = missing.or(advice).or_else(|| leftovers(request));
+    reason.into_iter().chain(request.changes.and_then(changed_files::hint)).collect()
+}
+
+fn leftovers(request: &HintRequest<'_>) -> Option<String> {
+    let count = request.left_behind;
+    let processes = if count == 1 { "process" } else { "processes" };
+    let fate = match (request.keep_leftovers, count) {
+        (_, 0) => return None,
+        (true, 1) => "keeps running (SCRIPT_LEFTOVERS=keep)",
+        (true, _) => "keep running (SCRIPT_LEFTOVERS=keep)",
+        (false, 1) => "was ended",
+        (false, _) => "were ended",
+    };
+    Some(format!("{count} {processes} that the script left behind {fate}"))
+}
