@@ -28,6 +28,7 @@ mod consent;
 mod get_skill;
 mod hints;
 mod list_skills;
+mod pages;
 mod read_file_in_skill;
 mod registry;
 mod remember_fact;
