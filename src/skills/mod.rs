@@ -38,6 +38,7 @@ mod search;
 pub(crate) mod setup;
 pub(crate) mod skeleton;
 mod skill;
+mod skill_file;
 pub(crate) mod venv;
 mod words;
 pub(crate) mod yaml;

@@ -39,13 +39,18 @@ impl Skill {
         self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// The skill's files, up to a limit.
+    /// The skill's files, as many as a list shows.
     pub fn files(&self) -> FileTree {
-        let limits = WalkLimits {
-            depth: limits::WALK_DEPTH,
-            files: limits::DOCUMENT_FILES + 1,
-            entries: limits::WALK_ENTRIES,
-        };
+        self.walk(limits::DOCUMENT_FILES + 1)
+    }
+
+    /// The skill's files, as many as a search visits.
+    pub(crate) fn all_files(&self) -> FileTree {
+        self.walk(limits::WALK_ENTRIES)
+    }
+
+    fn walk(&self, files: usize) -> FileTree {
+        let limits = WalkLimits { depth: limits::WALK_DEPTH, files, entries: limits::WALK_ENTRIES };
         self.root.walk(limits).unwrap_or_default()
     }
 

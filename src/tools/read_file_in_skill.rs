@@ -3,11 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::skills::Skill;
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::pages::LineRange;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, plain_path};
-use crate::world::confined::{OpenError, PathTarget};
 
 #[derive(Deserialize)]
 struct ReadFileInSkillArguments {
@@ -74,17 +72,15 @@ fn read(
 ) -> Result<ToolResult, String> {
     let skill = context.skills.open_any(skill_name)?;
     let document = skill.document_file_name()?;
-    let opened =
-        open(&skill, path).map_err(|error| skill.file_error("the file", "read", path, &error))?;
-    let is_document = plain_path(&opened.0) == document;
+    let opened = skill.resolve_file(path);
+    let opened = opened.map_err(|error| skill.file_error("the file", "read", path, &error))?;
+    let note = opened.note("read");
+    let is_document = plain_path(&opened.path) == document;
     let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));
-    let shown = page.of(opened.1, action, context);
-    shown.map_err(|error| format!("`{path}` cannot be read: {error}"))
-}
-
-/// Opens a file or folder, and returns its path in the skill.
-fn open(skill: &Skill, path: &str) -> Result<(String, PathTarget), OpenError> {
-    let relative = skill.root.relative_path(path)?;
-    let target = skill.root.open_target(&relative)?;
-    Ok((relative, target))
+    let shown = page.of(opened.target, action, context);
+    let result = shown.map_err(|error| format!("`{path}` cannot be read: {error}"))?;
+    Ok(match note.filter(|_| result.ok) {
+        Some(note) => ToolResult { content: note + &result.content, ..result },
+        None => result,
+    })
 }

@@ -51,7 +51,6 @@ const BY_TEXT: &[(&str, &str)] = &[
     ("/dev/tty", ABSOLUTE),
     ("nothing", MISSING),
     ("nothing/at/all", MISSING),
-    ("A.MD", MISSING),
     ("a.md ", MISSING),
     (" a.md", MISSING),
     ("a.md\n", MISSING),
