@@ -41,6 +41,7 @@ fn prepare() -> Startup {
         program_path: || env::current_exe().ok(),
         // A deleted working directory can still be used as `.`.
         folder: env::current_dir().unwrap_or_else(|_| ".".into()),
+        program: env::args_os().next().unwrap_or_default().into(),
         interrupt: Interrupt::install().unwrap_or(Interrupt::never()),
     }
 }

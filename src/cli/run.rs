@@ -1,5 +1,6 @@
 //! A configured run: the settings, and what commands share because of them.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -115,7 +116,8 @@ impl Run {
             config.skills_folders = folders.map(|path| SkillsFolder::named(&path)).collect();
         }
         let has_named_folders = config.skills_folders.iter().any(SkillsFolder::is_named);
-        let mut skills = Skills::from_config(&config);
+        let search = startup.variable("PATH").map(OsString::as_os_str);
+        let mut skills = Skills::from_config(&config).started_as(&startup.program, search);
         if !has_named_folders && let Some(program) = (startup.program_path)() {
             skills = skills.with_installed(&program);
         }

@@ -14,6 +14,8 @@ pub struct Startup {
     pub environment: Vec<(OsString, OsString)>,
     /// The working folder, absolute.
     pub folder: PathBuf,
+    /// The program as it was started (`argv[0]`), for commands that are suggested to the user.
+    pub program: PathBuf,
     /// Signals that request a stop.
     pub interrupt: Interrupt,
     /// Removes credentials from the environment of the process itself. A library that runs in
@@ -29,6 +31,7 @@ impl Default for Startup {
         Startup {
             environment: Vec::new(),
             folder: "/".into(),
+            program: PathBuf::new(),
             interrupt: Interrupt::never(),
             erase_credentials: |_| {},
             program_path: || None,

@@ -5,12 +5,13 @@
 //! or that folder itself. A folder without a document is not a skill, and its files are never
 //! opened. Nothing is cached: each call sees the skills as they are on disk.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, FolderOrigin, SkillsFolder};
+use crate::config::{Config, FolderOrigin, SkillsFolder, find_program};
+use crate::text::shell_quoted;
 use crate::world::confined::{OpenError, Root, identity};
 use boundary::Boundary;
 use lookup::OpenFolders;
@@ -70,7 +71,12 @@ pub struct Skills {
     installation: PathBuf,
     /// Whether other commands need a skill's path, as these folders are not in their settings.
     is_addressed_by_path: bool,
+    /// The program in commands that are suggested to the user, as a shell takes it.
+    program: String,
 }
+
+/// The program's name.
+const PROGRAM: &str = "skills-runner";
 
 impl Skills {
     /// The skills in these folders, which may be missing, and below them. Home and working folder
@@ -81,6 +87,7 @@ impl Skills {
             boundary: Boundary::default(),
             installation: PathBuf::new(),
             is_addressed_by_path: false,
+            program: PROGRAM.into(),
         }
     }
 
@@ -117,7 +124,18 @@ impl Skills {
     /// The skills of another folder, with the same boundary.
     #[must_use]
     pub fn with_folder(&self, folder: PathBuf) -> Skills {
-        Skills { boundary: self.boundary.clone(), ..Skills::new([folder]) }
+        let (boundary, program) = (self.boundary.clone(), self.program.clone());
+        Skills { boundary, program, ..Skills::new([folder]) }
+    }
+
+    /// The same folders of a program that was started by this path: commands that are suggested
+    /// to the user contain it where the program's name is not in `PATH`.
+    #[must_use]
+    pub fn started_as(mut self, program: &Path, search: Option<&OsStr>) -> Skills {
+        if !program.as_os_str().is_empty() && find_program(PROGRAM.as_ref(), search).is_none() {
+            self.program = shell_quoted(&program.components().collect::<PathBuf>());
+        }
+        self
     }
 
     /// The same folders, given for this command only: commands that are suggested to the
@@ -213,7 +231,7 @@ impl Skills {
 
     fn opened(&self, name: &str, root: Root, path: PathBuf) -> Skill {
         let address = self.command_address(name, &path);
-        Skill { name: name.to_string(), address, path, root }
+        Skill { name: name.to_string(), address, program: self.program.clone(), path, root }
     }
 }
 

@@ -70,7 +70,7 @@ impl InterpreterError {
                 format!("the venv of the skill `{name}` is broken: {cause}")
             }
         };
-        let command = setup_command(&skill.address, &[]);
+        let command = setup_command(skill, &[]);
         // A `.venv` is ignored once a setup has created `venv`.
         let is_hidden = !venv.ends_with("venv");
         let is_replaced = is_hidden || venv::is_made_by_setup(venv) || venv::is_incomplete(venv);
@@ -115,7 +115,7 @@ impl Interpreter {
                 .map_err(|defect| InterpreterError::of_venv(skill, &venv, defect));
         }
         if scripts.python == PythonChoice::Off {
-            let command = setup_command(&skill.address, &[]);
+            let command = setup_command(skill, &[]);
             let message = format!("the skill `{}` has no venv, and {SWITCHED_OFF}", skill.name);
             return Err(Fault::new(message, format!("`{command}` creates one")).into());
         }
@@ -303,9 +303,9 @@ fn interpreter_in_venv(venv: &Path) -> Result<Interpreter, VenvDefect> {
 
 /// The command that creates a skill's venv, with the packages that the skill declares and
 /// these.
-pub(crate) fn setup_command(address: &str, packages: &[&str]) -> String {
-    let mut command = "skills-runner skills setup".to_string();
-    for word in [address].iter().chain(packages) {
+pub(crate) fn setup_command(skill: &Skill, packages: &[&str]) -> String {
+    let mut command = format!("{} skills setup", skill.program);
+    for word in [skill.address.as_str()].iter().chain(packages) {
         command.push(' ');
         command.push_str(&shell_quoted(Path::new(word)));
     }

@@ -18,6 +18,8 @@ pub struct Skill {
     /// The argument by which a command finds it: the name, or the path where the name
     /// would not be found.
     pub address: String,
+    /// The program in commands that are suggested to the user, as a shell takes it.
+    pub program: String,
     /// The folder, absolute.
     pub path: PathBuf,
     /// The opened folder: all files of the skill are opened through it.

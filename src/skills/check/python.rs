@@ -140,7 +140,7 @@ impl<'a> PythonCheck<'a> {
 
     /// The command that installs these packages and those that the skill needs.
     fn setup(&self, packages: &[&str]) -> String {
-        format!("`{}`", setup_command(&self.skill.address, packages))
+        format!("`{}`", setup_command(self.skill, packages))
     }
 
     /// The problem of modules that scripts need and that are missing on this machine, at the

@@ -39,6 +39,7 @@ impl TestSkill {
         Skill {
             name: self.name.to_owned(),
             address: self.name.to_owned(),
+            program: "skills-runner".to_owned(),
             path: self.path(),
             root: Root::open(&self.path()).unwrap(),
         }

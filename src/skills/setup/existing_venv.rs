@@ -36,7 +36,7 @@ pub(super) fn find_venv(
             let hint = format!(
                 "a setup does not change a venv that it did not create: run `rm -r {}`, then `{}`",
                 shell_quoted(&venv),
-                setup_command(&skill.address, &[])
+                setup_command(skill, &[])
             );
             return Err(Error::new(ErrorKind::Io, text).with_hint(hint));
         }

@@ -39,7 +39,7 @@ fn install_command(skill: &Skill, python: &Interpreter, module: &str) -> String 
         Some(venv) => lacks_listed_requirements(skill, venv),
         None => skill.root.file("requirements.txt").is_ok(),
     };
-    let command = |packages: &[&str]| setup_command(&skill.address, packages);
+    let command = |packages: &[&str]| setup_command(skill, packages);
     match package_of(module) {
         Some(package) => format!("{missing}: `{}` installs it", command(&[package])),
         None if is_listed => format!(

@@ -78,6 +78,10 @@ impl Test {
             None => Command::new(program),
             Some(_) => Command::new("/bin/sh"),
         };
+        // As from `PATH`.
+        if self.shell.is_none() {
+            command.arg0("skills-runner");
+        }
         command.env_clear().envs(&self.env).current_dir(&self.cwd);
         if let Some(line) = &self.shell {
             let mut path =
