@@ -213,6 +213,30 @@ impl Skills {
         }
     }
 
+    /// Opens the other skill that a path of a skill leads to: `../OTHER/FILE`, or an absolute
+    /// path. Also returns the path in it, which is not checked: opening it does that.
+    pub(crate) fn open_other(&self, skill: &Skill, path: &str) -> Option<(Skill, String)> {
+        let path = match path.trim_start_matches("./").strip_prefix("../") {
+            Some(beside) => skill.path.parent()?.join(beside),
+            None => PathBuf::from(path),
+        };
+        if !path.is_absolute() || path.starts_with(&skill.path) {
+            return None;
+        }
+        self.open_containing(&path)
+    }
+
+    /// Opens the usable skill whose folder an absolute path names, and returns the path in it.
+    pub(crate) fn open_containing(&self, path: &Path) -> Option<(Skill, String)> {
+        let catalogue = self.catalogue();
+        let usable = catalogue.skills.iter().filter(|skill| skill.is_usable());
+        let skill = usable
+            .filter(|skill| path.starts_with(&skill.path))
+            .max_by_key(|skill| skill.path.as_os_str().len())?;
+        let below = path.strip_prefix(&skill.path).ok()?.to_str()?.to_string();
+        Some((self.open_listed(skill).ok()?, below))
+    }
+
     /// Whether any skill has a venv, even a broken one.
     pub fn has_any_venv(&self) -> bool {
         let catalogue = self.catalogue();

@@ -71,9 +71,11 @@ fn read(
     context: &ToolContext<'_>,
 ) -> Result<ToolResult, String> {
     let skill = context.skills.open_any(skill_name)?;
+    let other = context.skills.open_other(&skill, path);
+    let (skill, path) = other.unwrap_or_else(|| (skill, path.to_string()));
     let document = skill.document_file_name()?;
-    let opened = skill.resolve_file(path);
-    let opened = opened.map_err(|error| skill.file_error("the file", "read", path, &error))?;
+    let opened = skill.resolve_file(&path);
+    let opened = opened.map_err(|error| skill.file_error("the file", "read", &path, &error))?;
     let note = opened.note("read");
     let is_document = plain_path(&opened.path) == document;
     let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Outcome, Test};
+use crate::harness::{Outcome, Reply, Server, Test};
 
 fn read(test: &Test, skill: &str, path: &str) -> Outcome {
     let arguments = json!({"skill_name": skill, "file_path": path}).to_string();
@@ -49,4 +49,50 @@ fn inexact_paths_are_taken_as_meant() {
     for path in ["a/Same.md", "scripts/Two", "fill.py", "form.md", "other/forms.md", "pdf/"] {
         read(&test, "pdf", path).status(1).stdout_has("no such file or folder");
     }
+}
+
+/// `../OTHER/FILE` and an absolute path are the file of another skill, through that skill's own
+/// folder; everything else outside stays refused.
+#[test]
+fn paths_into_another_skill_are_its_files() {
+    let test = skills()
+        .skill("ink", "# Ink\n")
+        .file("skills/secret.md", "outside\n")
+        .file("skills/plain/note.md", "outside\n")
+        .link("skills/pdf/out.md", "../secret.md")
+        .link("skills/linked", "../elsewhere")
+        .file("elsewhere/SKILL.md", "# Linked\n");
+    let absolute = |path: &str| test.path(path).display().to_string();
+    let table = [
+        ("../pdf/forms.md".to_string(), "forms\n"),
+        ("./../pdf//./forms.md".into(), "forms\n"),
+        ("../pdf/Forms.md".into(), "[read `forms.md`, there is no `Forms.md`]\nforms\n"),
+        ("../linked/SKILL.md".into(), "# Linked\n"),
+        ("../linked".into(), "SKILL.md (9 bytes)\n"),
+        (absolute("skills/pdf/forms.md"), "forms\n"),
+        (absolute("skills/ink/SKILL.md"), "# Ink\n"),
+    ];
+    for (path, content) in table {
+        read(&test, "ink", &path).success().stdout(content);
+    }
+    let refused = [
+        ("../secret.md", "a path must not contain `..`"),
+        ("../plain/note.md", "a path must not contain `..`"),
+        ("../Pdf/forms.md", "a path must not contain `..`"),
+        ("../pdf/../secret.md", "a path must not contain `..`"),
+        ("../../skills/pdf/forms.md", "a path must not contain `..`"),
+        ("../pdf/out.md", "a link leads out of the folder"),
+        ("../pdf/nothing.md", "`nothing.md` of the skill `pdf` cannot be read: no such file"),
+        (&absolute("skills/secret.md"), "an absolute path that is not in the folder"),
+        (&absolute("skills/pdf/../secret.md"), "a path must not contain `..`"),
+    ];
+    for (path, message) in refused {
+        read(&test, "ink", path).status(1).stdout_has(message).stdout_lacks("outside");
+    }
+    let call = json!({"skill_name": "ink", "file_path": "../pdf/SKILL.md"}).to_string();
+    let server =
+        Server::start([Reply::calls([("read_file_in_skill", call.as_str())]), Reply::text("done")]);
+    let run = test.next_run().endpoint(&server).args(["-o", "json", "go"]).run().success();
+    assert_eq!(run.stdout_json()["skills_read"], json!(["pdf"]));
+    server.finish();
 }
