@@ -64,6 +64,8 @@ pub struct ScriptSettings {
     /// Files and folders with settings, credentials and stored data, whether they exist or not: no
     /// sandboxed script and no tool for the user's files may access them.
     pub private_files: Vec<PathBuf>,
+    /// The real paths of the folders of `SCRIPT_SANDBOX_WRITE`, with and without a sandbox.
+    pub writable_folders: Vec<PathBuf>,
     /// The environment for scripts, without the endpoint's credentials.
     pub environment: Vec<(OsString, OsString)>,
     /// The user's working folder; scripts get it as `USER_CWD`.
@@ -171,6 +173,7 @@ impl Config {
             keep_leftovers: reader.keeps_leftovers(sandbox.is_some()),
             sandbox,
             private_files: reader.private_files(),
+            writable_folders: reader.writable_folders(),
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
             // Absolute, because scripts start in a different folder.

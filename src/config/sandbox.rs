@@ -29,6 +29,13 @@ impl ConfigReader<'_> {
         self.settings.value(name).map_or(Vec::new(), |(value, _)| self.resolve_paths(&value))
     }
 
+    /// The real paths of the folders that the user lets tools write in. Resolved before any script
+    /// runs, which could replace one of them by a link.
+    pub(super) fn writable_folders(&mut self) -> Vec<PathBuf> {
+        let folders = self.granted_paths(settings::SCRIPT_SANDBOX_WRITE).into_iter();
+        folders.map(|folder| folder.canonicalize().unwrap_or(folder)).collect()
+    }
+
     /// The files and folders with settings, credentials and stored data, whether they exist or
     /// not.
     pub(super) fn private_files(&self) -> Vec<PathBuf> {

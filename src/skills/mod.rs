@@ -31,6 +31,7 @@ mod names;
 pub(crate) mod packages;
 pub(crate) mod probe;
 mod problem;
+pub(crate) mod protected;
 pub(crate) mod python;
 pub(crate) mod requirements;
 mod rule;

@@ -20,10 +20,9 @@ use crate::config::{SandboxConfig, ScriptSettings, SkillsFolder, split_path_list
 use crate::error::Fault;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
-use crate::skills::boundary::Boundary;
+use crate::skills::protected::{self, canonical, is_skill, without_following};
 use crate::skills::python::{Interpreter, is_executable};
-use crate::skills::skill::has_document;
-use crate::world::confined::{Root, VENV_MARKER, identity};
+use crate::world::confined::VENV_MARKER;
 use crate::world::files;
 use crate::world::process::Restrictions;
 use crate::world::sandbox::{Grants, Sandbox};
@@ -141,34 +140,19 @@ impl GrantRequest<'_> {
     /// Files with settings and credentials (existing or not) and paths that are never
     /// granted.
     fn private_paths(&self) -> Vec<PathBuf> {
-        let hidden = self.scripts.private_files.iter();
-        let hidden = hidden.filter_map(|path| canonical(path).or_else(|| without_following(path)));
+        let hidden = protected::private_paths(self.scripts);
         hidden.chain(NEVER_GRANTED.iter().filter_map(canonical)).collect()
     }
 
     /// The skills folders, and the skills that links in them lead to.
     fn other_skills(&self) -> Vec<PathBuf> {
-        let forbidden = Boundary::new(self.scripts).forbidden_folders();
-        let is_forbidden = |path: &Path| {
-            let found = identity(path);
-            found.is_none_or(|found| forbidden.describe(found).is_some())
-        };
         // A skills folder may be the skill itself.
         let own = self.folder.and_then(canonical);
-        let roots = || {
-            let roots = self.skills_folders.iter().filter_map(canonical);
-            roots.filter(|root| Some(root) != own.as_ref())
-        };
-        let entries = roots().filter_map(|root| fs::read_dir(root).ok()).flatten();
-        // Other links are not skills, and may lead anywhere.
-        let links = entries.flatten().filter_map(|entry| {
-            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            is_link.then(|| {
-                canonical(entry.path()).filter(|path| is_skill(path) && !is_forbidden(path))
-            })?
-        });
-        let others = links.filter(|link| Some(link) != own.as_ref());
-        roots().chain(others).collect()
+        let is_other = |path: &PathBuf| Some(path) != own.as_ref();
+        let roots = self.skills_folders.iter().filter_map(canonical).filter(is_other).collect();
+        let mut others = protected::skill_places(self.scripts, roots);
+        others.retain(is_other);
+        others
     }
 
     fn readable_paths(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
@@ -303,11 +287,6 @@ pub(crate) fn query_restrictions(
     case.restrictions(limit).map(Some)
 }
 
-/// Whether this folder has a document.
-fn is_skill(folder: &Path) -> bool {
-    Root::open(folder).is_ok_and(|root| has_document(&root))
-}
-
 /// Returns the real path of a folder of `SCRIPT_SANDBOX_WRITE`, if it may be granted.
 fn check_write_grant(
     folder: &Path,
@@ -418,14 +397,4 @@ fn grant_around(path: &Path, hidden: &[PathBuf], granted: &mut Vec<PathBuf>) {
 /// The first of `hidden` that is `folder` or inside it.
 fn first_inside<'h>(folder: &Path, hidden: &'h [PathBuf]) -> Option<&'h PathBuf> {
     hidden.iter().find(|hidden| hidden.starts_with(folder))
-}
-
-/// The real path of the parent, joined with the name: a final link is not followed.
-fn without_following(path: impl AsRef<Path>) -> Option<PathBuf> {
-    let path = path.as_ref();
-    Some(canonical(path.parent()?)?.join(path.file_name()?))
-}
-
-fn canonical(path: impl AsRef<Path>) -> Option<PathBuf> {
-    path.as_ref().canonicalize().ok()
 }

@@ -18,6 +18,7 @@ mod list;
 mod open;
 mod open_error;
 mod path;
+mod place;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,7 @@ use open::{
 };
 pub use open_error::OpenError;
 use path::RelativePath;
+pub(crate) use place::{FilePlace, FoundFile, real_path};
 pub(crate) use read::read_head;
 pub use read::read_whole;
 pub(crate) use tree::FileTree;

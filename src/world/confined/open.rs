@@ -154,7 +154,17 @@ pub(super) fn open_noting_link(folder: BorrowedFd<'_>, path: &CStr) -> io::Resul
 /// Calls `openat(2)`. `flags` decide whether a link is followed; a file that it creates may
 /// only be accessed by its owner.
 pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
-    let (folder, mode): (_, libc::c_uint) = (folder.as_raw_fd(), 0o600);
+    open_name_with_mode(folder, name, flags, 0o600)
+}
+
+/// Like [`open_name`], with the mode of a file that it creates, without the bits of the umask.
+pub(super) fn open_name_with_mode(
+    folder: BorrowedFd<'_>,
+    name: &CStr,
+    flags: i32,
+    mode: libc::c_uint,
+) -> io::Result<OwnedFd> {
+    let folder = folder.as_raw_fd();
     // SAFETY: the descriptor is open and `name` ends with NUL for the whole call, which returns
     // a new descriptor.
     unsafe {

@@ -20,6 +20,8 @@ pub enum OpenError {
     /// The path contains a link where links are not followed: for writing, and on systems that
     /// cannot follow them safely.
     Link,
+    /// A link that leads to nothing, where a file is to be written.
+    DeadLink,
     /// Links in a circle, too many links, or a link that only the kernel can follow.
     TooManyLinks,
     /// Not a regular file. The value says what it is: `a folder`, `a FIFO`, `a socket`, `a device`.
@@ -72,6 +74,7 @@ impl OpenError {
                  use the path of what it leads to",
                 "",
             ),
+            OpenError::DeadLink => ("a link that leads to nothing", "use another path"),
             OpenError::TooManyLinks => {
                 ("too many links, or links that lead in a circle", "use another path")
             }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process;
 
-use super::open::{INSPECT_FLAGS, OpenedKind, inspect, open_name};
+use super::open::{INSPECT_FLAGS, OpenedKind, inspect, open_name, open_name_with_mode};
 use super::path::RelativePath;
 use super::{OpenError, Root, read_whole};
 use crate::limits;
@@ -27,8 +27,8 @@ impl Root {
     pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), OpenError> {
         let name = RelativePath::single_name(name.as_ref())?;
         let file = open_writable(self.as_fd(), &name)?;
-        let draft = create_draft(self.as_fd(), &name)?;
-        self.commit_draft(&name, &file, draft, old, new, false)
+        let draft = create_draft(self.as_fd(), &name, 0o600)?;
+        self.commit_draft(&name, &file, draft, Some(old), new, false)
     }
 
     /// Like [`Root::replace`], for a file of the program's own, which may be missing: then
@@ -48,11 +48,11 @@ impl Root {
         let folder = self.as_fd();
         let draft = || {
             if !is_locked {
-                return create_draft(folder, &name);
+                return create_draft(folder, &name, 0o600);
             }
             let temporary = temporary_name(&name, ".new")?;
             remove(folder, &temporary);
-            let file = create(folder, &temporary)?;
+            let file = create(folder, &temporary, 0o600)?;
             Ok((temporary, file))
         };
         if let Some(old) = old {
@@ -62,7 +62,7 @@ impl Root {
                 remove(folder, &temporary);
                 return Err(io::Error::other("it has another name too, a hard link").into());
             }
-            self.commit_draft(&name, &file, (temporary, draft), old, new, true)?;
+            self.commit_draft(&name, &file, (temporary, draft), Some(old), new, true)?;
             return Ok(Some(file));
         }
         let (temporary, mut file) = draft()?;
@@ -76,14 +76,14 @@ impl Root {
         })
     }
 
-    /// Fills the draft and renames it to the file's name. With `may_grow` the caller carries
-    /// over what other processes append meanwhile.
-    fn commit_draft(
+    /// Fills the draft and renames it to the file's name. `old`: the content that the file must
+    /// still have. With `may_grow` the caller carries over what other processes append meanwhile.
+    pub(super) fn commit_draft(
         &self,
         name: &CStr,
         file: &File,
         (temporary, mut draft): (CString, File),
-        old: &[u8],
+        old: Option<&[u8]>,
         new: &[u8],
         may_grow: bool,
     ) -> Result<(), OpenError> {
@@ -91,9 +91,12 @@ impl Root {
         let written = write_draft(&mut draft, file, new).and_then(|()| {
             // Checked as late as possible: a change by another process must not be lost.
             let (now, before) = (regular_file_metadata(folder, name)?, file.metadata()?);
-            let piece = read_whole(file, old.len())?;
             let is_same = (now.dev(), now.ino()) == (before.dev(), before.ino());
-            if !is_same || (piece.has_more && !may_grow) || piece.bytes != old {
+            let has_changed = |old: &[u8]| {
+                let piece = read_whole(file, old.len())?;
+                Ok::<_, OpenError>((piece.has_more && !may_grow) || piece.bytes != old)
+            };
+            if !is_same || old.map_or(Ok(false), has_changed)? {
                 return Err(OpenError::Changing);
             }
             Ok(rename(folder, &temporary, name)?)
@@ -106,7 +109,7 @@ impl Root {
 }
 
 /// Opens a regular file, not a link, for reading and writing. Writes nothing.
-fn open_writable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, OpenError> {
+pub(super) fn open_writable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, OpenError> {
     regular_file_metadata(folder, name)?;
     let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     Ok(File::from(open_name(folder, name, flags)?))
@@ -127,11 +130,15 @@ fn regular_file_metadata(
 }
 
 /// Creates an empty temporary file in the folder of the file that it will replace.
-fn create_draft(folder: BorrowedFd<'_>, name: &CStr) -> Result<(CString, File), OpenError> {
+pub(super) fn create_draft(
+    folder: BorrowedFd<'_>,
+    name: &CStr,
+    mode: libc::c_uint,
+) -> Result<(CString, File), OpenError> {
     let mut number = 0;
     loop {
         let temporary = temporary_name(name, &format!(".{}.{number}", process::id()))?;
-        match create(folder, &temporary) {
+        match create(folder, &temporary, mode) {
             Ok(file) => return Ok((temporary, file)),
             Err(error)
                 if error.kind() == io::ErrorKind::AlreadyExists && number < limits::OPEN_TRIES => {}
@@ -146,10 +153,10 @@ fn temporary_name(name: &CStr, end: &str) -> Result<CString, OpenError> {
     CString::new([b".", name.to_bytes(), end.as_bytes()].concat()).map_err(|_| OpenError::Nul)
 }
 
-/// Creates a new file that only its owner may access.
-fn create(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<File> {
+/// Creates a new file.
+fn create(folder: BorrowedFd<'_>, name: &CStr, mode: libc::c_uint) -> io::Result<File> {
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
-    Ok(File::from(open_name(folder, name, flags)?))
+    Ok(File::from(open_name_with_mode(folder, name, flags, mode)?))
 }
 
 /// Fills the draft and gives it the owner (if permitted), the mode and the attributes of the
@@ -213,6 +220,27 @@ fn rename(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
     check(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
 }
 
+/// Renames a file to a name that must not exist, also where files cannot have two names.
+pub(super) fn rename_to_new(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
+    let at = folder.as_raw_fd();
+    let (old, new, flag) = (from.as_ptr(), to.as_ptr(), libc::RENAME_NOREPLACE);
+    // SAFETY: the descriptor is open, and both names end with NUL for the call.
+    let answer = unsafe { libc::syscall(libc::SYS_renameat2, at, old, at, new, flag) };
+    if answer == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        // Not supported by the file system or the kernel.
+        Some(libc::EINVAL | libc::ENOSYS | libc::EPERM) => {
+            link(folder, from, to)?;
+            remove(folder, from);
+            Ok(())
+        }
+        _ => Err(error),
+    }
+}
+
 fn link(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
     let folder = folder.as_raw_fd();
     // SAFETY: the descriptor is open, and both names end with NUL for the call.
@@ -220,12 +248,12 @@ fn link(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
 }
 
 /// Removes a name; a failure leaves a superfluous file.
-fn remove(folder: BorrowedFd<'_>, name: &CStr) {
+pub(super) fn remove(folder: BorrowedFd<'_>, name: &CStr) {
     // SAFETY: the descriptor is open, and the name ends with NUL for the call.
     unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) };
 }
 
-fn check(answer: libc::c_int) -> io::Result<()> {
+pub(super) fn check(answer: libc::c_int) -> io::Result<()> {
     match answer {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
