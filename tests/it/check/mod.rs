@@ -20,6 +20,7 @@ fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
         keep_leftovers: false,
         sandbox: None,
         private_files: Vec::new(),
+        writable_folders: Vec::new(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         user_folder: test.path(""),
         temporary_folder: PathBuf::from("/tmp"),
