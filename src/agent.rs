@@ -5,6 +5,8 @@
 //! events, so each can be replaced. After any error the conversation can be
 //! continued.
 
+use std::borrow::Cow;
+
 use crate::context::ContextManager;
 use crate::conversation::Conversation;
 use crate::error::{Error, ErrorKind, Result};
@@ -12,7 +14,7 @@ use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::{AssistantMessage, Message};
 use crate::model::{FinishReason, Model};
-use crate::tool::{Action, ToolResult, parse_arguments};
+use crate::tool::{Action, ToolResult, sendable_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
@@ -119,12 +121,12 @@ fn not_run() -> ToolResult {
     ))
 }
 
-/// Replaces invalid arguments by `{}`. Such a call is answered with an error, but
-/// endpoints refuse every later request whose history contains invalid arguments.
+/// Replaces invalid arguments by repaired ones or `{}`. Endpoints refuse every later request whose
+/// history contains invalid arguments.
 pub(crate) fn with_valid_arguments(mut message: AssistantMessage) -> AssistantMessage {
     for call in &mut message.calls {
-        if parse_arguments(&call.arguments).is_err() || call.arguments.trim().is_empty() {
-            call.arguments = "{}".into();
+        if let Cow::Owned(valid) = sendable_arguments(&call.arguments) {
+            call.arguments = valid;
         }
     }
     message

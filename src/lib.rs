@@ -310,6 +310,7 @@ mod digest;
 mod dotenv;
 mod error;
 mod event;
+mod inexact_json;
 #[doc(hidden)]
 pub mod internals;
 mod limits;

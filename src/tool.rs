@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::bounded;
+use crate::inexact_json;
 use crate::media::Image;
 
 /// Definition of a tool, as it is sent to a model.
@@ -183,24 +184,32 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
 }
 
 /// Parses the arguments of a call: an object, or a string that contains an object.
-/// Empty text and `null` are an empty object. Arguments with too
-/// many values are refused.
+/// Empty text and `null` are an empty object. Raw line breaks in strings and a code fence around
+/// the object are taken. Arguments with too many values are refused.
 pub fn parse_arguments(text: &str) -> Result<Map<String, Value>, String> {
     if text.trim().is_empty() {
         return Ok(Map::new());
     }
-    let read = |text: &str| bounded::from_slice(text.as_bytes()).map_err(|error| error.to_string());
-    let mut value = read(text)?;
+    let mut value = inexact_json::read(text)?;
     if let Value::String(inner) = &value {
         if inner.trim().is_empty() {
             return Ok(Map::new());
         }
-        value = read(inner)?;
+        value = inexact_json::read(inner)?;
     }
     match value {
         Value::Object(fields) => Ok(fields),
         Value::Null => Ok(Map::new()),
         _ => Err("the arguments must be a JSON object".into()),
+    }
+}
+
+/// The arguments of a call as endpoints accept them in a history: as they are if they are valid
+/// JSON, repaired, or `{}` if they cannot be read.
+pub(crate) fn sendable_arguments(text: &str) -> Cow<'_, str> {
+    match parse_arguments(text) {
+        Ok(_) if bounded::from_slice(text.as_bytes()).is_ok() => Cow::Borrowed(text),
+        read => Cow::Owned(Value::Object(read.unwrap_or_default()).to_string()),
     }
 }
 
@@ -218,6 +227,14 @@ mod tests {
         }
         for text in ["{", "[1]", "3", r#"{"a":1} x"#] {
             assert!(parse_arguments(text).is_err(), "{text}");
+            assert_eq!(sendable_arguments(text), "{}");
         }
+        for text in [r#"{"a":1 }"#, r#""{\"a\":1}""#, "null"] {
+            assert_eq!(sendable_arguments(text), text);
+        }
+        for text in ["{\"a\":\"\n\"}", "```\n{\"a\":\"\\n\"}\n```"] {
+            assert_eq!(sendable_arguments(text), r#"{"a":"\n"}"#, "{text}");
+        }
+        assert_eq!(sendable_arguments(" "), "{}");
     }
 }

@@ -12,7 +12,7 @@ use crate::conversation::ConversationChange;
 use crate::message::Message;
 use crate::secret::Secrets;
 use crate::session::older_formats;
-use crate::tool::{ToolCall, parse_arguments};
+use crate::tool::{ToolCall, sendable_arguments};
 use crate::world::clock::{parse_timestamp, timestamp};
 
 /// The start of the first line, which identifies a session.
@@ -204,7 +204,9 @@ fn parse_message(value: Value) -> Option<Message> {
     };
     // Endpoints refuse requests with invalid calls.
     let is_sound = |call: &ToolCall| {
-        !call.id.is_empty() && !call.name.is_empty() && parse_arguments(&call.arguments).is_ok()
+        let arguments = call.arguments.trim();
+        let is_valid = arguments.is_empty() || sendable_arguments(arguments) == arguments;
+        !call.id.is_empty() && !call.name.is_empty() && is_valid
     };
     let is_valid = match &message {
         Message::Assistant(assistant) => assistant.calls.iter().all(is_sound),

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use crate::limits;
 
+mod fence;
 mod invisible;
 
+pub(crate) use fence::single_fence;
 pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
 
 /// Folds white space into single blanks, and truncates the line to `most_bytes` at a

@@ -15,8 +15,18 @@ use source::{files, sources};
 /// Layers, bottom to top; a module imports from its own layer and those below.
 const LAYERS: [&[&str]; 6] = [
     &[
-        "address", "bounded", "digest", "error", "event", "limits", "media", "message", "secret",
-        "text", "tool",
+        "address",
+        "bounded",
+        "digest",
+        "error",
+        "event",
+        "inexact_json",
+        "limits",
+        "media",
+        "message",
+        "secret",
+        "text",
+        "tool",
     ],
     &["world"],
     &["config", "dotenv", "memory", "settings", "skills"],
