@@ -204,11 +204,10 @@ fn answer_text(printed: &[String]) -> String {
 }
 
 fn script_output(content: &str) -> std::result::Result<String, &str> {
-    match serde_json::from_str::<Value>(content) {
-        Ok(result) if result["returncode"] == 0 => {
-            let printed = result["stdout"].as_str().unwrap_or_default();
-            Ok(printed.trim().to_string())
-        }
-        _ => Err(content),
-    }
+    let printed = content.split_once("\n--- stdout (").and_then(|(head, rest)| {
+        let (_, rest) = rest.split_once('\n')?;
+        let (printed, _) = rest.rsplit_once("--- stderr (")?;
+        head.starts_with("exit 0,").then(|| printed.trim().to_string())
+    });
+    printed.ok_or(content)
 }

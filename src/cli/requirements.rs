@@ -53,16 +53,18 @@ impl Run {
             let names = self.skill_names();
             hints.push(format!("name one in the question, or use --skill NAME; {names}"));
         }
-        if script && !actions.scripts_run.iter().any(|exit| exit.returncode == 0) {
-            let (cause, hint) = match actions.scripts_run.last() {
-                None => ("no script ran before it".to_string(), "ask for a script in the question"),
-                Some(last) => {
-                    let file = last.file.as_deref().unwrap_or("written by the model");
-                    let skill = last.skill.iter().map(|skill| format!("{skill}: "));
-                    let script = one_line_name(&format!("{}{file}", skill.collect::<String>()));
+        let scripts = actions.scripts_run.iter().map(|exit| exit.returncode);
+        let commands = actions.commands_run.iter().map(|exit| exit.returncode);
+        if script && !scripts.chain(commands).any(|returncode| returncode == 0) {
+            let (cause, hint) = match last_failure(actions) {
+                None => (
+                    "no script or command ran before it".to_string(),
+                    "ask for a script in the question",
+                ),
+                Some((what, returncode)) => {
+                    let what = one_line_name(&what);
                     let cause = format!(
-                        "no script succeeded; the last one ({script}) ended with {}",
-                        last.returncode
+                        "no script or command succeeded; the last one ({what}) ended with {returncode}"
                     );
                     (cause, "-v shows the output of the scripts")
                 }
@@ -85,6 +87,19 @@ impl Run {
         let more = if names().count() > first.len() { ", …" } else { "" };
         text::one_line_name(&format!("the skills are {}{more}", first.join(", ")))
     }
+}
+
+/// What ran last, a script rather than a command, and how it ended.
+fn last_failure(actions: &Actions) -> Option<(String, i32)> {
+    let script = actions.scripts_run.last().map(|exit| {
+        let skill = exit.skill.iter().map(|skill| format!("{skill}: "));
+        let file = exit.file.as_deref().unwrap_or("written by the model");
+        (format!("{}{file}", skill.collect::<String>()), exit.returncode)
+    });
+    script.or_else(|| {
+        let exit = actions.commands_run.last()?;
+        Some((exit.command.clone(), exit.returncode))
+    })
 }
 
 const SKILL: &str = "--require-skill";

@@ -57,6 +57,8 @@ pub struct ScriptSettings {
     pub limit: Duration,
     /// The interpreter for skills without a venv.
     pub python: PythonChoice,
+    /// The shell for commands; `None`: there are no commands.
+    pub shell: Option<PathBuf>,
     /// Whether processes that a script leaves behind after a normal end keep running.
     pub keep_leftovers: bool,
     /// The sandbox for scripts; `None`: scripts run without one.
@@ -170,6 +172,7 @@ impl Config {
         let scripts = ScriptSettings {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
+            shell: reader.shell(),
             keep_leftovers: reader.keeps_leftovers(sandbox.is_some()),
             sandbox,
             private_files: reader.private_files(),
@@ -232,6 +235,20 @@ impl ConfigReader<'_> {
                 PythonChoice::Program(found.unwrap_or_else(|| PathBuf::from(value)))
             }
             Some((value, _)) => PythonChoice::Program(self.path(&value)),
+        }
+    }
+
+    /// The shell. `./.env` can only switch commands off.
+    fn shell(&mut self) -> Option<PathBuf> {
+        let mut values = self.settings.values(settings::SCRIPT_SHELL).into_iter();
+        let found = values.find(|(value, source)| value == "off" || !source.is_untrusted());
+        let find = |name: &OsStr| find_program(name, self.settings.variable("PATH"));
+        match found {
+            Some((value, _)) if value == "off" => None,
+            Some((value, _)) if value.as_bytes().contains(&b'/') => Some(self.path(&value)),
+            Some((value, _)) => Some(find(&value).unwrap_or_else(|| PathBuf::from(value))),
+            None if self.python() == PythonChoice::Off => None,
+            None => find("bash".as_ref()).or_else(|| find("sh".as_ref())),
         }
     }
 

@@ -40,6 +40,8 @@ pub(crate) enum FolderRule {
     /// Name where data is stored, some of which is sent. If `./.env` chooses an endpoint on
     /// another machine, too, a path outside the working folder gives a warning.
     Stored,
+    /// Switch it off.
+    SwitchOff,
     /// Change how scripts run, unless the user's own file does.
     Scripts,
     /// Grant visible paths in the working folder to sandboxed scripts, unless the user's own
@@ -136,6 +138,8 @@ pub(crate) const SKILLS_FOLDER_PATH: &str = "SKILLS_FOLDER_PATH";
 pub(crate) const SCRIPT_TIMEOUT_SECONDS: &str = "SCRIPT_TIMEOUT_SECONDS";
 /// The interpreter for skills without a venv.
 pub(crate) const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
+/// The shell for commands.
+pub(crate) const SCRIPT_SHELL: &str = "SCRIPT_SHELL";
 /// What happens to processes that a script leaves behind.
 pub(crate) const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
 /// Whether scripts run in a sandbox.
@@ -278,6 +282,12 @@ pub static SETTINGS: &[Setting] = &[
         FolderRule::Any,
         "python3 from PATH",
         "interpreter for skills without a venv; `off`: they cannot run scripts",
+    ),
+    row(
+        SCRIPT_SHELL,
+        FolderRule::SwitchOff,
+        "bash, else sh; off if SCRIPT_PYTHON is off",
+        "shell for commands; `off`: no commands",
     ),
     row(
         SCRIPT_LEFTOVERS,

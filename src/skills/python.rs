@@ -146,8 +146,8 @@ impl Interpreter {
 
     /// The error for an interpreter that does not start; that of a venv means that the venv is
     /// broken.
-    pub fn start_error(&self, skill: &Skill, error: &io::Error) -> InterpreterError {
-        let Some(venv) = &self.venv else {
+    pub fn start_error(&self, skill: Option<&Skill>, error: &io::Error) -> InterpreterError {
+        let (Some(venv), Some(skill)) = (&self.venv, skill) else {
             return Fault::new(error.to_string(), PYTHON_FIX).into();
         };
         let defect = match error.kind() {
@@ -155,47 +155,6 @@ impl Interpreter {
             _ => VenvDefect::Broken(error.to_string()),
         };
         InterpreterError::of_venv(skill, venv, defect)
-    }
-
-    /// The environment of a skill's scripts: the user's, and the variables with the paths
-    /// of skill and user.
-    pub fn script_environment(
-        &self,
-        skill: &Skill,
-        scripts: &ScriptSettings,
-    ) -> Vec<(OsString, OsString)> {
-        let mut environment = scripts.environment.clone();
-        let mut set = |name: &str, value: OsString| {
-            environment.retain(|(known, _)| known != name);
-            environment.push((name.into(), value));
-        };
-        set("SKILL_DIR", skill.path.clone().into());
-        set("SKILL_NAME", skill.name.clone().into());
-        set("USER_CWD", scripts.user_folder.clone().into());
-        for (name, value) in [
-            ("PYTHONUTF8", "1"),
-            ("PYTHONIOENCODING", "utf-8"),
-            ("PYTHONUNBUFFERED", "1"),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-        ] {
-            set(name, value.into());
-        }
-        // Without the skill's folder: entries come before the standard library, and Python
-        // runs a `sitecustomize` that it finds there.
-        if scripts.variable("PYTHONPATH").is_some() {
-            let own = skill.path.canonicalize().ok();
-            let search = python_path(scripts).into_iter();
-            let search = search.filter(|folder| own.is_none() || folder.canonicalize().ok() != own);
-            let search: Vec<OsString> = search.map(OsString::from).collect();
-            set("PYTHONPATH", search.join(OsStr::new(":")));
-        }
-        if let Some(venv) = &self.venv {
-            set("VIRTUAL_ENV", venv.clone().into());
-            let programs = self.program.parent().unwrap_or(venv);
-            set("PATH", search_path_with(programs, scripts.variable("PATH")));
-            environment.retain(|(name, _)| name != "PYTHONHOME");
-        }
-        environment
     }
 
     /// The environment of an `InterpreterQuery`: it finds the installed modules that
@@ -211,6 +170,49 @@ impl Interpreter {
         environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
         environment
     }
+}
+
+/// The environment of a script or a command: the user's, and the variables with the paths of
+/// skill and user. `python`: the interpreter, whose venv is used.
+pub(crate) fn script_environment(
+    skill: Option<&Skill>,
+    python: Option<&Interpreter>,
+    scripts: &ScriptSettings,
+) -> Vec<(OsString, OsString)> {
+    let mut environment = scripts.environment.clone();
+    let mut set = |name: &str, value: OsString| {
+        environment.retain(|(known, _)| known != name);
+        environment.push((name.into(), value));
+    };
+    if let Some(skill) = skill {
+        set("SKILL_DIR", skill.path.clone().into());
+        set("SKILL_NAME", skill.name.clone().into());
+    }
+    set("USER_CWD", scripts.user_folder.clone().into());
+    for (name, value) in [
+        ("PYTHONUTF8", "1"),
+        ("PYTHONIOENCODING", "utf-8"),
+        ("PYTHONUNBUFFERED", "1"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+    ] {
+        set(name, value.into());
+    }
+    // Without the skill's folder: entries come before the standard library, and Python
+    // runs a `sitecustomize` that it finds there.
+    if scripts.variable("PYTHONPATH").is_some() {
+        let own = skill.and_then(|skill| skill.path.canonicalize().ok());
+        let search = python_path(scripts).into_iter();
+        let search = search.filter(|folder| own.is_none() || folder.canonicalize().ok() != own);
+        let search: Vec<OsString> = search.map(OsString::from).collect();
+        set("PYTHONPATH", search.join(OsStr::new(":")));
+    }
+    if let Some((python, venv)) = python.and_then(|python| Some((python, python.venv.as_ref()?))) {
+        set("VIRTUAL_ENV", venv.clone().into());
+        let programs = python.program.parent().unwrap_or(venv);
+        set("PATH", search_path_with(programs, scripts.variable("PATH")));
+        environment.retain(|(name, _)| name != "PYTHONHOME");
+    }
+    environment
 }
 
 /// The folders of the user's `PYTHONPATH`, resolved in the user's folder: Python would

@@ -33,7 +33,6 @@ pub(super) struct ConsentRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConsentKind {
     Script,
-    #[expect(dead_code, reason = "used by run_command")]
     Command,
     File,
 }

@@ -29,9 +29,11 @@ mod get_skill;
 mod hints;
 mod list_skills;
 mod pages;
+mod program;
 mod read_file_in_skill;
 mod registry;
 mod remember_fact;
+mod run_command;
 mod run_python;
 mod schema;
 mod write_daily_note;
@@ -86,7 +88,6 @@ impl<'w> ToolContext<'w> {
     }
 
     /// The settings of commands and of the user's files; `None`: they may not be used.
-    #[expect(dead_code, reason = "used by the next tools")]
     fn user_scripts(&self) -> Option<&'w ScriptSettings> {
         self.scripts.filter(|_| self.user_files)
     }
@@ -157,6 +158,7 @@ pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
     &get_skill::GetSkill,
     &read_file_in_skill::ReadFileInSkill,
     &run_python::RunPython,
+    &run_command::RunCommand,
     &remember_fact::RememberFact,
     &write_daily_note::WriteDailyNote,
 ];

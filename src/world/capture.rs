@@ -69,7 +69,12 @@ impl Capture {
 
     /// Whether something between the beginning and the end is missing.
     pub fn is_truncated(&self) -> bool {
-        self.total_bytes > (self.head.len() + self.tail.len()) as u64
+        self.total_bytes > self.kept_bytes() as u64
+    }
+
+    /// Number of kept bytes.
+    pub fn kept_bytes(&self) -> usize {
+        self.head.len() + self.tail.len()
     }
 
     /// The bytes kept from the beginning.

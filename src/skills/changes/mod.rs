@@ -38,23 +38,27 @@ pub(crate) struct SkillChanges {
     pub is_cut: bool,
 }
 
+fn own_path(skill: Option<&Skill>) -> Option<&Path> {
+    Some(&skill?.path)
+}
+
 impl SkillsSnapshot {
     /// Records the state of the skill and of the skills folders. `mark` is a file that was
     /// changed just before: its time is the start of the run.
     pub(crate) fn capture(
-        skill: &Skill,
+        skill: Option<&Skill>,
         folders: &[PathBuf],
         mark: &Path,
     ) -> io::Result<SkillsSnapshot> {
         Ok(SkillsSnapshot {
-            before: FolderScan::collect(ScannedFolders { own: &skill.path, folders }),
+            before: FolderScan::collect(ScannedFolders { own: own_path(skill), folders }),
             taken_at: ChangeTime::from_metadata(&mark.symlink_metadata()?),
         })
     }
 
     /// The changes since then; of a folder that tools fill, only the first one.
-    pub(crate) fn changes(&self, skill: &Skill, folders: &[PathBuf]) -> SkillChanges {
-        let own = &skill.path;
+    pub(crate) fn changes(&self, skill: Option<&Skill>, folders: &[PathBuf]) -> SkillChanges {
+        let own = own_path(skill);
         let after = FolderScan::collect(ScannedFolders { own, folders });
         let mut budget = ScanBudget::new(limits::VENV_FILES);
         let mut found = self.changed_paths(&after, &mut budget);
@@ -63,9 +67,9 @@ impl SkillsSnapshot {
         let is_cut = after.is_cut || budget.is_spent;
         let mut changes = SkillChanges { is_cut, ..SkillChanges::default() };
         for path in found {
-            match path.strip_prefix(own) {
-                Ok(inner) => changes.own.push(inner.to_path_buf()),
-                Err(_) => changes.others.push(path),
+            match own.and_then(|own| path.strip_prefix(own).ok()) {
+                Some(inner) => changes.own.push(inner.to_path_buf()),
+                None => changes.others.push(path),
             }
         }
         changes

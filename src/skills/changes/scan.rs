@@ -52,8 +52,8 @@ impl ScanBudget {
 /// The folders that are scanned: first the skill whose script runs, then all others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScannedFolders<'p> {
-    /// The skill's folder.
-    pub(super) own: &'p Path,
+    /// The skill's folder, if there is a skill.
+    pub(super) own: Option<&'p Path>,
     /// The skills folders.
     pub(super) folders: &'p [PathBuf],
 }
@@ -107,13 +107,13 @@ impl FolderScan {
                 }
             }
         }
-        waiting.push(places.own.to_path_buf());
+        waiting.extend(places.own.map(Path::to_path_buf));
         while let Some(folder) = waiting.pop() {
             let identity = folder.metadata().map(|status| (status.dev(), status.ino()));
             let Some(identity) = identity.ok().filter(|identity| known.insert(*identity)) else {
                 continue;
             };
-            if folder != places.own && is_tool_folder(&folder) {
+            if Some(folder.as_path()) != places.own && is_tool_folder(&folder) {
                 scan.entries.insert(folder, EntryState::ToolFolder(identity));
                 continue;
             }
@@ -145,7 +145,7 @@ impl FolderScan {
             return;
         };
         let target = status.is_symlink().then(|| path.metadata().ok()).flatten();
-        let is_own = path.parent() == Some(places.own);
+        let is_own = places.own.is_some() && path.parent() == places.own;
         let content = is_own.then(|| instructions(&path)).flatten();
         let mut hasher = DefaultHasher::new();
         let mut latest = ChangeTime::from_metadata(&status);

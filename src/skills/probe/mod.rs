@@ -140,7 +140,7 @@ pub fn probe(
             Err(error) if confine.is_some() => {
                 return Err(Fault::new(format!("{error}, in the sandbox"), SANDBOX_FIX).into());
             }
-            Err(error) => return Err(interpreter.start_error(skills[left[0]], &error)),
+            Err(error) => return Err(interpreter.start_error(Some(skills[left[0]]), &error)),
         };
         has_answered = true;
         let mut unanswered = batch.store_answers(&output, &mut results);

@@ -43,8 +43,10 @@ const SEARCH_VARIABLES: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
 pub(crate) struct GrantRequest<'a> {
     /// The folder of the skill whose script runs; `None` for an interpreter query.
     pub folder: Option<&'a Path>,
-    /// The interpreter.
-    pub python: &'a Interpreter,
+    /// The interpreter; `None` for a command without a venv.
+    pub python: Option<&'a Interpreter>,
+    /// Whether the working folder may be read.
+    pub reads_user_folder: bool,
     /// The settings of scripts.
     pub scripts: &'a ScriptSettings,
     /// The paths that the user grants and hides.
@@ -102,6 +104,9 @@ impl GrantRequest<'_> {
             grant_around(&path, &hidden, &mut read);
         }
         read.extend(self.version_files());
+        for path in self.user_entries() {
+            grant_around(&path, &hidden, &mut read);
+        }
         // Not `hidden`: it lies in a folder of skills.
         read.extend(self.venv_paths());
         Ok(Grants { read, write })
@@ -155,6 +160,22 @@ impl GrantRequest<'_> {
         others
     }
 
+    /// The direct entries of the working folder, except links, which may lead anywhere, `.env*`
+    /// and `.git`. None where the folder is too broad: the home, a folder above it, or `/`.
+    fn user_entries(&self) -> Vec<PathBuf> {
+        let folder = &self.scripts.user_folder;
+        if !self.reads_user_folder || self.contains_home(folder) || folder.parent().is_none() {
+            return Vec::new();
+        }
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_granted = |entry: &fs::DirEntry| {
+            let name = entry.file_name().to_string_lossy().to_lowercase();
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            !is_link && !name.starts_with(".env") && name != ".git"
+        };
+        entries.filter(is_granted).map(|entry| entry.path()).collect()
+    }
+
     fn readable_paths(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
         let fixed = SYSTEM_FOLDERS.iter().chain(&SYSTEM_SETTINGS).chain(&OTHER_DATA);
         let mut paths: Vec<PathBuf> = fixed.map(PathBuf::from).collect();
@@ -191,14 +212,17 @@ impl GrantRequest<'_> {
     /// version manager. The skill's venv is not trusted to name the base: a prefix counts
     /// only if it looks like a Python's.
     fn interpreter_paths(&self, places: &[PathBuf]) -> Vec<PathBuf> {
-        let program = &self.python.program;
-        if self.python.venv.is_none() && resolve_trusted(program, places).is_none() {
+        let Some(python) = self.python else {
+            return Vec::new();
+        };
+        let program = &python.program;
+        if python.venv.is_none() && resolve_trusted(program, places).is_none() {
             return Vec::new();
         }
         let folder = program.parent().unwrap_or(program);
         let prefix = folder.parent().unwrap_or(folder);
         let mut found = Vec::new();
-        if self.python.venv.is_none() {
+        if python.venv.is_none() {
             found.push(program.clone());
             if folder.ends_with("shims")
                 && canonical(prefix).is_some_and(|it| !self.contains_home(&it))
@@ -222,7 +246,8 @@ impl GrantRequest<'_> {
 
     /// The files of the skill's venv, for an interpreter query.
     fn venv_paths(&self) -> Vec<PathBuf> {
-        let venv = self.python.venv.iter().filter(|_| self.folder.is_none());
+        let venv = self.python.and_then(|python| python.venv.as_ref());
+        let venv = venv.into_iter().filter(|_| self.folder.is_none());
         venv.filter(|venv| venv.join(VENV_MARKER).is_file())
             .flat_map(|venv| self.python_parts(venv))
             .collect()
@@ -277,7 +302,8 @@ pub(crate) fn query_restrictions(
     };
     let case = GrantRequest {
         folder: None,
-        python,
+        python: Some(python),
+        reads_user_folder: false,
         scripts,
         confinement,
         skills_folders,

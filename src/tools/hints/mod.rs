@@ -20,7 +20,6 @@ pub(super) enum StartFolder {
     /// The skill's folder.
     Skill,
     /// The user's working folder.
-    #[expect(dead_code, reason = "used by the next tools")]
     User,
 }
 
@@ -32,7 +31,6 @@ pub(super) enum RunKind {
     /// A script file of the skill.
     File,
     /// A shell command.
-    #[expect(dead_code, reason = "used by the next tools")]
     Command,
 }
 

@@ -1,51 +1,52 @@
-//! `run_python_script`: runs Python that the model wrote, or a script of the skill, in the
-//! skill's folder.
+//! `run_python_script`: runs Python that the model wrote, or a script of a skill, which may be in
+//! another language.
 //!
-//! `world/process` controls the process (session, time limit, output); this module adds what is
-//! particular to Python scripts of skills.
+//! `tools/program` runs it; this module adds what is particular to scripts.
 
-use std::ffi::{OsStr, OsString};
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::ffi::OsString;
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::ScriptSettings;
-use crate::limits;
 use crate::skills::Skill;
-use crate::skills::changes::SkillsSnapshot;
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, script_environment};
 use crate::text::{self, shell_quoted};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
+use crate::tools::program::{
+    ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, not_run, output_schema,
+    scratch, time_limit,
+};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
-use crate::world::cancellation::StopReason;
-use crate::world::capture::CaptureLimits;
-use crate::world::process::{Leftovers, ProcessJob, run};
-use crate::world::scratch::Scratch;
 
+mod language;
 mod module;
-mod report;
-mod run_sandbox;
 mod source;
 
-use report::ScriptRun;
-use run_sandbox::RunSandbox;
+use language::OtherInterpreter;
 use source::{SAFE_PATH, ScriptSource};
 
 /// The arguments of a call: the source of a script, or the path of one of the skill.
 #[derive(Deserialize)]
 struct RunPythonArguments {
-    skill_name: String,
+    skill_name: Option<String>,
     script: Option<String>,
     file_path: Option<String>,
     #[serde(default)]
     args: Vec<String>,
+    cwd: Option<StartArgument>,
     #[serde(default)]
     stdin: String,
     timeout_seconds: Option<i64>,
+}
+
+/// The argument `cwd`.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum StartArgument {
+    Skill,
+    User,
 }
 
 /// The tool `run_python_script`.
@@ -57,12 +58,12 @@ impl Tool for RunPython {
     }
 
     fn description(&self) -> &'static str {
-        "Run Python in a skill's folder: either your own source (`script`) or one of the skill's \
-         scripts (`file_path` with `args`). Print what you need to see."
+        "Run Python: your own source (`script`), or a skill's script in any language (`file_path` \
+         with `args`). Print what you need to see."
     }
 
     fn title(&self) -> &'static str {
-        "Run Python in a skill"
+        "Run a script"
     }
 
     fn parameters(&self) -> Value {
@@ -73,37 +74,19 @@ impl Tool for RunPython {
                 "script": {"type": "string"},
                 "file_path": {"type": "string"},
                 "args": {"type": "array", "items": {"type": "string"}},
+                "cwd": {"type": "string", "enum": ["skill", "user"]},
                 "stdin": {"type": "string"},
                 "timeout_seconds": {"type": "integer"}
             },
-            "required": ["skill_name"],
         })
     }
 
     fn output(&self) -> Option<Value> {
-        Some(json!({
-            "type": "object",
-            "properties": {
-                "skill_name": {"type": "string"},
-                "returncode": {"type": "integer"},
-                "stdout": {"type": "string"},
-                "stderr": {"type": "string"},
-                "timed_out": {"type": "boolean"},
-                "duration_ms": {"type": "integer"},
-                "interpreter": {"type": "string"},
-                "truncated": {"type": "boolean"},
-                "error": {"type": "string"},
-                "hint": {"type": "string"},
-            },
-            "required": [
-                "skill_name", "returncode", "stdout", "stderr", "timed_out", "duration_ms",
-            ],
-        }))
+        Some(output_schema())
     }
 
     fn effects(&self, context: &ToolContext<'_>) -> Effects {
-        let is_confined = context.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
-        Effects { is_open_world: !is_confined, starts_programs: true, ..Effects::UNKNOWN }
+        effects(context)
     }
 
     fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
@@ -119,7 +102,8 @@ impl Tool for RunPython {
             None | Some("") => arguments.script.clone().unwrap_or_default(),
             Some(path) => format!("{path} {}", arguments.args.join(" ")),
         };
-        let summary = format!("{}: {what}", arguments.skill_name);
+        let skill = arguments.skill_name.iter().map(|name| format!("{name}: "));
+        let summary = format!("{}{what}", skill.collect::<String>());
         Ok(PreparedCall::new(summary, move |context| {
             run_script(&arguments, context).unwrap_or_else(ToolResult::failure)
         }))
@@ -133,21 +117,81 @@ fn run_script(
     let scripts = context
         .scripts
         .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
-    let skill = &context.skills.open(&arguments.skill_name)?;
+    let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
+    let skill = name.map(|name| context.skills.open(name)).transpose()?;
+    let skill = skill.as_ref();
     let source = &ScriptSource::read(arguments, skill)?;
-    let python = &Interpreter::for_skill(skill, scripts).map_err(|error| error.fault)?;
+    let start = start_folder(arguments, source, skill, context)?;
+    let python = &match skill {
+        Some(skill) => Interpreter::for_skill(skill, scripts).map_err(|error| error.fault)?,
+        None => Interpreter::without_venv(scripts)?,
+    };
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
-    let consent = consent_request(skill, source, python, arguments).obtain(context)?;
-    let script = ReadyScript { skill, source, python, limit, arguments, scripts, context };
-    let result = script.run().unwrap_or_else(ToolResult::failure);
-    Ok(ToolResult { consent, ..result })
+    let environment = script_environment(skill, Some(python), scripts);
+    let other = OtherInterpreter::find(source, &environment)?;
+    let program = other.as_ref().map_or(&python.program, |other| &other.program);
+    let request = consent_request(skill, source, program, start, arguments);
+    let consent = request.obtain(context)?;
+    let run = || -> Result<ToolResult, String> {
+        let scratch = scratch(scripts, NOUN)?;
+        let folder = skill.map_or(&scripts.user_folder, |skill| &skill.path);
+        let written = match &other {
+            Some(other) => Ok(other.words(source, folder)),
+            None => source.write_files(&scratch, folder, start),
+        };
+        let mut words: Vec<OsString> =
+            written.map_err(|error| not_run(NOUN, "its source could not be written", error))?;
+        words.extend(checked_arguments(NOUN, &arguments.args)?);
+        let run = ProgramRun {
+            context,
+            scripts,
+            skill,
+            start,
+            python: Some(python),
+            kind: ProgramKind::Script { file: source.path.as_deref() },
+            source: &String::from_utf8_lossy(&source.bytes),
+            program,
+            arguments: &words,
+            variables: if other.is_none() { &[SAFE_PATH] } else { &[] },
+            stdin: &arguments.stdin,
+            limit,
+            scratch: &scratch,
+        };
+        Ok(ToolResult { script_source: source.skill_script_text(), ..run.run()? })
+    };
+    Ok(ToolResult { consent, ..run().unwrap_or_else(ToolResult::failure) })
+}
+
+const NOUN: &str = "script";
+
+/// The folder that a script starts in: a file of a skill in the user's, source in the skill's.
+fn start_folder(
+    arguments: &RunPythonArguments,
+    source: &ScriptSource<'_>,
+    skill: Option<&Skill>,
+    context: &ToolContext<'_>,
+) -> Result<StartFolder, String> {
+    match (arguments.cwd, skill) {
+        (Some(StartArgument::User), _) | (None, None) if !context.user_files => Err(
+            "scripts start only in a skill's folder here: give `skill_name`, and no `cwd` \"user\" (the \
+             user can allow more with --user-files)"
+                .into(),
+        ),
+        (Some(StartArgument::Skill), None) => {
+            Err("`cwd` \"skill\" needs a `skill_name`".into())
+        }
+        (Some(StartArgument::User), _) | (None, None) => Ok(StartFolder::User),
+        (None, Some(_)) if source.path.is_some() && context.user_files => Ok(StartFolder::User),
+        (_, Some(_)) => Ok(StartFolder::Skill),
+    }
 }
 
 /// The question whether this script may run.
 fn consent_request(
-    skill: &Skill,
+    skill: Option<&Skill>,
     source: &ScriptSource<'_>,
-    python: &Interpreter,
+    program: &Path,
+    start: StartFolder,
     arguments: &RunPythonArguments,
 ) -> ConsentRequest {
     let quoted_words = arguments.args.iter().map(|word| shell_quoted(Path::new(word)));
@@ -173,130 +217,14 @@ fn consent_request(
             }),
         ],
     };
+    let place = match (start, skill) {
+        (StartFolder::Skill, Some(skill)) => format!(" in the skill `{}`", skill.name),
+        (_, Some(skill)) => format!(" in the working folder, of the skill `{}`", skill.name),
+        (_, None) => " in the working folder".to_string(),
+    };
     ConsentRequest {
         kind: ConsentKind::Script,
-        head: format!(
-            "a script wants to run in the skill `{}`, by {}",
-            skill.name,
-            python.program.display()
-        ),
+        head: format!("a script wants to run{place}, by {}", program.display()),
         sections: [command, input, script].into_iter().flatten().collect(),
-    }
-}
-
-fn time_limit(seconds: Option<i64>, scripts: &ScriptSettings) -> Result<Duration, String> {
-    match seconds.map(|seconds| (seconds, u64::try_from(seconds))) {
-        None => Ok(scripts.limit),
-        Some((_, Ok(seconds))) if seconds > 0 => {
-            Ok(Duration::from_secs(seconds).min(scripts.limit))
-        }
-        Some((seconds, _)) => Err(format!("`timeout_seconds` must be 1 or more, not {seconds}")),
-    }
-}
-
-/// Returns the script's arguments, or the reason why the kernel would refuse them.
-fn checked_arguments(words: &[String]) -> Result<impl Iterator<Item = OsString>, String> {
-    let is_too_long = |word: &String| word.len() >= limits::SCRIPT_ARGUMENT_BYTES;
-    if words.iter().any(is_too_long)
-        || words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES
-    {
-        return Err(not_run("its arguments are too long", "give them through `stdin`"));
-    }
-    if words.iter().any(|word| word.contains('\0')) {
-        return Err(not_run("its arguments", "they contain a NUL character"));
-    }
-    Ok(words.iter().map(OsString::from))
-}
-
-fn not_run(what: &str, cause: impl fmt::Display) -> String {
-    format!("the script could not be run: {what}: {cause}")
-}
-
-/// A script that may run.
-struct ReadyScript<'c> {
-    skill: &'c Skill,
-    source: &'c ScriptSource<'c>,
-    python: &'c Interpreter,
-    limit: Duration,
-    arguments: &'c RunPythonArguments,
-    scripts: &'c ScriptSettings,
-    context: &'c ToolContext<'c>,
-}
-
-impl ReadyScript<'_> {
-    fn run(&self) -> Result<ToolResult, String> {
-        let (skill, python, context) = (self.skill, self.python, self.context);
-        let scratch = Scratch::new(&self.scripts.temporary_folder)
-            .map_err(|error| not_run("no temporary folder (set TMPDIR)", error))?;
-        let mut command = (self.source.write_files(&scratch, &skill.path))
-            .map_err(|error| not_run("its source could not be written", error))?;
-        command.extend(checked_arguments(&self.arguments.args)?);
-        let folders = self.writable_folders();
-        let before = SkillsSnapshot::capture(skill, &folders, scratch.path())
-            .map_err(|error| not_run("its temporary folder was deleted", error))?;
-        if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
-            return Err("interrupted by the user".into());
-        }
-        let limit = context.cancellation.capped_by_deadline(self.limit);
-        let sandbox =
-            RunSandbox::prepare(skill, python, self.scripts, context.skills, &scratch, limit)
-                .map_err(|cause| format!("the script was not run: {cause}"))?;
-        let keep_leftovers = self.scripts.keep_leftovers;
-        let job = ProcessJob {
-            program: &python.program,
-            args: &command,
-            folder: &skill.path,
-            environment: &self.environment(&sandbox),
-            stdin: self.arguments.stdin.as_bytes(),
-            limit,
-            leftovers: if keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
-            output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
-            interrupt: &context.cancellation.interrupt,
-            scratch: Some(&scratch),
-            restrictions: sandbox.restrictions.clone(),
-            event_source: context.event_source,
-        };
-        let outcome = run(&job)
-            .map_err(|error| not_run("no Python", python.start_error(skill, &error).fault))?;
-        let ran = ScriptRun {
-            skill,
-            file: self.source.path.as_deref(),
-            python,
-            limit: (limit == self.limit).then_some(limit),
-            scripts: self.scripts,
-            source: &String::from_utf8_lossy(&self.source.bytes),
-            sandbox: &sandbox,
-            changes: before.changes(skill, &folders),
-            outcome: &outcome,
-        };
-        Ok(ToolResult {
-            script_source: self.source.skill_script_text(),
-            ..ran.result(context.secrets)
-        })
-    }
-
-    /// Returns the skills folders in which the script may write.
-    fn writable_folders(&self) -> Vec<PathBuf> {
-        let folders = self.context.skills.folders().iter();
-        let mut folders: Vec<PathBuf> = folders.map(|folder| folder.path.clone()).collect();
-        if let Some(confinement) = &self.scripts.sandbox {
-            let granted = |folder: &PathBuf| {
-                let mut granted = confinement.write.iter();
-                granted.any(|path| path.starts_with(folder) || folder.starts_with(path))
-            };
-            folders.retain(granted);
-        }
-        folders
-    }
-
-    fn environment(&self, sandbox: &RunSandbox) -> Vec<(OsString, OsString)> {
-        let mut environment = self.python.script_environment(self.skill, self.scripts);
-        sandbox.set_variables(&mut environment, self.scripts);
-        let (name, value) = SAFE_PATH;
-        if self.scripts.variable(name).is_none_or(OsStr::is_empty) {
-            environment.retain(|(known, _)| known != name);
-            environment.push((name.into(), value.into()));
-        }
-        environment
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::{RunPythonArguments, module};
 use crate::limits;
 use crate::skills::Skill;
+use crate::tools::program::StartFolder;
 use crate::world::confined::read_whole;
 use crate::world::scratch::Scratch;
 
@@ -34,14 +35,19 @@ impl ScriptSource<'_> {
     /// text for the model.
     pub(super) fn read<'a>(
         arguments: &'a RunPythonArguments,
-        skill: &Skill,
+        skill: Option<&Skill>,
     ) -> Result<ScriptSource<'a>, String> {
         let file = arguments.file_path.as_deref().filter(|path| !path.is_empty());
         match (arguments.script.as_deref(), file) {
             (Some(script), Some(_)) if !script.trim().is_empty() => {
                 Err("give either `script` or `file_path`, not both".into())
             }
-            (_, Some(path)) => read_from_skill(skill, path),
+            (_, Some(path)) => match skill {
+                Some(skill) => read_from_skill(skill, path),
+                None => {
+                    Err("`file_path` names a script of a skill: give its `skill_name`, too".into())
+                }
+            },
             (Some(script), None) if script.len() > limits::SCRIPT_BYTES => {
                 Err(format!("`script` is larger than {} bytes", limits::SCRIPT_BYTES))
             }
@@ -62,11 +68,12 @@ impl ScriptSource<'_> {
     }
 
     /// Writes the source to a private folder, and returns the arguments with which Python runs it
-    /// as a script of the skill in `folder`.
+    /// as a script of the skill in `folder`, or of the user.
     pub(super) fn write_files(
         &self,
         scratch: &Scratch,
         folder: &Path,
+        start: StartFolder,
     ) -> io::Result<Vec<OsString>> {
         let loader = scratch.write_file("loader.py", LOADER)?;
         let arguments = |module: String, copy: OsString, script: OsString| {
@@ -87,6 +94,9 @@ impl ScriptSource<'_> {
         }
         let copy = scratch.write_file("script.py", &self.bytes)?;
         let module = module::module_name(path, &self.bytes).unwrap_or_default();
+        if start == StartFolder::User {
+            return arguments(module, copy.into(), folder.join(path).into());
+        }
         // A name with a leading dash must not become an option, even if the script restarts
         // itself.
         let prefix = if path.starts_with('-') { "./" } else { "" };

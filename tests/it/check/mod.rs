@@ -19,6 +19,7 @@ fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
         python,
         keep_leftovers: false,
         sandbox: None,
+        shell: None,
         private_files: Vec::new(),
         writable_folders: Vec::new(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

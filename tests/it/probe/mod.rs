@@ -20,6 +20,7 @@ fn scripts(test: &Test) -> ScriptSettings {
         python: PythonChoice::Program(interpreter().to_path_buf()),
         keep_leftovers: false,
         sandbox: None,
+        shell: None,
         private_files: Vec::new(),
         writable_folders: Vec::new(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],

@@ -1,4 +1,4 @@
-//! The sandbox of a skill's script: its grants, the environment variables for them, and the
+//! The sandbox of a script or a command: its grants, the environment variables for them, and the
 //! advice after a refused access.
 
 use std::ffi::OsString;
@@ -6,12 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::ScriptSettings;
-use crate::skills::python::Interpreter;
+use crate::skills::Skill;
 use crate::skills::sandbox_grants::GrantRequest;
-use crate::skills::{Skill, Skills};
+use crate::tools::program::{ProgramRun, StartFolder};
 use crate::world::confined::identity;
 use crate::world::process::Restrictions;
-use crate::world::scratch::Scratch;
 
 /// The sandbox of one run; empty if the sandbox is off.
 #[derive(Default)]
@@ -44,33 +43,27 @@ const GIT_SETTINGS: (&str, &str) = ("GIT_CONFIG_GLOBAL", ".gitconfig");
 const REFUSALS: [&str; 3] = ["PermissionError", "Permission denied", "Operation not permitted"];
 
 impl RunSandbox {
-    /// Prepares the sandbox for a script with the time limit `limit`; the error says why it cannot
+    /// Prepares the sandbox for a program with the time limit `limit`; the error says why it cannot
     /// be created.
-    pub(super) fn prepare(
-        skill: &Skill,
-        python: &Interpreter,
-        scripts: &ScriptSettings,
-        skills: &Skills,
-        scratch: &Scratch,
-        limit: Duration,
-    ) -> Result<RunSandbox, String> {
-        let Some(confinement) = &scripts.sandbox else {
+    pub(super) fn prepare(run: &ProgramRun<'_>, limit: Duration) -> Result<RunSandbox, String> {
+        let Some(confinement) = &run.scripts.sandbox else {
             return Ok(RunSandbox::default());
         };
         // Grants use paths, which must lead to the folder that was opened.
-        if identity(&skill.path) != skill.root.identity().ok() {
+        let is_replaced = |skill: &Skill| identity(&skill.path) != skill.root.identity().ok();
+        if run.skill.is_some_and(is_replaced) {
             return Err("the skill's folder was replaced by another one; try again".into());
         }
-        let temporary = scratch
-            .create_folder("tmp")
+        let temporary = (run.scratch.create_folder("tmp"))
             .map_err(|error| format!("its temporary folder cannot be created: {error}"))?;
         let case = GrantRequest {
-            folder: Some(&skill.path),
-            python,
-            scripts,
+            folder: run.skill.map(|skill| skill.path.as_path()),
+            python: run.python,
+            reads_user_folder: run.start == StartFolder::User,
+            scripts: run.scripts,
             confinement,
-            skills_folders: skills.folders(),
-            source: Some(scratch.path()),
+            skills_folders: run.context.skills.folders(),
+            source: Some(run.scratch.path()),
             temporary: Some(&temporary),
         };
         Ok(RunSandbox {

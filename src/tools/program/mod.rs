@@ -1,0 +1,235 @@
+//! A script or a command that a tool runs: its process, sandbox and environment, and the check
+//! for files of skills that it changed. `world/process` controls the process.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::config::ScriptSettings;
+use crate::limits;
+use crate::skills::Skill;
+use crate::skills::changes::SkillsSnapshot;
+use crate::skills::python::{Interpreter, script_environment};
+use crate::tool::{Effects, ToolResult};
+use crate::tools::ToolContext;
+pub(super) use crate::tools::hints::StartFolder;
+use crate::world::cancellation::StopReason;
+use crate::world::capture::CaptureLimits;
+use crate::world::process::{Leftovers, ProcessJob, run};
+use crate::world::scratch::Scratch;
+
+mod report;
+mod run_sandbox;
+
+use report::ProgramReport;
+use run_sandbox::RunSandbox;
+
+/// What runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProgramKind<'c> {
+    /// A script; `file`: its path in the skill, `None` for source that the model wrote.
+    Script {
+        /// Path in the skill.
+        file: Option<&'c str>,
+    },
+    /// A command of the model.
+    Command(&'c str),
+}
+
+/// A program that may run.
+pub(super) struct ProgramRun<'c> {
+    /// The context of the tool.
+    pub context: &'c ToolContext<'c>,
+    /// The settings of scripts.
+    pub scripts: &'c ScriptSettings,
+    /// The skill to which it belongs.
+    pub skill: Option<&'c Skill>,
+    /// The folder that it starts in.
+    pub start: StartFolder,
+    /// The interpreter of the skill, or of a script without a skill.
+    pub python: Option<&'c Interpreter>,
+    /// What runs.
+    pub kind: ProgramKind<'c>,
+    /// Its source, for hints.
+    pub source: &'c str,
+    /// The program's file.
+    pub program: &'c Path,
+    /// Its arguments.
+    pub arguments: &'c [OsString],
+    /// Variables that are set only for this program, unless the user has set them.
+    pub variables: &'c [(&'c str, &'c str)],
+    /// Its standard input.
+    pub stdin: &'c str,
+    /// Its time limit.
+    pub limit: Duration,
+    /// Its private folder.
+    pub scratch: &'c Scratch,
+}
+
+impl ProgramRun<'_> {
+    /// Runs the program. The error, for the model, means that it did not run.
+    pub(super) fn run(&self) -> Result<ToolResult, String> {
+        let (skill, context) = (self.skill, self.context);
+        let folders = self.writable_folders();
+        let before = SkillsSnapshot::capture(skill, &folders, self.scratch.path())
+            .map_err(|error| self.not_run("its temporary folder was deleted", error))?;
+        if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
+            return Err("interrupted by the user".into());
+        }
+        let limit = context.cancellation.capped_by_deadline(self.limit);
+        let sandbox = RunSandbox::prepare(self, limit)
+            .map_err(|cause| format!("the {} was not run: {cause}", self.noun()))?;
+        let keep_leftovers = self.scripts.keep_leftovers;
+        let job = ProcessJob {
+            program: self.program,
+            args: self.arguments,
+            folder: self.start_path(),
+            environment: &self.environment(&sandbox),
+            stdin: self.stdin.as_bytes(),
+            limit,
+            leftovers: if keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
+            output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
+            interrupt: &context.cancellation.interrupt,
+            scratch: Some(self.scratch),
+            restrictions: sandbox.restrictions.clone(),
+            event_source: context.event_source,
+        };
+        let outcome = run(&job).map_err(|error| self.start_error(&error))?;
+        let report = ProgramReport {
+            run: self,
+            limit: (limit == self.limit).then_some(limit),
+            sandbox: &sandbox,
+            changes: before.changes(skill, &folders),
+            outcome: &outcome,
+        };
+        Ok(report.result())
+    }
+
+    /// The path of the folder that it starts in.
+    fn start_path(&self) -> &Path {
+        match (self.start, self.skill) {
+            (StartFolder::Skill, Some(skill)) => &skill.path,
+            _ => &self.scripts.user_folder,
+        }
+    }
+
+    fn noun(&self) -> &'static str {
+        match self.kind {
+            ProgramKind::Script { .. } => "script",
+            ProgramKind::Command(_) => "command",
+        }
+    }
+
+    fn not_run(&self, what: &str, cause: impl fmt::Display) -> String {
+        not_run(self.noun(), what, cause)
+    }
+
+    fn start_error(&self, error: &std::io::Error) -> String {
+        let folder = self.start_path();
+        if !folder.is_dir() {
+            return self.not_run(&format!("the folder {}", folder.display()), error);
+        }
+        match self.python.filter(|python| python.program == self.program) {
+            Some(python) => self.not_run("no Python", python.start_error(self.skill, error).fault),
+            None => self.not_run(&self.program.display().to_string(), error),
+        }
+    }
+
+    /// Returns the skills folders in which the program may write.
+    fn writable_folders(&self) -> Vec<PathBuf> {
+        let folders = self.context.skills.folders().iter();
+        let mut folders: Vec<PathBuf> = folders.map(|folder| folder.path.clone()).collect();
+        if let Some(confinement) = &self.scripts.sandbox {
+            let granted = |folder: &PathBuf| {
+                let mut granted = confinement.write.iter();
+                granted.any(|path| path.starts_with(folder) || folder.starts_with(path))
+            };
+            folders.retain(granted);
+        }
+        folders
+    }
+
+    fn environment(&self, sandbox: &RunSandbox) -> Vec<(OsString, OsString)> {
+        let mut environment = script_environment(self.skill, self.python, self.scripts);
+        sandbox.set_variables(&mut environment, self.scripts);
+        for (name, value) in self.variables {
+            if self.scripts.variable(name).is_none_or(OsStr::is_empty) {
+                environment.retain(|(known, _)| known != name);
+                environment.push((name.into(), value.into()));
+            }
+        }
+        environment
+    }
+}
+
+/// Returns the message for the model about a program that could not be started.
+pub(super) fn not_run(noun: &str, what: &str, cause: impl fmt::Display) -> String {
+    format!("the {noun} could not be run: {what}: {cause}")
+}
+
+/// Creates the private folder of a program.
+pub(super) fn scratch(scripts: &ScriptSettings, noun: &str) -> Result<Scratch, String> {
+    Scratch::new(&scripts.temporary_folder)
+        .map_err(|error| not_run(noun, "no temporary folder (set TMPDIR)", error))
+}
+
+/// Returns the time limit of a call: the configured one, or less.
+pub(super) fn time_limit(
+    seconds: Option<i64>,
+    scripts: &ScriptSettings,
+) -> Result<Duration, String> {
+    match seconds.map(|seconds| (seconds, u64::try_from(seconds))) {
+        None => Ok(scripts.limit),
+        Some((_, Ok(seconds))) if seconds > 0 => {
+            Ok(Duration::from_secs(seconds).min(scripts.limit))
+        }
+        Some((seconds, _)) => Err(format!("`timeout_seconds` must be 1 or more, not {seconds}")),
+    }
+}
+
+/// Returns the arguments of a program, or the reason why the kernel would refuse them.
+pub(super) fn checked_arguments(noun: &str, words: &[String]) -> Result<Vec<OsString>, String> {
+    let is_too_long = |word: &String| word.len() >= limits::SCRIPT_ARGUMENT_BYTES;
+    if words.iter().any(is_too_long)
+        || words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES
+    {
+        let advice = "give them through `stdin`, or in a file";
+        return Err(not_run(noun, "its arguments are too long", advice));
+    }
+    if words.iter().any(|word| word.contains('\0')) {
+        return Err(not_run(noun, "its arguments", "they contain a NUL character"));
+    }
+    Ok(words.iter().map(OsString::from).collect())
+}
+
+/// The effects of a tool that runs programs.
+pub(super) fn effects(context: &ToolContext<'_>) -> Effects {
+    let is_confined = context.scripts.is_some_and(|scripts| scripts.sandbox.is_some());
+    Effects { is_open_world: !is_confined, starts_programs: true, ..Effects::UNKNOWN }
+}
+
+/// JSON Schema of the result object of a program.
+pub(super) fn output_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "skill_name": {"type": ["string", "null"]},
+            "returncode": {"type": "integer"},
+            "stdout": {"type": "string"},
+            "stderr": {"type": "string"},
+            "timed_out": {"type": "boolean"},
+            "duration_ms": {"type": "integer"},
+            "interpreter": {"type": "string"},
+            "truncated": {"type": "boolean"},
+            "error": {"type": "string"},
+            "hint": {"type": "string"},
+            "left_in_skill": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": [
+            "skill_name", "returncode", "stdout", "stderr", "timed_out", "duration_ms",
+        ],
+    })
+}

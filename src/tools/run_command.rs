@@ -1,0 +1,151 @@
+//! `run_command`: runs a shell command in the user's working folder.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::skills::Skill;
+use crate::skills::python::Interpreter;
+use crate::tool::{Effects, ToolResult};
+use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
+use crate::tools::program::{
+    ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, output_schema, scratch,
+    time_limit,
+};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+
+#[derive(Deserialize)]
+struct RunCommandArguments {
+    #[serde(alias = "cmd")]
+    command: String,
+    skill_name: Option<String>,
+    timeout_seconds: Option<i64>,
+}
+
+/// The tool `run_command`.
+pub(super) struct RunCommand;
+
+impl Tool for RunCommand {
+    fn name(&self) -> &'static str {
+        "run_command"
+    }
+
+    fn description(&self) -> &'static str {
+        "Run a shell command in the user's folder; with `skill_name`, $SKILL_DIR is that skill's \
+         folder."
+    }
+
+    fn title(&self) -> &'static str {
+        "Run a command"
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "command": {"type": "string"},
+                "skill_name": {"type": "string"},
+                "timeout_seconds": {"type": "integer"}
+            },
+            "required": ["command"],
+        })
+    }
+
+    fn output(&self) -> Option<Value> {
+        Some(output_schema())
+    }
+
+    fn effects(&self, context: &ToolContext<'_>) -> Effects {
+        effects(context)
+    }
+
+    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
+        has_skills && context.user_scripts().is_some_and(|scripts| scripts.shell.is_some())
+    }
+
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let arguments: RunCommandArguments = arguments.parse()?;
+        if arguments.command.trim().is_empty() {
+            return Err(ArgumentError::new("command", "is empty"));
+        }
+        let summary = arguments.command.clone();
+        Ok(PreparedCall::new(summary, move |context| {
+            run_command(&arguments, context).unwrap_or_else(ToolResult::failure)
+        }))
+    }
+}
+
+fn run_command(
+    arguments: &RunCommandArguments,
+    context: &ToolContext<'_>,
+) -> Result<ToolResult, String> {
+    let scripts = context.user_scripts().ok_or(
+        "commands are switched off (--no-scripts, or an MCP server without --user-files): answer \
+         without running any",
+    )?;
+    let shell = scripts
+        .shell
+        .as_deref()
+        .ok_or("there is no shell, or commands are switched off (SCRIPT_SHELL=off)")?;
+    let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
+    let skill = name.map(|name| context.skills.open(name)).transpose()?;
+    let python = match &skill {
+        Some(skill) => venv_of(skill, context)?,
+        None => None,
+    };
+    let limit = time_limit(arguments.timeout_seconds, scripts)?;
+    let words = ["-c".to_string(), arguments.command.clone()];
+    let words = checked_arguments(NOUN, &words)?;
+    let consent = consent_request(arguments, skill.as_ref(), shell).obtain(context)?;
+    let run = || {
+        let scratch = scratch(scripts, NOUN)?;
+        let run = ProgramRun {
+            context,
+            scripts,
+            skill: skill.as_ref(),
+            start: StartFolder::User,
+            python: python.as_ref(),
+            kind: ProgramKind::Command(&arguments.command),
+            source: &arguments.command,
+            program: shell,
+            arguments: &words,
+            variables: &[],
+            stdin: "",
+            limit,
+            scratch: &scratch,
+        };
+        run.run()
+    };
+    Ok(ToolResult { consent, ..run().unwrap_or_else(ToolResult::failure) })
+}
+
+const NOUN: &str = "command";
+
+/// The interpreter of the skill's venv, if it has one. A venv that cannot be used is an error.
+fn venv_of(skill: &Skill, context: &ToolContext<'_>) -> Result<Option<Interpreter>, String> {
+    let Some(scripts) = context.scripts else {
+        return Ok(None);
+    };
+    match Interpreter::for_skill(skill, scripts) {
+        Ok(python) => Ok(python.venv.is_some().then_some(python)),
+        Err(error) if error.defect.is_some() => Err(error.fault.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+fn consent_request(
+    arguments: &RunCommandArguments,
+    skill: Option<&Skill>,
+    shell: &Path,
+) -> ConsentRequest {
+    let skill = skill.map_or(String::new(), |skill| format!(", for the skill `{}`", skill.name));
+    ConsentRequest {
+        kind: ConsentKind::Command,
+        head: format!(
+            "a command wants to run in the working folder, by {}{skill}",
+            shell.display()
+        ),
+        sections: vec![ConsentSection::new("command", &arguments.command)],
+    }
+}
