@@ -80,8 +80,8 @@ pub struct ToolResult {
     pub document: Option<String>,
     /// The result, JSON or plain text, or what follows the document.
     pub content: String,
-    /// The result as an object, for records and other programs, where `content` is a text made of it.
-    pub object: Option<Value>,
+    /// The result as a JSON object, for records and other programs, if `content` is a text made of it.
+    pub object: Option<String>,
     /// False for `{"error": …}` and for a script whose exit status is not 0.
     pub ok: bool,
     /// The result in one line for the user, e.g. `exit 0, 2 bytes: 4`.

@@ -45,7 +45,10 @@ pub(super) fn run(
     let (result, stopped) = call_with_records(&call, &run, output)?;
     // After a signal the program ends without printing the result.
     stopped?;
-    output.print(&result.full_text());
+    match &result.object {
+        Some(object) => output.print(object),
+        None => output.print(&result.full_text()),
+    }
     Ok(u8::from(!result.ok))
 }
 

@@ -131,10 +131,8 @@ fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
 /// requires: a client may refuse other JSON. A failure without them is only a text.
 fn structured(tool: &str, result: &ToolResult) -> Option<Map<String, Value>> {
     let schema = tools::find_builtin(tool)?.output()?;
-    let fields: Map<String, Value> = match &result.object {
-        Some(object) => object.as_object()?.clone(),
-        None => serde_json::from_str(&result.content).ok()?,
-    };
+    let object = result.object.as_ref().unwrap_or(&result.content);
+    let fields: Map<String, Value> = serde_json::from_str(object).ok()?;
     let mut required = schema["required"].as_array()?.iter().filter_map(Value::as_str);
     required.all(|name| fields.contains_key(name)).then_some(fields)
 }

@@ -288,12 +288,8 @@ impl<'w> Tools<'w> {
             Cow::Borrowed(_) => text,
             Cow::Owned(masked) => masked,
         };
-        let mut object = result.object;
-        if let Some(object) = &mut object {
-            self.context.secrets.mask_json(object);
-        }
         ToolResult {
-            object,
+            object: result.object.map(mask),
             document: result.document.map(mask),
             content: mask(result.content),
             summary: mask(result.summary),

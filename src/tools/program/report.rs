@@ -80,7 +80,7 @@ impl ProgramReport<'_> {
             content: self.text(&object, &hints),
             ok: returncode == 0 && object.error.is_none(),
             // A structure of strings and numbers always has a JSON form.
-            object: serde_json::to_value(&object).ok(),
+            object: serde_json::to_string(&object).ok(),
             warning: warning(run.skill, &self.changes),
             action: Some(self.action(returncode)),
             ..ToolResult::default()

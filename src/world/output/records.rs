@@ -322,8 +322,8 @@ fn json_line(object: &impl Serialize) -> String {
 
 /// The result as an object, if it has one.
 fn result_object(result: &ToolResult, secrets: &Secrets) -> Option<Value> {
-    let parsed = || serde_json::from_str(&result.content).ok().filter(Value::is_object);
-    let mut object = result.object.clone().or_else(parsed)?;
+    let object = result.object.as_ref().unwrap_or(&result.content);
+    let mut object = serde_json::from_str(object).ok().filter(Value::is_object)?;
     secrets.mask_json(&mut object);
     Some(object)
 }
