@@ -36,6 +36,7 @@ pub(crate) use missing::{SettingLine, configuration_error};
 pub(crate) use network::{CertificateFile, Proxy, ProxyScheme};
 pub(crate) use ollama_host::OLLAMA_PORT;
 pub(crate) use sandbox::SandboxConfig;
+pub(crate) use skills_folders::IN_WORKING_FOLDER;
 pub use skills_folders::{FolderOrigin, SkillsFolder};
 pub(crate) use storage::Storage;
 

@@ -7,7 +7,7 @@ use crate::settings;
 use crate::world::confined::identity;
 
 /// Skills folders of a project, relative to the working folder.
-const IN_WORKING_FOLDER: [&str; 3] = ["skills", ".agents/skills", ".claude/skills"];
+pub(crate) const IN_WORKING_FOLDER: [&str; 3] = ["skills", ".agents/skills", ".claude/skills"];
 
 /// Skills folders of a user, relative to the home.
 const IN_HOME: [&str; 2] = [".agents/skills", ".claude/skills"];

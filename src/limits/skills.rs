@@ -71,6 +71,16 @@ pub(crate) const DOCUMENT_FILES: usize = 100;
 pub(crate) const WALK_DEPTH: usize = 8;
 /// Entries that are visited in this search.
 pub(crate) const WALK_ENTRIES: usize = 5_000;
+/// Largest file that `edit_file` changes.
+pub(crate) const EDITED_FILE_BYTES: usize = 4 << 20;
+/// Places in a file that an error message of `edit_file` lists.
+pub(crate) const LISTED_PLACES: usize = 10;
+/// Largest text that such a message quotes: some lines.
+pub(crate) const QUOTED_LINES_BYTES: usize = 1 << 10;
+/// Entries below the working folder among which the other names of a file are searched.
+pub(crate) const LINKED_FILE_ENTRIES: usize = 20_000;
+/// Levels of a private folder among which they are searched: `.git/hooks/`, sessions.
+pub(crate) const PRIVATE_FOLDER_DEPTH: usize = 3;
 /// Similar names that an error message offers.
 pub(crate) const SIMILAR_NAMES: usize = 3;
 /// Available names that an error message lists.

@@ -25,18 +25,22 @@ use crate::world::event_source::EventSource;
 
 mod arguments;
 mod consent;
+mod edit_file;
 mod get_skill;
 mod hints;
 mod list_skills;
 mod pages;
 mod program;
+mod read_file;
 mod read_file_in_skill;
 mod registry;
 mod remember_fact;
 mod run_command;
 mod run_python;
 mod schema;
+mod user_files;
 mod write_daily_note;
+mod write_file;
 
 pub use arguments::{ArgumentError, Arguments};
 pub(crate) use consent::Consent;
@@ -159,6 +163,9 @@ pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
     &read_file_in_skill::ReadFileInSkill,
     &run_python::RunPython,
     &run_command::RunCommand,
+    &read_file::ReadFile,
+    &write_file::WriteFile,
+    &edit_file::EditFile,
     &remember_fact::RememberFact,
     &write_daily_note::WriteDailyNote,
 ];

@@ -1,0 +1,304 @@
+//! `edit_file`: replaces a text in a file below the working folder.
+//!
+//! Works on bytes: all that is not replaced stays, whatever the encoding.
+
+use memchr::memmem;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::limits;
+use crate::secret::MASK;
+use crate::text::counted;
+use crate::tool::{Action, Effects, ToolResult};
+use crate::tools::user_files::{UserFiles, WRITING};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+use crate::world::confined::OpenError;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EditFileArguments {
+    #[serde(alias = "file_path", alias = "file")]
+    path: String,
+    #[serde(alias = "old_string", alias = "old_str", alias = "old_text")]
+    old: String,
+    #[serde(alias = "new_string", alias = "new_str", alias = "new_text")]
+    new: String,
+    #[serde(default, alias = "replace_all")]
+    all: bool,
+}
+
+/// The tool `edit_file`.
+pub(super) struct EditFile;
+
+impl Tool for EditFile {
+    fn name(&self) -> &'static str {
+        "edit_file"
+    }
+
+    fn description(&self) -> &'static str {
+        "Replace the text `old`, which occurs exactly once (or `all` of it), in a file of the user."
+    }
+
+    fn title(&self) -> &'static str {
+        "Edit a file"
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "old": {"type": "string"},
+                "new": {"type": "string"},
+                "all": {"type": "boolean"}
+            },
+            "required": ["path", "old", "new"],
+        })
+    }
+
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        WRITING
+    }
+
+    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
+        has_skills && context.user_scripts().is_some()
+    }
+
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let arguments: EditFileArguments = arguments.parse()?;
+        Ok(PreparedCall::new(arguments.path.clone(), move |context| {
+            edit(&arguments, context).unwrap_or_else(ToolResult::failure)
+        }))
+    }
+}
+
+fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<ToolResult, String> {
+    let EditFileArguments { path, old, new, all } = arguments;
+    if old.is_empty() {
+        return Err(
+            "`old` is empty: give the text to replace; write_file writes whole files".into()
+        );
+    }
+    if old == new {
+        return Err("`old` and `new` are the same: nothing to change".into());
+    }
+    let files = UserFiles::open(context)?;
+    let file = files.file(path)?;
+    if file.place.found().is_none() {
+        let error = files.error(path, "edited", &OpenError::NotFound);
+        return Err(format!("{error}; write_file creates a file"));
+    }
+    let path = file.path.clone();
+    let piece = file.place.read(limits::EDITED_FILE_BYTES);
+    let piece = piece.map_err(|error| files.error(&path, "edited", &error))?;
+    let refused = |cause: &str| {
+        Err(format!("`{path}` cannot be edited: {cause}; change it with a script or run_command"))
+    };
+    let too_large = format!("more than {} MiB", limits::EDITED_FILE_BYTES >> 20); // not a limit
+    if piece.has_more {
+        return refused(&too_large);
+    }
+    let text = piece.bytes;
+    if text.contains(&0) {
+        return refused("a binary file, or text as UTF-16");
+    }
+    let replacement = Replacement::find(&text, old, new);
+    let places = match replacement.places.len() {
+        0 => return Err(not_found(&path, &text, old)),
+        1 => 1,
+        several if *all => several,
+        several => {
+            let lines = replacement.places.iter().map(|at| line_number(&text, *at));
+            let lines: Vec<usize> = lines.take(limits::LISTED_PLACES).collect();
+            return Err(format!(
+                "`old` occurs {several} times in `{path}`, in {}: give more of the text around the one \
+                 that is meant, or `all`: true",
+                listed(&lines, several)
+            ));
+        }
+    };
+    let growth = replacement.new.len().saturating_mul(places);
+    if text.len().saturating_add(growth) > 2 * limits::EDITED_FILE_BYTES {
+        return refused(&too_large);
+    }
+    files.write(file, Some(&text), &replacement.apply(&text))?;
+    let summary = format!("edited {path}: {}", counted(places, "place"));
+    Ok(ToolResult {
+        action: Some(Action::WroteFile(path)),
+        ..ToolResult::success(summary.clone(), summary)
+    })
+}
+
+/// What is replaced in a file, and where.
+struct Replacement {
+    old: Vec<u8>,
+    new: Vec<u8>,
+    places: Vec<usize>,
+}
+
+impl Replacement {
+    /// Finds `old`, with the line breaks of the file: models see and write all as `\n`.
+    fn find(text: &[u8], old: &str, new: &str) -> Replacement {
+        let at = |old: Vec<u8>, new: Vec<u8>| Replacement {
+            places: memmem::find_iter(text, &old).collect(),
+            old,
+            new,
+        };
+        let with_crlf = || {
+            let convert = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n").into();
+            at(convert(old), convert(new))
+        };
+        let breaks = memmem::find_iter(text, b"\n").count();
+        if breaks > 0 && breaks == memmem::find_iter(text, b"\r\n").count() {
+            return with_crlf();
+        }
+        let exact = at(old.into(), new.into());
+        if exact.places.is_empty() && old.contains('\n') { with_crlf() } else { exact }
+    }
+
+    fn apply(&self, text: &[u8]) -> Vec<u8> {
+        let mut result = Vec::with_capacity(text.len());
+        let mut done = 0;
+        for &place in &self.places {
+            result.extend_from_slice(&text[done..place]);
+            result.extend_from_slice(&self.new);
+            done = place + self.old.len();
+        }
+        result.extend_from_slice(&text[done..]);
+        result
+    }
+}
+
+/// The number of the line at this offset, from 1.
+fn line_number(text: &[u8], offset: usize) -> usize {
+    memchr::memchr_iter(b'\n', &text[..offset]).count() + 1
+}
+
+/// Line numbers as words: `line 3`, `lines 3, 9, … `.
+fn listed(lines: &[usize], all: usize) -> String {
+    let noun = if all == 1 { "line" } else { "lines" };
+    let numbers: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    let more = if all > lines.len() { ", …" } else { "" };
+    format!("{noun} {}{more}", numbers.join(", "))
+}
+
+/// The message for a text that does not occur: where it nearly does.
+fn not_found(path: &str, text: &[u8], old: &str) -> String {
+    let begin = format!("`old` does not occur in `{path}`");
+    if old.contains(MASK) {
+        return format!(
+            "{begin}: {MASK} stands for a secret that is not shown; leave it out of `old`"
+        );
+    }
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let (starts, matched, wanted) = nearest(&lines, old);
+    let Some(&first) = starts.first() else {
+        return format!("{begin}, nor does its first line: read the file again");
+    };
+    let quote = |from: usize, count: usize| {
+        let lines = lines.iter().skip(from).take(count);
+        let text = lines.map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join("\n");
+        crate::text::truncate(&text, limits::QUOTED_LINES_BYTES).into_owned()
+    };
+    let numbers: Vec<usize> =
+        starts.iter().take(limits::LISTED_PLACES).map(|start| start + 1).collect();
+    let places = listed(&numbers, starts.len());
+    if matched == wanted {
+        let text = quote(first, wanted);
+        return format!(
+            "{begin}, but with other white space from {places} on; copy it exactly:\n{text}"
+        );
+    }
+    let next = first + matched;
+    format!(
+        "{begin}; its beginning does from {places} on, but line {} is different:\n{}",
+        next + 1,
+        quote(next, 1)
+    )
+}
+
+/// Finds the lines from which most of the lines of `old` follow, but for white space. Returns
+/// their indices, how many lines match, and how many `old` has.
+fn nearest(lines: &[&[u8]], old: &str) -> (Vec<usize>, usize, usize) {
+    let squeeze = |line: &[u8]| -> Vec<u8> {
+        line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
+    };
+    let old: Vec<Vec<u8>> = old.trim().lines().map(|line| squeeze(line.as_bytes())).collect();
+    let lines: Vec<Vec<u8>> = lines.iter().map(|line| squeeze(line)).collect();
+    let (mut starts, mut most) = (Vec::new(), 0);
+    let wanted = old.len();
+    let is_match = |line: &[u8], index: usize| {
+        let part = &old[index];
+        match (index == 0, index + 1 == wanted) {
+            (true, true) => memmem::find(line, part).is_some(),
+            (true, false) => line.ends_with(part),
+            (false, true) => line.starts_with(part),
+            (false, false) => line == part,
+        }
+    };
+    for start in 0..lines.len() {
+        let following = lines[start..].iter().take(wanted).enumerate();
+        let count = following.take_while(|(index, line)| is_match(line, *index)).count();
+        if count > most {
+            (starts, most) = (Vec::new(), count);
+        }
+        if count > 0 && count == most {
+            starts.push(start);
+        }
+    }
+    (starts, most, wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_other_bytes_stay() {
+        let table: [(&[u8], &str, &str, &[u8], usize); 7] = [
+            (b"a\xffb\xe4", "b", "x", b"a\xffx\xe4", 1),
+            (b"aaa", "aa", "b", b"ba", 1),
+            (b"a\r\nb\r\n", "a\nb", "c\nd", b"c\r\nd\r\n", 1),
+            (b"a\r\nb\r\n", "\nb", "\nc", b"a\r\nc\r\n", 1),
+            (b"a\r\nb\r\n", "b", "b\nc", b"a\r\nb\r\nc\r\n", 1),
+            (b"a\r\nb\nc", "a\nb", "x\ny", b"x\r\ny\nc", 1),
+            (b"\xef\xbb\xbfa, a", "a", "b", b"\xef\xbb\xbfb, b", 2),
+        ];
+        for (text, old, new, expected, places) in table {
+            let found = Replacement::find(text, old, new);
+            assert_eq!(found.places.len(), places, "{old:?}");
+            assert_eq!(found.apply(text), expected, "{old:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_nearly_occurs_is_located() {
+        let text = b"def f():\n\tif a:\n\t\treturn 1\n\ndef g():\n\tif a:\n\t\treturn 2\n";
+        let table = [
+            (
+                "if a:\n  return 1",
+                "`old` does not occur in `p`, but with other white space from line 2 on; copy it exactly:\n\tif a:\n\t\treturn 1",
+            ),
+            (
+                "if a :",
+                "`old` does not occur in `p`, but with other white space from lines 2, 6 on; copy it exactly:\n\tif a:",
+            ),
+            (
+                "def g():\n\tif b:\n",
+                "`old` does not occur in `p`; its beginning does from line 5 on, but line 6 is different:\n\tif a:",
+            ),
+            (
+                "def h()",
+                "`old` does not occur in `p`, nor does its first line: read the file again",
+            ),
+            (
+                "k = [secret]",
+                "`old` does not occur in `p`: [secret] stands for a secret that is not shown; leave it out of `old`",
+            ),
+        ];
+        for (old, expected) in table {
+            assert_eq!(not_found("p", text, old), expected);
+        }
+        assert!(not_found("p", text, " \n ").contains("read the file again"));
+    }
+}

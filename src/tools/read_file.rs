@@ -1,0 +1,70 @@
+//! `read_file`: reads a file or folder below the working folder, or of a skill.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::tool::{Effects, ToolResult};
+use crate::tools::pages::LineRange;
+use crate::tools::user_files::UserFiles;
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadFileArguments {
+    #[serde(alias = "file_path", alias = "file")]
+    path: String,
+    offset: Option<i64>,
+    limit: Option<i64>,
+}
+
+/// The tool `read_file`.
+pub(super) struct ReadFile;
+
+impl Tool for ReadFile {
+    fn name(&self) -> &'static str {
+        "read_file"
+    }
+
+    fn description(&self) -> &'static str {
+        "Read a file of the user, or list a folder, by its path in the working folder."
+    }
+
+    fn title(&self) -> &'static str {
+        "Read a file"
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "offset": {"type": "integer"},
+                "limit": {"type": "integer"}
+            },
+            "required": ["path"],
+        })
+    }
+
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        Effects::READ_ONLY
+    }
+
+    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
+        has_skills && context.user_scripts().is_some()
+    }
+
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let ReadFileArguments { path, offset, limit } = arguments.parse()?;
+        let page = LineRange::from_arguments(offset, limit)?;
+        Ok(PreparedCall::new(path.clone(), move |context| {
+            read(&path, &page, context).unwrap_or_else(ToolResult::failure)
+        }))
+    }
+}
+
+fn read(path: &str, page: &LineRange, context: &ToolContext<'_>) -> Result<ToolResult, String> {
+    let files = UserFiles::open(context)?;
+    let (target, action) = files.target(path)?;
+    let shown = page.of(target, action, context);
+    shown.map_err(|error| files.error(path, "read", &error.into()))
+}

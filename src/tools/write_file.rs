@@ -1,0 +1,72 @@
+//! `write_file`: writes a whole file below the working folder.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::text::counted;
+use crate::tool::{Action, Effects, ToolResult};
+use crate::tools::user_files::{UserFiles, WRITING};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WriteFileArguments {
+    #[serde(alias = "file_path", alias = "file")]
+    path: String,
+    #[serde(alias = "contents", alias = "text")]
+    content: String,
+}
+
+/// The tool `write_file`.
+pub(super) struct WriteFile;
+
+impl Tool for WriteFile {
+    fn name(&self) -> &'static str {
+        "write_file"
+    }
+
+    fn description(&self) -> &'static str {
+        "Write a whole file in the working folder; folders are made as needed."
+    }
+
+    fn title(&self) -> &'static str {
+        "Write a file"
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+            "required": ["path", "content"],
+        })
+    }
+
+    fn effects(&self, _context: &ToolContext<'_>) -> Effects {
+        WRITING
+    }
+
+    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
+        has_skills && context.user_scripts().is_some()
+    }
+
+    fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
+        let WriteFileArguments { path, content } = arguments.parse()?;
+        let summary = format!("{path}, {}", counted(content.len(), "byte"));
+        Ok(PreparedCall::new(summary, move |context| {
+            write(&path, &content, context).unwrap_or_else(ToolResult::failure)
+        }))
+    }
+}
+
+fn write(path: &str, content: &str, context: &ToolContext<'_>) -> Result<ToolResult, String> {
+    let files = UserFiles::open(context)?;
+    let file = files.file(path)?;
+    let path = file.path.clone();
+    let state = if file.place.found().is_some() { "replaced" } else { "new" };
+    files.write(file, None, content.as_bytes())?;
+    let text = format!("wrote {path}: {state}, {}", counted(content.len(), "byte"));
+    Ok(ToolResult {
+        action: Some(Action::WroteFile(path)),
+        ..ToolResult::success(text.clone(), text)
+    })
+}
