@@ -288,13 +288,13 @@ impl<'c> UserFiles<'c> {
                 };
                 let folders = self.scripts.writable_folders.iter();
                 let folders = folders.map(|folder| folder.display().to_string());
-                let granted = match folders.collect::<Vec<_>>().join(", ") {
-                    none if none.is_empty() => "no folder".to_string(),
-                    some => some,
+                let advice = match folders.collect::<Vec<_>>().join(", ") {
+                    none if none.is_empty() => "no folder: tell the user".to_string(),
+                    some => format!("{some}: write there, or tell the user"),
                 };
                 format!(
                     "`{path}` is not in a folder that the user allows: {why}, and SCRIPT_SANDBOX_WRITE names \
-                     {granted}; write there, or tell the user"
+                     {advice}"
                 )
             }
         }

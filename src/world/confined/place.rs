@@ -38,8 +38,6 @@ pub(crate) struct FilePlace {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundFile {
     pub identity: Identity,
-    /// Size in bytes.
-    pub size: u64,
     /// Whether it has another name, too (a hard link).
     pub has_other_names: bool,
 }
@@ -48,11 +46,7 @@ impl FoundFile {
     /// Examines an open file.
     pub(crate) fn of(file: &File) -> io::Result<FoundFile> {
         let meta = file.metadata()?;
-        Ok(FoundFile {
-            identity: (meta.dev(), meta.ino()),
-            size: meta.len(),
-            has_other_names: meta.nlink() > 1,
-        })
+        Ok(FoundFile { identity: (meta.dev(), meta.ino()), has_other_names: meta.nlink() > 1 })
     }
 }
 
