@@ -67,6 +67,14 @@ pub(crate) const FOLDER_ENTRIES: usize = 1_000;
 pub(crate) const FOLDER_ENTRIES_PAGED: usize = 100_000;
 /// Files that are listed after a document.
 pub(crate) const DOCUMENT_FILES: usize = 100;
+/// Size from which on files that lie deep in a skill are listed by folder.
+pub(crate) const FILE_LIST_BYTES: usize = 600;
+/// Files of a folder from which on they are one entry of this list.
+pub(crate) const FOLDED_DATA_FILES: usize = 6;
+/// The same for documents and scripts.
+pub(crate) const FOLDED_NAMED_FILES: usize = 20;
+/// Extensions that such an entry counts by themselves.
+pub(crate) const FOLDED_EXTENSIONS: usize = 3;
 /// Levels of folders that are searched for a skill's files.
 pub(crate) const WALK_DEPTH: usize = 8;
 /// Entries that are visited in this search.

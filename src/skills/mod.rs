@@ -21,6 +21,7 @@ mod catalogue;
 pub(crate) mod changes;
 pub(crate) mod check;
 mod discovery;
+pub(crate) mod file_list;
 mod folder_problems;
 pub(crate) mod frontmatter;
 pub(crate) mod invocation;

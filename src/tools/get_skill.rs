@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::message::InvokedSkill;
 use crate::secret::Secrets;
-use crate::skills::{Document, Skill, frontmatter, invocation};
+use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
 use crate::text::one_line_name;
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
@@ -138,19 +138,18 @@ fn load(skill: &Skill, document: Document, arguments: Option<&str>) -> Result<To
 
 /// Lists the skill's other files; empty without any.
 fn other_files(skill: &Skill, document: &str) -> String {
-    let tree = skill.files();
-    let names = tree.files.iter().map(|path| path.to_string_lossy());
-    let others: Vec<_> = names.filter(|name| name != document).collect();
-    if others.is_empty() {
+    let tree = skill.all_files();
+    let names: Vec<_> = tree.files.iter().map(|path| path.to_string_lossy()).collect();
+    let others = names.iter().map(AsRef::as_ref).filter(|name| *name != document);
+    let (lines, is_folded) = file_list::fold(others);
+    if lines.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\n\nOther files of this skill (read_file_in_skill reads them):\n");
-    for name in others.iter().take(limits::DOCUMENT_FILES) {
-        text.push_str("- ");
-        text.push_str(&one_line_name(name));
-        text.push('\n');
-    }
-    if tree.is_cut || others.len() > limits::DOCUMENT_FILES {
+    let folder = if is_folded { ", and lists a folder" } else { "" };
+    let mut text =
+        format!("\n\nOther files of this skill (read_file_in_skill reads them{folder}):\n");
+    text.extend(lines.iter().take(limits::DOCUMENT_FILES).map(String::as_str));
+    if tree.is_cut || lines.len() > limits::DOCUMENT_FILES {
         text.push_str("- … and more; read_file_in_skill with a folder lists it\n");
     }
     text

@@ -117,7 +117,11 @@ fn mistakes_of_the_model_are_reported_to_it() {
         ("get_skill", r#"{"skill_name":["sums"]}"#, "`skill_name` must be a string, not an array"),
         ("get_skill", r#"{"skill_name":"sum"}"#, "did you mean `sums`?"),
         ("get_skill", r#"{"skill_name":"../sums"}"#, "there is no skill"),
-        ("read_file_in_skill", r#"{"skill_name":"sums","file_path":"../words/SKILL.MD"}"#, "`..`"),
+        (
+            "read_file_in_skill",
+            r#"{"skill_name":"sums","file_path":"../nothing/SKILL.MD"}"#,
+            "`..`",
+        ),
         (
             "read_file_in_skill",
             r#"{"skill_name":"sums","file_path":"add.py"}"#,
