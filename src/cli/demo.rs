@@ -84,7 +84,8 @@ const EXPLORE: &str = "group assets/orders.csv --by region --of amount --agg sum
 const ANALYZE: &str = "log assets/sample.log --json";
 
 fn script_arguments(skill: &str, file: &str, args: &str) -> Value {
-    json!({"skill_name": skill, "file_path": file, "args": args.split(' ').collect::<Vec<_>>()})
+    let args: Vec<_> = args.split(' ').collect();
+    json!({"skill_name": skill, "file_path": file, "args": args, "cwd": "skill"})
 }
 
 /// Runs the demo with the embedded skills.

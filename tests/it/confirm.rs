@@ -66,13 +66,12 @@ fn script_runs_after_it_was_allowed() {
     sleep(seconds(1.5));
     terminal.type_line("y");
     terminal.wait_exit().success().stdout("done\n");
-    let result = server.finish()[1].last_message()["content"].clone();
-    let result: Value = serde_json::from_str(result.as_str().unwrap()).unwrap();
-    assert_eq!(
-        (&result["stdout"], &result["timed_out"]),
-        (&json!("12 ['a b', 'c']\n"), &json!(false))
-    );
-    assert!(result["duration_ms"].as_u64().unwrap() < 1400, "{result}");
+    let requests = server.finish();
+    let result = requests[1].program_result("call_1");
+    assert_eq!(result.stdout, "12 ['a b', 'c']\n");
+    let words = result.head.strip_prefix("exit 0, ").and_then(|rest| rest.split_once(" ms, in "));
+    let milliseconds: u64 = words.unwrap().0.parse().unwrap();
+    assert!(milliseconds < 1400, "the time of the question does not count: {result:?}");
 }
 
 /// The model gets the refusal as a result, and the run continues.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Reply, SKILL_TOOLS, Server, Test};
+use crate::harness::{ProgramText, Reply, SKILL_TOOLS, Server, Test};
 
 const SUMS: &str = "---\nname: sums\ndescription: Adds numbers.\n---\n# Sums\n\nRun `python scripts/add.py 1 2`.\n";
 const WORDS: &str =
@@ -92,14 +92,15 @@ fn model_lists_loads_reads_and_runs_three_skills() {
         format!("{}{WORDS}{files}- counting.py\n- references/notes.txt\n", base("words"))
     );
     assert_eq!(results[3], "first\nsecond\nthird\n");
-    let run = |index: usize| serde_json::from_str::<serde_json::Value>(results[index]).unwrap();
-    assert_eq!(
-        (&run(4)["returncode"], &run(4)["stdout"], &run(4)["stderr"]),
-        (&json!(0), &json!("42\n"), &json!(""))
+    let run = |index: usize| ProgramText::parse(results[index]);
+    assert!(
+        run(4).head.starts_with("exit 0, ")
+            && run(4).head.ends_with(&format!(" in {}\n", test.path("").display()))
     );
-    assert_eq!((&run(5)["stdout"], &run(5)["stderr"]), (&json!("3\n"), &json!("err\n")));
-    assert_eq!((&run(6)["stdout"], &run(6)["timed_out"]), (&json!("ok\n"), &json!(false)));
-    assert_eq!(run(6).get("interpreter"), None, "a venv is not mentioned");
+    assert_eq!((run(4).stdout, run(4).stderr), ("42\n", ""));
+    assert!(run(5).head.ends_with(" ms, in the skill's folder\n"));
+    assert_eq!((run(5).stdout, run(5).stderr), ("3\n", "err\n"));
+    assert_eq!(run(6).stdout, "ok\n");
     let connections: std::collections::BTreeSet<_> =
         requests.iter().map(|request| request.connection).collect();
     assert_eq!(connections.len(), 1, "one connection serves the whole run");
@@ -180,7 +181,7 @@ fn malformed_arguments_of_small_models_are_accepted() {
     skills().endpoint(&server).args(["go"]).run().success();
     let requests = server.finish();
     let result = requests[1].messages().iter().find(|message| message["role"] == "tool").unwrap();
-    assert!(result["content"].as_str().unwrap().contains(r#""stdout":"3\n""#), "{result}");
+    assert!(result["content"].as_str().unwrap().contains("--- stdout (2 bytes)\n3\n"), "{result}");
 }
 
 /// With `--no-scripts` the tool is not offered, and a call of it is refused.

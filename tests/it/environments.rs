@@ -92,7 +92,7 @@ fn assert_all_work_in(name: &str, test: &Test, line: Line) {
     args[3] = log.to_str().unwrap();
     let run = line.run(test, &args).success();
     if has_out {
-        let run = run.stdout_has(r#"\"stdout\":\"42\\n\""#);
+        let run = run.stdout_has(r"--- stdout (3 bytes)\n42\n");
         run.stdout_has("remembered").check(true, "");
     } else {
         run.stdout_is_empty();

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::harness::{CANARY, Reply, Server, Test};
+use crate::harness::{CANARY, ProgramText, Reply, Server, Test};
 
 const RUN: &str = "run_python_script";
 
@@ -72,9 +72,9 @@ fn log_has_the_whole_run_in_every_output_format() {
         let call = &log[1]["arguments"]["script"];
         assert_eq!(call.as_str(), Some(script.as_str()), "the script is logged in full");
         let result = log[2]["content"].as_str().unwrap();
-        let result: Value = serde_json::from_str(result).unwrap();
         let printed = format!("{}\n[secret]\n", "x".repeat(30_000));
-        assert_eq!(result["stdout"].as_str(), Some(printed.as_str()));
+        assert_eq!(ProgramText::parse(result).stdout, printed);
+        assert_eq!(log[2]["result"]["stdout"].as_str(), Some(printed.as_str()));
         assert_eq!(log.last().unwrap()["answer"], "done");
         assert_eq!(
             (log[0]["folder"].as_str(), log[0]["version"].as_str()),
@@ -193,7 +193,7 @@ fn start_record_has_user_options_and_prompt() {
 #[test]
 fn script_file_is_logged_as_it_ran() {
     let script = format!("# {CANARY} \u{e4}\nopen('add.py', 'w').write('')\nprint(4)\n");
-    let call = json!({"skill_name": "sums", "file_path": "add.py"});
+    let call = json!({"skill_name": "sums", "file_path": "add.py", "cwd": "skill"});
     let server = Server::start([Reply::call(RUN, &call), Reply::text("done")]);
     let test = sums().endpoint(&server).file("skills/sums/add.py", script.as_bytes());
     let mut terminal = test

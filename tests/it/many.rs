@@ -10,7 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Outcome, Reply, Request, Server, Test, interpreter, seconds, shell_line_works, wait_until,
+    Outcome, ProgramText, Reply, Request, Server, Test, interpreter, seconds, shell_line_works,
+    wait_until,
 };
 
 /// Number of runs.
@@ -72,10 +73,9 @@ fn model(request: &Request, gate: &Gate) -> Reply {
     let results = messages.take_while(|message| message["role"] == "tool");
     let results: Vec<_> = results.map(|result| result["content"].as_str().unwrap()).collect();
     if let [note, fact, script] = results[..] {
-        let script: Value = serde_json::from_str(script).unwrap();
         assert!(fact.contains("remembered"), "{fact}");
         assert!(!note.contains("error"), "{note}");
-        let found = script["stdout"].as_str().unwrap().trim();
+        let found = ProgramText::parse(script).stdout.trim();
         return Reply::text(&format!("job {number}: {found}"));
     }
     gate.pass(ALIVE);

@@ -150,8 +150,8 @@ fn truncated_script_output_shows_no_part_of_a_key() {
             let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
             let run = question_test(&server).run().success();
             let run = shows_no_part(run, stream);
-            run.check(run.stdout.contains("xx[secret]\\\\n[… "), "wrong end of the head");
-            run.check(run.stdout.contains("…]\\\\n[secret]zz"), "wrong start of the tail");
+            run.check(run.stdout.contains("xx[secret]\\n[… "), "wrong end of the head");
+            run.check(run.stdout.contains("…]\\n[secret]zz"), "wrong start of the tail");
             let content = server.finish()[1].last_message()["content"].to_string();
             assert!(!content.contains(&CANARY[..4]), "the model got a part of the key");
         }
@@ -349,6 +349,6 @@ fn proxy_login_is_masked_in_base64() {
             .run();
         run.stderr_has("<Basic [secret]>")
             .stdout_lacks(sent)
-            .stdout_has(&format!(r#"\"stdout\":\"{}\\n\""#, proxy.len()));
+            .stdout_has(&format!(r#""stdout":"{}\n""#, proxy.len()));
     }
 }

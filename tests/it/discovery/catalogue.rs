@@ -1,7 +1,7 @@
 //! What is offered to the model.
 
 use super::{body, call, document, dry_run, list, system, tool_names};
-use crate::harness::{Outcome, Reply, Server, Test, seconds};
+use crate::harness::{Outcome, Reply, SKILL_TOOLS, Server, Test, seconds};
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
@@ -56,7 +56,7 @@ fn user_only_skill_is_not_in_the_catalogue() {
     let test = Test::new().skill("deploy", deploy).env("SKILLS_FOLDER_PATH", "skills");
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
     assert!(!system(&run).contains("eploy") && system(&run).contains("get_skill"));
-    assert_eq!(tool_names(&run).len(), 4);
+    assert_eq!(tool_names(&run), SKILL_TOOLS);
     let listed = vec![("deploy".to_owned(), "Deploys.".to_owned())];
     assert_eq!(list(&test, [""; 0]), (listed, String::new()));
     call(&test, "list_skills", &json!({}))
@@ -66,7 +66,7 @@ fn user_only_skill_is_not_in_the_catalogue() {
     let run = dry_run(&test, [""; 0]);
     assert!(system(&run).ends_with("Skills:\n- other: Other.\n"));
     // No tool has an enum: a server that enforces it would make `deploy` unusable.
-    assert_eq!(name_schemas(&run), vec![json!({"type": "string"}); 3]);
+    assert_eq!(name_schemas(&run), vec![json!({"type": "string"}); 4]);
     call(&test, "get_skill", &json!({"skill_name": "deploy"})).success();
 }
 
@@ -78,13 +78,13 @@ fn short_list_of_names_is_offered_as_enum() {
         .skill("a", &document("a", "A."))
         .folder("skills/broken");
     let run = dry_run(&test, [""; 0]);
-    assert_eq!(name_schemas(&run), vec![json!({"type": "string", "enum": ["a", "b"]}); 3]);
+    assert_eq!(name_schemas(&run), vec![json!({"type": "string", "enum": ["a", "b"]}); 4]);
     let mut many = Test::new();
     for number in 0..30 {
         let name = format!("skill-{number}");
         many = many.skill(&name, &document(&name, "One of many."));
     }
-    assert_eq!(name_schemas(&dry_run(&many, [""; 0])), vec![json!({"type": "string"}); 3]);
+    assert_eq!(name_schemas(&dry_run(&many, [""; 0])), vec![json!({"type": "string"}); 4]);
 
     // A skill added during the run works, and the enum stays the same.
     let added = test.path("skills/c");
@@ -143,7 +143,7 @@ fn script_tool_is_not_offered_if_no_script_can_run() {
     // One venv is enough.
     let test = off.skill("b", &document("b", "B.")).folder("skills/b/.venv");
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
-    assert_eq!(tool_names(&run).len(), 4);
+    assert_eq!(tool_names(&run), SKILL_TOOLS);
     assert!(system(&run).contains("python -m scripts.x a b"));
 }
 

@@ -156,7 +156,7 @@ fn bash_completion_works() {
          text json jsonl\n\
          text\n\
          complete-bash\n\
-         run_python_script\n\
+         run_python_script run_command\n\
          compopt -o dirnames \n\
          compopt -o default \n\
          \n\
@@ -212,7 +212,7 @@ fn fish_completion_works() {
          json jsonl text\n\
          --output=text\n\
          complete-fish\n\
-         run_python_script\n\
+         run_command run_python_script\n\
          notes.txt\n\
          notes.txt\n\
          \n",

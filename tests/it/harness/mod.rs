@@ -43,7 +43,7 @@ pub(crate) use processes::{is_alive, process_tree, processes_with_marker, wait_u
 pub(crate) use proxy::Proxy;
 pub(crate) use python::interpreter;
 pub(crate) use reply::{Reply, event, last_event};
-pub(crate) use request::Request;
+pub(crate) use request::{ProgramText, Request};
 pub(crate) use server::Server;
 pub(crate) use stopwatch::Stopwatch;
 pub(crate) use syscall_filter::{
@@ -61,8 +61,8 @@ pub(crate) const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
 pub(crate) const MODEL: &str = "test-model";
 
 /// The tools that are offered where there is a skill and Python.
-pub(crate) const SKILL_TOOLS: [&str; 4] =
-    ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"];
+pub(crate) const SKILL_TOOLS: [&str; 5] =
+    ["list_skills", "get_skill", "read_file_in_skill", "run_python_script", "run_command"];
 
 /// How long a run or a wait may take before the test fails, unless the test sets a timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);

@@ -64,6 +64,12 @@ impl Request {
             .unwrap_or_else(|| panic!("no result of `{id}` in {self:?}"))
     }
 
+    /// The result of the last script or command with this id.
+    #[track_caller]
+    pub(crate) fn program_result(&self, id: &str) -> ProgramText<'_> {
+        ProgramText::parse(self.tool_result(id))
+    }
+
     /// Like [`Request::tool_result`], parsed as JSON.
     #[track_caller]
     pub(crate) fn tool_json(&self, id: &str) -> Value {
@@ -222,4 +228,27 @@ fn read_line(from: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
 
 fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// The result of a script or a command, as the model reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProgramText<'t> {
+    /// The lines of the runner.
+    pub(crate) head: &'t str,
+    pub(crate) stdout: &'t str,
+    pub(crate) stderr: &'t str,
+}
+
+impl<'t> ProgramText<'t> {
+    #[track_caller]
+    pub(crate) fn parse(text: &'t str) -> ProgramText<'t> {
+        let parts = || {
+            let (head, rest) = text.split_once("--- stdout (")?;
+            let (_, rest) = rest.split_once(")\n")?;
+            let (stdout, rest) = rest.rsplit_once("--- stderr (")?;
+            let (_, stderr) = rest.split_once(")\n")?;
+            Some(ProgramText { head, stdout, stderr })
+        };
+        parts().unwrap_or_else(|| panic!("no result of a program: {text:?}"))
+    }
 }

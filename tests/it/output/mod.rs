@@ -103,6 +103,7 @@ fn check_fields(run: &Outcome, record: &Value) {
     let optional: &[&str] = match kind(record) {
         "error" => &["hint"],
         "result" => &["stdin", "error"],
+        "tool_result" => &["result"],
         _ => &[],
     };
     let present = record.as_object().unwrap();
@@ -117,6 +118,7 @@ fn check_fields(run: &Outcome, record: &Value) {
                 value.is_array()
             }
             "ok" => value.is_boolean(),
+            "result" => value.is_object(),
             "arguments" => value.is_object() || value.is_string(),
             "usage" => value["prompt_tokens"].is_u64() && value["completion_tokens"].is_u64(),
             "error" => value["kind"].is_string() && value["message"].is_string(),

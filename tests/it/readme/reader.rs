@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::documents::root;
-use crate::harness::{CANARY, MODEL, Reply, Request, Server, Test, interpreter};
+use crate::harness::{CANARY, MODEL, ProgramText, Reply, Request, Server, Test, interpreter};
 
 /// Real programs that commands may use. A program that could reach the network or
 /// anything outside the test's folder has a stand-in instead.
@@ -259,10 +259,12 @@ pub(super) fn answer(request: &Request) -> Reply {
 fn model(request: &Request) -> Reply {
     let last = request.last_message();
     if last["role"] == "tool" {
-        let result = request.tool_json(last["tool_call_id"].as_str().unwrap_or_default());
-        return match result["stdout"].as_str() {
-            Some(printed) => Reply::text(printed.trim_end()),
-            None => Reply::text(&format!("The sum is {}.", result["sum"])),
+        let id = last["tool_call_id"].as_str().unwrap_or_default();
+        return match request.tool_result(id) {
+            sum if sum.starts_with('{') => {
+                Reply::text(&format!("The sum is {}.", request.tool_json(id)["sum"]))
+            }
+            text => Reply::text(ProgramText::parse(text).stdout.trim_end()),
         };
     }
     if request.tool_names() == ["add"] {

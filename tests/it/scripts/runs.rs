@@ -53,12 +53,12 @@ fn model_gets_the_same_results_as_the_user() {
     // gets.
     #[rustfmt::skip]
     let table = [
-        (source("print('x' * 70000)"), "← exit 0, 70001 bytes", ("truncated", json!(true))),
-        (with_short_limit("print('begun'); time.sleep(30)"), "← stopped at the time limit of 1 s, 6 bytes", ("stdout", json!("begun\n"))),
-        (source("if os.fork() == 0: time.sleep(60)\nsys.exit(4)"), "← exit 4, 0 bytes", ("hint", json!("1 process that the script left behind was ended"))),
-        (source("print('\\0\\x1b[2J' + open(os.environ['USER_CWD'] + '/.env').read())"), "← exit 0", ("stdout", json!("\0\x1b[2JKEY=[secret]\n\n"))),
-        (source("os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)"), "← the script killed its guardian", ("returncode", json!(-9))),
-        (json!({"script": "print(input())", "stdin": "given"}), "← exit 0, 6 bytes", ("stdout", json!("given\n"))),
+        (source("print('x' * 70000)"), "← exit 0, 70001 bytes", "--- stdout (70001 bytes, 65536 shown)\nxxx"),
+        (with_short_limit("print('begun'); time.sleep(30)"), "← stopped at the time limit of 1 s, 6 bytes", "--- stdout (6 bytes)\nbegun\n--- stderr (0 bytes)\n"),
+        (source("if os.fork() == 0: time.sleep(60)\nsys.exit(4)"), "← exit 4, 0 bytes", "hint: 1 process that the script left behind was ended"),
+        (source("print('\\0\\x1b[2J' + open(os.environ['USER_CWD'] + '/.env').read())"), "← exit 0", "KEY=[secret]\n\n"),
+        (source("os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)"), "← the script killed its guardian", "the script killed its guardian process; "),
+        (json!({"script": "print(input())", "stdin": "given"}), "← exit 0, 6 bytes", "\ngiven\n"),
     ];
     let calls = table.clone().map(|(mut call, ..)| {
         call["skill_name"] = "s".into();
@@ -74,10 +74,10 @@ fn model_gets_the_same_results_as_the_user() {
     let shown: Vec<&str> = run.stderr.lines().filter(|line| line.starts_with('←')).collect();
     assert_eq!(shown.len(), table.len(), "not a line for each result");
     let last = server.finish().pop().expect("two requests");
-    for (number, (_, line, (key, expected))) in table.iter().enumerate() {
+    for (number, (_, line, expected)) in table.iter().enumerate() {
         assert!(shown[number].starts_with(line), "{} is not {line}", shown[number]);
-        let result = last.tool_json(&format!("call_{}", number + 1));
-        assert_eq!(result[key], *expected, "{key} of {result}");
+        let result = last.tool_result(&format!("call_{}", number + 1));
+        assert!(result.contains(expected), "{expected:?} is not in {result:?}");
     }
 }
 
