@@ -160,7 +160,7 @@ fn truncated_script_output_shows_no_part_of_a_key() {
     let script = format!("print('x' * {} + 'sk-' + 'y' * 99999)", HALF - 3);
     let call = json!({"skill_name": "s", "script": script});
     let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
-    question_test(&server).run().success().stdout_has("xxsk-\\\\n[… ");
+    question_test(&server).run().success().stdout_has("xxsk-\\n[… ");
 }
 
 /// A line longer than a page is split within the line; so is a long description.

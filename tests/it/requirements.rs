@@ -177,7 +177,7 @@ fn answer_without_the_required_script_is_5() {
     let (run, _) = ask(&test, &both, [Reply::calls([RUN]), answer()]);
     run.status(5).stderr_has("no skill was read before it");
     let (run, _) = ask(&test, &both, [Reply::calls([READ]), answer()]);
-    run.status(5).stderr_has("no script ran before it");
+    run.status(5).stderr_has("no script or command ran before it");
     let (run, _) = ask(&test, &both, [Reply::calls([READ, RUN]), answer()]);
     run.success();
 }

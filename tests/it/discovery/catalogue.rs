@@ -101,10 +101,10 @@ fn short_list_of_names_is_offered_as_enum() {
     assert_eq!(requests[0].system(), requests[1].system());
 }
 
-/// The first request, with the tools, has at most 3 KiB for ten skills, 12 KiB for four hundred.
+/// The first request, with the tools, has at most 5,000 bytes for ten skills, 13,000 for four hundred.
 #[test]
 fn first_request_is_small() {
-    for (count, most) in [(10, 3 << 10), (400, 12 << 10)] {
+    for (count, most) in [(10, 5000), (400, 13_000)] {
         let mut test = Test::new();
         for number in 0..count {
             let name = format!("skill-{number}");
@@ -143,7 +143,7 @@ fn script_tool_is_not_offered_if_no_script_can_run() {
     // One venv is enough.
     let test = off.skill("b", &document("b", "B.")).folder("skills/b/.venv");
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
-    assert_eq!(tool_names(&run), SKILL_TOOLS);
+    assert_eq!(tool_names(&run), SKILL_TOOLS[..4]);
     assert!(system(&run).contains("python -m scripts.x a b"));
 }
 

@@ -60,6 +60,10 @@ pub(crate) const CANARY: &str = "sk-canary-7f3a91c2d4e8b650";
 /// The model that [`Test::endpoint`] configures.
 pub(crate) const MODEL: &str = "test-model";
 
+/// The tools of an MCP server without `--user-files`.
+pub(crate) const MCP_TOOLS: [&str; 4] =
+    ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"];
+
 /// The tools that are offered where there is a skill and Python.
 pub(crate) const SKILL_TOOLS: [&str; 5] =
     ["list_skills", "get_skill", "read_file_in_skill", "run_python_script", "run_command"];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Client;
-use crate::harness::{SKILL_TOOLS, Stopwatch, Test, seconds, wait_until};
+use crate::harness::{MCP_TOOLS, Stopwatch, Test, seconds, wait_until};
 
 fn test_with_skill() -> Test {
     let document = "---\nname: echo\ndescription: Says things again.\n---\n\n# Echo\n";
@@ -26,7 +26,7 @@ fn both_eras_list_and_call_the_same_tools() {
     assert_eq!((&old["ttlMs"], &new["cacheScope"]), (&Value::Null, &json!("private")));
     let tools = new["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, SKILL_TOOLS);
+    assert_eq!(names, MCP_TOOLS);
     for tool in tools {
         let hints = tool["annotations"].as_object().unwrap();
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {

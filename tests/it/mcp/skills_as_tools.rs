@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Client;
-use crate::harness::{SKILL_TOOLS, Test};
+use crate::harness::{MCP_TOOLS, Test};
 
 fn document(name: &str, more: &str, body: &str) -> String {
     format!("---\nname: {name}\ndescription: Does {name}.\n{more}---\n\n{body}\n")
@@ -19,8 +19,8 @@ fn skills(client: &mut Client) -> Vec<String> {
     let listed = client.result_of("tools/list", json!({}));
     let tools = listed["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names[..SKILL_TOOLS.len()], SKILL_TOOLS);
-    names[SKILL_TOOLS.len()..].iter().map(ToString::to_string).collect()
+    assert_eq!(names[..MCP_TOOLS.len()], MCP_TOOLS);
+    names[MCP_TOOLS.len()..].iter().map(ToString::to_string).collect()
 }
 
 fn text(result: &Value) -> &str {

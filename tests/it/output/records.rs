@@ -50,8 +50,9 @@ fn run_with_tools_prints_records_in_order() {
     let tools = all(&records, "tool_result");
     let oks: Vec<&Value> = tools.iter().map(|result| &result["ok"]).collect();
     assert_eq!(oks, [true, true, false, false, false]);
-    let content: Value = serde_json::from_str(tools[1]["content"].as_str().unwrap()).unwrap();
-    assert_eq!(content["stdout"], "4\n");
+    let content = tools[1]["content"].as_str().unwrap();
+    assert!(content.ends_with("\n--- stdout (2 bytes)\n4\n--- stderr (0 bytes)\n"), "{content}");
+    assert_eq!(tools[1]["result"]["stdout"], "4\n");
     let result = records.last().unwrap();
     assert_eq!(result["answer"], "It is 4.\r\nä😀\u{1b}[1m\r");
     assert_eq!(

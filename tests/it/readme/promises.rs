@@ -1,7 +1,7 @@
 //! What the texts promise about their commands beyond status 0.
 
 use super::reader::QUESTIONS;
-use crate::harness::{SKILL_TOOLS, Test};
+use crate::harness::{MCP_TOOLS, Test};
 
 /// A promise about the commands that contain `command`, or begin with it if it
 /// begins with `^`.
@@ -40,7 +40,7 @@ pub(super) const PROMISES: &[Promise] = &[
         "make install PREFIX=\"$HOME/.local\"",
         &["home/.local/bin/skills-runner", "home/.local/share/man/man1/skills-runner.1"],
     ),
-    Promise { stdin: Some(CLIENT), ..shows("^skills-runner mcp", &SKILL_TOOLS) },
+    Promise { stdin: Some(CLIENT), ..shows("^skills-runner mcp", &MCP_TOOLS) },
     leaves("| xargs -P", &["answers/1.md", "answers/2.md", "answers/3.md"]),
     leaves("parallel -j 8", &["answers.md", "jobs.tsv"]),
     shows("docker run", &[POWER]),

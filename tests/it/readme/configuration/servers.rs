@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{SKILL_TOOLS, interpreter};
+use crate::harness::{MCP_TOOLS, interpreter};
 use crate::readme::promises::CLIENT;
 use crate::readme::reader::Reader;
 
@@ -53,7 +53,7 @@ fn start(reader: &Reader, command: &str, args: &Value) -> Result<(), String> {
     let line = format!("PATH='{}'; exec \"$@\"", reader.search_path());
     let test = reader.test.next_run().args(&words).stdin(format!("{CLIENT}\n"));
     let run = test.shell(&line).run();
-    match SKILL_TOOLS.iter().find(|tool| !run.stdout.contains(&format!("\"{tool}\""))) {
+    match MCP_TOOLS.iter().find(|tool| !run.stdout.contains(&format!("\"{tool}\""))) {
         None => Ok(()),
         Some(tool) => Err(format!("{words:?} has no tool {tool}: {}{}", run.stdout, run.stderr)),
     }
