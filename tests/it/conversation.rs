@@ -95,7 +95,10 @@ fn model_lists_loads_reads_and_runs_three_skills() {
     let run = |index: usize| ProgramText::parse(results[index]);
     assert!(
         run(4).head.starts_with("exit 0, ")
-            && run(4).head.trim_end().ends_with(test.path("").to_str().unwrap().trim_end_matches('/'))
+            && run(4)
+                .head
+                .trim_end()
+                .ends_with(test.path("").to_str().unwrap().trim_end_matches('/'))
     );
     assert_eq!((run(4).stdout, run(4).stderr), ("42\n", ""));
     assert!(run(5).head.ends_with(" ms, in the skill's folder\n"));
