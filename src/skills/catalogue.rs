@@ -173,6 +173,23 @@ impl Catalogue {
         }
     }
 
+    /// The one usable skill whose name, or the name in its frontmatter, differs at most in letter
+    /// case, `-`, `_` and blanks, and in what makes it a path: `skills/NAME/SKILL.md`.
+    pub(crate) fn find_meant(&self, name: &str) -> Option<&SkillSummary> {
+        let plain = |name: &str| {
+            let letters = name.trim().chars().map(|c| if matches!(c, '_' | ' ') { '-' } else { c });
+            letters.flat_map(char::to_lowercase).collect::<String>()
+        };
+        let path = plain(name);
+        let own = path.trim_start_matches("./").trim_start_matches("skills/");
+        let own = own.trim_end_matches("/skill.md").trim_end_matches('/');
+        let is_meant = |skill: &&SkillSummary| {
+            plain(&skill.name) == own || skill.alias.as_ref().is_some_and(|name| plain(name) == own)
+        };
+        let mut found = self.usable().filter(is_meant);
+        found.next().filter(|_| found.next().is_none())
+    }
+
     /// The message for a name that no skill has.
     fn not_found_message(&self, name: &str) -> String {
         let names = || self.usable().map(|skill| skill.name.as_str());

@@ -28,7 +28,9 @@ mod consent;
 mod edit_file;
 mod get_skill;
 mod hints;
+mod inexact_arguments;
 mod list_skills;
+mod other_clients;
 mod pages;
 mod program;
 mod read_file;
@@ -330,6 +332,9 @@ pub(crate) fn unknown_tool_among<'n>(
 ) -> String {
     let shown = text::one_line(name, limits::SUMMARY_CHARS);
     let all = names.clone().collect::<Vec<_>>().join(", ");
+    if let Some(advice) = other_clients::advice(name, |tool| names.clone().any(|it| it == tool)) {
+        return format!("there is no tool `{shown}` here: {advice}");
+    }
     match text::similar_names(name, names, 1).first() {
         _ if all.is_empty() => format!("there is no tool `{shown}`; no tools are available"),
         Some(near) => {

@@ -2,13 +2,16 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
-use crate::tool::{ToolCall, parse_arguments};
-use crate::tools::{PreparedCall, Tool, Tools, find_builtin, schema, unknown_tool_among};
+use crate::tool::{ToolCall, ToolResult, parse_arguments};
+use crate::tools::{
+    ArgumentError, PreparedCall, Tool, Tools, find_builtin, inexact_arguments, schema,
+    unknown_tool_among,
+};
 
 impl<'w> Tools<'w> {
     /// Adds a tool and offers it to the model.
@@ -63,17 +66,73 @@ impl<'w> Tools<'w> {
 
     /// Reads the arguments of a call, or returns the message for the model about the problem.
     pub(super) fn prepare(&self, call: &ToolCall) -> std::result::Result<PreparedCall<'_>, String> {
-        let tool = self.find(&call.name).ok_or_else(|| {
-            let offered = self.definitions.iter().map(|tool| tool.name.as_str());
-            unknown_tool_among(&call.name, offered)
-        })?;
-        let read = |fields: serde_json::Map<String, Value>| {
-            tool.prepare(fields.into()).map_err(|error| error.to_string())
+        let (tool, mut meant) = match self.find(&call.name) {
+            Some(tool) => (tool, Meant::default()),
+            None => {
+                let tool = self.find_meant(&call.name);
+                let tool = tool.ok_or_else(|| self.unknown_tool(&call.name))?;
+                (tool, Meant { tool: Some(tool.name().to_string()), skill: None })
+            }
         };
-        parse_arguments(&call.arguments).and_then(read).map_err(|error| {
-            let expected = schema::describe(&tool.parameters());
-            format!("the arguments of {} are wrong: {error}; {expected}", tool.name())
-        })
+        let schema = tool.parameters();
+        let mut prepare = |mut fields: Map<String, Value>| {
+            if find_builtin(tool.name()).is_some() {
+                fields = inexact_arguments::correct(fields, &schema)?;
+                meant.skill = self.correct_skill_name(&mut fields);
+            }
+            tool.prepare(fields.into())
+        };
+        let prepared = parse_arguments(&call.arguments)
+            .and_then(|fields| prepare(fields).map_err(|error: ArgumentError| error.to_string()))
+            .map_err(|error| {
+                let expected = schema::describe(&schema);
+                format!("the arguments of {} are wrong: {error}; {expected}", tool.name())
+            })?;
+        if meant == Meant::default() {
+            return Ok(prepared);
+        }
+        let PreparedCall { summary, run } = prepared;
+        let is_json = tool.output().is_some();
+        Ok(PreparedCall::new(summary, move |context| meant.add_note(run(context), is_json)))
+    }
+
+    /// Returns the offered tool whose name differs only in a prefix, letter case or `-` for `_`.
+    fn find_meant(&self, name: &str) -> Option<&dyn Tool> {
+        let prefixes = ["functions.", "tools.", "default_api."];
+        let own = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+        let of_server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+        let own = own.or(of_server.map(|(_, own)| own)).unwrap_or(name);
+        let own = own.to_ascii_lowercase().replace('-', "_");
+        let is_offered = self.definitions.iter().any(|tool| tool.name == own);
+        self.find(&own).filter(|_| is_offered)
+    }
+
+    /// Returns the message for a name that no tool has.
+    fn unknown_tool(&self, name: &str) -> String {
+        let offered = self.definitions.iter().map(|tool| tool.name.as_str());
+        let can_read = offered.clone().any(|tool| tool == "get_skill");
+        let catalogue = self.context.skills.catalogue();
+        match catalogue.find_meant(name).filter(|_| can_read) {
+            Some(skill) => {
+                let skill = skill.display_name();
+                format!(
+                    "`{skill}` is a skill, not a tool: read it with `get_skill`, skill_name `{skill}`"
+                )
+            }
+            None => unknown_tool_among(name, offered),
+        }
+    }
+
+    /// Replaces the name of a skill that is not exact by that of the skill that it means, and
+    /// returns this.
+    fn correct_skill_name(&self, fields: &mut Map<String, Value>) -> Option<String> {
+        let name = fields.get_mut("skill_name")?;
+        let skills = self.context.skills;
+        let given = name.as_str().filter(|given| skills.open_any(given).is_err())?;
+        let catalogue = skills.catalogue();
+        let skill = catalogue.find_meant(given).filter(|skill| skill.name != given)?;
+        *name = skill.name.as_str().into();
+        Some(skill.display_name().into_owned())
     }
 
     /// Returns the offered tools as a Markdown list for a prompt, each with its arguments.
@@ -94,6 +153,34 @@ impl<'w> Tools<'w> {
     }
 }
 
+/// What an inexact name was taken for.
+#[derive(Default, PartialEq)]
+struct Meant {
+    tool: Option<String>,
+    skill: Option<String>,
+}
+
+impl Meant {
+    /// Adds what was meant to a result, which is JSON or text.
+    fn add_note(&self, mut result: ToolResult, is_json: bool) -> ToolResult {
+        let what = [("tool", &self.tool), ("skill", &self.skill)].into_iter();
+        let what =
+            what.filter_map(|(kind, name)| Some(format!("the {kind} is `{}`", name.as_ref()?)));
+        let note = what.collect::<Vec<_>>().join(", ");
+        let is_object = result.object.is_none() && (is_json || !result.ok);
+        let object = serde_json::from_str(&result.content).ok().filter(|_| is_object);
+        if let Some(Value::Object(mut fields)) = object {
+            fields.insert("note".into(), note.into());
+            result.content = Value::Object(fields).to_string();
+        } else if result.document.is_some() {
+            result.content.push_str(&format!("\n({note})\n"));
+        } else {
+            result.content.insert_str(0, &format!("({note})\n"));
+        }
+        result
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
@@ -106,8 +193,7 @@ mod tests {
     use crate::config::{Config, ConfigNeeds};
     use crate::settings::Settings;
     use crate::skills::Skills;
-    use crate::tool::ToolResult;
-    use crate::tools::{ArgumentError, Arguments, ToolContext};
+    use crate::tools::{Arguments, ToolContext};
     use crate::world::cancellation::Cancellation;
 
     /// Records the arguments of its calls.

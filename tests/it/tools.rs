@@ -66,9 +66,12 @@ fn number_is_the_name_with_its_digits() {
             .success()
             .stdout_has(&format!("# {number}"));
     }
-    for tool in ["get_skill", "read_file_in_skill", "run_python_script"] {
-        call(&test, tool, &json!({"skill_name": 7, "file_path": "a.md", "script": "1"}))
-            .status(1)
-            .stdout_has("there is no skill `7`");
+    let calls = [
+        ("get_skill", json!({"skill_name": 7})),
+        ("read_file_in_skill", json!({"skill_name": 7, "file_path": "a.md"})),
+        ("run_python_script", json!({"skill_name": 7, "script": "1"})),
+    ];
+    for (tool, arguments) in calls {
+        call(&test, tool, &arguments).status(1).stdout_has("there is no skill `7`");
     }
 }

@@ -3,7 +3,7 @@
 use super::{
     CANARY, CIRCLE, FIFO, GET, INSIDE, LEADS_OUT, LIST, OUTSIDE, PLAIN, READ, RUN, SOCKET,
     absolute, appending, as_an_ordinary_user, call, described, error_of, hostile, make_node, of,
-    refusal, results, start_of,
+    of_skill, refusal, results, start_of,
 };
 use crate::harness::{Test, seconds};
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ fn unusable_documents_are_refused_with_their_reason() {
     let unusable = links.map(|(skill, _, why)| (skill, why)).into_iter().chain(others);
     let unusable: Vec<_> = unusable.collect();
     for (skill, why) in unusable.iter().chain(&texts) {
-        let message = refusal(&test, GET, of(skill, ""));
+        let message = refusal(&test, GET, of_skill(skill));
         assert!(message.contains(why) && message.contains(skill), "{skill}: {message}");
     }
     let list = call(&test, LIST, "{}").success().stdout_json();
@@ -115,8 +115,8 @@ fn missing_permission_is_reported() {
         (READ, of("open", "blind")),
         (RUN, of("open", "locked.md")),
         (RUN, of("open", "closed/a.md")),
-        (GET, of("document", "")),
-        (GET, of("folder", "")),
+        (GET, of_skill("document")),
+        (GET, of_skill("folder")),
         (READ, of("folder", ".")),
     ] {
         let run = ask(tool, &arguments).status(1);
@@ -125,7 +125,7 @@ fn missing_permission_is_reported() {
         run.check(message.contains(expected), expected);
     }
     ask(READ, &of("open", "blind/a.md")).success().stdout(INSIDE);
-    ask(GET, &of("open", "")).success().stdout_has("# Open\n");
+    ask(GET, &of_skill("open")).success().stdout_has("# Open\n");
     let list = ask(LIST, &json!({})).success().stdout_json();
     let denied = "(not usable: SKILL.md cannot be read: permission denied)";
     assert_eq!(described(&list), [("document", denied), ("folder", denied), ("open", "Open")]);
@@ -153,8 +153,8 @@ fn linked_skills_and_skills_folders_work() {
         };
         let list = ask(LIST, json!({})).success().stdout_json();
         assert_eq!(described(&list), [("inner", "Real"), ("linked", "From elsewhere.")]);
-        ask(GET, of("linked", "")).success().stdout_has("From elsewhere.");
-        ask(GET, of("inner", "")).success().stdout_has("# Real\n");
+        ask(GET, of_skill("linked")).success().stdout_has("From elsewhere.");
+        ask(GET, of_skill("inner")).success().stdout_has("# Real\n");
         let paths = [&format!("{folder}/linked/a.md"), "elsewhere/linked/a.md"];
         for path in paths.map(|path| absolute(&test, path)).iter().chain([&"a.md".to_owned()]) {
             ask(READ, of("linked", path)).success().stdout(INSIDE);

@@ -1,7 +1,7 @@
 //! Whole documents and the list of skills.
 
 use super::{
-    GET, LIST, READ, absolute, call, described, error_of, hostile, make_node, of, refusal,
+    GET, LIST, READ, absolute, call, described, error_of, hostile, make_node, of, of_skill, refusal,
 };
 use crate::harness::{Test, seconds};
 use serde_json::json;
@@ -29,12 +29,12 @@ fn documents_are_returned_complete() {
     for (skill, text) in
         [("mib", mib.as_str()), ("lower", "lower"), ("upper", "upper"), ("mixed", "mixed")]
     {
-        let run = call(&test, GET, of(skill, "")).success();
+        let run = call(&test, GET, of_skill(skill)).success();
         run.took_at_most(seconds(0.5)).stdout(&format!("{}{text}\n", base(skill)));
     }
     let files =
         "Other files of this skill (read_file_in_skill reads them):\n- Skill.md\n- skill.md\n";
-    let run = call(&test, GET, of("both", "")).success();
+    let run = call(&test, GET, of_skill("both")).success();
     run.stdout(&format!("{}this one\n\n{files}", base("both")));
     let list = call(&test, LIST, "{}").success().stdout_json();
     assert!(described(&list).contains(&("both", "this one")), "{list}");
@@ -133,7 +133,7 @@ fn folders_without_skills_are_reported() {
         assert_eq!(described(&list), [], "{folder}");
         assert!(list["note"].as_str().unwrap().contains(expected), "{folder}: {list}");
         let run = test.next_run().args(["--skills", folder, "tool", GET]);
-        let run = run.args([of("x", "").to_string()]).run().status(1);
+        let run = run.args([of_skill("x").to_string()]).run().status(1);
         run.check(error_of(&run.stdout).is_some(), "no error is reported");
     }
     for (folder, expected) in [
@@ -158,7 +158,7 @@ fn every_refusal_has_a_remedy() {
     let paths =
         ["..", "/etc", "link-out", "nothing", "a.md/x", "\0", "fifo", "socket", "loop-1", &long];
     let refused = paths.map(|path| refusal(&test, READ, of("hostile", path)));
-    let document = refusal(&test, GET, of("a-fifo", ""));
+    let document = refusal(&test, GET, of_skill("a-fifo"));
     let says_nothing = |message: &&String| {
         let (_, why) = message.rsplit_once("cannot be read: ").unwrap_or(("", message));
         !REMEDIES.split('|').any(|remedy| why.contains(remedy))

@@ -140,6 +140,11 @@ pub(super) fn of(skill: &str, path: &str) -> Value {
     json!({"skill_name": skill, "file_path": path})
 }
 
+/// The arguments that name a skill.
+pub(super) fn of_skill(name: &str) -> Value {
+    json!({ "skill_name": name })
+}
+
 /// Runs `tool NAME JSON` and asserts that it takes at most a second and little memory and shows no
 /// canary.
 #[track_caller]

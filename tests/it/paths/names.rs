@@ -1,8 +1,8 @@
 //! Names of skills and files.
 
 use super::{
-    GET, INSIDE, MISSING, PARENT, PLAIN, READ, RUN, absolute, call, hostile, of, refusal, results,
-    start_of, without_openat2,
+    GET, INSIDE, MISSING, PARENT, PLAIN, READ, RUN, absolute, call, hostile, of, of_skill, refusal,
+    results, start_of, without_openat2,
 };
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ fn skill_names_are_not_paths() {
     for (name, remedy) in
         [("HOSTILE", "; did you mean `hostile`?"), ("weather", "; the skills are: hostile")]
     {
-        let message = refusal(&test, GET, of(name, ""));
+        let message = refusal(&test, GET, of_skill(name));
         assert!(message.ends_with(remedy), "{message}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     CANARY, CIRCLE, FIFO, GET, INSIDE, LEADS_OUT, MISSING, NUL, PARENT, PLAIN, READ, RUN, SOCKET,
-    absolute, error_of, hostile, make_node, meanwhile, of, refusal, results, start_of,
+    absolute, error_of, hostile, make_node, meanwhile, of, of_skill, refusal, results, start_of,
     without_openat2,
 };
 use crate::harness::{Test, report_skipped};
@@ -253,7 +253,7 @@ fn swapped_links_leak_nothing() {
     let calls = [
         (READ, of("hostile", "swapped")),
         (READ, of("hostile", "folder/secret")),
-        (GET, of("hostile", "")),
+        (GET, of_skill("hostile")),
     ];
     let calls: Vec<_> = calls.iter().cycle().take(1800).cloned().collect();
     let shells = [Some(PLAIN.to_owned()), without_openat2(&test)];

@@ -1,7 +1,8 @@
 //! Binary files, folders and pages.
 
 use super::{
-    GET, LIST, READ, absolute, appending, call, hostile, make_node, meanwhile, of, refusal,
+    GET, LIST, READ, absolute, appending, call, hostile, make_node, meanwhile, of, of_skill,
+    refusal,
 };
 use crate::harness::{Test, seconds, wait_until};
 use serde_json::{Value, json};
@@ -259,7 +260,7 @@ fn growing_files_are_limited() {
             run.check(run.stdout.len() < 66_000, "the page is too large");
             let beyond = part("log", &json!(1_000_000_000), &json!(1));
             call(&test, READ, beyond).status(1);
-            call(&test, GET, of("s", "")).status(1).stdout_has("is larger than 1 MiB");
+            call(&test, GET, of_skill("s")).status(1).stdout_has("is larger than 1 MiB");
             call(&test, LIST, "{}").success().stdout_has(r#""description":"Grows""#);
         }
     });
