@@ -10,7 +10,7 @@ use crate::limits;
 use crate::secret::MASK;
 use crate::text::counted;
 use crate::tool::{Action, Effects, ToolResult};
-use crate::tools::user_files::{UserFiles, WRITING};
+use crate::tools::user_files::{UserFiles, WRITING, shown};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::confined::OpenError;
 
@@ -122,7 +122,7 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
         return refused(&too_large);
     }
     files.write(file, Some(&text), &replacement.apply(&text))?;
-    let summary = format!("edited {path}: {}", counted(places, "place"));
+    let summary = format!("edited {}: {}", shown(&path), counted(places, "place"));
     Ok(ToolResult {
         action: Some(Action::WroteFile(path)),
         ..ToolResult::success(summary.clone(), summary)

@@ -319,7 +319,8 @@ fn examine(target: &PathTarget) -> Result<(PathBuf, Option<FoundFile>), OpenErro
     })
 }
 
-fn shown(path: &str) -> String {
+/// A path in messages: one line.
+pub(super) fn shown(path: &str) -> String {
     one_line(path, limits::SUMMARY_CHARS)
 }
 

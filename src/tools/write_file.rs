@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::text::counted;
 use crate::tool::{Action, Effects, ToolResult};
-use crate::tools::user_files::{UserFiles, WRITING};
+use crate::tools::user_files::{UserFiles, WRITING, shown};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ fn write(path: &str, content: &str, context: &ToolContext<'_>) -> Result<ToolRes
     let path = file.path.clone();
     let state = if file.place.found().is_some() { "replaced" } else { "new" };
     files.write(file, None, content.as_bytes())?;
-    let text = format!("wrote {path}: {state}, {}", counted(content.len(), "byte"));
+    let text = format!("wrote {}: {state}, {}", shown(&path), counted(content.len(), "byte"));
     Ok(ToolResult {
         action: Some(Action::WroteFile(path)),
         ..ToolResult::success(text.clone(), text)

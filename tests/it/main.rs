@@ -66,3 +66,4 @@ mod standard_input;
 mod static_binary;
 mod terminal;
 mod tools;
+mod user_files;

@@ -65,8 +65,16 @@ pub(crate) const MCP_TOOLS: [&str; 4] =
     ["list_skills", "get_skill", "read_file_in_skill", "run_python_script"];
 
 /// The tools that are offered where there is a skill and Python.
-pub(crate) const SKILL_TOOLS: [&str; 5] =
-    ["list_skills", "get_skill", "read_file_in_skill", "run_python_script", "run_command"];
+pub(crate) const SKILL_TOOLS: [&str; 8] = [
+    "list_skills",
+    "get_skill",
+    "read_file_in_skill",
+    "run_python_script",
+    "run_command",
+    "read_file",
+    "write_file",
+    "edit_file",
+];
 
 /// How long a run or a wait may take before the test fails, unless the test sets a timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
