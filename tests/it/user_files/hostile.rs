@@ -28,12 +28,12 @@ const TARGETS: &str = "../outside/secret ../outside .. ../.. / /etc /etc/passwd 
 
 /// Paths that lead outside, or to what is not a file.
 const OTHERS: &str = "../outside/secret ./../outside/secret sub/../../outside/secret .. ../ ../.. ../work/a.txt sub/../a.txt \
-    to-sub/../a.txt /etc/passwd /etc/x-of-a-test /dev/null /dev/stdout /dev/fd/1 /proc/self/fd/1 /proc/self/comm /proc/self/cwd/a.txt \
+    to-sub/../a.txt /etc/passwd /etc/x-of-a-test /dev/null /dev/stdout /dev/fd/1 /proc/self/fd/1 /proc/self/comm \
     ~ ~/x ~/.bashrc ~/.ssh/authorized_keys ~/../outside/secret . ./ sub sub/ to-sub to-sub/ a.txt/ a.txt/x a.txt/. \
     fifo fifo/x socket socket/x loop loop/x skills skills/ skills/s skills/s/SKILL.md skills/s/run.py skills/new/SKILL.md \
     ./skills/s/new/x to-skills/s/SKILL.md lib/l/SKILL.md lib/l/new.py lib/../skills/x .claude/skills/x/SKILL.md .agents/skills/x \
     .claude/skills key facts.md ./facts.md sessions sessions/a.jsonl sessions/new h-env h-local h-key h-facts h-session h-git \
-    ./h-env sub/h-env to-sub/h-env log.jsonl";
+    ./h-env sub/h-env to-sub/h-env";
 
 fn hostile() -> Test {
     let mut test = work()

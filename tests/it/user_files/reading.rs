@@ -31,7 +31,7 @@ fn files_folders_and_skills_are_read() {
         (json!({"path": far("skills/far/SKILL.md")}), Ok("far\n")),
         (json!({"path": "~/.claude/skills/far/SKILL.md"}), Ok("far\n")),
         (json!({"path": far("skills/far/.env")}), private),
-        (json!({"path": far("skills/far/../../secret")}), elsewhere),
+        (json!({"path": far("skills/far/../../secret")}), Err("a path must not contain `..`")),
         (json!({"path": far("secret")}), elsewhere),
         (json!({"path": "/etc/passwd"}), Err("use run_command for files elsewhere")),
         (json!({"path": "b.txt"}), Err("no such file or folder; list the folder")),
@@ -80,6 +80,8 @@ fn private_files_are_not_read() {
         assert_answer(&test, "read_file", json!({"path": path}), answer);
     }
     assert_answer(&test, "read_file", json!({"path": "h-fine"}), Ok("fine\n"));
+    let log = test.next_run().args(["tool", "--log", "log", "read_file", r#"{"path":"log"}"#]);
+    log.run().status(1).stdout_has("`log` is private");
 }
 
 /// With a sandbox the home is not read, except for what the user grants.

@@ -143,7 +143,8 @@ fn a_model_reads_edits_and_writes() {
     let offered = |options: &[&str], test: Test| {
         let server = Server::start([Reply::text("hi")]);
         test.endpoint(&server).args(options).args(["hi"]).run().success();
-        let names = server.finish()[0].tool_names();
+        let requests = server.finish();
+        let names = requests[0].tool_names();
         ["read_file", "write_file", "edit_file"].map(|tool| names.iter().any(|name| *name == tool))
     };
     assert_eq!(offered(&[], work()), [true; 3]);
