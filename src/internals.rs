@@ -53,7 +53,7 @@ pub mod skills {
         pub use crate::skills::frontmatter::{Frontmatter, first_line_of_text, parse, parse_head};
     }
     pub mod invocation {
-        pub use crate::skills::invocation::{is_for_users, render};
+        pub use crate::skills::invocation::{SkillFolders, is_for_users, render};
         pub use crate::skills::split_words;
     }
     pub mod packages {

@@ -3,7 +3,9 @@
 
 use skills_runner::internals::limits;
 use skills_runner::internals::skills::frontmatter;
-use skills_runner::internals::skills::invocation::{is_for_users, render, split_words};
+use skills_runner::internals::skills::invocation::{
+    SkillFolders, is_for_users, render, split_words,
+};
 
 /// A character that occurs in no document and no argument.
 const ARGUMENT: &str = "\u{e000}";
@@ -49,7 +51,10 @@ fn check_words(line: &str) {
 fn check_body(document: &str, arguments: &str) {
     let front = frontmatter::parse(document);
     let body = if front.is_unclosed { document } else { &document[front.body_start..] };
-    let Ok(text) = render(document, "/skills/a b", arguments) else {
+    let folders = SkillFolders::new("/skills/a b");
+    let plain = !document.contains(['$', '{', '<']);
+    assert!(!plain || render(document, &folders, None).is_ok_and(|text| text == document));
+    let Ok(text) = render(document, &folders, Some(arguments)) else {
         return;
     };
     assert!(text.len() <= limits::INVOCATION_BYTES);
@@ -67,8 +72,8 @@ fn check_body(document: &str, arguments: &str) {
 fn check_values(document: &str) {
     const NASTY_ARGUMENT: &str = "$ARGUMENTS[0]$0{baseDir}<SKILL_DIR>${CLAUDE_SKILL_DIR}";
     const NASTY_FOLDER: &str = "/$ARGUMENTS/$0/{baseDir}/\\$0";
-    let plain = render(document, FOLDER, ARGUMENT);
-    let nasty = render(document, NASTY_FOLDER, NASTY_ARGUMENT);
+    let plain = render(document, &SkillFolders::new(FOLDER), Some(ARGUMENT));
+    let nasty = render(document, &SkillFolders::new(NASTY_FOLDER), Some(NASTY_ARGUMENT));
     if let (Ok(plain), Ok(nasty)) = (plain, nasty) {
         let expected = plain.replace(FOLDER, NASTY_FOLDER).replace(ARGUMENT, NASTY_ARGUMENT);
         assert_eq!(nasty, expected);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::skills::Skill;
 use crate::text::one_line_name;
-use crate::world::confined::{OpenError, PathTarget};
+use crate::world::confined::{FileTree, OpenError, PathTarget};
 
 /// A file or folder of a skill, opened.
 #[derive(Debug)]
@@ -54,12 +54,7 @@ impl Skill {
             return None;
         }
         let tree = self.all_files();
-        let files = tree.files.iter().filter_map(|file| file.to_str());
-        let folders = files.clone().flat_map(|file| {
-            let ends = file.match_indices('/');
-            ends.map(|(end, _)| &file[..end])
-        });
-        let names: BTreeSet<&str> = files.chain(folders).collect();
+        let names = listed_paths(&tree);
         if names.contains(wanted) {
             return Some(wanted.to_string());
         }
@@ -87,4 +82,14 @@ impl Skill {
             .iter()
             .find_map(|name| without(&format!("skills/{name}/")).or(without(&format!("{name}/"))))
     }
+}
+
+/// The paths of the files of a tree and of the folders that hold them.
+pub(super) fn listed_paths(tree: &FileTree) -> BTreeSet<&str> {
+    let files = tree.files.iter().filter_map(|file| file.to_str());
+    let folders = files.clone().flat_map(|file| {
+        let ends = file.match_indices('/');
+        ends.map(|(end, _)| &file[..end])
+    });
+    files.chain(folders).collect()
 }

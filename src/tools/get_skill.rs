@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::message::InvokedSkill;
 use crate::secret::Secrets;
+use crate::skills::invocation::SkillFolders;
 use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
 use crate::text::one_line_name;
 use crate::tool::{Action, Effects, ToolResult};
@@ -119,13 +120,11 @@ fn invoked(
 /// Returns the skill's folder, document and other files.
 fn load(skill: &Skill, document: Document, arguments: Option<&str>) -> Result<ToolResult, String> {
     let folder = skill.path.display().to_string();
-    let text = match arguments {
-        Some(arguments) => invocation::render(&document.text, &folder, arguments)?,
-        None if document.text.trim().is_empty() => {
-            return Err(format!("the document of the skill `{}` is empty", skill.name));
-        }
-        None => document.text,
-    };
+    if arguments.is_none() && document.text.trim().is_empty() {
+        return Err(format!("the document of the skill `{}` is empty", skill.name));
+    }
+    let folders = SkillFolders::of(skill, &document.text);
+    let text = invocation::render(&document.text, &folders, arguments)?;
     let summary = format!("{}, {} bytes", document.file_name, text.len());
     let text = format!("Base directory for this skill: {folder}\n\n{text}");
     let files = other_files(skill, &document.file_name);

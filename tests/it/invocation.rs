@@ -21,10 +21,15 @@ fn base(test: &Test, skill: &str) -> String {
     format!("Base directory for this skill: {}\n\n", folder.display())
 }
 
+/// The document of `fix` without arguments.
+fn whole_document(test: &Test) -> String {
+    let folder = test.path("skills/fix");
+    format!("{FRONT}{BODY}").replace("${CLAUDE_SKILL_DIR}", folder.to_str().unwrap())
+}
+
 /// The body of `fix` with the arguments `a 'b c'`.
 fn fixed(test: &Test) -> String {
-    let folder = test.path("skills/fix");
-    format!("Fix a 'b c': first a, in {}/x, not $0.\n", folder.display())
+    format!("Fix a 'b c': first a, in {}/x, not $0.\n", test.path("skills/fix").display())
 }
 
 #[track_caller]
@@ -39,13 +44,13 @@ fn questions(request: &Request) -> Vec<&str> {
     users.map(|m| m["content"].as_str().unwrap()).collect()
 }
 
-/// Without arguments the document is returned unchanged; with arguments, even empty ones, the body
-/// with its values.
+/// Without arguments the document is returned whole; with arguments, even empty ones, the body with
+/// its values.
 #[test]
 fn arguments_replace_the_placeholders_of_the_body() {
     let test = skills();
     let (base, fixed) = (base(&test, "fix"), fixed(&test));
-    let whole = format!("{base}{FRONT}{BODY}{FILES}- notes.md\n");
+    let whole = format!("{base}{}{FILES}- notes.md\n", whole_document(&test));
     get(&test, &json!({"skill_name": "fix"})).stdout(&whole);
     let arguments = json!({"skill_name": "fix", "arguments": null});
     get(&test, &arguments).stdout(&whole);
@@ -61,7 +66,6 @@ fn arguments_without_a_placeholder_are_appended() {
     let test = skills();
     let base = base(&test, "pdf");
     for (arguments, expected) in [("", ""), ("a.pdf  'b'", "\n\nARGUMENTS: a.pdf  'b'")] {
-        // By the tool's alias as well.
         let call = json!({"skill_name": "acrobat", "arguments": arguments});
         let expected = format!("{base}# PDF\n{expected}");
         get(&test, &call).success().stdout(&format!("{}\n", expected.trim_end_matches('\n')));
@@ -101,7 +105,7 @@ fn unchanged_document_is_sent_once() {
     let requests = server.finish();
     let result = |number: u32| requests[4].tool_result(&format!("call_{number}"));
     let base = base(&test, "fix");
-    let whole = format!("{base}{FRONT}{BODY}{FILES}- notes.md\n");
+    let whole = format!("{base}{}{FILES}- notes.md\n", whole_document(&test));
     let note = format!("{base}[unchanged: the whole text is above in this conversation]");
     assert_eq!(result(1), whole);
     assert_eq!(result(2), note);

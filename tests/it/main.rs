@@ -58,6 +58,7 @@ mod sandbox;
 mod scripts;
 mod sessions;
 mod setup;
+mod skill_documents;
 mod skill_files;
 mod skills;
 mod skills_commands;
