@@ -15,6 +15,7 @@ mod certificates;
 mod changes;
 mod chat;
 mod check;
+mod commands;
 mod config;
 mod confinement;
 mod confirm;

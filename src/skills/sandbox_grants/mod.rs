@@ -282,9 +282,15 @@ impl GrantRequest<'_> {
                 format!(" and {}", folders.collect::<Vec<_>>().join(", "))
             }
         };
+        let own = if self.folder.is_some() { "in its skill's folder, " } else { "" };
+        let list = if self.reads_user_folder {
+            "; it may read what is in the working folder, but not list it (read_file does)"
+        } else {
+            ""
+        };
         format!(
-            "the script ran in a sandbox: it may write in its skill's folder, in $TMPDIR{more}, and has no \
-             network; the user can grant more with {SCRIPT_SANDBOX_WRITE} and {SCRIPT_SANDBOX_READ}"
+            "it ran in a sandbox: it may write {own}in $TMPDIR{more}, and has no network{list}; the user \
+             can grant more with {SCRIPT_SANDBOX_WRITE} and {SCRIPT_SANDBOX_READ}"
         )
     }
 }

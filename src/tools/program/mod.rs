@@ -134,7 +134,7 @@ impl ProgramRun<'_> {
         }
         match self.python.filter(|python| python.program == self.program) {
             Some(python) => self.not_run("no Python", python.start_error(self.skill, error).fault),
-            None => self.not_run(&self.program.display().to_string(), error),
+            None => format!("the {} could not be run: {error}", self.noun()),
         }
     }
 

@@ -1,0 +1,278 @@
+//! `run_command`, and where scripts and commands start: what the model is told, what the result
+//! of a run lists, and who can switch commands off.
+
+use crate::harness::{ProgramText, Reply, Server, Test, interpreter, report_skipped, seconds};
+use crate::mcp::Client;
+use serde_json::{Value, json};
+
+const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
+/// The source of a script that prints its folder and that of the skill.
+const PLACES: &str = "import os; print(os.getcwd(), os.environ.get('SKILL_DIR'))";
+
+/// A skill with scripts, and a working folder beside the skills folder.
+fn test() -> Test {
+    Test::new()
+        .skill("s", DOCUMENT)
+        .file("skills/s/beside.py", "NAME = 'beside'\n")
+        .file("skills/s/scripts/where.py", format!("import beside\n{PLACES}; print(beside.NAME)\n"))
+        .executable("skills/s/scripts/where.sh", "echo \"$PWD $0 $*\"\n")
+        .file("skills/s/scripts/odd.pl", "print 6 * 7, \"\\n\";")
+        .file("skills/s/scripts/named", "#!/usr/bin/env no-such-interpreter\n")
+        .file("work/data.txt", "from the user\n")
+        .cwd("work")
+        .env("SCRIPT_PYTHON", interpreter())
+        .env("SKILLS_FOLDER_PATH", "../skills")
+}
+
+/// Runs one tool by hand; returns its result and whether it succeeded.
+#[track_caller]
+fn call(test: &Test, name: &str, arguments: &Value) -> (Value, bool) {
+    let run = test.next_run().args(["tool", name, "-"]).stdin(arguments.to_string()).run();
+    let ok = run.status_is(0);
+    (run.stdout_json(), ok)
+}
+
+#[test]
+fn commands_report_how_they_ended() {
+    let test = test();
+    let long = "x".repeat(200_000);
+    let table = [
+        ("cat data.txt; pwd >&2", 0, "from the user\n", "work\n"),
+        ("exit 3", 3, "", ""),
+        ("kill -TERM $$", -15, "", ""),
+        ("read line; echo \"[$line]\"", 0, "[]\n", ""),
+        ("cd /; echo \"$PWD\"; echo $USER_CWD | grep -c work", 0, "/\n1\n", ""),
+        ("no-such-program", 127, "", "no-such-program: command not found\n"),
+        ("echo 'it'\"'\"'s'; printf 'a\\tb'", 0, "it's\na\tb", ""),
+        ("if", 2, "", ""),
+        (long.as_str(), 0, "", ""),
+    ];
+    for (command, code, stdout, stderr) in table {
+        let (result, ok) = call(&test, "run_command", &json!({"command": command}));
+        if command == long {
+            assert!(!ok && result["error"].as_str().unwrap().contains("arguments are too long"));
+            continue;
+        }
+        let shown = format!("{command}: {result}");
+        assert_eq!((&result["returncode"], ok), (&json!(code), code == 0), "{shown}");
+        assert_eq!(result["skill_name"], Value::Null, "{shown}");
+        assert_eq!(result["stdout"], stdout, "{shown}");
+        assert!(result["stderr"].as_str().unwrap().ends_with(stderr), "{shown}");
+    }
+    let flood = call(&test, "run_command", &json!({"command": "yes | head -c 3000000"})).0;
+    assert!(flood["truncated"] == true && flood["stdout"].as_str().unwrap().len() < 70_000);
+    let hang = json!({"command": "setsid sleep 60 & sleep 60", "timeout_seconds": 1});
+    let run = test.next_run().args(["tool", "run_command", &hang.to_string()]).run();
+    run.took_at_most(seconds(4.0)).status(1).stdout_has("stopped at the time limit of 1 s");
+    for (arguments, error) in [
+        (json!({"command": " "}), "`command` is empty"),
+        (json!({"command": "true", "timeout_seconds": 0}), "`timeout_seconds` must be 1 or more"),
+        (json!({"command": "true", "skill_name": "t"}), "there is no skill `t`"),
+    ] {
+        let (result, _) = call(&test, "run_command", &arguments);
+        assert!(result["error"].as_str().unwrap().contains(error), "{result}");
+    }
+}
+
+#[test]
+fn command_for_a_skill_has_its_variables() {
+    let test = test().skill("v", DOCUMENT).venv("v");
+    let command = "echo \"$SKILL_DIR $SKILL_NAME $VIRTUAL_ENV\"; pwd; command -v python";
+    let (result, _) = call(&test, "run_command", &json!({"command": command, "skill_name": "v"}));
+    let folder = test.path("skills/v").canonicalize().unwrap();
+    let folder = folder.to_str().unwrap();
+    let lines: Vec<&str> = result["stdout"].as_str().unwrap().lines().collect();
+    assert!(lines[0].contains("skills/v v ") && lines[0].ends_with("skills/v/venv"), "{result}");
+    assert_eq!(lines[1], test.path("work").canonicalize().unwrap().to_str().unwrap());
+    assert!(lines[2].ends_with("skills/v/venv/bin/python"), "{result} {folder}");
+    // A broken venv is an error, as for scripts.
+    let broken = test.skill("b", DOCUMENT).folder("skills/b/venv");
+    let (result, ok) = call(&broken, "run_command", &json!({"command": "true", "skill_name": "b"}));
+    assert!(!ok && result["error"].as_str().unwrap().contains("is broken"), "{result}");
+}
+
+/// A file of a skill starts in the user's folder, source in the skill's, and `cwd` decides.
+#[test]
+fn scripts_start_where_documents_expect_it() {
+    let test = test();
+    let skill = test.path("skills/s").canonicalize().unwrap();
+    let user = test.path("work").canonicalize().unwrap();
+    let (skill, user) = (skill.to_str().unwrap(), user.to_str().unwrap());
+    let file = "scripts/where.py";
+    for (arguments, folder) in [
+        (json!({"skill_name": "s", "file_path": file}), user),
+        (json!({"skill_name": "s", "file_path": file, "cwd": "user"}), user),
+        (json!({"skill_name": "s", "file_path": file, "cwd": "skill"}), skill),
+        (json!({"skill_name": "s", "script": PLACES}), skill),
+        (json!({"skill_name": "s", "script": PLACES, "cwd": "user"}), user),
+        (json!({"script": PLACES}), user),
+        (json!({"script": PLACES, "cwd": "user"}), user),
+    ] {
+        let (result, ok) = call(&test, "run_python_script", &arguments);
+        let stdout = result["stdout"].as_str().unwrap();
+        let printed = std::path::Path::new(stdout.split(' ').next().unwrap());
+        assert!(ok && printed.canonicalize().unwrap().to_str() == Some(folder), "{result}");
+        assert_eq!(stdout.contains("None"), arguments.get("skill_name").is_none(), "{result}");
+        assert_eq!(stdout.contains("beside"), arguments.get("file_path").is_some(), "{result}");
+    }
+    for (arguments, error) in [
+        (json!({"script": "1", "cwd": "skill"}), "`cwd` \"skill\" needs a `skill_name`"),
+        (json!({"file_path": file}), "give its `skill_name`, too"),
+        (json!({"script": "1", "cwd": "home"}), "must be one of \"skill\", \"user\""),
+    ] {
+        let (result, ok) = call(&test, "run_python_script", &arguments);
+        assert!(!ok && result["error"].as_str().unwrap().contains(error), "{result}");
+    }
+}
+
+/// The language is that of the first line or the suffix; such a script finds the files beside it.
+#[test]
+fn scripts_in_other_languages_run() {
+    let test = test();
+    let run = |file: &str, args: &[&str]| {
+        let arguments = json!({"skill_name": "s", "file_path": file, "args": args});
+        call(&test, "run_python_script", &arguments)
+    };
+    let (result, ok) = run("scripts/where.sh", &[".git", "src/**/*.test.ts"]);
+    let stdout = result["stdout"].as_str().unwrap();
+    let end = "/work/../skills/s/scripts/where.sh .git src/**/*.test.ts\n";
+    assert!(
+        ok && (stdout.ends_with(end) || stdout.contains("/skills/s/scripts/where.sh .git ")),
+        "{result}"
+    );
+    assert!(stdout.split(' ').next().unwrap().ends_with("/work"), "{result}");
+    let (result, ok) = run("scripts/odd.pl", &[]);
+    assert!(ok && result["stdout"] == "42\n", "{result}");
+    let (result, ok) = run("scripts/named", &[]);
+    let error = result["error"].as_str().unwrap();
+    assert!(!ok && error.contains("`scripts/named` needs `no-such-interpreter`"), "{result}");
+    // Without Python for skills without a venv nothing of them runs.
+    let off = test.clone().env("SCRIPT_PYTHON", "off");
+    let arguments = json!({"skill_name": "s", "file_path": "scripts/where.sh"});
+    let (result, _) = call(&off, "run_python_script", &arguments);
+    assert!(result["error"].as_str().unwrap().contains("SCRIPT_PYTHON=off"), "{result}");
+}
+
+/// `./.env` may only switch commands off.
+#[test]
+fn commands_can_be_switched_off() {
+    let test = test();
+    let offered = |test: &Test, options: &[&str]| {
+        let server = Server::start([Reply::text("4")]);
+        test.next_run().endpoint(&server).args(options).args(["hi"]).run().success();
+        server.finish()[0].tool_names().contains(&"run_command")
+    };
+    let error = |test: &Test, options: &[&str]| {
+        let arguments = r#"{"command":"true"}"#;
+        let run = test.next_run().args(options).args(["tool", "run_command", arguments]).run();
+        run.stdout_json()["error"].as_str().unwrap_or_default().to_string()
+    };
+    assert!(offered(&test, &[]) && error(&test, &[]).is_empty());
+    let off = test.clone().env("SCRIPT_SHELL", "off");
+    let by_python = test.clone().env("SCRIPT_PYTHON", "off");
+    let by_folder = test.clone().file("work/.env", "SCRIPT_SHELL=off\n");
+    for test in [&off, &by_python, &by_folder] {
+        assert!(!offered(test, &[]) && error(test, &[]).contains("switched off (SCRIPT_SHELL"));
+    }
+    assert!(!offered(&test, &["--no-scripts"]));
+    assert!(error(&test, &["--no-scripts"]).contains("--no-scripts"));
+    let foreign = test.clone().file("work/.env", "SCRIPT_SHELL=/bin/false\n");
+    assert!(offered(&foreign, &[]) && error(&foreign, &[]).is_empty(), "only `off` counts");
+    let chosen = by_python.env("SCRIPT_SHELL", "sh");
+    assert!(offered(&chosen, &[]) && error(&chosen, &[]).is_empty());
+    let missing = test.env("SCRIPT_SHELL", "/no/shell");
+    assert!(
+        error(&missing, &[]).contains("could not be run: failed to start `/no/shell`: No such")
+    );
+}
+
+/// A model's commands are in the records, and count as scripts.
+#[test]
+fn result_of_a_run_lists_its_commands() {
+    let test = test();
+    let (good, bad) = (json!({"command": "echo 4"}), json!({"command": "exit 7"}));
+    let server = Server::start([
+        Reply::call("run_command", &bad),
+        Reply::call("run_command", &good),
+        Reply::text("four"),
+    ]);
+    let run = test.next_run().endpoint(&server).args(["-o", "json", "--require-script", "go"]);
+    let result = run.run().success().stdout_json();
+    assert_eq!(
+        result["commands_run"],
+        json!([{"command": "exit 7", "returncode": 7}, {"command": "echo 4", "returncode": 0}])
+    );
+    let requests = server.finish();
+    let text = ProgramText::parse(requests[2].last_message()["content"].as_str().unwrap());
+    assert!(text.head.starts_with("exit 0, ") && text.head.contains(" ms, in "), "{text:?}");
+    assert_eq!((text.stdout, text.stderr), ("4\n", ""));
+    let server = Server::start([Reply::call("run_command", &bad), Reply::text("four")]);
+    let run = test.next_run().endpoint(&server).args(["--require-script", "go"]).run();
+    run.status(5).stderr_has("no script or command succeeded; the last one (exit 7) ended with 7");
+}
+
+/// Over MCP commands need `--user-files`; without it every script starts in its skill's folder.
+#[test]
+fn mcp_offers_commands_only_if_asked() {
+    let test = test();
+    let mut plain = Client::modern(&test);
+    let start = |arguments: Value| json!({"name": "run_python_script", "arguments": arguments});
+    let file = json!({"skill_name": "s", "file_path": "scripts/where.py"});
+    let ran = plain.result_of("tools/call", start(file.clone()));
+    let stdout = ran["structuredContent"]["stdout"].as_str().unwrap();
+    assert!(stdout.split(' ').next().unwrap().ends_with("skills/s"), "{ran}");
+    let text = ran["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("exit 0, ") && text.contains(", in the skill's folder\n"), "{text}");
+    for refused in
+        [json!({"script": "1"}), json!({"skill_name": "s", "script": "1", "cwd": "user"})]
+    {
+        let ran = plain.result_of("tools/call", start(refused));
+        assert!(ran["isError"] == true && ran.to_string().contains("--user-files"), "{ran}");
+    }
+    let ran = plain.call("run_command", json!({"command": "true"}));
+    assert!(ran["isError"] == true && ran.to_string().contains("--user-files"), "{ran}");
+    plain.close().status(0);
+    let mut open = Client::modern_with(&test, &["--user-files"]);
+    let ran = open.call("run_command", json!({"command": "cat data.txt"}));
+    assert_eq!(ran["structuredContent"]["stdout"], "from the user\n", "{ran}");
+    let ran = open.result_of("tools/call", start(file));
+    assert!(ran["structuredContent"]["stdout"].as_str().unwrap().contains("/work "), "{ran}");
+    open.close().status(0);
+}
+
+/// In the sandbox a command reads the entries of the working folder, not what is private there,
+/// and writes only in its temporary folder.
+#[test]
+fn sandboxed_commands_read_the_working_folder() {
+    let test = test()
+        .env("SCRIPT_SANDBOX", "on")
+        .file("work/.env", "OTHER=1\n")
+        .file("work/.git/config", "x")
+        .file("work/sub/deep.txt", "deep\n")
+        .file("home/private", "x");
+    let run = |command: &str| call(&test, "run_command", &json!({"command": command})).0;
+    let first = run("cat data.txt sub/deep.txt");
+    if first["error"].as_str().unwrap_or_default().contains("no sandbox is possible") {
+        return report_skipped(first["error"].as_str().unwrap());
+    }
+    assert_eq!(first["stdout"], "from the user\ndeep\n", "{first}");
+    assert_eq!(run("echo x > $TMPDIR/x && cat $TMPDIR/x")["stdout"], "x\n");
+    for refused in [
+        "cat .env",
+        "cat .git/config",
+        "echo x > data.txt",
+        "echo x > new.txt",
+        "cat ../skills/s/SKILL.md",
+        "cat ../home/private",
+        "cat ../.env",
+    ] {
+        let result = run(refused);
+        assert!(result["returncode"] != 0 && result["stdout"] == "", "{refused}: {result}");
+    }
+    assert_eq!(test.read("work/data.txt"), "from the user\n");
+    // Where the working folder is the home, nothing of it is readable.
+    let folder = test.path("work");
+    let home = test.env("HOME", folder);
+    let result = call(&home, "run_command", &json!({"command": "cat data.txt"})).0;
+    assert!(result["returncode"] != 0 && result["stdout"] == "", "{result}");
+}
