@@ -194,6 +194,12 @@ pub(crate) const PLACEHOLDERS: usize = 100;
 pub(crate) const SUMMARY_CHARS: usize = 200;
 /// A hint in such a line: a command with a path must stay whole.
 pub(crate) const HINT_BYTES: usize = 800;
+/// Hints in one result: more would hide the first.
+pub(crate) const HINTS: usize = 4;
+/// Names in one hint.
+pub(crate) const HINT_NAMES: usize = 10;
+/// Name of a program in a message; what is longer is none.
+pub(crate) const PROGRAM_NAME_BYTES: usize = 64;
 /// Bytes of one read from standard input or a helper process.
 pub(crate) const PIPE_READ_BYTES: usize = 4 << 10;
 /// Lines of a tool result that `-v` shows.

@@ -10,6 +10,17 @@ pub fn package_of(module: &str) -> Option<&'static str> {
     row_of(module).map(|(_, package)| package)
 }
 
+/// The part of a dotted name that is in the table, and its package.
+pub(crate) fn known_package(module: &str) -> Option<(&'static str, &'static str)> {
+    row_of(module)
+}
+
+/// The package of the table that has this name, however it is spelled.
+pub(crate) fn package_named(name: &str) -> Option<&'static str> {
+    let name = normalized_name(name);
+    rows().map(|(_, package)| package).find(|package| normalized_name(package) == name)
+}
+
 /// The part of a dotted name that is in the table: `google.genai` of
 /// `google.genai.types`. If there is none, the first word.
 pub fn known_module(module: &str) -> &str {

@@ -4,13 +4,19 @@
 //! They are found in both streams and whatever the exit status, as a child may have failed. A
 //! hint never names what the sandbox or the file tools hide.
 
+use std::path::PathBuf;
+
 use crate::config::ScriptSettings;
+use crate::limits;
 use crate::skills::Skill;
 use crate::skills::changes::SkillChanges;
 use crate::skills::python::Interpreter;
+use crate::skills::venv::path_in_skill;
+use crate::text;
 
 mod changed_files;
 mod packages;
+mod programs;
 
 pub(super) use changed_files::warning;
 
@@ -64,12 +70,41 @@ pub(super) struct HintRequest<'h> {
     pub failed_before: bool,
 }
 
+impl<'h> HintRequest<'h> {
+    /// The lines of both streams.
+    fn lines(&self) -> impl Iterator<Item = &'h str> {
+        self.stderr.lines().chain(self.stdout.lines())
+    }
+
+    /// The venv of the skill, which scripts and commands use.
+    fn venv(&self) -> Option<PathBuf> {
+        match self.python {
+            Some(python) => python.venv.clone(),
+            None => path_in_skill(&self.skill?.path),
+        }
+    }
+}
+
 /// Returns the hints, the most important first.
 pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
-    let missing = request.failed.then(|| packages::hint(request)).flatten();
-    let advice = request.sandbox_advice.filter(|_| request.failed).map(str::to_string);
-    let reason = missing.or(advice).or_else(|| leftovers(request));
-    reason.into_iter().chain(request.changes.and_then(changed_files::hint)).collect()
+    let missing = [packages::hint(request), programs::hint(request)];
+    let is_explained = missing.iter().any(Option::is_some);
+    let advice = request.sandbox_advice.filter(|_| request.failed && !is_explained);
+    let found = [
+        advice.map(str::to_string),
+        leftovers(request),
+        request.changes.and_then(changed_files::hint),
+    ];
+    missing.into_iter().chain(found).flatten().take(limits::HINTS).collect()
+}
+
+/// Lists names in backquotes.
+fn quoted_list(names: &[&str]) -> String {
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", text::one_line(name, limits::QUOTED_BYTES)))
+        .collect();
+    names.join(", ")
 }
 
 fn leftovers(request: &HintRequest<'_>) -> Option<String> {
