@@ -198,6 +198,8 @@ pub(crate) const HINT_BYTES: usize = 800;
 pub(crate) const HINTS: usize = 4;
 /// Names in one hint.
 pub(crate) const HINT_NAMES: usize = 10;
+/// Possible names of files in messages about missing ones, each of which is looked up.
+pub(crate) const HINT_CANDIDATES: usize = 200;
 /// Name of a program in a message; what is longer is none.
 pub(crate) const PROGRAM_NAME_BYTES: usize = 64;
 /// Bytes of one read from standard input or a helper process.

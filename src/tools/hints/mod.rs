@@ -4,17 +4,19 @@
 //! They are found in both streams and whatever the exit status, as a child may have failed. A
 //! hint never names what the sandbox or the file tools hide.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::ScriptSettings;
 use crate::limits;
-use crate::skills::Skill;
 use crate::skills::changes::SkillChanges;
 use crate::skills::python::Interpreter;
 use crate::skills::venv::path_in_skill;
+use crate::skills::{Skill, Skills};
 use crate::text;
 
 mod changed_files;
+mod misplaced_files;
+mod npm_packages;
 mod packages;
 mod programs;
 
@@ -49,6 +51,7 @@ pub(super) struct HintRequest<'h> {
     /// The Python interpreter, if it ran Python.
     pub python: Option<&'h Interpreter>,
     pub scripts: &'h ScriptSettings,
+    pub skills: &'h Skills,
     pub start_folder: StartFolder,
     pub stdout: &'h str,
     pub stderr: &'h str,
@@ -76,6 +79,14 @@ impl<'h> HintRequest<'h> {
         self.stderr.lines().chain(self.stdout.lines())
     }
 
+    /// The path of the folder that it started in.
+    fn start_path(&self) -> &'h Path {
+        match (self.start_folder, self.skill) {
+            (StartFolder::Skill, Some(skill)) => &skill.path,
+            _ => &self.scripts.user_folder,
+        }
+    }
+
     /// The venv of the skill, which scripts and commands use.
     fn venv(&self) -> Option<PathBuf> {
         match self.python {
@@ -87,7 +98,12 @@ impl<'h> HintRequest<'h> {
 
 /// Returns the hints, the most important first.
 pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
-    let missing = [packages::hint(request), programs::hint(request)];
+    let missing = [
+        packages::hint(request),
+        npm_packages::hint(request),
+        programs::hint(request),
+        misplaced_files::hint(request),
+    ];
     let is_explained = missing.iter().any(Option::is_some);
     let advice = request.sandbox_advice.filter(|_| request.failed && !is_explained);
     let found = [

@@ -92,7 +92,7 @@ impl<'t> MissingPackages<'t> {
         let place = if request.venv().is_some() { " in the skill's venv" } else { "" };
         let also = match self.imports.as_slice() {
             [] => String::new(),
-            names => format!("; the script also imports {}", names.join(", ")),
+            names => format!("; it also imports {}", names.join(", ")),
         };
         let what = format!("{names} {are} not installed{place}{also}: do it another way, or ");
         let Some(skill) = request.skill else {

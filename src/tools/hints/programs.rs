@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use super::misplaced_files::is_in_other_folder;
 use super::{HintRequest, quoted_list};
 use crate::config::find_program;
 use crate::limits;
@@ -109,7 +110,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     let mut missing: Vec<&str> = Vec::new();
     for name in request.lines().flat_map(|line| missing_in_line(line, request)) {
         let is_new = !missing.contains(&name) && missing.len() < limits::HINT_NAMES;
-        if is_new && !is_there(request, name) {
+        if is_new && !is_there(request, name) && !is_in_other_folder(request, name) {
             missing.push(name);
         }
     }

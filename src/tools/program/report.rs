@@ -98,6 +98,7 @@ impl ProgramReport<'_> {
             skill: run.skill,
             python: run.python,
             scripts: run.scripts,
+            skills: run.context.skills,
             start_folder: run.start,
             stdout,
             stderr,
