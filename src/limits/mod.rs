@@ -198,6 +198,8 @@ pub(crate) const HINT_BYTES: usize = 800;
 pub(crate) const HINTS: usize = 4;
 /// Names in one hint.
 pub(crate) const HINT_NAMES: usize = 10;
+/// Files left in a skill's folder that a result lists.
+pub(crate) const LEFT_FILES_LISTED: usize = 100;
 /// Possible names of files in messages about missing ones, each of which is looked up.
 pub(crate) const HINT_CANDIDATES: usize = 200;
 /// Name of a program in a message; what is longer is none.

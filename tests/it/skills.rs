@@ -300,7 +300,7 @@ fn missing_package_of_a_skill_is_reported() {
         result["hint"]
             .as_str()
             .unwrap()
-            .contains("`skills-runner skills setup t XlsxWriter` installs it"),
+            .contains("tell the user to run: skills-runner skills setup t XlsxWriter"),
         "{result}"
     );
 }

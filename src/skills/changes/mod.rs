@@ -34,6 +34,8 @@ pub(crate) struct SkillChanges {
     pub own: Vec<PathBuf>,
     /// Paths elsewhere in the skills folders.
     pub others: Vec<PathBuf>,
+    /// All new files in the script's own skill, also those that affect no later run.
+    pub left: Vec<PathBuf>,
     /// Whether there are more files than were checked.
     pub is_cut: bool,
 }
@@ -65,7 +67,8 @@ impl SkillsSnapshot {
         found.extend(self.removed_paths(&after));
         found.sort_unstable();
         let is_cut = after.is_cut || budget.is_spent;
-        let mut changes = SkillChanges { is_cut, ..SkillChanges::default() };
+        let left = own.map_or(Vec::new(), |own| self.new_paths(&after, own));
+        let mut changes = SkillChanges { left, is_cut, ..SkillChanges::default() };
         for path in found {
             match own.and_then(|own| path.strip_prefix(own).ok()) {
                 Some(inner) => changes.own.push(inner.to_path_buf()),
@@ -73,6 +76,20 @@ impl SkillsSnapshot {
             }
         }
         changes
+    }
+
+    /// The new files in the skill's folder, relative to it, without those that Python and its
+    /// tools cache.
+    fn new_paths(&self, after: &FolderScan, own: &Path) -> Vec<PathBuf> {
+        let is_new =
+            |path: &&PathBuf| !self.before.is_cut && !self.before.entries.contains_key(*path);
+        let new = after.entries.keys().filter(is_new);
+        let inner = new.filter_map(|path| path.strip_prefix(own).ok());
+        let is_cache = |path: &&Path| {
+            path.iter().any(|name| name.as_encoded_bytes().ends_with(b"cache__"))
+                || path.iter().any(|name| name.as_encoded_bytes().ends_with(b"_cache"))
+        };
+        inner.filter(|path| !is_cache(path)).map(Path::to_path_buf).collect()
     }
 
     /// New and changed files that affect later runs, folders that can no longer be listed, and

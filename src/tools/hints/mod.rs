@@ -20,7 +20,7 @@ mod npm_packages;
 mod packages;
 mod programs;
 
-pub(super) use changed_files::warning;
+pub(super) use changed_files::{left_in_skill, warning};
 
 /// The folder that a script or command started in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,13 @@ impl<'h> HintRequest<'h> {
         self.stderr.lines().chain(self.stdout.lines())
     }
 
+    fn noun(&self) -> &'static str {
+        match self.kind {
+            RunKind::Source | RunKind::File => "script",
+            RunKind::Command => "command",
+        }
+    }
+
     /// The path of the folder that it started in.
     fn start_path(&self) -> &'h Path {
         match (self.start_folder, self.skill) {
@@ -109,10 +116,25 @@ pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
     let found = [
         advice.map(str::to_string),
         leftovers(request),
+        changed_files::left_hint(request),
         request.changes.and_then(changed_files::hint),
+        nothing_printed(request),
     ];
     missing.into_iter().chain(found).flatten().take(limits::HINTS).collect()
 }
+
+/// Hint for a source that printed nothing and had no other visible effect.
+fn nothing_printed(request: &HintRequest<'_>) -> Option<String> {
+    let is_empty = request.stdout.trim().is_empty() && request.stderr.trim().is_empty();
+    let source = request.source?;
+    let has_effect = EFFECTS.iter().any(|word| source.contains(word));
+    let is_lost = request.kind == RunKind::Source && !request.failed && is_empty && !has_effect;
+    is_lost.then(|| "nothing was printed: print() what you need".to_string())
+}
+
+/// Words of sources that change files or start programs, for which printing nothing is usual.
+const EFFECTS: [&str; 10] =
+    ["open(", "write", "save", "copy", "move", "remove", "unlink", "rename", "mkdir", "subprocess"];
 
 /// Lists names in backquotes.
 fn quoted_list(names: &[&str]) -> String {
@@ -130,8 +152,16 @@ fn leftovers(request: &HintRequest<'_>) -> Option<String> {
         (_, 0) => return None,
         (true, 1) => "keeps running (SCRIPT_LEFTOVERS=keep)",
         (true, _) => "keep running (SCRIPT_LEFTOVERS=keep)",
-        (false, 1) => "was ended",
-        (false, _) => "were ended",
+        (false, 1) => "was ended with it",
+        (false, _) => "were ended with it",
     };
-    Some(format!("{count} {processes} that the script left behind {fate}"))
+    let noun = request.noun();
+    let advice = match request.keep_leftovers {
+        true => String::new(),
+        false => format!(
+            ": start, use and stop a server in one {noun}, or tell the user to set \
+             SCRIPT_LEFTOVERS=keep"
+        ),
+    };
+    Some(format!("{count} {processes} that the {noun} left behind {fate}{advice}"))
 }

@@ -8,7 +8,7 @@ use crate::limits;
 use crate::skills::changes::SkillChanges;
 use crate::text::{self, one_line_name};
 use crate::tool::{Action, CommandExit, ScriptExit, ToolResult, milliseconds};
-use crate::tools::hints::{HintRequest, RunKind, StartFolder, hints, warning};
+use crate::tools::hints::{HintRequest, RunKind, StartFolder, hints, left_in_skill, warning};
 use crate::tools::plain_path;
 use crate::tools::program::run_sandbox::RunSandbox;
 use crate::tools::program::{ProgramKind, ProgramRun};
@@ -32,6 +32,8 @@ struct ReportObject<'r> {
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_in_skill: Vec<String>,
 }
 
 /// A program that has run.
@@ -74,6 +76,7 @@ impl ProgramReport<'_> {
             truncated: truncated.then_some(true),
             error: self.error(),
             hint: (!hints.is_empty()).then(|| hints.join("; ")),
+            left_in_skill: left_in_skill(&self.changes),
         };
         ToolResult {
             summary: object.summary(outcome.stdout.total_bytes() + outcome.stderr.total_bytes()),

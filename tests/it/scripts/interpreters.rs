@@ -225,12 +225,12 @@ fn similar_script_names_are_suggested() {
 #[rustfmt::skip]
 fn missing_module_names_the_install_command() {
     type Missing<'m> = Option<(&'m str, &'m str)>;
-    let setup = "`skills-runner skills setup s";
+    let setup = "do it another way, or tell the user to run: skills-runner skills setup s";
     let table: &[(bool, &str, &str, Missing)] = &[
-        (false, "import ebooklib.epub", "", Some(("ebooklib", " EbookLib` installs it"))),
-        (true, "from PIL import Image", "", Some(("PIL", " pillow` installs it"))),
-        (true, "import surely_missing", "", Some(("surely_missing", " PACKAGE` installs it, where PACKAGE is the package that provides it"))),
-        (true, "import surely_missing.inner", "surely-missing>=1\n", Some(("surely_missing", "` installs what the skill's requirements.txt lists"))),
+        (false, "import ebooklib.epub", "", Some(("ebooklib", " EbookLib"))),
+        (true, "from PIL import Image", "", Some(("PIL", " pillow"))),
+        (true, "import surely_missing", "", Some(("surely_missing", " PACKAGE (PACKAGE: the package that provides it)"))),
+        (true, "import surely_missing.inner", "surely-missing>=1\n", Some(("surely_missing", " (which installs what the skill's requirements.txt lists)"))),
         (true, "try: import surely_missing\nexcept ImportError: print('without')", "", None),
         (true, "import sys; print('ModuleNotFoundError: No module named x', file=sys.stdout)", "", None),
     ];
@@ -245,10 +245,10 @@ fn missing_module_names_the_install_command() {
     // All declared packages are installed: another package has to provide the module.
     let test = test_with_skill().venv("s").venv_module("s", "beta-1.0.dist-info", "");
     let test = test.file("skills/s/requirements.txt", "Beta>=1  # all\n");
-    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE` installs it");
+    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE (PACKAGE: ");
     // What a setup already did is not suggested again.
     let test = test.file("skills/s/requirements.txt", "-r more.txt\n");
-    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s` installs what");
+    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s (which installs what");
     let test = test.file("skills/s/venv/.skills-runner.json", "{\"declared\": [\"-r more.txt\"]}");
-    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE` installs it");
+    run(&test, &json!({"script": "import surely_missing"})).has("hint", "setup s PACKAGE (PACKAGE: ");
 }
