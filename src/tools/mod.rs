@@ -6,6 +6,7 @@
 //! ends the run. Nothing here depends on the model.
 
 use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
@@ -70,6 +71,8 @@ pub struct ToolContext<'w> {
     pub cancellation: &'w Cancellation,
     /// Event source served while a script runs.
     pub event_source: Option<&'w dyn EventSource>,
+    /// Whether the call before this one was the same, and failed.
+    pub failed_before: Cell<bool>,
 }
 
 impl<'w> ToolContext<'w> {
@@ -90,6 +93,7 @@ impl<'w> ToolContext<'w> {
             vision: config.vision,
             cancellation,
             event_source: None,
+            failed_before: Cell::default(),
         }
     }
 
@@ -182,6 +186,8 @@ pub struct Tools<'w> {
     has_builtin: bool,
     /// Tools of the program that uses the crate.
     custom: Vec<Box<dyn Tool + 'w>>,
+    /// Name and arguments of the last call, if it failed.
+    last_failure: RefCell<Option<(String, String)>>,
 }
 
 impl<'w> Tools<'w> {
@@ -193,6 +199,7 @@ impl<'w> Tools<'w> {
             has_skills: false,
             has_builtin: false,
             custom: Vec::new(),
+            last_failure: RefCell::default(),
         }
     }
 
@@ -238,7 +245,7 @@ impl<'w> Tools<'w> {
 
     /// Runs a call; problems with it are reported in the result.
     pub fn call(&self, call: &ToolCall) -> ToolResult {
-        self.run(self.prepare(call))
+        self.run(call, self.prepare(call))
     }
 
     /// Runs a call between its two records, the events before and after it, and counts it.
@@ -260,7 +267,7 @@ impl<'w> Tools<'w> {
         // A failed write to the log raises a signal: a call that is not logged must not run.
         self.context.cancellation.check()?;
         let start = Instant::now();
-        let result = around(Box::new(|| self.run(prepared)));
+        let result = around(Box::new(|| self.run(call, prepared)));
         stats.tool_calls = stats.tool_calls.saturating_add(1);
         if let Some(action) = result.action.clone() {
             stats.actions.add(action);
@@ -272,11 +279,21 @@ impl<'w> Tools<'w> {
         Ok(result)
     }
 
-    fn run(&self, prepared: Result<PreparedCall<'_>, String>) -> ToolResult {
-        self.mask_result(match prepared {
+    fn run(&self, call: &ToolCall, prepared: Result<PreparedCall<'_>, String>) -> ToolResult {
+        let call = (call.name.clone(), call.arguments.clone());
+        let has_failed = self.last_failure.take().as_ref() == Some(&call);
+        self.context.failed_before.set(has_failed);
+        let mut result = match prepared {
             Ok(prepared) => (prepared.run)(&self.context),
             Err(message) => ToolResult::failure(message),
-        })
+        };
+        if !result.ok {
+            if has_failed {
+                result.content = hints::with_repetition(result.content);
+            }
+            self.last_failure.replace(Some(call));
+        }
+        self.mask_result(result)
     }
 
     /// Returns the document of a skill that the user invokes with these arguments, as `get_skill`

@@ -7,6 +7,7 @@
 //! file that was changed later than the start of the run. That may miss changes on a file system
 //! of another machine, with another clock.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -81,15 +82,17 @@ impl SkillsSnapshot {
     /// The new files in the skill's folder, relative to it, without those that Python and its
     /// tools cache.
     fn new_paths(&self, after: &FolderScan, own: &Path) -> Vec<PathBuf> {
-        let is_new =
-            |path: &&PathBuf| !self.before.is_cut && !self.before.entries.contains_key(*path);
-        let new = after.entries.keys().filter(is_new);
-        let inner = new.filter_map(|path| path.strip_prefix(own).ok());
-        let is_cache = |path: &&Path| {
-            path.iter().any(|name| name.as_encoded_bytes().ends_with(b"cache__"))
-                || path.iter().any(|name| name.as_encoded_bytes().ends_with(b"_cache"))
+        let known = &self.before.entries;
+        let is_new = |path: &Path| !self.before.is_cut && !known.contains_key(path);
+        let is_left = |path: &Path, state: &EntryState| match state {
+            EntryState::File(..) => !path.iter().any(is_cache),
+            _ => path.ends_with("node_modules"),
         };
-        inner.filter(|path| !is_cache(path)).map(Path::to_path_buf).collect()
+        let left = after.entries.iter().filter_map(|(path, state)| {
+            let inner = path.strip_prefix(own).ok()?;
+            (is_new(path) && is_left(inner, state)).then(|| inner.to_path_buf())
+        });
+        left.collect()
     }
 
     /// New and changed files that affect later runs, folders that can no longer be listed, and
@@ -143,4 +146,10 @@ impl SkillsSnapshot {
         }
         None
     }
+}
+
+/// Whether Python or one of its tools caches files in a folder of this name.
+fn is_cache(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name == b"__pycache__" || name.starts_with(b".") && name.ends_with(b"_cache")
 }

@@ -33,12 +33,10 @@ pub(super) fn left_hint(request: &HintRequest<'_>) -> Option<String> {
     let folder = one_line_name(&scripts.user_folder.display().to_string());
     Some(match is_writable {
         true => format!(
-            "the {noun} left {names} in the skill's folder: write the user's files in {folder}, and \
-             delete what is not part of the skill"
+            "the {noun} left {names} in the skill's folder: write the user's files in \
+             {folder}"
         ),
-        false => format!(
-            "the {noun} left {names} in the skill's folder: delete what is not part of the skill"
-        ),
+        false => format!("the {noun} left {names} in the skill's folder: tell the user"),
     })
 }
 

@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::changes::SkillChanges;
@@ -116,6 +118,7 @@ pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
     let found = [
         advice.map(str::to_string),
         leftovers(request),
+        repeated(request),
         changed_files::left_hint(request),
         request.changes.and_then(changed_files::hint),
         nothing_printed(request),
@@ -143,6 +146,24 @@ fn quoted_list(names: &[&str]) -> String {
         .map(|name| format!("`{}`", text::one_line(name, limits::QUOTED_BYTES)))
         .collect();
     names.join(", ")
+}
+
+fn repeated(request: &HintRequest<'_>) -> Option<String> {
+    let is_repeated = request.failed && request.failed_before;
+    is_repeated.then(|| REPEATED.to_string())
+}
+
+const REPEATED: &str = "the same call failed before: change something";
+
+/// Adds that hint to the result `{"error": …}` of any tool; other results stay as they are.
+pub(super) fn with_repetition(content: String) -> String {
+    match serde_json::from_str::<Map<String, Value>>(&content) {
+        Ok(mut fields) if fields.contains_key("error") => {
+            fields.insert("hint".into(), REPEATED.into());
+            Value::Object(fields).to_string()
+        }
+        _ => content,
+    }
 }
 
 fn leftovers(request: &HintRequest<'_>) -> Option<String> {

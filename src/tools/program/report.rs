@@ -112,7 +112,7 @@ impl ProgramReport<'_> {
             changes: Some(&self.changes),
             sandbox_advice: self.sandbox.advice_on_refusal(stderr),
             offers_commands: run.context.user_scripts().is_some_and(|it| it.shell.is_some()),
-            failed_before: false,
+            failed_before: run.context.failed_before.get(),
         })
     }
 

@@ -109,8 +109,11 @@ print(shared.twice(number), sys.stdin.read(), __file__)
         let stdout = result["stdout"].as_str().unwrap_or_default();
         let own = stdout.strip_prefix(&format!("{} in {number} ", 2 * number));
         run.check(own.is_some(), "each gets its own result");
-        let hint = &result["hint"] == "1 process that the script left behind was ended with it: start, use and stop a server in one script, or tell the user to set SCRIPT_LEFTOVERS=keep";
-        run.check(hint, "each ends its own");
+        let hint = result["hint"].as_str().unwrap_or_default();
+        run.check(
+            hint.starts_with("1 process that the script left behind was ended"),
+            "each ends its own",
+        );
         files.extend(own.map(str::to_owned));
     }
     files.sort();
