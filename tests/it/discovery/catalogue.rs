@@ -126,6 +126,7 @@ fn first_request_is_small() {
 fn script_tool_is_not_offered_if_no_script_can_run() {
     let test = Test::new().skill("a", &document("a", "A.")).env("SKILLS_FOLDER_PATH", "skills");
     let names = ["list_skills", "get_skill", "read_file_in_skill"];
+    let files = ["read_file", "write_file", "edit_file"];
     let off = test.clone().env("SCRIPT_PYTHON", "off");
     let none = test.clone().env("PATH", test.path("home"));
     for (test, why) in [
@@ -134,7 +135,7 @@ fn script_tool_is_not_offered_if_no_script_can_run() {
     ] {
         let run = dry_run(test, [""; 0]).stderr_has(why);
         let run = run.stderr_has("run_python_script is not offered");
-        assert_eq!(tool_names(&run), names);
+        assert_eq!(tool_names(&run), [&names[..], &files].concat());
         assert!(!system(&run).contains("run_python_script"));
         assert!(system(&run).contains("Scripts and commands cannot be run here"));
     }
@@ -143,7 +144,7 @@ fn script_tool_is_not_offered_if_no_script_can_run() {
     // One venv is enough.
     let test = off.skill("b", &document("b", "B.")).folder("skills/b/.venv");
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
-    assert_eq!(tool_names(&run), SKILL_TOOLS[..4]);
+    assert_eq!(tool_names(&run), [&SKILL_TOOLS[..4], &files].concat());
     assert!(system(&run).contains("python -m scripts.x a b"));
 }
 
