@@ -253,7 +253,7 @@ fn refused_access_is_explained() {
     }
     let (result, _) = run(&test_with_skills(), "open('/usr/skills-runner-test', 'w')");
     let hint = result["hint"].as_str().unwrap();
-    assert!(hint.contains("the script ran in a sandbox"), "{hint}");
+    assert!(hint.contains("it ran in a sandbox: it may write in its skill"), "{hint}");
     assert!(hint.contains("SCRIPT_SANDBOX_WRITE"), "{hint}");
     let (result, _) = run(&test_with_skills(), "1 / 0");
     assert!(result["hint"].is_null());
