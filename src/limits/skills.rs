@@ -67,6 +67,8 @@ pub(crate) const FOLDER_ENTRIES: usize = 1_000;
 pub(crate) const FOLDER_ENTRIES_PAGED: usize = 100_000;
 /// Files that are listed after a document.
 pub(crate) const DOCUMENT_FILES: usize = 100;
+/// Commands of a document that a note after it lists.
+pub(crate) const LISTED_COMMANDS: usize = 5;
 /// Size from which on files that lie deep in a skill are listed by folder.
 pub(crate) const FILE_LIST_BYTES: usize = 600;
 /// Files of a folder from which on they are one entry of this list.

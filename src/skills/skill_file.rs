@@ -22,7 +22,7 @@ pub(crate) struct ResolvedFile {
 }
 
 impl ResolvedFile {
-    /// The line that tells a model that another file was taken, e.g. "[read `a.md`, there is no
+    /// The line for a model that another file was taken, e.g. "[read `a.md`, there is no
     /// `A.md`]"; `verb` says what was done with it.
     pub(crate) fn note(&self, verb: &str) -> Option<String> {
         let asked = one_line_name(self.asked.as_deref()?);

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::message::InvokedSkill;
-use crate::secret::Secrets;
 use crate::skills::invocation::SkillFolders;
 use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
-use crate::text::one_line_name;
+use crate::text::{one_line, one_line_name};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -66,7 +65,7 @@ impl Tool for GetSkill {
             let skill = context.skills.open_any(&skill_name);
             let loaded = skill.and_then(|skill| {
                 let document = skill.read_document()?;
-                load(&skill, document, arguments.as_deref())
+                load(&skill, document, arguments.as_deref(), context)
             });
             loaded.unwrap_or_else(ToolResult::failure)
         }))
@@ -87,23 +86,23 @@ pub(super) fn invoke(
                 .into(),
         );
     }
-    invoked(&skill, document, arguments, context.secrets)
+    invoked(&skill, document, arguments, context)
 }
 
 /// Returns the document of a skill that the user gives with a question.
 pub(super) fn give(context: &ToolContext<'_>, name: &str) -> Result<InvokedSkill, String> {
     let skill = context.skills.open_any(name)?;
     let document = skill.read_document()?;
-    invoked(&skill, document, "", context.secrets)
+    invoked(&skill, document, "", context)
 }
 
 fn invoked(
     skill: &Skill,
     document: Document,
     arguments: &str,
-    secrets: &Secrets,
+    context: &ToolContext<'_>,
 ) -> Result<InvokedSkill, String> {
-    let result = load(skill, document, Some(arguments))?;
+    let result = load(skill, document, Some(arguments), context)?;
     let text = format!(
         "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n{}",
         one_line_name(&skill.name),
@@ -113,12 +112,17 @@ fn invoked(
         name: skill.name.clone(),
         arguments: arguments.to_string(),
         // Names and descriptions were shortened, so parts of a secret are masked, too.
-        text: secrets.mask_shortened(&text).into_owned(),
+        text: context.secrets.mask_shortened(&text).into_owned(),
     })
 }
 
-/// Returns the skill's folder, document and other files.
-fn load(skill: &Skill, document: Document, arguments: Option<&str>) -> Result<ToolResult, String> {
+/// Returns the skill's folder, document and other files, and what a model has to know about them.
+fn load(
+    skill: &Skill,
+    document: Document,
+    arguments: Option<&str>,
+    context: &ToolContext<'_>,
+) -> Result<ToolResult, String> {
     let folder = skill.path.display().to_string();
     if arguments.is_none() && document.text.trim().is_empty() {
         return Err(format!("the document of the skill `{}` is empty", skill.name));
@@ -126,8 +130,9 @@ fn load(skill: &Skill, document: Document, arguments: Option<&str>) -> Result<To
     let folders = SkillFolders::of(skill, &document.text);
     let text = invocation::render(&document.text, &folders, arguments)?;
     let summary = format!("{}, {} bytes", document.file_name, text.len());
+    let commands = commands_note(&invocation::commands_on_load(&text), context);
     let text = format!("Base directory for this skill: {folder}\n\n{text}");
-    let files = other_files(skill, &document.file_name);
+    let files = other_files(skill, &document.file_name) + &commands;
     Ok(ToolResult {
         document: Some(text),
         action: Some(Action::ReadSkill(skill.name.clone())),
@@ -152,4 +157,23 @@ fn other_files(skill: &Skill, document: &str) -> String {
         text.push_str("- … and more; read_file_in_skill with a folder lists it\n");
     }
     text
+}
+
+/// Says that the commands of a document were not run; empty without any.
+fn commands_note(commands: &[&str], context: &ToolContext<'_>) -> String {
+    if commands.is_empty() {
+        return String::new();
+    }
+    let shown = commands.iter().take(limits::LISTED_COMMANDS);
+    let shown = shown.map(|command| format!("!`{}`", one_line(command, limits::SUMMARY_CHARS)));
+    let mut shown = shown.collect::<Vec<_>>().join(", ");
+    if commands.len() > limits::LISTED_COMMANDS {
+        shown.push_str(&format!(" and {} more", commands.len() - limits::LISTED_COMMANDS));
+    }
+    let advice = if context.allows_commands() {
+        "run them with run_command if you need their output"
+    } else {
+        "they were not run"
+    };
+    format!("\n\nCommands that another client would have run first ({shown}): {advice}.\n")
 }

@@ -101,6 +101,11 @@ impl<'w> ToolContext<'w> {
     fn user_scripts(&self) -> Option<&'w ScriptSettings> {
         self.scripts.filter(|_| self.user_files)
     }
+
+    /// Whether shell commands may be run.
+    fn allows_commands(&self) -> bool {
+        self.user_scripts().is_some_and(|scripts| scripts.shell.is_some())
+    }
 }
 
 /// A tool. Its name, description and schemas must not change.

@@ -61,7 +61,7 @@ impl Tool for RunCommand {
     }
 
     fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills && context.user_scripts().is_some_and(|scripts| scripts.shell.is_some())
+        has_skills && context.allows_commands()
     }
 
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {

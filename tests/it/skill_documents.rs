@@ -55,3 +55,34 @@ fn folders_are_always_filled_in() {
     let text = shown(&test, "${CLAUDE_PLUGIN_ROOT}", Some(""));
     assert!(text.starts_with(&format!("{}\n", test.path("skills").display())), "{text}");
 }
+
+/// Commands that other clients run when they load a document are named, not run.
+#[test]
+fn commands_of_a_document_are_not_run() {
+    let note = |commands: &str, advice: &str| {
+        format!("Commands that another client would have run first ({commands}): {advice}.")
+    };
+    let advice = "run them with run_command if you need their output";
+    let table = [
+        ("Status: !`touch ran` and !`git log`", note("!`touch ran`, !`git log`", advice)),
+        ("!`cat ${SKILL_DIR}/x`", note("!`cat @/x`", advice)),
+        (
+            "!`a`\n!`b`\n!`c`\n!`d`\n!`e`\n!`f`\n!`g`",
+            note("!`a`, !`b`, !`c`, !`d`, !`e` and 2 more", advice),
+        ),
+        ("The `` !`command` `` syntax; `#REF!`: no `x`", String::new()),
+        ("```\n!`git log`\n```\n", String::new()),
+        ("! `x`, a!`x`, !``, !`open", String::new()),
+    ];
+    let test = Test::new();
+    let folder = test.path("skills/pdf").display().to_string();
+    for (body, note) in table {
+        let (text, note) = (shown(&test, body, None), note.replace('@', &folder));
+        let expected = if note.is_empty() { String::new() } else { format!("\n\n{note}\n") };
+        let body = body.replace("${SKILL_DIR}", &folder);
+        assert_eq!(text.trim_end(), format!("{body}{expected}").trim_end());
+    }
+    let test = test.next_run().skill("pdf", "!`touch ran`").env("SCRIPT_SHELL", "off");
+    let run = test.args(["tool", "get_skill", r#"{"skill_name":"pdf"}"#]).run().success();
+    run.stdout_has(&note("!`touch ran`", "they were not run"));
+}

@@ -94,7 +94,7 @@ pub(super) fn find_mentions(
     context: &MentionContext,
 ) -> Vec<Mention> {
     let mut found = Vec::new();
-    let mut fence = Fence::default();
+    let mut fence = FencedCode::default();
     let mut is_comment = false;
     let mut is_template = false;
     // Without scripts in the skill they are the user's, or those of a cloned repository.
@@ -144,7 +144,7 @@ fn is_template_heading(heading: &str) -> bool {
 /// The state of fenced code: the open fences, whether the outermost holds shell commands, and
 /// whether a command continues on the next line.
 #[derive(Default)]
-struct Fence {
+pub(in crate::skills) struct FencedCode {
     marks: Vec<(char, usize)>,
     is_shell: bool,
     /// Without a language it may be the output of commands, too.
@@ -152,9 +152,9 @@ struct Fence {
     is_continued: bool,
 }
 
-impl Fence {
+impl FencedCode {
     /// Reads a line; returns whether it belongs to fenced code, fences included.
-    fn advance(&mut self, line: &str) -> bool {
+    pub(in crate::skills) fn advance(&mut self, line: &str) -> bool {
         let text = line.trim_start_matches([' ', '\t', '>']);
         let mark = text.chars().next().filter(|c| "`~".contains(*c));
         let length = mark.map_or(0, |mark| text.len() - text.trim_start_matches(mark).len());

@@ -19,7 +19,7 @@ mod checked_skill;
 mod document;
 mod fields;
 mod files;
-mod mentions;
+pub(in crate::skills) mod mentions;
 mod named_packages;
 mod own_paths;
 mod python;

@@ -19,8 +19,10 @@ use crate::limits;
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::words::split_words;
 
+mod commands;
 mod folders;
 
+pub(crate) use commands::commands_on_load;
 pub use folders::SkillFolders;
 
 const ARGUMENTS: &str = "ARGUMENTS";

@@ -111,7 +111,7 @@ impl ProgramReport<'_> {
             keep_leftovers: run.scripts.keep_leftovers,
             changes: Some(&self.changes),
             sandbox_advice: self.sandbox.advice_on_refusal(stderr),
-            offers_commands: run.context.user_scripts().is_some_and(|it| it.shell.is_some()),
+            offers_commands: run.context.allows_commands(),
             failed_before: run.context.failed_before.get(),
         })
     }
