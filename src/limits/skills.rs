@@ -87,6 +87,10 @@ pub(crate) const EDITED_FILE_BYTES: usize = 4 << 20;
 pub(crate) const LISTED_PLACES: usize = 10;
 /// Largest text that such a message quotes: some lines.
 pub(crate) const QUOTED_LINES_BYTES: usize = 1 << 10;
+/// Equal lines that are shown before and after a change.
+pub(crate) const DIFF_CONTEXT_LINES: usize = 2;
+/// Lines after a difference in which equal lines are searched.
+pub(crate) const DIFF_SEARCH_LINES: usize = 100;
 /// Entries below the working folder among which the other names of a file are searched.
 pub(crate) const LINKED_FILE_ENTRIES: usize = 20_000;
 /// Levels of a private folder among which they are searched: `.git/hooks/`, sessions.

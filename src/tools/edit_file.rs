@@ -121,9 +121,10 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
     if text.len().saturating_add(growth) > 2 * limits::EDITED_FILE_BYTES {
         return refused(&too_large);
     }
-    files.write(file, Some(&text), &replacement.apply(&text))?;
+    let consent = files.write(file, Some(&text), &replacement.apply(&text))?;
     let summary = format!("edited {}: {}", shown(&path), counted(places, "place"));
     Ok(ToolResult {
+        consent,
         action: Some(Action::WroteFile(path)),
         ..ToolResult::success(summary.clone(), summary)
     })

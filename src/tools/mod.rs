@@ -26,6 +26,7 @@ use crate::world::event_source::EventSource;
 
 mod arguments;
 mod consent;
+mod diff;
 mod edit_file;
 mod get_skill;
 mod hints;

@@ -10,8 +10,10 @@ use std::path::{Component, Path, PathBuf};
 use crate::config::{IN_WORKING_FOLDER, ScriptSettings};
 use crate::limits;
 use crate::skills::{Skill, protected};
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 use crate::tool::{Action, Effects};
+use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
+use crate::tools::diff::diff;
 use crate::tools::{ToolContext, plain_path};
 use crate::world::confined::{
     FilePlace, FoundFile, Identity, OpenError, PathTarget, Root, WalkLimits, identity, real_path,
@@ -105,18 +107,46 @@ impl<'c> UserFiles<'c> {
         Ok(UserFile { path: below.to_string_lossy().into_owned(), place })
     }
 
-    /// Writes a file, and creates its folders.
+    /// Writes a file, and creates its folders. Returns the user's consent, if requested. With
+    /// `old`, a file whose content is different by now is kept.
     pub(super) fn write(
         &self,
         file: UserFile,
         old: Option<&[u8]>,
         content: &[u8],
-    ) -> Result<(), String> {
+    ) -> Result<Option<&'static str>, String> {
         let failed = |error: OpenError| self.error(&file.path, "written", &error);
+        let mut shown = None;
+        if old.is_none() && self.context.consent.is_some() && file.place.found().is_some() {
+            let piece = file.place.read(limits::EDITED_FILE_BYTES).map_err(failed)?;
+            shown = Some(piece.bytes).filter(|_| !piece.has_more);
+        }
+        let old = old.or(shown.as_deref());
+        let consent = self.consent_request(&file, old, content).obtain(self.context)?;
         let place = file.place.create_folders().map_err(failed)?;
         // What was missing may have been created meanwhile, elsewhere.
         self.check_place(&file.path, &place)?;
-        place.write(old, content).map_err(failed)
+        place.write(old, content).map_err(failed)?;
+        Ok(consent)
+    }
+
+    fn consent_request(&self, file: &UserFile, old: Option<&[u8]>, new: &[u8]) -> ConsentRequest {
+        let (state, title) = match (file.place.found(), old) {
+            (None, _) => ("a new file", "content".to_string()),
+            (_, Some(old)) => {
+                ("a change of the file", format!("{} before", counted(old.len(), "byte")))
+            }
+            (_, None) => ("a change of the large file", "all of its content becomes".to_string()),
+        };
+        let text = match self.context.consent {
+            Some(_) => diff(old.unwrap_or_default(), new),
+            None => String::new(),
+        };
+        ConsentRequest {
+            kind: ConsentKind::File,
+            head: format!("{state} `{}` in the working folder", shown(&file.path)),
+            sections: vec![ConsentSection::new(&title, text)],
+        }
     }
 
     /// Returns the real path of a place, if it may be read and written.

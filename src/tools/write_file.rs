@@ -63,9 +63,10 @@ fn write(path: &str, content: &str, context: &ToolContext<'_>) -> Result<ToolRes
     let file = files.file(path)?;
     let path = file.path.clone();
     let state = if file.place.found().is_some() { "replaced" } else { "new" };
-    files.write(file, None, content.as_bytes())?;
+    let consent = files.write(file, None, content.as_bytes())?;
     let text = format!("wrote {}: {state}, {}", shown(&path), counted(content.len(), "byte"));
     Ok(ToolResult {
+        consent,
         action: Some(Action::WroteFile(path)),
         ..ToolResult::success(text.clone(), text)
     })
