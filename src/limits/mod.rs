@@ -401,6 +401,8 @@ pub(crate) const MEMORY_LOCK: Duration = Duration::from_secs(60);
 pub(crate) const MEMORY_TRIES: u32 = 5;
 /// One text that the model writes into a daily note.
 pub(crate) const NOTE_BYTES: usize = 64 << 10;
+/// The part of a note that a model reads.
+pub(crate) const NOTE_READ_BYTES: usize = 64 << 10;
 /// The title of such a text.
 pub(crate) const NOTE_TITLE_BYTES: usize = 200;
 /// A question in the log of a conversation.

@@ -21,7 +21,8 @@ use crate::message::Message;
 use crate::secret::Secrets;
 use crate::text::{counted, one_line, sendable, truncate};
 use crate::world::cancellation::{Cancellation, StopReason};
-use crate::world::clock::LocalTime;
+use crate::world::clock::{LocalTime, parse_timestamp};
+use crate::world::confined::{self, OpenError, Root};
 use crate::world::files::effective_user;
 use crate::world::lock::lock_file;
 
@@ -53,6 +54,28 @@ pub(crate) fn write_entry(
         None => activity.to_string(),
     };
     append_entry(folder, title, &text, cancellation)
+}
+
+/// Error of the tools for notes, for the model.
+pub(crate) const NO_FOLDER: &str =
+    "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH";
+
+/// Returns the note of a day (`YYYY-MM-DD`), if there is one. The error is for the model.
+pub(crate) fn read_note(folder: &Path, date: &str) -> std::result::Result<Option<String>, String> {
+    if parse_timestamp(&format!("{date}T00:00:00.000Z")).is_none() {
+        let shown = one_line(date, limits::SUMMARY_CHARS);
+        return Err(format!("`{shown}` is not a date: write it as YYYY-MM-DD"));
+    }
+    let opened = Root::open(folder).and_then(|root| root.file(format!("{date}.md")));
+    let piece = match opened.and_then(|file| confined::read_whole(&file, limits::NOTE_READ_BYTES)) {
+        Err(OpenError::NotFound) => return Ok(None),
+        piece => piece.map_err(|error| format!("the note of {date} cannot be read: {error}"))?,
+    };
+    let mut text = String::from_utf8_lossy(&piece.bytes).into_owned();
+    if piece.has_more {
+        text.push_str("\n[the note goes on: it is longer than one result]\n");
+    }
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
 /// Checks that the folder exists or can be created; the error names a file that prevents it.

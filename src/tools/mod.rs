@@ -35,6 +35,7 @@ mod list_skills;
 mod other_clients;
 mod pages;
 mod program;
+mod read_daily_note;
 mod read_file;
 mod read_file_in_skill;
 mod registry;
@@ -180,6 +181,7 @@ pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
     &edit_file::EditFile,
     &remember_fact::RememberFact,
     &write_daily_note::WriteDailyNote,
+    &read_daily_note::ReadDailyNote,
 ];
 
 /// The tools in a context. The definitions for the model stay the same for the whole

@@ -66,9 +66,7 @@ impl Tool for WriteDailyNote {
 
 fn write(title: &str, activity: &str, context: &ToolContext<'_>) -> ToolResult {
     let Some(folder) = &context.storage.notes else {
-        return ToolResult::failure(
-            "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH",
-        );
+        return ToolResult::failure(notes::NO_FOLDER);
     };
     let mask = |text| context.secrets.mask(text);
     match notes::write_entry(folder, &mask(title), &mask(activity), context.cancellation) {

@@ -73,12 +73,22 @@ fn annotations_describe_the_effects_of_tools() {
         ("run_python_script", [false, true, false, true]),
         ("remember_fact", [false, true, true, false]),
         ("write_daily_note", [false, false, false, false]),
+        ("read_daily_note", reads),
     ]
     .map(|(name, hints)| (name.to_owned(), hints));
     assert_eq!(hints(&[]), expected);
     // Without network access it has no open world.
     expected[3].1[3] = false;
     assert_eq!(hints(&["--sandbox"]), expected);
+    // The user's files and commands only on request.
+    let all = hints(&["--user-files"]);
+    let others: Vec<_> =
+        all.iter().filter(|tool| expected.iter().all(|other| other.0 != tool.0)).collect();
+    let writes = [false, true, false, false];
+    let table = [("read_file", reads), ("write_file", writes), ("edit_file", writes)];
+    for (name, hints) in table {
+        assert!(others.contains(&&(name.to_owned(), hints)), "{others:?}");
+    }
 }
 
 /// An error quotes the request, but no secret of the user.

@@ -1,6 +1,7 @@
 //! Facts and daily notes: saved between conversations, in files that belong to the user.
 
 mod facts;
+mod reading;
 mod writers;
 
 use crate::harness::{Outcome, Test};

@@ -1,5 +1,6 @@
 //! The tools for the user's files: `read_file`, `write_file`, `edit_file`.
 
+mod confirming;
 mod editing;
 mod hostile;
 mod race;
