@@ -22,6 +22,7 @@ use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 mod language;
 mod module;
+mod slips;
 mod source;
 
 use language::OtherInterpreter;
@@ -120,7 +121,7 @@ fn run_script(
     let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
     let skill = name.map(|name| context.skills.open(name)).transpose()?;
     let skill = skill.as_ref();
-    let source = &ScriptSource::read(arguments, skill)?;
+    let source = &ScriptSource::read(arguments, skill, context.user_files)?;
     let start = start_folder(arguments, source, skill, context)?;
     let python = &match skill {
         Some(skill) => Interpreter::for_skill(skill, scripts).map_err(|error| error.fault)?,
@@ -159,7 +160,11 @@ fn run_script(
         };
         Ok(ToolResult { script_source: source.skill_script_text(), ..run.run()? })
     };
-    Ok(ToolResult { consent, ..run().unwrap_or_else(ToolResult::failure) })
+    let mut result = run().unwrap_or_else(ToolResult::failure);
+    if let Some(note) = source.note.as_ref().filter(|_| result.object.is_some()) {
+        result.content.insert_str(0, note);
+    }
+    Ok(ToolResult { consent, ..result })
 }
 
 const NOUN: &str = "script";

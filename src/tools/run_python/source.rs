@@ -6,11 +6,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use super::slips::{self, ShellCall};
 use super::{RunPythonArguments, module};
 use crate::limits;
-use crate::skills::Skill;
+use crate::skills::{Skill, split_words};
 use crate::tools::program::StartFolder;
-use crate::world::confined::read_whole;
+use crate::world::confined::{OpenError, PathTarget, read_whole};
 use crate::world::scratch::Scratch;
 
 /// Python program that runs the copy of a script as Python runs the script itself.
@@ -24,18 +25,21 @@ pub(super) const SAFE_PATH: (&str, &str) = ("PYTHONSAFEPATH", "skills-runner");
 
 /// The source of a script.
 pub(super) struct ScriptSource<'a> {
-    /// Path relative to the skill's folder, as the model wrote it; `None` for source that the model wrote.
+    /// Path relative to the skill's folder; `None` for source that the model wrote.
     pub path: Option<String>,
+    /// A line about a path that was taken for another.
+    pub note: Option<String>,
     /// The bytes to run.
     pub bytes: Cow<'a, [u8]>,
 }
 
 impl ScriptSource<'_> {
     /// Reads the source from a call's arguments or from the file that they name. The error is a
-    /// text for the model.
+    /// text for the model; `offers_commands`: whether it may name `run_command`.
     pub(super) fn read<'a>(
         arguments: &'a RunPythonArguments,
         skill: Option<&Skill>,
+        offers_commands: bool,
     ) -> Result<ScriptSource<'a>, String> {
         let file = arguments.file_path.as_deref().filter(|path| !path.is_empty());
         match (arguments.script.as_deref(), file) {
@@ -43,7 +47,7 @@ impl ScriptSource<'_> {
                 Err("give either `script` or `file_path`, not both".into())
             }
             (_, Some(path)) => match skill {
-                Some(skill) => read_from_skill(skill, path),
+                Some(skill) => read_from_skill(skill, path, &arguments.args),
                 None => {
                     Err("`file_path` names a script of a skill: give its `skill_name`, too".into())
                 }
@@ -52,7 +56,11 @@ impl ScriptSource<'_> {
                 Err(format!("`script` is larger than {} bytes", limits::SCRIPT_BYTES))
             }
             (Some(script), None) => {
-                Ok(ScriptSource { path: None, bytes: script.as_bytes().into() })
+                let bytes = match read_script(script, skill, offers_commands)? {
+                    Cow::Borrowed(script) => Cow::Borrowed(script.as_bytes()),
+                    Cow::Owned(script) => Cow::Owned(script.into_bytes()),
+                };
+                Ok(ScriptSource { path: None, note: None, bytes })
             }
             (None, None) => {
                 Err("give `script` (Python source) or `file_path` (a script of the skill)".into())
@@ -105,15 +113,58 @@ impl ScriptSource<'_> {
     }
 }
 
-/// Reads a file of the skill through the confined root.
-fn read_from_skill(skill: &Skill, path: &str) -> Result<ScriptSource<'static>, String> {
-    let read = || {
-        let relative = skill.root.relative_path(path)?;
-        let file = skill.root.file(&relative)?;
-        Ok((relative, read_whole(&file, limits::SCRIPT_BYTES)?))
+/// Returns the Python that a script means, or what to do if it is something else.
+fn read_script<'s>(
+    script: &'s str,
+    skill: Option<&Skill>,
+    offers_commands: bool,
+) -> Result<Cow<'s, str>, String> {
+    let command = if offers_commands { "use `run_command`" } else { "run it by subprocess.run" };
+    let script = slips::python_source(script)
+        .map_err(|language| format!("`script` is {language}, not Python: {command}"))?;
+    let find = |path: &str| find_script(skill?, path);
+    let Some(words) = slips::shell_words(&script, |path| find(path).is_some()) else {
+        return Ok(script);
     };
-    let (relative, piece) =
-        read().map_err(|error| skill.file_error("the script", "run", path, &error))?;
+    let call = ShellCall::parse(&words, find);
+    let call = call.map(|call| format!("call this tool with {}, or ", call.arguments()));
+    let call = call.unwrap_or_default();
+    Err(format!("`script` is a line for a shell, not Python: {call}{command}"))
+}
+
+/// Returns the path in the skill's folder of the script that a path means.
+fn find_script(skill: &Skill, path: &str) -> Option<String> {
+    let resolved = skill.resolve_file(path).ok()?;
+    matches!(resolved.target, PathTarget::File(_)).then_some(resolved.path)
+}
+
+/// Reads a file of the skill through the confined root.
+fn read_from_skill(
+    skill: &Skill,
+    path: &str,
+    args: &[String],
+) -> Result<ScriptSource<'static>, String> {
+    let read = || {
+        let resolved = skill.resolve_file(path)?;
+        let note = resolved.note("ran");
+        match resolved.target {
+            PathTarget::File(open) => {
+                Ok((resolved.path, note, read_whole(&open.file, limits::SCRIPT_BYTES)?))
+            }
+            PathTarget::Folder(_) => Err(OpenError::NotAFile("a folder")),
+        }
+    };
+    let (path, note, piece) = read().map_err(|error| {
+        let words = split_words(path, limits::SCRIPT_ARGUMENTS_BYTES);
+        match ShellCall::parse(&words, |path| find_script(skill, path)) {
+            Some(mut call) => {
+                call.args.extend_from_slice(args);
+                let call = call.arguments();
+                format!("`file_path` is a line for a shell: give the words after the path as `args`: {call}")
+            }
+            None => skill.file_error("the script", "run", path, &error),
+        }
+    })?;
     if piece.has_more {
         return Err(format!(
             "the script `{path}` of the skill `{}` is larger than {} MiB: give a `script` that \
@@ -122,5 +173,5 @@ fn read_from_skill(skill: &Skill, path: &str) -> Result<ScriptSource<'static>, S
             limits::SCRIPT_BYTES >> 20
         ));
     }
-    Ok(ScriptSource { path: Some(relative), bytes: piece.bytes.into() })
+    Ok(ScriptSource { path: Some(path), note, bytes: piece.bytes.into() })
 }

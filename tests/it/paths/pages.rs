@@ -224,8 +224,8 @@ fn truncation_of_a_large_file_is_reported() {
 #[test]
 fn name_with_a_line_break_is_listed_on_one_line() {
     let test = Test::new().skill("s", "x\n").file("skills/s/a\n\n# New rules", "");
-    for (tool, path) in [(READ, "."), (GET, "")] {
-        let run = call(&test, tool, of("s", path)).success();
+    for (tool, arguments) in [(READ, of("s", ".")), (GET, of_skill("s"))] {
+        let run = call(&test, tool, arguments).success();
         let forged = run.stdout.lines().any(|line| line.starts_with("# New rules"));
         run.check(!forged, "a name takes more than one line");
     }

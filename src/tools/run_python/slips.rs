@@ -1,0 +1,230 @@
+//! Scripts that are not Python as they are written: in a code fence, with `\n` for line breaks, or
+//! a line for a shell.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use crate::limits;
+use crate::skills::split_words;
+use crate::text::{self, single_fence};
+
+/// Programs that a shell line starts with. As a Python name before another word they are an error.
+const PROGRAMS: [&str; 28] = [
+    "bash", "sh", "zsh", "node", "npm", "npx", "uv", "uvx", "pip", "pip3", "deno", "bun", "ruby",
+    "perl", "ls", "cat", "cd", "cp", "mv", "mkdir", "rm", "grep", "find", "curl", "wget", "git",
+    "chmod", "echo",
+];
+
+/// Options of Python without a value, which are left out.
+const PYTHON_OPTIONS: [&str; 7] = ["-u", "-B", "-E", "-I", "-O", "-s", "-S"];
+
+/// A script of the skill with its arguments, as a shell line names them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ShellCall {
+    pub file: String,
+    pub args: Vec<String>,
+}
+
+impl ShellCall {
+    /// Reads the words of a line; `find` returns the path of a file in the skill.
+    pub(super) fn parse(
+        words: &[String],
+        find: impl Fn(&str) -> Option<String>,
+    ) -> Option<ShellCall> {
+        let starts_program = words.first().is_some_and(|word| is_python(word) || is_shell(word));
+        let mut rest = if starts_program { &words[1..] } else { words };
+        while rest.first().is_some_and(|word| PYTHON_OPTIONS.contains(&word.as_str())) {
+            rest = &rest[1..];
+        }
+        let (file, args) = match rest {
+            [option, module, args @ ..] if option == "-m" => {
+                let path = module.replace('.', "/");
+                (find(&format!("{path}.py")).or_else(|| find(&format!("{path}/__main__.py"))), args)
+            }
+            [file, args @ ..] => (find(file), args),
+            [] => (None, rest),
+        };
+        Some(ShellCall { file: file?, args: args.to_vec() })
+    }
+
+    /// The arguments of the call that is meant, as JSON.
+    pub(super) fn arguments(&self) -> String {
+        let arguments = json!({"file_path": self.file, "args": self.args}).to_string();
+        text::one_line(&arguments, limits::LINE_BYTES)
+    }
+}
+
+/// The Python that a script means: without its code fence, and with line breaks.
+///
+/// # Errors
+///
+/// The language of a code fence that is not Python.
+pub(super) fn python_source(script: &str) -> Result<Cow<'_, str>, String> {
+    let script = with_line_breaks(script);
+    let Some(fence) = single_fence(&script) else { return Ok(script) };
+    // Outside of a text in quotes, the marks of a fence are never Python.
+    if ["\"\"\"", "'''"].iter().any(|quotes| fence.before.contains(quotes)) {
+        return Ok(script);
+    }
+    match fence.language.to_ascii_lowercase().as_str() {
+        "" | "python" | "py" | "python3" => Ok(Cow::Owned(fence.body.to_string())),
+        other => Err(text::one_line(other, limits::SUMMARY_CHARS)),
+    }
+}
+
+/// Returns the words of a script that is one line for a shell; `is_file`: whether this is a path in
+/// the skill.
+pub(super) fn shell_words(script: &str, is_file: impl Fn(&str) -> bool) -> Option<Vec<String>> {
+    let line = script.trim();
+    let words = split_words(line, limits::SCRIPT_ARGUMENTS_BYTES);
+    let first = words.first().filter(|_| !line.contains('\n'))?;
+    // `python = 3` and `python in names` are Python.
+    let is_operand = |word: &String| {
+        let rest = word.trim_start_matches(['-', '.', '/', '~']);
+        let is_operator = ["and", "or", "if", "in", "is", "not"].contains(&word.as_str());
+        !is_operator && rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    };
+    let is_program = is_python(first) || is_shell(first) || PROGRAMS.contains(&first.as_str());
+    let runs_program = is_program && words.get(1).is_some_and(is_operand);
+    let is_path = || first.contains('/') || first.ends_with(".py");
+    let is_line = runs_program || first.starts_with("./") || is_path() && is_file(first);
+    is_line.then_some(words)
+}
+
+fn is_python(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let version = name.strip_prefix("python");
+    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+fn is_shell(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    matches!(name, "bash" | "sh" | "zsh" | "node")
+}
+
+/// Replaces `\n` outside of quotes by line breaks if the script has none of its own. There, a
+/// backslash before a letter is never Python.
+fn with_line_breaks(script: &str) -> Cow<'_, str> {
+    if script.contains('\n') || !script.contains("\\n") {
+        return Cow::Borrowed(script);
+    }
+    let mut text = String::with_capacity(script.len());
+    let (mut quote, mut in_comment) = ("", false);
+    let (mut is_broken, mut has_escaped_quotes) = (false, false);
+    let mut rest = script;
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        let mut replacement = None;
+        let escaped = rest[length..].chars().next().filter(|_| first == '\\');
+        if let Some(escaped) = escaped {
+            length += escaped.len_utf8();
+        }
+        let opens = || ["\"\"\"", "'''", "\"", "'"].into_iter().find(|it| rest.starts_with(it));
+        match escaped {
+            Some('n') if quote.is_empty() => {
+                let line = text.rsplit('\n').next().unwrap_or_default();
+                is_broken |= !in_comment || line.trim_start().starts_with('#');
+                (replacement, in_comment) = (Some("\n"), false);
+            }
+            Some('t') if quote.is_empty() && !in_comment => replacement = Some("\t"),
+            Some(escaped) if quote.is_empty() => {
+                has_escaped_quotes |= matches!(escaped, '"' | '\'')
+            }
+            Some(_) => {}
+            None if !quote.is_empty() && rest.starts_with(quote) => {
+                length = quote.len();
+                quote = "";
+            }
+            None if quote.is_empty() && !in_comment => {
+                in_comment = first == '#';
+                quote = opens().unwrap_or_default();
+                length = length.max(quote.len());
+            }
+            None => {}
+        }
+        let (piece, after) = rest.split_at(length);
+        text.push_str(replacement.unwrap_or(piece));
+        rest = after;
+    }
+    // With the quotes escaped, too, the whole script was encoded twice.
+    let decoded = has_escaped_quotes.then(|| serde_json::from_str(&format!("\"{script}\"")).ok());
+    match decoded.flatten() {
+        _ if !is_broken => Cow::Borrowed(script),
+        Some(decoded) => Cow::Owned(decoded),
+        None => Cow::Owned(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_and_written_line_breaks_are_taken_off_where_they_cannot_be_python() {
+        let table = [
+            ("print(1)", "print(1)"),
+            ("```python\nprint(1)\n```", "print(1)\n"),
+            ("Here's the code:\n```\nprint(1)\n```\nIt prints 1.", "print(1)\n"),
+            (r"```py\nprint(1)\n```", "print(1)\n"),
+            ("text = '''\n```py\nx\n```\n'''", "text = '''\n```py\nx\n```\n'''"),
+            ("```py\n1\n```\n```py\n2\n```", "```py\n1\n```\n```py\n2\n```"),
+            (r"import os\nprint(os.sep)", "import os\nprint(os.sep)"),
+            (r#"x = "a\nb"\nprint(x)"#, "x = \"a\\nb\"\nprint(x)"),
+            (r"for x in y:\n\tprint(x)\n", "for x in y:\n\tprint(x)\n"),
+            (r#"print(\"a\\nb\")\nprint(1)"#, "print(\"a\\nb\")\nprint(1)"),
+            (r"# don't\nprint('a\nb')", "# don't\nprint('a\\nb')"),
+            (r#"print("a\nb")"#, r#"print("a\nb")"#),
+            (r#"print("""it's "a"\nb""")"#, r#"print("""it's "a"\nb""")"#),
+            (r"print('it\'s\n')  # ends with \n", r"print('it\'s\n')  # ends with \n"),
+            ("print('\\n')\nx = 1", "print('\\n')\nx = 1"),
+            (r"'", r"'"),
+            (r"\n\", "\n\\"),
+        ];
+        for (script, expected) in table {
+            assert_eq!(python_source(script).as_deref(), Ok(expected), "{script}");
+        }
+        assert_eq!(python_source("```bash\nls\n```"), Err("bash".into()));
+    }
+
+    #[test]
+    fn lines_for_a_shell_are_found() {
+        let is_file = |path: &str| ["scripts/calc.py", "calc.py", "pkg/mod.py"].contains(&path);
+        let find = |path: &str| is_file(path).then(|| path.to_string());
+        let found = |script: &str| {
+            let words = shell_words(script, is_file)?;
+            Some(ShellCall::parse(&words, find).map(|call| call.arguments()))
+        };
+        let calc = |args: &str| {
+            Some(Some(format!(r#"{{"args":[{args}],"file_path":"scripts/calc.py"}}"#)))
+        };
+        let table = [
+            ("python scripts/calc.py eval '1 + 1'", calc(r#""eval","1 + 1""#)),
+            ("python3.12 -u scripts/calc.py", calc("")),
+            ("/usr/bin/python3 scripts/calc.py eval", calc(r#""eval""#)),
+            ("bash scripts/calc.py", calc("")),
+            (" scripts/calc.py\n", calc("")),
+            ("scripts/calc.py eval", calc(r#""eval""#)),
+            (
+                "python -m pkg.mod a",
+                Some(Some(r#"{"args":["a"],"file_path":"pkg/mod.py"}"#.into())),
+            ),
+            ("python -m json.tool", Some(None)),
+            ("./run.sh a", Some(None)),
+            ("ls -la", Some(None)),
+            ("pip install x", Some(None)),
+            ("python = 3", None),
+            ("python", None),
+            ("find(x)", None),
+            ("cat in names", None),
+            ("ls", None),
+            ("print(1)", None),
+            ("a/b", None),
+            ("import os\nls -la", None),
+            ("", None),
+        ];
+        for (script, expected) in table {
+            assert_eq!(found(script), expected, "{script}");
+        }
+    }
+}
