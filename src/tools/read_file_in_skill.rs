@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::pages::LineRange;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, plain_path};
+use crate::world::confined::OpenError;
 
 #[derive(Deserialize)]
 struct ReadFileInSkillArguments {
@@ -75,7 +76,15 @@ fn read(
     let (skill, path) = other.unwrap_or_else(|| (skill, path.to_string()));
     let document = skill.document_file_name()?;
     let opened = skill.resolve_file(&path);
-    let opened = opened.map_err(|error| skill.file_error("the file", "read", &path, &error))?;
+    let opened = opened.map_err(|error| {
+        let message = skill.file_error("the file", "read", &path, &error);
+        match (error, context.user_scripts()) {
+            (OpenError::Absolute, Some(_)) => {
+                format!("{message}, or read a file of the user with `read_file` or `run_command`")
+            }
+            _ => message,
+        }
+    })?;
     let note = opened.note("read");
     let is_document = plain_path(&opened.path) == document;
     let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));

@@ -157,12 +157,12 @@ fn read_from_skill(
     let (path, note, piece) = read().map_err(|error| {
         let words = split_words(path, limits::SCRIPT_ARGUMENTS_BYTES);
         match ShellCall::parse(&words, |path| find_script(skill, path)) {
-            Some(mut call) => {
+            Some(mut call) if words.len() > 1 => {
                 call.args.extend_from_slice(args);
                 let call = call.arguments();
                 format!("`file_path` is a line for a shell: give the words after the path as `args`: {call}")
             }
-            None => skill.file_error("the script", "run", path, &error),
+            _ => skill.file_error("the script", "run", path, &error),
         }
     })?;
     if piece.has_more {
