@@ -39,8 +39,13 @@ impl Kind {
 /// Number of files by extension.
 type Counts = BTreeMap<String, usize>;
 
-/// The entries by path: a file, or files of a folder, whose path ends with a slash.
-struct FileList(BTreeMap<(String, Kind), Counts>);
+/// The list.
+struct FileList {
+    /// The entries by path: a file, or files of a folder, whose path ends with a slash.
+    entries: BTreeMap<(String, Kind), Counts>,
+    /// The size of their lines.
+    bytes: usize,
+}
 
 /// Returns the list's lines for these paths of files, and whether any stands for several files.
 pub(crate) fn fold<'f>(files: impl Iterator<Item = &'f str>) -> (Vec<String>, bool) {
@@ -49,25 +54,31 @@ pub(crate) fn fold<'f>(files: impl Iterator<Item = &'f str>) -> (Vec<String>, bo
         let extension = extension.to_string_lossy().to_ascii_lowercase();
         ((file.to_string(), Kind::of(&extension)), Counts::from([(extension, 1)]))
     });
-    let mut list = FileList(entries.collect());
-    let paths = list.0.keys().map(|(path, _)| path);
+    let entries: BTreeMap<_, _> = entries.collect();
+    let bytes = entries.iter().map(|((path, _), counts)| line(path, counts).len()).sum();
+    let mut list = FileList { entries, bytes };
+    let paths = list.entries.keys().map(|(path, _)| path);
     let folders = paths.flat_map(|path| path.match_indices('/').map(|(at, _)| &path[..=at]));
     let folders: BTreeSet<String> = folders.map(str::to_string).collect();
     let mut folders: Vec<(Reverse<usize>, String)> =
         folders.into_iter().map(|path| (Reverse(path.matches('/').count()), path)).collect();
     folders.sort();
     for (_, folder) in &folders {
-        Kind::ALL.iter().for_each(|kind| list.fold_many(folder, *kind));
+        for kind in Kind::ALL {
+            list.fold_many(folder, kind);
+        }
     }
     // A document names files that lie deep in the skill less often than others.
     for (Reverse(depth), folder) in &folders {
         let most = if *depth > 1 { limits::FILE_LIST_BYTES } else { 2 * limits::FILE_LIST_BYTES };
-        if list.bytes() > most {
-            Kind::ALL.iter().for_each(|kind| list.fold_files(folder, *kind));
+        for kind in Kind::ALL {
+            if list.bytes > most {
+                list.replace(folder, kind, list.members(folder, kind));
+            }
         }
     }
-    let is_folded = list.0.keys().any(|(path, _)| path.ends_with('/'));
-    (list.0.iter().map(|((path, _), counts)| line(path, counts)).collect(), is_folded)
+    let is_folded = list.entries.keys().any(|(path, _)| path.ends_with('/'));
+    (list.entries.iter().map(|((path, _), counts)| line(path, counts)).collect(), is_folded)
 }
 
 impl FileList {
@@ -80,7 +91,7 @@ impl FileList {
         }
         let place = |path: &String| path[folder.len()..].split_once('/').map(|it| it.0.to_string());
         let places: BTreeSet<_> = members.iter().map(place).collect();
-        let counts = members.iter().flat_map(|path| &self.0[&(path.clone(), kind)]);
+        let counts = members.iter().flat_map(|path| &self.entries[&(path.clone(), kind)]);
         let extensions: BTreeSet<&String> =
             counts.clone().map(|(extension, _)| extension).collect();
         let total: usize = counts.map(|(_, count)| count).sum();
@@ -93,33 +104,28 @@ impl FileList {
         }
     }
 
-    /// Makes one entry of the files of a folder that are not in one yet.
-    fn fold_files(&mut self, folder: &str, kind: Kind) {
-        let mut files = self.members(folder, kind);
-        files.retain(|path| !path.ends_with('/'));
-        if files.len() > 1 {
-            self.replace(folder, kind, files);
-        }
-    }
-
     /// The paths of the entries in a folder.
     fn members(&self, folder: &str, kind: Kind) -> Vec<String> {
-        let keys = self.0.range((folder.to_string(), Kind::Data)..).map(|(key, _)| key);
+        let keys = self.entries.range((folder.to_string(), Kind::Data)..).map(|(key, _)| key);
         let keys = keys.take_while(|(path, _)| path.starts_with(folder));
         keys.filter(|key| key.1 == kind).map(|(path, _)| path.clone()).collect()
     }
 
+    /// Makes one entry of several.
     fn replace(&mut self, folder: &str, kind: Kind, members: Vec<String>) {
-        let removed: Vec<Counts> =
-            members.into_iter().filter_map(|path| self.0.remove(&(path, kind))).collect();
-        let all = self.0.entry((folder.to_string(), kind)).or_default();
-        for (extension, count) in removed.into_iter().flatten() {
-            *all.entry(extension).or_default() += count;
+        if members.len() < 2 {
+            return;
         }
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.iter().map(|((path, _), counts)| line(path, counts).len()).sum()
+        let mut all = Counts::new();
+        for path in members {
+            let counts = self.entries.remove(&(path.clone(), kind)).unwrap_or_default();
+            self.bytes -= line(&path, &counts).len();
+            for (extension, count) in counts {
+                *all.entry(extension).or_default() += count;
+            }
+        }
+        self.bytes += line(folder, &all).len();
+        self.entries.insert((folder.to_string(), kind), all);
     }
 }
 
@@ -156,7 +162,8 @@ mod tests {
 
     #[test]
     fn many_alike_files_of_a_folder_are_one_entry() {
-        let table: &[(&[(&str, usize)], &[&str])] = &[
+        type Row<'r> = (&'r [(&'r str, usize)], &'r [&'r str]);
+        let table: &[Row] = &[
             (
                 &[("a.md", 1), ("s/#.xsd", 5)],
                 &["a.md", "s/0.xsd", "s/1.xsd", "s/2.xsd", "s/3.xsd", "s/4.xsd"],

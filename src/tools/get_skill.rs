@@ -65,7 +65,7 @@ impl Tool for GetSkill {
             let skill = context.skills.open_any(&skill_name);
             let loaded = skill.and_then(|skill| {
                 let document = skill.read_document()?;
-                load(&skill, document, arguments.as_deref(), context)
+                load(&skill, &document, arguments.as_deref(), context)
             });
             loaded.unwrap_or_else(ToolResult::failure)
         }))
@@ -86,19 +86,19 @@ pub(super) fn invoke(
                 .into(),
         );
     }
-    invoked(&skill, document, arguments, context)
+    invoked(&skill, &document, arguments, context)
 }
 
 /// Returns the document of a skill that the user gives with a question.
 pub(super) fn give(context: &ToolContext<'_>, name: &str) -> Result<InvokedSkill, String> {
     let skill = context.skills.open_any(name)?;
     let document = skill.read_document()?;
-    invoked(&skill, document, "", context)
+    invoked(&skill, &document, "", context)
 }
 
 fn invoked(
     skill: &Skill,
-    document: Document,
+    document: &Document,
     arguments: &str,
     context: &ToolContext<'_>,
 ) -> Result<InvokedSkill, String> {
@@ -119,7 +119,7 @@ fn invoked(
 /// Returns the skill's folder, document and other files, and what a model has to know about them.
 fn load(
     skill: &Skill,
-    document: Document,
+    document: &Document,
     arguments: Option<&str>,
     context: &ToolContext<'_>,
 ) -> Result<ToolResult, String> {
