@@ -6,10 +6,8 @@ use serde_json::{Value, json};
 
 use crate::baseline::Baseline;
 
-/// One KiB in bytes.
-pub(crate) const KIBIBYTE: f64 = 1024.0;
 /// One MiB in bytes.
-pub(crate) const MEBIBYTE: f64 = 1024.0 * KIBIBYTE;
+pub(crate) const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// The unit of a value.
 #[derive(Clone, Copy, PartialEq)]

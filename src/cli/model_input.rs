@@ -85,7 +85,7 @@ impl Run {
         };
         self.report_skills(&catalogue, consequence, output);
         let is_usable = catalogue.usable().next().is_some();
-        if is_usable && !tools.offers_scripts() && self.options.scripts {
+        if is_usable && !tools.offers("run_python_script") && self.options.scripts {
             let why = Interpreter::without_venv(&self.config.scripts).err();
             let why = why.map(|error| error.to_string()).unwrap_or_default();
             output

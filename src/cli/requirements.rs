@@ -31,8 +31,9 @@ impl Run {
             .with_hint(format!("`{}` shows what is wrong", self.skills_command("check"))));
         }
         let tools = Tools::for_model(self.tool_context(), &catalogue);
+        let runs_programs = tools.offers("run_python_script") || tools.offers("run_command");
         match Interpreter::without_venv(&self.config.scripts) {
-            Err(error) if script && !tools.offers_scripts() => {
+            Err(error) if script && !runs_programs => {
                 let message = format!("failed to meet {SCRIPT}: no skill has a venv");
                 Err(Error::caused_by(ErrorKind::Config, &message, error))
             }

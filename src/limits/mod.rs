@@ -202,7 +202,7 @@ pub(crate) const HINT_NAMES: usize = 10;
 pub(crate) const LEFT_FILES_LISTED: usize = 100;
 /// Possible names of files in messages about missing ones, each of which is looked up.
 pub(crate) const HINT_CANDIDATES: usize = 200;
-/// Name of a program in a message; what is longer is none.
+/// Longest name of a program in a message.
 pub(crate) const PROGRAM_NAME_BYTES: usize = 64;
 /// Bytes of one read from standard input or a helper process.
 pub(crate) const PIPE_READ_BYTES: usize = 4 << 10;

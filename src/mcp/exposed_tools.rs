@@ -21,11 +21,6 @@ pub(super) fn unknown_tool_message(server: &McpServer<'_>, name: &str) -> String
     tools::unknown_tool_among(name, names.iter().copied())
 }
 
-/// Whether clients can run scripts.
-pub(super) fn can_run_scripts(server: &McpServer<'_>) -> bool {
-    offered_tools(server).any(|tool| tool.effects(&server.context).starts_programs)
-}
-
 /// Returns the JSON description of a tool. `names` are its name and its title.
 pub(super) fn tool_json(
     names: (&str, &str),

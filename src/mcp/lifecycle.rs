@@ -10,6 +10,7 @@ use super::request_context::{HandlerResult, RequestContext};
 use crate::limits;
 use crate::memory::Memory;
 use crate::system_prompt;
+use crate::tools::Tool;
 
 fn capabilities() -> Value {
     json!({
@@ -23,9 +24,11 @@ fn capabilities() -> Value {
 /// Instructions for the client's model: how to use skills, and a list of them.
 fn instructions(server: &McpServer<'_>) -> String {
     let catalogue = server.catalogue();
+    let scripts = server.context.scripts.filter(|_| server.context.user_files);
     let text = system_prompt::server_instructions(
         &catalogue,
-        exposed_tools::can_run_scripts(server),
+        exposed_tools::offered_tools(server).map(Tool::name),
+        scripts.map(|scripts| scripts.user_folder.as_path()),
         &facts(server),
     );
     // Descriptions were truncated.

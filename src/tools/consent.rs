@@ -23,7 +23,7 @@ pub struct Consent {
 pub(super) struct ConsentRequest {
     /// Its kind.
     pub kind: ConsentKind,
-    /// What it does, as a sentence: `a script wants to run in the skill `x``.
+    /// What it does, as a sentence: "a script wants to run in the skill …".
     pub head: String,
     /// What is shown of it.
     pub sections: Vec<ConsentSection>,

@@ -218,7 +218,7 @@ fn not_found(path: &str, text: &[u8], old: &str) -> String {
     )
 }
 
-/// Finds the lines from which most of the lines of `old` follow, but for white space. Returns
+/// Finds the lines from which most of the lines of `old` follow, except for white space. Returns
 /// their indices, how many lines match, and how many `old` has.
 fn nearest(lines: &[&[u8]], old: &str) -> (Vec<usize>, usize, usize) {
     let squeeze = |line: &[u8]| -> Vec<u8> {
@@ -256,7 +256,8 @@ mod tests {
 
     #[test]
     fn all_other_bytes_stay() {
-        let table: [(&[u8], &str, &str, &[u8], usize); 7] = [
+        type Row = (&'static [u8], &'static str, &'static str, &'static [u8], usize);
+        let table: [Row; 7] = [
             (b"a\xffb\xe4", "b", "x", b"a\xffx\xe4", 1),
             (b"aaa", "aa", "b", b"ba", 1),
             (b"a\r\nb\r\n", "a\nb", "c\nd", b"c\r\nd\r\n", 1),

@@ -24,15 +24,12 @@ pub(super) fn of_arguments(mut schema: Value) -> Result<Value, &'static str> {
     Ok(schema)
 }
 
-/// Adds these names as an `enum` if the schema has an argument that names a skill, and returns
-/// whether it has one. A call with another name is not refused.
-pub(super) fn add_skill_names(schema: &mut Value, skills: &[&str]) -> bool {
-    let property = schema["properties"].get_mut(SKILL_NAME);
-    let Some(property) = property.filter(|_| !skills.is_empty()) else {
-        return false;
-    };
-    property["enum"] = json!(skills);
-    true
+/// Adds these names as an `enum` to the argument that names a skill. A call with another name is
+/// not refused.
+pub(super) fn add_skill_names(schema: &mut Value, skills: &[&str]) {
+    if !skills.is_empty() {
+        schema["properties"][SKILL_NAME]["enum"] = json!(skills);
+    }
 }
 
 /// Returns the names to offer as an `enum`: those of all skills, if they are few. Some servers allow

@@ -116,18 +116,18 @@ impl<'c> UserFiles<'c> {
         content: &[u8],
     ) -> Result<Option<&'static str>, String> {
         let failed = |error: OpenError| self.error(&file.path, "written", &error);
-        let mut shown = None;
+        let mut before = None;
         if old.is_none() && self.context.consent.is_some() && file.place.found().is_some() {
             let piece = file.place.read(limits::EDITED_FILE_BYTES).map_err(failed)?;
-            shown = Some(piece.bytes).filter(|_| !piece.has_more);
+            before = Some(piece.bytes).filter(|_| !piece.has_more);
         }
-        let old = old.or(shown.as_deref());
-        let consent = self.consent_request(&file, old, content).obtain(self.context)?;
+        let old = old.or(before.as_deref());
+        let answer = self.consent_request(&file, old, content).obtain(self.context)?;
         let place = file.place.create_folders().map_err(failed)?;
         // What was missing may have been created meanwhile, elsewhere.
         self.check_place(&file.path, &place)?;
         place.write(old, content).map_err(failed)?;
-        Ok(consent)
+        Ok(answer)
     }
 
     fn consent_request(&self, file: &UserFile, old: Option<&[u8]>, new: &[u8]) -> ConsentRequest {
@@ -312,9 +312,10 @@ impl<'c> UserFiles<'c> {
                  go on without it"
             ),
             Refusal::NotGranted => {
-                let why = match self.is_home {
-                    true => "the working folder is the home or above it",
-                    false => "SCRIPT_SANDBOX is on",
+                let why = if self.is_home {
+                    "the working folder is the home or above it"
+                } else {
+                    "SCRIPT_SANDBOX is on"
                 };
                 let folders = self.scripts.writable_folders.iter();
                 let folders = folders.map(|folder| folder.display().to_string());

@@ -58,16 +58,16 @@ impl Tool for WriteFile {
     }
 }
 
-fn write(path: &str, content: &str, context: &ToolContext<'_>) -> Result<ToolResult, String> {
+fn write(path: &str, text: &str, context: &ToolContext<'_>) -> Result<ToolResult, String> {
     let files = UserFiles::open(context)?;
     let file = files.file(path)?;
     let path = file.path.clone();
     let state = if file.place.found().is_some() { "replaced" } else { "new" };
-    let consent = files.write(file, None, content.as_bytes())?;
-    let text = format!("wrote {}: {state}, {}", shown(&path), counted(content.len(), "byte"));
+    let consent = files.write(file, None, text.as_bytes())?;
+    let wrote = format!("wrote {}: {state}, {}", shown(&path), counted(text.len(), "byte"));
     Ok(ToolResult {
         consent,
         action: Some(Action::WroteFile(path)),
-        ..ToolResult::success(text.clone(), text)
+        ..ToolResult::success(wrote.clone(), wrote)
     })
 }

@@ -95,7 +95,8 @@ fn forbidden<'p>(
     text: &str,
     phrases: &'p [(&'p str, &'p str)],
 ) -> impl Iterator<Item = (&'p str, &'p str)> {
-    let used = words(text);
+    // "Tell the user" is what a model is asked to do.
+    let used = words(&text.replace("tell the user", ""));
     // "If there is none" is plain; "what is none" is not.
     let lower = text.to_lowercase().replace("there is none", "").replace("there are none", "");
     let used = move |word: &str| used.iter().any(|it| it == word);

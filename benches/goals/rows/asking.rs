@@ -4,7 +4,7 @@ use super::{Comparison, peak};
 use crate::block::{cpu, wall};
 use crate::child::Contender;
 use crate::replies::{BURST_TOKENS, Pace, Reply, STREAMED_TOKENS};
-use crate::report::{KIBIBYTE, Line, MEBIBYTE, Unit};
+use crate::report::{Line, MEBIBYTE, Unit};
 use crate::world::World;
 
 /// The number of skills if it is not important.
@@ -119,8 +119,8 @@ pub(super) fn burst(world: &mut World) -> Result<Vec<Line>, String> {
 /// the program runs in the one with the shortest name.
 pub(super) fn bytes(world: &mut World) -> Result<Vec<Line>, String> {
     let rows = [
-        ("sent for \"hi\", 10 skills", SKILLS, 3.0 * KIBIBYTE),
-        ("sent for \"hi\", 10,000 skills", 10_000, 12.0 * KIBIBYTE),
+        ("sent for \"hi\", 10 skills", SKILLS, 5_000.0),
+        ("sent for \"hi\", 10,000 skills", 10_000, 14_000.0),
     ];
     let mut lines = Vec::new();
     for (name, skills, most) in rows {

@@ -27,8 +27,8 @@ pub use folders::SkillFolders;
 
 const ARGUMENTS: &str = "ARGUMENTS";
 
-/// Returns a document with its placeholders for folders replaced; with arguments, only its body,
-/// with all placeholders replaced and the arguments appended if none used them. If the
+/// Returns a document with the placeholders for folders in its body replaced; with arguments, only
+/// its body, with all placeholders replaced and the arguments appended if none used them. If the
 /// frontmatter has no clear end, all of the document is its body.
 pub fn render(
     document: &str,
@@ -36,9 +36,8 @@ pub fn render(
     arguments: Option<&str>,
 ) -> Result<String, String> {
     let frontmatter = frontmatter::parse(document);
-    let start =
-        if frontmatter.is_unclosed || arguments.is_none() { 0 } else { frontmatter.body_start };
-    let body = document.get(start..).unwrap_or_default();
+    let start = if frontmatter.is_unclosed { 0 } else { frontmatter.body_start };
+    let (head, body) = document.split_at_checked(start).unwrap_or((document, ""));
     if arguments.is_some() && body.trim().is_empty() {
         return Err("the document has no text after its frontmatter".into());
     }
@@ -51,7 +50,10 @@ pub fn render(
             .iter()
             .any(|key| frontmatter.fields.contains_key(*key)),
     };
-    let mut text = BoundedText(String::with_capacity(body.len()));
+    let mut text = BoundedText(String::with_capacity(document.len()));
+    if arguments.is_none() {
+        text.push(head)?;
+    }
     let is_argument_used = values.replace_placeholders(body, &mut text)?;
     let unused = arguments.filter(|words| !is_argument_used && !words.trim().is_empty());
     if let Some(arguments) = unused {

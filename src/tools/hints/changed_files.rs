@@ -31,13 +31,12 @@ pub(super) fn left_hint(request: &HintRequest<'_>) -> Option<String> {
         sandbox.write.iter().any(|folder| scripts.user_folder.starts_with(folder))
     });
     let folder = one_line_name(&scripts.user_folder.display().to_string());
-    Some(match is_writable {
-        true => format!(
-            "the {noun} left {names} in the skill's folder: write the user's files in \
-             {folder}"
-        ),
-        false => format!("the {noun} left {names} in the skill's folder: tell the user"),
-    })
+    let advice = if is_writable {
+        format!("write the user's files in {folder}")
+    } else {
+        "tell the user".to_string()
+    };
+    Some(format!("the {noun} left {names} in the skill's folder: {advice}"))
 }
 
 /// The files that were left in the skill's folder, for other programs.

@@ -44,7 +44,7 @@ pub(super) enum RunKind {
     Command,
 }
 
-/// A script or command that has run, as far as hints need it.
+/// A script or command that has run: what hints need of it.
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about a run")]
 pub(super) struct HintRequest<'h> {
     pub kind: RunKind,
@@ -177,12 +177,13 @@ fn leftovers(request: &HintRequest<'_>) -> Option<String> {
         (false, _) => "were ended with it",
     };
     let noun = request.noun();
-    let advice = match request.keep_leftovers {
-        true => String::new(),
-        false => format!(
+    let advice = if request.keep_leftovers {
+        String::new()
+    } else {
+        format!(
             ": start, use and stop a server in one {noun}, or tell the user to set \
              SCRIPT_LEFTOVERS=keep"
-        ),
+        )
     };
     Some(format!("{count} {processes} that the {noun} left behind {fate}{advice}"))
 }

@@ -28,7 +28,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     })
 }
 
-/// The package that Node.js did not find; a path is none.
+/// The package that Node.js did not find; `None` for a path.
 fn missing_package(line: &str) -> Option<&str> {
     let (_, rest) = MESSAGES.iter().find_map(|words| line.split_once(words))?;
     let module = rest.split('\'').next()?;

@@ -148,11 +148,9 @@ impl ProgramReport<'_> {
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            let size = match stream.is_truncated() {
-                true => format!("{} bytes, {} shown", stream.total_bytes(), stream.kept_bytes()),
-                false => format!("{} bytes", stream.total_bytes()),
-            };
-            text.push_str(&format!("--- {name} ({size})\n{shown}"));
+            let kept = stream.is_truncated().then(|| format!(", {} shown", stream.kept_bytes()));
+            let (total, kept) = (stream.total_bytes(), kept.unwrap_or_default());
+            text.push_str(&format!("--- {name} ({total} bytes{kept})\n{shown}"));
         }
         text
     }

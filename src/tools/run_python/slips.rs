@@ -87,8 +87,8 @@ pub(super) fn shell_words(script: &str, is_file: impl Fn(&str) -> bool) -> Optio
     };
     let is_program = is_python(first) || is_shell(first) || PROGRAMS.contains(&first.as_str());
     let runs_program = is_program && words.get(1).is_some_and(is_operand);
-    let is_path = || first.contains('/') || first.ends_with(".py");
-    let is_line = runs_program || first.starts_with("./") || is_path() && is_file(first);
+    let is_path = first.contains(['/', '.']);
+    let is_line = runs_program || first.starts_with("./") || is_path && is_file(first);
     is_line.then_some(words)
 }
 
@@ -129,9 +129,8 @@ fn with_line_breaks(script: &str) -> Cow<'_, str> {
             }
             Some('t') if quote.is_empty() && !in_comment => replacement = Some("\t"),
             Some(escaped) if quote.is_empty() => {
-                has_escaped_quotes |= matches!(escaped, '"' | '\'')
+                has_escaped_quotes |= matches!(escaped, '"' | '\'');
             }
-            Some(_) => {}
             None if !quote.is_empty() && rest.starts_with(quote) => {
                 length = quote.len();
                 quote = "";
@@ -141,7 +140,7 @@ fn with_line_breaks(script: &str) -> Cow<'_, str> {
                 quote = opens().unwrap_or_default();
                 length = length.max(quote.len());
             }
-            None => {}
+            Some(_) | None => {}
         }
         let (piece, after) = rest.split_at(length);
         text.push_str(replacement.unwrap_or(piece));

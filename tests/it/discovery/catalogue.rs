@@ -78,7 +78,9 @@ fn short_list_of_names_is_offered_as_enum() {
         .skill("a", &document("a", "A."))
         .folder("skills/broken");
     let run = dry_run(&test, [""; 0]);
-    assert_eq!(name_schemas(&run), vec![json!({"type": "string", "enum": ["a", "b"]}); 4]);
+    let mut expected = vec![json!({"type": "string"}); 4];
+    expected[0] = json!({"type": "string", "enum": ["a", "b"]});
+    assert_eq!(name_schemas(&run), expected, "where the model chooses one: get_skill");
     let mut many = Test::new();
     for number in 0..30 {
         let name = format!("skill-{number}");

@@ -8,7 +8,8 @@ use super::{assert_answer, call, work};
 
 #[test]
 fn a_text_is_replaced_and_all_other_bytes_stay() {
-    let table: [(&[u8], &str, &str, bool, &[u8]); 5] = [
+    type Row = (&'static [u8], &'static str, &'static str, bool, &'static [u8]);
+    let table: [Row; 5] = [
         (b"a\xff\x00".split_at(2).0, "a", "b", false, b"b\xff"),
         (b"x = 1\nx = 1\n", "1", "2", true, b"x = 2\nx = 2\n"),
         (b"a\r\nb\r\n", "a\nb", "c\nd", false, b"c\r\nd\r\n"),

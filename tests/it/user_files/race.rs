@@ -52,9 +52,9 @@ fn race(test: &Test, writes: usize) {
                 _ => call("write_file", json!({"path": path, "content": "x"})),
             };
             if result.ok {
-                written += 1
+                written += 1;
             } else {
-                refused += 1
+                refused += 1;
             }
             assert!(!result.full_text().contains("canary"), "{}", result.full_text());
             number += 1;

@@ -84,7 +84,7 @@ fn a_full_disk_leaves_the_old_file_and_no_temporary_one() {
     assert_eq!(names, ["old.txt", "skills"]);
 }
 
-/// In the home, above it, and in a sandbox only the folders of SCRIPT_SANDBOX_WRITE are written.
+/// In the home, above it, and in a sandbox only the folders of `SCRIPT_SANDBOX_WRITE` are written.
 #[test]
 fn the_home_and_the_sandbox_restrict_writing() {
     let home = |cwd: &str| {
@@ -145,7 +145,7 @@ fn a_model_reads_edits_and_writes() {
         test.endpoint(&server).args(options).args(["hi"]).run().success();
         let requests = server.finish();
         let names = requests[0].tool_names();
-        ["read_file", "write_file", "edit_file"].map(|tool| names.iter().any(|name| *name == tool))
+        ["read_file", "write_file", "edit_file"].map(|tool| names.contains(&tool))
     };
     assert_eq!(offered(&[], work()), [true; 3]);
     assert_eq!(offered(&["--no-scripts"], work()), [false; 3]);
