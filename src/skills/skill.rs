@@ -77,6 +77,13 @@ impl Skill {
                 text::similar_names(path, names.iter().map(AsRef::as_ref), limits::SIMILAR_NAMES);
         }
         if near.is_empty() {
+            let is_similar = |name: &&str| {
+                !text::similar_names(&base(path), [&*base(name)].into_iter(), 1).is_empty()
+            };
+            let similar = names.iter().map(AsRef::as_ref).filter(is_similar);
+            near = similar.take(limits::SIMILAR_NAMES).collect();
+        }
+        if near.is_empty() {
             let folders: BTreeSet<&str> = names
                 .iter()
                 .flat_map(|name| name.match_indices('/').map(|(end, _)| &name[..end]))

@@ -2,6 +2,8 @@
 //!
 //! Works on bytes: all that is not replaced stays, whatever the encoding.
 
+use std::collections::BTreeSet;
+
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -103,20 +105,13 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
         return refused("a binary file, or text as UTF-16");
     }
     let replacement = Replacement::find(&text, old, new);
-    let places = match replacement.places.len() {
-        0 => return Err(not_found(&path, &text, old)),
-        1 => 1,
-        several if *all => several,
-        several => {
-            let lines = replacement.places.iter().map(|at| line_number(&text, *at));
-            let lines: Vec<usize> = lines.take(limits::LISTED_PLACES).collect();
-            return Err(format!(
-                "`old` occurs {several} times in `{path}`, in {}: give more of the text around the one \
-                 that is meant, or `all`: true",
-                listed(&lines, several)
-            ));
-        }
-    };
+    if replacement.places.is_empty() {
+        return Err(not_found(&path, &text, old));
+    }
+    if !all {
+        replacement.check_unique(&path, &text)?;
+    }
+    let places = replacement.places.len();
     let growth = replacement.new.len().saturating_mul(places);
     if text.len().saturating_add(growth) > 2 * limits::EDITED_FILE_BYTES {
         return refused(&too_large);
@@ -155,6 +150,24 @@ impl Replacement {
         }
         let exact = at(old.into(), new.into());
         if exact.places.is_empty() && old.contains('\n') { with_crlf() } else { exact }
+    }
+
+    /// Returns an error if the text occurs several times; two places may overlap.
+    fn check_unique(&self, path: &str, text: &[u8]) -> Result<(), String> {
+        let after = self.places.first().map_or(0, |first| first + 1);
+        let next = memmem::find(&text[after..], &self.old).map(|at| at + after);
+        let all: BTreeSet<usize> = self.places.iter().copied().chain(next).collect();
+        if all.len() < 2 {
+            return Ok(());
+        }
+        let lines = all.iter().map(|at| line_number(text, *at));
+        let lines: Vec<usize> = lines.take(limits::LISTED_PLACES).collect();
+        Err(format!(
+            "`old` occurs {} times in `{path}`, in {}: give more of the text around the one that is meant, \
+             or `all`: true",
+            all.len(),
+            listed(&lines, all.len())
+        ))
     }
 
     fn apply(&self, text: &[u8]) -> Vec<u8> {

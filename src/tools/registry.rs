@@ -13,6 +13,9 @@ use crate::tools::{
     unknown_tool_among,
 };
 
+/// Prefixes of tool names in the formats of some models, with `_` for all other characters.
+const PREFIXES: [&str; 3] = ["functions_", "tools_", "default_api_"];
+
 impl<'w> Tools<'w> {
     /// Adds a tool and offers it to the model.
     ///
@@ -98,13 +101,12 @@ impl<'w> Tools<'w> {
 
     /// Returns the offered tool whose name differs only in a prefix, letter case or `-` for `_`.
     fn find_meant(&self, name: &str) -> Option<&dyn Tool> {
-        let prefixes = ["functions.", "tools.", "default_api."];
-        let own = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+        // The model's reply was read with `-` for every character that names must not have.
+        let name = name.to_ascii_lowercase().replace(['-', '.'], "_");
+        let own = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
         let of_server = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-        let own = own.or(of_server.map(|(_, own)| own)).unwrap_or(name);
-        let own = own.to_ascii_lowercase().replace('-', "_");
-        let is_offered = self.definitions.iter().any(|tool| tool.name == own);
-        self.find(&own).filter(|_| is_offered)
+        let own = own.or(of_server.map(|(_, own)| own)).unwrap_or(&name);
+        self.find(own).filter(|_| self.offers(own))
     }
 
     /// Returns the message for a name that no tool has.

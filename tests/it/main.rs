@@ -63,6 +63,7 @@ mod skill_documents;
 mod skill_files;
 mod skills;
 mod skills_commands;
+mod slips;
 mod source;
 mod standard_input;
 mod static_binary;

@@ -152,7 +152,7 @@ impl FilePlace {
             return self.folder.commit_draft(&self.name, &file, draft, old, content, false);
         }
         let (temporary, mut file) = create_draft(folder, DRAFT_NAME, 0o666)?;
-        let renamed = file.write_all(content).and_then(|()| {
+        let renamed = file.write_all(content).and_then(|()| file.sync_all()).and_then(|()| {
             // Fails if another process has just created the file.
             rename_to_new(folder, &temporary, &self.name)
         });

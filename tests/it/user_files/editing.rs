@@ -31,10 +31,12 @@ fn refusals_tell_what_to_do() {
         .file("work/f", "def f():\n\tif a:\n\t\treturn 1\n\ndef g():\n\tif a:\n\t\treturn 2\n")
         .file("work/binary", b"a\0b")
         .file("work/big", big)
-        .file("work/x", "x".repeat(1 << 20));
+        .file("work/x", "x".repeat(1 << 20))
+        .file("work/aaa", "\naaa");
     let long = "y".repeat(100_000);
     let table = [
         ("f", "if a:", "x", "occurs 2 times in `f`, in lines 2, 6: give more of the text"),
+        ("aaa", "aa", "x", "occurs 2 times in `aaa`, in lines 2, 2: give more of the text"),
         ("f", "if a:\n  return 2", "x", "with other white space from line 6 on; copy it exactly:"),
         ("f", "nothing", "x", "nor does its first line: read the file again"),
         ("f", "", "x", "`old` is empty"),
