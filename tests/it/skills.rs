@@ -7,7 +7,7 @@ use crate::harness::{Outcome, Test};
 const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
 
 fn call(skill: &str, file: &str, args: &[&str], stdin: &str) -> (Outcome, Value) {
-    let arguments = json!({"skill_name": skill, "file_path": file, "args": args, "stdin": stdin, "cwd": "skill"});
+    let arguments = json!({"skill_name": skill, "file_path": file, "args": args, "stdin": stdin});
     let test =
         Test::new().args(["--skills", SKILLS, "tool", "run_python_script", &arguments.to_string()]);
     let run = test.run();

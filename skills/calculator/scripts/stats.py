@@ -77,10 +77,16 @@ def regress(points, at=()):
     return result
 
 
+def find_file(name):
+    """Return the path of the user's file with this name, or of the skill's."""
+    path = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
+    own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name)
+    return own if os.path.exists(own) and not os.path.exists(path) else path
+
+
 def read_columns(name, columns):
     """Return the rows of these columns of a CSV file, and how many rows held no numbers."""
-    if not os.path.exists(name):
-        name = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
+    name = find_file(name)
     rows, skipped = [], 0
     with open(name, encoding="utf-8-sig", errors="replace", newline="") as file:
         first = file.readline()

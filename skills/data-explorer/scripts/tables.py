@@ -49,13 +49,19 @@ def open_table(name, delimiter=None, encoding=None):
     return columns, _csv_rows(table, columns)
 
 
+def find_file(name):
+    """Return the path of the user's file with this name, or of the skill's."""
+    path = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
+    own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name)
+    return own if os.path.exists(own) and not os.path.exists(path) else path
+
+
 def _open(name, encoding):
     """Open a file and find out its encoding."""
-    if name != "-" and not os.path.exists(name):
-        name = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
     if name == "-":
         stream = io.BytesIO(sys.stdin.buffer.read())
     else:
+        name = find_file(name)
         stream = gzip.open(name) if name.endswith(".gz") else open(name, "rb")
     start = stream.read(1 << 20)
     stream.seek(0)

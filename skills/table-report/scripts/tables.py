@@ -17,10 +17,17 @@ NO_TOTAL = re.compile(  # numbers that are not added up
     r"($|[\W_])", re.IGNORECASE)
 
 
+def find_file(name):
+    """Return the path of the user's file with this name, or of the skill's."""
+    path = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
+    own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name)
+    return own if os.path.exists(own) and not os.path.exists(path) else path
+
+
 def read_table(name):
     """Return the columns and the rows of a CSV or JSON file; all cells are text."""
-    if name != "-" and not os.path.exists(name):
-        name = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
+    if name != "-":
+        name = find_file(name)
     with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
         data = file.read()
     try:

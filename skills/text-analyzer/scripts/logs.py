@@ -49,13 +49,19 @@ class Entry:
         self.more = []
 
 
+def find_file(name):
+    """Return the path of the user's file with this name, or of the skill's."""
+    path = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
+    own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name)
+    return own if os.path.exists(own) and not os.path.exists(path) else path
+
+
 def open_text(name):
     """Open a file, also .gz and - for stdin, and find out its encoding."""
-    if name != "-" and not os.path.exists(name):
-        name = os.path.join(os.environ.get("USER_CWD", ""), os.path.expanduser(name))
     if name == "-":
         stream = io.BytesIO(sys.stdin.buffer.read())
     else:
+        name = find_file(name)
         stream = gzip.open(name) if name.endswith(".gz") else open(name, "rb")
     start = stream.read(1 << 20)
     stream.seek(0)
@@ -182,10 +188,7 @@ def show_time(time):
 
 
 def rate(times):
-    """Return [start, entries, errors] for each stretch of time that holds entries.
-
-    `times` counts entries by (time, whether it is an error).
-    """
+    """Return [start, entries, errors] by stretch of time; `times` counts by (time, is error)."""
     span = max(times)[0] - min(times)[0] if times else timedelta()
     step = next((stretch for stretch in STRETCHES if span < 24 * stretch), STRETCHES[-1])
     rows = {}
