@@ -71,7 +71,7 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     .with_hint(FACT_NUMBERS),
     command(
         "mcp",
-        "serve the skills to MCP clients on standard input and output; --skills-as-tools adds a tool for each skill",
+        "serve the skills to MCP clients on standard input and output; --skills-as-tools adds a tool for each skill, --user-files the tools for commands and files",
         |_| Ok(Command::Mcp(McpOptions::default())),
     ),
     command(

@@ -87,7 +87,7 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--require-script",
-        "end with status 5 if no script ended with 0 before the answer",
+        "end with status 5 if no script or command ended with 0 before the answer",
         Ask(|ask, _| set(&mut ask.requirements.script, true)),
     ),
     option(
@@ -141,7 +141,7 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--script-timeout SECONDS",
-        "time limit of one script (SCRIPT_TIMEOUT_SECONDS)",
+        "time limit of one script or command (SCRIPT_TIMEOUT_SECONDS)",
         Common(|options, typed| {
             typed.whole_number(limits::MAX_SECONDS)?;
             add_setting(options, settings::SCRIPT_TIMEOUT_SECONDS, typed)
@@ -154,12 +154,12 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--no-scripts",
-        "offer and run no scripts",
+        "the model reads skills and nothing else: no scripts, no commands, no files of the user",
         Common(|options, _| set(&mut options.scripts, false)),
     ),
     option(
         "--sandbox",
-        "run scripts in a sandbox (SCRIPT_SANDBOX=on)",
+        "run scripts and commands in a sandbox (SCRIPT_SANDBOX=on)",
         Common(|options, typed| {
             let on = TypedOption { name: typed.name, value: "on".into() };
             add_setting(options, settings::SCRIPT_SANDBOX, &on)
@@ -167,7 +167,7 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--confirm",
-        "ask on the terminal before each script; without a terminal run none",
+        "ask on the terminal before each script, command and change of a file; without a terminal refuse",
         Tools(|tools, _| set(&mut tools.confirm, true)),
     ),
     option(

@@ -54,7 +54,7 @@ pub enum PythonChoice {
 /// The settings for scripts.
 #[derive(Clone)]
 pub struct ScriptSettings {
-    /// The time limit of one script.
+    /// The time limit of one script or command.
     pub limit: Duration,
     /// The interpreter for skills without a venv.
     pub python: PythonChoice,

@@ -276,7 +276,12 @@ pub static SETTINGS: &[Setting] = &[
         "skills, .agents/skills and .claude/skills here, then those of the user and of the program",
         "skills folders, separated as in PATH and searched below; the first wins a name",
     ),
-    row(SCRIPT_TIMEOUT_SECONDS, FolderRule::Any, "30", "time limit of a script, in seconds"),
+    row(
+        SCRIPT_TIMEOUT_SECONDS,
+        FolderRule::Any,
+        "30",
+        "time limit of a script or command, in seconds",
+    ),
     row(
         SCRIPT_PYTHON,
         FolderRule::Any,

@@ -137,7 +137,7 @@ fn bash_completion_works() {
          try --output =\n\
          try --output = te\n\
          try --generate complete-b\n\
-         try tool run\n\
+         try tool run_p\n\
          try --skills ''\n\
          try -a ''\n\
          try -m ''\n\
@@ -156,7 +156,7 @@ fn bash_completion_works() {
          text json jsonl\n\
          text\n\
          complete-bash\n\
-         run_python_script run_command\n\
+         run_python_script\n\
          compopt -o dirnames \n\
          compopt -o default \n\
          \n\
@@ -172,7 +172,7 @@ fn zsh_completion_works() {
         .file("type.zsh", include_str!("type.zsh"));
     let line = "exec zsh -f type.zsh 'skills-runner --scr' 'skills-runner skills l' \
         'skills-runner -m x -q skills se' 'skills-runner --output=t' 'skills-runner -o t' \
-        'skills-runner --generate complete-z' 'skills-runner tool run' 'skills-runner --log no' \
+        'skills-runner --generate complete-z' 'skills-runner tool run_p' 'skills-runner --log no' \
         'skills-runner -- no' 'skills-runner --skills sk'";
     let Some(run) = under("zsh", &test, line) else {
         return;
@@ -197,7 +197,7 @@ fn fish_completion_works() {
         "type.fish",
         "source ./complete.fish\n\
          for line in '--scr' 'skills l' '-m x -q skills ' '--output ' '--output=t' '--generate complete-f' \
-         'tool run' '--log no' '-- no' '-m '\n\
+         'tool run_p' '--log no' '-- no' '-m '\n\
          echo (complete -C \"skills-runner $line\" | cut -f 1 | sort)\n\
          end\n",
     );
@@ -212,7 +212,7 @@ fn fish_completion_works() {
          json jsonl text\n\
          --output=text\n\
          complete-fish\n\
-         run_command run_python_script\n\
+         run_python_script\n\
          notes.txt\n\
          notes.txt\n\
          \n",
