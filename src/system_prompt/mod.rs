@@ -36,7 +36,7 @@ for a subagent.
 ";
 
 const WITH_SCRIPTS: &str = "\
-- `python scripts/x.py a b` in a skill means run_python_script with file_path \"scripts/x.py\", args [\"a\", \"b\"].
+- `python scripts/x.py a b` or `python -m scripts.x a b` in a skill means run_python_script with file_path \"scripts/x.py\", args [\"a\", \"b\"].
 - Calculate, count and process data with scripts, not in your head.
 ";
 
@@ -221,14 +221,19 @@ impl Abilities {
             return rule.to_string();
         };
         let folder = text::one_line_name(&folder.to_string_lossy());
-        let (programs, sources) = match (self.runs_scripts, self.runs_commands) {
-            (true, true) => (", scripts and commands", ", also a `script` with skill_name"),
-            (true, false) => (" and scripts", ", also a `script` with skill_name"),
-            (false, true) => (" and commands", ""),
-            (false, false) => ("", ""),
+        let programs = match (self.runs_scripts, self.runs_commands) {
+            (true, true) => ", commands and scripts",
+            (true, false) => " and scripts",
+            (false, true) => " and commands",
+            (false, false) => "",
+        };
+        let sources = if self.runs_scripts {
+            "; so does a `script` with skill_name, unless cwd is \"user\""
+        } else {
+            ""
         };
         format!(
-            "Relative paths of the user{programs} start in {folder}; those in a skill start in its folder{sources}.\n"
+            "Relative paths of the user{programs} start in {folder}. Relative paths in a skill start in its folder{sources}.\n"
         )
     }
 }
@@ -360,7 +365,7 @@ mod tests {
         let latin = Some("Speak Latin.");
         let text = build(latin, &catalogue(1, "d"), Path::new("/"));
         assert!(text.starts_with("Speak Latin.\n") && text.contains("- skill-00000: d"));
-        assert!(text.contains("paths of the user start in /;"));
+        assert!(text.contains("paths of the user start in /."));
         let build = |custom| build(custom, &catalogue(0, ""), Path::new("/"));
         assert_eq!(build(latin), "Speak Latin.");
         assert_eq!(build(None), format!("{WITHOUT_SKILLS}\n\nToday is Friday, 1999-12-31.\n"));
@@ -383,12 +388,12 @@ mod tests {
         }
         assert_eq!(
             path,
-            "Relative paths of the user, scripts and commands start in /u; those in a skill start in its folder, also a `script` with skill_name.\n"
+            "Relative paths of the user, commands and scripts start in /u. Relative paths in a skill start in its folder; so does a `script` with skill_name, unless cwd is \"user\".\n"
         );
         assert!(server.contains("absolute paths"), "{server}");
         let [rules, path, _] = of(&["run_command"]);
         assert!(!rules.contains("run_python_script") && rules.contains("Install nothing"));
-        assert!(path.starts_with("Relative paths of the user and commands start in /u;"), "{path}");
+        assert!(path.starts_with("Relative paths of the user and commands start in /u."), "{path}");
         let [rules, path, server] = of(&["get_skill"]);
         assert!(rules.contains("cannot be run here") && !rules.contains("run_command"), "{rules}");
         assert!(!format!("{path}{server}").contains("script"), "{path}{server}");
@@ -419,8 +424,7 @@ mod tests {
             };
             with_parts(catalogue, Path::new("/u"), parts)
         };
-        let paths =
-            "Relative paths of the user start in /u; those in a skill start in its folder.\n";
+        let paths = "Relative paths of the user start in /u. Relative paths in a skill start in its folder.\n";
         let skill = "- skill-00000: says {{KEY_FACTS}}";
         let told = format!("{skill}\n\n{}", paths.trim_end());
         let all =

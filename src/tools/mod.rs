@@ -20,7 +20,7 @@ use crate::message::InvokedSkill;
 use crate::secret::Secrets;
 use crate::skills::{Catalogue, Skills};
 use crate::text;
-use crate::tool::{Effects, ToolCall, ToolDefinition, ToolResult};
+use crate::tool::{Action, Effects, ToolCall, ToolDefinition, ToolResult};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::event_source::EventSource;
 
@@ -75,6 +75,8 @@ pub struct ToolContext<'w> {
     pub event_source: Option<&'w dyn EventSource>,
     /// Whether the call before this one was the same, and failed.
     pub failed_before: Cell<bool>,
+    /// The skill whose document the model read last.
+    pub recent_skill: RefCell<Option<String>>,
 }
 
 impl<'w> ToolContext<'w> {
@@ -96,6 +98,7 @@ impl<'w> ToolContext<'w> {
             cancellation,
             event_source: None,
             failed_before: Cell::default(),
+            recent_skill: RefCell::default(),
         }
     }
 
@@ -297,6 +300,9 @@ impl<'w> Tools<'w> {
             Ok(prepared) => (prepared.run)(&self.context),
             Err(message) => ToolResult::failure(message),
         };
+        if let Some(Action::ReadSkill(name)) = &result.action {
+            self.context.recent_skill.replace(Some(name.clone()));
+        }
         if !result.ok {
             if has_failed {
                 result.content = hints::with_repetition(result.content);
@@ -309,13 +315,19 @@ impl<'w> Tools<'w> {
     /// Returns the document of a skill that the user invokes with these arguments, as `get_skill`
     /// would.
     pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<InvokedSkill, String> {
-        get_skill::invoke(&self.context, skill_name, arguments)
+        let invoked = get_skill::invoke(&self.context, skill_name, arguments)?;
+        Ok(self.with_recent(invoked))
     }
 
     /// Returns the document of a skill that the user gives to the model with a question. Unlike
     /// [`Tools::invoke`] this works with `user-invocable: false`, too.
     pub fn give(&self, skill_name: &str) -> Result<InvokedSkill, String> {
-        get_skill::give(&self.context, skill_name)
+        Ok(self.with_recent(get_skill::give(&self.context, skill_name)?))
+    }
+
+    fn with_recent(&self, invoked: InvokedSkill) -> InvokedSkill {
+        self.context.recent_skill.replace(Some(invoked.name.clone()));
+        invoked
     }
 
     fn mask_result(&self, result: ToolResult) -> ToolResult {

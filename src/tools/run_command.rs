@@ -32,8 +32,8 @@ impl Tool for RunCommand {
     }
 
     fn description(&self) -> &'static str {
-        "Run a shell command in the user's folder; with `skill_name`, $SKILL_DIR is that skill's \
-         folder."
+        "Run a shell command in the user's folder; with `skill_name` it has that skill's packages, \
+         and its folder is $SKILL_DIR."
     }
 
     fn title(&self) -> &'static str {

@@ -380,8 +380,7 @@ fn missing_module_is_reported_with_a_command() {
     let call = ("run_python_script", script.as_str());
     let server = Server::start([Reply::calls([call]), Reply::text("no")]);
     let run = skills().endpoint(&server).args(["go"]).run().success();
-    let expected = "; hint: `surely_missing` is not installed: do it another way, or tell \
-                    the user to run: skills-runner skills setup fix PACKAGE (PACKAGE: ";
+    let expected = "; hint: `surely_missing` is not installed: tell the user to run: skills-runner skills setup fix PACKAGE (PACKAGE: ";
     let reported = run.stderr.lines().find(|line| line.starts_with("← exit 1, "));
     assert!(reported.is_some_and(|line| line.contains(expected)), "{}", run.stderr);
     server.finish();

@@ -32,6 +32,7 @@ mod faults;
 mod first_run;
 mod generate;
 mod harness;
+mod hints;
 mod images;
 mod imports;
 mod installed;

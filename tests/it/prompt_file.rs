@@ -29,7 +29,7 @@ fn placeholders_are_filled_in_once() {
     let request = &server.finish()[0];
     let system = request.system();
     let skills = "You are Bo.\n\n- s: Says {{KEY_FACTS}}.\n\n\
-                  Paths in a skill are relative to its folder, where scripts start; ";
+                  Relative paths of the user, commands and scripts start in ";
     assert!(system.starts_with(skills), "{system}");
     assert!(system.contains("\n\n- `list_skills`: "), "{system}");
     for name in request.tool_names() {
@@ -40,7 +40,7 @@ fn placeholders_are_filled_in_once() {
 
     let plain = test.next_run().file("plain.md", "Be Jo.\n").env(SETTING, "plain.md");
     let system = self::system(&plain.args(["--dry-run", "hi"]).run().success());
-    assert!(system.starts_with("Be Jo.\n\nPaths in a skill"), "{system}");
+    assert!(system.starts_with("Be Jo.\n\nRelative paths of the user"), "{system}");
     assert!(system.ends_with("\n\nSkills:\n- s: Says {{KEY_FACTS}}.\n"), "{system}");
     assert!(!system.contains("list_skills"), "{system}");
 }
@@ -52,7 +52,7 @@ fn system_prompt_option_overrides_the_file() {
     let test = Test::new().skill("s", DOCUMENT).endpoint(&server).env(SETTING, "missing.md");
     let run = test.args(["-s", "Be {{SKILLS}}.", "--dry-run", "hi"]).run();
     let system = system(&run.success());
-    assert!(system.starts_with("Be {{SKILLS}}.\n\nPaths"), "{system}");
+    assert!(system.starts_with("Be {{SKILLS}}.\n\nRelative paths"), "{system}");
     assert!(system.contains("\nSkills:\n- s: "), "{system}");
 }
 
@@ -216,7 +216,7 @@ fn facts_appear_at_their_placeholder_or_at_the_end() {
     );
 
     let with = ask(test.next_run().env(SETTING, "with.md"));
-    let start = format!("Know:\n{reported}\nThat is all.\n\nPaths");
+    let start = format!("Know:\n{reported}\nThat is all.\n\nRelative paths");
     assert!(with.starts_with(&start) && !with.contains("remember of"), "{with}");
     for test in [test.next_run(), test.next_run().env(SETTING, "without.md")] {
         let without = ask(test);

@@ -73,6 +73,8 @@ pub(super) struct HintRequest<'h> {
     pub offers_commands: bool,
     /// Whether the call before was the same one, and failed.
     pub failed_before: bool,
+    /// The skill that the model read last.
+    pub recent_skill: Option<&'h str>,
 }
 
 impl<'h> HintRequest<'h> {

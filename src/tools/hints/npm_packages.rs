@@ -20,7 +20,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     let folder = skill.map_or(&request.scripts.user_folder, |skill| &skill.path);
     (!missing.is_empty()).then(|| {
         format!(
-            "{} {are} not installed: do it another way, or tell the user to run, in {}: npm install {}",
+            "{} {are} not installed: tell the user to run, in {}: npm install {}",
             quoted_list(&missing),
             shell_quoted(folder),
             missing.join(" ")

@@ -10,7 +10,7 @@ use crate::skills::packages::{
     known_module, known_package, normalized_name, package_named, package_of,
 };
 use crate::skills::python::setup_command;
-use crate::skills::venv::{installed_packages, lacks_listed_requirements};
+use crate::skills::venv::{installed_packages, lacks_listed_requirements, path_in_skill};
 use crate::text::one_line_name;
 
 /// Words before the names of packages in a command or advice.
@@ -40,10 +40,12 @@ struct MissingPackages<'t> {
 pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     let mut missing = MissingPackages::default();
     for module in missing_modules(request) {
-        if let Some(path) = own_module(request, module) {
+        let known = known_module(module);
+        // A file deep in the skill may have the name of a well-known package.
+        let own = own_module(request, module).filter(|_| package_of(module).is_none());
+        if let Some(path) = own {
             return Some(own_module_hint(module, &path));
         }
-        let known = known_module(module);
         // Of a package that is there, a part can be missing.
         if !known.is_empty() && (known == module || known.contains('.')) {
             missing.add(known, package_of(module));
@@ -55,8 +57,10 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     if missing.names.is_empty() {
         return None;
     }
+    let recent = request.recent_skill.filter(|_| request.skill.is_none());
+    let recent = recent.and_then(|name| request.skills.open(name).ok());
     missing.add_imports(request);
-    Some(missing.hint(request))
+    Some(missing.hint(request, recent.as_ref()))
 }
 
 impl<'t> MissingPackages<'t> {
@@ -86,7 +90,7 @@ impl<'t> MissingPackages<'t> {
         }
     }
 
-    fn hint(&self, request: &HintRequest<'_>) -> String {
+    fn hint(&self, request: &HintRequest<'_>, recent: Option<&Skill>) -> String {
         let names = quoted_list(&self.names);
         let are = if self.names.len() == 1 { "is" } else { "are" };
         let place = if request.venv().is_some() { " in the skill's venv" } else { "" };
@@ -94,16 +98,35 @@ impl<'t> MissingPackages<'t> {
             [] => String::new(),
             names => format!("; it also imports {}", names.join(", ")),
         };
-        let what = format!("{names} {are} not installed{place}{also}: do it another way, or ");
-        let Some(skill) = request.skill else {
-            let packages = match self.packages.as_slice() {
-                [] => "the package".into(),
-                packages => packages.join(", "),
+        let what = format!("{names} {are} not installed{place}{also}");
+        if let Some(skill) = request.skill {
+            return format!("{what}: {}", self.advice(skill, request.venv().as_deref()));
+        }
+        if let Some(skill) = recent {
+            let name = one_line_name(&skill.name);
+            let venv = path_in_skill(&skill.path);
+            return match venv.filter(|venv| self.are_installed(venv)) {
+                Some(_) => {
+                    format!(
+                        "{names} {are} installed for the skill `{name}`: give skill_name \"{name}\""
+                    )
+                }
+                None => {
+                    let advice = self.advice(skill, None);
+                    format!("{what}: give skill_name \"{name}\", and {advice}")
+                }
             };
-            return format!("{what}tell the user to install {packages}");
-        };
-        let is_listed = match request.venv() {
-            Some(venv) => lacks_listed_requirements(skill, &venv),
+        }
+        match self.packages.as_slice() {
+            [] => format!("{what}: tell the user to install the package"),
+            packages => format!("{what}: tell the user to install {}", packages.join(", ")),
+        }
+    }
+
+    /// What the user has to do so that the skill has the packages.
+    fn advice(&self, skill: &Skill, venv: Option<&Path>) -> String {
+        let is_listed = match venv {
+            Some(venv) => lacks_listed_requirements(skill, venv),
             None => skill.root.file("requirements.txt").is_ok(),
         };
         let mut packages = self.packages.clone();
@@ -115,7 +138,13 @@ impl<'t> MissingPackages<'t> {
                 " (PACKAGE: the package that provides it)"
             }
         };
-        format!("{what}tell the user to run: {}{note}", setup_command(skill, &packages))
+        format!("tell the user to run: {}{note}", setup_command(skill, &packages))
+    }
+
+    fn are_installed(&self, venv: &Path) -> bool {
+        let installed = installed_packages(venv);
+        let mut packages = self.packages.iter();
+        !self.has_unknown && packages.all(|package| installed.contains(&normalized_name(package)))
     }
 }
 

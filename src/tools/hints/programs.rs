@@ -120,14 +120,13 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     }
     if INSTALLERS.contains(&first) {
         return Some(format!(
-            "`{first}` is not installed: install nothing; do it another way, or tell the user what \
-             is missing"
+            "`{first}` is not installed: install nothing, but tell the user what is missing"
         ));
     }
     let are = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
     let named: Vec<String> = missing.iter().map(|name| with_product(name)).collect();
     Some(format!(
-        "{} {} not installed: do it another way, or tell the user to install {}",
+        "{} {} not installed: tell the user to install {}",
         named.join(", "),
         are.0,
         are.1

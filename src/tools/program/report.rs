@@ -113,6 +113,7 @@ impl ProgramReport<'_> {
             sandbox_advice: self.sandbox.advice_on_refusal(stderr),
             offers_commands: run.context.allows_commands(),
             failed_before: run.context.failed_before.get(),
+            recent_skill: run.context.recent_skill.borrow().as_deref(),
         })
     }
 

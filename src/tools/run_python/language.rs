@@ -60,7 +60,7 @@ impl OtherInterpreter {
                 let path = text::one_line(path, limits::SUMMARY_CHARS);
                 let name = text::one_line(programs[0], limits::SUMMARY_CHARS);
                 Err(format!(
-                    "`{path}` needs `{name}`, which is not installed: do it another way, or tell the user to \
+                    "`{path}` needs `{name}`, which is not installed: tell the user to \
                      install it"
                 ))
             }

@@ -60,7 +60,7 @@ impl Tool for RunPython {
 
     fn description(&self) -> &'static str {
         "Run Python: your own source (`script`), or a skill's script in any language (`file_path` \
-         with `args`). Print what you need to see."
+         with `args`). With `skill_name` it has that skill's packages. Print what you need to see."
     }
 
     fn title(&self) -> &'static str {

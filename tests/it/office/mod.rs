@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Reply, Request, Server, Test, interpreter, seconds};
+use crate::harness::{Outcome, ProgramText, Reply, Request, Server, Test, interpreter, seconds};
 
 const DOCUMENT: &str = include_str!("SKILL.md");
 const FILES: [(&str, &str); 6] = [
@@ -171,24 +171,19 @@ fn ask_the_model(test: &Test) -> Outcome {
 fn desk_of(request: &Request) -> PathBuf {
     let system = text(&request.messages()[0]["content"]);
     let (_, rest) = system
-        .split_once("the user's are relative to ")
+        .split_once("commands and scripts start in ")
         .expect("the user's folder in the system message");
-    let (folder, _) = rest.split_once(": ").expect("a path after the sentence");
+    let (folder, _) = rest.split_once(". ").expect("a path after the sentence");
     PathBuf::from(folder)
 }
 
 /// Asserts that the script before this request succeeded with this output.
 #[track_caller]
 fn assert_script_succeeded(request: &Request, stdout: &str) {
-    let content = text(&request.last_message()["content"]).to_owned();
-    let result: Value = serde_json::from_str(&content).expect("a script's result is JSON");
-    assert_eq!(
-        (&result["returncode"], &result["stdout"]),
-        (&json!(0), &json!(stdout)),
-        "{content}"
-    );
-    let python = result["interpreter"].as_str();
-    assert!(python.is_none_or(|python| python.contains("venv")), "{content}");
+    let content = text(&request.last_message()["content"]);
+    let result = ProgramText::parse(content);
+    assert!(result.head.starts_with("exit 0, "), "{content}");
+    assert_eq!(result.stdout, stdout);
 }
 
 fn names_in(folder: &PathBuf) -> Vec<String> {

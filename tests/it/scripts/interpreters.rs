@@ -225,7 +225,7 @@ fn similar_script_names_are_suggested() {
 #[rustfmt::skip]
 fn missing_module_names_the_install_command() {
     type Missing<'m> = Option<(&'m str, &'m str)>;
-    let setup = "do it another way, or tell the user to run: skills-runner skills setup s";
+    let setup = "tell the user to run: skills-runner skills setup s";
     let table: &[(bool, &str, &str, Missing)] = &[
         (false, "import ebooklib.epub", "", Some(("ebooklib", " EbookLib"))),
         (true, "from PIL import Image", "", Some(("PIL", " pillow"))),
