@@ -10,11 +10,6 @@ pub fn package_of(module: &str) -> Option<&'static str> {
     row_of(module).map(|(_, package)| package)
 }
 
-/// The part of a dotted name that is in the table, and its package.
-pub(crate) fn known_package(module: &str) -> Option<(&'static str, &'static str)> {
-    row_of(module)
-}
-
 /// The package of the table that has this name, however it is spelled.
 pub(crate) fn package_named(name: &str) -> Option<&'static str> {
     let name = normalized_name(name);

@@ -43,7 +43,7 @@ fn assert_hints(tool: &str, argument: &str, skill: Option<&str>, table: &[(&str,
         let work = test.path("work").display().to_string();
         let found = result["hint"].as_str().unwrap_or_default();
         let expected = expected.replace("WORK", &work);
-        let expected = expected.replace("SKILL", &test.path("skills/s").display().to_string());
+        let expected = expected.replace("<skill>", &test.path("skills/s").display().to_string());
         assert_eq!(
             found.replace("/../skills/", "/skills/").replace("work/skills", "skills"),
             expected,
@@ -78,12 +78,12 @@ fn missing_packages_are_named_at_once() {
         (
             "import helper",
             1,
-            "`helper` is no package but SKILL/lib/helper.py: put sys.path.insert(0, 'SKILL/lib') before the import".into(),
+            "`helper` is no package but <skill>/lib/helper.py: put sys.path.insert(0, '<skill>/lib') before the import".into(),
         ),
         (
             "import sys; print(\"Error: Cannot find module 'docx'\", file=sys.stderr)",
             0,
-            "`docx` is not installed: tell the user to run, in WORK: npm install docx".into(),
+            "`docx` is not installed: tell the user to run: npm install --prefix WORK docx".into(),
         ),
         ("print(\"Cannot find module './own'\")", 0, String::new()),
         ("print('no module named pypdf, said the user')", 0, String::new()),
@@ -107,6 +107,7 @@ fn missing_programs_are_named_with_what_they_belong_to() {
             "`pdftoppm` (poppler-utils), `qpdf` are not installed: tell the user to install them",
         ),
         ("my-own-tool || true", 0, "`my-own-tool` is not installed: tell the user to install it"),
+        ("uv run x.py", 127, "`uv` is not installed: run Python files with run_python_script"),
         ("python -c 1", 127, "`python` is not installed, `python3` is: use that"),
         (
             "pip install x",
@@ -151,7 +152,7 @@ fn files_in_the_other_folder_are_named() {
     let in_work = [(
         "cat data/table.csv",
         1,
-        "`data/table.csv` is in the skill's folder: SKILL/data/table.csv (give the absolute path)",
+        "`data/table.csv` is in the skill's folder: <skill>/data/table.csv (write \"$SKILL_DIR/…\")",
     )];
     assert_hints("run_command", "command", Some("s"), &in_work);
 }
@@ -161,7 +162,7 @@ fn servers_that_end_with_their_script_are_named() {
     let table = [(
         "sleep 60 >/dev/null 2>&1 & echo started",
         0,
-        "1 process that the command left behind was ended with it: start, use and stop a server in one command, or tell the user to set SCRIPT_LEFTOVERS=keep",
+        "1 process that the command left behind was ended with it: start, use and stop a server in one command, or tell the user to set SCRIPT_LEFTOVERS=keep in the environment",
     )];
     assert_hints("run_command", "command", None, &table);
 }
@@ -196,4 +197,75 @@ fn packages_of_the_skill_that_was_read_are_known() {
             "hint: `pypdf` is installed for the skill `t`: give skill_name \"t\"",
         ]
     );
+}
+
+/// A package that the document names is taken from there, with its extras.
+#[test]
+fn packages_of_the_document_are_known() {
+    let document =
+        format!("{DOCUMENT}Run `pip install \"markitdown[pptx]\" pingouin==1.0` first.\n");
+    let test = test().skill("s", &document);
+    let table = [
+        (
+            "import markitdown",
+            "`markitdown` is not installed: tell the user to run: skills-runner skills setup s 'markitdown[pptx]'",
+        ),
+        (
+            "import pandas\nimport pingouin",
+            "`pandas` is not installed; it also imports pingouin: tell the user to run: skills-runner skills setup s pandas pingouin",
+        ),
+        (
+            "raise SystemExit('to fix this:\\n* pip install markitdown[all]\\n* pip install markitdown[xlsx]')",
+            "`markitdown[all]` is not installed: tell the user to run: skills-runner skills setup s 'markitdown[all]'",
+        ),
+    ];
+    for (script, hint) in table {
+        let result =
+            result(&test, "run_python_script", &json!({"skill_name": "s", "script": script}));
+        assert_eq!(result["hint"], hint, "{result}");
+    }
+}
+
+/// Node.js looks for packages from the folder of the importing file upwards.
+#[test]
+fn npm_packages_are_installed_where_node_looks() {
+    let test = test()
+        .file("skills/s/scripts/make.js", "")
+        .file("skills/s/scripts/package.json", "{}")
+        .file("skills/s/lib/tool.mjs", "")
+        .folder("work/node_modules/there");
+    let path = |name: &str| test.path(name).display().to_string();
+    let message = |package: &str, importer: &str| {
+        format!("Error: Cannot find module '{package}'\nRequire stack:\n- {importer}")
+    };
+    let run = "tell the user to run: npm install --prefix";
+    let (skill, work) = (path("skills/s"), path("work"));
+    let table = [
+        (
+            message("docx", &path("skills/s/scripts/make.js")),
+            format!("`docx` is not installed for this script: {run} {skill}/scripts"),
+        ),
+        (
+            format!("Cannot find package 'ajv' imported from {skill}/lib/tool.mjs"),
+            format!("`ajv` is not installed for this script: {run} {skill} ajv"),
+        ),
+        (
+            message("there", "/tmp/make.js"),
+            format!(
+                "`there` is installed in {work}, but not for the script: write the script in {work}"
+            ),
+        ),
+        (
+            message("docx", "/tmp/make.js"),
+            format!("`docx` is not installed: {run} {work} docx; then write the script there"),
+        ),
+        (
+            message("@scope/name", &path("work/make.js")),
+            format!("`@scope/name` is not installed: {run} {work} @scope/name"),
+        ),
+    ];
+    for (message, hint) in table {
+        let script = json!({"skill_name": "s", "script": format!("print({message:?})")});
+        assert_eq!(result(&test, "run_python_script", &script)["hint"], hint, "{message}");
+    }
 }

@@ -43,9 +43,10 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     };
     let remedy = match request.kind {
         // `cwd` is an argument of scripts.
-        RunKind::Source | RunKind::File if request.offers_commands => {
+        RunKind::Source | RunKind::File if request.offers_commands && request.skill.is_some() => {
             format!("give cwd \"{argument}\", or the absolute path")
         }
+        RunKind::Command if request.skill.is_some() => "write \"$SKILL_DIR/…\"".into(),
         _ => "give the absolute path".into(),
     };
     let shown = |path: &Path| one_line_name(&path.display().to_string());
@@ -63,8 +64,8 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
 }
 
 /// The one of the skill's and the user's folder that the program did not start in.
-fn other_folder<'h>(request: &HintRequest<'h>) -> Option<&'h Path> {
-    let skill = request.skill?;
+fn other_folder<'r>(request: &'r HintRequest<'_>) -> Option<&'r Path> {
+    let skill = request.skill_or_recent()?;
     Some(match request.start_folder {
         StartFolder::Skill => &request.scripts.user_folder,
         StartFolder::User => &skill.path,

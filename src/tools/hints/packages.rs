@@ -1,5 +1,5 @@
 //! Missing Python packages, with the command by which the user installs them. The package of a
-//! module that is not well known is never guessed.
+//! module that is not well known is never guessed: it is taken from a line of the document.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::{HintRequest, quoted_list};
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::packages::{
-    known_module, known_package, normalized_name, package_named, package_of,
+    known_module, normalized_name, package_named, package_of, project_name,
 };
 use crate::skills::python::setup_command;
 use crate::skills::venv::{installed_packages, lacks_listed_requirements, path_in_skill};
@@ -28,18 +28,26 @@ const UNMANAGED: &str = "externally-managed-environment";
 struct MissingPackages<'t> {
     /// Modules that could not be imported, and packages that the program asks for.
     names: Vec<&'t str>,
-    /// Packages of the table that provide them.
-    packages: Vec<&'static str>,
+    /// What to install for them: names of packages, with extras if the source of the name has some.
+    requirements: Vec<String>,
     /// Whether the package of a module is not known.
     has_unknown: bool,
     /// Further modules that the source imports and that may be missing.
-    imports: Vec<&'static str>,
+    imports: Vec<&'t str>,
 }
 
 /// Returns the hint about missing packages, or about a module of the skill that was not found.
 pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
+    let modules: Vec<&str> = missing_modules(request).collect();
+    let demanded = demanded_packages(request);
+    if modules.is_empty() && demanded.is_empty() {
+        return None;
+    }
+    let document = request.skill_or_recent().and_then(|skill| skill.read_document().ok());
+    let lines = document.as_ref().map(|document| document.text.lines()).into_iter().flatten();
+    let listed: Vec<&str> = lines.flat_map(words_of_command).collect();
     let mut missing = MissingPackages::default();
-    for module in missing_modules(request) {
+    for module in modules {
         let known = known_module(module);
         // A file deep in the skill may have the name of a well-known package.
         let own = own_module(request, module).filter(|_| package_of(module).is_none());
@@ -48,49 +56,57 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
         }
         // Of a package that is there, a part can be missing.
         if !known.is_empty() && (known == module || known.contains('.')) {
-            missing.add(known, package_of(module));
+            missing.add(known, requirement_of(module, &listed));
         }
     }
-    for package in demanded_packages(request) {
-        missing.add(package, Some(package));
+    for word in demanded {
+        missing.add(word, Some(word.to_string()));
     }
-    if missing.names.is_empty() {
-        return None;
-    }
-    let recent = request.recent_skill.filter(|_| request.skill.is_none());
-    let recent = recent.and_then(|name| request.skills.open(name).ok());
-    missing.add_imports(request);
-    Some(missing.hint(request, recent.as_ref()))
+    missing.add_imports(request, &listed);
+    (!missing.names.is_empty()).then(|| missing.hint(request))
+}
+
+/// What to install for a module: as the document says, or by the table.
+fn requirement_of(module: &str, listed: &[&str]) -> Option<String> {
+    let package = package_of(module);
+    let name = normalized_name(package.unwrap_or(known_module(module)));
+    let literal = listed.iter().find(|word| project_name(word) == name);
+    literal.copied().or(package).map(str::to_string)
 }
 
 impl<'t> MissingPackages<'t> {
-    fn add(&mut self, name: &'t str, package: Option<&'static str>) {
-        let is_named = package.is_some_and(|package| self.packages.contains(&package));
+    fn add(&mut self, name: &'t str, requirement: Option<String>) {
+        let is_named = requirement.as_ref().is_some_and(|it| self.has(it));
         if is_named || self.names.contains(&name) || self.names.len() == limits::HINT_NAMES {
             return;
         }
         self.names.push(name);
-        self.has_unknown |= package.is_none();
-        self.packages.extend(package);
+        self.has_unknown |= requirement.is_none();
+        self.requirements.extend(requirement);
+    }
+
+    fn has(&self, requirement: &str) -> bool {
+        let name = project_name(requirement);
+        self.requirements.iter().any(|it| project_name(it) == name)
     }
 
     /// Adds packages of the source's other imports. They are not in the skill's venv, or there is
     /// none, and a new one would be empty.
-    fn add_imports(&mut self, request: &HintRequest<'_>) {
+    fn add_imports(&mut self, request: &HintRequest<'t>, listed: &[&str]) {
         let installed = request.venv().map(|venv| installed_packages(&venv)).unwrap_or_default();
         for module in imported_modules(request.source.unwrap_or_default()) {
-            let Some((module, package)) = known_package(module) else { continue };
-            let is_there = installed.contains(&normalized_name(package))
-                || self.packages.contains(&package)
-                || own_module(request, module).is_some();
-            if !is_there && self.packages.len() < limits::HINT_NAMES {
-                self.imports.push(module);
-                self.packages.push(package);
+            let Some(requirement) = requirement_of(module, listed) else { continue };
+            let is_there = installed.contains(&project_name(&requirement))
+                || self.has(&requirement)
+                || package_of(module).is_none() && own_module(request, module).is_some();
+            if !is_there && !self.names.is_empty() && self.requirements.len() < limits::HINT_NAMES {
+                self.imports.push(known_module(module));
+                self.requirements.push(requirement);
             }
         }
     }
 
-    fn hint(&self, request: &HintRequest<'_>, recent: Option<&Skill>) -> String {
+    fn hint(&self, request: &HintRequest<'_>) -> String {
         let names = quoted_list(&self.names);
         let are = if self.names.len() == 1 { "is" } else { "are" };
         let place = if request.venv().is_some() { " in the skill's venv" } else { "" };
@@ -102,7 +118,7 @@ impl<'t> MissingPackages<'t> {
         if let Some(skill) = request.skill {
             return format!("{what}: {}", self.advice(skill, request.venv().as_deref()));
         }
-        if let Some(skill) = recent {
+        if let Some(skill) = request.skill_or_recent() {
             let name = one_line_name(&skill.name);
             let venv = path_in_skill(&skill.path);
             return match venv.filter(|venv| self.are_installed(venv)) {
@@ -117,9 +133,9 @@ impl<'t> MissingPackages<'t> {
                 }
             };
         }
-        match self.packages.as_slice() {
+        match self.requirements.as_slice() {
             [] => format!("{what}: tell the user to install the package"),
-            packages => format!("{what}: tell the user to install {}", packages.join(", ")),
+            all => format!("{what}: tell the user to install {}", all.join(", ")),
         }
     }
 
@@ -129,7 +145,7 @@ impl<'t> MissingPackages<'t> {
             Some(venv) => lacks_listed_requirements(skill, venv),
             None => skill.root.file("requirements.txt").is_ok(),
         };
-        let mut packages = self.packages.clone();
+        let mut packages: Vec<&str> = self.requirements.iter().map(String::as_str).collect();
         let note = match (self.has_unknown, is_listed) {
             (false, _) => "",
             (true, true) => " (which installs what the skill's requirements.txt lists)",
@@ -143,8 +159,8 @@ impl<'t> MissingPackages<'t> {
 
     fn are_installed(&self, venv: &Path) -> bool {
         let installed = installed_packages(venv);
-        let mut packages = self.packages.iter();
-        !self.has_unknown && packages.all(|package| installed.contains(&normalized_name(package)))
+        let mut all = self.requirements.iter();
+        !self.has_unknown && all.all(|it| installed.contains(&project_name(it)))
     }
 }
 
@@ -165,27 +181,30 @@ fn missing_modules<'h>(request: &HintRequest<'h>) -> impl Iterator<Item = &'h st
 }
 
 /// The well-known packages that a program asks for, or that the script tried to install.
-fn demanded_packages(request: &HintRequest<'_>) -> Vec<&'static str> {
+fn demanded_packages<'h>(request: &HintRequest<'h>) -> Vec<&'h str> {
     let is_demand = |line: &&str| {
         let line = line.to_lowercase();
-        !line.contains("[notice]") && LACKS.iter().any(|words| line.contains(words))
+        let is_lack = request.failed || LACKS.iter().any(|words| line.contains(words));
+        is_lack && !line.contains("[notice]")
     };
     let printed = request.lines().filter(is_demand);
     let is_refused = request.failed && request.lines().any(|line| line.contains(UNMANAGED));
     let tried = request.source.filter(|_| is_refused).unwrap_or_default().lines();
-    printed.chain(tried).flat_map(packages_in_command).collect()
+    let words = printed.chain(tried).flat_map(words_of_command);
+    words.filter(|word| package_named(&project_name(word)).is_some()).collect()
 }
 
-/// The packages of the table in a line with `pip install`.
-fn packages_in_command(line: &str) -> impl Iterator<Item = &'static str> {
+/// The requirements in a line with `pip install`; extras are kept, versions are not.
+fn words_of_command(line: &str) -> impl Iterator<Item = &str> {
     let found = INSTALLERS.iter().find_map(|words| line.split_once(words));
     let words = found.map_or("", |(_, rest)| rest).split_whitespace();
     let words = words.skip_while(|word| word.starts_with('-'));
-    let is_edge = |c: char| !c.is_ascii_alphanumeric();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.[],".contains(c);
     words.map_while(move |word| {
-        let name = word.trim_matches(is_edge);
-        let name = name.split(['[', '=', '<', '>', '~', '!']).next().unwrap_or(name);
-        package_named(name)
+        let word = word.trim_start_matches(['"', '\'', '`']);
+        let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
+        let word = word[..end].trim_end_matches(['.', ',']);
+        word.starts_with(|c: char| c.is_ascii_alphanumeric()).then_some(word)
     })
 }
 

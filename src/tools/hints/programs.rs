@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::misplaced_files::is_in_other_folder;
-use super::{HintRequest, quoted_list};
+use super::{HintRequest, RunKind, quoted_list};
 use crate::config::find_program;
 use crate::limits;
 
@@ -117,6 +117,9 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     let first = *missing.first()?;
     if let Some(other) = alternative(request, first) {
         return Some(format!("`{first}` is not installed, `{other}` is: use that"));
+    }
+    if first == "uv" && request.kind == RunKind::Command {
+        return Some("`uv` is not installed: run Python files with run_python_script".into());
     }
     if INSTALLERS.contains(&first) {
         return Some(format!(

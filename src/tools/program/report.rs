@@ -1,5 +1,6 @@
 //! The result of a script or a command: a text for the model, an object for programs, hints.
 
+use std::cell::OnceCell;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -113,7 +114,8 @@ impl ProgramReport<'_> {
             sandbox_advice: self.sandbox.advice_on_refusal(stderr),
             offers_commands: run.context.allows_commands(),
             failed_before: run.context.failed_before.get(),
-            recent_skill: run.context.recent_skill.borrow().as_deref(),
+            recent_name: run.context.recent_skill.borrow().as_deref(),
+            recent: OnceCell::new(),
         })
     }
 
@@ -205,7 +207,7 @@ impl ReportObject<'_> {
         let colon = if excerpt.is_empty() { "" } else { ": " };
         let mut summary = format!("{end}, {bytes} bytes, {} ms{colon}{excerpt}", self.duration_ms);
         // The user can act on the hint now.
-        if let Some(hint) = self.hint.as_ref().filter(|_| failed) {
+        if let Some(hint) = &self.hint {
             let hint = text::one_line(hint, limits::HINT_BYTES);
             summary.push_str(&format!("; hint: {hint}"));
         }
