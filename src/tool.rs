@@ -153,6 +153,17 @@ impl ToolResult {
         }
     }
 
+    /// Adds a line before the text, and to the object as `note`.
+    pub(crate) fn with_note(mut self, note: &str) -> ToolResult {
+        self.content.insert_str(0, &format!("[{note}]\n"));
+        let object = self.object.as_deref().and_then(|object| serde_json::from_str(object).ok());
+        if let Some(Value::Object(mut fields)) = object {
+            fields.insert("note".into(), note.into());
+            self.object = Some(Value::Object(fields).to_string());
+        }
+        self
+    }
+
     /// The text that the model reads.
     pub fn full_text(&self) -> Cow<'_, str> {
         match &self.document {

@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::settings::Settings;
 use crate::skills::Skills;
 use crate::system_prompt::SystemPromptOverride;
-use crate::tools::{Consent, ToolContext};
+use crate::tools::{CallHistory, Consent, ToolContext};
 use crate::world::cancellation::Cancellation;
 use crate::world::output::{Output, RunEnvironment};
 use crate::world::random;
@@ -46,6 +46,8 @@ pub(super) struct Run {
     pub requirements: Requirements,
     /// Whether the user must consent before a script runs.
     confirm: bool,
+    /// What hints in results need of earlier calls.
+    call_history: Rc<CallHistory>,
 }
 
 /// A run that may be configured incompletely, with all problems.
@@ -137,6 +139,7 @@ impl Run {
             cancellation,
             requirements: Requirements::default(),
             confirm: false,
+            call_history: Rc::default(),
         }
     }
 
@@ -175,6 +178,7 @@ impl Run {
             scripts: self.options.scripts.then_some(&self.config.scripts),
             consent: self.confirm.then(Rc::<Consent>::default),
             source: &self.conversation_name,
+            history: Rc::clone(&self.call_history),
             ..ToolContext::new(&self.config, &self.skills, &self.cancellation)
         }
     }

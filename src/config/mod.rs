@@ -14,6 +14,7 @@ use crate::error::{Fault, Result};
 use crate::limits;
 use crate::secret::{HiddenValues, Secrets};
 use crate::settings::{self, Settings, ValueSource};
+use crate::world::confined::{Identity, identity};
 
 mod credentials;
 mod endpoint;
@@ -36,7 +37,6 @@ pub(crate) use missing::{SettingLine, configuration_error};
 pub(crate) use network::{CertificateFile, Proxy, ProxyScheme};
 pub(crate) use ollama_host::OLLAMA_PORT;
 pub(crate) use sandbox::SandboxConfig;
-pub(crate) use skills_folders::IN_WORKING_FOLDER;
 pub use skills_folders::{FolderOrigin, SkillsFolder};
 pub(crate) use storage::Storage;
 
@@ -73,11 +73,28 @@ pub struct ScriptSettings {
     pub environment: Vec<(OsString, OsString)>,
     /// The user's working folder; scripts get it as `USER_CWD`.
     pub user_folder: PathBuf,
+    /// The folder that was there at the start: a script could put another one in its place.
+    pub user_folder_identity: Option<Identity>,
+    /// The default folders of skills, whether they exist or not.
+    pub default_skills_folders: Vec<PathBuf>,
     /// The folder for temporary files.
     pub temporary_folder: PathBuf,
 }
 
 impl ScriptSettings {
+    /// Returns an error if the folder at the path of the working folder, this one, is not that of
+    /// the start.
+    pub(crate) fn check_user_folder(
+        &self,
+        found: Option<Identity>,
+    ) -> std::result::Result<(), String> {
+        if found == self.user_folder_identity {
+            return Ok(());
+        }
+        let folder = self.user_folder.display();
+        Err(format!("the working folder {folder} was replaced by another one: tell the user"))
+    }
+
     /// The value of a variable in the environment of all scripts.
     pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
         let mut environment = self.environment.iter();
@@ -180,6 +197,8 @@ impl Config {
             writable_folders: reader.writable_folders(),
             environment: script_environment(settings, &credentials),
             user_folder: user_folder.to_path_buf(),
+            user_folder_identity: identity(user_folder),
+            default_skills_folders: reader.default_skills_folders(),
             // Absolute, because scripts start in a different folder.
             temporary_folder: user_folder
                 .join(settings.variable("TMPDIR").unwrap_or("/tmp".as_ref())),

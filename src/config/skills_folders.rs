@@ -7,7 +7,7 @@ use crate::settings;
 use crate::world::confined::identity;
 
 /// Skills folders of a project, relative to the working folder.
-pub(crate) const IN_WORKING_FOLDER: [&str; 3] = ["skills", ".agents/skills", ".claude/skills"];
+const IN_WORKING_FOLDER: [&str; 3] = ["skills", ".agents/skills", ".claude/skills"];
 
 /// Skills folders of a user, relative to the home.
 const IN_HOME: [&str; 2] = [".agents/skills", ".claude/skills"];
@@ -59,13 +59,9 @@ impl ConfigReader<'_> {
         if let Some((value, _)) = self.settings.value(settings::SKILLS_FOLDER_PATH) {
             return self.resolve_paths(&value).iter().map(|it| SkillsFolder::named(it)).collect();
         }
-        let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
-        let shared = shared.map(|folder| folder.join("skills-runner/skills"));
-        let home = self.settings.home();
-        let in_home = home.iter().flat_map(|home| IN_HOME.map(|path| home.join(path)));
         // A dangling link is kept, so that it is reported as a mistake.
         let is_there = |folder: &PathBuf| folder.is_dir() || folder.is_symlink();
-        let of_user: Vec<PathBuf> = shared.into_iter().chain(in_home).filter(is_there).collect();
+        let of_user: Vec<PathBuf> = self.of_user().into_iter().filter(is_there).collect();
         let here = IN_WORKING_FOLDER.map(|path| self.user_folder.join(path));
         // In the home, the folders of the project are the user's.
         let is_of_user = |folder: &PathBuf| {
@@ -78,5 +74,20 @@ impl ConfigReader<'_> {
         let mut found: Vec<SkillsFolder> = project.collect();
         found.extend(of_user.into_iter().map(|path| with_origin(path, FolderOrigin::User)));
         found
+    }
+
+    /// The default folders, whether they exist or not.
+    pub(super) fn default_skills_folders(&self) -> Vec<PathBuf> {
+        let here = IN_WORKING_FOLDER.map(|path| self.user_folder.join(path));
+        here.into_iter().chain(self.of_user()).collect()
+    }
+
+    /// The default folders of the user.
+    fn of_user(&self) -> Vec<PathBuf> {
+        let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
+        let shared = shared.map(|folder| folder.join("skills-runner/skills"));
+        let home = self.settings.home();
+        let in_home = home.iter().flat_map(|home| IN_HOME.map(|path| home.join(path)));
+        shared.into_iter().chain(in_home).collect()
     }
 }

@@ -89,12 +89,19 @@ pub(crate) const LISTED_PLACES: usize = 10;
 pub(crate) const QUOTED_LINES_BYTES: usize = 1 << 10;
 /// Equal lines that are shown before and after a change.
 pub(crate) const DIFF_CONTEXT_LINES: usize = 2;
+/// Wait for another runner that writes a file of the same folder.
+pub(crate) const USER_FILE_LOCK_WAIT: Duration = Duration::from_secs(10);
+/// Lines of a file, and of a text that does not occur in it, that are compared to find where it
+/// nearly does.
+pub(crate) const NEAR_LINES: usize = 100_000;
+pub(crate) const NEAR_OLD_LINES: usize = 50;
 /// Lines after a difference in which equal lines are searched.
 pub(crate) const DIFF_SEARCH_LINES: usize = 100;
 /// Entries below the working folder among which the other names of a file are searched.
-pub(crate) const LINKED_FILE_ENTRIES: usize = 20_000;
-/// Levels of a private folder among which they are searched: `.git/hooks/`, sessions.
-pub(crate) const PRIVATE_FOLDER_DEPTH: usize = 3;
+pub(crate) const LINKED_FILE_ENTRIES: usize = 200_000;
+/// Entries below the working folder among which private ones are searched before each sandboxed
+/// run.
+pub(crate) const HIDDEN_ENTRIES: usize = 20_000;
 /// Similar names that an error message offers.
 pub(crate) const SIMILAR_NAMES: usize = 3;
 /// Available names that an error message lists.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::McpServer;
 use super::era::{Era, RpcResult};
-use super::exposed_tools::{offered_tools, tool_json, unknown_tool_message};
+use super::exposed_tools::{self, offered_tools, tool_json, unknown_tool_message};
 use super::pages::ResultPage;
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{Id, RpcError};
@@ -19,7 +19,7 @@ use crate::event::{Actions, Event};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, ToolResult};
-use crate::tools::{self, ToolContext, Tools};
+use crate::tools::{self, NEED_SKILLS, ToolContext, Tools};
 
 /// Queued call of a tool.
 pub(super) struct PendingCall {
@@ -141,7 +141,8 @@ impl McpServer<'_> {
     /// Calls a tool and records the call and its result.
     fn call(&self, call: &ToolCall) -> ToolResult {
         let context = ToolContext { event_source: Some(self), ..self.context.clone() };
-        let tools = Tools::builtin(context);
+        let needs_skills = NEED_SKILLS.contains(&call.name.as_str());
+        let tools = Tools::for_client(context, !needs_skills || exposed_tools::has_skills(self));
         let sink = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
         let mut stats = self.stats.take();
         let result = tools.call_with_events(call, &mut stats, sink, |run| run());

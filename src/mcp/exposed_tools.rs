@@ -4,15 +4,25 @@ use serde_json::{Value, json};
 
 use super::McpServer;
 use crate::tool::Effects;
-use crate::tools::{self, BUILTIN_TOOLS, Tool};
+use crate::tools::{self, BUILTIN_TOOLS, NEED_SKILLS, Tool};
 
 /// Returns the tools that clients can call.
 pub(super) fn offered_tools<'t>(
     server: &McpServer<'_>,
 ) -> impl Iterator<Item = &'t (dyn Tool + Sync)> {
-    let tools = BUILTIN_TOOLS.iter().copied();
-    // Tools for skills are offered even without a skill: one may be added later.
-    tools.filter(|tool| tool.is_offered(&server.context, true))
+    // Tools that only read skills, and their scripts, are offered even without a skill: one may
+    // be added later.
+    let has_skills = server.context.user_files && has_skills(server);
+    let is_offered = move |tool: &&(dyn Tool + Sync)| {
+        let is_for_user = NEED_SKILLS[1..].contains(&tool.name());
+        tool.is_offered(&server.context, has_skills || !is_for_user)
+    };
+    BUILTIN_TOOLS.iter().copied().filter(is_offered)
+}
+
+/// Whether there are usable skills.
+pub(super) fn has_skills(server: &McpServer<'_>) -> bool {
+    server.context.skills.catalogue().usable().next().is_some()
 }
 
 /// Returns the error message for an unknown tool name.

@@ -18,7 +18,7 @@ use crate::memory::blocks::closing_line;
 use crate::memory::create_private_folder;
 use crate::memory::fact::normalize_content;
 use crate::message::Message;
-use crate::secret::Secrets;
+use crate::secret::{CutEdges, Secrets};
 use crate::text::{counted, one_line, sendable, truncate};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::clock::{LocalTime, parse_timestamp};
@@ -61,7 +61,11 @@ pub(crate) const NO_FOLDER: &str =
     "there are no daily notes: the user can name a folder for them with NOTES_FOLDER_PATH";
 
 /// Returns the note of a day (`YYYY-MM-DD`), if there is one. The error is for the model.
-pub(crate) fn read_note(folder: &Path, date: &str) -> std::result::Result<Option<String>, String> {
+pub(crate) fn read_note(
+    folder: &Path,
+    date: &str,
+    secrets: &Secrets,
+) -> std::result::Result<Option<String>, String> {
     if parse_timestamp(&format!("{date}T00:00:00.000Z")).is_none() {
         let shown = one_line(date, limits::SUMMARY_CHARS);
         return Err(format!("`{shown}` is not a date: write it as YYYY-MM-DD"));
@@ -71,7 +75,10 @@ pub(crate) fn read_note(folder: &Path, date: &str) -> std::result::Result<Option
         Err(OpenError::NotFound) => return Ok(None),
         piece => piece.map_err(|error| format!("the note of {date} cannot be read: {error}"))?,
     };
-    let mut text = String::from_utf8_lossy(&piece.bytes).into_owned();
+    let text = String::from_utf8_lossy(&piece.bytes);
+    // A secret at the cut would not be recognized later.
+    let edges = CutEdges { before: false, after: piece.has_more };
+    let mut text = secrets.mask_cut(&text, edges).into_owned();
     if piece.has_more {
         text.push_str("\n[the note goes on: it is longer than one result]\n");
     }

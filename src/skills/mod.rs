@@ -71,6 +71,8 @@ pub struct Skills {
     boundary: Boundary,
     /// The folder that [`INSTALLED_PATH`] is relative to.
     installation: PathBuf,
+    /// Where skills that were installed with the program are, if there are any.
+    installed_folder: Option<PathBuf>,
     /// Whether other commands need a skill's path, as these folders are not in their settings.
     is_addressed_by_path: bool,
     /// The program in commands that are suggested to the user, as a shell takes it.
@@ -88,6 +90,7 @@ impl Skills {
             folders: folders.into_iter().map(|folder| SkillsFolder::named(&folder)).collect(),
             boundary: Boundary::default(),
             installation: PathBuf::new(),
+            installed_folder: None,
             is_addressed_by_path: false,
             program: PROGRAM.into(),
         }
@@ -117,10 +120,18 @@ impl Skills {
         let is_same = |known: &SkillsFolder| identity(known) == identity(&folder);
         if folder.is_dir() && !self.folders.iter().any(is_same) {
             self.folders.retain(|folder| folder.path.is_dir() || folder.path.is_symlink());
-            self.folders.push(SkillsFolder { path: folder, origin: FolderOrigin::Installed });
+            let origin = FolderOrigin::Installed;
+            self.folders.push(SkillsFolder { path: folder.clone(), origin });
             self.installation = prefix.to_path_buf();
         }
+        self.installed_folder = Some(folder);
         self
+    }
+
+    /// The skills folders, and that of installed skills, which may be missing.
+    pub(crate) fn places(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter().map(|folder| folder.path.clone());
+        folders.chain(self.installed_folder.clone())
     }
 
     /// The skills of another folder, with the same boundary.

@@ -1,10 +1,13 @@
 //! Places with settings, credentials and stored data, the folders of skills, and the home: what
 //! sandboxed scripts and the tools for the user's files must keep away from.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::ScriptSettings;
+use crate::limits;
 use crate::skills::boundary::Boundary;
 use crate::skills::skill::has_document;
 use crate::world::confined::{Identity, Root, identity};
@@ -14,9 +17,20 @@ pub(crate) fn private_paths(scripts: &ScriptSettings) -> impl Iterator<Item = Pa
     scripts.private_files.iter().filter_map(real_or_missing)
 }
 
-/// The real path; of what is missing, the path at which it would be.
+/// The real path; of what is missing, the path at which it would be, behind a dangling link, too.
 pub(crate) fn real_or_missing(path: impl AsRef<Path>) -> Option<PathBuf> {
-    canonical(&path).or_else(|| without_following(path))
+    let mut path = path.as_ref().to_path_buf();
+    for _ in 0..limits::LINKS {
+        if let Some(found) = canonical(&path) {
+            return Some(found);
+        }
+        let (parent, name) = (path.parent()?, path.file_name()?);
+        match fs::read_link(&path) {
+            Ok(target) => path = parent.join(target),
+            Err(_) => return Some(real_or_missing(parent)?.join(name)),
+        }
+    }
+    None
 }
 
 /// These skills folders, which are real paths, and the skills that links in them lead to.
@@ -26,15 +40,18 @@ pub(crate) fn skill_places(scripts: &ScriptSettings, folders: Vec<PathBuf>) -> V
         let found = identity(path);
         found.is_none_or(|found| forbidden.describe(found).is_some())
     };
-    let entries = folders.iter().filter_map(|root| fs::read_dir(root).ok()).flatten();
     // Other links are not skills, and may lead anywhere.
-    let links = entries.flatten().filter_map(|entry| {
-        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        is_link
-            .then(|| canonical(entry.path()).filter(|path| is_skill(path) && !is_forbidden(path)))?
-    });
-    let links: Vec<PathBuf> = links.collect();
+    let links = targets_of_links(&folders).into_iter();
+    let links: Vec<PathBuf> = links.filter(|path| is_skill(path) && !is_forbidden(path)).collect();
     folders.into_iter().chain(links).collect()
+}
+
+/// Where the links in these folders lead, whether there is anything or not: a document there would
+/// make it a skill.
+pub(crate) fn targets_of_links(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let entries = folders.iter().filter_map(|root| fs::read_dir(root).ok()).flatten().flatten();
+    let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.filter_map(|entry| real_or_missing(entry.path())).collect()
 }
 
 /// Whether this folder, in which the user works, is the home, a folder above it, or `/`.
@@ -45,6 +62,78 @@ pub(crate) fn is_home_or_above(scripts: &ScriptSettings, folder: Identity) -> bo
 /// Whether this folder has a document.
 pub(super) fn is_skill(folder: &Path) -> bool {
     Root::open(folder).is_ok_and(|root| has_document(&root))
+}
+
+/// Whether a name is private in any folder: `.env*` and `.git`. Some file systems ignore letter
+/// case, and dots and blanks at the end.
+pub(crate) fn is_private_name(name: &str) -> bool {
+    name.to_lowercase().starts_with(".env") || is_git_name(name)
+}
+
+/// Whether this is the name of git's folder.
+pub(crate) fn is_git_name(name: &str) -> bool {
+    name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".git")
+}
+
+/// What is private below some folders, by name or because it is in a private place.
+#[derive(Debug, Default)]
+pub(crate) struct PrivateEntries {
+    /// The files and folders with private names.
+    pub paths: Vec<PathBuf>,
+    /// The private files, and those below private folders.
+    files: BTreeSet<Identity>,
+    /// Other files that have several names.
+    linked: Vec<(PathBuf, Identity)>,
+    /// Whether there were too many entries to see all.
+    is_cut: bool,
+}
+
+impl PrivateEntries {
+    /// Finds them below these folders and in the places of the settings.
+    pub(crate) fn find(scripts: &ScriptSettings, folders: &[&Path], most: usize) -> PrivateEntries {
+        let mut found = PrivateEntries::default();
+        let mut queue: VecDeque<(PathBuf, bool)> =
+            private_paths(scripts).map(|path| (path, true)).collect();
+        queue.extend(folders.iter().map(|folder| (folder.to_path_buf(), false)));
+        let mut left = most;
+        while let Some((path, is_private)) = queue.pop_front() {
+            let Ok(meta) = path.symlink_metadata() else { continue };
+            if meta.is_file() && is_private {
+                found.files.insert((meta.dev(), meta.ino()));
+            } else if meta.is_file() && meta.nlink() > 1 {
+                found.linked.push((path, (meta.dev(), meta.ino())));
+            } else if meta.is_dir() {
+                for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+                    found.is_cut |= left == 0;
+                    if left == 0 {
+                        break;
+                    }
+                    left -= 1;
+                    let name = entry.file_name();
+                    let has_name = !is_private && is_private_name(&name.to_string_lossy());
+                    if has_name {
+                        found.paths.push(entry.path());
+                    }
+                    queue.push_back((entry.path(), is_private || has_name));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether this file, which has several names, is a private one; `None` if that is not known.
+    pub(crate) fn holds(&self, file: Identity) -> Option<bool> {
+        let is_private = self.files.contains(&file);
+        (is_private || !self.is_cut).then_some(is_private)
+    }
+
+    /// The private entries, and the other names of private files.
+    pub(crate) fn all_paths(self) -> Vec<PathBuf> {
+        let PrivateEntries { mut paths, files, linked, .. } = self;
+        let other_names = linked.into_iter().filter(|(_, file)| files.contains(file));
+        paths.extend(other_names.map(|(path, _)| path));
+        paths
+    }
 }
 
 /// The real path of the parent, joined with the name: a final link is not followed.

@@ -22,11 +22,11 @@ pub(crate) struct ResolvedFile {
 }
 
 impl ResolvedFile {
-    /// The line for a model that another file was taken, e.g. "[read `a.md`, there is no
-    /// `A.md`]"; `verb` says what was done with it.
+    /// The note for a model that another file was taken, e.g. "read `a.md`, there is no `A.md`";
+    /// `verb` says what was done with it.
     pub(crate) fn note(&self, verb: &str) -> Option<String> {
         let asked = one_line_name(self.asked.as_deref()?);
-        Some(format!("[{verb} `{}`, there is no `{asked}`]\n", one_line_name(&self.path)))
+        Some(format!("{verb} `{}`, there is no `{asked}`", one_line_name(&self.path)))
     }
 }
 

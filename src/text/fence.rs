@@ -13,20 +13,30 @@ pub(crate) struct Fence<'t> {
     pub is_alone: bool,
 }
 
-/// The code fence of a text with exactly one.
+/// The code fence of a text with exactly one. It ends with as many marks as it begins with, or with
+/// the text.
 pub(crate) fn single_fence(text: &str) -> Option<Fence<'_>> {
-    let mut marks = text.split_inclusive('\n').scan(0, |end, line| {
-        let start = *end;
-        *end += line.len();
-        Some((start, line))
+    let mut at = 0;
+    let lines = text.split_inclusive('\n').map(|line| {
+        at += line.len();
+        (at - line.len(), line)
     });
-    let mut next = || marks.find(|(_, line)| line.trim_start().starts_with("```"));
-    let ((open, first), (close, last)) = (next()?, next()?);
-    let is_closed = last.trim() == "```" && next().is_none();
-    let (before, after) = (&text[..open], &text[close + last.len()..]);
-    is_closed.then_some(Fence {
-        language: first.trim().trim_start_matches('`'),
-        body: &text[open + first.len()..close],
+    let count = |line: &str| line.trim_start().bytes().take_while(|byte| *byte == b'`').count();
+    let mut lines = lines.skip_while(|(_, line)| count(line) < 3);
+    let (open, first) = lines.next()?;
+    let marks = count(first);
+    let is_mark = |line: &str| count(line) >= marks && line.trim().bytes().all(|byte| byte == b'`');
+    let close = lines.find(|(_, line)| is_mark(line));
+    let has_more = lines.any(|(_, line)| count(line) >= 3);
+    let (end, after) = match close {
+        Some((start, line)) => (start, &text[start + line.len()..]),
+        None => (text.len(), ""),
+    };
+    let info = first.trim().trim_start_matches('`');
+    let before = &text[..open];
+    (!has_more && !info.contains('`')).then_some(Fence {
+        language: info.split_whitespace().next().unwrap_or_default(),
+        body: &text[open + first.len()..end],
         before,
         is_alone: before.trim().is_empty() && after.trim().is_empty(),
     })
@@ -37,14 +47,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_closed_fence_is_found() {
+    fn only_one_fence_is_found() {
         let found = |text| single_fence(text).map(|it| (it.language, it.body, it.is_alone));
         let table = [
             ("```python\na\nb\n```", Some(("python", "a\nb\n", true))),
             ("\n ```\na\n ```\n", Some(("", "a\n", true))),
             ("So:\n```py\na\n```\nDone.", Some(("py", "a\n", false))),
             ("```\n```", Some(("", "", true))),
-            ("```python\na", None),
+            ("```python\na", Some(("python", "a", true))),
+            ("```python title=\"x\"\na\n```", Some(("python", "a\n", true))),
+            ("````\na\n```\nb\n````", Some(("", "a\n```\nb\n", true))),
+            (
+                "```py\nx = \"\"\"\n```js\n\"\"\"\n```",
+                Some(("py", "x = \"\"\"\n```js\n\"\"\"\n", true)),
+            ),
             ("```\na\n```\n```\nb\n```", None),
             ("```a``` b\n```x", None),
             ("", None),

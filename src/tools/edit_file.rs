@@ -14,7 +14,6 @@ use crate::text::counted;
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::user_files::{UserFiles, WRITING, shown};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
-use crate::world::confined::OpenError;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,10 +84,12 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
         return Err("`old` and `new` are the same: nothing to change".into());
     }
     let files = UserFiles::open(context)?;
-    let file = files.file(path)?;
+    let mut file = files.file(path)?;
+    let mut note = None;
     if file.place.found().is_none() {
-        let error = files.error(path, "edited", &OpenError::NotFound);
-        return Err(format!("{error}; write_file creates a file"));
+        let meant = files.meant(path, &file.path, "edited");
+        let meant = meant.map_err(|error| format!("{error}; write_file creates a file"))?;
+        (file, note) = (files.file(&meant.path)?, Some(meant.note));
     }
     let path = file.path.clone();
     let piece = file.place.read(limits::EDITED_FILE_BYTES);
@@ -118,10 +119,14 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
     }
     let consent = files.write(file, Some(&text), &replacement.apply(&text))?;
     let summary = format!("edited {}: {}", shown(&path), counted(places, "place"));
-    Ok(ToolResult {
+    let result = ToolResult {
         consent,
         action: Some(Action::WroteFile(path)),
         ..ToolResult::success(summary.clone(), summary)
+    };
+    Ok(match note {
+        Some(note) => result.with_note(&note),
+        None => result,
     })
 }
 
@@ -144,12 +149,14 @@ impl Replacement {
             let convert = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n").into();
             at(convert(old), convert(new))
         };
+        // Whoever writes a `\r` means it.
+        let is_plain = !old.contains('\r') && !new.contains('\r');
         let breaks = memmem::find_iter(text, b"\n").count();
-        if breaks > 0 && breaks == memmem::find_iter(text, b"\r\n").count() {
+        if is_plain && breaks > 0 && breaks == memmem::find_iter(text, b"\r\n").count() {
             return with_crlf();
         }
         let exact = at(old.into(), new.into());
-        if exact.places.is_empty() && old.contains('\n') { with_crlf() } else { exact }
+        if exact.places.is_empty() && is_plain && old.contains('\n') { with_crlf() } else { exact }
     }
 
     /// Returns an error if the text occurs several times; two places may overlap.
@@ -204,10 +211,12 @@ fn not_found(path: &str, text: &[u8], old: &str) -> String {
             "{begin}: {MASK} stands for a secret that is not shown; leave it out of `old`"
         );
     }
-    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
-    let (starts, matched, wanted) = nearest(&lines, old);
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').take(limits::NEAR_LINES).collect();
+    let wanted: Vec<String> = old.trim().lines().take(limits::NEAR_OLD_LINES).map(fold).collect();
+    let (starts, matched) = nearest(&lines, &wanted);
     let Some(&first) = starts.first() else {
-        return format!("{begin}, nor does its first line: read the file again");
+        let part = if wanted.len() == 1 { "" } else { ", nor does its first line" };
+        return format!("{begin}{part}: read the file again");
     };
     let quote = |from: usize, count: usize| {
         let lines = lines.iter().skip(from).take(count);
@@ -217,10 +226,10 @@ fn not_found(path: &str, text: &[u8], old: &str) -> String {
     let numbers: Vec<usize> =
         starts.iter().take(limits::LISTED_PLACES).map(|start| start + 1).collect();
     let places = listed(&numbers, starts.len());
-    if matched == wanted {
-        let text = quote(first, wanted);
+    if matched == wanted.len() {
+        let text = quote(first, matched);
         return format!(
-            "{begin}, but with other white space from {places} on; copy it exactly:\n{text}"
+            "{begin}, but with other white space, letter case or quotes from {places} on; copy it exactly:\n{text}"
         );
     }
     let next = first + matched;
@@ -231,27 +240,33 @@ fn not_found(path: &str, text: &[u8], old: &str) -> String {
     )
 }
 
-/// Finds the lines from which most of the lines of `old` follow, except for white space. Returns
-/// their indices, how many lines match, and how many `old` has.
-fn nearest(lines: &[&[u8]], old: &str) -> (Vec<usize>, usize, usize) {
-    let squeeze = |line: &[u8]| -> Vec<u8> {
-        line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
-    };
-    let old: Vec<Vec<u8>> = old.trim().lines().map(|line| squeeze(line.as_bytes())).collect();
-    let lines: Vec<Vec<u8>> = lines.iter().map(|line| squeeze(line)).collect();
+/// A line without white space, in lower case and with plain quotes.
+fn fold(line: &str) -> String {
+    let letters = line.chars().filter(|c| !c.is_whitespace());
+    let plain = letters.map(|c| match c {
+        '\u{2018}' | '\u{2019}' => '\'',
+        '\u{201c}' | '\u{201d}' => '"',
+        other => other,
+    });
+    plain.flat_map(char::to_lowercase).collect()
+}
+
+/// Finds the lines from which most of these lines follow, folded: their indices, and how many match.
+fn nearest(lines: &[&[u8]], wanted: &[String]) -> (Vec<usize>, usize) {
+    let lines: Vec<String> =
+        lines.iter().map(|line| fold(&String::from_utf8_lossy(line))).collect();
     let (mut starts, mut most) = (Vec::new(), 0);
-    let wanted = old.len();
-    let is_match = |line: &[u8], index: usize| {
-        let part = &old[index];
-        match (index == 0, index + 1 == wanted) {
-            (true, true) => memmem::find(line, part).is_some(),
+    let is_match = |line: &str, index: usize| {
+        let part = wanted[index].as_str();
+        match (index == 0, index + 1 == wanted.len()) {
+            (true, true) => line.contains(part),
             (true, false) => line.ends_with(part),
             (false, true) => line.starts_with(part),
             (false, false) => line == part,
         }
     };
     for start in 0..lines.len() {
-        let following = lines[start..].iter().take(wanted).enumerate();
+        let following = lines[start..].iter().take(wanted.len()).enumerate();
         let count = following.take_while(|(index, line)| is_match(line, *index)).count();
         if count > most {
             (starts, most) = (Vec::new(), count);
@@ -260,7 +275,7 @@ fn nearest(lines: &[&[u8]], old: &str) -> (Vec<usize>, usize, usize) {
             starts.push(start);
         }
     }
-    (starts, most, wanted)
+    (starts, most)
 }
 
 #[cfg(test)]
@@ -292,20 +307,22 @@ mod tests {
         let table = [
             (
                 "if a:\n  return 1",
-                "`old` does not occur in `p`, but with other white space from line 2 on; copy it exactly:\n\tif a:\n\t\treturn 1",
+                "`old` does not occur in `p`, but with other white space, letter case or quotes from line 2 on; copy it exactly:\n\tif a:\n\t\treturn 1",
             ),
             (
                 "if a :",
-                "`old` does not occur in `p`, but with other white space from lines 2, 6 on; copy it exactly:\n\tif a:",
+                "`old` does not occur in `p`, but with other white space, letter case or quotes from lines 2, 6 on; copy it exactly:\n\tif a:",
             ),
             (
                 "def g():\n\tif b:\n",
                 "`old` does not occur in `p`; its beginning does from line 5 on, but line 6 is different:\n\tif a:",
             ),
+            ("def h()", "`old` does not occur in `p`: read the file again"),
             (
-                "def h()",
-                "`old` does not occur in `p`, nor does its first line: read the file again",
+                "DEF F():\n\tif \u{201c}",
+                "`old` does not occur in `p`; its beginning does from line 1 on, but line 2 is different:\n\tif a:",
             ),
+            ("x\ny", "`old` does not occur in `p`, nor does its first line: read the file again"),
             (
                 "k = [secret]",
                 "`old` does not occur in `p`: [secret] stands for a secret that is not shown; leave it out of `old`",

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
@@ -73,10 +74,19 @@ pub struct ToolContext<'w> {
     pub cancellation: &'w Cancellation,
     /// Event source served while a script runs.
     pub event_source: Option<&'w dyn EventSource>,
+    /// What hints need of earlier calls; the copies of a context share it.
+    pub history: Rc<CallHistory>,
+}
+
+/// What hints in results need of earlier calls.
+#[derive(Debug, Default)]
+pub struct CallHistory {
+    /// Digest of the last call, if it failed.
+    last_failure: Cell<Option<u64>>,
     /// Whether the call before this one was the same, and failed.
-    pub failed_before: Cell<bool>,
+    failed_before: Cell<bool>,
     /// The skill whose document the model read last.
-    pub recent_skill: RefCell<Option<String>>,
+    recent_skill: RefCell<Option<String>>,
 }
 
 impl<'w> ToolContext<'w> {
@@ -97,8 +107,7 @@ impl<'w> ToolContext<'w> {
             vision: config.vision,
             cancellation,
             event_source: None,
-            failed_before: Cell::default(),
-            recent_skill: RefCell::default(),
+            history: Rc::default(),
         }
     }
 
@@ -187,6 +196,10 @@ pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
     &read_daily_note::ReadDailyNote,
 ];
 
+/// The tools that are there for skills, but could do anything for the user without one.
+pub(crate) const NEED_SKILLS: [&str; 5] =
+    ["run_python_script", "run_command", "read_file", "write_file", "edit_file"];
+
 /// The tools in a context. The definitions for the model stay the same for the whole
 /// conversation, because endpoints cache the start of a prompt.
 pub struct Tools<'w> {
@@ -195,10 +208,10 @@ pub struct Tools<'w> {
     has_skills: bool,
     /// Whether the tools of [`BUILTIN_TOOLS`] can be called.
     has_builtin: bool,
+    /// Whether the tools for programs and for the user's files need a skill.
+    needs_skills: bool,
     /// Tools of the program that uses the crate.
     custom: Vec<Box<dyn Tool + 'w>>,
-    /// Name and arguments of the last call, if it failed.
-    last_failure: RefCell<Option<(String, String)>>,
 }
 
 impl<'w> Tools<'w> {
@@ -209,8 +222,8 @@ impl<'w> Tools<'w> {
             definitions: Vec::new(),
             has_skills: false,
             has_builtin: false,
+            needs_skills: false,
             custom: Vec::new(),
-            last_failure: RefCell::default(),
         }
     }
 
@@ -219,12 +232,17 @@ impl<'w> Tools<'w> {
         Tools { has_builtin: true, ..Tools::new(context) }
     }
 
+    /// Creates a set whose built-in tools can be called by another program; `has_skills`: whether
+    /// there are usable skills, without which no program runs and no file of the user is touched.
+    pub fn for_client(context: ToolContext<'w>, has_skills: bool) -> Tools<'w> {
+        Tools { has_skills, needs_skills: true, ..Tools::builtin(context) }
+    }
+
     /// Creates the set for a model: it offers the built-in tools that work in this context, with
     /// the names of these skills.
     pub fn for_model(context: ToolContext<'w>, catalogue: &Catalogue) -> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
-        let mut tools = Tools::builtin(context);
-        tools.has_skills = catalogue.usable().next().is_some();
+        let mut tools = Tools::for_client(context, catalogue.usable().next().is_some());
         for tool in BUILTIN_TOOLS {
             if tool.is_offered(&tools.context, tools.has_skills) {
                 let mut parameters = tool.parameters();
@@ -293,21 +311,22 @@ impl<'w> Tools<'w> {
     }
 
     fn run(&self, call: &ToolCall, prepared: Result<PreparedCall<'_>, String>) -> ToolResult {
-        let call = (call.name.clone(), call.arguments.clone());
-        let has_failed = self.last_failure.take().as_ref() == Some(&call);
-        self.context.failed_before.set(has_failed);
+        let call = digest(call);
+        let history = &self.context.history;
+        let has_failed = history.last_failure.take() == Some(call);
+        history.failed_before.set(has_failed);
         let mut result = match prepared {
             Ok(prepared) => (prepared.run)(&self.context),
             Err(message) => ToolResult::failure(message),
         };
         if let Some(Action::ReadSkill(name)) = &result.action {
-            self.context.recent_skill.replace(Some(name.clone()));
+            self.context.history.recent_skill.replace(Some(name.clone()));
         }
         if !result.ok {
             if has_failed {
                 result.content = hints::with_repetition(result.content);
             }
-            self.last_failure.replace(Some(call));
+            history.last_failure.set(Some(call));
         }
         self.mask_result(result)
     }
@@ -326,7 +345,7 @@ impl<'w> Tools<'w> {
     }
 
     fn with_recent(&self, invoked: InvokedSkill) -> InvokedSkill {
-        self.context.recent_skill.replace(Some(invoked.name.clone()));
+        self.context.history.recent_skill.replace(Some(invoked.name.clone()));
         invoked
     }
 
@@ -345,6 +364,13 @@ impl<'w> Tools<'w> {
             ..result
         }
     }
+}
+
+/// A number for the name and the arguments of a call.
+fn digest(call: &ToolCall) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&call.name, &call.arguments).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A relative path without components that name the same folder.

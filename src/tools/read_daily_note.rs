@@ -57,7 +57,7 @@ fn read(date: &str, context: &ToolContext<'_>) -> ToolResult {
     let Some(folder) = &context.storage.notes else {
         return ToolResult::failure(notes::NO_FOLDER);
     };
-    match notes::read_note(folder, date) {
+    match notes::read_note(folder, date, context.secrets) {
         Ok(Some(text)) => {
             let length = text.len();
             ToolResult::success(text, format!("{length} bytes"))

@@ -64,7 +64,11 @@ impl Tool for ReadFile {
 
 fn read(path: &str, page: &LineRange, context: &ToolContext<'_>) -> Result<ToolResult, String> {
     let files = UserFiles::open(context)?;
-    let (target, action) = files.target(path)?;
-    let shown = page.of(target, action, context);
-    shown.map_err(|error| files.error(path, "read", &error.into()))
+    let opened = files.open_to_read(path)?;
+    let shown = page.of(opened.target, opened.action, context);
+    let result = shown.map_err(|error| files.error(path, "read", &error.into()))?;
+    Ok(match opened.note.filter(|_| result.ok) {
+        Some(note) => result.with_note(&note),
+        None => result,
+    })
 }

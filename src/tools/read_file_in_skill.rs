@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::pages::LineRange;
+use crate::tools::user_files::{UserFiles, shown};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, plain_path};
 use crate::world::confined::OpenError;
 
@@ -65,6 +66,11 @@ impl Tool for ReadFileInSkill {
     }
 }
 
+/// Whether the path leads to a file that `read_file` reads.
+fn is_of_user(path: &str, context: &ToolContext<'_>) -> bool {
+    UserFiles::open(context).is_ok_and(|files| files.open_to_read(path).is_ok())
+}
+
 fn read(
     skill_name: &str,
     path: &str,
@@ -82,6 +88,12 @@ fn read(
             (OpenError::Absolute, Some(_)) => {
                 format!("{message}, or read a file of the user with `read_file` or `run_command`")
             }
+            (OpenError::Absolute, None) => {
+                format!("{message}; only a script can read what is elsewhere")
+            }
+            (OpenError::NotFound, Some(_)) if is_of_user(&path, context) => {
+                format!("`{}` is a file of the user: read it with `read_file`", shown(&path))
+            }
             _ => message,
         }
     })?;
@@ -91,7 +103,7 @@ fn read(
     let shown = page.of(opened.target, action, context);
     let result = shown.map_err(|error| format!("`{path}` cannot be read: {error}"))?;
     Ok(match note.filter(|_| result.ok) {
-        Some(note) => ToolResult { content: note + &result.content, ..result },
+        Some(note) => result.with_note(&note),
         None => result,
     })
 }

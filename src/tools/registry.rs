@@ -9,7 +9,7 @@ use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::{
-    ArgumentError, PreparedCall, Tool, Tools, find_builtin, inexact_arguments, schema,
+    ArgumentError, NEED_SKILLS, PreparedCall, Tool, Tools, find_builtin, inexact_arguments, schema,
     unknown_tool_among,
 };
 
@@ -77,6 +77,12 @@ impl<'w> Tools<'w> {
                 (tool, Meant { tool: Some(tool.name().to_string()), skill: None })
             }
         };
+        if self.needs_skills && !self.has_skills && NEED_SKILLS.contains(&tool.name()) {
+            return Err(format!(
+                "{} works only where there is a skill: answer without it",
+                tool.name()
+            ));
+        }
         let schema = tool.parameters();
         let mut prepare = |mut fields: Map<String, Value>| {
             if find_builtin(tool.name()).is_some() {
@@ -174,12 +180,13 @@ impl Meant {
         if let Some(Value::Object(mut fields)) = object {
             fields.insert("note".into(), note.into());
             result.content = Value::Object(fields).to_string();
-        } else if result.document.is_some() {
-            result.content.push_str(&format!("\n({note})\n"));
-        } else {
-            result.content.insert_str(0, &format!("({note})\n"));
+            return result;
         }
-        result
+        if result.document.is_some() {
+            result.content.push_str(&format!("\n[{note}]\n"));
+            return result;
+        }
+        result.with_note(&note)
     }
 }
 

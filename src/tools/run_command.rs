@@ -10,8 +10,8 @@ use crate::skills::python::Interpreter;
 use crate::tool::{Effects, ToolResult};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::program::{
-    ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, output_schema, scratch,
-    time_limit,
+    ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, output_schema,
+    scratch, time_limit,
 };
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -84,10 +84,10 @@ fn run_command(
         "commands are switched off (--no-scripts, or an MCP server without --user-files): answer \
          without running any",
     )?;
-    let shell = scripts
-        .shell
-        .as_deref()
-        .ok_or("there is no shell, or commands are switched off (SCRIPT_SHELL=off)")?;
+    let shell = scripts.shell.as_deref().ok_or(
+        "commands are switched off (SCRIPT_SHELL or SCRIPT_PYTHON is off, or there is no shell): \
+         do without, or tell the user",
+    )?;
     let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
     let skill = name.map(|name| context.skills.open(name)).transpose()?;
     let python = match &skill {
@@ -96,7 +96,8 @@ fn run_command(
     };
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
     let words = ["-c".to_string(), arguments.command.clone()];
-    let words = checked_arguments(NOUN, &words)?;
+    let advice = "write it to a file with write_file, and run that";
+    let words = checked_arguments(NOUN, &words, advice)?;
     let consent = consent_request(arguments, skill.as_ref(), shell).obtain(context)?;
     let run = || {
         let scratch = scratch(scripts, NOUN)?;
@@ -129,7 +130,7 @@ fn venv_of(skill: &Skill, context: &ToolContext<'_>) -> Result<Option<Interprete
     };
     match Interpreter::for_skill(skill, scripts) {
         Ok(python) => Ok(python.venv.is_some().then_some(python)),
-        Err(error) if error.defect.is_some() => Err(error.fault.into()),
+        Err(error) if error.defect.is_some() => Err(for_model(&error.fault)),
         Err(_) => Ok(None),
     }
 }

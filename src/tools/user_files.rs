@@ -7,22 +7,27 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use crate::config::{IN_WORKING_FOLDER, ScriptSettings};
+use memchr::memmem;
+
+use crate::config::ScriptSettings;
 use crate::limits;
-use crate::skills::{Skill, protected};
-use crate::text::{counted, one_line};
+use crate::secret::MASK;
+use crate::skills::Skill;
+use crate::skills::protected::{self, PrivateEntries, is_git_name, is_private_name};
+use crate::text::{self, counted, one_line};
 use crate::tool::{Action, Effects};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::diff::diff;
 use crate::tools::{ToolContext, plain_path};
 use crate::world::confined::{
-    FilePlace, FoundFile, Identity, OpenError, PathTarget, Root, WalkLimits, identity, real_path,
+    FilePlace, FoundFile, Identity, OpenError, PathTarget, Root, identity, real_path,
 };
+use crate::world::lock::lock_file;
 
 /// Effects of a tool that writes the user's files.
 pub(super) const WRITING: Effects = Effects { is_open_world: false, ..Effects::UNKNOWN };
 
-/// Name of a plugin's lock file, in lower case.
+/// Name of the lock file beside installed skills, in lower case.
 const LOCK_FILE: &str = "skills-runner.lock";
 
 /// What a tool is about to do with a file.
@@ -42,6 +47,22 @@ pub(super) struct UserFiles<'c> {
     /// Whether the working folder is the home, a folder above it, or `/`.
     is_home: bool,
     private: Vec<PathBuf>,
+}
+
+/// A file or folder that a tool may read.
+pub(super) struct OpenedPath {
+    pub target: PathTarget,
+    /// What the result of the run lists.
+    pub action: Option<Action>,
+    /// A note for the model that another file was taken.
+    pub note: Option<String>,
+}
+
+/// The file that an inexact path means.
+pub(super) struct Meant {
+    pub path: String,
+    /// A note for the model.
+    pub note: String,
 }
 
 /// A place that a tool may write.
@@ -65,6 +86,7 @@ impl<'c> UserFiles<'c> {
         let root = Root::open(&scripts.user_folder).map_err(|error| failed(&error))?;
         let folder = real_path(&root).map_err(|error| failed(&error))?;
         let found = root.identity().map_err(|error| failed(&error))?;
+        scripts.check_user_folder(Some(found))?;
         let is_home = protected::is_home_or_above(scripts, found);
         // A folder of notes may be that in which the user works.
         let notes = context.storage.notes.as_ref().and_then(protected::real_or_missing);
@@ -74,21 +96,57 @@ impl<'c> UserFiles<'c> {
         Ok(UserFiles { context, scripts, root, folder, is_home, private })
     }
 
-    /// Opens a file or folder for reading. Also returns what the result of the run lists.
-    pub(super) fn target(&self, path: &str) -> Result<(PathTarget, Option<Action>), String> {
+    /// Opens a file or folder for reading.
+    pub(super) fn open_to_read(&self, path: &str) -> Result<OpenedPath, String> {
         let relative = match self.root.relative_path(&self.without_tilde(path)) {
             Err(OpenError::Absolute) => match self.skill_of(path) {
-                Some((skill, relative)) => return self.target_in_skill(path, &skill, &relative),
+                Some((skill, relative)) => return self.open_in_skill(path, &skill, &relative),
                 None => return Err(self.error(path, "read", &OpenError::Absolute)),
             },
             relative => relative.map_err(|error| self.error(path, "read", &error))?,
         };
         self.check_names(path, Path::new(&relative), Access::Read)?;
-        let target = self.root.open_target(&relative);
+        let (target, note) = match self.root.open_target(&relative) {
+            Err(OpenError::NotFound) => {
+                let meant = self.meant(path, &relative, "read")?;
+                (self.root.open_target(&meant.path), Some(meant.note))
+            }
+            target => (target, None),
+        };
         let target = target.map_err(|error| self.error(path, "read", &error))?;
         let (real, found) = examine(&target).map_err(|error| self.error(path, "read", &error))?;
         self.check(path, &real, found.as_ref(), Access::Read)?;
-        Ok((target, None))
+        Ok(OpenedPath { target, action: None, note })
+    }
+
+    /// The file that a path means of which only the letter case of the name differs. The error
+    /// names similar files.
+    pub(super) fn meant(&self, path: &str, relative: &str, verb: &str) -> Result<Meant, String> {
+        let asked = Path::new(relative);
+        let (parent, name) = (asked.parent().unwrap_or(Path::new("")), asked.file_name());
+        let name = name.unwrap_or_default().to_string_lossy();
+        let entries = self.root.folder(parent).and_then(|it| it.entries(limits::FOLDER_ENTRIES));
+        let entries = entries.map(|found| found.entries).unwrap_or_default();
+        let names: Vec<_> = entries.iter().map(|entry| entry.name.to_string_lossy()).collect();
+        let names = names.iter().map(AsRef::as_ref).filter(|name| !is_private_name(name));
+        let same = names.clone().filter(|it: &&str| it.to_lowercase() == name.to_lowercase());
+        if let [meant] = same.collect::<Vec<_>>()[..] {
+            let path = parent.join(meant).to_string_lossy().into_owned();
+            let note = format!("{verb} `{}`, there is no `{}`", shown(&path), shown(relative));
+            return Ok(Meant { path, note });
+        }
+        let error = self.error(path, verb, &OpenError::NotFound);
+        Err(match text::similar_names(&name, names, 1).first() {
+            Some(near) => {
+                let near = parent.join(near).to_string_lossy().into_owned();
+                format!(
+                    "`{}` cannot be {verb}: no such file or folder (did you mean `{}`?)",
+                    shown(path),
+                    shown(&near)
+                )
+            }
+            None => error,
+        })
     }
 
     /// Finds a file that may be written, or the place for it.
@@ -122,12 +180,37 @@ impl<'c> UserFiles<'c> {
             before = Some(piece.bytes).filter(|_| !piece.has_more);
         }
         let old = old.or(before.as_deref());
+        self.check_masked(&file, content)?;
         let answer = self.consent_request(&file, old, content).obtain(self.context)?;
         let place = file.place.create_folders().map_err(failed)?;
+        // Other runners change no file of the folder between the comparison and the replacement.
+        let lock = place.open_folder();
+        if let Ok(folder) = &lock {
+            let wait = limits::USER_FILE_LOCK_WAIT;
+            lock_file(folder, wait, self.context.cancellation).map_err(|it| failed(it.into()))?;
+        }
         // What was missing may have been created meanwhile, elsewhere.
         self.check_place(&file.path, &place)?;
         place.write(old, content).map_err(failed)?;
         Ok(answer)
+    }
+
+    /// Returns an error if the mark for a masked secret would replace the secret itself.
+    fn check_masked(&self, file: &UserFile, content: &[u8]) -> Result<(), String> {
+        let has_mark = |text: &[u8]| memmem::find(text, MASK.as_bytes()).is_some();
+        if file.place.found().is_none() || !has_mark(content) {
+            return Ok(());
+        }
+        let failed = |error: OpenError| self.error(&file.path, "written", &error);
+        let piece = file.place.read(limits::EDITED_FILE_BYTES).map_err(failed)?;
+        let text = String::from_utf8_lossy(&piece.bytes);
+        if has_mark(&piece.bytes) || !has_mark(self.context.secrets.mask(&text).as_bytes()) {
+            return Ok(());
+        }
+        Err(format!(
+            "`{}` has a secret that is not shown: {MASK} would replace it; change other parts with edit_file",
+            shown(&file.path)
+        ))
     }
 
     fn consent_request(&self, file: &UserFile, old: Option<&[u8]>, new: &[u8]) -> ConsentRequest {
@@ -161,9 +244,10 @@ impl<'c> UserFiles<'c> {
     /// The text for a path that could not be opened.
     pub(super) fn error(&self, path: &str, verb: &str, error: &OpenError) -> String {
         match error {
-            OpenError::Absolute | OpenError::Parent | OpenError::Outside => {
-                self.refusal(path, Refusal::Elsewhere)
+            OpenError::Parent => {
+                format!("`{}` cannot be {verb}: give the path without `..`", shown(path))
             }
+            OpenError::Absolute | OpenError::Outside => self.refusal(path, Refusal::Elsewhere),
             error => format!("`{}` cannot be {verb}: {error}", shown(path)),
         }
     }
@@ -184,12 +268,12 @@ impl<'c> UserFiles<'c> {
         self.context.skills.open_containing(Path::new(&self.without_tilde(path)))
     }
 
-    fn target_in_skill(
+    fn open_in_skill(
         &self,
         path: &str,
         skill: &Skill,
         relative: &str,
-    ) -> Result<(PathTarget, Option<Action>), String> {
+    ) -> Result<OpenedPath, String> {
         let failed = |error: OpenError| skill.file_error("the file", "read", relative, &error);
         let target = skill.root.open_target(relative).map_err(failed)?;
         let (real, found) = examine(&target).map_err(failed)?;
@@ -198,8 +282,12 @@ impl<'c> UserFiles<'c> {
         if has_private_name(below) || self.is_private(&real, found.as_ref()) {
             return Err(self.refusal(path, Refusal::Private));
         }
+        if let Some(refusal) = self.other_name_refusal(&real, found.as_ref()) {
+            return Err(self.refusal(path, refusal));
+        }
         let is_document = Ok(plain_path(relative)) == skill.document_file_name();
-        Ok((target, is_document.then(|| Action::ReadSkill(skill.name.clone()))))
+        let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));
+        Ok(OpenedPath { target, action, note: None })
     }
 
     /// Refuses what is clear from the names alone.
@@ -208,7 +296,7 @@ impl<'c> UserFiles<'c> {
             Refusal::Private
         } else if self.is_home && names(below).any(|name| name.starts_with('.')) {
             Refusal::HiddenInHome
-        } else if access == Access::Write && names(below).any(|name| is_name(&name, LOCK_FILE)) {
+        } else if access == Access::Write && names(below).any(|name| is_lock_file(&name)) {
             Refusal::Skill
         } else {
             return Ok(());
@@ -232,63 +320,62 @@ impl<'c> UserFiles<'c> {
         let has_sandbox = self.scripts.sandbox.as_ref();
         let refusal = if self.is_private(real, found) {
             Refusal::Private
-        } else if access == Access::Write && lies_in(real, &self.skill_places()) {
+        } else if let Some(refusal) = self.other_name_refusal(real, found) {
+            refusal
+        } else if access == Access::Write && self.is_of_skills(real) {
             Refusal::Skill
         } else if is_granted(&self.scripts.writable_folders) {
             return Ok(());
         } else if access == Access::Write && (self.is_home || has_sandbox.is_some()) {
-            Refusal::NotGranted
+            Refusal::NotGranted(Access::Write)
         } else if let Some(sandbox) = has_sandbox.filter(|_| self.is_home)
             && !is_granted(&sandbox.read)
         {
-            Refusal::NotGranted
+            Refusal::NotGranted(Access::Read)
         } else {
             return Ok(());
         };
         Err(self.refusal(path, refusal))
     }
 
-    /// The folders with skills, also default ones that are missing: a later run would use them.
-    fn skill_places(&self) -> Vec<PathBuf> {
-        let folders = self.context.skills.folders().iter().map(|folder| folder.path.clone());
-        let folders = folders.chain(IN_WORKING_FOLDER.map(|path| self.folder.join(path)));
-        let real = folders.map(|path| protected::real_or_missing(&path).unwrap_or(path));
-        protected::skill_places(self.scripts, real.collect())
+    /// Whether a path lies in a folder of skills, also a default one that is missing: a later run
+    /// would use it. A document where a link in such a folder leads would make a skill there.
+    fn is_of_skills(&self, real: &Path) -> bool {
+        let folders = self.context.skills.places();
+        let folders = folders.chain(self.scripts.default_skills_folders.iter().cloned());
+        let folders: Vec<PathBuf> =
+            folders.map(|path| protected::real_or_missing(&path).unwrap_or(path)).collect();
+        let is_document = names(real).last().is_some_and(|name| name == "skill.md");
+        let mut targets = protected::targets_of_links(&folders).into_iter();
+        is_document && targets.any(|target| real.parent() == Some(&target))
+            || lies_in(real, &protected::skill_places(self.scripts, folders))
     }
 
     /// Whether this is a private file, lies in a private folder or in git's, or is the same file
     /// as one of them by another name.
     fn is_private(&self, real: &Path, found: Option<&FoundFile>) -> bool {
-        let is_of_git = names(real).any(|name| is_git_name(&name));
         let is_known = |found: &FoundFile| {
             let mut private = self.private.iter();
             private.any(|path| identity(path) == Some(found.identity))
-                || found.has_other_names && self.has_private_other_name(found.identity)
         };
-        is_of_git
+        names(real).any(|name| is_git_name(&name))
             || real.starts_with("/proc")
             || lies_in(real, &self.private)
             || found.is_some_and(is_known)
     }
 
-    /// Whether a file with several names has a private one, or that cannot be known.
-    fn has_private_other_name(&self, file: Identity) -> bool {
-        let is_same = |root: &Root, path: &Path| identity(root.path().join(path)) == Some(file);
-        let files = |root: &Root, depth: usize| {
-            let files = limits::LINKED_FILE_ENTRIES;
-            root.walk(WalkLimits { depth, files, entries: files }).ok()
-        };
-        let in_folder = files(&self.root, limits::PATH_BYTES).is_none_or(|tree| {
-            let mut files = tree.files.iter().filter(|path| has_private_name(path));
-            tree.is_cut || files.any(|path| is_same(&self.root, path))
-        });
-        let git = self.root.folder(".git").ok();
-        let private = self.private.iter().filter_map(|path| Root::open(path).ok());
-        in_folder
-            || git.into_iter().chain(private).any(|root| {
-                let tree = files(&root, limits::PRIVATE_FOLDER_DEPTH).unwrap_or_default();
-                tree.files.iter().any(|path| is_same(&root, path))
-            })
+    /// Why a file with several names must not be touched.
+    fn other_name_refusal(&self, real: &Path, found: Option<&FoundFile>) -> Option<Refusal> {
+        let file = found.filter(|file| file.has_other_names)?.identity;
+        let skill = self.context.skills.open_containing(real);
+        let skill = skill.as_ref().map(|(skill, _)| skill.path.as_path());
+        let folders: Vec<&Path> = skill.into_iter().chain([self.folder.as_path()]).collect();
+        let entries = PrivateEntries::find(self.scripts, &folders, limits::LINKED_FILE_ENTRIES);
+        match entries.holds(file) {
+            Some(false) => None,
+            Some(true) => Some(Refusal::Private),
+            None => Some(Refusal::OtherNames),
+        }
     }
 
     /// The text for the model.
@@ -300,8 +387,12 @@ impl<'c> UserFiles<'c> {
                 "`{path}` is not below the working folder `{folder}`: use run_command for files elsewhere"
             ),
             Refusal::Private => format!(
-                "`{path}` is private (.env files, keys, sessions, memory, log, .git): no tool may touch it; \
-                 go on without it"
+                "`{path}` is private (.env files, keys, sessions, memory, log, .git): the tools for files never \
+                 touch it; go on without it"
+            ),
+            Refusal::OtherNames => format!(
+                "`{path}` has another name (a hard link), and this folder has too many files to know that \
+                 it is not a private one: use run_command"
             ),
             Refusal::Skill => format!(
                 "`{path}` belongs to the skills, which are only read: write the user's files elsewhere in \
@@ -311,21 +402,23 @@ impl<'c> UserFiles<'c> {
                 "`{path}`: hidden files are not touched where the working folder is the home or above it; \
                  go on without it"
             ),
-            Refusal::NotGranted => {
+            Refusal::NotGranted(access) => {
                 let why = if self.is_home {
                     "the working folder is the home or above it"
                 } else {
                     "SCRIPT_SANDBOX is on"
                 };
-                let folders = self.scripts.writable_folders.iter();
-                let folders = folders.map(|folder| folder.display().to_string());
+                let (setting, folders) = match (access, &self.scripts.sandbox) {
+                    (Access::Read, Some(sandbox)) => ("SCRIPT_SANDBOX_READ", &sandbox.read),
+                    _ => ("SCRIPT_SANDBOX_WRITE", &self.scripts.writable_folders),
+                };
+                let folders = folders.iter().map(|folder| folder.display().to_string());
                 let advice = match folders.collect::<Vec<_>>().join(", ") {
                     none if none.is_empty() => "no folder: tell the user".to_string(),
-                    some => format!("{some}: write there, or tell the user"),
+                    some => format!("{some}: use that, or tell the user"),
                 };
                 format!(
-                    "`{path}` is not in a folder that the user allows: {why}, and SCRIPT_SANDBOX_WRITE names \
-                     {advice}"
+                    "`{path}` is not in a folder that the user allows: {why}, and {setting} names {advice}"
                 )
             }
         }
@@ -337,9 +430,10 @@ impl<'c> UserFiles<'c> {
 enum Refusal {
     Elsewhere,
     Private,
+    OtherNames,
     Skill,
     HiddenInHome,
-    NotGranted,
+    NotGranted(Access),
 }
 
 /// The real path of what was opened; and of a file, what it is.
@@ -364,16 +458,12 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
 }
 
 /// Some file systems ignore dots and blanks at the end of a name.
-fn is_name(name: &str, expected: &str) -> bool {
-    name.trim_end_matches(['.', ' ']) == expected
-}
-
-fn is_git_name(name: &str) -> bool {
-    is_name(name, ".git")
+fn is_lock_file(name: &str) -> bool {
+    name.trim_end_matches(['.', ' ']) == LOCK_FILE
 }
 
 fn has_private_name(below: &Path) -> bool {
-    names(below).any(|name| name.starts_with(".env") || is_git_name(&name))
+    names(below).any(|name| is_private_name(&name))
 }
 
 /// Whether a real path is one of these places or in one, also by another path to the same folder.

@@ -141,6 +141,7 @@ fn scripts_in_other_languages_run() {
         "{result}"
     );
     assert!(stdout.split(' ').next().unwrap().ends_with("/work"), "{result}");
+    assert!(result["interpreter"].as_str().unwrap().ends_with("bash"), "{result}");
     let (result, ok) = run("scripts/odd.pl", &[]);
     assert!(ok && result["stdout"] == "42\n", "{result}");
     let (result, ok) = run("scripts/named", &[]);
@@ -151,6 +152,90 @@ fn scripts_in_other_languages_run() {
     let arguments = json!({"skill_name": "s", "file_path": "scripts/where.sh"});
     let (result, _) = call(&off, "run_python_script", &arguments);
     assert!(result["error"].as_str().unwrap().contains("SCRIPT_PYTHON=off"), "{result}");
+}
+
+/// The first line is read as the kernel reads it: options and settings of `env` count.
+#[test]
+fn options_of_the_first_line_count() {
+    let table = [
+        ("#!/bin/sh -e\nfalse\necho reached\n", 1, ""),
+        ("#!/usr/bin/env -S bash -euo pipefail\nfalse | true\necho reached\n", 1, ""),
+        ("#!/usr/bin/env -S A=1 bash\necho $A\n", 0, "1\n"),
+        ("#!/usr/bin/env -S -u HOME bash\necho [$HOME]\n", 0, "[]\n"),
+        ("#!/nowhere/bin/bash\r\nexit 0 #", 0, ""),
+    ];
+    for (source, status, stdout) in table {
+        let test = test().file("skills/s/run", source);
+        let arguments = json!({"skill_name": "s", "file_path": "run"});
+        let (result, _) = call(&test, "run_python_script", &arguments);
+        assert_eq!(
+            (&result["returncode"], &result["stdout"]),
+            (&json!(status), &json!(stdout)),
+            "{source}: {result}"
+        );
+    }
+}
+
+/// A script in another language needs no Python.
+#[test]
+fn shell_scripts_run_without_python() {
+    let mut test = test().env_unset("SCRIPT_PYTHON").folder("skills/s/venv/bin");
+    for program in ["bash", "cat"] {
+        test = test.link(&format!("bin/{program}"), format!("/bin/{program}"));
+    }
+    let bin = test.path("bin");
+    let test = test.env("PATH", bin);
+    let arguments = json!({"skill_name": "s", "file_path": "scripts/where.sh"});
+    let (result, ok) = call(&test, "run_python_script", &arguments);
+    assert!(ok, "{result}");
+}
+
+/// Without a skill nothing runs and no file is touched, whatever the model calls.
+#[test]
+fn tools_for_programs_and_files_need_a_skill() {
+    let calls = [
+        ("run_command", json!({"command": "touch ran"})),
+        ("write_file", json!({"path": "ran", "content": ""})),
+        ("read_file", json!({"path": "."})),
+        ("edit_file", json!({"path": "a", "old": "x", "new": "y"})),
+        ("run_python_script", json!({"script": "open('ran', 'w')"})),
+    ];
+    let replies = calls.iter().map(|(name, arguments)| Reply::call(name, arguments));
+    let server = Server::start(replies.chain([Reply::text("done")]));
+    let test = Test::new().env("SCRIPT_PYTHON", interpreter()).endpoint(&server);
+    test.next_run().args(["go"]).run().success();
+    for request in &server.finish()[1..] {
+        let result = request.last_message()["content"].as_str().unwrap();
+        assert!(result.contains("works only where there is a skill"), "{result}");
+    }
+    let mut client = Client::modern_with(&test, &["--user-files"]);
+    let list = client.result_of("tools/list", json!({}));
+    let names: Vec<_> = list["tools"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert!(!names.iter().any(|name| *name == "run_command" || *name == "read_file"), "{names:?}");
+    let ran = client.call("run_command", json!({"command": "touch ran"}));
+    assert!(ran["isError"] == true, "{ran}");
+    client.close().status(0);
+    assert!(!test.exists("ran"));
+}
+
+/// A command that puts another folder in the place of the working folder gains nothing by it.
+#[test]
+fn working_folder_that_was_replaced_is_not_used() {
+    let test = test().file("vault/secret.txt", "canary\n");
+    let mut client = Client::modern_with(&test, &["--user-files"]);
+    let swap = json!({"command": "mv ../work ../old && ln -s vault ../work"});
+    assert!(client.call("run_command", swap)["isError"] == false);
+    for (tool, arguments) in [
+        ("read_file", json!({"path": "secret.txt"})),
+        ("write_file", json!({"path": "secret.txt", "content": ""})),
+        ("run_command", json!({"command": "cat secret.txt"})),
+        ("run_python_script", json!({"script": "print(open('secret.txt').read())"})),
+    ] {
+        let ran = client.call(tool, arguments).to_string();
+        assert!(ran.contains("was replaced by another one") && !ran.contains("canary"), "{ran}");
+    }
+    client.close().status(0);
+    assert_eq!(test.read("vault/secret.txt"), "canary\n");
 }
 
 /// `./.env` may only switch commands off.
@@ -249,7 +334,14 @@ fn sandboxed_commands_read_the_working_folder() {
         .file("work/.env", "OTHER=1\n")
         .file("work/.git/config", "x")
         .file("work/sub/deep.txt", "deep\n")
+        .file("work/app/.env.local", "OTHER=1\n")
+        .file("work/app/lib/.git/config", "x")
+        .file("work/app/lib/fine.txt", "fine\n")
         .file("home/private", "x");
+    for (name, link) in [(".env", "henv"), ("app/.env.local", "sub/hlocal")] {
+        let path = |name: &str| test.path(format!("work/{name}"));
+        std::fs::hard_link(path(name), path(link)).unwrap();
+    }
     let run = |command: &str| call(&test, "run_command", &json!({"command": command})).0;
     let first = run("cat data.txt sub/deep.txt");
     if first["error"].as_str().unwrap_or_default().contains("no sandbox is possible") {
@@ -257,9 +349,15 @@ fn sandboxed_commands_read_the_working_folder() {
     }
     assert_eq!(first["stdout"], "from the user\ndeep\n", "{first}");
     assert_eq!(run("echo x > $TMPDIR/x && cat $TMPDIR/x")["stdout"], "x\n");
+    assert_eq!(run("cat app/lib/fine.txt")["stdout"], "fine\n");
+    assert_eq!(run("python3 -c 'print(6 * 7)'")["stdout"], "42\n");
     for refused in [
         "cat .env",
         "cat .git/config",
+        "cat henv",
+        "cat app/.env.local",
+        "cat app/lib/.git/config",
+        "cat sub/hlocal",
         "echo x > data.txt",
         "echo x > new.txt",
         "cat ../skills/s/SKILL.md",

@@ -29,8 +29,8 @@ fn slips(skill_folder: &str) -> Vec<(&'static str, String, Answer)> {
     rows.extend([
         ("get_skills", get("calculator"), NextStep("did you mean `get_skill`?")),
         ("python", script("print(1)"), NextStep("use `run_python_script`")),
-        ("functions.get_skill", get("calculator"), Taken("(the tool is `get_skill`)")),
-        ("get_skill", get("Calculator"), Taken("(the skill is `calculator`)")),
+        ("functions.get_skill", get("calculator"), Taken("[the tool is `get_skill`]")),
+        ("get_skill", get("Calculator"), Taken("[the skill is `calculator`]")),
         ("get_skill", get("calculater"), NextStep("did you mean `calculator`?")),
         ("get_skill", get("data_explorer"), Taken("# Data explorer")),
         ("get_skill", get("Data Explorer"), Taken("skills/data-explorer\n")),

@@ -89,7 +89,7 @@ fn other_commands_work_in_an_empty_chroot_or_name_the_missing_part() {
         let is_reported = run.stdout.contains(text) || run.stderr.contains(text);
         run.check(is_reported, format_args!("not reported: {text}"));
     };
-    lacks(&CALL, 1, "no Python was found: install python3, or set SCRIPT_PYTHON");
+    lacks(&CALL, 1, "no Python was found; tell the user: install python3, or set SCRIPT_PYTHON");
     lacks(&["skills", "setup", "s"], 78, "no Python was found");
     lacks(&["sessions", "list"], 78, "hint: set SESSIONS_PATH to a folder for sessions");
     lacks(&["doctor"], 78, "LLM_API_BASE_URL is not set");

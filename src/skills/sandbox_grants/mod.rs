@@ -20,7 +20,7 @@ use crate::config::{SandboxConfig, ScriptSettings, SkillsFolder, split_path_list
 use crate::error::Fault;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
-use crate::skills::protected::{self, canonical, is_skill, without_following};
+use crate::skills::protected::{self, PrivateEntries, canonical, is_skill, without_following};
 use crate::skills::python::{Interpreter, is_executable};
 use crate::world::confined::VENV_MARKER;
 use crate::world::files;
@@ -81,7 +81,7 @@ impl GrantRequest<'_> {
     /// The grants, or why they cannot be given.
     pub(crate) fn grants(&self) -> Result<Grants, Fault> {
         let private = self.private_paths();
-        let hidden: Vec<PathBuf> = private.into_iter().chain(self.other_skills()).collect();
+        let mut hidden: Vec<PathBuf> = private.into_iter().chain(self.other_skills()).collect();
         let mut write: Vec<PathBuf> = self.skill_folder(&hidden)?.into_iter().collect();
         let places = self.script_writable_folders();
         for folder in &self.confinement.write {
@@ -104,8 +104,12 @@ impl GrantRequest<'_> {
             grant_around(&path, &hidden, &mut read);
         }
         read.extend(self.version_files());
-        for path in self.user_entries() {
-            grant_around(&path, &hidden, &mut read);
+        if let Some(folder) = self.readable_user_folder() {
+            let most = limits::HIDDEN_ENTRIES;
+            hidden.extend(PrivateEntries::find(self.scripts, &[&folder], most).all_paths());
+            for path in direct_entries(&folder) {
+                grant_around(&path, &hidden, &mut read);
+            }
         }
         // Not `hidden`: it lies in a folder of skills.
         read.extend(self.venv_paths());
@@ -160,20 +164,12 @@ impl GrantRequest<'_> {
         others
     }
 
-    /// The direct entries of the working folder, except links, which may lead anywhere, `.env*`
-    /// and `.git`. None where the folder is too broad: the home, a folder above it, or `/`.
-    fn user_entries(&self) -> Vec<PathBuf> {
-        let folder = &self.scripts.user_folder;
-        if !self.reads_user_folder || self.contains_home(folder) || folder.parent().is_none() {
-            return Vec::new();
-        }
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let is_granted = |entry: &fs::DirEntry| {
-            let name = entry.file_name().to_string_lossy().to_lowercase();
-            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-            !is_link && !name.starts_with(".env") && name != ".git"
-        };
-        entries.filter(is_granted).map(|entry| entry.path()).collect()
+    /// The working folder, if the program may read it: not where it is the home, a folder above
+    /// it, or `/`.
+    fn readable_user_folder(&self) -> Option<PathBuf> {
+        let folder = canonical(&self.scripts.user_folder).filter(|_| self.reads_user_folder)?;
+        let is_broad = self.contains_home(&folder) || folder.parent().is_none();
+        (!is_broad).then_some(folder)
     }
 
     fn readable_paths(&self, places: &[PathBuf]) -> Result<Vec<PathBuf>, Fault> {
@@ -283,8 +279,9 @@ impl GrantRequest<'_> {
             }
         };
         let own = if self.folder.is_some() { "in its skill's folder, " } else { "" };
-        let list = if self.reads_user_folder {
-            "; it may read what is in the working folder, but not list it (read_file does)"
+        let list = if self.readable_user_folder().is_some() {
+            "; it may read what is in the working folder (not `.env*` and `.git`), but not list it \
+             (read_file does)"
         } else {
             ""
         };
@@ -385,6 +382,13 @@ fn resolve_trusted(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
         }
     }
     canonical(&at).filter(|real| *real == at)
+}
+
+/// The entries of a folder, except links, which may lead anywhere.
+fn direct_entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    entries.filter(move |entry| !is_link(entry)).map(|entry| entry.path())
 }
 
 /// The interpreter that a venv with copied programs was created from.

@@ -41,7 +41,13 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
         StartFolder::Skill => ("user", "user"),
         StartFolder::User => ("skill", "skill"),
     };
+    // In the sandbox a program reads only the folder in which it starts, and the skill.
+    let needs_cwd = request.start_folder == StartFolder::Skill && request.scripts.sandbox.is_some();
     let remedy = match request.kind {
+        _ if needs_cwd && request.skill.is_some() && request.offers_commands => {
+            format!("give cwd \"{argument}\"")
+        }
+        _ if needs_cwd => return None,
         // `cwd` is an argument of scripts.
         RunKind::Source | RunKind::File if request.offers_commands && request.skill.is_some() => {
             format!("give cwd \"{argument}\", or the absolute path")

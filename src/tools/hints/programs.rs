@@ -166,9 +166,9 @@ fn alternative(request: &HintRequest<'_>, program: &str) -> Option<&'static str>
 /// have, or well-known ones in a sentence.
 fn missing_in_line<'l>(line: &'l str, request: &HintRequest<'_>) -> Vec<&'l str> {
     let named = shell_message(line).or_else(|| runtime_message(line, request));
-    let named = named.map(|name| name.rsplit('/').next().unwrap_or(name));
-    if let Some(name) = named.filter(|name| is_program_name(name)) {
-        return vec![name];
+    if let Some(name) = named {
+        // A path names a file that is not there.
+        return Some(name).filter(|name| is_program_name(name)).into_iter().collect();
     }
     let lower = line.to_lowercase();
     if !LACKS.iter().any(|words| lower.contains(words)) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::config::ScriptSettings;
+use crate::error::Fault;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::changes::SkillsSnapshot;
@@ -18,6 +19,7 @@ use crate::tools::ToolContext;
 pub(super) use crate::tools::hints::StartFolder;
 use crate::world::cancellation::StopReason;
 use crate::world::capture::CaptureLimits;
+use crate::world::confined::identity;
 use crate::world::process::{Leftovers, ProcessJob, run};
 use crate::world::scratch::Scratch;
 
@@ -73,6 +75,7 @@ impl ProgramRun<'_> {
     /// Runs the program. The error, for the model, means that it did not run.
     pub(super) fn run(&self) -> Result<ToolResult, String> {
         let (skill, context) = (self.skill, self.context);
+        self.scripts.check_user_folder(identity(&self.scripts.user_folder))?;
         let folders = self.writable_folders();
         let before = SkillsSnapshot::capture(skill, &folders, self.scratch.path())
             .map_err(|error| self.not_run("its temporary folder was deleted", error))?;
@@ -133,7 +136,10 @@ impl ProgramRun<'_> {
             return self.not_run(&format!("the folder {}", folder.display()), error);
         }
         match self.python.filter(|python| python.program == self.program) {
-            Some(python) => self.not_run("no Python", python.start_error(self.skill, error).fault),
+            Some(python) => {
+                let fault = python.start_error(self.skill, error).fault;
+                self.not_run("no Python", for_model(&fault))
+            }
             None => format!("the {} could not be run: {error}", self.noun()),
         }
     }
@@ -190,13 +196,25 @@ pub(super) fn time_limit(
     }
 }
 
-/// Returns the arguments of a program, or the reason why the kernel would refuse them.
-pub(super) fn checked_arguments(noun: &str, words: &[String]) -> Result<Vec<OsString>, String> {
+/// A problem that the user has to solve, in a message for the model.
+pub(super) fn for_model(fault: &Fault) -> String {
+    match &fault.fix {
+        Some(fix) => format!("{}; tell the user: {fix}", fault.message),
+        None => format!("{}: tell the user", fault.message),
+    }
+}
+
+/// Returns the arguments of a program, or the reason why the kernel would refuse them, with
+/// advice.
+pub(super) fn checked_arguments(
+    noun: &str,
+    words: &[String],
+    advice: &str,
+) -> Result<Vec<OsString>, String> {
     let is_too_long = |word: &String| word.len() >= limits::SCRIPT_ARGUMENT_BYTES;
     if words.iter().any(is_too_long)
         || words.iter().map(|word| word.len() + 1).sum::<usize>() > limits::SCRIPT_ARGUMENTS_BYTES
     {
-        let advice = "give them through `stdin`, or in a file";
         return Err(not_run(noun, "its arguments are too long", advice));
     }
     if words.iter().any(|word| word.contains('\0')) {
@@ -226,6 +244,7 @@ pub(super) fn output_schema() -> Value {
             "truncated": {"type": "boolean"},
             "error": {"type": "string"},
             "hint": {"type": "string"},
+            "note": {"type": "string"},
             "left_in_skill": {"type": "array", "items": {"type": "string"}},
         },
         "required": [

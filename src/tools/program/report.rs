@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::limits;
 use crate::skills::changes::SkillChanges;
+use crate::skills::python::Interpreter;
 use crate::text::{self, one_line_name};
 use crate::tool::{Action, CommandExit, ScriptExit, ToolResult, milliseconds};
 use crate::tools::hints::{HintRequest, RunKind, StartFolder, hints, left_in_skill, warning};
@@ -65,7 +66,10 @@ impl ProgramReport<'_> {
         let (stdout, stderr) = (outcome.stdout.masked(secrets), outcome.stderr.masked(secrets));
         let truncated = outcome.stdout.is_truncated() || outcome.stderr.is_truncated();
         let hints = self.hints(&stdout, &stderr);
-        let without_venv = run.python.filter(|python| python.venv.is_none());
+        let is_of_venv =
+            |python: &Interpreter| python.venv.is_some() && python.program == run.program;
+        let names_program =
+            matches!(run.kind, ProgramKind::Script { .. }) && !run.python.is_some_and(is_of_venv);
         let object = ReportObject {
             skill_name: run.skill.map(|skill| skill.name.as_str()),
             returncode,
@@ -73,7 +77,7 @@ impl ProgramReport<'_> {
             stderr,
             timed_out: outcome.timed_out,
             duration_ms: milliseconds(outcome.duration),
-            interpreter: without_venv.map(|python| python.program.display().to_string()),
+            interpreter: names_program.then(|| run.program.display().to_string()),
             truncated: truncated.then_some(true),
             error: self.error(),
             hint: (!hints.is_empty()).then(|| hints.join("; ")),
@@ -113,8 +117,8 @@ impl ProgramReport<'_> {
             changes: Some(&self.changes),
             sandbox_advice: self.sandbox.advice_on_refusal(stderr),
             offers_commands: run.context.allows_commands(),
-            failed_before: run.context.failed_before.get(),
-            recent_name: run.context.recent_skill.borrow().as_deref(),
+            failed_before: run.context.history.failed_before.get(),
+            recent_name: run.context.history.recent_skill.borrow().as_deref(),
             recent: OnceCell::new(),
         })
     }

@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::ScriptSettings;
+use crate::config::{ScriptSettings, find_program};
 use crate::skills::Skill;
+use crate::skills::python::Interpreter;
 use crate::skills::sandbox_grants::GrantRequest;
-use crate::tools::program::{ProgramRun, StartFolder};
+use crate::tools::program::{ProgramRun, StartFolder, for_model};
 use crate::world::confined::identity;
 use crate::world::process::Restrictions;
 
@@ -56,9 +57,12 @@ impl RunSandbox {
         }
         let temporary = (run.scratch.create_folder("tmp"))
             .map_err(|error| format!("its temporary folder cannot be created: {error}"))?;
+        // A command may start Python, too.
+        let usual = find_program("python3".as_ref(), run.scripts.variable("PATH"));
+        let usual = usual.map(|program| Interpreter { program, venv: None });
         let case = GrantRequest {
             folder: run.skill.map(|skill| skill.path.as_path()),
-            python: run.python,
+            python: run.python.or(usual.as_ref()),
             reads_user_folder: run.start == StartFolder::User,
             scripts: run.scripts,
             confinement,
@@ -67,7 +71,7 @@ impl RunSandbox {
             temporary: Some(&temporary),
         };
         Ok(RunSandbox {
-            restrictions: Some(case.restrictions(limit)?),
+            restrictions: Some(case.restrictions(limit).map_err(|fault| for_model(&fault))?),
             advice: Some(case.denial_hint()),
             temporary: Some(temporary),
             granted: [&confinement.read[..], &confinement.write].concat(),

@@ -9,14 +9,16 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config::{PythonChoice, ScriptSettings};
+use crate::error::Fault;
 use crate::skills::Skill;
 use crate::skills::python::{Interpreter, script_environment};
 use crate::text::{self, shell_quoted};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::program::{
-    ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, not_run, output_schema,
-    scratch, time_limit,
+    ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, not_run,
+    output_schema, scratch, time_limit,
 };
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -123,32 +125,38 @@ fn run_script(
     let skill = skill.as_ref();
     let source = &ScriptSource::read(arguments, skill, context.user_files)?;
     let start = start_folder(arguments, source, skill, context)?;
-    let python = &match skill {
-        Some(skill) => Interpreter::for_skill(skill, scripts).map_err(|error| error.fault)?,
-        None => Interpreter::without_venv(scripts)?,
-    };
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
-    let environment = script_environment(skill, Some(python), scripts);
-    let other = OtherInterpreter::find(source, &environment)?;
-    let program = other.as_ref().map_or(&python.program, |other| &other.program);
+    let (python, other) = interpreters(source, skill, scripts)?;
+    let program = match (&other, &python) {
+        (Some(other), _) => &other.program,
+        (None, python) => &python.as_ref().map_err(|error| for_model(error))?.program,
+    };
+    let python = python.as_ref().ok();
     let request = consent_request(skill, source, program, start, arguments);
     let consent = request.obtain(context)?;
     let run = || -> Result<ToolResult, String> {
         let scratch = scratch(scripts, NOUN)?;
         let folder = skill.map_or(&scripts.user_folder, |skill| &skill.path);
-        let written = match &other {
-            Some(other) => Ok(other.words(source, folder)),
-            None => source.write_files(&scratch, folder, start),
+        let written = match (&other, skill) {
+            (Some(other), Some(skill)) => {
+                source.check_unchanged(skill)?;
+                Ok(other.words(source, folder))
+            }
+            _ => source.write_files(&scratch, folder, start),
         };
         let mut words: Vec<OsString> =
             written.map_err(|error| not_run(NOUN, "its source could not be written", error))?;
-        words.extend(checked_arguments(NOUN, &arguments.args)?);
+        words.extend(checked_arguments(
+            NOUN,
+            &arguments.args,
+            "give them through `stdin`, or in a file",
+        )?);
         let run = ProgramRun {
             context,
             scripts,
             skill,
             start,
-            python: Some(python),
+            python,
             kind: ProgramKind::Script { file: source.path.as_deref() },
             source: &String::from_utf8_lossy(&source.bytes),
             program,
@@ -160,11 +168,33 @@ fn run_script(
         };
         Ok(ToolResult { script_source: source.skill_script_text(), ..run.run()? })
     };
-    let mut result = run().unwrap_or_else(ToolResult::failure);
-    if let Some(note) = source.note.as_ref().filter(|_| result.object.is_some()) {
-        result.content.insert_str(0, note);
-    }
+    let result = run().unwrap_or_else(ToolResult::failure);
+    let result = match &source.note {
+        Some(note) if result.object.is_some() => result.with_note(note),
+        _ => result,
+    };
     Ok(ToolResult { consent, ..result })
+}
+
+/// The Python for a script or why there is none, and the interpreter of a script in another
+/// language, which needs no Python. Where Python is switched off, it does not run either.
+fn interpreters(
+    source: &ScriptSource<'_>,
+    skill: Option<&Skill>,
+    scripts: &ScriptSettings,
+) -> Result<(Result<Interpreter, Fault>, Option<OtherInterpreter>), String> {
+    let Some(skill) = skill else {
+        return Ok((Interpreter::without_venv(scripts), None));
+    };
+    let python = Interpreter::for_skill(skill, scripts).map_err(|error| error.fault);
+    if let Err(fault) = &python
+        && scripts.python == PythonChoice::Off
+    {
+        return Err(for_model(fault));
+    }
+    let environment = script_environment(Some(skill), python.as_ref().ok(), scripts);
+    let other = OtherInterpreter::find(source, &environment)?;
+    Ok((python, other))
 }
 
 const NOUN: &str = "script";

@@ -75,6 +75,21 @@ impl ScriptSource<'_> {
         self.path.is_some().then(text)
     }
 
+    /// Returns an error if the file of a script, which runs by its path, changed since it was read
+    /// and shown to the user.
+    pub(super) fn check_unchanged(&self, skill: &Skill) -> Result<(), String> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let target = skill.root.open_target(path);
+        let piece = target.and_then(|target| match target {
+            PathTarget::File(open) => read_whole(&open.file, limits::SCRIPT_BYTES),
+            PathTarget::Folder(_) => Err(OpenError::Changing),
+        });
+        match piece {
+            Ok(piece) if !piece.has_more && piece.bytes == *self.bytes => Ok(()),
+            _ => Err(format!("the script `{path}` changed after it was read: it was not run")),
+        }
+    }
+
     /// Writes the source to a private folder, and returns the arguments with which Python runs it
     /// as a script of the skill in `folder`, or of the user.
     pub(super) fn write_files(

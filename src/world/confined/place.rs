@@ -141,6 +141,12 @@ impl FilePlace {
         Ok(self)
     }
 
+    /// Opens the deepest folder that exists, to lock it.
+    pub(crate) fn open_folder(&self) -> io::Result<File> {
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        Ok(File::from(open_name(self.folder.as_fd(), c".", flags)?))
+    }
+
     /// Writes the whole file or nothing; its folder must exist. With `old`, a file whose content
     /// is different by now is kept.
     pub(crate) fn write(&self, old: Option<&[u8]>, content: &[u8]) -> Result<(), OpenError> {

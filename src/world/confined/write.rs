@@ -166,6 +166,9 @@ fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), Open
     draft.write_all(content)?;
     // Only root may change the owner; for other users it is already right.
     let owner = std::os::unix::fs::fchown(&*draft, Some(metadata.uid()), Some(metadata.gid()));
+    if draft.metadata()?.uid() != metadata.uid() {
+        return Err(io::Error::other("it belongs to another user").into());
+    }
     let mode = metadata.mode() & if owner.is_ok() { 0o7777 } else { 0o777 };
     draft.set_permissions(Permissions::from_mode(mode))?;
     copy_attributes(like, draft)?;

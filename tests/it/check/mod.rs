@@ -24,6 +24,8 @@ fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
         writable_folders: Vec::new(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         user_folder: test.path(""),
+        user_folder_identity: None,
+        default_skills_folders: Vec::new(),
         temporary_folder: PathBuf::from("/tmp"),
     }
 }

@@ -39,6 +39,13 @@ fn a_note_is_read_by_its_date() {
     for (arguments, is_ok, text) in table {
         read(arguments).status(i32::from(!is_ok)).stdout_has(text).stdout_lacks("canary");
     }
+    // A key that the end of the result cuts is masked, too.
+    let key = "sk-a-long-secret-key";
+    let test = test
+        .env("LLM_API_KEY", key)
+        .file("notes/2026-03-04.md", format!("{} {key}", "x".repeat(65_525)));
+    let cut = json!({"date": "2026-03-04"}).to_string();
+    test.next_run().args(["tool", "read_daily_note", &cut]).run().stdout_lacks("sk-a");
     let off = test.env_unset("NOTES_FOLDER_PATH").args(["tool", "read_daily_note"]).run();
     off.status(1).stdout_has("NOTES_FOLDER_PATH");
 }

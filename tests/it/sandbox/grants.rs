@@ -51,8 +51,8 @@ fn folder_that_contains_hidden_files_is_not_granted() {
     for (folder, why) in [
         (".", ".env, which scripts must not access, is in it"),
         ("out-link", "which scripts must not access"),
-        ("missing", "does not exist: create it first"),
-        ("victim", "is not a folder: name a folder"),
+        ("missing", "does not exist; tell the user: create it first"),
+        ("victim", "is not a folder; tell the user: name a folder"),
     ] {
         let test = test.clone().env("SCRIPT_SANDBOX_WRITE", test.path(folder));
         let (result, run) = run(&test, "print(1)");

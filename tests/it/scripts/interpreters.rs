@@ -34,19 +34,19 @@ fn interpreter_is_chosen_in_order_and_a_broken_choice_is_an_error() {
         ("dangling", |test| test.link("skills/s/venv", "/nowhere"), broken, "skills/s/venv` (no setup created it) and then `skills-runner skills setup s` creates it again"),
         ("empty", |test| test.folder("skills/s/venv"), broken, ": `rm -r /"),
         ("a file", |test| test.file("skills/s/venv", ""), broken, ": `rm -r /"),
-        ("a setup's", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}"), broken, "cannot be run: `skills-runner skills setup s` creates it again"),
+        ("a setup's", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}"), broken, "cannot be run; tell the user: `skills-runner skills setup s` creates it again"),
         ("added to", |test| test.file("skills/s/venv/.skills-runner.json", "{\"made\": false}"), broken, ": `rm -r /"),
         ("python gone", |test| test.folder("skills/s/venv/lib").link("skills/s/venv/bin/python", "/nowhere").link("skills/s/venv/bin/python3", "python"), broken, "again"),
         ("not executable", |test| test.file("skills/s/venv/bin/python", "#!/bin/sh\n"), broken, "again"),
         ("a folder", |test| test.folder("skills/s/venv/bin/python"), broken, "again"),
         ("no fallback", |test| test.link("skills/s/venv", "/nowhere").venv_at("skills/s/.venv"), broken, "again"),
-        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "cannot be run: `skills-runner skills setup s` creates a `venv`, which is used instead"),
+        (".venv", |test| test.folder("skills/s/.venv/bin"), broken, "cannot be run; tell the user: `skills-runner skills setup s` creates a `venv`, which is used instead"),
         ("half made", |test| test.venv("s").file("skills/s/venv/.skills-runner-incomplete", ""), "the venv of the skill `s` is not finished, a setup of it is under way or was interrupted", "it"),
         ("off", |test| test.env("SCRIPT_PYTHON", "off"), "SCRIPT_PYTHON=off", "one"),
         ("missing", |test| test.env("SCRIPT_PYTHON", "/nowhere/python"), "SCRIPT_PYTHON names /nowhere/python, which is not an executable file", ""),
         ("unknown", |test| test.env("SCRIPT_PYTHON", "python9.9"), "SCRIPT_PYTHON names python9.9", ""),
         ("folder", |test| test.env("SCRIPT_PYTHON", "/tmp"), "SCRIPT_PYTHON names /tmp", ""),
-        ("PATH empty", |test| test.env_unset("SCRIPT_PYTHON").env("PATH", ""), "no Python was found: install python3, or set SCRIPT_PYTHON", ""),
+        ("PATH empty", |test| test.env_unset("SCRIPT_PYTHON").env("PATH", ""), "no Python was found; tell the user: install python3, or set SCRIPT_PYTHON", ""),
         ("none in PATH", |test| { let bin = test.path("bin"); test.file("bin/python3", "").env("PATH", bin).env_unset("SCRIPT_PYTHON") }, "no Python was found", ""),
     ];
     for_each(bad, |(_, prepare, expected, fix)| assert_refused(&prepare(test_with_skill()), expected, fix));
@@ -92,7 +92,7 @@ fn venv_without_permission_is_not_called_broken() {
     };
     run(&test)
         .status(1)
-        .stdout_has("not executable for this user: its owner has to")
+        .stdout_has("not executable for this user; tell the user: its owner has to")
         .stdout_lacks("broken")
         .stdout_lacks("skills setup");
     let test = test.file("skills/s/venv/.skills-runner.json", "{\"made\": true}");

@@ -1,6 +1,6 @@
 //! `edit_file`: exact replacements, and messages that tell how to find the text.
 
-use std::fs;
+use std::{fs, thread};
 
 use serde_json::json;
 
@@ -9,10 +9,11 @@ use super::{assert_answer, call, work};
 #[test]
 fn a_text_is_replaced_and_all_other_bytes_stay() {
     type Row = (&'static [u8], &'static str, &'static str, bool, &'static [u8]);
-    let table: [Row; 5] = [
+    let table: [Row; 6] = [
         (b"a\xff\x00".split_at(2).0, "a", "b", false, b"b\xff"),
         (b"x = 1\nx = 1\n", "1", "2", true, b"x = 2\nx = 2\n"),
         (b"a\r\nb\r\n", "a\nb", "c\nd", false, b"c\r\nd\r\n"),
+        (b"a\r\nb\r\n", "\r\n", "\n", true, b"a\nb\n"),
         (b"caf\xe9 one", "one", "two", false, b"caf\xe9 two"),
         (b"\xef\xbb\xbfa", "a", "", false, b"\xef\xbb\xbf"),
     ];
@@ -37,13 +38,23 @@ fn refusals_tell_what_to_do() {
     let table = [
         ("f", "if a:", "x", "occurs 2 times in `f`, in lines 2, 6: give more of the text"),
         ("aaa", "aa", "x", "occurs 2 times in `aaa`, in lines 2, 2: give more of the text"),
-        ("f", "if a:\n  return 2", "x", "with other white space from line 6 on; copy it exactly:"),
-        ("f", "nothing", "x", "nor does its first line: read the file again"),
+        (
+            "f",
+            "if a:\n  return 2",
+            "x",
+            "with other white space, letter case or quotes from line 6 on; copy it exactly:",
+        ),
+        ("f", "nothing", "x", "read the file again"),
         ("f", "", "x", "`old` is empty"),
         ("f", "a", "a", "are the same: nothing to change"),
         ("binary", "a", "x", "cannot be edited: a binary file, or text as UTF-16"),
         ("big", "x", "y", "cannot be edited: more than 4 MiB"),
-        ("g", "a", "x", "no such file or folder; list the folder to see what it holds; write_file"),
+        (
+            "nowhere",
+            "a",
+            "x",
+            "no such file or folder; list the folder to see what it holds; write_file",
+        ),
         ("skills", "a", "x", "a folder, not a file"),
         ("skills/s/SKILL.md", "hi", "ho", "belongs to the skills, which are only read"),
     ];
@@ -62,4 +73,39 @@ fn refusals_tell_what_to_do() {
     assert_answer(&test, "edit_file", synonyms, Ok("edited f: 1 place\n"));
     let all = json!({"path": "f", "old": "if a:", "new": "if b:", "all": true});
     assert_answer(&test, "edit_file", all, Ok("edited f: 2 places\n"));
+}
+
+/// Runners that edit one file at the same time lose no edit that they report.
+#[test]
+fn edits_at_the_same_time_are_not_lost() {
+    let test = work().file("work/f", "end\n");
+    let edits = &|number: usize| {
+        let edit = |step: &usize| {
+            let line = format!("line {number} {step}\n");
+            let arguments = json!({"path": "f", "old": "end", "new": format!("{line}end")});
+            call(&test, "edit_file", arguments).status_is(0)
+        };
+        (0..20).filter(edit).count()
+    };
+    let done: usize = thread::scope(|scope| {
+        let runners: Vec<_> = (0..4).map(|number| scope.spawn(move || edits(number))).collect();
+        runners.into_iter().map(|runner| runner.join().unwrap()).sum()
+    });
+    assert_eq!(test.read("work/f").lines().count(), done + 1);
+}
+
+/// What stands for a masked secret never replaces the secret.
+#[test]
+fn masked_secrets_are_not_overwritten() {
+    let test = work()
+        .env("LLM_API_KEY", "sk-a-long-secret-key")
+        .file("work/f", "key = sk-a-long-secret-key\nport = 1\n");
+    let read = call(&test, "read_file", json!({"path": "f"})).success().stdout;
+    assert!(read.contains("[secret]"), "{read}");
+    let written = json!({"path": "f", "content": read});
+    assert_answer(&test, "write_file", written, Err("has a secret that is not shown"));
+    let edited = json!({"path": "f", "old": "port = 1", "new": "key = [secret]"});
+    assert_answer(&test, "edit_file", edited, Err("has a secret that is not shown"));
+    let other = json!({"path": "f", "old": "port = 1", "new": "port = 2"});
+    assert_answer(&test, "edit_file", other, Ok("edited f: 1 place\n"));
 }

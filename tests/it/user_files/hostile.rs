@@ -33,7 +33,8 @@ const OTHERS: &str = "../outside/secret ./../outside/secret sub/../../outside/se
     fifo fifo/x socket socket/x loop loop/x skills skills/ skills/s skills/s/SKILL.md skills/s/run.py skills/new/SKILL.md \
     ./skills/s/new/x to-skills/s/SKILL.md lib/l/SKILL.md lib/l/new.py lib/../skills/x .claude/skills/x/SKILL.md .agents/skills/x \
     .claude/skills key facts.md ./facts.md sessions sessions/a.jsonl sessions/new h-env h-local h-key h-facts h-session h-git \
-    ./h-env sub/h-env to-sub/h-env";
+    ./h-env sub/h-env to-sub/h-env h-module h-venv h-hook no/notes/2026-01-01.md no/notes not-yet/SKILL.md \
+    not-yet/skill.md plain/SKILL.md data/skills-runner/skills/x/SKILL.md data/skills-runner/skills/x/run.py";
 
 fn hostile() -> Test {
     let mut test = work()
@@ -54,9 +55,18 @@ fn hostile() -> Test {
         .file("work/facts.md", format!("- {CANARY}\n"))
         .file("work/sessions/a.jsonl", CANARY)
         .file("work/skills-runner.lock", "{}")
+        .file("work/node_modules/x/.env", CANARY)
+        .file("work/sub/venv/pyvenv.cfg", "")
+        .file("work/sub/venv/.env", CANARY)
+        .link("work/skills/soon", "../not-yet")
+        .folder("work/plain")
+        .link("work/skills/plain", "../plain")
+        .env("NOTES_FOLDER_PATH", "no/notes")
         .env("LLM_API_KEY_FILE", "key")
         .env("MEMORY_PATH", "facts.md")
         .env("SESSIONS_PATH", "sessions");
+    let data = test.path("work/data");
+    test = test.env("XDG_DATA_HOME", data);
     test = test.file("work/.env", format!("SECRET={CANARY}\n"));
     for (name, link) in [
         (".env", "h-env"),
@@ -66,6 +76,9 @@ fn hostile() -> Test {
         ("facts.md", "h-facts"),
         ("sessions/a.jsonl", "h-session"),
         (".git/hooks/old", "h-git"),
+        ("node_modules/x/.env", "h-module"),
+        ("sub/venv/.env", "h-venv"),
+        ("sub/.git/hooks/pre-commit", "h-hook"),
     ] {
         let path = |name: &str| test.path(format!("work/{name}"));
         fs::hard_link(path(name), path(link)).unwrap();

@@ -34,7 +34,10 @@ fn files_folders_and_skills_are_read() {
         (json!({"path": far("skills/far/../../secret")}), Err("a path must not contain `..`")),
         (json!({"path": far("secret")}), elsewhere),
         (json!({"path": "/etc/passwd"}), Err("use run_command for files elsewhere")),
-        (json!({"path": "b.txt"}), Err("no such file or folder; list the folder")),
+        (json!({"path": "b.txt"}), Err("no such file or folder (did you mean `a.txt`?)")),
+        (json!({"path": "nowhere"}), Err("no such file or folder; list the folder")),
+        (json!({"path": "A.TXT"}), Ok("[read `a.txt`, there is no `A.TXT`]\none\ntwo\nthree\n")),
+        (json!({"path": "sub/../a.txt"}), Err("give the path without `..`")),
         (json!({"path": "a.txt", "offset": -1}), Err("`offset` must be 1 or more")),
     ];
     for (arguments, answer) in table {
