@@ -59,7 +59,7 @@ pub(super) struct OpenedPath {
 }
 
 /// The file that an inexact path means.
-pub(super) struct Meant {
+pub(super) struct MeantFile {
     pub path: String,
     /// A note for the model.
     pub note: String,
@@ -121,7 +121,12 @@ impl<'c> UserFiles<'c> {
 
     /// The file that a path means of which only the letter case of the name differs. The error
     /// names similar files.
-    pub(super) fn meant(&self, path: &str, relative: &str, verb: &str) -> Result<Meant, String> {
+    pub(super) fn meant(
+        &self,
+        path: &str,
+        relative: &str,
+        verb: &str,
+    ) -> Result<MeantFile, String> {
         let asked = Path::new(relative);
         let (parent, name) = (asked.parent().unwrap_or(Path::new("")), asked.file_name());
         let name = name.unwrap_or_default().to_string_lossy();
@@ -133,7 +138,7 @@ impl<'c> UserFiles<'c> {
         if let [meant] = same.collect::<Vec<_>>()[..] {
             let path = parent.join(meant).to_string_lossy().into_owned();
             let note = format!("{verb} `{}`, there is no `{}`", shown(&path), shown(relative));
-            return Ok(Meant { path, note });
+            return Ok(MeantFile { path, note });
         }
         let error = self.error(path, verb, &OpenError::NotFound);
         Err(match text::similar_names(&name, names, 1).first() {

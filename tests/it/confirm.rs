@@ -325,3 +325,18 @@ fn question_mentions_the_sandbox() {
     terminal.type_line("n");
     terminal.wait_exit().status(1);
 }
+
+/// A script in another language runs by its path: it does not run if it changed while the user was
+/// asked.
+#[test]
+fn script_that_changed_since_it_was_shown_does_not_run() {
+    let test = sums().file("skills/sums/run.sh", "echo shown\n");
+    let mut terminal = start_tool(&test);
+    write_call(&mut terminal, &json!({"skill_name": "sums", "file_path": "run.sh"}));
+    terminal.expect(QUESTION);
+    let test = test.file("skills/sums/run.sh", "echo swapped\n");
+    terminal.type_line("y");
+    let run = terminal.wait_exit().status(1);
+    run.stdout_has("changed after it was read: it was not run").stdout_lacks("swapped");
+    drop(test);
+}

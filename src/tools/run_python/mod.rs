@@ -129,7 +129,7 @@ fn run_script(
     let (python, other) = interpreters(source, skill, scripts)?;
     let program = match (&other, &python) {
         (Some(other), _) => &other.program,
-        (None, python) => &python.as_ref().map_err(|error| for_model(error))?.program,
+        (None, python) => &python.as_ref().map_err(for_model)?.program,
     };
     let python = python.as_ref().ok();
     let request = consent_request(skill, source, program, start, arguments);

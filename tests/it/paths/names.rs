@@ -13,7 +13,7 @@ const NO_NAMES: &str = ". .. ... / // ../ ../.. ../outside ../skills/hostile out
     hostile/ hostile/. hostile// hostile/docs hostile/docs/hostile hostile/outside \
     hostile/folder-out hostile/../../outside hostile-evil/../../outside .hidden .hidden/ ~ $HOME \
     * secret fifo socket dangling loop to-secret %2e%2e ..%2foutside %2e%2e%2foutside ．．/outside ‥ \
-    ..\\outside hostile\\..\\..\\outside HOSTILE hоstile hostile\u{200b} hostile-evi file:///etc \
+    ..\\outside hostile\\..\\..\\outside hоstile hostile\u{200b} hostile-evi file:///etc \
     /etc /proc/self /proc/self/cwd \0 hostile\0 ..\0/outside ../outside\0";
 
 /// A skill's name is the name of one folder and not a path.
@@ -26,15 +26,22 @@ fn skill_names_are_not_paths() {
     names.extend(["outside", "skills", "skills/hostile"].map(|path| absolute(&test, path)));
     names.extend(["x".repeat(255), "x".repeat(256), "é".repeat(2500)]);
     names.push("../".repeat(100_000) + "outside");
-    assert!(names.len() > 55);
+    // The name with blanks around it, and as a path, is taken as meant.
+    let plain =
+        |name: &String| name.trim().trim_start_matches("./").trim_end_matches('/').to_owned();
+    names.retain(|name| plain(name) != "hostile");
+    assert!(names.len() > 50);
     for name in &names {
         for tool in [GET, READ, RUN] {
-            let message = refusal(&test, tool, of(name, "secret"));
-            assert!(message.contains(NO_SKILL), "{tool} {:?}: {message}", start_of(name));
+            let arguments = if tool == GET { of_skill(name) } else { of(name, "secret") };
+            let message = refusal(&test, tool, arguments);
+            let is_refused = message.contains(NO_SKILL)
+                || name.is_empty() && message.contains("give its `skill_name`");
+            assert!(is_refused, "{tool} {:?}: {message}", start_of(name));
         }
     }
     for (name, remedy) in
-        [("HOSTILE", "; did you mean `hostile`?"), ("weather", "; the skills are: hostile")]
+        [("hostil", "; did you mean `hostile`?"), ("weather", "; the skills are: hostile")]
     {
         let message = refusal(&test, GET, of_skill(name));
         assert!(message.ends_with(remedy), "{message}");
