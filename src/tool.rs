@@ -153,8 +153,11 @@ impl ToolResult {
         }
     }
 
-    /// Adds a line before the text, and to the object as `note`.
-    pub(crate) fn with_note(mut self, note: &str) -> ToolResult {
+    /// Adds a line before the text, and to the object as `note`; an error stays as it is.
+    pub(crate) fn with_note(mut self, note: Option<&str>) -> ToolResult {
+        let Some(note) = note.filter(|_| self.ok || self.object.is_some()) else {
+            return self;
+        };
         self.content.insert_str(0, &format!("[{note}]\n"));
         let object = self.object.as_deref().and_then(|object| serde_json::from_str(object).ok());
         if let Some(Value::Object(mut fields)) = object {

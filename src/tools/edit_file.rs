@@ -16,15 +16,11 @@ use crate::tools::user_files::{UserFiles, WRITING, shown};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct EditFileArguments {
-    #[serde(alias = "file_path", alias = "file")]
     path: String,
-    #[serde(alias = "old_string", alias = "old_str", alias = "old_text")]
     old: String,
-    #[serde(alias = "new_string", alias = "new_str", alias = "new_text")]
     new: String,
-    #[serde(default, alias = "replace_all")]
+    #[serde(default)]
     all: bool,
 }
 
@@ -119,15 +115,8 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
     }
     let consent = files.write(file, Some(&text), &replacement.apply(&text))?;
     let summary = format!("edited {}: {}", shown(&path), counted(places, "place"));
-    let result = ToolResult {
-        consent,
-        action: Some(Action::WroteFile(path)),
-        ..ToolResult::success(summary.clone(), summary)
-    };
-    Ok(match note {
-        Some(note) => result.with_note(&note),
-        None => result,
-    })
+    let result = ToolResult::success(summary.clone(), summary).with_note(note.as_deref());
+    Ok(ToolResult { consent, action: Some(Action::WroteFile(path)), ..result })
 }
 
 /// What is replaced in a file, and where.

@@ -7,18 +7,19 @@ use crate::skills::split_words;
 use crate::tools::ArgumentError;
 
 /// Names that models use for the same argument. A tool has at most one argument of a row.
-const SYNONYMS: [&[&str]; 11] = [
+const SYNONYMS: [&[&str]; 12] = [
     &["skill_name", "name", "skill"],
     &["file_path", "path", "file", "filename", "script_path"],
     &["script", "code", "source", "python"],
     &["command", "cmd"],
     &["args", "arguments", "argv"],
     &["content", "contents", "text"],
-    &["old", "old_string", "old_str"],
-    &["new", "new_string", "new_str"],
+    &["old", "old_string", "old_str", "old_text"],
+    &["new", "new_string", "new_str", "new_text"],
     &["all", "replace_all"],
     &["stdin", "input"],
     &["timeout_seconds", "timeout"],
+    &["date", "day"],
 ];
 
 /// Returns the arguments with the names of the schema, and a line of `args` as its words.

@@ -9,9 +9,7 @@ use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::clock::LocalTime;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ReadDailyNoteArguments {
-    #[serde(alias = "day")]
     date: Option<String>,
 }
 

@@ -9,9 +9,7 @@ use crate::tools::user_files::UserFiles;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ReadFileArguments {
-    #[serde(alias = "file_path", alias = "file")]
     path: String,
     offset: Option<i64>,
     limit: Option<i64>,
@@ -67,8 +65,5 @@ fn read(path: &str, page: &LineRange, context: &ToolContext<'_>) -> Result<ToolR
     let opened = files.open_to_read(path)?;
     let shown = page.of(opened.target, opened.action, context);
     let result = shown.map_err(|error| files.error(path, "read", &error.into()))?;
-    Ok(match opened.note.filter(|_| result.ok) {
-        Some(note) => result.with_note(&note),
-        None => result,
-    })
+    Ok(result.with_note(opened.note.as_deref()))
 }

@@ -102,8 +102,5 @@ fn read(
     let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));
     let shown = page.of(opened.target, action, context);
     let result = shown.map_err(|error| format!("`{path}` cannot be read: {error}"))?;
-    Ok(match note.filter(|_| result.ok) {
-        Some(note) => result.with_note(&note),
-        None => result,
-    })
+    Ok(result.with_note(note.as_deref()))
 }

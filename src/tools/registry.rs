@@ -186,7 +186,7 @@ impl Meant {
             result.content.push_str(&format!("\n[{note}]\n"));
             return result;
         }
-        result.with_note(&note)
+        result.with_note(Some(&note))
     }
 }
 

@@ -17,7 +17,6 @@ use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
 struct RunCommandArguments {
-    #[serde(alias = "cmd")]
     command: String,
     skill_name: Option<String>,
     timeout_seconds: Option<i64>,

@@ -9,11 +9,8 @@ use crate::tools::user_files::{UserFiles, WRITING, shown};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct WriteFileArguments {
-    #[serde(alias = "file_path", alias = "file")]
     path: String,
-    #[serde(alias = "contents", alias = "text")]
     content: String,
 }
 

@@ -169,11 +169,7 @@ fn run_script(
         Ok(ToolResult { script_source: source.skill_script_text(), ..run.run()? })
     };
     let result = run().unwrap_or_else(ToolResult::failure);
-    let result = match &source.note {
-        Some(note) if result.object.is_some() => result.with_note(note),
-        _ => result,
-    };
-    Ok(ToolResult { consent, ..result })
+    Ok(ToolResult { consent, ..result.with_note(source.note.as_deref()) })
 }
 
 /// The Python for a script or why there is none, and the interpreter of a script in another

@@ -110,49 +110,34 @@ fn with_line_breaks(script: &str) -> Cow<'_, str> {
         return Cow::Borrowed(script);
     }
     let mut text = String::with_capacity(script.len());
-    let (mut quote, mut in_comment) = ("", false);
-    let (mut is_broken, mut has_escaped_quotes) = (false, false);
-    let mut rest = script;
-    while let Some(first) = rest.chars().next() {
-        let mut length = first.len_utf8();
-        let mut replacement = None;
-        let escaped = rest[length..].chars().next().filter(|_| first == '\\');
-        if let Some(escaped) = escaped {
-            length += escaped.len_utf8();
+    let (mut quote, mut in_comment, mut has_escaped_quotes) = (None, false, false);
+    let mut rest = script.chars();
+    while let Some(c) = rest.next() {
+        if c == '\\' {
+            let escaped = rest.next();
+            let is_break = escaped == Some('n') && quote.is_none();
+            match escaped {
+                _ if is_break => text.push('\n'),
+                Some('t') if quote.is_none() => text.push('\t'),
+                _ => text.extend([c].into_iter().chain(escaped)),
+            }
+            has_escaped_quotes |= quote.is_none() && matches!(escaped, Some('"' | '\''));
+            in_comment &= !is_break;
+            continue;
         }
-        let opens = || ["\"\"\"", "'''", "\"", "'"].into_iter().find(|it| rest.starts_with(it));
-        match escaped {
-            Some('n') if quote.is_empty() => {
-                let line = text.rsplit('\n').next().unwrap_or_default();
-                is_broken |= !in_comment || line.trim_start().starts_with('#');
-                (replacement, in_comment) = (Some("\n"), false);
-            }
-            Some('t') if quote.is_empty() && !in_comment => replacement = Some("\t"),
-            Some(escaped) if quote.is_empty() => {
-                has_escaped_quotes |= matches!(escaped, '"' | '\'');
-            }
-            None if !quote.is_empty() && rest.starts_with(quote) => {
-                length = quote.len();
-                quote = "";
-            }
-            None if quote.is_empty() && !in_comment => {
-                in_comment = first == '#';
-                quote = opens().unwrap_or_default();
-                length = length.max(quote.len());
-            }
-            Some(_) | None => {}
+        if matches!(c, '"' | '\'') && !in_comment {
+            quote = match quote {
+                None => Some(c),
+                Some(open) if open == c => None,
+                open => open,
+            };
         }
-        let (piece, after) = rest.split_at(length);
-        text.push_str(replacement.unwrap_or(piece));
-        rest = after;
+        in_comment |= c == '#' && quote.is_none();
+        text.push(c);
     }
     // With the quotes escaped, too, the whole script was encoded twice.
     let decoded = has_escaped_quotes.then(|| serde_json::from_str(&format!("\"{script}\"")).ok());
-    match decoded.flatten() {
-        _ if !is_broken => Cow::Borrowed(script),
-        Some(decoded) => Cow::Owned(decoded),
-        None => Cow::Owned(text),
-    }
+    Cow::Owned(decoded.flatten().unwrap_or(text))
 }
 
 #[cfg(test)]
@@ -175,7 +160,7 @@ mod tests {
             (r"# don't\nprint('a\nb')", "# don't\nprint('a\\nb')"),
             (r#"print("a\nb")"#, r#"print("a\nb")"#),
             (r#"print("""it's "a"\nb""")"#, r#"print("""it's "a"\nb""")"#),
-            (r"print('it\'s\n')  # ends with \n", r"print('it\'s\n')  # ends with \n"),
+            (r"print('it\'s\n')  # ends with \n", "print('it\\'s\\n')  # ends with \n"),
             ("print('\\n')\nx = 1", "print('\\n')\nx = 1"),
             (r"'", r"'"),
             (r"\n\", "\n\\"),
