@@ -49,7 +49,7 @@ fn describe_mistake(text: &str, error: &serde_json::Error) -> String {
     let at = line_start + error.column().saturating_sub(1);
     let rest = text.get(at..).unwrap_or_default();
     let word: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-    let is_at_start = text[..at.min(text.len())].trim().is_empty();
+    let is_at_start = text.get(..at).is_some_and(|before| before.trim().is_empty());
     let message = error.to_string();
     if error.classify() == Category::Eof {
         return format!("the JSON is not complete: `{}` is missing at the end", missing_end(text));
@@ -122,6 +122,8 @@ mod tests {
             (r#"{"a": True}"#, Err("the JSON has `True`: write true, false or null".into())),
             (r#"Here it is: {"a": 1}"#, Err(around.into())),
             (r#"{"a": 1} I hope so"#, Err(around.into())),
+            ("\"\u{e9}t\u{e9}", Err(missing("\""))),
+            ("{\"a\": \u{fffd}\u{fffd}}", Err("expected value at line 1 column 7".into())),
             (r#"{"ä": "é" "b"}"#, Err("expected `,` or `}` at line 1 column 13".into())),
         ];
         for (text, expected) in table {

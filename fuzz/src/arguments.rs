@@ -44,6 +44,7 @@ fn check_alone(value: &Value) {
 /// A value that fits a property of a schema.
 fn sample(property: &Value) -> Value {
     match property["type"].as_str() {
+        _ if property["enum"].is_array() => property["enum"][0].clone(),
         Some("integer") => 7.into(),
         Some("boolean") => true.into(),
         Some("array") => Value::Array(Vec::new()),
