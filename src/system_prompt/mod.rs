@@ -31,7 +31,7 @@ You have skills: folders with instructions, files and scripts.
 ";
 
 const WITH_SCRIPTS: &str = "\
-- `python scripts/x.py a b` or `python -m scripts.x a b` in a skill means run_python_script with file_path \"scripts/x.py\", args [\"a\", \"b\"].
+- `python scripts/x.py a b` in a skill means run_python_script with file_path \"scripts/x.py\", args [\"a\", \"b\"].
 - Calculate, count and process data with scripts, not in your head.
 ";
 

@@ -33,7 +33,7 @@ impl Tool for EditFile {
     }
 
     fn description(&self) -> &'static str {
-        "Replace the text `old`, which occurs exactly once (or `all` of it), in a file of the user."
+        "Replace `old`, which occurs exactly once (or `all`), in a file of the user."
     }
 
     fn title(&self) -> &'static str {

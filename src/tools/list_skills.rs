@@ -23,7 +23,7 @@ impl Tool for ListSkills {
     }
 
     fn description(&self) -> &'static str {
-        "List the skills with descriptions; with `query`, those that mention all its words."
+        "List the skills; with `query`, those that mention its words."
     }
 
     fn title(&self) -> &'static str {

@@ -24,7 +24,7 @@ impl Tool for ReadFile {
     }
 
     fn description(&self) -> &'static str {
-        "Read a file of the user, or list a folder, by its path in the working folder."
+        "Read a file of the user or list a folder."
     }
 
     fn title(&self) -> &'static str {

@@ -26,8 +26,8 @@ impl Tool for ReadFileInSkill {
     }
 
     fn description(&self) -> &'static str {
-        "Read a file of a skill, or list a folder, by its path in the skill's folder. Long files \
-         come in pages: `limit` lines from line `offset` on."
+        "Read a file of a skill or list a folder, by its path in the skill. `limit` lines from line \
+         `offset` on."
     }
 
     fn title(&self) -> &'static str {

@@ -23,7 +23,7 @@ impl Tool for WriteFile {
     }
 
     fn description(&self) -> &'static str {
-        "Write a whole file in the working folder; folders are made as needed."
+        "Write a whole file of the user; folders are made as needed."
     }
 
     fn title(&self) -> &'static str {

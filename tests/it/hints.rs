@@ -162,7 +162,7 @@ fn servers_that_end_with_their_script_are_named() {
     let table = [(
         "sleep 60 >/dev/null 2>&1 & echo started",
         0,
-        "1 process that the command left behind was ended with it: start, use and stop a server in one command, or tell the user to set SCRIPT_LEFTOVERS=keep in the environment",
+        "1 process that the command left behind was ended with it: start, use and stop a server in one command, or tell the user to start the runner with SCRIPT_LEFTOVERS=keep",
     )];
     assert_hints("run_command", "command", None, &table);
 }

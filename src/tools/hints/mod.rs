@@ -192,8 +192,8 @@ fn leftovers(request: &HintRequest<'_>) -> Option<String> {
         String::new()
     } else {
         format!(
-            ": start, use and stop a server in one {noun}, or tell the user to set \
-             SCRIPT_LEFTOVERS=keep in the environment"
+            ": start, use and stop a server in one {noun}, or tell the user to \
+             start the runner with SCRIPT_LEFTOVERS=keep"
         )
     };
     Some(format!("{count} {processes} that the {noun} left behind {fate}{advice}"))

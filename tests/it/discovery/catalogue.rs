@@ -147,7 +147,7 @@ fn script_tool_is_not_offered_if_no_script_can_run() {
     let test = off.skill("b", &document("b", "B.")).folder("skills/b/.venv");
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
     assert_eq!(tool_names(&run), [&SKILL_TOOLS[..4], &files].concat());
-    assert!(system(&run).contains("python -m scripts.x a b"));
+    assert!(system(&run).contains("python scripts/x.py a b"));
 }
 
 /// The list shows skills as they are at the time of the call.
