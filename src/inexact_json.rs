@@ -51,6 +51,9 @@ fn describe_mistake(text: &str, error: &serde_json::Error) -> String {
     let word: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
     let is_at_start = text.get(..at).is_some_and(|before| before.trim().is_empty());
     let message = error.to_string();
+    if !text.contains('{') {
+        return "the arguments must be a JSON object".into();
+    }
     if error.classify() == Category::Eof {
         return format!("the JSON is not complete: `{}` is missing at the end", missing_end(text));
     }
@@ -114,7 +117,7 @@ mod tests {
             (r#"{"a": ["x"#, Err(missing("\"]}"))),
             (r#"{"a": ["\""#, Err(missing("\"]}"))),
             (r#"{"a":"#, Err(missing("}"))),
-            ("", Err(missing(""))),
+            ("", Err("the arguments must be a JSON object".into())),
             ("{'a': 1}", Err(single.into())),
             ("{\"a\":\n 'b'}", Err(single.into())),
             (r#"{"a": 1,}"#, Err("the JSON has a comma after the last value".into())),
@@ -122,7 +125,7 @@ mod tests {
             (r#"{"a": True}"#, Err("the JSON has `True`: write true, false or null".into())),
             (r#"Here it is: {"a": 1}"#, Err(around.into())),
             (r#"{"a": 1} I hope so"#, Err(around.into())),
-            ("\"\u{e9}t\u{e9}", Err(missing("\""))),
+            ("{\"\u{e9}t\u{e9}", Err(missing("\"}"))),
             ("{\"a\": \u{fffd}\u{fffd}}", Err("expected value at line 1 column 7".into())),
             (r#"{"ä": "é" "b"}"#, Err("expected `,` or `}` at line 1 column 13".into())),
         ];

@@ -60,14 +60,14 @@ impl Run {
             let (cause, hint) = match last_failure(actions) {
                 None => (
                     "no script or command ran before it".to_string(),
-                    "ask for a script in the question",
+                    "ask for a script or command in the question",
                 ),
                 Some((what, returncode)) => {
                     let what = one_line_name(&what);
                     let cause = format!(
                         "no script or command succeeded; the last one ({what}) ended with {returncode}"
                     );
-                    (cause, "-v shows the output of the scripts")
+                    (cause, "-v shows the beginning of each result")
                 }
             };
             causes.push(format!("{cause} ({SCRIPT})"));
@@ -99,7 +99,7 @@ fn last_failure(actions: &Actions) -> Option<(String, i32)> {
     });
     script.or_else(|| {
         let exit = actions.commands_run.last()?;
-        Some((exit.command.clone(), exit.returncode))
+        Some((format!("`{}`", exit.command), exit.returncode))
     })
 }
 

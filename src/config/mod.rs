@@ -260,11 +260,18 @@ impl ConfigReader<'_> {
 
     /// The shell. `./.env` can only switch commands off.
     fn shell(&mut self) -> Option<PathBuf> {
-        let mut values = self.settings.values(settings::SCRIPT_SHELL).into_iter();
-        let found = values.find(|(value, source)| value == "off" || !source.is_untrusted());
+        let values = self.settings.values(settings::SCRIPT_SHELL);
+        let is_off = |value: &OsStr| value.eq_ignore_ascii_case("off");
         let find = |name: &OsStr| find_program(name, self.settings.variable("PATH"));
+        if values.first().is_some_and(|(value, source)| source.is_untrusted() && !is_off(value)) {
+            let message = "SCRIPT_SHELL in ./.env is ignored: it may only be `off` there";
+            let fix = "set it in the environment or in your own .env";
+            self.warnings.push(Fault::new(message, fix));
+        }
+        let mut values = values.into_iter();
+        let found = values.find(|(value, source)| is_off(value) || !source.is_untrusted());
         match found {
-            Some((value, _)) if value == "off" => None,
+            Some((value, _)) if is_off(&value) => None,
             Some((value, _)) if value.as_bytes().contains(&b'/') => Some(self.path(&value)),
             Some((value, _)) => Some(find(&value).unwrap_or_else(|| PathBuf::from(value))),
             None if self.python() == PythonChoice::Off => None,

@@ -22,12 +22,31 @@ pub(super) fn diff(old: &[u8], new: &[u8]) -> String {
         if std::mem::take(&mut has_gap) {
             text.push_str("…\n");
         }
-        let line = String::from_utf8_lossy(line);
         text.push(*mark);
-        text.push_str(line.strip_suffix('\n').unwrap_or(&line));
+        let line = String::from_utf8_lossy(line);
+        match mark {
+            ' ' => text.push_str(line.strip_suffix('\n').unwrap_or(&line)),
+            _ => push_visibly(&line, &mut text),
+        }
         text.push('\n');
     }
     text
+}
+
+/// Appends a changed line: blanks at its end, a carriage return and a missing line break are shown.
+fn push_visibly(line: &str, text: &mut String) {
+    let content = line.strip_suffix('\n').unwrap_or(line);
+    let (shown, end) = match content.strip_suffix('\r') {
+        Some(shown) => (shown, "\\r"),
+        None => (content, ""),
+    };
+    let words = shown.trim_end_matches(' ');
+    text.push_str(words);
+    text.push_str(&"·".repeat(shown.len() - words.len()));
+    text.push_str(end);
+    if !line.ends_with('\n') {
+        text.push_str(" (no line break at the end)");
+    }
 }
 
 fn split(text: &[u8]) -> Vec<&[u8]> {
@@ -66,11 +85,13 @@ mod tests {
 
     #[test]
     fn changes_are_shown_with_the_lines_around_them() {
-        let table: [(&str, &str, &str); 7] = [
+        let table: [(&str, &str, &str); 9] = [
             ("", "a\nb\n", "+a\n+b\n"),
             ("a\n", "", "-a\n"),
             ("a\n", "a\n", ""),
-            ("a", "a\n", "-a\n+a\n"),
+            ("a", "a\n", "-a (no line break at the end)\n+a\n"),
+            ("a\r\n", "a\n", "-a\\r\n+a\n"),
+            ("a b  \n", "a b\n", "-a b··\n+a b\n"),
             ("1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\nx\n6\n", "…\n 3\n 4\n-5\n+x\n 6\n"),
             ("a\nb\nc\n", "a\nc\n", " a\n-b\n c\n"),
             (

@@ -13,7 +13,7 @@ const SYNONYMS: [&[&str]; 12] = [
     &["script", "code", "source", "python"],
     &["command", "cmd"],
     &["args", "arguments", "argv"],
-    &["content", "contents", "text"],
+    &["content", "contents", "text", "activity"],
     &["old", "old_string", "old_str", "old_text"],
     &["new", "new_string", "new_str", "new_text"],
     &["all", "replace_all"],

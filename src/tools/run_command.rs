@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::skills::Skill;
-use crate::skills::python::Interpreter;
+use crate::skills::python::{Interpreter, is_executable};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::program::{
@@ -87,6 +87,13 @@ fn run_command(
         "commands are switched off (SCRIPT_SHELL or SCRIPT_PYTHON is off, or there is no shell): \
          do without, or tell the user",
     )?;
+    if !is_executable(shell) {
+        return Err(format!(
+            "SCRIPT_SHELL names {}, which is not an executable file; tell the user: set it to a shell, such \
+             as bash",
+            shell.display()
+        ));
+    }
     let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
     let skill = name.map(|name| context.skills.open(name)).transpose()?;
     let python = match &skill {

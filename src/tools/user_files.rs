@@ -156,6 +156,9 @@ impl<'c> UserFiles<'c> {
 
     /// Finds a file that may be written, or the place for it.
     pub(super) fn file(&self, path: &str) -> Result<UserFile, String> {
+        if path.trim().is_empty() {
+            return Err("`path` is empty".into());
+        }
         let asked = self.without_tilde(path);
         let relative =
             self.root.relative_path(&asked).map_err(|error| match self.skill_of(path) {
@@ -196,7 +199,15 @@ impl<'c> UserFiles<'c> {
         }
         // What was missing may have been created meanwhile, elsewhere.
         self.check_place(&file.path, &place)?;
-        place.write(old, content).map_err(failed)?;
+        place.write(old, content).map_err(|error| match error {
+            OpenError::Changing => {
+                format!(
+                    "`{}` changed meanwhile: nothing was written; read it again",
+                    shown(&file.path)
+                )
+            }
+            error => failed(error),
+        })?;
         Ok(answer)
     }
 
@@ -388,11 +399,13 @@ impl<'c> UserFiles<'c> {
         let path = shown(path);
         let folder = self.folder.display();
         match refusal {
-            Refusal::Elsewhere => format!(
-                "`{path}` is not below the working folder `{folder}`: use run_command for files elsewhere"
-            ),
+            Refusal::Elsewhere => {
+                let is_open = self.context.allows_commands() && self.scripts.sandbox.is_none();
+                let advice = if is_open { "use run_command for it" } else { "go on without it" };
+                format!("`{path}` is not below the working folder `{folder}`: {advice}")
+            }
             Refusal::Private => format!(
-                "`{path}` is private (.env files, keys, sessions, memory, log, .git): the tools for files never \
+                "`{path}` is private (.env files, keys, sessions, memory, notes, log, .git): the tools for files never \
                  touch it; go on without it"
             ),
             Refusal::OtherNames => format!(

@@ -263,11 +263,15 @@ fn commands_can_be_switched_off() {
     assert!(error(&test, &["--no-scripts"]).contains("--no-scripts"));
     let foreign = test.clone().file("work/.env", "SCRIPT_SHELL=/bin/false\n");
     assert!(offered(&foreign, &[]) && error(&foreign, &[]).is_empty(), "only `off` counts");
+    let told = foreign.next_run().args(["tool", "run_command", r#"{"command":"true"}"#]).run();
+    told.success().stderr_has("SCRIPT_SHELL in ./.env is ignored: it may only be `off` there");
     let chosen = by_python.env("SCRIPT_SHELL", "sh");
     assert!(offered(&chosen, &[]) && error(&chosen, &[]).is_empty());
     let missing = test.env("SCRIPT_SHELL", "/no/shell");
     assert!(
-        error(&missing, &[]).contains("could not be run: failed to start `/no/shell`: No such")
+        error(&missing, &[]).contains(
+            "SCRIPT_SHELL names /no/shell, which is not an executable file; tell the user"
+        )
     );
 }
 
@@ -293,7 +297,8 @@ fn result_of_a_run_lists_its_commands() {
     assert_eq!((text.stdout, text.stderr), ("4\n", ""));
     let server = Server::start([Reply::call("run_command", &bad), Reply::text("four")]);
     let run = test.next_run().endpoint(&server).args(["--require-script", "go"]).run();
-    run.status(5).stderr_has("no script or command succeeded; the last one (exit 7) ended with 7");
+    run.status(5)
+        .stderr_has("no script or command succeeded; the last one (`exit 7`) ended with 7");
 }
 
 /// Over MCP commands need `--user-files`; without it every script starts in its skill's folder.
@@ -368,6 +373,10 @@ fn sandboxed_commands_read_the_working_folder() {
         assert!(result["returncode"] != 0 && result["stdout"] == "", "{refused}: {result}");
     }
     assert_eq!(test.read("work/data.txt"), "from the user\n");
+    // What finds nothing because the folder cannot be listed says so.
+    let glob = json!({"script": "import glob; print(glob.glob('*'))"});
+    let found = call(&test, "run_python_script", &glob).0;
+    assert!(found["hint"].as_str().is_some_and(|it| it.contains("but not list it")), "{found}");
     // Where the working folder is the home, nothing of it is readable.
     let folder = test.path("work");
     let home = test.env("HOME", folder);

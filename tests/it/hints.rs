@@ -167,33 +167,33 @@ fn servers_that_end_with_their_script_are_named() {
     assert_hints("run_command", "command", None, &table);
 }
 
-/// A script without a skill is told of the packages of the skill that was read before it.
+/// A script without a skill is told of the packages of the skill that was read before it, or of one
+/// that has them.
 #[test]
-fn packages_of_the_skill_that_was_read_are_known() {
+fn packages_of_other_skills_are_known() {
     let test = test().skill("t", "---\nname: t\ndescription: d\n---\n");
     let site = "skills/t/venv/lib/python3.11/site-packages/pypdf-5.0.dist-info";
     let test =
         test.file(&format!("{site}/METADATA"), "").link("skills/t/venv/bin/python", interpreter());
-    let script = json!({"script": "import pypdf"});
+    let script = json!({"script": "import markitdown"});
     let server = Server::start([
         Reply::call("run_python_script", &script),
         Reply::call("get_skill", &json!({"skill_name": "s"})),
         Reply::call("run_python_script", &script),
-        Reply::call("get_skill", &json!({"skill_name": "t"})),
-        Reply::call("run_python_script", &script),
+        Reply::call("run_python_script", &json!({"script": "import pypdf"})),
         Reply::text("done"),
     ]);
     test.endpoint(&server).args(["go"]).run().success();
     let requests = server.finish();
-    let heads = [1, 3, 5].map(|index: usize| {
+    let heads = [1, 3, 4].map(|index: usize| {
         let text = requests[index].last_message()["content"].as_str().unwrap();
         ProgramText::parse(text).head.lines().nth(1).unwrap_or_default().to_owned()
     });
     assert_eq!(
         heads,
         [
-            "hint: `pypdf` is not installed: tell the user to install pypdf",
-            "hint: `pypdf` is not installed: give skill_name \"s\", and tell the user to run: skills-runner skills setup s pypdf",
+            "hint: `markitdown` is not installed: tell the user to install markitdown",
+            "hint: `markitdown` is not installed: give skill_name \"s\", and tell the user to run: skills-runner skills setup s markitdown",
             "hint: `pypdf` is installed for the skill `t`: give skill_name \"t\"",
         ]
     );

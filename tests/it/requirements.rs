@@ -169,7 +169,7 @@ fn answer_without_the_required_script_is_5() {
     let (run, _) = ask(&test, &script, [Reply::calls([FAIL]), answer()]);
     run.status(5).stdout("three\n").stderr_has(
         "no script or command succeeded; the last one (add: written by the model) ended with 3 (--require-script)\n\
-         hint: -v shows the output of the scripts\n",
+         hint: -v shows the beginning of each result\n",
     );
     let (run, _) = ask(&test, &script, [Reply::calls([FAIL, RUN, FAIL]), answer()]);
     run.success().stdout("three\n");

@@ -125,7 +125,7 @@ pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
         misplaced_files::hint(request),
     ];
     let is_explained = missing.iter().any(Option::is_some);
-    let advice = request.sandbox_advice.filter(|_| request.failed && !is_explained);
+    let advice = request.sandbox_advice.filter(|_| !is_explained);
     let found = [
         advice.map(str::to_string),
         leftovers(request),

@@ -118,20 +118,21 @@ impl<'t> MissingPackages<'t> {
         if let Some(skill) = request.skill {
             return format!("{what}: {}", self.advice(skill, request.venv().as_deref()));
         }
-        if let Some(skill) = request.skill_or_recent() {
-            let name = one_line_name(&skill.name);
-            let venv = path_in_skill(&skill.path);
-            return match venv.filter(|venv| self.are_installed(venv)) {
-                Some(_) => {
-                    format!(
-                        "{names} {are} installed for the skill `{name}`: give skill_name \"{name}\""
-                    )
-                }
-                None => {
-                    let advice = self.advice(skill, None);
-                    format!("{what}: give skill_name \"{name}\", and {advice}")
-                }
-            };
+        let is_ready =
+            |folder: &Path| path_in_skill(folder).is_some_and(|it| self.are_installed(&it));
+        let recent = request.skill_or_recent();
+        let ready = recent.filter(|skill| is_ready(&skill.path)).map(|skill| skill.name.clone());
+        let catalogue = request.skills.catalogue();
+        let other = || catalogue.usable().find(|skill| is_ready(&skill.path));
+        if let Some(name) = ready.or_else(|| other().map(|skill| skill.name.clone())) {
+            let name = one_line_name(&name);
+            return format!(
+                "{names} {are} installed for the skill `{name}`: give skill_name \"{name}\""
+            );
+        }
+        if let Some(skill) = recent {
+            let (name, advice) = (one_line_name(&skill.name), self.advice(skill, None));
+            return format!("{what}: give skill_name \"{name}\", and {advice}");
         }
         match self.requirements.as_slice() {
             [] => format!("{what}: tell the user to install the package"),

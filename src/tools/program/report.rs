@@ -115,7 +115,7 @@ impl ProgramReport<'_> {
             left_behind: self.outcome.left_behind,
             keep_leftovers: run.scripts.keep_leftovers,
             changes: Some(&self.changes),
-            sandbox_advice: self.sandbox.advice_on_refusal(stderr),
+            sandbox_advice: self.sandbox.advice_on_refusal(run, stderr),
             offers_commands: run.context.allows_commands(),
             failed_before: run.context.history.failed_before.get(),
             recent_name: run.context.history.recent_skill.borrow().as_deref(),

@@ -41,7 +41,18 @@ const OF_HOME: [(&str, &str); 4] = [
 const GIT_SETTINGS: (&str, &str) = ("GIT_CONFIG_GLOBAL", ".gitconfig");
 
 /// Texts of a refused access in tracebacks and messages.
-const REFUSALS: [&str; 3] = ["PermissionError", "Permission denied", "Operation not permitted"];
+const REFUSALS: [&str; 7] = [
+    "PermissionError",
+    "Permission denied",
+    "Operation not permitted",
+    "not a git repository",
+    "name resolution",
+    "resolve host",
+    "Network is unreachable",
+];
+
+/// Functions of Python that report no refusal: they find nothing in a folder that cannot be listed.
+const SILENT: [&str; 2] = ["glob(", "walk("];
 
 impl RunSandbox {
     /// Prepares the sandbox for a program with the time limit `limit`; the error says why it cannot
@@ -108,9 +119,11 @@ impl RunSandbox {
         }
     }
 
-    /// Returns the advice for a failed script if its output shows a refused access.
-    pub(super) fn advice_on_refusal(&self, stderr: &str) -> Option<&str> {
-        let is_refused = REFUSALS.iter().any(|words| stderr.contains(words));
+    /// Returns the advice for a run if its output shows a refused access, or may hide one.
+    pub(super) fn advice_on_refusal(&self, run: &ProgramRun<'_>, stderr: &str) -> Option<&str> {
+        let lists =
+            run.start == StartFolder::User && SILENT.iter().any(|it| run.source.contains(it));
+        let is_refused = lists || REFUSALS.iter().any(|words| stderr.contains(words));
         self.advice.as_deref().filter(|_| is_refused)
     }
 }

@@ -49,7 +49,9 @@ impl ScriptSource<'_> {
             (_, Some(path)) => match skill {
                 Some(skill) => read_from_skill(skill, path, &arguments.args),
                 None => {
-                    Err("`file_path` names a script of a skill: give its `skill_name`, too".into())
+                    Err("`file_path` names a script of a skill: give its `skill_name`, too; run a file of the \
+                         user with `run_command`"
+                        .into())
                 }
             },
             (Some(script), None) if script.len() > limits::SCRIPT_BYTES => {

@@ -17,7 +17,7 @@ fn files_folders_and_skills_are_read() {
         .file("home/.claude/skills/far/.env", "X=1\n")
         .file("home/.claude/secret", "canary\n");
     let far = |name: &str| test.path(format!("home/.claude/{name}")).display().to_string();
-    let private = Err("is private (.env files, keys, sessions, memory, log, .git)");
+    let private = Err("is private (.env files, keys, sessions, memory, notes, log, .git)");
     let elsewhere = Err("is not below the working folder");
     let table = [
         (json!({"path": "a.txt"}), Ok("one\ntwo\nthree\n")),
@@ -33,7 +33,7 @@ fn files_folders_and_skills_are_read() {
         (json!({"path": far("skills/far/.env")}), private),
         (json!({"path": far("skills/far/../../secret")}), Err("a path must not contain `..`")),
         (json!({"path": far("secret")}), elsewhere),
-        (json!({"path": "/etc/passwd"}), Err("use run_command for files elsewhere")),
+        (json!({"path": "/etc/passwd"}), Err("use run_command for it")),
         (json!({"path": "b.txt"}), Err("no such file or folder (did you mean `a.txt`?)")),
         (json!({"path": "nowhere"}), Err("no such file or folder; list the folder")),
         (json!({"path": "A.TXT"}), Ok("[read `a.txt`, there is no `A.TXT`]\none\ntwo\nthree\n")),
@@ -79,7 +79,7 @@ fn private_files_are_not_read() {
     let listed = ".env.local to-env sub/.git to-git to-git/config sub/.GIT key facts.md data/sessions \
         data/sessions/a.jsonl h-env h-key h-facts h-git h-session .git";
     for path in listed.split_whitespace() {
-        let answer = Err("is private (.env files, keys, sessions, memory, log, .git)");
+        let answer = Err("is private (.env files, keys, sessions, memory, notes, log, .git)");
         assert_answer(&test, "read_file", json!({"path": path}), answer);
     }
     assert_answer(&test, "read_file", json!({"path": "h-fine"}), Ok("fine\n"));
