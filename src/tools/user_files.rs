@@ -202,7 +202,7 @@ impl<'c> UserFiles<'c> {
         place.write(old, content).map_err(|error| match error {
             OpenError::Changing => {
                 format!(
-                    "`{}` changed meanwhile: nothing was written; read it again",
+                    "`{}` has changed since it was read: nothing was written; read it again",
                     shown(&file.path)
                 )
             }

@@ -69,7 +69,7 @@ fn without_consent_nothing_is_written() {
     terminal
         .wait_exit()
         .status(1)
-        .stdout_has("changed meanwhile: nothing was written; read it again");
+        .stdout_has("has changed since it was read: nothing was written; read it again");
     assert_eq!(test.read("work/f"), "changed\n");
     let without = test.next_run().args(["--confirm", "tool", "write_file", &arguments.to_string()]);
     without.run().status(1).stdout_has("files are written only when the user allows it");
