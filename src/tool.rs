@@ -153,12 +153,15 @@ impl ToolResult {
         }
     }
 
-    /// Adds a line before the text, and to the object as `note`; an error stays as it is.
+    /// Adds a line before the text, behind the first line of a program's, and to the object as
+    /// `note`; an error stays as it is.
     pub(crate) fn with_note(mut self, note: Option<&str>) -> ToolResult {
         let Some(note) = note.filter(|_| self.ok || self.object.is_some()) else {
             return self;
         };
-        self.content.insert_str(0, &format!("[{note}]\n"));
+        let first_line = self.object.as_ref().and_then(|_| self.content.find('\n'));
+        let at = first_line.map_or(0, |end| end + 1);
+        self.content.insert_str(at, &format!("[{note}]\n"));
         let object = self.object.as_deref().and_then(|object| serde_json::from_str(object).ok());
         if let Some(Value::Object(mut fields)) = object {
             fields.insert("note".into(), note.into());

@@ -138,6 +138,13 @@ fn arguments(
             ),
             NextStep("give either `script` or `file_path`, not both"),
         ),
+        (
+            "run_python_script",
+            of(&json!({"skill_name": "calculator", "file_path": "Scripts/Calc", "args": ["1+1"]})),
+            Taken(
+                "\n[ran `scripts/calc.py`, there is no `Scripts/Calc`]\n--- stdout (2 bytes)\n2\n",
+            ),
+        ),
         ("run_python_script", get("calculator"), NextStep("give `script` (Python source) or")),
         ("run_python_script", "{}".into(), NextStep("give `script` (Python source) or")),
         ("get_skill", "{}".into(), NextStep("`skill_name` is missing")),
