@@ -1,7 +1,7 @@
 //! Saved and continued sessions.
 
 use super::{FOLDER, contents, file, names, saved};
-use crate::harness::{Reply, Server, Test, seconds};
+use crate::harness::{Reply, Server, Test, seconds, wait_until};
 use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
 
@@ -115,6 +115,7 @@ fn scripts_do_not_inherit_the_session_lock() {
     first.read_stderr_until("→ run_python_script");
     sleep(seconds(0.5));
     first.kill9();
+    assert!(wait_until(seconds(10.0), || !first.is_running()));
     // While processes that the first run started are still ending.
     let run = test.next_run().args(["--session", "s", "and?"]).run().success().stdout("b\n");
     run.stderr_has("continuing session");
