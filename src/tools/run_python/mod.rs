@@ -172,7 +172,7 @@ fn run_script(
     Ok(ToolResult { consent, ..result.with_note(source.note.as_deref()) })
 }
 
-/// The Python for a script or why there is none, and the interpreter of a script in another
+/// The Python for a script, or the problem with it, and the interpreter of a script in another
 /// language, which needs no Python. Where Python is switched off, it does not run either.
 fn interpreters(
     source: &ScriptSource<'_>,
