@@ -9,10 +9,10 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::config::SkillsFolder;
+use crate::config::{FolderOrigin, SkillsFolder};
 use crate::skills::boundary::{Boundary, ForbiddenFolders};
 use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
-use crate::skills::{SkillSummary, Skills};
+use crate::skills::{INSTALLED_PATH, SkillSummary, Skills};
 use crate::world::confined::{OpenError, OpenFile, Root, identity};
 
 /// The skills folders, opened; each real folder once.
@@ -47,7 +47,7 @@ impl<'s> OpenFolders<'s> {
         let folders = skills.folders().iter();
         let folders = folders
             .filter(|folder| identity(folder).is_none_or(|found| seen.insert(found)))
-            .map(|folder| OpenedFolder { folder, root: skills.open_folder(folder) });
+            .map(|folder| OpenedFolder { folder, root: open_folder(folder) });
         OpenFolders {
             folders: folders.collect(),
             boundary: &skills.boundary,
@@ -108,6 +108,17 @@ impl<'s> OpenFolders<'s> {
         let is_in_reach = opened.folder.is_named() || !path.contains('/');
         let (folder, forbidden) = self.open_entry(root, path).ok().filter(|_| is_in_reach)?;
         (forbidden.is_none() && has_document(&folder)).then_some(folder)
+    }
+}
+
+/// Opens a skills folder; of an installed one, the path below the installation has to be trusted.
+fn open_folder(folder: &SkillsFolder) -> Result<Root, OpenError> {
+    match folder.origin {
+        FolderOrigin::Installed => {
+            let prefix = folder.path.ancestors().nth(INSTALLED_PATH.len());
+            Root::open_trusted(prefix.unwrap_or(&folder.path), INSTALLED_PATH)
+        }
+        _ => Root::open(&folder.path),
     }
 }
 

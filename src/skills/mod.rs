@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Config, FolderOrigin, SkillsFolder, find_program};
 use crate::text::shell_quoted;
-use crate::world::confined::{OpenError, Root, identity};
+use crate::world::confined::{Root, identity};
 use boundary::Boundary;
 use lookup::OpenFolders;
 
@@ -69,8 +69,6 @@ pub struct Skills {
     folders: Vec<SkillsFolder>,
     /// The folders that no link in a skills folder may lead to.
     boundary: Boundary,
-    /// The folder that [`INSTALLED_PATH`] is relative to.
-    installation: PathBuf,
     /// Where skills that were installed with the program are, if there are any.
     installed_folder: Option<PathBuf>,
     /// Whether other commands need a skill's path, as these folders are not in their settings.
@@ -89,7 +87,6 @@ impl Skills {
         Skills {
             folders: folders.into_iter().map(|folder| SkillsFolder::named(&folder)).collect(),
             boundary: Boundary::default(),
-            installation: PathBuf::new(),
             installed_folder: None,
             is_addressed_by_path: false,
             program: PROGRAM.into(),
@@ -122,7 +119,6 @@ impl Skills {
             self.folders.retain(|folder| folder.path.is_dir() || folder.path.is_symlink());
             let origin = FolderOrigin::Installed;
             self.folders.push(SkillsFolder { path: folder.clone(), origin });
-            self.installation = prefix.to_path_buf();
         }
         self.installed_folder = Some(folder);
         self
@@ -183,14 +179,6 @@ impl Skills {
         let mut folders = self.folders.iter();
         let folder = folders.find(|folder| folder.origin != FolderOrigin::Installed)?;
         Some(&folder.path)
-    }
-
-    /// Opens a skills folder.
-    fn open_folder(&self, folder: &SkillsFolder) -> Result<Root, OpenError> {
-        match folder.origin {
-            FolderOrigin::Installed => Root::open_trusted(&self.installation, INSTALLED_PATH),
-            _ => Root::open(&folder.path),
-        }
     }
 
     /// Reads the list of all skills.

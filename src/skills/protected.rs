@@ -89,22 +89,29 @@ pub(crate) struct PrivateEntries {
 }
 
 impl PrivateEntries {
-    /// Finds them below these folders and in the places of the settings.
+    /// Finds them below these folders and in the places of the settings, in at most this many
+    /// entries of each.
     pub(crate) fn find(scripts: &ScriptSettings, folders: &[&Path], most: usize) -> PrivateEntries {
         let mut found = PrivateEntries::default();
-        let mut queue: VecDeque<(PathBuf, bool)> =
-            private_paths(scripts).map(|path| (path, true)).collect();
-        queue.extend(folders.iter().map(|folder| (folder.to_path_buf(), false)));
+        // Each has its own limit: much stored data leaves enough for the folders.
+        found.look_through(folders.iter().map(|folder| (folder.to_path_buf(), false)), most);
+        found.look_through(private_paths(scripts).map(|path| (path, true)), most);
+        found
+    }
+
+    /// Adds what is below these starts, each of which is private or not.
+    fn look_through(&mut self, starts: impl Iterator<Item = (PathBuf, bool)>, most: usize) {
+        let mut queue: VecDeque<(PathBuf, bool)> = starts.collect();
         let mut left = most;
         while let Some((path, is_private)) = queue.pop_front() {
             let Ok(meta) = path.symlink_metadata() else { continue };
             if meta.is_file() && is_private {
-                found.files.insert((meta.dev(), meta.ino()));
+                self.files.insert((meta.dev(), meta.ino()));
             } else if meta.is_file() && meta.nlink() > 1 {
-                found.linked.push((path, (meta.dev(), meta.ino())));
+                self.linked.push((path, (meta.dev(), meta.ino())));
             } else if meta.is_dir() {
                 for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
-                    found.is_cut |= left == 0;
+                    self.is_cut |= left == 0;
                     if left == 0 {
                         break;
                     }
@@ -112,13 +119,12 @@ impl PrivateEntries {
                     let name = entry.file_name();
                     let has_name = !is_private && is_private_name(&name.to_string_lossy());
                     if has_name {
-                        found.paths.push(entry.path());
+                        self.paths.push(entry.path());
                     }
                     queue.push_back((entry.path(), is_private || has_name));
                 }
             }
         }
-        found
     }
 
     /// Whether this file, which has several names, is a private one; `None` if that is not known.

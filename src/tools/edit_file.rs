@@ -2,8 +2,6 @@
 //!
 //! Works on bytes: all that is not replaced stays, whatever the encoding.
 
-use std::collections::BTreeSet;
-
 use memchr::memmem;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -138,7 +136,7 @@ impl Replacement {
             let convert = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n").into();
             at(convert(old), convert(new))
         };
-        // Whoever writes a `\r` means it.
+        // A `\r` is written on purpose.
         let is_plain = !old.contains('\r') && !new.contains('\r');
         let breaks = memmem::find_iter(text, b"\n").count();
         if is_plain && breaks > 0 && breaks == memmem::find_iter(text, b"\r\n").count() {
@@ -152,17 +150,17 @@ impl Replacement {
     fn check_unique(&self, path: &str, text: &[u8]) -> Result<(), String> {
         let after = self.places.first().map_or(0, |first| first + 1);
         let next = memmem::find(&text[after..], &self.old).map(|at| at + after);
-        let all: BTreeSet<usize> = self.places.iter().copied().chain(next).collect();
-        if all.len() < 2 {
+        let overlapping = next.filter(|_| self.places.len() == 1);
+        let count = self.places.len() + usize::from(overlapping.is_some());
+        if count < 2 {
             return Ok(());
         }
-        let lines = all.iter().map(|at| line_number(text, *at));
-        let lines: Vec<usize> = lines.take(limits::LISTED_PLACES).collect();
+        let places = self.places.iter().copied().chain(overlapping).take(limits::LISTED_PLACES);
+        let lines: Vec<usize> = places.map(|at| line_number(text, at)).collect();
         Err(format!(
-            "`old` occurs {} times in `{path}`, in {}: give more of the text around the one that is meant, \
+            "`old` occurs {count} times in `{path}`, in {}: give more of the text around the one that is meant, \
              or `all`: true",
-            all.len(),
-            listed(&lines, all.len())
+            listed(&lines, count)
         ))
     }
 

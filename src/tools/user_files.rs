@@ -336,7 +336,10 @@ impl<'c> UserFiles<'c> {
         let has_sandbox = self.scripts.sandbox.as_ref();
         let refusal = if self.is_private(real, found) {
             Refusal::Private
-        } else if let Some(refusal) = self.other_name_refusal(real, found) {
+        } else if access == Access::Read
+            && let Some(refusal) = self.other_name_refusal(real, found)
+        {
+            // Whatever is written is checked for reading, too.
             refusal
         } else if access == Access::Write && self.is_of_skills(real) {
             Refusal::Skill

@@ -374,6 +374,18 @@ fn sandboxed_commands_read_the_working_folder() {
     let glob = json!({"script": "import glob; print(glob.glob('*'))"});
     let found = call(&test, "run_python_script", &glob).0;
     assert!(found["hint"].as_str().is_some_and(|it| it.contains("but not list it")), "{found}");
+    // However much is stored, what is private here stays closed.
+    let much =
+        test.clone().env("SESSIONS_PATH", "../sessions").file("work/.env.local", "OTHER=1\n");
+    for number in 0..20_001 {
+        std::fs::create_dir_all(test.path("sessions")).unwrap();
+        std::fs::write(test.path(format!("sessions/{number}")), "").unwrap();
+    }
+    for name in [".env.local", "app/.env.local", "henv"] {
+        let command = json!({"command": format!("cat {name}")});
+        let result = call(&much, "run_command", &command).0;
+        assert!(result["returncode"] != 0 && result["stdout"] == "", "{name}: {result}");
+    }
     // Where the working folder is the home, nothing of it is readable.
     let folder = test.path("work");
     let home = test.env("HOME", folder);

@@ -384,11 +384,14 @@ fn resolve_trusted(path: &Path, places: &[PathBuf]) -> Option<PathBuf> {
     canonical(&at).filter(|real| *real == at)
 }
 
-/// The entries of a folder, except links, which may lead anywhere.
+/// The entries of a folder, except private ones and links, which may lead anywhere.
 fn direct_entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_link = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
-    entries.filter(move |entry| !is_link(entry)).map(|entry| entry.path())
+    let is_granted = |entry: &fs::DirEntry| {
+        let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+        !is_link && !protected::is_private_name(&entry.file_name().to_string_lossy())
+    };
+    entries.filter(is_granted).map(|entry| entry.path())
 }
 
 /// The interpreter that a venv with copied programs was created from.

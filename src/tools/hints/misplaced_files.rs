@@ -41,13 +41,14 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
         StartFolder::Skill => ("user", "user"),
         StartFolder::User => ("skill", "skill"),
     };
-    // In the sandbox a program reads only the folder in which it starts, and the skill.
-    let needs_cwd = request.start_folder == StartFolder::Skill && request.scripts.sandbox.is_some();
+    // In the sandbox a program reads only the folder in which it starts, and its skill's.
+    let is_sandboxed = request.scripts.sandbox.is_some();
+    let starts_in_skill = request.start_folder == StartFolder::Skill;
     let remedy = match request.kind {
-        _ if needs_cwd && request.skill.is_some() && request.offers_commands => {
+        _ if is_sandboxed && starts_in_skill && request.offers_commands => {
             format!("give cwd \"{argument}\"")
         }
-        _ if needs_cwd => return None,
+        _ if is_sandboxed && (starts_in_skill || request.skill.is_none()) => return None,
         // `cwd` is an argument of scripts.
         RunKind::Source | RunKind::File if request.offers_commands && request.skill.is_some() => {
             format!("give cwd \"{argument}\", or the absolute path")

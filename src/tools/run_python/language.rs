@@ -17,7 +17,7 @@ use crate::text;
 const LANGUAGES: [(&[&str], &[&str]); 5] = [
     (&["sh", "bash"], &["bash", "sh"]),
     (&["js", "mjs", "cjs"], &["node", "bun", "deno"]),
-    (&["ts"], &["tsx", "bun", "deno"]),
+    (&["ts"], &["tsx", "bun", "deno", "node"]),
     (&["rb"], &["ruby"]),
     (&["pl"], &["perl"]),
 ];
