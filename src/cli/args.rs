@@ -190,7 +190,7 @@ mod tests {
             (&[], Command::Ask(AskOptions::default())),
             (&["demo"], Command::Demo(ToolOptions::default())),
             (&["tool", "list_skills", "-"], Command::Tool(tool)),
-            (&["skills"], Command::Skills(SkillsCommand::List)),
+            (&["skills"], Command::Skills(SkillsCommand::List { query: None })),
             (&["skills", "-q", "show", "x"], Command::Skills(SkillsCommand::Show("x".into()))),
             (&["skills", "setup", "x"], setup("x", &[])),
             (&["skills", "setup", "x", "--", "-y", "z"], setup("x", &["-y", "z"])),

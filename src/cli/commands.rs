@@ -87,9 +87,11 @@ pub(super) static COMMANDS: &[CommandRow] = &[
         Ok(Command::Sessions(SessionsCommand::Delete(first(words))))
     })
     .with_hint(SESSION_NAMES),
-    command("skills list", "list the skills; every skills command takes --json", |_| {
-        Ok(Command::Skills(SkillsCommand::List))
-    }),
+    command(
+        "skills list [QUERY]...",
+        "list the skills, or those that fit a query best; every skills command takes --json",
+        |words| Ok(Command::Skills(SkillsCommand::List { query: joined(words) })),
+    ),
     command(
         "skills show NAME",
         "show one skill: its fields, files, interpreter and problems",

@@ -74,9 +74,14 @@ impl Run {
         Ok(())
     }
 
-    /// The system prompt of a conversation and its tools. Without a usable skill it warns that
-    /// there are none. Wrong usage must have been reported before, as this writes the start record.
-    pub(super) fn prepare_model_input(&self, output: &mut Output) -> (String, Tools<'_>) {
+    /// The system prompt of a conversation with this first question, if it is known, and its tools.
+    /// Without a usable skill it warns that there are none. Wrong usage must have been reported
+    /// before, as this writes the start record.
+    pub(super) fn prepare_model_input(
+        &self,
+        question: &str,
+        output: &mut Output,
+    ) -> (String, Tools<'_>) {
         let catalogue = self.skills.catalogue();
         let tools = Tools::for_model(self.tool_context(), &catalogue);
         let consequence = match tools.definitions() {
@@ -99,7 +104,8 @@ impl Run {
                 "the system prompt contains {word}, which is not a placeholder and is left unchanged"
             ));
         }
-        (self.system_prompt(&catalogue, &tools, output), tools)
+        let window = self.config.context_window;
+        (self.system_prompt(&catalogue, &tools, question, window, output), tools)
     }
 
     /// The system prompt of a conversation that starts now.
@@ -107,11 +113,15 @@ impl Run {
         &self,
         catalogue: &Catalogue,
         tools: &Tools<'_>,
+        question: &str,
+        window: Option<u64>,
         output: &mut Output,
     ) -> String {
         system_prompt::system_prompt(&PromptParts {
             prompt_override: self.prompt_override.clone(),
             facts: self.facts_for_prompt(output),
+            question,
+            window,
             ..PromptParts::new(catalogue, tools, &self.folder)
         })
     }

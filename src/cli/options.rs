@@ -162,8 +162,11 @@ pub enum SessionsCommand {
 /// A subcommand of `skills`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SkillsCommand {
-    /// `skills list`.
-    List,
+    /// `skills list [QUERY]...`: the skills that fit a query best, or all.
+    List {
+        /// The query, as it was typed.
+        query: Option<String>,
+    },
     /// `skills show NAME`.
     Show(String),
     /// `skills check [NAME]...`.

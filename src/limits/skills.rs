@@ -2,9 +2,20 @@
 
 use std::time::Duration;
 
-/// Words of a `list_skills` query that are searched: a model that sends more describes its
-/// task, and each word is searched in every skill.
+/// Words of a question that the ranking of skills counts: the subject is named by then.
 pub(crate) const QUERY_WORDS: usize = 32;
+/// Words of a question, such as "the", from which these are chosen.
+pub(crate) const QUERY_WORDS_READ: usize = 200;
+/// Skills that a search lists.
+pub(crate) const FOUND_SKILLS: usize = 8;
+/// Words that no skill mentions and that the result of a search names.
+pub(crate) const UNKNOWN_WORDS: usize = 5;
+/// Shortest of these words to which similar ones are searched.
+pub(crate) const SIMILAR_WORD_CHARS: usize = 4;
+/// Start of a document that the ranking reads; nearly all are shorter.
+pub(crate) const RANKED_DOCUMENT_BYTES: usize = 64 << 10;
+/// All documents that it reads: about a second. Other skills are ranked by name and description.
+pub(crate) const RANKED_BYTES: usize = 256 << 20;
 
 /// Skills in one folder.
 pub(crate) const SKILLS: usize = 20_000;
@@ -20,8 +31,6 @@ pub(crate) const ENUM_BYTES: usize = 64;
 /// Part of each document that is read for the catalogue; more only if the frontmatter is
 /// longer.
 pub(crate) const FRONTMATTER_BYTES: usize = 4 << 10;
-/// Shortest query word that selects a skill by itself; one Chinese character has this length.
-pub(crate) const QUERY_WORD_BYTES: usize = 3;
 /// A document: more does not fit into any model's context.
 pub(crate) const DOCUMENT_BYTES: usize = 1 << 20;
 /// Deepest nesting of maps and lists; real skills reach 6.
@@ -36,6 +45,8 @@ pub(crate) const YAML_REPAIR_DEPTH: usize = 4;
 pub(crate) const DESCRIPTION_KEPT_BYTES: usize = 4 << 10;
 /// A description in the catalogue.
 pub(crate) const DESCRIPTION_BYTES: usize = 1024;
+/// The first sentences of a description, where a catalogue does not fit whole.
+pub(crate) const SENTENCE_BYTES: usize = 240;
 /// A document with its placeholders replaced: document and arguments once, each at its largest.
 pub const INVOCATION_BYTES: usize = 2 << 20;
 /// Words of a skill's arguments that are numbered.
@@ -46,13 +57,11 @@ pub(crate) const ARGUMENT_NAME_BYTES: usize = 64;
 pub(crate) const CHAT_SKILLS: usize = 100;
 /// Bytes of each description in that list.
 pub(crate) const CHAT_DESCRIPTION_BYTES: usize = 80;
-/// Shortest useful description: below it only names are listed.
-pub(crate) const DESCRIPTION_BYTES_MIN: usize = 40;
 /// The MCP server's instructions, without facts: well-known clients cut them at 2,048
 /// characters.
 pub(crate) const SERVER_INSTRUCTIONS_BYTES: usize = 2000;
 /// The catalogue in the system prompt.
-pub(crate) const CATALOGUE_BYTES: usize = 6 << 10;
+pub(crate) const CATALOGUE_BYTES: usize = 8 << 10;
 /// The result of `list_skills`.
 pub(crate) const LIST_BYTES: usize = 64 << 10;
 /// One page of a file.

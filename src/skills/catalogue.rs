@@ -2,6 +2,7 @@
 //! cannot be used are listed too, with the reason.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
 use crate::config::SkillsFolder;
@@ -128,6 +129,15 @@ impl Catalogue {
     /// The skills that can be used and are offered.
     pub fn usable(&self) -> impl Iterator<Item = &SkillSummary> {
         self.skills.iter().filter(|skill| skill.is_usable() && skill.is_offered)
+    }
+
+    /// A number for names, descriptions and errors of all offered skills.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for skill in self.skills.iter().filter(|skill| skill.is_offered) {
+            (&skill.name, &skill.description, &skill.error).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// The entry with this name.

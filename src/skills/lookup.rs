@@ -13,7 +13,7 @@ use crate::config::{FolderOrigin, SkillsFolder};
 use crate::skills::boundary::{Boundary, ForbiddenFolders};
 use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
 use crate::skills::{INSTALLED_PATH, SkillSummary, Skills};
-use crate::world::confined::{OpenError, OpenFile, Root, identity};
+use crate::world::confined::{OpenError, OpenFile, Root, identity, read_head};
 
 /// The skills folders, opened; each real folder once.
 pub(super) struct OpenFolders<'s> {
@@ -99,6 +99,24 @@ impl<'s> OpenFolders<'s> {
             let path = skill.path.strip_prefix(&opened.folder.path).ok()?;
             self.open_at(opened, path.to_str()?)
         })
+    }
+
+    /// Reads at most `most` bytes from the start of a listed skill's document into `buffer`, which
+    /// stays empty if there is none.
+    pub(super) fn read_start(&self, skill: &SkillSummary, most: usize, buffer: &mut Vec<u8>) {
+        buffer.clear();
+        let document = self.folders.iter().find_map(|opened| {
+            let path = skill.path.strip_prefix(&opened.folder.path).ok()?;
+            match self.inspect(opened.root.as_ref().ok()?, path.to_str()?)? {
+                Found::Skill(document) => document.ok(),
+                _ => None,
+            }
+        });
+        if let Some((_, open)) = document {
+            buffer.resize(most.min(usize::try_from(open.size).unwrap_or(most)), 0);
+            let length = read_head(&open.file, open.size, buffer);
+            buffer.truncate(length.unwrap_or(0));
+        }
     }
 
     /// Opens a folder if it is a skill. The checks are made on the opened folder, which is the one

@@ -34,6 +34,7 @@ pub(crate) mod probe;
 mod problem;
 pub(crate) mod protected;
 pub(crate) mod python;
+pub(crate) mod ranking;
 pub(crate) mod requirements;
 mod rule;
 pub(crate) mod sandbox_grants;

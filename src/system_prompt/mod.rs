@@ -1,20 +1,22 @@
 //! The system prompt: how to use skills, the catalogue, and the remembered facts.
 //!
 //! It is created once per conversation and never changes, because endpoints cache the start
-//! of a prompt. The catalogue has a byte limit: descriptions are shortened first, names are
-//! left out last, and a note says so.
+//! of a prompt. The catalogue has a byte limit: the skills that fit the first question best keep
+//! their descriptions.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::limits;
+use crate::skills::ranking::Ranking;
 use crate::skills::{Catalogue, SkillSummary};
 use crate::text;
 use crate::tools::Tools;
 use crate::world::clock::LocalTime;
 
+mod skill_list;
 mod template;
 
+use skill_list::SkillList;
 pub(crate) use template::{read_template, unknown_placeholder};
 
 const WITHOUT_SKILLS: &str = "You are a helpful assistant. Answer briefly and exactly.";
@@ -74,6 +76,11 @@ pub struct PromptParts<'p> {
     pub facts: String,
     /// Today's date and weekday, for the built-in prompt.
     pub today: String,
+    /// The first question, if it is known: where not all skills fit, those that fit it best are
+    /// described.
+    pub question: &'p str,
+    /// The context window in tokens, if it is known: the list of skills takes an eighth at most.
+    pub window: Option<u64>,
 }
 
 impl<'p> PromptParts<'p> {
@@ -90,9 +97,32 @@ impl<'p> PromptParts<'p> {
             tools,
             facts: String::new(),
             today: today(),
+            question: "",
+            window: None,
         }
     }
+
+    /// The bytes that the list of skills may take.
+    fn skill_list_bytes(&self) -> usize {
+        let window = self.window.and_then(|tokens| usize::try_from(tokens).ok());
+        let part = window.map(|tokens| tokens.saturating_mul(BYTES_PER_TOKEN) / 8);
+        part.map_or(limits::CATALOGUE_BYTES, |bytes| bytes.min(limits::CATALOGUE_BYTES))
+    }
+
+    /// The list of the skills, of which the best ones for the question come first.
+    fn skill_list(&self) -> SkillList {
+        let skills = skills_for_model(self.catalogue);
+        let budget = self.skill_list_bytes();
+        SkillList::whole(&skills, budget).unwrap_or_else(|| {
+            let ranking = Ranking::new(self.tools.skills(), &skills, self.question);
+            let best = ranking.map(|ranking| ranking.mentioning).unwrap_or_default();
+            SkillList::shortened(&skills, &best, budget)
+        })
+    }
 }
+
+/// Bytes of a token, for the list of skills: it is made before any usage is reported.
+const BYTES_PER_TOKEN: usize = 4;
 
 /// The weekday and the date, by local time.
 fn today() -> String {
@@ -106,7 +136,14 @@ pub fn system_prompt(parts: &PromptParts<'_>) -> String {
     let has_usable_skills = parts.catalogue.usable().next().is_some();
     let abilities = Abilities::of_names(parts.tools.definitions().iter().map(|it| &*it.name));
     let path_rule = abilities.path_rule(Some(parts.user_folder));
-    let mut skills = skill_list(&skills_for_model(parts.catalogue), limits::CATALOGUE_BYTES);
+    let SkillList { text: mut skills, is_whole } = parts.skill_list();
+    let is_complete = is_whole
+        && parts
+            .catalogue
+            .skills
+            .iter()
+            .all(|skill| !skill.is_offered || skill.is_usable() && skill.is_for_model);
+    parts.tools.set_listed(parts.catalogue, is_complete);
     let facts = parts.facts.trim_end();
     let (mut template_has_skills, mut template_has_facts) = (false, false);
     let mut text = match &parts.prompt_override {
@@ -160,7 +197,9 @@ pub(crate) fn server_instructions<'n>(
         let abilities = Abilities::of_names(tools);
         let text = format!("{}{}\nSkills:\n", abilities.rules(), abilities.path_rule(user_folder));
         let budget = limits::SERVER_INSTRUCTIONS_BYTES.saturating_sub(text.len());
-        text + &skill_list(&listed, budget)
+        let list = SkillList::whole(&listed, budget)
+            .unwrap_or_else(|| SkillList::shortened(&listed, &[], budget));
+        text + &list.text
     };
     if !facts.is_empty() {
         text.push_str(&format!("\n{REMEMBERED}\n{}\n", facts.trim_end()));
@@ -240,64 +279,6 @@ fn skills_for_model(catalogue: &Catalogue) -> Vec<&SkillSummary> {
     catalogue.usable().filter(|skill| skill.is_for_model).collect()
 }
 
-/// One line per skill, within the byte limit.
-fn skill_list(skills: &[&SkillSummary], budget: usize) -> String {
-    let fitting = |most: usize, budget: usize| {
-        let mut lines = String::new();
-        let all_fit = skills.iter().all(|skill| {
-            lines += &skill_line(skill, most);
-            lines.len() <= budget
-        });
-        all_fit.then_some(lines)
-    };
-    if let Some(lines) = fitting(limits::DESCRIPTION_BYTES, budget) {
-        return lines;
-    }
-    let budget = budget.saturating_sub(SHORTENED.len());
-    let Some(mut lines) = fitting(limits::DESCRIPTION_BYTES_MIN, budget) else {
-        return name_list(skills, budget);
-    };
-    // Finds the longest descriptions with which all skills fit. They fit with `fits` bytes per
-    // description, but not with `beyond` bytes.
-    let (mut fits, mut beyond) = (limits::DESCRIPTION_BYTES_MIN, limits::DESCRIPTION_BYTES);
-    while beyond - fits > 1 {
-        let middle = usize::midpoint(fits, beyond);
-        match fitting(middle, budget) {
-            Some(longer) => (fits, lines) = (middle, longer),
-            None => beyond = middle,
-        }
-    }
-    SHORTENED.to_string() + &lines
-}
-
-const SHORTENED: &str = "(shortened; list_skills gives whole descriptions)\n";
-
-/// Only the names, as many as fit.
-fn name_list(skills: &[&SkillSummary], budget: usize) -> String {
-    let mut lines = String::from("(names only; list_skills with a query gives descriptions)\n");
-    for (index, skill) in skills.iter().enumerate() {
-        let name = skill.display_name();
-        if lines.len() + name.len() + "- \n".len() > budget {
-            let left = skills.len() - index;
-            let _ = writeln!(lines, "… and {left} more: list_skills with a query finds them");
-            break;
-        }
-        let _ = writeln!(lines, "- {name}");
-    }
-    lines
-}
-
-fn skill_line(skill: &SkillSummary, most: usize) -> String {
-    let description = skill.description_line();
-    let description = text::truncate_words(&description, most);
-    let name = skill.display_name();
-    if description.is_empty() {
-        format!("- {name}\n")
-    } else {
-        format!("- {name}: {description}\n")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,25 +318,6 @@ mod tests {
         let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
         let today = "Friday, 1999-12-31".to_string();
         build(PromptParts { today, ..PromptParts::new(catalogue, &tools, user_folder) })
-    }
-
-    #[test]
-    fn the_catalogue_keeps_to_its_limit_and_says_what_it_left_out() {
-        let folder = Path::new("/home/u");
-        let few = build(None, &catalogue(3, "Does things."), folder);
-        assert!(few.contains("- skill-00002: Does things.\n"), "{few}");
-        assert!(!few.contains("shortened"), "{few}");
-        let many = build(None, &catalogue(60, &"word ".repeat(60)), folder);
-        assert!(many.contains("(shortened;") && many.contains("- skill-00059: word word"));
-        assert!(many.contains("word…\n") && !many.contains("wor…"), "{many}");
-        // All space is used: one more word per skill would not fit.
-        assert!(many.len() + 60 * "word ".len() > limits::CATALOGUE_BYTES);
-        let most = build(None, &catalogue(10_000, "x"), folder);
-        assert!(most.contains("more: list_skills with a query"));
-        let head = build(None, &catalogue(1, ""), folder).len();
-        for text in [&few, &many, &most] {
-            assert!(text.len() < head + limits::CATALOGUE_BYTES + 100);
-        }
     }
 
     #[test]

@@ -8,9 +8,11 @@ use crate::limits;
 
 mod fence;
 mod invisible;
+mod sentences;
 
 pub(crate) use fence::single_fence;
 pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
+pub(crate) use sentences::{first_sentences, whole_sentences};
 
 /// Folds white space into single blanks, and truncates the line to `most_bytes` at a
 /// character's boundary.

@@ -1,10 +1,14 @@
 //! `list_skills`: lists the skills from which a model chooses.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::{Catalogue, SkillSummary};
+use crate::skills::ranking::Ranking;
+use crate::skills::{Catalogue, Problem, SkillSummary};
+use crate::text::counted;
 use crate::tool::{Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -23,7 +27,7 @@ impl Tool for ListSkills {
     }
 
     fn description(&self) -> &'static str {
-        "List the skills; with `query`, those that mention its words."
+        "List the skills; with `query`, those that fit it best."
     }
 
     fn title(&self) -> &'static str {
@@ -73,127 +77,93 @@ impl Tool for ListSkills {
     }
 }
 
-/// Lists the skills that mention the words of a query, or all.
+/// Lists the skills that fit a query best, or all.
 fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
     let catalogue = context.skills.catalogue();
-    let query = query.to_lowercase();
-    let mut words: Vec<&str> = query_words(&query).map(singular).collect();
-    words.sort_unstable();
-    words.dedup();
-    words.truncate(limits::QUERY_WORDS);
-    let mut chosen =
-        filter_skills(&catalogue, |skill| count_mentions(skill, &words) == words.len());
-    let is_loose = chosen.is_empty() && words.len() > 1;
-    if is_loose {
-        // Short words occur in many other words.
-        words.retain(|word| word.len() >= limits::QUERY_WORD_BYTES);
-        chosen = filter_skills(&catalogue, |skill| count_mentions(skill, &words) > 0);
-    }
-    let found = chosen.len();
-    let mut listed = Vec::new();
-    let mut bytes = 0;
-    for skill in chosen {
-        // Beyond the limit, skills are only counted.
-        if bytes <= limits::LIST_BYTES {
-            let entry = SkillRow {
-                name: &skill.name,
-                description: describe(skill),
-                invoked_by: (!skill.is_for_model).then_some("the user alone"),
-            };
-            // Measured as JSON: a control character takes six bytes. A structure of
-            // strings always has a JSON form.
-            let entry = serde_json::to_string(&entry).unwrap_or_default();
-            bytes += entry.len();
-            if bytes <= limits::LIST_BYTES {
-                listed.push(entry);
-            }
+    let offered: Vec<&SkillSummary> =
+        catalogue.skills.iter().filter(|skill| skill.is_offered).collect();
+    match Ranking::new(context.skills, &offered, query) {
+        Some(ranking) => {
+            let found = ranking.found();
+            let note = ranking.note(&offered);
+            let rows = rows(found.iter().map(|skill| SkillRow::new(skill)));
+            result(&rows, Some(notes([note], &catalogue)), found.len())
         }
+        None if context.history.lists_all(&catalogue) => {
+            let note = "your system message has the whole descriptions of all these skills";
+            let names =
+                offered.iter().map(|skill| SkillRow { description: None, ..SkillRow::new(skill) });
+            result(&rows(names), Some(note.into()), offered.len())
+        }
+        None => list_all(&offered, &catalogue),
     }
-    let shown = listed.len();
-    let note = list_note(shown, found, is_loose, &catalogue);
-    let mut result = format!(r#"{{"skills":[{}]"#, listed.join(","));
+}
+
+/// Lists the skills by name, as many as fit.
+fn list_all(offered: &[&SkillSummary], catalogue: &Catalogue) -> ToolResult {
+    let rows = rows(offered.iter().map(|skill| SkillRow::new(skill)));
+    let note = if rows.len() < offered.len() {
+        let shown = rows.len();
+        Some(format!("{shown} of {} skills are shown; `query` finds the others", offered.len()))
+    } else if offered.is_empty() && catalogue.folder_errors.is_empty() {
+        let problem = catalogue.problems.first().map(Problem::with_remedy);
+        Some(problem.unwrap_or_else(|| "there are no skills".to_string()))
+    } else {
+        None
+    };
+    let note = Some(notes(note, catalogue)).filter(|note| !note.is_empty());
+    result(&rows, note, offered.len())
+}
+
+/// A note, and the errors of skills folders.
+fn notes(note: impl IntoIterator<Item = String>, catalogue: &Catalogue) -> String {
+    let errors = catalogue.folder_errors.iter().map(|problem| problem.message.clone());
+    note.into_iter().chain(errors).collect::<Vec<_>>().join("; ")
+}
+
+fn result(rows: &[String], note: Option<String>, found: usize) -> ToolResult {
+    let mut result = format!(r#"{{"skills":[{}]"#, rows.join(","));
     if let Some(note) = note {
         result.push_str(&format!(r#","note":{}"#, Value::from(note)));
     }
     result.push('}');
-    let summary = match found {
-        1 => "1 skill".to_string(),
-        _ => format!("{found} skills"),
+    ToolResult::success(result, counted(found, "skill"))
+}
+
+/// The rows as JSON, as many as the limit allows.
+fn rows<'l>(rows: impl Iterator<Item = SkillRow<'l>>) -> Vec<String> {
+    let mut bytes = 0;
+    // A structure of strings always has a JSON form.
+    let rows = rows.map(|row| serde_json::to_string(&row).unwrap_or_default());
+    // Measured as JSON: a control character takes six bytes.
+    let fits = |row: &String| {
+        bytes += row.len();
+        bytes <= limits::LIST_BYTES
     };
-    ToolResult::success(result, summary)
+    rows.take_while(fits).collect()
 }
 
 /// A listed skill; the order of the fields is that of the output.
 #[derive(Serialize)]
 struct SkillRow<'l> {
     name: &'l str,
-    description: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<Cow<'l, str>>,
     /// Present with `disable-model-invocation`: only the user invokes the skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     invoked_by: Option<&'static str>,
 }
 
-fn filter_skills(
-    catalogue: &Catalogue,
-    is_meant: impl Fn(&SkillSummary) -> bool,
-) -> Vec<&SkillSummary> {
-    let skills = catalogue.skills.iter().filter(|skill| skill.is_offered);
-    skills.filter(|skill| is_meant(skill)).collect()
-}
-
-/// Counts the words that the skill mentions.
-fn count_mentions(skill: &SkillSummary, words: &[&str]) -> usize {
-    if words.is_empty() {
-        return 0;
-    }
-    let text = format!("{} {}", skill.name, skill.description).to_lowercase();
-    let mentioned = words.iter().filter(|word| text.contains(**word));
-    mentioned.count()
-}
-
-/// Returns the words of a query without punctuation.
-fn query_words(query: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| !c.is_alphanumeric() && !"-_.+#".contains(c);
-    let words = query.split(is_between);
-    let words = words.map(|word| word.trim_matches(['-', '_', '.']));
-    words.filter(|word| !word.is_empty())
-}
-
-/// Removes the `s` of a plural, so that `forecasts` finds a forecast.
-fn singular(word: &str) -> &str {
-    match word.strip_suffix('s') {
-        Some(rest) if rest.len() > 2 && !rest.ends_with('s') => rest,
-        _ => word,
-    }
-}
-
-/// Returns the description, or why the skill is not usable.
-fn describe(skill: &SkillSummary) -> String {
-    match &skill.error {
-        Some(error) => format!("(not usable: {error})"),
-        None => skill.description.clone(),
-    }
-}
-
-/// Returns the note of an empty or shortened list.
-fn list_note(shown: usize, found: usize, is_loose: bool, catalogue: &Catalogue) -> Option<String> {
-    let all = catalogue.skills.iter().filter(|skill| skill.is_offered).count();
-    let mut notes = Vec::new();
-    if is_loose && found > 0 {
-        notes.push("no skill mentions all of these words; these mention some of them".into());
-    }
-    if shown < found {
-        notes.push(format!("{shown} of {found} skills are shown; narrow the list with `query`"));
-    } else if all > 0 && found == 0 {
-        notes.push(format!(
-            "none of the {all} skills mentions any of these words; leave `query` out to see them"
-        ));
-    } else if all == 0 && catalogue.folder_errors.is_empty() {
-        match catalogue.problems.first() {
-            Some(problem) => notes.push(problem.with_remedy()),
-            None => notes.push("there are no skills".to_string()),
+impl SkillRow<'_> {
+    fn new(skill: &SkillSummary) -> SkillRow<'_> {
+        let description = match &skill.error {
+            Some(error) => format!("(not usable: {error})").into(),
+            None => Cow::Borrowed(&*skill.description),
+        };
+        SkillRow {
+            name: &skill.name,
+            description: Some(description),
+            invoked_by: (!skill.is_for_model).then_some("the user alone"),
         }
     }
-    notes.extend(catalogue.folder_errors.iter().map(|problem| problem.message.clone()));
-    (!notes.is_empty()).then(|| notes.join("; "))
 }

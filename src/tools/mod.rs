@@ -6,7 +6,6 @@
 //! ends the run. Nothing here depends on the model.
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
@@ -26,6 +25,7 @@ use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::event_source::EventSource;
 
 mod arguments;
+mod call_history;
 mod consent;
 mod diff;
 mod edit_file;
@@ -49,6 +49,7 @@ mod write_daily_note;
 mod write_file;
 
 pub use arguments::{ArgumentError, Arguments};
+pub(crate) use call_history::CallHistory;
 pub(crate) use consent::Consent;
 
 /// The context in which tools run.
@@ -76,17 +77,6 @@ pub struct ToolContext<'w> {
     pub event_source: Option<&'w dyn EventSource>,
     /// What hints need of earlier calls; the copies of a context share it.
     pub history: Rc<CallHistory>,
-}
-
-/// What hints in results need of earlier calls.
-#[derive(Debug, Default)]
-pub struct CallHistory {
-    /// Digest of the last call, if it failed.
-    last_failure: Cell<Option<u64>>,
-    /// Whether the call before this one was the same, and failed.
-    failed_before: Cell<bool>,
-    /// The skill whose document the model read last.
-    recent_skill: RefCell<Option<String>>,
 }
 
 impl<'w> ToolContext<'w> {
@@ -262,6 +252,16 @@ impl<'w> Tools<'w> {
             description: tool.description().to_string(),
             parameters,
         });
+    }
+
+    /// The skills of the context.
+    pub(crate) fn skills(&self) -> &'w Skills {
+        self.context.skills
+    }
+
+    /// Records whether the system prompt lists all of these skills with whole descriptions.
+    pub(crate) fn set_listed(&self, catalogue: &Catalogue, are_all_whole: bool) {
+        self.context.history.listed_skills.set(are_all_whole.then(|| catalogue.digest()));
     }
 
     /// The definitions of the offered tools.

@@ -77,7 +77,7 @@ fn model_lists_loads_reads_and_runs_three_skills() {
         .collect();
     assert_eq!(
         results[0],
-        r#"{"skills":[{"name":"files","description":"Writes files."},{"name":"sums","description":"Adds numbers."},{"name":"words","description":"Counts words — genauer: Wörter."}]}"#
+        r#"{"skills":[{"name":"files"},{"name":"sums"},{"name":"words"}],"note":"your system message has the whole descriptions of all these skills"}"#
     );
     let base = |name: &str| {
         format!(

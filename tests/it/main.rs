@@ -58,6 +58,7 @@ mod readme;
 mod requirements;
 mod sandbox;
 mod scripts;
+mod search;
 mod sessions;
 mod setup;
 mod skill_documents;

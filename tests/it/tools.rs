@@ -8,52 +8,8 @@ fn call(test: &Test, tool: &str, arguments: &Value) -> Outcome {
     test.next_run().args(["tool", tool, &arguments.to_string()]).run()
 }
 
-fn found(test: &Test, query: &str) -> (Vec<String>, String) {
-    let run = call(test, "list_skills", &json!({ "query": query })).success();
-    let list = run.stdout_json();
-    let skills = list["skills"].as_array().unwrap().iter();
-    let name = |skill: &Value| skill["name"].as_str().unwrap().to_owned();
-    let note = list["note"].as_str().unwrap_or_default().to_owned();
-    (skills.map(name).collect(), note)
-}
-
 fn described(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n")
-}
-
-/// If no skill matches all words, those that match some are returned, with a note.
-#[test]
-fn query_without_full_match_returns_partial_matches() {
-    let test = Test::new()
-        .skill("weather", &described("weather", "Forecast for a city."))
-        .skill("pdf", &described("pdf", "Fills forms in PDF files."))
-        .skill("glass", &described("glass", "Cuts glass."));
-    let table: [(&str, &[&str], &str); 8] = [
-        ("city forecast", &["weather"], ""),
-        ("Forecasts", &["weather"], ""),
-        ("pdf forms", &["pdf"], ""),
-        ("glass", &["glass"], ""),
-        ("", &["glass", "pdf", "weather"], ""),
-        (
-            "weather forms tomorrow",
-            &["pdf", "weather"],
-            "no skill mentions all of these words; these mention some of them",
-        ),
-        (
-            "music",
-            &[],
-            "none of the 3 skills mentions any of these words; leave `query` out to see them",
-        ),
-        (
-            "a loud music",
-            &[],
-            "none of the 3 skills mentions any of these words; leave `query` out to see them",
-        ),
-    ];
-    for (query, names, note) in table {
-        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        assert_eq!(found(&test, query), (names, note.to_owned()), "{query}");
-    }
 }
 
 /// A number is the name that has its digits.

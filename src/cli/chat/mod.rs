@@ -66,6 +66,8 @@ struct Chat<'c> {
     given: Vec<InvokedSkill>,
     /// Whether the next question gets them.
     is_given_next: bool,
+    /// Whether the next question decides which skills the system prompt describes.
+    is_question_first: bool,
     /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
     /// Tokens of all turns, as the endpoint reported them.
@@ -97,7 +99,7 @@ pub(super) fn run(
     let given = invocation::given_skills(&ask.skills, &run, output)?;
     run.check_requirements()?;
     let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
-    let (system_prompt, tools) = run.prepare_model_input(output);
+    let (system_prompt, tools) = run.prepare_model_input("", output);
     let mut chat = Chat {
         saved_as: handle.saved_as(),
         conversation: handle.into_conversation(&system_prompt),
@@ -108,6 +110,7 @@ pub(super) fn run(
         attached,
         is_given_next: !given.is_empty(),
         given,
+        is_question_first: true,
         failure: None,
         usage: Usage::default(),
         window: ReportedWindow::default(),
@@ -115,6 +118,7 @@ pub(super) fn run(
     };
     if ask.dry_run {
         if matches!(chat.handle_first_prompt(&first, output), LineOutcome::Turn) {
+            chat.choose_described_skills(output);
             one_shot::print_request(&chat.conversation, &chat.model, &tools, output)?;
         }
         return Ok(chat.exit_status());
@@ -269,6 +273,7 @@ impl Chat<'_> {
         if let Some(Message::User(question)) = self.conversation.messages().last() {
             output.record_question(&question.to_text());
         }
+        self.choose_described_skills(output);
         let mut stats = RunStats::default();
         let limits = self.turn_limits();
         let turn = one_shot::run_turn(

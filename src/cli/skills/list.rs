@@ -1,5 +1,6 @@
 //! `skills list`: one line per skill, as discovery reads it, so that thousands take milliseconds;
-//! in JSON output with all problems, which takes as long as `skills check`.
+//! in JSON output with all problems, which takes as long as `skills check`. With a query only the
+//! skills that fit it best, in this order.
 
 use serde::Serialize;
 
@@ -7,9 +8,10 @@ use crate::cli::run::Run;
 use crate::cli::skills::check::check_all;
 use crate::cli::skills::json::print_json;
 use crate::cli::skills::skill_json::{ProblemJson, SkillJson};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::{Catalogue, SkillSummary, check};
+use crate::skills::ranking::Ranking;
+use crate::skills::{Catalogue, SkillSummary, Skills, check};
 use crate::text;
 use crate::world::output::Output;
 
@@ -21,18 +23,62 @@ struct SkillListJson {
     problems: Vec<ProblemJson>,
 }
 
-/// Lists the skills. On a terminal the lines are cut to fit; elsewhere whole descriptions follow
-/// a tab.
-pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
-    let catalogue = run.skills.catalogue();
+/// Lists the skills that fit a query best, or all. On a terminal the lines are cut to fit; elsewhere
+/// whole descriptions follow a tab.
+pub(super) fn run(
+    run: &Run,
+    query: Option<&str>,
+    is_json: bool,
+    output: &mut Output,
+) -> Result<()> {
+    let mut catalogue = run.skills.catalogue();
+    let found = query.and_then(|query| FoundSkills::new(&catalogue, query, &run.skills));
+    let problems = if is_json { folder_problems(&catalogue) } else { Vec::new() };
+    let note = found.map(|FoundSkills { found, note }| {
+        catalogue.skills = found;
+        note
+    });
     if is_json {
-        let list = SkillListJson {
-            problems: folder_problems(&catalogue),
-            skills: checked_skills(catalogue.skills, run)?,
-        };
-        print_json(&list, output);
-        return Ok(());
+        let skills = checked_skills(catalogue.skills.clone(), run)?;
+        print_json(&SkillListJson { skills, problems }, output);
+    } else {
+        report_folders(&catalogue, note.is_some(), run, output);
+        print_lines(&catalogue.skills, output);
     }
+    match note {
+        Some(note) if catalogue.skills.is_empty() => {
+            Err(Error::new(ErrorKind::Io, format!("failed to find a skill: {note}")))
+        }
+        Some(note) => {
+            output.note(&note);
+            Ok(())
+        }
+        None if is_json => Ok(()),
+        None => {
+            report_faulty(&catalogue, run, output);
+            Ok(())
+        }
+    }
+}
+
+/// The skills that fit a query best, in this order, and the note about them.
+struct FoundSkills {
+    found: Vec<SkillSummary>,
+    note: String,
+}
+
+impl FoundSkills {
+    /// `None` if there is nothing to search for or in.
+    fn new(catalogue: &Catalogue, query: &str, skills: &Skills) -> Option<FoundSkills> {
+        let candidates: Vec<&SkillSummary> = catalogue.skills.iter().collect();
+        let ranking = Ranking::new(skills, &candidates, query)?;
+        let found = ranking.found().iter().map(|skill| (*skill).clone()).collect();
+        Some(FoundSkills { found, note: ranking.note(&candidates) })
+    }
+}
+
+/// Reports skills folders that cannot be read and, unless it is a search, all other problems.
+fn report_folders(catalogue: &Catalogue, is_search: bool, run: &Run, output: &mut Output) {
     let folder_errors = catalogue.folder_errors.iter();
     for error in folder_errors.filter(|error| !run.is_already_reported(error)) {
         let fix = match &error.fix {
@@ -40,6 +86,9 @@ pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
             None => String::new(),
         };
         output.warn(&format!("{}{fix}", error.message));
+    }
+    if is_search {
+        return;
     }
     for problem in catalogue.problems.iter().take(limits::LISTED_NAMES) {
         output.note(&text::one_line(&problem.with_remedy(), limits::LINE_BYTES));
@@ -53,12 +102,19 @@ pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
             run.skills_command("new NAME")
         ));
     }
+}
+
+fn print_lines(skills: &[SkillSummary], output: &mut Output) {
     // A control character is shown as one character.
-    let width = catalogue.skills.iter().map(|skill| skill.name.chars().count());
+    let width = skills.iter().map(|skill| skill.name.chars().count());
     let width = width.max().unwrap_or(0).min(limits::REPORT_COLUMNS / 3);
-    for skill in &catalogue.skills {
+    for skill in skills {
         output.print(&skill_line(skill, width, output.is_on_terminal()));
     }
+}
+
+/// Names the skills whose documents have problems.
+fn report_faulty(catalogue: &Catalogue, run: &Run, output: &mut Output) {
     let is_faulty = |skill: &&SkillSummary| skill.error.is_none() && !skill.problems.is_empty();
     let faulty: Vec<_> =
         catalogue.skills.iter().filter(is_faulty).map(SkillSummary::display_name).collect();
@@ -70,7 +126,6 @@ pub(super) fn run(run: &Run, is_json: bool, output: &mut Output) -> Result<()> {
             run.skills_command("check")
         ));
     }
-    Ok(())
 }
 
 /// All skills with all their problems.

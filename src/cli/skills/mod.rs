@@ -41,7 +41,9 @@ pub(super) fn run(
         run.check_folders(output)?;
     }
     match command {
-        SkillsCommand::List => list::run(&run, is_json, output).map(|()| 0),
+        SkillsCommand::List { query } => {
+            list::run(&run, query.as_deref(), is_json, output).map(|()| 0)
+        }
         SkillsCommand::Show(name) => show::run(&run, &name, is_json, output).map(|()| 0),
         SkillsCommand::Check(check) => check::run(&run, &check, is_json, output),
         SkillsCommand::New(name) => new::run(&run, &name, is_json, output).map(|()| 0),

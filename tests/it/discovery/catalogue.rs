@@ -118,7 +118,7 @@ fn first_request_is_small() {
         run.check(length <= most, format_args!("{count} skills: {length} bytes"));
         let is_whole = system(&run).contains("- skill-9: Does the thing of kind number 9.\n");
         run.check(is_whole == (count == 10), "a catalogue that fits is complete");
-        let is_reported = system(&run).contains("(names only; ");
+        let is_reported = system(&run).contains("(shortened; ");
         run.check(is_reported == (count > 10), "a shortened catalogue says so");
     }
 }

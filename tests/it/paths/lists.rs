@@ -109,7 +109,7 @@ fn skills_are_listed_sorted_with_their_descriptions() {
     }
     let none = call(&test, LIST, json!({"query": "no xylophone"})).success();
     assert_eq!(described(&none.stdout_json()), []);
-    none.stdout_has("leave `query` out to see them");
+    none.stdout_has("no skill fits").stdout_has("no skill mentions `xylophone`");
 }
 
 /// An empty list is a result with the reason.

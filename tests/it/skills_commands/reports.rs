@@ -12,7 +12,7 @@ fn unknown_commands_are_reported() {
         (&["skills", "lsit"][..], "did you mean `skills list`?"),
         (&["skills", "are", "nice"], "skills-runner -- skills"),
         (&["skills", "show"], "skills show needs NAME"),
-        (&["skills", "list", "x"], "skills list takes no arguments"),
+        (&["facts", "list", "x"], "facts list takes no arguments"),
         (&["skills", "show", "a", "b"], "skills show takes NAME"),
     ] {
         let run = Test::new().args(words.iter().copied()).run();
