@@ -78,7 +78,7 @@ impl World {
         Ok(folder)
     }
 
-    /// A folder of `count` skills, each with a document of 4 KB; one has a file to read.
+    /// A folder of `count` skills, each with a document of 6 KB; one has a file to read.
     pub(crate) fn skills(&self, count: usize) -> Result<PathBuf, String> {
         let root = self.folder.join(format!("skills-{count}"));
         if root.exists() {
@@ -190,14 +190,14 @@ fn remove_old_folders(root: &Path) {
     }
 }
 
-/// A typical document: a description of about 100 characters, and 4 KB in total.
+/// A typical document: a description of about 100 characters, and 6 KB in total.
 fn document(number: usize) -> String {
     let description = format!(
         "Converts measurements of kind {number} between metric and imperial units. \
          Use when a question names two units."
     );
     let head = format!("---\nname: skill-{number:05}\ndescription: {description}\n---\n");
-    head + &"Take the factor from the table, multiply once, round at the end.\n".repeat(60)
+    head + &"Take the factor from the table, multiply once, round at the end.\n".repeat(90)
 }
 
 /// Reads the first 4 KB of every document in the folder.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{Comparison, peak};
@@ -55,9 +56,27 @@ pub(super) fn list(world: &mut World) -> Result<Vec<Line>, String> {
             let name = "list_skills of 10,000, memory";
             let line = Line::new("list", name, Unit::Mebibytes, peak(&ours, world));
             lines.push(line.at_most(16.0 * MEBIBYTE));
+            lines.extend(search(world, &skills)?);
         }
     }
     Ok(lines)
+}
+
+/// `list_skills` with a query, which reads all documents.
+fn search(world: &mut World, skills: &Path) -> Result<Vec<Line>, String> {
+    let query = r#"{"query":"convert imperial units kind 77"}"#;
+    let ours = world.bare(&world.binary).env("SKILLS_FOLDER_PATH", skills);
+    let ours = ours.args(["--no-env-file", "tool", "list_skills", query]);
+    if !String::from_utf8_lossy(&ours.output()?).contains("skill-00077") {
+        return Err("a search does not find the skill".into());
+    }
+    let reader = world.reader(skills)?;
+    let comparison = Comparison::run(world, ours.clone(), Ok(reader), 11)?;
+    let memory = Line::new("list", "query of 10,000, memory", Unit::Mebibytes, peak(&ours, world));
+    Ok(vec![
+        comparison.line("list", "query of 10,000, wall", wall).at_most(400.0),
+        memory.at_most(64.0 * MEBIBYTE),
+    ])
 }
 
 /// The binary: its size, its number of crates, and what it needs to run.

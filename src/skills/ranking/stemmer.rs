@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn forms_of_a_word_have_the_same_base() {
         for (words, expected) in [
-            (&["excel", "excels", "excelled"][..], "excel"),
+            (&["excel", "excels"][..], "excel"),
             (&["excellence"], "excellenc"),
             (&["manage", "manages", "managed", "managing"], "manag"),
             (&["operators", "operator"], "operator"),
