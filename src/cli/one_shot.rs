@@ -54,7 +54,13 @@ pub(super) fn run(
     invocation::add_given(&given, &mut prompt.skills);
     output.record_question(&prompt.to_text());
     let handle = SessionHandle::open(&mut run, ask, model.name(), false, output)?;
-    let (system_prompt, tools) = run.prepare_model_input(&prompt.typed_text(), output);
+    let question = match handle.first_question() {
+        Some(first) => first,
+        // What was piped in may be anything.
+        None if !matches!(typed.trim(), "" | "-") => typed.into(),
+        None => prompt.typed_text(),
+    };
+    let (system_prompt, tools) = run.prepare_model_input(&question, output);
     let mut conversation = handle.into_conversation(&system_prompt);
     conversation.add_question(prompt);
     if ask.dry_run {

@@ -1,5 +1,6 @@
 //! The session of a run: selects it by the options, opens it and restores its conversation.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 use crate::cli::options::{AskOptions, SessionChoice};
@@ -122,6 +123,11 @@ impl SessionHandle {
     /// Where the conversation is saved; `None`: it is not.
     pub(super) fn saved_as(&self) -> Option<SavedAs> {
         self.session.as_ref().map(|session| session.saved_as().clone())
+    }
+
+    /// The first question of the saved conversation.
+    pub(super) fn first_question(&self) -> Option<Cow<'_, str>> {
+        self.saved.first_question()
     }
 
     /// The conversation with this system prompt. Calls that a killed run left open are closed.

@@ -3,6 +3,7 @@
 //! calls. Endpoints refuse anything else, so this module keeps the invariant even after an
 //! interrupt.
 
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 use crate::error::Error;
@@ -42,7 +43,20 @@ pub struct SavedConversation {
     pub last_activity: SystemTime,
 }
 
+/// The first question in these messages, as the user typed it.
+fn first_question(messages: &[Message]) -> Option<Cow<'_, str>> {
+    messages.iter().find_map(|message| match message {
+        Message::User(question) => Some(question.typed_text()),
+        _ => None,
+    })
+}
+
 impl SavedConversation {
+    /// The first question, as the user typed it.
+    pub fn first_question(&self) -> Option<Cow<'_, str>> {
+        first_question(&self.messages)
+    }
+
     /// An empty conversation with this id that starts now.
     pub fn new(id: String) -> SavedConversation {
         let now = SystemTime::now();
@@ -127,6 +141,11 @@ impl Conversation {
         };
         let last = self.messages_without_system().iter().rposition(is_continuation);
         last.map_or(0, |at| at + 1)
+    }
+
+    /// The first question, as the user typed it.
+    pub fn first_question(&self) -> Option<Cow<'_, str>> {
+        first_question(&self.messages)
     }
 
     /// Where the conversation is.

@@ -10,10 +10,12 @@ pub(crate) const QUERY_WORDS_READ: usize = 200;
 pub(crate) const FOUND_SKILLS: usize = 8;
 /// Words that no skill mentions and that the result of a search names.
 pub(crate) const UNKNOWN_WORDS: usize = 5;
+/// The longest of these words that it names whole.
+pub(crate) const QUOTED_WORD_BYTES: usize = 40;
 /// Shortest of these words to which similar ones are searched.
-pub(crate) const SIMILAR_WORD_CHARS: usize = 4;
+pub(crate) const SIMILAR_WORD_CHARS: usize = 5;
 /// Start of a document that the ranking reads; nearly all are shorter.
-pub(crate) const RANKED_DOCUMENT_BYTES: usize = 64 << 10;
+pub(crate) const RANKED_DOCUMENT_BYTES: usize = 256 << 10;
 /// All documents that it reads: about a second. Other skills are ranked by name and description.
 pub(crate) const RANKED_BYTES: usize = 256 << 20;
 

@@ -74,12 +74,13 @@ impl SkillList {
             }
             fits
         };
-        let (first, others) = entries.split_at_mut(best.len().min(limits::FOUND_SKILLS));
-        let _ = first.iter_mut().all(|entry| describe(entry, limits::DESCRIPTION_BYTES));
-        for most in [limits::SENTENCE_BYTES, limits::DESCRIPTION_BYTES] {
-            if !others.iter_mut().all(|entry| describe(entry, most)) {
-                break;
-            }
+        let whole = best.len().min(limits::FOUND_SKILLS);
+        let all_fit = entries.iter_mut().enumerate().all(|(at, entry)| {
+            at < whole && describe(entry, limits::DESCRIPTION_BYTES)
+                || describe(entry, limits::SENTENCE_BYTES)
+        });
+        if all_fit {
+            let _ = entries.iter_mut().all(|entry| describe(entry, limits::DESCRIPTION_BYTES));
         }
         let lines: Vec<&str> = entries.iter().filter_map(|entry| entry.line.as_deref()).collect();
         let mut text = format!("{note}{}", lines.concat());
@@ -91,8 +92,8 @@ impl SkillList {
 
 const SHORTENED: &str =
     "(shortened; list_skills with a query searches all, and gives whole descriptions)\n";
-const BEST_FIRST: &str =
-    "(shortened, the best for the first question first; list_skills with a query searches all)\n";
+const BEST_FIRST: &str = "(shortened; those whose words match the first question come first; \
+                          list_skills with a query searches all)\n";
 
 /// What stands before the names of skills without a description.
 const NAMES: &str = "By name only: ";

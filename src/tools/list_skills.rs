@@ -77,15 +77,23 @@ impl Tool for ListSkills {
     }
 }
 
+/// What to do if no skill fits.
+const NOT_FOUND: &str = "; if other or English words find none either, do without one, or say so";
+
 /// Lists the skills that fit a query best, or all.
 fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
     let catalogue = context.skills.catalogue();
     let offered: Vec<&SkillSummary> =
         catalogue.skills.iter().filter(|skill| skill.is_offered).collect();
-    match Ranking::new(context.skills, &offered, query) {
+    let for_model = offered.iter().copied().filter(|skill| skill.is_for_model);
+    let for_model: Vec<&SkillSummary> = for_model.collect();
+    match Ranking::new(context.skills, &for_model, query) {
         Some(ranking) => {
             let found = ranking.found();
-            let note = ranking.note(&offered);
+            let mut note = ranking.note(&for_model);
+            if found.is_empty() {
+                note.push_str(NOT_FOUND);
+            }
             let rows = rows(found.iter().map(|skill| SkillRow::new(skill)));
             result(&rows, Some(notes([note], &catalogue)), found.len())
         }

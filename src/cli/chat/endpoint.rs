@@ -83,7 +83,7 @@ impl Chat<'_> {
         // A new model: what was learned about the endpoint may not hold for this one.
         self.model = HttpModel::new(endpoint.clone(), run.options.stream, run.cancellation.clone());
         self.conversation.change_model();
-        self.renew_system_prompt("", output);
+        self.renew_system_prompt(output);
         output.set_model(&endpoint.model);
         output.note(&format!("the model is now {}", endpoint.model));
         self.window = ReportedWindow::default();

@@ -66,7 +66,8 @@ struct Chat<'c> {
     given: Vec<InvokedSkill>,
     /// Whether the next question gets them.
     is_given_next: bool,
-    /// Whether the next question decides which skills the system prompt describes.
+    /// Whether the first question is still to come, which decides which skills the system prompt
+    /// describes.
     is_question_first: bool,
     /// The last failure of a turn, for the exit status of a piped conversation.
     failure: Option<Error>,
@@ -99,7 +100,9 @@ pub(super) fn run(
     let given = invocation::given_skills(&ask.skills, &run, output)?;
     run.check_requirements()?;
     let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
-    let (system_prompt, tools) = run.prepare_model_input("", output);
+    let question = handle.first_question().unwrap_or_default();
+    let is_question_first = question.is_empty();
+    let (system_prompt, tools) = run.prepare_model_input(&question, output);
     let mut chat = Chat {
         saved_as: handle.saved_as(),
         conversation: handle.into_conversation(&system_prompt),
@@ -110,7 +113,7 @@ pub(super) fn run(
         attached,
         is_given_next: !given.is_empty(),
         given,
-        is_question_first: true,
+        is_question_first,
         failure: None,
         usage: Usage::default(),
         window: ReportedWindow::default(),

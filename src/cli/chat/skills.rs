@@ -72,7 +72,7 @@ impl Chat<'_> {
                 "the skill `{name}` cannot be used as /{name}, because {why}: ask the model to use it"
             ));
         }
-        let unusable = catalogue.skills.len() - catalogue.usable().count();
+        let unusable = catalogue.skills.iter().filter(|skill| !skill.is_usable()).count();
         let others = catalogue.usable().count() - for_users.len();
         for (count, what) in [
             (others, "for the model only"),

@@ -3,7 +3,6 @@
 use crate::cli::chat::{Chat, LineOutcome, attach};
 use crate::conversation::ConversationState;
 use crate::limits;
-use crate::message::Message;
 use crate::text;
 use crate::world::output::Output;
 
@@ -11,7 +10,7 @@ impl Chat<'_> {
     /// Removes all messages and attachments.
     pub(super) fn clear(&mut self, output: &mut Output) -> LineOutcome {
         self.conversation.clear();
-        self.renew_system_prompt("", output);
+        self.renew_system_prompt(output);
         self.is_given_next = !self.given.is_empty();
         let attached = std::mem::take(&mut self.attached);
         let dropped = match attached.lines().collect::<Vec<_>>().join(", ") {
@@ -22,24 +21,23 @@ impl Chat<'_> {
         LineOutcome::Nothing
     }
 
-    /// Replaces the system prompt: catalogue, facts and date may have changed. Without a question
-    /// it is replaced again with the next one.
-    pub(super) fn renew_system_prompt(&mut self, question: &str, output: &mut Output) {
+    /// Replaces the system prompt: catalogue, facts and date may have changed. Before the first
+    /// question it is replaced again with it.
+    pub(super) fn renew_system_prompt(&mut self, output: &mut Output) {
         let catalogue = self.run.skills.catalogue();
         let window = self.turn_limits().window;
+        let question = self.conversation.first_question();
+        self.is_question_first = question.is_none();
+        let question = question.unwrap_or_default().into_owned();
         let system_prompt =
-            self.run.system_prompt(&catalogue, self.tools, question, window, output);
+            self.run.system_prompt(&catalogue, self.tools, &question, window, output);
         self.conversation.set_instructions(&system_prompt);
-        self.is_question_first = question.is_empty();
     }
 
     /// Before the first question is sent: describes the skills that fit it.
     pub(super) fn choose_described_skills(&mut self, output: &mut Output) {
-        if let Some(Message::User(question)) = self.conversation.messages().last()
-            && std::mem::take(&mut self.is_question_first)
-        {
-            let question = question.typed_text().into_owned();
-            self.renew_system_prompt(&question, output);
+        if self.is_question_first {
+            self.renew_system_prompt(output);
         }
     }
 

@@ -21,6 +21,9 @@ struct SkillListJson {
     skills: Vec<SkillJson>,
     /// Problems of the skills folders, and between skills.
     problems: Vec<ProblemJson>,
+    /// The note about a search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// Lists the skills that fit a query best, or all. On a terminal the lines are cut to fit; elsewhere
@@ -40,7 +43,7 @@ pub(super) fn run(
     });
     if is_json {
         let skills = checked_skills(catalogue.skills.clone(), run)?;
-        print_json(&SkillListJson { skills, problems }, output);
+        print_json(&SkillListJson { skills, problems, note: note.clone() }, output);
     } else {
         report_folders(&catalogue, note.is_some(), run, output);
         print_lines(&catalogue.skills, output);

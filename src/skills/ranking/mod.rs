@@ -26,10 +26,15 @@ const SAME_ROOT: f32 = 0.25;
 /// less.
 const LENGTH_PARTS: [f64; 3] = [0.6, 0.9, 0.9];
 /// Part of the weight of the whole question that a skill has to reach to fit.
-const FITTING_PART: f64 = 0.3;
+const FITTING_PART: f64 = 0.4;
 /// Part of the weight of a word that occurs nowhere, which is enough as well: long questions
 /// contain many words that no skill mentions.
 const FITTING_WORD: f64 = 0.5;
+/// Part of its weight that such a word has in the weight of the question: it may be of another
+/// language, or misspelled.
+const UNKNOWN_WORD: f64 = 0.5;
+/// How often a skill has to mention each word of the question, which is enough as well.
+const FITTING_COUNT: f32 = 2.0;
 /// Skills from which on the number of those with a word says how rare it is.
 const FEW_SKILLS: usize = 10;
 
@@ -40,6 +45,8 @@ pub(crate) struct Ranking<'c> {
     pub mentioning: Vec<&'c SkillSummary>,
     /// Whether the best one fits the question. Any that mentions its only word does.
     fits: bool,
+    /// Whether the best one mentions half of the words.
+    is_near: bool,
     /// The words of the question that no skill mentions.
     unknown_words: Vec<String>,
 }
@@ -58,23 +65,30 @@ impl<'c> Ranking<'c> {
         let counts = question.count_all(skills, candidates);
         let weights = question.weights(&counts);
         let scores = scores(&counts, &weights);
-        let mut order: Vec<(f64, &SkillSummary)> =
-            scores.into_iter().zip(candidates.iter().copied()).filter(|it| it.0 > 0.0).collect();
-        order.sort_by(|(score, one), (other_score, other)| {
-            other_score.total_cmp(score).then_with(|| one.name.cmp(&other.name))
+        let mut order: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
+        order.sort_by(|one, other| {
+            let by_name = || candidates[*one].name.cmp(&candidates[*other].name);
+            scores[*other].total_cmp(&scores[*one]).then_with(by_name)
         });
-        let best = order.first().map_or(0.0, |(score, _)| *score);
+        let best = order.first().map(|at| (scores[*at], &counts[*at].terms));
         let is_unknown = |term: usize| counts.iter().all(|skill| !skill.terms[term].occurs());
-        let words = question.terms.iter().enumerate();
+        let (unknown, known): (Vec<usize>, Vec<usize>) =
+            (0..weights.len()).partition(|term| is_unknown(*term));
+        let weight = |terms: &[usize]| terms.iter().map(|term| weights[*term]).sum::<f64>();
+        let whole = weight(&known) + UNKNOWN_WORD * weight(&unknown);
+        let mentions_all =
+            |skill: &SkillCounts| skill.terms.iter().all(|term| term.total() >= FITTING_COUNT);
         Some(Ranking {
-            fits: best > FITTING_WORD * rarity(0.0, counts.len())
-                || best > FITTING_PART * weights.iter().sum::<f64>()
-                || weights.len() == 1 && best > 0.0,
-            unknown_words: words
-                .filter(|(at, _)| is_unknown(*at))
-                .map(|(_, term)| term.word.clone())
-                .collect(),
-            mentioning: order.into_iter().map(|(_, skill)| skill).collect(),
+            fits: best.is_some_and(|(score, _)| {
+                score > FITTING_WORD * rarity(0.0, counts.len())
+                    || score > FITTING_PART * whole
+                    || weights.len() == 1
+            }) || counts.iter().any(mentions_all),
+            is_near: best.is_some_and(|(_, terms)| {
+                2 * terms.iter().filter(|term| term.occurs()).count() >= terms.len()
+            }),
+            unknown_words: unknown.iter().map(|at| question.terms[*at].word.clone()).collect(),
+            mentioning: order.into_iter().map(|at| candidates[at]).collect(),
         })
     }
 
@@ -117,8 +131,12 @@ struct SkillCounts {
 }
 
 impl TermCounts {
+    fn total(self) -> f32 {
+        self.name + self.description + self.document
+    }
+
     fn occurs(self) -> bool {
-        self.is_in_summary() || self.document > 0.0
+        self.total() > 0.0
     }
 
     fn is_in_summary(self) -> bool {

@@ -1,10 +1,10 @@
 //! What a search says beside the skills that it lists: how many mention the words, and which words
 //! no skill mentions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::Ranking;
-use super::words::{WordStarts, for_each_word};
+use super::words::{WordStarts, for_each_word, is_unspaced};
 use crate::limits;
 use crate::skills::SkillSummary;
 use crate::text::{self, counted};
@@ -12,16 +12,12 @@ use crate::text::{self, counted};
 impl Ranking<'_> {
     /// The note about the skills that were found among the `candidates`.
     pub(crate) fn note(&self, candidates: &[&SkillSummary]) -> String {
-        let mut note = match (self.found().len(), self.mentioning.len()) {
+        let note = match (self.found().len(), self.mentioning.len()) {
             (0, mentioning) => {
-                let near = self.mentioning[..mentioning.min(limits::SIMILAR_NAMES)].iter();
-                let near: Vec<_> = near.map(|skill| skill.display_name()).collect();
-                let all = counted(candidates.len(), "skill");
-                let mut note = format!("no skill fits, of {all}: do without one, or say so");
-                if !near.is_empty() {
-                    note.push_str(&format!("; nearest by words: `{}`", near.join("`, `")));
-                }
-                note
+                let near = if self.is_near { mentioning.min(limits::SIMILAR_NAMES) } else { 0 };
+                let near = self.mentioning[..near].iter().map(|skill| skill.display_name());
+                let near = quoted_list("; nearest by words: ", near);
+                format!("no skill fits, of {}{near}", counted(candidates.len(), "skill"))
             }
             (found, mentioning) if found < mentioning => {
                 format!("the best {found} of {mentioning} skills that mention a word of the query")
@@ -29,24 +25,27 @@ impl Ranking<'_> {
             (1, _) => "1 skill mentions a word of the query".to_string(),
             (found, _) => format!("{found} skills mention a word of the query"),
         };
-        let unknown = self.unknown_words.iter().take(limits::UNKNOWN_WORDS);
-        let unknown: Vec<&str> = unknown.map(String::as_str).collect();
-        if !unknown.is_empty() {
-            note.push_str(&format!("; no skill mentions `{}`", unknown.join("`, `")));
-            let near: Vec<String> =
-                unknown.iter().flat_map(|word| similar_words(word, candidates)).collect();
-            if !near.is_empty() {
-                note.push_str(&format!("; near words are `{}`", near.join("`, `")));
-            }
-        }
-        note
+        // Pairs of characters are not words.
+        let unknown = self.unknown_words.iter().filter(|word| !word.starts_with(is_unspaced));
+        let unknown: Vec<&String> = unknown.take(limits::UNKNOWN_WORDS).collect();
+        let shown = unknown.iter().map(|word| text::truncate(word, limits::QUOTED_WORD_BYTES));
+        let similar: BTreeSet<String> =
+            unknown.iter().flat_map(|word| similar_words(word, candidates)).collect();
+        let unknown = quoted_list("; no skill mentions ", shown);
+        note + &unknown + &quoted_list("; similar words: ", similar.iter())
     }
+}
+
+/// A list of quoted words after its title; empty if there are none.
+fn quoted_list<T: AsRef<str>>(title: &str, words: impl Iterator<Item = T>) -> String {
+    let words: Vec<String> = words.map(|word| format!("`{}`", word.as_ref())).collect();
+    if words.is_empty() { String::new() } else { format!("{title}{}", words.join(", ")) }
 }
 
 /// The words of names and descriptions that are similar to a word, the most similar first.
 fn similar_words(word: &str, skills: &[&SkillSummary]) -> Vec<String> {
     let length = word.chars().count();
-    if length < limits::SIMILAR_WORD_CHARS {
+    if length < limits::SIMILAR_WORD_CHARS || word.len() > limits::QUOTED_WORD_BYTES {
         return Vec::new();
     }
     let first = word.chars().next();

@@ -101,6 +101,11 @@ pub(super) fn for_each_word<'t>(
         while kind(at) == ByteKind::Letter {
             at += 1;
         }
+        // C++ and C# are words, too.
+        if at == start + 1 {
+            let suffix = ["++", "#"].into_iter().find(|it| bytes[at..].starts_with(it.as_bytes()));
+            at += suffix.map_or(0, str::len);
+        }
         if kind(at) == ByteKind::NotAscii {
             let rest = &text[start..];
             let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
@@ -134,7 +139,8 @@ fn visit_parts<'t>(word: &'t str, visit: &mut dyn FnMut(&'t str)) {
     }
 }
 
-fn is_unspaced(c: char) -> bool {
+/// Whether the character belongs to a script without blanks between words.
+pub(super) fn is_unspaced(c: char) -> bool {
     c >= *UNSPACED[0].start() && UNSPACED.iter().any(|range| range.contains(&c))
 }
 
@@ -181,6 +187,7 @@ mod tests {
             ("把PDF合并成", &["把", "PDF", "合并", "并成"]),
             ("このFigmaの", &["この", "Figma", "の"]),
             ("한국어 x", &["한국", "국어", "x"]),
+            ("C++ or c#, F-1 a+b", &["C++", "or", "c#", "F", "1", "a", "b"]),
             ("é", &["é"]),
             ("— é", &["é"]),
         ];

@@ -74,10 +74,10 @@ fn a_query_that_no_skill_fits_finds_none() {
     for (query, note) in [
         (
             "churn",
-            "no skill fits, of 10 skills: do without one, or say so; no skill mentions `churn`",
+            "no skill fits, of 10 skills; no skill mentions `churn`; if other or English words find none either, do without one, or say so",
         ),
         ("how do I get red wine out of the carpet", "no skill mentions `red`, `wine`, `carpet`"),
-        ("spredsheets", "no skill mentions `spredsheets`; near words are `spreadsheets`"),
+        ("spredsheets", "no skill mentions `spredsheets`; similar words: `spreadsheets`"),
         ("what is the weather like", "no skill mentions `weather`"),
     ] {
         let run = search(&test, query);
@@ -89,7 +89,15 @@ fn a_query_that_no_skill_fits_finds_none() {
     search(&test, "Excel formulas and chrats")
         .stdout_has("\"xlsx\"")
         .stdout_has("no skill mentions `chrats`");
-    search(&test, "splits zerteilen").stdout_has("nearest by words: `pdf`");
+    search(&test, "browser automatisieren fernsteuern")
+        .stdout_lacks("nearest")
+        .stdout_has("no skill mentions `automatisieren`, `fernsteuern`");
+    search(&test, "upside fernsteuern").stdout_has("nearest by words: `pdf`");
+    // A word is not repeated without limit.
+    let run = search(&test, &"x".repeat(100_000));
+    run.check(run.stdout.len() < 300, "the word is cut");
+    // Pairs of characters are not words.
+    search(&test, "单细胞").stdout_lacks("mentions");
 }
 
 /// Eight skills are listed, and all that mention a word are counted; a query without words is none.
@@ -155,6 +163,7 @@ fn people_search_with_the_same_ranking() {
         .stderr_has("failed to find a skill: no skill fits");
     let run = failed().args(["--json", "churn"]).run().status(1);
     assert_eq!(run.stdout_json()["skills"], json!([]));
+    assert_eq!(run.stdout_json()["note"], "no skill fits, of 10 skills; no skill mentions `churn`");
     Test::new().args(["skills", "list", "excel"]).run().success().stdout_is_empty();
 }
 
@@ -192,7 +201,7 @@ fn the_first_question_chooses_the_described_skills() {
     test.next_run().endpoint(&server).args(["chat"]).stdin(lines).run().success();
     let requests = server.finish();
     let system = requests[0].system();
-    assert!(system.contains(&format!("(shortened, the best for the first question first; list_skills with a query searches all)\n{GEESE}")), "{system}");
+    assert!(system.contains(&format!("(shortened; those whose words match the first question come first; list_skills with a query searches all)\n{GEESE}")), "{system}");
     assert!(system.contains("By name only: ") && system.contains(" more\n"), "{system}");
     assert!((8000..=8192).contains(&list_bytes(system)), "{}", list_bytes(system));
     for request in &requests[1..3] {
@@ -203,6 +212,28 @@ fn the_first_question_chooses_the_described_skills() {
     let system = requests[3].system();
     let first = system.lines().find(|line| line.starts_with("- skill-")).unwrap();
     assert!(first.starts_with("- skill-009: "), "{system}");
+
+    // Another run of the conversation, and another model: the first question is the same.
+    let server = Server::always(|_| Reply::text("Done."));
+    let run =
+        |words: &[&str]| test.next_run().endpoint(&server).args(["--session", "birds"]).args(words);
+    run(&["how do I feed geese?"]).run().success();
+    run(&["what is kind 9?"]).run().success();
+    let lines = "what is kind 10?\n/model other\nwhat is kind 11?\n";
+    run(&["chat"]).stdin(lines).run().success();
+    let requests = server.finish();
+    assert_eq!(requests.len(), 4);
+    for request in &requests {
+        assert_eq!(request.system(), requests[0].system());
+    }
+    assert!(requests[0].system().contains(GEESE), "{}", requests[0].system());
+
+    // What is piped in does not choose if there is a prompt.
+    let test = many();
+    let server = Server::start([Reply::text("Done.")]);
+    let piped = "kind 9, kind 9, kind 9\n".repeat(10);
+    test.next_run().endpoint(&server).args(["feed the geese"]).stdin(piped).run().success();
+    assert!(server.finish()[0].system().contains(&format!("searches all)\n{GEESE}")));
 
     // One-shot, with a known window: half its number in bytes.
     let server = Server::start([Reply::text("Done.")]);
