@@ -93,31 +93,35 @@ pub(super) fn for_each_word<'t>(
     starts: &WordStarts,
     visit: &mut dyn FnMut(&'t str),
 ) {
-    let bytes = text.as_bytes();
-    let kind = |at: usize| bytes.get(at).map_or(ByteKind::Blank, |byte| KINDS[usize::from(*byte)]);
-    let mut at = 0;
-    while at < bytes.len() {
-        let start = at;
-        while kind(at) == ByteKind::Letter {
-            at += 1;
+    let mut bytes = text.as_bytes();
+    let kind = |bytes: &[u8], at: usize| {
+        bytes.get(at).map_or(ByteKind::Blank, |byte| KINDS[usize::from(*byte)])
+    };
+    while let [first, rest @ ..] = bytes {
+        if KINDS[usize::from(*first)] == ByteKind::Blank {
+            bytes = rest;
+            continue;
+        }
+        let start = text.len() - bytes.len();
+        let mut length = 0;
+        while kind(bytes, length) == ByteKind::Letter {
+            length += 1;
         }
         // C++ and C# are words, too.
-        if at == start + 1 {
-            let suffix = ["++", "#"].into_iter().find(|it| bytes[at..].starts_with(it.as_bytes()));
-            at += suffix.map_or(0, str::len);
+        if length == 1 {
+            let suffix = ["++", "#"].into_iter().find(|it| rest.starts_with(it.as_bytes()));
+            length += suffix.map_or(0, str::len);
         }
-        if kind(at) == ByteKind::NotAscii {
-            let rest = &text[start..];
-            let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
-            visit_parts(&rest[..end], visit);
-            at = start + end;
+        if kind(bytes, length) == ByteKind::NotAscii {
+            let word = &text[start..];
+            length = word.find(|c: char| !c.is_alphanumeric()).unwrap_or(word.len());
+            visit_parts(&word[..length], visit);
             // What ended the word.
-            at += text[at..].chars().next().map_or(0, char::len_utf8);
-        } else if at == start {
-            at += 1;
-        } else if starts.0[WordStarts::index(&bytes[start..at])] {
-            visit(&text[start..at]);
+            length += word[length..].chars().next().map_or(0, char::len_utf8);
+        } else if starts.0[WordStarts::index(&bytes[..length])] {
+            visit(&text[start..start + length]);
         }
+        bytes = &bytes[length..];
     }
 }
 
