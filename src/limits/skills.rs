@@ -8,6 +8,8 @@ pub(crate) const QUERY_WORDS: usize = 32;
 pub(crate) const QUERY_WORDS_READ: usize = 200;
 /// Skills that a search lists.
 pub(crate) const FOUND_SKILLS: usize = 8;
+/// Description of each of them; nine of ten are shorter.
+pub(crate) const FOUND_DESCRIPTION_BYTES: usize = 512;
 /// Words that no skill mentions and that the result of a search names.
 pub(crate) const UNKNOWN_WORDS: usize = 5;
 /// The longest of these words that it names whole.

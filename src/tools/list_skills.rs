@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::limits;
 use crate::skills::ranking::Ranking;
 use crate::skills::{Catalogue, Problem, SkillSummary};
-use crate::text::counted;
+use crate::text::{self, counted};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -94,7 +94,11 @@ fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
             if found.is_empty() {
                 note.push_str(NOT_FOUND);
             }
-            let rows = rows(found.iter().map(|skill| SkillRow::new(skill)));
+            let rows = rows(found.iter().map(|skill| {
+                let most = limits::FOUND_DESCRIPTION_BYTES;
+                let description = Some(text::first_sentences(&skill.description, most));
+                SkillRow { description, ..SkillRow::new(skill) }
+            }));
             result(&rows, Some(notes([note], &catalogue)), found.len())
         }
         None if context.history.lists_all(&catalogue) => {

@@ -118,6 +118,13 @@ fn the_result_is_limited_and_counted() {
     let result = search(&test, "drawing").stdout_json();
     assert_eq!(names(&result), ["a", "b"]);
     assert_eq!(result["note"], "2 skills mention a word of the query");
+    let long = "Writes a report. Prints it on paper. ".repeat(30);
+    let test = test.skill("long", &document("long", &long, "paper"));
+    let result = search(&test, "paper").stdout_json();
+    let description = result["skills"][0]["description"].as_str().unwrap();
+    assert!(description.ends_with("a report.") && description.len() <= 512, "{description}");
+    let test = test.next_run();
+    fs::remove_dir_all(test.path("skills/long")).unwrap();
     for query in ["", " ?! "] {
         assert_eq!(names(&search(&test, query).stdout_json()).len(), 32, "{query}");
     }
