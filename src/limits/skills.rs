@@ -6,6 +6,8 @@ use std::time::Duration;
 pub(crate) const QUERY_WORDS: usize = 32;
 /// Words of a question, such as "the", from which these are chosen.
 pub(crate) const QUERY_WORDS_READ: usize = 200;
+/// Start of a word of a question that counts.
+pub(crate) const QUERY_WORD_BYTES: usize = 100;
 /// Skills that a search lists.
 pub(crate) const FOUND_SKILLS: usize = 8;
 /// Description of each of them; nine of ten are shorter.

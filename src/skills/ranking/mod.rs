@@ -149,6 +149,7 @@ impl Question {
         let mut all: Vec<Term> = Vec::new();
         let mut stem = String::new();
         for_each_word(text, &WordStarts::all(), &mut |word| {
+            let word = &word[..word.floor_char_boundary(limits::QUERY_WORD_BYTES)];
             write_stem(word, &mut stem);
             let is_new =
                 all.len() < limits::QUERY_WORDS_READ && all.iter().all(|term| term.stem != stem);

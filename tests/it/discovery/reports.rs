@@ -55,7 +55,7 @@ fn too_large_skills_folder_is_reported() {
         .memory_at_most(36 << 10);
     assert_eq!(run.stderr.lines().count(), 22);
     let (listed, note) = list(&test, [""; 0]);
-    assert!(note.contains(" of 20000 skills are shown; narrow the list with `query`"));
+    assert!(note.contains(" of 20000 skills are shown; `query` finds the others"));
     assert!(listed.len() > 500 && listed[0].0 == "folder-00000");
 }
 
