@@ -123,6 +123,8 @@ pub(crate) const DRAIN_AFTER_DONE: Duration = Duration::from_millis(50);
 
 // A run.
 
+/// Times in a row that the same call may fail in the same way, after which the turn ends.
+pub(crate) const EQUAL_FAILURES: usize = 3;
 /// Default of `--max-steps`: model requests in one turn.
 pub(crate) const MAX_STEPS: u32 = 50;
 /// A prompt on standard input.

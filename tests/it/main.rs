@@ -69,6 +69,7 @@ mod slips;
 mod source;
 mod standard_input;
 mod static_binary;
+mod stuck;
 mod terminal;
 mod tools;
 mod user_files;

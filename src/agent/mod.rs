@@ -18,6 +18,10 @@ use crate::tool::{Action, ToolResult, sendable_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
+mod repeated_failures;
+
+use repeated_failures::RepeatedFailures;
+
 /// How a turn ended. The answer itself is not copied, since it may be long:
 /// it is in the conversation ([`Conversation::answer_text`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +74,7 @@ pub fn run_turn(
         }
     }
     let mut context = ContextManager::new(model, tools.definitions(), turn_limits.window);
+    let mut failures = RepeatedFailures::default();
     for _ in 0..turn_limits.max_steps {
         let reply = context.complete(conversation, stats, sink)?;
         stats.steps += 1;
@@ -89,11 +94,18 @@ pub fn run_turn(
                 }
                 conversation.without_repeated_content(run())
             });
-            let recorded = result.map(|result| conversation.add_result(result));
+            let stopped = match result {
+                Ok(result) => {
+                    let counted = failures.count(call, &result);
+                    conversation.add_result(result);
+                    turn_limits.cancellation.check().map_err(Error::from).and(counted)
+                }
+                Err(stop) => Err(stop.into()),
+            };
             report_save_error(conversation, sink);
-            if let Err(stop) = recorded.and_then(|()| turn_limits.cancellation.check()) {
+            if let Err(error) = stopped {
                 conversation.close_turn("");
-                return Err(stop.into());
+                return Err(error);
             }
         }
     }
