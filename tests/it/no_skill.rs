@@ -432,7 +432,10 @@ fn swapped_links_cannot_redirect_an_opened_skill() {
         }
     };
     meanwhile(swap, || {
-        let calls = vec![(READ, of("moving", "secret")); 600];
+        // Different calls, as the third equal failure would end the turn.
+        let read =
+            |limit| json!({"skill_name": "moving", "file_path": "secret", "limit": 100 + limit});
+        let calls: Vec<_> = (0..600).map(|limit| (READ, read(limit))).collect();
         for shell in [PLAIN, FRUGAL] {
             let contents = results(&test, shell, &calls);
             let reported = contents.iter().filter(|content| content.contains(CANARY));
