@@ -337,7 +337,7 @@ fn strange_calls() -> Vec<Fault> {
         answers("an unknown tool for ever", Reply::call("no_such_tool", &json!({})))
             .args(["--max-steps", "5"])
             .reaches_a_limit()
-            .attempts(5..=5),
+            .attempts(3..=3),
         answers("a known tool for ever", Reply::call("list_skills", &json!({})))
             .args(["--max-steps", "20"])
             .reaches_a_limit()
@@ -345,6 +345,6 @@ fn strange_calls() -> Vec<Fault> {
         answers("broken arguments for ever", Reply::calls([("get_skill", "{broken")]))
             .args(["--max-steps", "5"])
             .reaches_a_limit()
-            .attempts(5..=5),
+            .attempts(3..=3),
     ]
 }
