@@ -118,7 +118,7 @@ impl From<Fault> for String {
     }
 }
 
-/// The part of the setup that a failed request points to.
+/// The part of setup or reply that a failed request points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailedPart {
     /// The address: it is not that of an endpoint.
@@ -131,6 +131,8 @@ pub(crate) enum FailedPart {
     Model,
     /// The list of models: the credentials may be valid for answers.
     ModelList,
+    /// The answer: it is empty.
+    Answer,
 }
 
 /// A failure that the user must fix: a kind, a message of one sentence and, if there

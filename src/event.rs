@@ -77,6 +77,8 @@ pub enum Event<'a> {
         /// Why the request failed.
         reason: &'a str,
     },
+    /// A reply that is not an answer, and what is done about it.
+    Rescue(&'a str),
     /// A warning for the user; the run continues.
     Warning(&'a str),
 }
@@ -90,6 +92,10 @@ pub struct RunStats {
     pub tool_calls: u32,
     /// Token counts, as the endpoint reported them.
     pub usage: Usage,
+    /// Calls that were written as text and run.
+    pub calls_from_text: u32,
+    /// How often the model was asked again because its reply was no answer.
+    pub asked_again: u32,
     /// What the tools did.
     pub actions: Actions,
 }

@@ -30,8 +30,8 @@ pub mod memory {
 }
 pub mod model {
     pub use crate::model::{
-        EventTooLarge, InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece,
-        is_unparsed_call,
+        EventTooLarge, InvalidResponse, ReplyAssembler, SseSplitter, TextCall, ThinkFilter,
+        ThinkPiece, find_calls, is_code_call, is_unparsed_call, read_text_calls,
     };
 }
 pub mod secret {

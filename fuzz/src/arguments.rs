@@ -29,7 +29,8 @@ fn check_alone(value: &Value) {
         let schema = tool.parameters();
         let properties = schema["properties"].as_object();
         let properties = properties.into_iter().flatten();
-        let good: Map<String, Value> = properties.map(|(name, kind)| (name.clone(), sample(kind))).collect();
+        let good: Map<String, Value> =
+            properties.map(|(name, kind)| (name.clone(), sample(kind))).collect();
         assert!(tool.prepare(good.clone().into()).is_ok());
         for name in good.keys() {
             let mut arguments = good.clone();

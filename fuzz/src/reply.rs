@@ -7,7 +7,8 @@ use serde::de::IgnoredAny;
 use skills_runner::Event;
 use skills_runner::internals::limits;
 use skills_runner::internals::model::{
-    InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece, is_unparsed_call,
+    InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece, find_calls,
+    is_code_call, is_unparsed_call, read_text_calls,
 };
 use skills_runner::{FinishReason, ModelReply};
 use skills_runner::{ToolCall, ToolDefinition};
@@ -137,7 +138,14 @@ fn check_outcome(outcome: &Outcome) {
         parameters: serde_json::Value::Null,
     };
     assert!(!is_unparsed_call(&message.content, &[]));
-    is_unparsed_call(&message.content, &[tool("list_skills"), tool("f")]);
+    let tools = [tool("list_skills"), tool("f")];
+    is_unparsed_call(&message.content, &tools);
+    is_code_call(&message.content, &tools);
+    find_calls(&message.content, &tools);
+    if let Some((sentence, calls)) = read_text_calls(&message.content, &tools) {
+        assert!(message.content.trim().starts_with(sentence));
+        assert!(calls.iter().all(|call| tools.iter().any(|tool| tool.name == call.name)));
+    }
 }
 
 fn check_call(call: &ToolCall, is_done: bool) {

@@ -21,8 +21,11 @@ pub fn check(data: &[u8]) {
     // A conversation that continues from there is read again unchanged.
     let now = SystemTime::now();
     let header = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let kept =
-        change_line(ConversationChange::Replaced(&restored.saved.messages), now, &Secrets::default());
+    let kept = change_line(
+        ConversationChange::Replaced(&restored.saved.messages),
+        now,
+        &Secrets::default(),
+    );
     let file = [header, b"\n", kept.as_bytes()].concat();
     let Ok(Some(same)) = restore(&file, SystemTime::UNIX_EPOCH) else {
         panic!("what was written cannot be read");

@@ -9,18 +9,22 @@ use std::borrow::Cow;
 
 use crate::context::ContextManager;
 use crate::conversation::Conversation;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::{AssistantMessage, Message};
-use crate::model::{FinishReason, Model};
-use crate::tool::{Action, ToolResult, sendable_arguments};
+use crate::model::{FinishReason, Model, ModelReply};
+use crate::tool::{Action, ToolCall, ToolResult, sendable_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
+mod held_text;
 mod repeated_failures;
+mod rescue;
 
+use held_text::HeldText;
 use repeated_failures::RepeatedFailures;
+use rescue::{NoAnswer, Rescue, Verdict};
 
 /// How a turn ended. The answer itself is not copied, since it may be long:
 /// it is in the conversation ([`Conversation::answer_text`]).
@@ -73,43 +77,32 @@ pub fn run_turn(
             stats.actions.add(Action::ReadSkill(skill.name.clone()));
         }
     }
-    let mut context = ContextManager::new(model, tools.definitions(), turn_limits.window);
-    let mut failures = RepeatedFailures::default();
-    for _ in 0..turn_limits.max_steps {
-        let reply = context.complete(conversation, stats, sink)?;
-        stats.steps += 1;
-        stats.usage += reply.usage.unwrap_or_default();
+    let mut turn = Turn {
+        context: ContextManager::new(model, tools.definitions(), turn_limits.window),
+        conversation,
+        tools,
+        limits: turn_limits,
+        stats,
+        sink,
+        failures: RepeatedFailures::default(),
+        rescue: Rescue::default(),
+        announcement: None,
+    };
+    for step in 1..=turn_limits.max_steps {
+        let Some(CheckedReply { reply, is_from_text }) = turn.next_reply(step)? else {
+            continue;
+        };
         let calls = reply.message.calls.clone();
-        sink(Event::MessageEnd { calls: calls.len() });
-        conversation.add_answer(with_valid_arguments(reply.message));
-        conversation.record_usage(reply.usage);
-        report_save_error(conversation, sink);
+        (turn.sink)(Event::MessageEnd { calls: calls.len() });
+        turn.conversation.add_answer(with_valid_arguments(reply.message));
+        turn.conversation.record_usage(reply.usage);
+        turn.report_save_error();
         if calls.is_empty() {
             return Ok(TurnOutcome { finish: reply.finish, cause: reply.cause });
         }
-        for (index, call) in calls.iter().enumerate() {
-            let result = tools.call_with_events(call, stats, sink, |run| {
-                if index >= limits::CALLS_RUN {
-                    return not_run();
-                }
-                conversation.without_repeated_content(run())
-            });
-            let stopped = match result {
-                Ok(result) => {
-                    let counted = failures.count(call, &result);
-                    conversation.add_result(result);
-                    turn_limits.cancellation.check().map_err(Error::from).and(counted)
-                }
-                Err(stop) => Err(stop.into()),
-            };
-            report_save_error(conversation, sink);
-            if let Err(error) = stopped {
-                conversation.close_turn("");
-                return Err(error);
-            }
-        }
+        turn.run_calls(&calls, is_from_text)?;
     }
-    conversation.close_turn("");
+    turn.conversation.close_turn("");
     let steps = match turn_limits.max_steps {
         1 => "1 step".to_string(),
         several => format!("{several} steps"),
@@ -118,10 +111,129 @@ pub fn run_turn(
     Err(Error::new(ErrorKind::Limit, message).with_hint("allow more steps with --max-steps"))
 }
 
-/// Warns once that the conversation can no longer be saved; the turn continues.
-fn report_save_error(conversation: &mut Conversation, sink: &mut EventSink<'_>) {
-    if let Some(error) = conversation.take_journal_error() {
-        sink(Event::Warning(&error.to_string()));
+/// A turn in progress.
+struct Turn<'t, 's> {
+    context: ContextManager<'t>,
+    conversation: &'t mut Conversation,
+    tools: &'t Tools<'t>,
+    limits: &'t TurnLimits,
+    stats: &'t mut RunStats,
+    sink: &'t mut EventSink<'s>,
+    failures: RepeatedFailures,
+    rescue: Rescue,
+    /// The first reply, if it announced a call that it did not make: the answer, should no call
+    /// follow.
+    announcement: Option<ModelReply>,
+}
+
+/// A reply that is an answer or has calls.
+struct CheckedReply {
+    reply: ModelReply,
+    /// Whether its calls were written as text.
+    is_from_text: bool,
+}
+
+impl Turn<'_, '_> {
+    /// Sends the next request. `None`: the reply is no answer, and the model is asked again.
+    fn next_reply(&mut self, step: u32) -> Result<Option<CheckedReply>> {
+        let has_next_step = step < self.limits.max_steps;
+        let mut held = HeldText::new(self.tools.definitions(), self.announcement.is_some());
+        let sink = &mut *self.sink;
+        let completed = self
+            .context
+            .complete(self.conversation, self.stats, &mut |event| held.pass(event, sink));
+        let is_reminded = !std::mem::take(&mut self.context.reminder).is_empty();
+        let mut reply = match completed {
+            Ok(reply) => reply,
+            Err(error) if error.part() == Some(FailedPart::Answer) => {
+                if has_next_step && self.rescue.may_ask(NoAnswer::Empty) {
+                    return Ok(self.ask_again(NoAnswer::Empty, ""));
+                }
+                let first = self.announcement.take().ok_or(error)?;
+                return Ok(Some(CheckedReply { reply: first, is_from_text: false }));
+            }
+            Err(error) => {
+                held.release(self.sink);
+                return Err(error);
+            }
+        };
+        self.stats.steps += 1;
+        self.stats.usage += reply.usage.unwrap_or_default();
+        if is_reminded {
+            // It counts the reminder, too.
+            reply.usage = None;
+        }
+        let verdict = if reply.message.calls.is_empty() {
+            self.rescue.judge(&reply, self.conversation, self.tools, (step == 1, has_next_step))
+        } else {
+            Verdict::Answer(reply.finish)
+        };
+        match verdict {
+            Verdict::AskAgain(kind) => {
+                let asked = self.ask_again(kind, &reply.message.content);
+                self.announcement = (kind == NoAnswer::Announced).then_some(reply);
+                return Ok(asked);
+            }
+            Verdict::Calls(sentence, calls) => {
+                (self.sink)(Event::Rescue("the call came as text, and is run"));
+                self.stats.calls_from_text += u32::try_from(calls.len()).unwrap_or(u32::MAX);
+                reply.message.content = sentence;
+                reply.message.calls = calls;
+                self.announcement = None;
+                return Ok(Some(CheckedReply { reply, is_from_text: true }));
+            }
+            Verdict::Answer(finish) => reply.finish = finish,
+        }
+        match self.announcement.take().filter(|_| reply.message.calls.is_empty()) {
+            Some(first) => reply = first,
+            None => held.release(self.sink),
+        }
+        Ok(Some(CheckedReply { reply, is_from_text: false }))
+    }
+
+    /// Prepares the next request, which asks again about a reply that is not an answer.
+    fn ask_again(&mut self, kind: NoAnswer, reply: &str) -> Option<CheckedReply> {
+        self.stats.asked_again += 1;
+        (self.sink)(Event::Rescue(kind.line()));
+        self.context.reminder = kind.reminder(reply);
+        None
+    }
+
+    /// Runs the calls of a message in their order.
+    fn run_calls(&mut self, calls: &[ToolCall], is_from_text: bool) -> Result<()> {
+        for (index, call) in calls.iter().enumerate() {
+            let conversation = &*self.conversation;
+            let result = self.tools.call_with_events(call, self.stats, self.sink, |run| {
+                if index >= limits::CALLS_RUN {
+                    return not_run();
+                }
+                conversation.without_repeated_content(run())
+            });
+            let stopped = match result {
+                Ok(result) => {
+                    let counted = self.failures.count(call, &result);
+                    if is_from_text && result.ok {
+                        self.conversation.record_text_call();
+                    }
+                    self.conversation.add_result(result);
+                    self.limits.cancellation.check().map_err(Error::from).and(counted)
+                }
+                Err(stop) => Err(stop.into()),
+            };
+            self.report_save_error();
+            if let Err(error) = stopped {
+                self.conversation.close_turn("");
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Warns once that the conversation can no longer be saved; the turn continues.
+    fn report_save_error(&mut self) {
+        if let Some(error) = self.conversation.take_journal_error() {
+            (self.sink)(Event::Warning(&error.to_string()));
+        }
     }
 }
 

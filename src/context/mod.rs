@@ -27,6 +27,8 @@ pub(crate) struct ContextManager<'a> {
     pub tools: &'a [ToolDefinition],
     /// The configured context window in tokens, if any.
     pub window: Option<u64>,
+    /// Messages that follow the conversation in the next request only.
+    pub reminder: Vec<Message>,
     /// Whether a summary failed in this turn before the context was full.
     has_summary_failed: bool,
 }
@@ -113,7 +115,7 @@ impl<'a> ContextManager<'a> {
         tools: &'a [ToolDefinition],
         window: Option<u64>,
     ) -> ContextManager<'a> {
-        ContextManager { model, tools, window, has_summary_failed: false }
+        ContextManager { model, tools, window, reminder: Vec::new(), has_summary_failed: false }
     }
 
     /// Sends one request. A conversation that does not fit is shortened; a refused request is
@@ -181,7 +183,14 @@ impl<'a> ContextManager<'a> {
         let conversation = &mut *fitting.conversation;
         let window = conversation.window(self.window);
         (fitting.sink)(Event::Estimate { tokens, window });
-        let request = ModelRequest { messages: conversation.messages(), tools: self.tools };
+        let with_reminder;
+        let messages = if self.reminder.is_empty() {
+            conversation.messages()
+        } else {
+            with_reminder = [conversation.messages(), &self.reminder].concat();
+            &with_reminder
+        };
+        let request = ModelRequest { messages, tools: self.tools };
         let reply = self.model.complete(&request, fitting.sink);
         if let Err(error) = &reply
             && let ErrorKind::Context { limit, used } = error.kind()

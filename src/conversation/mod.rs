@@ -81,6 +81,8 @@ pub struct Conversation {
     last_activity: SystemTime,
     recorder: Recorder,
     meter: TokenMeter,
+    /// Whether a call that was written as text has worked.
+    has_text_calls: bool,
 }
 
 impl Conversation {
@@ -104,7 +106,18 @@ impl Conversation {
             last_activity: past.last_activity,
             recorder: Recorder::default(),
             meter: TokenMeter::default(),
+            has_text_calls: false,
         }
+    }
+
+    /// Whether a call that the model wrote as text has worked in this run.
+    pub(crate) fn has_text_calls(&self) -> bool {
+        self.has_text_calls
+    }
+
+    /// Records that a call that the model wrote as text has worked.
+    pub(crate) fn record_text_call(&mut self) {
+        self.has_text_calls = true;
     }
 
     /// The id, a UUID that stays the same.

@@ -123,6 +123,14 @@ pub(crate) const DRAIN_AFTER_DONE: Duration = Duration::from_millis(50);
 
 // A run.
 
+/// The sentence that may precede calls in a text.
+pub(crate) const CALL_SENTENCE_BYTES: usize = 300;
+/// Text that is held back without the name of a tool, as it may be a call.
+pub(crate) const HELD_TEXT_BYTES: usize = 4 << 10;
+/// Characters of a reply that announces a call: a longer one is an answer.
+pub(crate) const ANNOUNCEMENT_CHARS: usize = 300;
+/// Places in a message at which calls are searched that a reply may quote.
+pub(crate) const QUOTED_CALLS: usize = 1_000;
 /// Times in a row that the same call may fail in the same way, after which the turn ends.
 pub(crate) const EQUAL_FAILURES: usize = 3;
 /// Default of `--max-steps`: model requests in one turn.

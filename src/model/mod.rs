@@ -30,12 +30,13 @@ mod wire;
 mod wire_messages;
 
 pub(crate) use quirks::is_reasoning_field;
+pub(crate) use text_calls::{OPENINGS, can_become_call};
 
 pub use {
     invalid_response::InvalidResponse,
     reply::ReplyAssembler,
     sse::{EventTooLarge, SseSplitter},
-    text_calls::is_unparsed_call,
+    text_calls::{TextCall, find_calls, is_code_call, is_unparsed_call, read_text_calls},
     think_filter::{ThinkFilter, ThinkPiece},
 };
 

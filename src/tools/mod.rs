@@ -269,6 +269,11 @@ impl<'w> Tools<'w> {
         &self.definitions
     }
 
+    /// Whether the tool with this name only reads.
+    pub(crate) fn is_read_only(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|tool| tool.effects(&self.context).is_read_only)
+    }
+
     /// Whether the tool with this name is offered to the model.
     pub fn offers(&self, name: &str) -> bool {
         self.definitions.iter().any(|tool| tool.name == name)

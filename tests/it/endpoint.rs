@@ -127,7 +127,6 @@ fn invalid_reply_is_reported() {
         ),
         (Reply::raw("SSH-2.0-OpenSSH_9.2\r\n"), 1, "the reply is not HTTP"),
         (Reply::raw("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nupstream ok"), 1, "upstream o"),
-        (Reply::text(""), 1, "the answer is empty"),
         (Reply::sse(["data: {\"error\":{\"message\":\"exploded\"}}"]), 1, "exploded"),
     ];
     for (reply, status, words) in table {
@@ -135,6 +134,10 @@ fn invalid_reply_is_reported() {
         run.status(status).stderr_has(words).stderr_has(&server.url());
         server.finish();
     }
+    // The model is asked once more.
+    let (server, run) = ask([Reply::text(""), Reply::text("")]);
+    run.status(1).stderr_has("the answer is empty").stderr_has(&server.url());
+    server.finish();
 }
 
 /// A stream without its end marker: cut off after text, otherwise retried.

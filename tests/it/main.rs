@@ -56,6 +56,7 @@ mod prompt_file;
 mod questions;
 mod readme;
 mod requirements;
+mod rescue;
 mod sandbox;
 mod scripts;
 mod search;

@@ -14,7 +14,7 @@ use ureq::http::Response;
 use ureq::http::response::Parts;
 
 use crate::config::Endpoint;
-use crate::error::{ErrorKind, Result};
+use crate::error::{ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::message::Message;
@@ -238,7 +238,8 @@ fn check_not_empty(reply: ModelReply) -> std::result::Result<ModelReply, Request
             (ErrorKind::Protocol, "the answer is empty")
         }
     };
-    Err(RequestFailure::new(kind, cause))
+    let failure = RequestFailure::new(kind, cause);
+    Err(if kind == ErrorKind::Protocol { failure.with_part(FailedPart::Answer) } else { failure })
 }
 
 /// Whether the response head says where the body ends.

@@ -192,6 +192,8 @@ impl TextReport {
                 duration_ms: milliseconds(turn.start.elapsed()),
                 stdin: turn.stdin,
                 actions: ActionRecords::new(&turn.stats.actions, secrets),
+                calls_from_text: turn.stats.calls_from_text,
+                asked_again: turn.stats.asked_again,
                 error: error.map(|error| ErrorRecord::from_error(error, secrets)),
             }))
     }

@@ -43,6 +43,7 @@ pub(super) fn line(event: &Event<'_>) -> Option<String> {
             });
             format!("· answered in {} ms{tokens}", milliseconds(*duration))
         }
+        Event::Rescue(text) => format!("· {text}"),
         Event::Retry { attempt, delay, reason } => {
             // A changed request is not another try of the same one.
             let when = match milliseconds(*delay) {

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    ALPHA, delta, finish, in_parallel, message, skills, stream, stream_of_pieces, talk, talk_with,
-};
+use super::{ALPHA, in_parallel, skills, stream_of_pieces, talk, talk_with};
 use crate::harness::Reply;
 
 #[test]
@@ -165,50 +163,4 @@ fn call_refused_by_groq_is_requested_again_and_then_reported() {
     talk.run.success().stdout("done\n");
     let roles: Vec<&Value> = talk.requests[3].messages().iter().map(|m| &m["role"]).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
-}
-
-#[test]
-fn call_written_as_text_is_not_an_answer() {
-    let texts = [
-        "<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
-        "<tool_call>list_skills\n<arg_key>query</arg_key>\n<arg_value>alpha</arg_value>\n</tool_call>",
-        "<function=list_skills>{\"query\": \"alpha\"}</function>",
-        "<function=get_skill>\n<parameter=skill_name>\nalpha\n</parameter>\n</function>",
-        "[TOOL_CALLS][{\"name\": \"list_skills\", \"arguments\": {}}]",
-        "[TOOL_CALLS]list_skills{\"query\": \"alpha\"}",
-        "{\"name\": \"list_skills\", \"arguments\": {}}",
-        "{\"name\": \"list_skills\", \"parameters\": {}}",
-        "{\"type\": \"function\", \"function\": {\"name\": \"list_skills\", \"arguments\": {}}}",
-        "```json\n{\"name\": \"list_skills\", \"arguments\": {}}\n```",
-        "[{\"name\": \"list_skills\", \"arguments\": {}}]",
-        "<|python_tag|>{\"name\": \"list_skills\", \"parameters\": {}}",
-        "<think>Hm.</think>\n<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
-        "Let me look at the skills first.\n\n<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>",
-        "I'll read it. <function=get_skill>\n<parameter=skill_name>alpha</parameter>\n</function>\n</tool_call>",
-    ];
-    for text in texts {
-        let streamed = stream([delta(&format!(r#""content":{}"#, json!(text))), finish("stop")]);
-        let body = message(&format!(r#""content":{}"#, json!(text)), "tool_calls");
-        for (args, reply) in [(&[][..], streamed), (&["--no-stream"][..], body)] {
-            let talk = talk(args, [reply]);
-            println!("{text}");
-            talk.run
-                .status(1)
-                .stdout_has("_skill")
-                .stderr_has("as text")
-                .stderr_has("--tool-call-parser")
-                .stderr_has("--jinja");
-        }
-    }
-    // Answers that mention calls are answers.
-    let answers = [
-        "Qwen writes `<tool_call>` before {\"name\": \"list_skills\"}, as I do.",
-        "A call looks so:\n\n```\n<tool_call>\n{\"name\": \"list_skills\", \"arguments\": {}}\n</tool_call>\n```\n\nThat is all.",
-        "{\"name\": \"Ada\", \"arguments\": {}}",
-        "{\"answer\": 4}",
-        "Use list_skills.",
-    ];
-    for text in answers {
-        talk(&[], [Reply::text(text)]).run.success().stdout(&format!("{text}\n")).stderr_is_empty();
-    }
 }

@@ -54,11 +54,12 @@ fn empty_assistant_message_is_omitted() {
         r#""content":" \n""#,
         r#""content":"","tool_calls":[]"#,
     ] {
-        let replies = [message(nothing, "stop"), Reply::text("4")];
-        let talk = chat(&["--no-stream"], "one\ntwo\n", replies);
+        // The model is asked once more.
+        let empty = || message(nothing, "stop");
+        let talk = chat(&["--no-stream"], "one\ntwo\n", [empty(), empty(), Reply::text("4")]);
         talk.run.status(1).stdout("4\n");
-        assert_eq!(roles(&talk.requests[1]), ["system", "user"], "{nothing}");
-        assert_eq!(talk.requests[1].last_message()["content"], "two");
+        assert_eq!(roles(&talk.requests[2]), ["system", "user"], "{nothing}");
+        assert_eq!(talk.requests[2].last_message()["content"], "two");
     }
 }
 

@@ -95,8 +95,8 @@ fn reasoning_in_the_text_is_not_sent_back() {
         }
     }
     // Reasoning alone is not an answer.
-    let body = message(r#""content":"<think>Hm.</think>""#, "stop");
-    talk(&["--no-stream"], [body]).run.status(1).stdout_is_empty().stderr_has("empty");
+    let body = || message(r#""content":"<think>Hm.</think>""#, "stop");
+    talk(&["--no-stream"], [body(), body()]).run.status(1).stdout_is_empty().stderr_has("empty");
 }
 
 #[test]

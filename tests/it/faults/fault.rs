@@ -170,6 +170,13 @@ impl Fault {
         self.each(|expected| expected.tries = tries.clone())
     }
 
+    /// If the answer is empty, the model is asked once more.
+    pub(super) fn asks_again(self) -> Fault {
+        self.each(|expected| {
+            expected.tries = *expected.tries.start()..=expected.tries.end() + 1;
+        })
+    }
+
     /// If the stream is refused, one unstreamed request may follow.
     pub(super) fn may_retry_unstreamed(self) -> Fault {
         self.when_streamed(|expected| {

@@ -64,6 +64,7 @@ fn contents() -> Vec<Fault> {
         message_fault(name, json!({"content": content}))
             .fails_permanently()
             .may_retry_unstreamed()
+            .asks_again()
             .says("empty")
     };
     vec![
@@ -82,10 +83,12 @@ fn contents() -> Vec<Fault> {
         message_fault("content that is only a thought", json!({"content": "<think>Hm.</think>"}))
             .fails_permanently()
             .may_retry_unstreamed()
+            .asks_again()
             .says("empty"),
         message_fault("only reasoning", json!({"content": "", "reasoning_content": "Hm."}))
             .fails_permanently()
             .may_retry_unstreamed()
+            .asks_again()
             .says("empty"),
         message_fault("reasoning that is an object", json!({"content": "The answer", "reasoning": {"a": 1}}))
             .answers_with("The answer"),
@@ -101,6 +104,7 @@ fn contents() -> Vec<Fault> {
         answers("a delta that is null, alone", stream(format!("data: {{\"choices\":[{{\"delta\":null}}]}}\n\n{STOP}")))
             .fails_permanently()
             .may_retry_unstreamed()
+            .asks_again()
             .says("empty"),
         answers("a finish reason that is an object", {
             stream(format!("{TEXT}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":{{\"type\":\"stop\"}}}}]}}\n\n{DONE}"))

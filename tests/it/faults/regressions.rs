@@ -100,6 +100,7 @@ fn amounts() -> Vec<Fault> {
         answers("a hundred thousand single blanks", stream(text_chunk(" ").repeat(100_000) + STOP))
             .fails_permanently()
             .stdout_blank()
+            .asks_again()
             .says("empty"),
     ]
 }

@@ -48,7 +48,11 @@ fn ends() -> Vec<Fault> {
         "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\n";
     let blank = "data: {\"choices\":[{\"delta\":{\"content\":\" \\n\"}}]}\n\n";
     let empty = |name, bytes: String| {
-        answers(name, stream(bytes)).fails_permanently().may_retry_unstreamed().says("empty")
+        answers(name, stream(bytes))
+            .fails_permanently()
+            .may_retry_unstreamed()
+            .asks_again()
+            .says("empty")
     };
     let unsaid = |name, bytes: String| {
         answers(name, stream(bytes))

@@ -26,6 +26,8 @@ const FIELDS: [(&str, &[&str]); 8] = [
         "result",
         &[
             "answer",
+            "asked_again",
+            "calls_from_text",
             "commands_run",
             "duration_ms",
             "exit_code",
@@ -122,9 +124,8 @@ fn check_fields(run: &Outcome, record: &Value) {
             "arguments" => value.is_object() || value.is_string(),
             "usage" => value["prompt_tokens"].is_u64() && value["completion_tokens"].is_u64(),
             "error" => value["kind"].is_string() && value["message"].is_string(),
-            "exit_code" | "steps" | "tool_calls" | "duration_ms" | "delay_ms" | "attempt" => {
-                value.is_u64()
-            }
+            "exit_code" | "steps" | "tool_calls" | "duration_ms" | "delay_ms" | "attempt"
+            | "asked_again" | "calls_from_text" => value.is_u64(),
             _ => value.is_string(),
         };
         run.check(fits, format_args!("`{name}` fits in {record}"));

@@ -1,22 +1,90 @@
-//! Tool calls that the server left in the text of the reply.
+//! Tool calls in the text of a reply: a server without a parser for its model's calls passes them
+//! on as text.
 //!
-//! A server without a parser for its model's tool calls passes them on as text. That is not an
-//! answer, and the user has to change the server's configuration.
-
-use serde_json::Value;
+//! A text is read as calls only if it is nothing else (one sentence may precede them). Whether such
+//! calls are run is decided by the agent.
 
 use crate::limits;
 use crate::model::quirks::call_markers;
+use crate::text::single_fence;
 use crate::tool::ToolDefinition;
 
-/// Whether the text is a call of one of these tools: a line outside of code that starts with a
-/// marker, or only the JSON of a call.
-pub fn is_unparsed_call(text: &str, tools: &[ToolDefinition]) -> bool {
-    if tools.is_empty() {
-        return false;
-    }
+mod reader;
+
+use reader::CallReader;
+pub use reader::TextCall;
+
+/// What a text may begin with, or its second sentence, if it is calls.
+pub(crate) const OPENINGS: [char; 4] = ['{', '[', '<', '`'];
+
+/// The calls that a text is, with the sentence before them.
+pub fn read_text_calls<'t>(
+    text: &'t str,
+    tools: &[ToolDefinition],
+) -> Option<(&'t str, Vec<TextCall>)> {
     let text = text.trim();
-    is_marked_call(text, tools) || is_bare_call(text, tools)
+    if text.len() > limits::UNPARSED_CALL_BYTES {
+        return None;
+    }
+    let (sentence, calls) = text.split_at(sentence_end(text)?);
+    let fence = single_fence(calls).filter(|fence| fence.is_alone);
+    let body = fence.map_or(calls, |fence| fence.body);
+    Some((sentence.trim_end(), CallReader::new(body, tools).read_all()?))
+}
+
+/// Whether a text, which begins with one of [`OPENINGS`], can go on as calls.
+pub(crate) fn can_become_call(text: &str) -> bool {
+    let text = text.trim_start();
+    let has_start = |start: &str| text.starts_with(start) || start.starts_with(text);
+    let second = text.chars().skip(1).find(|c| !c.is_whitespace());
+    match text.chars().next() {
+        Some('{') => matches!(second, None | Some('"' | '\'' | '}')),
+        Some('[') => matches!(second, None | Some('{')) || has_start("[TOOL_CALLS]"),
+        Some('`') => has_start("```"),
+        _ => {
+            call_markers::ALL.iter().chain(&["<function=", "<invoke name="]).any(|it| has_start(it))
+        }
+    }
+}
+
+/// Where the text after one sentence begins, which may be calls. `None`: it is something else.
+fn sentence_end(text: &str) -> Option<usize> {
+    if text.starts_with(OPENINGS) {
+        return Some(0);
+    }
+    let is_end = |at: usize, c: char| match c {
+        '\n' => true,
+        '.' | '!' | '?' | ':' => text[at + 1..].starts_with(char::is_whitespace),
+        _ => false,
+    };
+    let mut start = text.char_indices().take_while(|(at, _)| *at < limits::CALL_SENTENCE_BYTES);
+    let (at, end) = start.find(|(at, c)| is_end(*at, *c))?;
+    let behind = text[at + end.len_utf8()..].trim_start();
+    behind.starts_with(OPENINGS).then_some(text.len() - behind.len())
+}
+
+/// The calls anywhere in a text, such as a quoted one.
+pub fn find_calls(text: &str, tools: &[ToolDefinition]) -> Vec<TextCall> {
+    if !tools.iter().any(|tool| text.contains(&tool.name)) {
+        return Vec::new();
+    }
+    let starts = text.match_indices(['{', '[', '<']).take(limits::QUOTED_CALLS);
+    starts.flat_map(|(at, _)| CallReader::new(&text[at..], tools).read_start()).collect()
+}
+
+/// Whether the text is one call as code writes it: `get_skill(skill_name="x")`.
+pub fn is_code_call(text: &str, tools: &[ToolDefinition]) -> bool {
+    let fence = single_fence(text).filter(|fence| fence.is_alone);
+    let text = fence.map_or(text, |fence| fence.body).trim().trim_matches('`');
+    let name = text.split('(').next().unwrap_or_default().trim();
+    text.ends_with(')') && !text.contains("\n\n") && tools.iter().any(|tool| tool.name == name)
+}
+
+/// Whether the text is a call of one of these tools: a line outside of code that starts with a
+/// marker, or nothing but calls.
+pub fn is_unparsed_call(text: &str, tools: &[ToolDefinition]) -> bool {
+    let text = text.trim();
+    !tools.is_empty() && (is_marked_call(text, tools) || read_text_calls(text, tools).is_some())
 }
 
 fn is_marked_call(text: &str, tools: &[ToolDefinition]) -> bool {
@@ -45,29 +113,10 @@ fn is_marked_call(text: &str, tools: &[ToolDefinition]) -> bool {
     false
 }
 
-/// `{"name": "list_skills", "arguments": {}}`, also in a code fence or a list.
-fn is_bare_call(text: &str, tools: &[ToolDefinition]) -> bool {
-    let text = text
-        .strip_prefix("```json")
-        .or_else(|| text.strip_prefix("```"))
-        .and_then(|text| text.strip_suffix("```"))
-        .unwrap_or(text);
-    if text.len() > limits::UNPARSED_CALL_BYTES {
-        return false;
-    }
-    let Ok(value) = serde_json::from_str::<Value>(text) else {
-        return false;
-    };
-    let call = value.get(0).unwrap_or(&value);
-    let call = call.get("function").filter(|f| f.is_object()).unwrap_or(call);
-    let is_tool = |name: &str| tools.iter().any(|tool| tool.name == name);
-    let has_arguments = call.get("arguments").or(call.get("parameters")).is_some();
-    has_arguments && call["name"].as_str().is_some_and(is_tool)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn calls_in_the_text_are_detected() {

@@ -1,0 +1,225 @@
+//! Replies that are no answer, although no call came with them: calls that were written as text,
+//! an empty reply, a call that was only announced.
+//!
+//! Calls in text are run only if nothing else can be meant: the text is nothing but calls, and the
+//! model did not read them in a result, a file or a message of the user. The model is asked again at
+//! most once for each kind of reply in a turn; question and reply do not stay in the conversation.
+
+use std::collections::BTreeSet;
+
+use crate::conversation::Conversation;
+use crate::limits;
+use crate::message::Message;
+use crate::model::{FinishReason, ModelReply, TextCall, find_calls, is_code_call, read_text_calls};
+use crate::tool::ToolCall;
+use crate::tools::Tools;
+
+/// A kind of reply that is not an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum NoAnswer {
+    /// Calls as text.
+    TextCall,
+    /// Nothing.
+    Empty,
+    /// A call that was announced, but not made.
+    Announced,
+}
+
+/// What a reply without calls is.
+pub(super) enum Verdict {
+    /// An answer; with how it ended.
+    Answer(FinishReason),
+    /// These calls, after a sentence.
+    Calls(String, Vec<ToolCall>),
+    /// No answer: the model is asked again.
+    AskAgain(NoAnswer),
+}
+
+/// The state of a turn.
+#[derive(Default)]
+pub(super) struct Rescue {
+    asked: BTreeSet<NoAnswer>,
+    /// The calls about which the model was asked.
+    asked_about: Vec<TextCall>,
+}
+
+impl NoAnswer {
+    /// The question to the model.
+    fn question(self) -> &'static str {
+        match self {
+            NoAnswer::TextCall => {
+                "That came as text, so nothing was run. Call the tool, or answer the user."
+            }
+            NoAnswer::Empty => "Your reply was empty. Answer the user, or call a tool.",
+            NoAnswer::Announced => {
+                "You announced a call, but made none. Call the tool now, or answer the user."
+            }
+        }
+    }
+
+    /// The line for the user.
+    pub(super) fn line(self) -> &'static str {
+        match self {
+            NoAnswer::TextCall => "the call came as text: the model is asked to call the tool",
+            NoAnswer::Empty => "the reply was empty: the model is asked again",
+            NoAnswer::Announced => "the call was only announced: the model is asked to make it",
+        }
+    }
+
+    /// The reply and the question, for the next request only.
+    pub(super) fn reminder(self, reply: &str) -> Vec<Message> {
+        let reply = if reply.trim().is_empty() { "(empty)" } else { reply };
+        vec![Message::assistant(reply), Message::user(self.question())]
+    }
+}
+
+impl Rescue {
+    /// Whether the model may be asked about such a reply; it counts as asked then.
+    pub(super) fn may_ask(&mut self, kind: NoAnswer) -> bool {
+        self.asked.insert(kind)
+    }
+
+    /// Judges a reply without calls. `is_first`: it is the first one of the turn; `may_follow`: the
+    /// model may be asked again.
+    pub(super) fn judge(
+        &mut self,
+        reply: &ModelReply,
+        conversation: &Conversation,
+        tools: &Tools<'_>,
+        (is_first, may_follow): (bool, bool),
+    ) -> Verdict {
+        let text = reply.message.content.trim();
+        let is_whole = matches!(reply.finish, FinishReason::Complete | FinishReason::UnparsedCall);
+        let offered = tools.definitions();
+        if !is_whole || offered.is_empty() {
+            return Verdict::Answer(reply.finish);
+        }
+        let read = read_text_calls(text, offered);
+        let looks_like_call = read.is_some()
+            || reply.finish == FinishReason::UnparsedCall
+            || is_code_call(text, offered);
+        if looks_like_call {
+            let calls = read.as_ref().map_or(&[][..], |(_, calls)| calls);
+            if is_quoted(text, calls, conversation, tools) {
+                return Verdict::Answer(FinishReason::Complete);
+            }
+            if let Some((sentence, calls)) = &read
+                && self.may_run(calls, conversation, tools)
+            {
+                return Verdict::Calls((*sentence).into(), numbered(calls, conversation));
+            }
+            if may_follow && self.may_ask(NoAnswer::TextCall) {
+                self.asked_about = calls.to_vec();
+                return Verdict::AskAgain(NoAnswer::TextCall);
+            }
+            return Verdict::Answer(reply.finish);
+        }
+        if is_first
+            && may_follow
+            && announces_call(text, tools)
+            && self.may_ask(NoAnswer::Announced)
+        {
+            return Verdict::AskAgain(NoAnswer::Announced);
+        }
+        Verdict::Answer(reply.finish)
+    }
+
+    /// Whether calls as text are run without a question: those that only read, or such calls have
+    /// worked before, or the model says the same again.
+    fn may_run(&self, calls: &[TextCall], conversation: &Conversation, tools: &Tools<'_>) -> bool {
+        conversation.has_text_calls()
+            || calls == self.asked_about
+            || calls.iter().all(|call| tools.is_read_only(&call.name))
+    }
+}
+
+/// The calls with ids.
+fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
+    let first = conversation.messages().len();
+    let calls = calls.iter().enumerate().map(|(at, call)| ToolCall {
+        // Nine letters and digits, as some endpoints want them.
+        id: format!("text{:05}", first + at),
+        name: call.name.clone(),
+        arguments: serde_json::Value::Object(call.arguments.clone()).to_string(),
+        ..ToolCall::default()
+    });
+    calls.collect()
+}
+
+/// Whether the user or a result has this text, or one of the calls.
+fn is_quoted(
+    text: &str,
+    calls: &[TextCall],
+    conversation: &Conversation,
+    tools: &Tools<'_>,
+) -> bool {
+    let text = without_blanks(text);
+    let mut messages = conversation.messages().iter();
+    messages.any(|message| {
+        if !matches!(message, Message::User(_) | Message::Tool(_)) {
+            return false;
+        }
+        // Texts in JSON are escaped, even twice.
+        let read = message.text();
+        let unescaped = unescaped(&read);
+        let twice = self::unescaped(&unescaped);
+        [&*read, &unescaped, &twice].into_iter().any(|read| {
+            without_blanks(read).contains(&text)
+                || !calls.is_empty()
+                    && find_calls(read, tools.definitions()).iter().any(|it| calls.contains(it))
+        })
+    })
+}
+
+/// A text with the escapes of a JSON string replaced.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => plain
+                .extend(rest.next().map(|c| if matches!(c, 'n' | 't' | 'r') { ' ' } else { c })),
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+fn without_blanks(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// How models announce what they will do.
+const ANNOUNCEMENTS: [&str; 8] = [
+    "i'll ",
+    "i will ",
+    "i am going to ",
+    "i'm going to ",
+    "i shall ",
+    "let me ",
+    "let's ",
+    "i need to ",
+];
+
+/// Whether a short text announces that the model will use an offered tool or a skill.
+fn announces_call(text: &str, tools: &Tools<'_>) -> bool {
+    if text.chars().count() > limits::ANNOUNCEMENT_CHARS {
+        return false;
+    }
+    let text = format!("{} ", text.to_lowercase().replace('’', "'").replace("let me know", ""));
+    if !ANNOUNCEMENTS.iter().any(|words| text.contains(words)) {
+        return false;
+    }
+    // Names in code are quoted.
+    let prose: Vec<&str> = text.split('`').step_by(2).collect();
+    let prose = prose.join(" ");
+    let is_named = |name: &str| {
+        let name = name.to_lowercase();
+        prose.match_indices(&name).any(|(at, _)| {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+            !prose[..at].ends_with(is_part) && !prose[at + name.len()..].starts_with(is_part)
+        })
+    };
+    tools.definitions().iter().any(|tool| is_named(&tool.name))
+        || tools.skills().catalogue().usable().any(|skill| is_named(&skill.name))
+}
