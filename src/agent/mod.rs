@@ -184,9 +184,14 @@ impl Turn<'_, '_> {
             }
             Verdict::Answer(finish) => reply.finish = finish,
         }
-        match self.announcement.take().filter(|_| reply.message.calls.is_empty()) {
-            Some(first) => reply = first,
-            None => held.release(self.sink),
+        match self.announcement.take() {
+            Some(first) if reply.message.calls.is_empty() => reply = first,
+            announced => {
+                if announced.is_some() {
+                    (self.sink)(Event::MessageEnd { calls: 0 });
+                }
+                held.release(self.sink);
+            }
         }
         Ok(Some(CheckedReply { reply, is_from_text: false }))
     }
