@@ -31,19 +31,35 @@ pub(super) struct HeldText<'t> {
     last: char,
     /// Bytes of the first sentence so far.
     sentence_bytes: usize,
+    /// Whether the text that is held back names a tool.
+    names_tool: bool,
+    /// Whether any text was passed on.
+    pub has_shown: bool,
 }
 
 impl<'t> HeldText<'t> {
     pub(super) fn new(tools: &'t [ToolDefinition], is_silent: bool) -> HeldText<'t> {
         let state = if tools.is_empty() { HoldState::Free } else { HoldState::Opening };
-        HeldText { tools, state, held: String::new(), is_silent, last: ' ', sentence_bytes: 0 }
+        HeldText {
+            tools,
+            state,
+            held: String::new(),
+            is_silent,
+            last: ' ',
+            sentence_bytes: 0,
+            names_tool: false,
+            has_shown: false,
+        }
     }
 
     /// Passes an event on, but holds text back.
     pub(super) fn pass(&mut self, event: Event<'_>, sink: &mut EventSink<'_>) {
         match event {
             Event::Text(text) if self.is_silent => self.held.push_str(text),
-            Event::Text(text) if self.state == HoldState::Free => sink(Event::Text(text)),
+            Event::Text(text) if self.state == HoldState::Free => {
+                self.has_shown = true;
+                sink(Event::Text(text));
+            }
             Event::Text(text) => self.add(text, sink),
             other => sink(other),
         }
@@ -53,6 +69,7 @@ impl<'t> HeldText<'t> {
     pub(super) fn release(&mut self, sink: &mut EventSink<'_>) {
         self.state = HoldState::Free;
         if !self.held.is_empty() {
+            self.has_shown = true;
             sink(Event::Text(&std::mem::take(&mut self.held)));
         }
     }
@@ -79,9 +96,10 @@ impl<'t> HeldText<'t> {
             }
         }
         if !shown.is_empty() {
+            self.has_shown = true;
             sink(Event::Text(&shown));
         }
-        if self.state == HoldState::Held && !self.may_be_call() {
+        if self.state == HoldState::Held && !self.may_be_call(text.len()) {
             self.release(sink);
         }
     }
@@ -108,9 +126,14 @@ impl<'t> HeldText<'t> {
         }
     }
 
-    /// Whether what is held may still become a call.
-    fn may_be_call(&self) -> bool {
-        let names_tool = || self.tools.iter().any(|tool| self.held.contains(&tool.name));
-        can_become_call(&self.held) && (self.held.len() <= limits::HELD_TEXT_BYTES || names_tool())
+    /// Whether what is held, of which the last bytes are new, may still become a call.
+    fn may_be_call(&mut self, new_bytes: usize) -> bool {
+        let longest = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+        let start = self.held.len().saturating_sub(new_bytes + longest);
+        let new = &self.held[self.held.floor_char_boundary(start)..];
+        self.names_tool |= self.tools.iter().any(|tool| new.contains(&tool.name));
+        let most =
+            if self.names_tool { limits::UNPARSED_CALL_BYTES } else { limits::HELD_TEXT_BYTES };
+        self.held.len() <= most && can_become_call(&self.held)
     }
 }

@@ -170,6 +170,9 @@ impl Turn<'_, '_> {
         };
         match verdict {
             Verdict::AskAgain(kind) => {
+                if held.has_shown {
+                    (self.sink)(Event::MessageEnd { calls: 0 });
+                }
                 let asked = self.ask_again(kind, &reply.message.content);
                 self.announcement = (kind == NoAnswer::Announced).then_some(reply);
                 return Ok(asked);
@@ -186,12 +189,7 @@ impl Turn<'_, '_> {
         }
         match self.announcement.take() {
             Some(first) if reply.message.calls.is_empty() => reply = first,
-            announced => {
-                if announced.is_some() {
-                    (self.sink)(Event::MessageEnd { calls: 0 });
-                }
-                held.release(self.sink);
-            }
+            _ => held.release(self.sink),
         }
         Ok(Some(CheckedReply { reply, is_from_text: false }))
     }

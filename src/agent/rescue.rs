@@ -10,7 +10,10 @@ use std::collections::BTreeSet;
 use crate::conversation::Conversation;
 use crate::limits;
 use crate::message::Message;
-use crate::model::{FinishReason, ModelReply, TextCall, find_calls, is_code_call, read_text_calls};
+use crate::model::{
+    FinishReason, ModelReply, TextCall, find_calls, is_code_call, read_text_calls,
+    sentence_and_calls,
+};
 use crate::tool::ToolCall;
 use crate::tools::Tools;
 
@@ -146,25 +149,23 @@ fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
     calls.collect()
 }
 
-/// Whether the user or a result has this text, or one of the calls.
+/// Whether the model may have read this text, or one of the calls, or has shown it as an answer.
 fn is_quoted(
     text: &str,
     calls: &[TextCall],
     conversation: &Conversation,
     tools: &Tools<'_>,
 ) -> bool {
-    let text = without_blanks(text);
+    let body = sentence_and_calls(text).map_or(text, |(_, body)| body);
+    let body = without_blanks(body);
     let mut messages = conversation.messages().iter();
     messages.any(|message| {
-        if !matches!(message, Message::User(_) | Message::Tool(_)) {
-            return false;
-        }
         // Texts in JSON are escaped, even twice.
         let read = message.text();
         let unescaped = unescaped(&read);
         let twice = self::unescaped(&unescaped);
         [&*read, &unescaped, &twice].into_iter().any(|read| {
-            without_blanks(read).contains(&text)
+            without_blanks(read).contains(&body)
                 || !calls.is_empty()
                     && find_calls(read, tools.definitions()).iter().any(|it| calls.contains(it))
         })
@@ -174,15 +175,27 @@ fn is_quoted(
 /// A text with the escapes of a JSON string replaced.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    let mut rest = text.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => plain
-                .extend(rest.next().map(|c| if matches!(c, 'n' | 't' | 'r') { ' ' } else { c })),
-            c => plain.push(c),
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let Some(c) = rest.chars().next() else { break };
+        rest = &rest[c.len_utf8()..];
+        let code = rest.get(..4).filter(|_| c == 'u');
+        match code.and_then(|code| u32::from_str_radix(code, 16).ok()).and_then(char::from_u32) {
+            Some(decoded) => {
+                plain.push(decoded);
+                rest = &rest[4..];
+            }
+            None => plain.push(match c {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                other => other,
+            }),
         }
     }
-    plain
+    plain + rest
 }
 
 fn without_blanks(text: &str) -> String {

@@ -4,6 +4,8 @@
 //! A text is read as calls only if it is nothing else (one sentence may precede them). Whether such
 //! calls are run is decided by the agent.
 
+use std::collections::BTreeSet;
+
 use crate::limits;
 use crate::model::quirks::call_markers;
 use crate::text::single_fence;
@@ -22,14 +24,19 @@ pub fn read_text_calls<'t>(
     text: &'t str,
     tools: &[ToolDefinition],
 ) -> Option<(&'t str, Vec<TextCall>)> {
+    let (sentence, body) = sentence_and_calls(text)?;
+    Some((sentence, CallReader::new(body, tools).read_all()?))
+}
+
+/// The sentence before what may be calls, and these without the code fence around them.
+pub(crate) fn sentence_and_calls(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     if text.len() > limits::UNPARSED_CALL_BYTES {
         return None;
     }
     let (sentence, calls) = text.split_at(sentence_end(text)?);
     let fence = single_fence(calls).filter(|fence| fence.is_alone);
-    let body = fence.map_or(calls, |fence| fence.body);
-    Some((sentence.trim_end(), CallReader::new(body, tools).read_all()?))
+    Some((sentence.trim_end(), fence.map_or(calls, |fence| fence.body)))
 }
 
 /// Whether a text, which begins with one of [`OPENINGS`], can go on as calls.
@@ -40,7 +47,10 @@ pub(crate) fn can_become_call(text: &str) -> bool {
     match text.chars().next() {
         Some('{') => matches!(second, None | Some('"' | '\'' | '}')),
         Some('[') => matches!(second, None | Some('{')) || has_start("[TOOL_CALLS]"),
-        Some('`') => has_start("```"),
+        Some('`') => {
+            let body = text.split_once('\n').map_or("", |(_, body)| body.trim_start());
+            has_start("```") && (body.is_empty() || body.starts_with(OPENINGS))
+        }
         _ => {
             call_markers::ALL.iter().chain(&["<function=", "<invoke name="]).any(|it| has_start(it))
         }
@@ -63,13 +73,25 @@ fn sentence_end(text: &str) -> Option<usize> {
     behind.starts_with(OPENINGS).then_some(text.len() - behind.len())
 }
 
-/// The calls anywhere in a text, such as a quoted one.
+/// The calls anywhere in a text, such as a quoted one. They are searched from the last brackets
+/// before each name of a tool on.
 pub fn find_calls(text: &str, tools: &[ToolDefinition]) -> Vec<TextCall> {
-    if !tools.iter().any(|tool| text.contains(&tool.name)) {
-        return Vec::new();
+    let brackets: Vec<usize> = text.match_indices(['{', '[', '<']).map(|(at, _)| at).collect();
+    let names_of = |tool: &ToolDefinition| {
+        let names = text.match_indices(&tool.name).take(limits::QUOTED_NAMES);
+        names.map(|(at, _)| at).collect::<Vec<usize>>()
+    };
+    let mut starts: BTreeSet<usize> = BTreeSet::new();
+    for name in tools.iter().flat_map(names_of) {
+        let end = brackets.partition_point(|at| *at < name);
+        let first = end.saturating_sub(limits::QUOTED_BRACKETS);
+        starts.extend(&brackets[first..end]);
     }
-    let starts = text.match_indices(['{', '[', '<']).take(limits::QUOTED_CALLS);
-    starts.flat_map(|(at, _)| CallReader::new(&text[at..], tools).read_start()).collect()
+    let calls_at = |at: usize| {
+        let end = text.floor_char_boundary(at + limits::QUOTED_CALL_BYTES);
+        CallReader::new(&text[at..end], tools).read_start()
+    };
+    starts.into_iter().flat_map(calls_at).collect()
 }
 
 /// Whether the text is one call as code writes it: `get_skill(skill_name="x")`.

@@ -216,7 +216,19 @@ fn arguments_of(value: &Value) -> Option<Map<String, Value>> {
         Value::String(text) => parse_arguments(text).ok()?,
         _ => return None,
     };
-    let is_schema = fields.get("properties").is_some_and(Value::is_object)
-        && (fields.get("type").is_some_and(|kind| kind == "object"));
-    (!is_schema).then_some(fields)
+    (!is_schema(&fields)).then_some(fields)
 }
+
+/// Whether these are no arguments, but what arguments a tool has: a JSON Schema, the schemas of
+/// properties, or the names of types.
+fn is_schema(fields: &Map<String, Value>) -> bool {
+    let is_property = |value: &Value| match value {
+        Value::Object(schema) => schema.get("type").is_some_and(Value::is_string),
+        Value::String(text) => TYPE_NAMES.contains(&&**text),
+        _ => false,
+    };
+    fields.get("properties").is_some_and(Value::is_object)
+        || !fields.is_empty() && fields.values().all(is_property)
+}
+
+const TYPE_NAMES: [&str; 6] = ["string", "number", "integer", "boolean", "array", "object"];

@@ -134,6 +134,12 @@ impl TextReport {
                 self.delta_records()
             }
             Event::MessageEnd { .. } => self.held_records(secrets),
+            Event::Rescue(_) => {
+                // The reply so far is not the answer.
+                let lines = self.held_records(secrets);
+                self.turn.answer.clear();
+                lines
+            }
             _ => {
                 let Some(record) =
                     OutputRecord::from_event(event, self.run_environment.is_some(), secrets)
