@@ -94,7 +94,7 @@ pub struct RunStats {
     pub usage: Usage,
     /// Calls that were written as text and run.
     pub calls_from_text: u32,
-    /// How often the model was asked again because its reply was no answer.
+    /// How often the model was asked again because its reply was not an answer.
     pub asked_again: u32,
     /// What the tools did.
     pub actions: Actions,

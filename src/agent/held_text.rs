@@ -3,7 +3,7 @@
 
 use crate::event::{Event, EventSink};
 use crate::limits;
-use crate::model::{OPENINGS, can_become_call};
+use crate::model::{OPENINGS, can_become_call, ends_sentence};
 use crate::tool::ToolDefinition;
 
 /// Where the text is.
@@ -117,11 +117,7 @@ impl<'t> HeldText<'t> {
             HoldState::Sentence if self.sentence_bytes > limits::CALL_SENTENCE_BYTES => {
                 HoldState::Free
             }
-            HoldState::Sentence
-                if c == '\n' || is_blank && matches!(self.last, '.' | '!' | '?' | ':') =>
-            {
-                HoldState::AfterSentence
-            }
+            HoldState::Sentence if ends_sentence(self.last, c) => HoldState::AfterSentence,
             state => state,
         }
     }

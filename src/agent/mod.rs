@@ -134,7 +134,7 @@ struct CheckedReply {
 }
 
 impl Turn<'_, '_> {
-    /// Sends the next request. `None`: the reply is no answer, and the model is asked again.
+    /// Sends the next request. `None`: the reply is not an answer, and the model is asked again.
     fn next_reply(&mut self, step: u32) -> Result<Option<CheckedReply>> {
         let has_next_step = step < self.limits.max_steps;
         let mut held = HeldText::new(self.tools.definitions(), self.announcement.is_some());

@@ -1,4 +1,4 @@
-//! Replies that are no answer, although no call came with them: calls that were written as text,
+//! Replies that are not answers, although no call came with them: calls that were written as text,
 //! an empty reply, a call that was only announced.
 //!
 //! Calls in text are run only if nothing else can be meant: the text is nothing but calls, and the

@@ -28,7 +28,7 @@ pub(crate) static STATUSES: [(&str, &str); 9] = [
     ("0", "answered"),
     ("1", "failed"),
     ("2", "wrong usage"),
-    ("3", "stopped by --max-steps or --timeout"),
+    ("3", "stopped by a limit, or a call failed three times"),
     ("4", "the answer was cut off"),
     ("5", "without the required skill or script"),
     ("75", "temporary (try again later)"),

@@ -129,12 +129,12 @@ pub(crate) const CALL_SENTENCE_BYTES: usize = 300;
 pub(crate) const HELD_TEXT_BYTES: usize = 4 << 10;
 /// Characters of a reply that announces a call: a longer one is an answer.
 pub(crate) const ANNOUNCEMENT_CHARS: usize = 300;
-/// Text from such a place on that is read as calls.
-pub(crate) const QUOTED_CALL_BYTES: usize = 16 << 10;
 /// Occurrences of a tool's name in a message before which calls are searched that a reply may quote.
 pub(crate) const QUOTED_NAMES: usize = 200;
 /// Brackets before such a name that may open the call.
 pub(crate) const QUOTED_BRACKETS: usize = 16;
+/// Text from each of these brackets on that is read as calls.
+pub(crate) const QUOTED_CALL_BYTES: usize = 16 << 10;
 /// Times in a row that the same call may fail in the same way, after which the turn ends.
 pub(crate) const EQUAL_FAILURES: usize = 3;
 /// Default of `--max-steps`: model requests in one turn.

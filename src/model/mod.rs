@@ -30,7 +30,7 @@ mod wire;
 mod wire_messages;
 
 pub(crate) use quirks::is_reasoning_field;
-pub(crate) use text_calls::{OPENINGS, can_become_call, sentence_and_calls};
+pub(crate) use text_calls::{OPENINGS, can_become_call, ends_sentence, sentence_and_calls};
 
 pub use {
     invalid_response::InvalidResponse,

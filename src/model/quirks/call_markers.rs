@@ -21,31 +21,19 @@ pub(crate) const STARTS: [&str; 13] = [
 pub(crate) const ENDS: [&str; 5] =
     ["</tool_call>", "</function>", "</function_call>", "</function_calls>", "<|call|>"];
 
-/// All markers around calls in the text of a reply: before, between and after names and arguments.
-pub(crate) const ALL: [&str; 40] = [
-    "<tool_call>",
-    "</tool_call>",
+/// Markers between calls, names and arguments, and after all calls.
+const BETWEEN: [&str; 25] = [
     "<tool_calls>",
     "</tool_calls>",
-    "<function_call>",
-    "</function_call>",
-    "<function_calls>",
-    "</function_calls>",
-    "<minimax:tool_call>",
     "</minimax:tool_call>",
-    "[TOOL_CALLS]",
     "[/TOOL_CALLS]",
     "[ARGS]",
-    "<|python_tag|>",
     "<|eom_id|>",
     "<|eot_id|>",
     "<|im_end|>",
     "</s>",
-    "<|tool_call|>",
     "<|/tool_call|>",
-    "<|tool_calls_section_begin|>",
     "<|tool_calls_section_end|>",
-    "<|tool_call_begin|>",
     "<|tool_call_end|>",
     "<|tool_call_argument_begin|>",
     "<|start|>assistant",
@@ -53,14 +41,16 @@ pub(crate) const ALL: [&str; 40] = [
     "<|channel|>analysis",
     "<|constrain|>json",
     "<|message|>",
-    "<|call|>",
     "to=",
-    "<｜tool▁calls▁begin｜>",
     "<｜tool▁calls▁end｜>",
     "<｜tool▁call▁begin｜>",
     "<｜tool▁call▁end｜>",
     "<｜tool▁sep｜>",
     "```json",
     "```",
-    "</function>",
 ];
+
+/// All markers around calls in the text of a reply.
+pub(crate) fn all() -> impl Iterator<Item = &'static str> {
+    STARTS.iter().chain(&ENDS).chain(&BETWEEN).copied()
+}

@@ -51,9 +51,7 @@ pub(crate) fn can_become_call(text: &str) -> bool {
             let body = text.split_once('\n').map_or("", |(_, body)| body.trim_start());
             has_start("```") && (body.is_empty() || body.starts_with(OPENINGS))
         }
-        _ => {
-            call_markers::ALL.iter().chain(&["<function=", "<invoke name="]).any(|it| has_start(it))
-        }
+        _ => call_markers::all().any(has_start),
     }
 }
 
@@ -62,15 +60,16 @@ fn sentence_end(text: &str) -> Option<usize> {
     if text.starts_with(OPENINGS) {
         return Some(0);
     }
-    let is_end = |at: usize, c: char| match c {
-        '\n' => true,
-        '.' | '!' | '?' | ':' => text[at + 1..].starts_with(char::is_whitespace),
-        _ => false,
-    };
-    let mut start = text.char_indices().take_while(|(at, _)| *at < limits::CALL_SENTENCE_BYTES);
-    let (at, end) = start.find(|(at, c)| is_end(*at, *c))?;
-    let behind = text[at + end.len_utf8()..].trim_start();
+    let mut last = ' ';
+    let mut start = text.char_indices().take_while(|(at, _)| *at <= limits::CALL_SENTENCE_BYTES);
+    let (end, _) = start.find(|(_, c)| ends_sentence(std::mem::replace(&mut last, *c), *c))?;
+    let behind = text[end..].trim_start();
     behind.starts_with(OPENINGS).then_some(text.len() - behind.len())
+}
+
+/// Whether a character ends the sentence before calls, which the one before it belongs to.
+pub(crate) fn ends_sentence(last: char, c: char) -> bool {
+    c == '\n' || c.is_whitespace() && matches!(last, '.' | '!' | '?' | ':')
 }
 
 /// The calls anywhere in a text, such as a quoted one. They are searched from the last brackets

@@ -61,14 +61,14 @@ impl<'t> CallReader<'t> {
     /// Reads a marker, a name, or the arguments of a call. `None`: it is something else.
     fn read_next(&mut self) -> Option<()> {
         self.rest = self.rest.trim_start();
-        let marker = call_markers::ALL.iter().filter(|marker| self.rest.starts_with(**marker));
+        if let Some(tags) = TAGS.iter().find(|tags| self.rest.starts_with(tags[0])) {
+            return self.read_tagged(tags);
+        }
+        let marker = call_markers::all().filter(|marker| self.rest.starts_with(marker));
         if let Some(marker) = marker.max_by_key(|marker| marker.len()) {
             self.rest = &self.rest[marker.len()..];
             self.is_marked = true;
             return Some(());
-        }
-        if let Some(tags) = TAGS.iter().find(|tags| self.rest.starts_with(tags[0])) {
-            return self.read_tagged(tags);
         }
         if self.rest.starts_with(['{', '[']) {
             let value = self.read_json()?;

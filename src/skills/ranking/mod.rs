@@ -43,7 +43,8 @@ const FEW_SKILLS: usize = 10;
 pub(crate) struct Ranking<'c> {
     /// The skills that mention a word of the question, the best first.
     pub mentioning: Vec<&'c SkillSummary>,
-    /// Whether the best one fits the question. Any that mentions its only word does.
+    /// Whether the best one fits the question: by its score, or as skills mention its only word, or
+    /// one mentions all of its words repeatedly.
     fits: bool,
     /// Whether the best one mentions half of the words.
     is_near: bool,

@@ -4,7 +4,7 @@
 //! Words of other languages lose some endings, too; that does no harm, as all texts are treated
 //! alike.
 
-/// Suffixes with what takes their place. The first one that a word ends with is the only one tried.
+/// Suffixes with what takes their place. Only the longest one that a word ends with is tried.
 type Rules = &'static [(&'static str, &'static str)];
 
 const STEP_2: Rules = &[
@@ -137,7 +137,7 @@ fn remove_past_or_participle(word: &mut String) {
     }
 }
 
-/// Replaces the first suffix that the word has, if what is before it has a greater measure.
+/// Replaces the longest suffix that the word has, if what is before it has a greater measure.
 fn apply(rules: Rules, least: usize, word: &mut String) {
     let rule = rules.iter().filter(|(suffix, _)| word.ends_with(suffix));
     // `ement` and `ment` both end with `ent`.

@@ -169,7 +169,7 @@ pub(super) struct TurnSummary<'a> {
     pub actions: ActionRecords<'a>,
     /// Calls that were written as text and run.
     pub calls_from_text: u32,
-    /// How often the model was asked again because its reply was no answer.
+    /// How often the model was asked again because its reply was not an answer.
     pub asked_again: u32,
     /// `ignored` if a pipe stayed silent and the prompt was an argument.
     #[serde(skip_serializing_if = "Option::is_none")]
