@@ -330,7 +330,7 @@ mod tools;
 mod world;
 
 pub use agent::{TurnLimits, TurnOutcome, run_turn};
-pub use config::{Config, ConfigNeeds, Endpoint, FolderOrigin, SkillsFolder};
+pub use config::{Config, ConfigNeeds, Endpoint, FolderOrigin, SkillsFolder, ToolCalling};
 pub use conversation::{Conversation, ConversationState};
 pub use error::{Error, ErrorKind, Fault, Result};
 pub use event::{Actions, Event, EventSink, RunStats};

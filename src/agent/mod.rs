@@ -24,7 +24,7 @@ mod rescue;
 
 use held_text::HeldText;
 use repeated_failures::RepeatedFailures;
-use rescue::{NoAnswer, Rescue, Verdict};
+use rescue::{NoAnswer, ReplyPlace, Rescue, Verdict};
 
 /// How a turn ended. The answer itself is not copied, since it may be long:
 /// it is in the conversation ([`Conversation::answer_text`]).
@@ -164,7 +164,9 @@ impl Turn<'_, '_> {
             reply.usage = None;
         }
         let verdict = if reply.message.calls.is_empty() {
-            self.rescue.judge(&reply, self.conversation, self.tools, (step == 1, has_next_step))
+            let is_prompted = self.context.model.calls_in_text();
+            let place = ReplyPlace { is_first: step == 1, has_next_step, is_prompted };
+            self.rescue.judge(&reply, self.conversation, self.tools, place)
         } else {
             Verdict::Answer(reply.finish)
         };
@@ -178,7 +180,9 @@ impl Turn<'_, '_> {
                 return Ok(asked);
             }
             Verdict::Calls(sentence, calls) => {
-                (self.sink)(Event::Rescue("the call came as text, and is run"));
+                if !self.context.model.calls_in_text() {
+                    (self.sink)(Event::Rescue("the call came as text, and is run"));
+                }
                 self.stats.calls_from_text += u32::try_from(calls.len()).unwrap_or(u32::MAX);
                 reply.message.content = sentence;
                 reply.message.calls = calls;

@@ -11,7 +11,7 @@ use crate::conversation::Conversation;
 use crate::limits;
 use crate::message::Message;
 use crate::model::{
-    FinishReason, ModelReply, TextCall, find_calls, is_code_call, read_text_calls,
+    FinishReason, ModelReply, TextCall, find_calls, has_call_marker, is_code_call, read_text_calls,
     sentence_and_calls,
 };
 use crate::tool::ToolCall;
@@ -22,6 +22,8 @@ use crate::tools::Tools;
 pub(super) enum NoAnswer {
     /// Calls as text.
     TextCall,
+    /// Calls that cannot be read, although text is how this model calls tools.
+    UnreadableCall,
     /// Nothing.
     Empty,
     /// A call that was announced, but not made.
@@ -53,6 +55,9 @@ impl NoAnswer {
             NoAnswer::TextCall => {
                 "That came as text, so nothing was run. Call the tool, or answer the user."
             }
+            NoAnswer::UnreadableCall => {
+                "Nothing was run: a call must be the whole reply, with the exact name of a tool and valid JSON. Send only the call, or answer the user."
+            }
             NoAnswer::Empty => "Your reply was empty. Answer the user, or call a tool.",
             NoAnswer::Announced => {
                 "You announced a call, but made none. Call the tool now, or answer the user."
@@ -64,6 +69,7 @@ impl NoAnswer {
     pub(super) fn line(self) -> &'static str {
         match self {
             NoAnswer::TextCall => "the call came as text: the model is asked to call the tool",
+            NoAnswer::UnreadableCall => "the call could not be read: the model is asked again",
             NoAnswer::Empty => "the reply was empty: the model is asked again",
             NoAnswer::Announced => "the call was only announced: the model is asked to make it",
         }
@@ -76,20 +82,30 @@ impl NoAnswer {
     }
 }
 
+/// Where in its turn a reply came.
+#[derive(Clone, Copy)]
+pub(super) struct ReplyPlace {
+    /// It is the first one.
+    pub is_first: bool,
+    /// The model may be asked again.
+    pub has_next_step: bool,
+    /// Calls are part of the text of replies.
+    pub is_prompted: bool,
+}
+
 impl Rescue {
     /// Whether the model may be asked about such a reply; it counts as asked then.
     pub(super) fn may_ask(&mut self, kind: NoAnswer) -> bool {
         self.asked.insert(kind)
     }
 
-    /// Judges a reply without calls. `is_first`: it is the first one of the turn; `may_follow`: the
-    /// model may be asked again.
+    /// Judges a reply without calls.
     pub(super) fn judge(
         &mut self,
         reply: &ModelReply,
         conversation: &Conversation,
         tools: &Tools<'_>,
-        (is_first, may_follow): (bool, bool),
+        place: ReplyPlace,
     ) -> Verdict {
         let text = reply.message.content.trim();
         let is_whole = matches!(reply.finish, FinishReason::Complete | FinishReason::UnparsedCall);
@@ -100,25 +116,33 @@ impl Rescue {
         let read = read_text_calls(text, offered);
         let looks_like_call = read.is_some()
             || reply.finish == FinishReason::UnparsedCall
-            || is_code_call(text, offered);
+            || is_code_call(text, offered)
+            || place.is_prompted && has_call_marker(text);
         if looks_like_call {
             let calls = read.as_ref().map_or(&[][..], |(_, calls)| calls);
             if is_quoted(text, calls, conversation, tools) {
                 return Verdict::Answer(FinishReason::Complete);
             }
             if let Some((sentence, calls)) = &read
-                && self.may_run(calls, conversation, tools)
+                && (place.is_prompted || self.may_run(calls, conversation, tools))
             {
                 return Verdict::Calls((*sentence).into(), numbered(calls, conversation));
             }
-            if may_follow && self.may_ask(NoAnswer::TextCall) {
+            let kind =
+                if place.is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
+            if place.has_next_step && self.may_ask(kind) {
                 self.asked_about = calls.to_vec();
-                return Verdict::AskAgain(NoAnswer::TextCall);
+                return Verdict::AskAgain(kind);
             }
-            return Verdict::Answer(reply.finish);
+            let is_broken = place.is_prompted && has_call_marker(text);
+            return Verdict::Answer(if is_broken {
+                FinishReason::UnparsedCall
+            } else {
+                reply.finish
+            });
         }
-        if is_first
-            && may_follow
+        if place.is_first
+            && place.has_next_step
             && announces_call(text, tools)
             && self.may_ask(NoAnswer::Announced)
         {
@@ -139,14 +163,7 @@ impl Rescue {
 /// The calls with ids.
 fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
     let first = conversation.messages().len();
-    let calls = calls.iter().enumerate().map(|(at, call)| ToolCall {
-        // Nine letters and digits, as some endpoints want them.
-        id: format!("text{:05}", first + at),
-        name: call.name.clone(),
-        arguments: serde_json::Value::Object(call.arguments.clone()).to_string(),
-        ..ToolCall::default()
-    });
-    calls.collect()
+    calls.iter().enumerate().map(|(at, call)| call.to_call(first + at)).collect()
 }
 
 /// Whether the model may have read this text, or one of the calls, or has shown it as an answer.

@@ -147,8 +147,8 @@ pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
             ("the content filter of the endpoint blocked it", "rephrase the question")
         }
         FinishReason::UnparsedCall => (
-            "the model called a tool, but the server returned the call as text",
-            "the server needs a parser for this model's calls: vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja",
+            "the model wrote a call of a tool into its text, and it was not run",
+            "the server needs a parser for this model's calls (vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja), or set LLM_TOOLS=prompted",
         ),
     };
     let kind = match finish {

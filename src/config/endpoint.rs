@@ -37,8 +37,34 @@ pub struct Endpoint {
     pub secrets: Secrets,
     /// Whether images are sent to the model, including those of an earlier run.
     pub vision: bool,
+    /// How the model calls tools.
+    pub tool_calling: ToolCalling,
     /// Where these settings come from.
     pub(crate) sources: EndpointSources,
+}
+
+/// How a model is offered tools, and calls them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolCalling {
+    /// In the fields of the API; in text once the endpoint says that it has no tools.
+    #[default]
+    Auto,
+    /// In the fields of the API.
+    Native,
+    /// In text: the system message describes them.
+    Prompted,
+}
+
+impl ToolCalling {
+    /// The value with this name in `LLM_TOOLS`.
+    fn from_name(name: &str) -> Option<ToolCalling> {
+        match name {
+            "auto" => Some(ToolCalling::Auto),
+            "native" => Some(ToolCalling::Native),
+            "prompted" => Some(ToolCalling::Prompted),
+            _ => None,
+        }
+    }
 }
 
 /// Where the parts of an [`Endpoint`] were set.
@@ -137,6 +163,8 @@ impl ConfigReader<'_> {
         let credentials = self.credentials(address_setting, is_remote);
         let extra_body = self.extra_body();
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
+        let tool_calling =
+            self.parsed(settings::LLM_TOOLS, "auto, native or prompted", ToolCalling::from_name);
         let (address, source) = address?;
         let (network, mut routes) = self.network(&address);
         let to_address = EndpointRoute {
@@ -155,6 +183,7 @@ impl ConfigReader<'_> {
             network,
             idle_limit,
             vision,
+            tool_calling: tool_calling.unwrap_or_default(),
             secrets: secrets.clone(),
             sources: EndpointSources {
                 address: source,

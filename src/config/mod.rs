@@ -31,8 +31,8 @@ mod storage;
 mod tests;
 mod trust;
 
-pub use endpoint::Endpoint;
 pub(crate) use endpoint::EndpointWithoutModel;
+pub use endpoint::{Endpoint, ToolCalling};
 pub(crate) use missing::{SettingLine, configuration_error};
 pub(crate) use network::{CertificateFile, Proxy, ProxyScheme};
 pub(crate) use ollama_host::OLLAMA_PORT;

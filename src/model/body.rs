@@ -8,7 +8,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message::Message;
-use crate::model::dialect::{Dialect, SentFeatures};
+use crate::model::described_tools::RESULT_START;
+use crate::model::dialect::{Dialect, DialectChange, SentFeatures};
 use crate::model::wire_messages::{WireContent, WireMessage, wire_messages};
 use crate::tool::ToolDefinition;
 
@@ -32,6 +33,9 @@ pub(super) struct RequestBody<'b> {
     pub dialect: &'b Dialect,
 }
 
+/// The field with texts that end a reply.
+const STOP: &str = "stop";
+
 /// The field that requests token counts at the end of a stream.
 pub(super) const STREAM_OPTIONS: &str = "stream_options";
 
@@ -48,6 +52,7 @@ impl<'b> RequestBody<'b> {
             has_empty_content: has(|content| matches!(content, WireContent::Null)),
             tool_message_positions: tool_messages.map(|(position, _)| position).collect(),
             has_images: has(|content| matches!(content, WireContent::Parts(_))),
+            has_tools: !self.tools.is_empty() && !self.describes_tools(),
             is_stream: self.stream,
         }
     }
@@ -59,6 +64,9 @@ impl<'b> RequestBody<'b> {
         let mut names: Vec<&str> = accepted.map(String::as_str).collect();
         if self.requests_usage() {
             names.push(STREAM_OPTIONS);
+        }
+        if self.stops_at_results() {
+            names.push(STOP);
         }
         for message in messages {
             names.extend(message.opaque.keys());
@@ -72,7 +80,19 @@ impl<'b> RequestBody<'b> {
     /// The messages as they are sent.
     fn messages(&self) -> Vec<WireMessage<'b>> {
         let messages = self.messages.iter().chain(self.temporary_messages);
-        wire_messages(messages, self.question_position(), self.dialect)
+        let described = if self.describes_tools() { self.tools } else { &[] };
+        wire_messages(messages, self.question_position(), described, self.dialect)
+    }
+
+    /// Whether the tools are part of the system message.
+    fn describes_tools(&self) -> bool {
+        self.dialect.has(&DialectChange::DescribeTools)
+    }
+
+    /// Whether the model is stopped where it begins to invent a result.
+    fn stops_at_results(&self) -> bool {
+        let is_free = self.dialect.accepts(STOP) && !self.extra_fields.contains_key(STOP);
+        self.describes_tools() && !self.tools.is_empty() && is_free
     }
 
     /// Position of the question that is being answered.
@@ -107,7 +127,7 @@ impl Serialize for RequestBody<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.model)?;
         map.serialize_entry("messages", &self.messages())?;
-        if !self.tools.is_empty() {
+        if !self.tools.is_empty() && !self.describes_tools() {
             let tools = self.tools.iter();
             let tools = tools.map(|function| OfferedTool { r#type: "function", function });
             map.serialize_entry("tools", &tools.collect::<Vec<_>>())?;
@@ -117,6 +137,9 @@ impl Serialize for RequestBody<'_> {
         }
         if self.requests_usage() && !self.extra_fields.contains_key(STREAM_OPTIONS) {
             map.serialize_entry(STREAM_OPTIONS, &serde_json::json!({"include_usage": true}))?;
+        }
+        if self.stops_at_results() {
+            map.serialize_entry(STOP, &[RESULT_START])?;
         }
         for (name, value) in self.extra_fields {
             if let Some(name) = self.dialect.sent_name(name) {

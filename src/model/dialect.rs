@@ -2,19 +2,22 @@
 //!
 //! There is no table of providers. When an endpoint refuses a request, the first rule of
 //! [`RULES`] that applies changes requests for the rest of the process, each field once. The one
-//! field that is added on demand is the tool's name in tool messages. The model, the text of
-//! messages and the tools are never changed.
+//! field that is added on demand is the tool's name in tool messages. The model and the text of
+//! messages are never changed; tools that are refused are described instead.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::config::ToolCalling;
+use crate::model::quirks::refusals::{self, Meaning};
 use crate::model::quirks::{changes, contains_any};
 use crate::model::request_failure::ErrorResponse;
 use crate::model::tool_name;
 
 /// The parts of a sent request that an endpoint may refuse.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about a request")]
 pub(super) struct SentFeatures<'s> {
     /// Names of all fields that may be omitted.
     pub optional_fields: Vec<&'s str>,
@@ -26,6 +29,8 @@ pub(super) struct SentFeatures<'s> {
     pub tool_message_positions: Vec<usize>,
     /// Whether images were sent.
     pub has_images: bool,
+    /// Whether tools were sent in their own field.
+    pub has_tools: bool,
     /// Whether a stream was requested.
     pub is_stream: bool,
 }
@@ -34,6 +39,8 @@ pub(super) struct SentFeatures<'s> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dialect {
     changes: Vec<DialectChange>,
+    /// Whether tools must be sent in their own field.
+    needs_native_tools: bool,
 }
 
 /// A change of requests.
@@ -52,6 +59,8 @@ pub(super) enum DialectChange {
     OmitImages,
     /// Replies are requested as a whole.
     OmitStream,
+    /// Tools are described in the system message, and calls and results are text.
+    DescribeTools,
 }
 
 impl fmt::Display for DialectChange {
@@ -63,6 +72,9 @@ impl fmt::Display for DialectChange {
             DialectChange::SendToolName => f.write_str("tool messages now carry the tool's name"),
             DialectChange::OmitImages => f.write_str("images are left out"),
             DialectChange::OmitStream => f.write_str("the request is sent without streaming"),
+            DialectChange::DescribeTools => {
+                f.write_str("the tools are described in the system message")
+            }
         }
     }
 }
@@ -71,14 +83,24 @@ impl fmt::Display for DialectChange {
 type RefusalRule = fn(&Dialect, &ErrorResponse, &SentFeatures<'_>) -> Option<DialectChange>;
 
 /// The first rule that applies counts.
-const RULES: [RefusalRule; 5] =
-    [images_refused, tool_name_required, field_refused, text_expected, stream_refused];
+const RULES: [RefusalRule; 6] = [
+    tools_refused,
+    images_refused,
+    tool_name_required,
+    field_refused,
+    text_expected,
+    stream_refused,
+];
 
 impl Dialect {
-    /// The dialect of a new endpoint: everything is accepted, except perhaps images.
-    pub(super) fn new(accepts_images: bool) -> Dialect {
-        let changes = if accepts_images { vec![] } else { vec![DialectChange::OmitImages] };
-        Dialect { changes }
+    /// The dialect of a new endpoint: everything is accepted, except what the user rules out.
+    pub(super) fn new(accepts_images: bool, tools: ToolCalling) -> Dialect {
+        let images = (!accepts_images).then_some(DialectChange::OmitImages);
+        let described = (tools == ToolCalling::Prompted).then_some(DialectChange::DescribeTools);
+        Dialect {
+            changes: images.into_iter().chain(described).collect(),
+            needs_native_tools: tools == ToolCalling::Native,
+        }
     }
 
     /// Whether requests have this change.
@@ -125,6 +147,18 @@ impl Dialect {
 /// Whether the status is one for a request that is not accepted in its form.
 fn is_unaccepted(refusal: &ErrorResponse) -> bool {
     matches!(refusal.status, 400 | 422)
+}
+
+/// Some models have no tools, and some servers cannot read their model's calls.
+fn tools_refused(
+    dialect: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    let is_refused =
+        matches!(refusals::meaning(refusal.status, &refusal.words), Meaning::NoTools(_));
+    (is_refused && sent.has_tools && !dialect.needs_native_tools)
+        .then_some(DialectChange::DescribeTools)
 }
 
 fn images_refused(

@@ -12,6 +12,7 @@ mod body;
 mod calls;
 mod cumulative;
 mod delta_fast_path;
+mod described_tools;
 mod dialect;
 mod error_text;
 pub(crate) mod http;
@@ -30,7 +31,9 @@ mod wire;
 mod wire_messages;
 
 pub(crate) use quirks::is_reasoning_field;
-pub(crate) use text_calls::{OPENINGS, can_become_call, ends_sentence, sentence_and_calls};
+pub(crate) use text_calls::{
+    OPENINGS, can_become_call, ends_sentence, has_call_marker, sentence_and_calls,
+};
 
 pub use {
     invalid_response::InvalidResponse,
@@ -81,6 +84,12 @@ pub struct ModelReply {
 pub trait Model {
     /// The model's name, as the user configured it.
     fn name(&self) -> &str;
+
+    /// Whether calls are part of the text of replies, because the system message describes the
+    /// tools.
+    fn calls_in_text(&self) -> bool {
+        false
+    }
 
     /// Answers the conversation. Passes pieces of text to `sink` as they arrive; once one was
     /// passed, the request is not sent again.

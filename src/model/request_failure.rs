@@ -186,7 +186,7 @@ pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
         Meaning::Billing if refusal.retry_after.is_none() => lasting(refusals::QUOTA_HINT),
         Meaning::Temporary | Meaning::Billing => failure(ErrorKind::Temporary),
         Meaning::Credentials => failure(ErrorKind::Auth),
-        Meaning::Lasting(hint) => lasting(hint),
+        Meaning::Lasting(hint) | Meaning::NoTools(hint) => lasting(hint),
         Meaning::Setup(part, hint) => lasting(hint).with_part(part),
         Meaning::Redirect => lasting(&redirect_hint(refusal)).with_part(FailedPart::Address),
         Meaning::NoEndpoint => {

@@ -13,10 +13,11 @@ use serde_json::Value;
 use crate::limits;
 use crate::media::Image;
 use crate::message::{AssistantMessage, Message};
+use crate::model::described_tools;
 use crate::model::dialect::{Dialect, DialectChange};
 use crate::model::quirks::is_reasoning_field;
 use crate::text::{one_line, sendable};
-use crate::tool::ToolCall;
+use crate::tool::{ToolCall, ToolDefinition};
 
 /// The text of the assistant message before the images.
 const IMAGES_FOLLOW: &str = "(What the tools have shown follows as images.)";
@@ -73,14 +74,17 @@ struct CalledFunction<'m> {
     arguments: &'m str,
 }
 
-/// The messages of a request. Those from `question` on belong to the turn that is answered.
+/// The messages of a request. Those from `question` on belong to the turn that is answered; the
+/// system message describes the tools in `described`.
 pub(super) fn wire_messages<'m>(
     messages: impl Iterator<Item = &'m Message>,
     question: usize,
+    described: &[ToolDefinition],
     dialect: &Dialect,
 ) -> Vec<WireMessage<'m>> {
     let omits_images = dialect.has(&DialectChange::OmitImages);
     let sends_tool_name = dialect.has(&DialectChange::SendToolName);
+    let are_calls_text = dialect.has(&DialectChange::DescribeTools);
     let mut list = Vec::new();
     let mut calls: &[ToolCall] = &[];
     // What the tools of a step have shown.
@@ -123,6 +127,10 @@ pub(super) fn wire_messages<'m>(
                     }
                     None => {}
                 }
+                if are_calls_text {
+                    add_result_text(&mut list, &result.name, &text);
+                    continue;
+                }
                 WireMessage {
                     tool_call_id: Some(&result.call_id),
                     name: sends_tool_name.then_some(&result.name),
@@ -132,7 +140,32 @@ pub(super) fn wire_messages<'m>(
         });
     }
     add_shown(&mut list, shown);
+    if !described.is_empty() {
+        describe_tools(&mut list, described);
+    }
     list
+}
+
+/// Describes the tools in the system message.
+fn describe_tools(list: &mut Vec<WireMessage<'_>>, tools: &[ToolDefinition]) {
+    let description = described_tools::description(tools);
+    match list.first_mut() {
+        Some(WireMessage { role: "system", content: WireContent::Text(text), .. }) => {
+            *text = format!("{}\n\n{description}", text.trim_end()).into();
+        }
+        _ => list.insert(0, WireMessage::of_text("system", description.into())),
+    }
+}
+
+/// Adds a result to the user message with the results of its step.
+fn add_result_text(list: &mut Vec<WireMessage<'_>>, name: &str, result: &str) {
+    let result = described_tools::result_text(name, result);
+    match list.last_mut() {
+        Some(WireMessage { role: "user", content: WireContent::Text(text), .. }) => {
+            text.to_mut().push_str(&format!("\n{result}"));
+        }
+        _ => list.push(WireMessage::of_text("user", result.into())),
+    }
 }
 
 /// Adds the images that tools have shown after their results.
@@ -159,7 +192,12 @@ fn assistant_message<'m>(
         function: CalledFunction { name: &call.name, arguments: &call.arguments },
         opaque: fields(&call.opaque),
     });
-    let text = assistant.full_text();
+    let are_calls_text = dialect.has(&DialectChange::DescribeTools);
+    let text = if are_calls_text {
+        described_tools::message_text(assistant).into()
+    } else {
+        assistant.full_text()
+    };
     // It is empty only if there are tool calls: an assistant message without both is invalid.
     let content = if text.is_empty() && !dialect.has(&DialectChange::SendEmptyText) {
         WireContent::Null
@@ -169,7 +207,7 @@ fn assistant_message<'m>(
     WireMessage {
         content,
         opaque: fields(&assistant.opaque),
-        tool_calls: calls.collect(),
+        tool_calls: if are_calls_text { Vec::new() } else { calls.collect() },
         ..WireMessage::of_text("assistant", "".into())
     }
 }

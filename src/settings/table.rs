@@ -118,6 +118,8 @@ pub(crate) const LLM_MODEL_NAME: &str = "LLM_MODEL_NAME";
 pub(crate) const LLM_EXTRA_BODY: &str = "LLM_EXTRA_BODY";
 /// Additional headers for every request.
 pub(crate) const LLM_EXTRA_HEADERS: &str = "LLM_EXTRA_HEADERS";
+/// How the model calls tools.
+pub(crate) const LLM_TOOLS: &str = "LLM_TOOLS";
 /// The longest silence while a reply is read.
 pub(crate) const LLM_TIMEOUT_SECONDS: &str = "LLM_TIMEOUT_SECONDS";
 /// The size of the model's context in tokens.
@@ -228,6 +230,12 @@ pub static SETTINGS: &[Setting] = &[
         "JSON object of additional headers for every request; the values are secret",
     )
     .private(Privacy::Secret),
+    row(
+        LLM_TOOLS,
+        FolderRule::Any,
+        "auto",
+        "`native`: calls in the API's fields; `prompted`: in text; `auto`: in text if refused",
+    ),
     row(
         LLM_TIMEOUT_SECONDS,
         FolderRule::Any,

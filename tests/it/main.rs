@@ -53,6 +53,7 @@ mod output;
 mod paths;
 mod probe;
 mod prompt_file;
+mod prompted;
 mod questions;
 mod readme;
 mod requirements;

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::agent::with_valid_arguments;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::one_shot::incomplete_error;
-use crate::config::Endpoint;
+use crate::config::{Endpoint, ToolCalling};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::HttpModel;
-use crate::model::{FinishReason, Model, ModelRequest};
+use crate::model::{FinishReason, Model, ModelRequest, read_text_calls};
 use crate::text::counted;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
 use crate::world::cancellation::Cancellation;
@@ -23,13 +23,80 @@ use crate::world::cancellation::Cancellation;
 const A: i64 = 317;
 const B: i64 = 588;
 
-/// Requests a call of a tool that adds two numbers, and an answer with the sum.
+/// How the model called the tool.
+struct Trial {
+    /// What went wrong, and the remedy; `None`: the tool was called, and its result was used.
+    problem: Option<(String, &'static str)>,
+    /// Whether calls were part of the text.
+    in_text: bool,
+    cost: String,
+    duration_ms: u64,
+}
+
+/// Requests a call of a tool that adds two numbers, and an answer with the sum. Where that does
+/// not work, or only in text, the other way of calling tools is tried, too.
 pub(super) fn tool_call(
     endpoint: &Endpoint,
     cancellation: &Cancellation,
     sink: &mut EventSink<'_>,
 ) -> Result<DoctorCheck> {
-    const NAME: &str = "tool_call";
+    let first = try_calling(endpoint, cancellation, sink)?;
+    let other = match (&first.problem, first.in_text) {
+        (Some(_), false) => Some(ToolCalling::Prompted),
+        (_, true) if endpoint.tool_calling == ToolCalling::Prompted => Some(ToolCalling::Native),
+        _ => None,
+    };
+    let works = |tool_calling| -> Result<bool> {
+        let endpoint = Endpoint { tool_calling, ..endpoint.clone() };
+        let tried = try_calling(&endpoint, cancellation, sink);
+        cancellation.check()?;
+        Ok(tried.is_ok_and(|trial| trial.problem.is_none()))
+    };
+    let other_works = other.map(works).transpose()?.unwrap_or(false);
+    Ok(first.check(other_works).with_detail("duration_ms", first.duration_ms))
+}
+
+impl Trial {
+    /// The check; `other_works`: the other way of calling tools was tried, and works.
+    fn check(&self, other_works: bool) -> DoctorCheck {
+        const NAME: &str = "tool_call";
+        let way = if self.in_text { " in text" } else { "" };
+        let cost = &self.cost;
+        match (&self.problem, self.in_text) {
+            (None, in_text) => {
+                let advice = match (in_text, other_works) {
+                    (true, true) => "; calls in the API's fields work, too (LLM_TOOLS=native)",
+                    _ => "",
+                };
+                let message = format!("called{way}, and its result was used: {cost}{advice}");
+                DoctorCheck::ok(NAME, message)
+            }
+            (Some((problem, _)), true) if other_works => {
+                let message = format!("{problem}; in the API's fields it works ({cost})");
+                DoctorCheck::warning(NAME, message, "set LLM_TOOLS=native")
+            }
+            (Some((problem, _)), false) if other_works => {
+                let message = format!("{problem}; in text it works ({cost})");
+                DoctorCheck::warning(NAME, message, "set LLM_TOOLS=prompted")
+            }
+            (Some((problem, fix)), _) => {
+                DoctorCheck::warning(NAME, format!("{problem} ({cost})"), *fix)
+            }
+        }
+    }
+}
+
+const BETTER_MODEL: &str =
+    "use a model trained for tool calls (LLM_MODEL_NAME); small models often fail";
+
+const PARSER: &str = "give the server a parser for this model's calls (vLLM: --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp: --jinja)";
+
+/// Tries to call the tool as the endpoint is configured.
+fn try_calling(
+    endpoint: &Endpoint,
+    cancellation: &Cancellation,
+    sink: &mut EventSink<'_>,
+) -> Result<Trial> {
     let model = HttpModel::new(endpoint.clone(), false, cancellation.clone());
     let tools = [addition_tool()];
     let mut conversation = Conversation::new("");
@@ -38,19 +105,31 @@ pub(super) fn tool_call(
     ));
     let start = Instant::now();
     let (mut usage, mut is_called, mut mistake) = (None, false, None);
-    for step in 1..=limits::TOOL_CHECK_STEPS {
+    let mut problem =
+        Some(("the model keeps calling the tool and never answers".to_string(), BETTER_MODEL));
+    let mut steps = 0;
+    while steps < limits::TOOL_CHECK_STEPS {
+        steps += 1;
         let request = ModelRequest { messages: conversation.messages(), tools: &tools };
-        let reply = model.complete(&request, sink)?;
+        let mut reply = model.complete(&request, sink)?;
         add_usage(&mut usage, reply.usage);
-        if let Some(error) = reply.cause.or_else(|| incomplete_error(reply.finish)) {
+        if reply.finish == FinishReason::UnparsedCall {
+            let read = read_text_calls(&reply.message.content, &tools);
+            let (Some((_, calls)), true) = (read, model.calls_in_text()) else {
+                problem = Some(("the model's call came as text".into(), PARSER));
+                break;
+            };
+            let calls = calls.iter().enumerate();
+            reply.message.calls = calls.map(|(at, call)| call.to_call(at)).collect();
+            reply.message.content.clear();
+        } else if let Some(error) = reply.cause.or_else(|| incomplete_error(reply.finish)) {
             return Err(error);
         }
         let calls = reply.message.calls.clone();
         if calls.is_empty() {
-            let took = milliseconds(start.elapsed());
-            let cost = cost_text(step, took, usage);
-            let check = judge(&reply.message.content, is_called, mistake, &cost);
-            return Ok(check.with_detail("duration_ms", took));
+            let mistake = mistake_in(&reply.message.content, is_called, mistake);
+            problem = mistake.map(|mistake| (mistake, BETTER_MODEL));
+            break;
         }
         is_called = true;
         conversation.add_answer(with_valid_arguments(reply.message));
@@ -65,27 +144,21 @@ pub(super) fn tool_call(
             conversation.add_result(result);
         }
     }
-    let message = "the model keeps calling the tool and never answers";
-    Ok(DoctorCheck::warning(NAME, message, BETTER_MODEL))
+    let duration_ms = milliseconds(start.elapsed());
+    let cost = cost_text(steps, duration_ms, usage);
+    Ok(Trial { problem, in_text: model.calls_in_text(), cost, duration_ms })
 }
 
-const BETTER_MODEL: &str =
-    "use a model trained for tool calls (LLM_MODEL_NAME); small models often fail";
-
-fn judge(answer: &str, is_called: bool, mistake: Option<String>, cost: &str) -> DoctorCheck {
-    const NAME: &str = "tool_call";
-    let warning =
-        |message: &str| DoctorCheck::warning(NAME, format!("{message} ({cost})"), BETTER_MODEL);
+/// What was wrong with the calls or the answer.
+fn mistake_in(answer: &str, is_called: bool, mistake: Option<String>) -> Option<String> {
     if !is_called {
-        return warning("the model answered without calling the tool");
+        return Some("the model answered without calling the tool".into());
     }
     if let Some(mistake) = mistake {
-        return warning(&format!("the model made a mistake in its call: {mistake}"));
+        return Some(format!("the model made a mistake in its call: {mistake}"));
     }
-    if !answer.contains(&(A + B).to_string()) {
-        return warning("the model called the tool, but did not report its result");
-    }
-    DoctorCheck::ok(NAME, format!("called, and its result was used: {cost}"))
+    let is_used = answer.contains(&(A + B).to_string());
+    (!is_used).then(|| "the model called the tool, but did not report its result".into())
 }
 
 fn addition_tool() -> ToolDefinition {

@@ -76,7 +76,7 @@ impl HttpModel {
     pub fn new(endpoint: Endpoint, stream: bool, cancellation: Cancellation) -> HttpModel {
         HttpModel {
             url: endpoint.address.chat_completions_url(),
-            dialect: RefCell::new(Dialect::new(endpoint.vision)),
+            dialect: RefCell::new(Dialect::new(endpoint.vision, endpoint.tool_calling)),
             client: Client::new(endpoint, cancellation),
             stream,
             has_warned: Cell::new(false),
@@ -262,6 +262,10 @@ fn masked_query(url: &str) -> String {
 impl Model for HttpModel {
     fn name(&self) -> &str {
         &self.client.endpoint.model
+    }
+
+    fn calls_in_text(&self) -> bool {
+        self.dialect.borrow().has(&DialectChange::DescribeTools)
     }
 
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {

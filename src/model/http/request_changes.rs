@@ -57,6 +57,9 @@ impl HttpModel {
             DialectChange::OmitImages => sink(Event::Warning(
                 "the endpoint or the model refuses images: they are left out from now on",
             )),
+            DialectChange::DescribeTools => sink(Event::Warning(
+                "the endpoint or the model takes no tools: they are described in the system message from now on (LLM_TOOLS)",
+            )),
             // A field of the user is not omitted silently.
             DialectChange::Omit(name) | DialectChange::Rename(name, _)
                 if body.extra_fields.contains_key(name) =>

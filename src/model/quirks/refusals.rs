@@ -18,6 +18,8 @@ pub(crate) enum Meaning {
     TooLarge,
     /// The credentials are refused.
     Credentials,
+    /// The model or the server has no tools.
+    NoTools(&'static str),
     /// Something else that the user has to correct.
     Lasting(&'static str),
     /// The same, in a part of the setup that is known.
@@ -44,11 +46,15 @@ pub(crate) static REFUSALS: &[RefusalRow] = &[
     (
         ANY,
         &["--enable-auto-tool-choice", "--tool-call-parser"],
-        Meaning::Lasting(
-            "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model",
+        Meaning::NoTools(
+            "start vLLM with --enable-auto-tool-choice and the --tool-call-parser of the model, or set LLM_TOOLS=prompted",
         ),
     ),
-    (ANY, &["--jinja"], Meaning::Lasting("start llama.cpp's server with --jinja")),
+    (
+        ANY,
+        &["--jinja"],
+        Meaning::NoTools("start llama.cpp's server with --jinja, or set LLM_TOOLS=prompted"),
+    ),
     (
         ANY,
         &[
@@ -57,9 +63,14 @@ pub(crate) static REFUSALS: &[RefusalRow] = &[
             "does not support function",
             "tool use is not supported",
             "tools are not supported",
+            "tools is not supported",
+            "functions are not supported",
+            "function calling is not enabled",
             "tool calling is not supported",
         ],
-        Meaning::Lasting("this model cannot call tools: use one that can (LLM_MODEL_NAME)"),
+        Meaning::NoTools(
+            "this model has no tools: set LLM_TOOLS=prompted, or use one that has (LLM_MODEL_NAME)",
+        ),
     ),
     (401..=401, &[], Meaning::Credentials),
     (403..=403, &[], Meaning::Credentials),

@@ -14,6 +14,7 @@ use crate::tool::ToolDefinition;
 fn change(words: &str) -> Option<DialectChange> {
     let extra_fields = json!({"seed": 1}).as_object().cloned().unwrap_or_default();
     let sent = SentFeatures {
+        has_tools: true,
         optional_fields: vec!["seed"],
         extra_fields: &extra_fields,
         has_empty_content: true,
@@ -41,7 +42,7 @@ fn each_refusal_has_its_meaning() {
 const REFUSED: &[(u16, &str, &str)] = &[
     (400, "\"auto\" tool choice requires --enable-auto-tool-choice", "start vLLM with"),
     (500, "tools param requires --jinja flag", "start llama.cpp's server"),
-    (400, "registry.ollama.ai/library/x does not support tools", "cannot call tools"),
+    (400, "registry.ollama.ai/library/x does not support tools", "this model has no tools"),
     (401, "", "Credentials"),
     (403, "", "Credentials"),
     (402, "you requested up to 65536 max_tokens, but can only afford 20", "lower max_tokens"),

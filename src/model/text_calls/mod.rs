@@ -105,11 +105,17 @@ pub fn is_code_call(text: &str, tools: &[ToolDefinition]) -> bool {
 /// marker, or nothing but calls.
 pub fn is_unparsed_call(text: &str, tools: &[ToolDefinition]) -> bool {
     let text = text.trim();
-    !tools.is_empty() && (is_marked_call(text, tools) || read_text_calls(text, tools).is_some())
+    let names_tool = |text: &str| tools.iter().any(|tool| text.contains(&tool.name));
+    !tools.is_empty()
+        && (is_marked_call(text, names_tool) || read_text_calls(text, tools).is_some())
 }
 
-fn is_marked_call(text: &str, tools: &[ToolDefinition]) -> bool {
-    let names_tool = |text: &str| tools.iter().any(|tool| text.contains(&tool.name));
+/// Whether the text has a call of whatever tool: a line outside of code that starts with a marker.
+pub(crate) fn has_call_marker(text: &str) -> bool {
+    is_marked_call(text.trim(), |_| true)
+}
+
+fn is_marked_call(text: &str, names_tool: impl Fn(&str) -> bool) -> bool {
     let ends = call_markers::ENDS.iter().any(|end| text.ends_with(end));
     let (mut in_code, mut offset) = (false, 0);
     for line in text.split_inclusive('\n') {

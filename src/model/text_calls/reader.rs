@@ -5,7 +5,7 @@ use serde_json::{Deserializer, Map, Value};
 use crate::inexact_json;
 use crate::limits;
 use crate::model::quirks::call_markers;
-use crate::tool::{ToolDefinition, parse_arguments};
+use crate::tool::{ToolCall, ToolDefinition, parse_arguments};
 
 /// A call that a model wrote as text.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,19 @@ pub struct TextCall {
     pub name: String,
     /// The arguments.
     pub arguments: Map<String, Value>,
+}
+
+impl TextCall {
+    /// The call as others are, with an id made of this number.
+    pub(crate) fn to_call(&self, number: usize) -> ToolCall {
+        ToolCall {
+            // Nine letters and digits, as some endpoints want them.
+            id: format!("text{number:05}"),
+            name: self.name.clone(),
+            arguments: Value::Object(self.arguments.clone()).to_string(),
+            ..ToolCall::default()
+        }
+    }
 }
 
 /// The names of the fields that have the name of the tool and the arguments.

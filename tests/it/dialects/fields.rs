@@ -214,7 +214,8 @@ fn missing_server_flag_is_named() {
     let llama = r#"{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}"#;
     for (status, body, flag) in [(400, vllm, "--enable-auto-tool-choice"), (500, llama, "--jinja")]
     {
-        let talk = talk(&[], [Reply::status(status).body(body)]);
+        let native = skills().env("LLM_TOOLS", "native");
+        let talk = talk_with(native, &[], [Reply::status(status).body(body)]);
         assert!(!has(&talk.requests[0], "tool_choice"));
         let hint =
             talk.run.stderr.lines().find(|line| line.starts_with("hint:")).map(str::to_string);
@@ -237,12 +238,13 @@ fn model_without_tools_is_reported_and_exits_1() {
         (400, r#"{"error":"llama2 does not support tools"}"#),
     ];
     for (status, body) in refusals {
-        let talk = talk(&[], [Reply::status(status).body(body)]);
+        let native = skills().env("LLM_TOOLS", "native");
+        let talk = talk_with(native, &[], [Reply::status(status).body(body)]);
         talk.run
             .status(1)
             .stdout_is_empty()
             .stderr_has("tool")
-            .stderr_has("hint: this model cannot call tools");
+            .stderr_has("hint: this model has no tools");
         assert_eq!(talk.requests.len(), 1, "{body}");
     }
 }

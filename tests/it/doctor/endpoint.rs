@@ -50,7 +50,7 @@ fn refused_unlisted_model_is_reported_with_a_similar_name() {
     // A more specific cause is kept, as is the refusal of a listed model.
     let server = endpoint(list, |_| Reply::error(400, "does not support tools"));
     let words = "does not support tools";
-    assert_check(&test(&server), 1, "tool_call", "failure", words, "cannot call tools");
+    assert_check(&test(&server), 1, "tool_call", "failure", words, "LLM_TOOLS=prompted");
     server.finish();
     let server = endpoint(LISTED, |_| Reply::error(400, "no such thing"));
     let fix = "documentation of the endpoint";
@@ -171,9 +171,9 @@ fn model_without_tool_calling_is_reported() {
                 false => Reply::text("<tool_call>{\"name\": \"add\"}</tool_call>"),
                 true => working_model(request),
             },
-            1,
-            "failure",
-            "returned the call as text",
+            0,
+            "warning",
+            "the model's call came as text (1 request",
             "--tool-call-parser",
         ),
         (
@@ -181,7 +181,7 @@ fn model_without_tool_calling_is_reported() {
             1,
             "failure",
             "does not support tools",
-            "cannot call tools",
+            "LLM_TOOLS=prompted",
         ),
         (
             |request| match request.last_message()["role"] == "tool" {
@@ -217,6 +217,88 @@ fn model_without_tool_calling_is_reported() {
     for (model, exit, status, words, fix) in table {
         let server = endpoint(LISTED, model);
         assert_check(&test(&server), exit, "tool_call", status, words, fix);
+        server.finish();
+    }
+}
+
+/// A model that calls the tool in text, if the system message describes it.
+fn prompted_model(request: &Request) -> Reply {
+    let last = request.last_message()["content"].as_str().unwrap();
+    if last.starts_with("<tool_result name=\"add\">\n{\"sum\":905}") {
+        return Reply::text("It is 905.");
+    }
+    match request.messages()[0]["role"] == "system"
+        && request.system().contains("- add {\"a\": integer")
+    {
+        true => Reply::text(
+            "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 317, \"b\": 588}}\n</tool_call>",
+        ),
+        false => Reply::text("one two three four five"),
+    }
+}
+
+/// Both ways of calling tools are tried if the first one does not work, or is the exception.
+#[test]
+fn the_other_way_of_calling_tools_is_tried() {
+    type Row = (
+        Option<&'static str>,
+        fn(&Request) -> Reply,
+        i32,
+        &'static str,
+        &'static str,
+        &'static str,
+    );
+    let no_tools = |request: &Request| match request.tool_names().is_empty() {
+        false => Reply::error(400, "registry.ollama.ai/library/x does not support tools"),
+        true => prompted_model(request),
+    };
+    let both = |request: &Request| match request.tool_names().is_empty() {
+        false => working_model(request),
+        true if request.last_message()["role"] == "tool" => working_model(request),
+        true => prompted_model(request),
+    };
+    let mute = |_: &Request| Reply::text("I have no tools.");
+    let table: [Row; 7] = [
+        (None, no_tools, 0, "ok", "called in text, and its result was used", ""),
+        (
+            None,
+            prompted_model,
+            0,
+            "warning",
+            "without calling the tool; in text it works",
+            "set LLM_TOOLS=prompted",
+        ),
+        (
+            Some("native"),
+            no_tools,
+            1,
+            "failure",
+            "does not support tools",
+            "set LLM_TOOLS=prompted",
+        ),
+        (
+            Some("native"),
+            prompted_model,
+            0,
+            "warning",
+            "in text it works",
+            "set LLM_TOOLS=prompted",
+        ),
+        (Some("prompted"), prompted_model, 0, "ok", "called in text, and its result was used", ""),
+        (Some("prompted"), both, 0, "ok", "work, too (LLM_TOOLS=native)", ""),
+        (
+            Some("prompted"),
+            mute,
+            0,
+            "warning",
+            "without calling the tool (1 request",
+            "trained for tool calls",
+        ),
+    ];
+    for (tools, model, exit, status, words, fix) in table {
+        let server = endpoint(LISTED, model);
+        let test = tools.map_or(test(&server), |tools| test(&server).env("LLM_TOOLS", tools));
+        assert_check(&test, exit, "tool_call", status, words, fix);
         server.finish();
     }
 }

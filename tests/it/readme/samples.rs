@@ -13,7 +13,8 @@ struct Sample {
     real: fn(&Reader) -> String,
 }
 
-const SAMPLES: [Sample; 3] = [
+const SAMPLES: [Sample; 4] = [
+    Sample { has: "<tool_call>", real: described_tools },
     Sample { has: "← exit 0", real: lines_of_a_call },
     Sample { has: "tool call: called", real: doctors_report },
     Sample { has: "warning[unclosed-quote]", real: linters_findings },
@@ -66,6 +67,14 @@ fn lines_of_a_call(reader: &Reader) -> String {
     let call = json!({"skill_name": "calculator", "script": "print(2 + 2)"});
     let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
     reader.test.next_run().endpoint(&server).args(["2 + 2?"]).run().stderr
+}
+
+/// The system message for a model without tools.
+fn described_tools(reader: &Reader) -> String {
+    let server = Server::start([Reply::text("4")]);
+    let test = reader.test.next_run().endpoint(&server).env("LLM_TOOLS", "prompted");
+    test.args(["2 + 2?"]).run().success();
+    server.finish()[0].system().to_string()
 }
 
 /// The report for an Ollama with a small context.
