@@ -130,6 +130,6 @@ impl<'t> HeldText<'t> {
         self.names_tool |= self.tools.iter().any(|tool| new.contains(&tool.name));
         let most =
             if self.names_tool { limits::UNPARSED_CALL_BYTES } else { limits::HELD_TEXT_BYTES };
-        self.held.len() <= most && can_become_call(&self.held)
+        self.held.len() <= most && can_become_call(&self.held, self.tools)
     }
 }

@@ -11,8 +11,8 @@ use crate::conversation::Conversation;
 use crate::limits;
 use crate::message::Message;
 use crate::model::{
-    FinishReason, ModelReply, TextCall, find_calls, has_call_marker, is_code_call, read_text_calls,
-    sentence_and_calls,
+    FinishReason, ModelReply, TextCall, find_calls, has_call_marker, is_code_call, read_code_calls,
+    read_text_calls, sentence_and_calls,
 };
 use crate::tool::ToolCall;
 use crate::tools::Tools;
@@ -114,19 +114,25 @@ impl Rescue {
             return Verdict::Answer(reply.finish);
         }
         let read = read_text_calls(text, offered);
+        let code = read_code_calls(text, offered).filter(|_| read.is_none());
         let looks_like_call = read.is_some()
+            || code.is_some()
             || reply.finish == FinishReason::UnparsedCall
             || is_code_call(text, offered)
             || place.is_prompted && has_call_marker(text);
         if looks_like_call {
-            let calls = read.as_ref().map_or(&[][..], |(_, calls)| calls);
-            if is_quoted(text, calls, conversation, tools) {
+            let calls = read.as_ref().map(|(_, calls)| calls).or(code.as_ref());
+            let calls = calls.map_or(&[][..], Vec::as_slice);
+            let sentence = read.as_ref().map_or("", |(sentence, _)| sentence);
+            if is_negated(sentence) || is_quoted(text, calls, conversation, tools) {
                 return Verdict::Answer(FinishReason::Complete);
             }
-            if let Some((sentence, calls)) = &read
-                && (place.is_prompted || self.may_run(calls, conversation, tools))
-            {
-                return Verdict::Calls((*sentence).into(), numbered(calls, conversation));
+            let is_repeated = calls == self.asked_about;
+            let may_run = is_repeated
+                || code.is_none()
+                    && (place.is_prompted || may_run_at_once(calls, conversation, tools));
+            if !calls.is_empty() && may_run {
+                return Verdict::Calls(sentence.into(), numbered(calls, conversation));
             }
             let kind =
                 if place.is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
@@ -150,14 +156,18 @@ impl Rescue {
         }
         Verdict::Answer(reply.finish)
     }
+}
 
-    /// Whether calls as text are run without a question: those that only read, or such calls have
-    /// worked before, or the model says the same again.
-    fn may_run(&self, calls: &[TextCall], conversation: &Conversation, tools: &Tools<'_>) -> bool {
-        conversation.has_text_calls()
-            || calls == self.asked_about
-            || calls.iter().all(|call| tools.is_read_only(&call.name))
-    }
+/// Whether calls as text are run without a question: those that only read, or such calls have
+/// worked before.
+fn may_run_at_once(calls: &[TextCall], conversation: &Conversation, tools: &Tools<'_>) -> bool {
+    conversation.has_text_calls() || calls.iter().all(|call| tools.is_read_only(&call.name))
+}
+
+/// Whether the sentence before calls says that they are not to be run.
+fn is_negated(sentence: &str) -> bool {
+    let words = sentence.to_lowercase().replace('’', "'");
+    [" not ", "n't ", "never ", "cannot "].iter().any(|word| words.contains(word))
 }
 
 /// The calls with ids.

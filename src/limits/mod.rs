@@ -125,6 +125,8 @@ pub(crate) const DRAIN_AFTER_DONE: Duration = Duration::from_millis(50);
 
 /// The sentence that may precede calls in a text.
 pub(crate) const CALL_SENTENCE_BYTES: usize = 300;
+/// Brackets inside each other in the arguments of a call in a text.
+pub(crate) const LITERAL_DEPTH: usize = 64;
 /// Text that is held back without the name of a tool, as it may be a call.
 pub(crate) const HELD_TEXT_BYTES: usize = 4 << 10;
 /// Characters of a reply that announces a call: a longer one is an answer.

@@ -301,9 +301,9 @@ fn unwrap_json_string(values: &[&str]) -> Option<String> {
 }
 
 /// The tool's name in a form that every endpoint accepts back: letters, digits, `_` and `-`.
-/// Text from `<|` on, which some models append, is removed.
+/// Text from `<` on, which some models append, is removed.
 fn sendable_name(name: &str) -> String {
-    let name = name.split("<|").next().unwrap_or_default().trim();
+    let name = name.split('<').next().unwrap_or_default().trim();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let plain = name.chars().map(|c| if is_plain(c) { c } else { '-' });
     let plain: String = plain.take(limits::TOOL_NAME_CHARS).collect();

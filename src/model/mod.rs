@@ -32,7 +32,7 @@ mod wire_messages;
 
 pub(crate) use quirks::is_reasoning_field;
 pub(crate) use text_calls::{
-    OPENINGS, can_become_call, ends_sentence, has_call_marker, sentence_and_calls,
+    OPENINGS, can_become_call, ends_sentence, has_call_marker, read_code_calls, sentence_and_calls,
 };
 
 pub use {

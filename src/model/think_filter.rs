@@ -1,10 +1,17 @@
-//! Separates reasoning in the text (`<think>…</think>` at its start) from the answer, piece by
-//! piece as the text is streamed.
+//! Separates reasoning in the text (such as `<think>…</think>` at its start) from the answer, piece
+//! by piece as the text is streamed.
 
 use crate::limits;
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
+
+/// The tags around reasoning: of most models, of gpt-oss, of Gemma.
+const TAGS: [(&str, &str); 3] = [
+    (OPEN, CLOSE),
+    ("<|channel|>analysis<|message|>", "<|end|>"),
+    ("<|channel>thought", "<channel|>"),
+];
 
 /// The position of the filter in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +42,8 @@ pub struct ThinkFilter {
     state: ThinkState,
     /// Text that may be part of a tag.
     held: String,
+    /// What ends the reasoning.
+    close: &'static str,
     has_reasoning: bool,
 }
 
@@ -45,19 +54,23 @@ impl ThinkFilter {
         let mut piece = ThinkPiece::default();
         if self.state == ThinkState::Start {
             let start = self.held.trim_start();
-            if let Some(reasoning) = start.strip_prefix(OPEN) {
-                self.held = reasoning.into();
+            let opened = |(open, close)| Some((start.strip_prefix(open)?.to_string(), close));
+            if let Some((reasoning, close)) = TAGS.into_iter().find_map(opened) {
+                self.held = reasoning;
+                self.close = close;
                 self.has_reasoning = true;
                 self.state = ThinkState::Thinking;
-            } else if OPEN.starts_with(start) && self.held.len() < limits::LEADING_BLANKS {
+            } else if TAGS.iter().any(|(open, _)| open.starts_with(start))
+                && self.held.len() < limits::LEADING_BLANKS
+            {
                 return piece;
             } else {
                 self.state = ThinkState::Answering;
             }
         }
         if self.state == ThinkState::Thinking {
-            let Some((reasoning, after)) = self.held.split_once(CLOSE) else {
-                let certain = self.held.len() - tag_prefix_at_end(&self.held);
+            let Some((reasoning, after)) = self.held.split_once(self.close) else {
+                let certain = self.held.len() - tag_prefix_at_end(&self.held, self.close);
                 piece.reasoning.extend(self.held.drain(..certain));
                 return piece;
             };
@@ -116,8 +129,8 @@ pub(super) fn strip_unopened_reasoning(text: String) -> String {
 }
 
 /// How many bytes at the end may be the start of the closing tag.
-fn tag_prefix_at_end(text: &str) -> usize {
-    (1..CLOSE.len()).rev().find(|&length| text.ends_with(&CLOSE[..length])).unwrap_or(0)
+fn tag_prefix_at_end(text: &str, close: &str) -> usize {
+    (1..close.len()).rev().find(|&length| text.ends_with(&close[..length])).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -138,6 +151,9 @@ mod tests {
         let table = [
             ("plain", "plain", ""),
             ("<think>why</think>\n\nbecause", "because", "why"),
+            ("<|channel|>analysis<|message|>why<|end|>\nbecause", "because", "why"),
+            ("<|channel>thoughtwhy<channel|>because", "because", "why"),
+            ("<|channel|>final", "<|channel|>final", ""),
             ("\n <think>a < b </thin k></think>c", "c", "a < b </thin k>"),
             ("<thinking>is a word", "<thinking>is a word", ""),
             ("later <think>x</think>", "later <think>x</think>", ""),

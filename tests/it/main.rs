@@ -74,4 +74,5 @@ mod static_binary;
 mod stuck;
 mod terminal;
 mod tools;
+mod transcripts;
 mod user_files;

@@ -138,7 +138,6 @@ fn calls_that_cannot_be_read_are_asked_for_once_more() {
         "<tool_call>\n{\"name\": \"get_skill\", \"arguments\": {\"skill_name\": \"alpha\"\n</tool_call>".into(),
         call("alpha", &json!({})),
         format!("{good}\n<tool_result name=\"get_skill\">\nSay hello.\n</tool_result>\nHello!"),
-        "get_skill(skill_name=\"alpha\")".into(),
     ] {
         let server = Server::start([Reply::text(&bad), Reply::text(&good), Reply::text("Hello.")]);
         let run = test().endpoint(&server).env("LLM_TOOLS", "prompted");
@@ -151,13 +150,15 @@ fn calls_that_cannot_be_read_are_asked_for_once_more() {
         // Said again, it is an error, and nothing was run.
         let server = Server::start([Reply::text(&bad), Reply::text(&bad)]);
         let run = test().endpoint(&server).env("LLM_TOOLS", "prompted").args(["greet me"]).run();
-        if bad.contains("<tool_call>") {
-            run.status(1).stderr_has("it was not run");
-        } else {
-            run.success();
-        }
+        run.status(1).stderr_has("it was not run");
         server.finish();
     }
+    // A call as code can be read, so it is run when it is said again.
+    let code = "get_skill(skill_name=\"alpha\")";
+    let server = Server::start([Reply::text(code), Reply::text(code), Reply::text("Hello.")]);
+    let run = test().endpoint(&server).env("LLM_TOOLS", "prompted").args(["greet me"]).run();
+    run.success().stdout("Hello.\n");
+    assert!(server.finish()[2].last_message()["content"].as_str().unwrap().contains("Say hello."));
     let example = format!("A call looks so:\n\n```\n{good}\n```\n\nIt reads the skill.");
     let server = Server::start([Reply::text(&example)]);
     let run = test().endpoint(&server).env("LLM_TOOLS", "prompted").args(["explain it"]).run();

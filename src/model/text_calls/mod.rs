@@ -11,6 +11,7 @@ use crate::model::quirks::call_markers;
 use crate::text::single_fence;
 use crate::tool::ToolDefinition;
 
+mod literal;
 mod reader;
 
 use reader::CallReader;
@@ -24,8 +25,20 @@ pub fn read_text_calls<'t>(
     text: &'t str,
     tools: &[ToolDefinition],
 ) -> Option<(&'t str, Vec<TextCall>)> {
+    if let Some(calls) = named_call(text.trim(), tools) {
+        return Some(("", calls));
+    }
     let (sentence, body) = sentence_and_calls(text)?;
-    Some((sentence, CallReader::new(body, tools).read_all()?))
+    Some((sentence, CallReader::new(&call_markers::without_noise(body), tools).read_all()?))
+}
+
+/// A call that is the name of a tool and its arguments in JSON, as GLM writes it.
+fn named_call(text: &str, tools: &[ToolDefinition]) -> Option<Vec<TextCall>> {
+    let is_named = |tool: &ToolDefinition| {
+        text.strip_prefix(&tool.name).is_some_and(|rest| rest.trim_start().starts_with('{'))
+    };
+    let is_short = text.len() <= limits::UNPARSED_CALL_BYTES;
+    (is_short && tools.iter().any(is_named)).then(|| CallReader::marked(text, tools).read_all())?
 }
 
 /// The sentence before what may be calls, and these without the code fence around them.
@@ -40,24 +53,25 @@ pub(crate) fn sentence_and_calls(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a text, which begins with one of [`OPENINGS`], can go on as calls.
-pub(crate) fn can_become_call(text: &str) -> bool {
-    let text = text.trim_start();
+pub(crate) fn can_become_call(text: &str, tools: &[ToolDefinition]) -> bool {
+    let text = &*call_markers::without_noise(text.trim_start());
     let has_start = |start: &str| text.starts_with(start) || start.starts_with(text);
+    let has_marker = || call_markers::all().any(has_start);
     let second = text.chars().skip(1).find(|c| !c.is_whitespace());
     match text.chars().next() {
         Some('{') => matches!(second, None | Some('"' | '\'' | '}')),
-        Some('[') => matches!(second, None | Some('{')) || has_start("[TOOL_CALLS]"),
+        Some('[') => matches!(second, None | Some('{')) || has_marker(),
         Some('`') => {
             let body = text.split_once('\n').map_or("", |(_, body)| body.trim_start());
             has_start("```") && (body.is_empty() || body.starts_with(OPENINGS))
         }
-        _ => call_markers::all().any(has_start),
+        _ => has_marker() || tools.iter().any(|tool| has_start(&format!("<{}", tool.name))),
     }
 }
 
 /// Where the text after one sentence begins, which may be calls. `None`: it is something else.
 fn sentence_end(text: &str) -> Option<usize> {
-    if text.starts_with(OPENINGS) {
+    if text.starts_with(OPENINGS) || call_markers::all().any(|marker| text.starts_with(marker)) {
         return Some(0);
     }
     let mut last = ' ';
@@ -93,12 +107,23 @@ pub fn find_calls(text: &str, tools: &[ToolDefinition]) -> Vec<TextCall> {
     starts.into_iter().flat_map(calls_at).collect()
 }
 
-/// Whether the text is one call as code writes it: `get_skill(skill_name="x")`.
+/// Whether the text is one call as code writes it: `get_skill("x")`.
 pub fn is_code_call(text: &str, tools: &[ToolDefinition]) -> bool {
     let fence = single_fence(text).filter(|fence| fence.is_alone);
     let text = fence.map_or(text, |fence| fence.body).trim().trim_matches('`');
     let name = text.split('(').next().unwrap_or_default().trim();
     text.ends_with(')') && !text.contains("\n\n") && tools.iter().any(|tool| tool.name == name)
+}
+
+/// The calls that a text is as code writes them: `get_skill(skill_name="x")`, or a list of them,
+/// after a sentence or not.
+pub(crate) fn read_code_calls(text: &str, tools: &[ToolDefinition]) -> Option<Vec<TextCall>> {
+    let text = text.trim();
+    if text.len() > limits::UNPARSED_CALL_BYTES || !text.contains('(') {
+        return None;
+    }
+    let body = sentence_and_calls(text).map_or(text, |(_, body)| body).trim().trim_matches('`');
+    CallReader::marked(body, tools).read_all()
 }
 
 /// Whether the text is a call of one of these tools: a line outside of code that starts with a
@@ -128,9 +153,12 @@ fn is_marked_call(text: &str, names_tool: impl Fn(&str) -> bool) -> bool {
             let marker =
                 call_markers::STARTS.iter().filter_map(|marker| unindented.find(marker)).min();
             // After other words it is a call only if the text ends with an end marker and it is
-            // not quoted.
-            let is_call_position =
-                |position: usize| position == 0 || (ends && !unindented[..position].contains('`'));
+            // not quoted, as in code, in a mail (`> `) or in the output of `grep -n`.
+            let is_call_position = |position: usize| {
+                let before = &unindented[..position];
+                let is_quoted = before.contains('`') || before.starts_with('>');
+                position == 0 || ends && !is_quoted && before.contains(char::is_alphabetic)
+            };
             if marker.is_some_and(is_call_position) && names_tool(&text[offset..]) {
                 return true;
             }

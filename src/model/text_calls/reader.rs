@@ -2,9 +2,9 @@
 
 use serde_json::{Deserializer, Map, Value};
 
-use crate::inexact_json;
 use crate::limits;
 use crate::model::quirks::call_markers;
+use crate::model::text_calls::literal::Literal;
 use crate::tool::{ToolCall, ToolDefinition, parse_arguments};
 
 /// A call that a model wrote as text.
@@ -31,14 +31,10 @@ impl TextCall {
 
 /// The names of the fields that have the name of the tool and the arguments.
 const NAME_FIELDS: [&str; 4] = ["name", "tool", "tool_name", "function"];
-const ARGUMENT_FIELDS: [&str; 4] = ["arguments", "parameters", "args", "input"];
+const ARGUMENT_FIELDS: [&str; 5] = ["arguments", "parameters", "args", "input", "tool_arguments"];
 
-/// Opening tag with the tool's name, its end, tag of a parameter with its name, its end, and the
-/// closing tags.
-const TAGS: [[&str; 6]; 2] = [
-    ["<function=", ">", "<parameter=", ">", "</parameter>", "</function>"],
-    ["<invoke name=\"", "\">", "<parameter name=\"", "\">", "</parameter>", "</invoke>"],
-];
+/// Words before the name of a tool or its arguments that say what follows.
+const KINDS: [&str; 5] = ["function", "assistant", "json", "call", "commentary"];
 
 /// A reading of a text.
 pub(super) struct CallReader<'t> {
@@ -54,6 +50,11 @@ pub(super) struct CallReader<'t> {
 impl<'t> CallReader<'t> {
     pub(super) fn new(text: &'t str, tools: &'t [ToolDefinition]) -> CallReader<'t> {
         CallReader { rest: text, tools, calls: Vec::new(), is_marked: false, pending: None }
+    }
+
+    /// A reading of a text whose calls are known to be some, as if a marker preceded them.
+    pub(super) fn marked(text: &'t str, tools: &'t [ToolDefinition]) -> CallReader<'t> {
+        CallReader { is_marked: true, ..CallReader::new(text, tools) }
     }
 
     /// The calls, if the text contains nothing else.
@@ -74,8 +75,10 @@ impl<'t> CallReader<'t> {
     /// Reads a marker, a name, or the arguments of a call. `None`: it is something else.
     fn read_next(&mut self) -> Option<()> {
         self.rest = self.rest.trim_start();
-        if let Some(tags) = TAGS.iter().find(|tags| self.rest.starts_with(tags[0])) {
-            return self.read_tagged(tags);
+        if let Some(name) = self.skip_opening_tag() {
+            let arguments = self.read_parameters(&name)?;
+            self.is_marked = true;
+            return self.add(&name, arguments);
         }
         let marker = call_markers::all().filter(|marker| self.rest.starts_with(marker));
         if let Some(marker) = marker.max_by_key(|marker| marker.len()) {
@@ -83,17 +86,46 @@ impl<'t> CallReader<'t> {
             self.is_marked = true;
             return Some(());
         }
-        if self.rest.starts_with(['{', '[']) {
-            let value = self.read_json()?;
-            return match (self.pending.take(), value) {
-                (Some(name), Value::Object(arguments)) => self.add(&name, arguments),
-                (Some(_), _) => None,
-                (None, value) => self.add_json(&value),
-            };
+        let is_cut_off = |marker: &str| marker.starts_with(self.rest);
+        if !self.calls.is_empty() && call_markers::all().any(is_cut_off) {
+            self.rest = "";
+            return Some(());
         }
-        if self.rest.starts_with("<arg_key>") {
-            let name = self.pending.take()?;
-            let arguments = self.read_pairs()?;
+        let is_started = self.is_marked || !self.calls.is_empty();
+        match self.rest.chars().next()? {
+            '{' | '[' | '"' if self.pending.is_some() || self.rest.starts_with(['{', '[']) => {
+                self.read_value()
+            }
+            '(' => {
+                let name = self.pending.take()?;
+                let arguments = self.read_literal(Literal::in_parentheses)?;
+                self.add(&name, arguments)
+            }
+            '<' => {
+                let name = self.pending.take()?;
+                let arguments = if self.rest.starts_with("<arg_key>") {
+                    self.read_pairs(&name)?
+                } else {
+                    self.read_parameters(&name).filter(|it| !it.is_empty())?
+                };
+                self.add(&name, arguments)
+            }
+            ',' | ';' | ']' | '}' if is_started && self.pending.is_none() => {
+                self.rest = &self.rest[1..];
+                Some(())
+            }
+            ']' if self.is_marked => {
+                self.rest = &self.rest[1..];
+                Some(())
+            }
+            _ => self.read_word(),
+        }
+    }
+
+    /// Reads the name of a tool, or a key of GLM without the tag before it.
+    fn read_word(&mut self) -> Option<()> {
+        if let Some(name) = self.pending.take_if(|_| self.rest.contains("</arg_key>")) {
+            let arguments = self.read_pairs(&name)?;
             return self.add(&name, arguments);
         }
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
@@ -101,16 +133,13 @@ impl<'t> CallReader<'t> {
         if !self.is_marked || end == 0 {
             return None;
         }
-        // A word before a separator is the kind of the call.
-        self.finish_pending_unless_kind()?;
-        self.pending = Some(self.rest[..end].to_string());
+        let word = &self.rest[..end];
         self.rest = &self.rest[end..];
+        if !KINDS.contains(&word.trim_end_matches(':')) {
+            self.finish_pending()?;
+            self.pending = Some(word.to_string());
+        }
         Some(())
-    }
-
-    fn finish_pending_unless_kind(&mut self) -> Option<()> {
-        self.pending.take_if(|word| matches!(&**word, "function" | "assistant" | "json"));
-        self.finish_pending()
     }
 
     /// A name without arguments is a call, too.
@@ -121,17 +150,35 @@ impl<'t> CallReader<'t> {
         }
     }
 
-    /// Reads a JSON value, also with raw line breaks in its strings.
-    fn read_json(&mut self) -> Option<Value> {
+    /// Reads the arguments of the pending name, or calls as values.
+    fn read_value(&mut self) -> Option<()> {
         let mut values = Deserializer::from_str(self.rest).into_iter::<Value>();
         if let Some(Ok(value)) = values.next() {
             self.rest = &self.rest[values.byte_offset()..];
-            return Some(value);
+            return match self.pending.take() {
+                Some(name) => self.add(&name, arguments_of(&value)?),
+                None => self.add_json(&value),
+            };
         }
-        let ends = call_markers::ENDS.iter().filter_map(|end| self.rest.find(end));
-        let (text, rest) = self.rest.split_at(ends.min().unwrap_or(self.rest.len()));
-        let value = inexact_json::read(text).ok()?;
-        self.rest = rest;
+        // A list of calls as code.
+        let is_list = self.rest.starts_with('[') && self.pending.is_none();
+        if is_list && self.is_marked && self.rest[1..].trim_start().starts_with(char::is_alphabetic)
+        {
+            self.rest = &self.rest[1..];
+            return Some(());
+        }
+        let allows_bare_keys = self.is_marked;
+        let value = self.read_literal(|literal| literal.value(allows_bare_keys))?;
+        match self.pending.take() {
+            Some(name) => self.add(&name, arguments_of(&value)?),
+            None => self.add_json(&value),
+        }
+    }
+
+    fn read_literal<T>(&mut self, read: impl FnOnce(&mut Literal<'t>) -> Option<T>) -> Option<T> {
+        let mut literal = Literal::new(self.rest);
+        let value = read(&mut literal)?;
+        self.rest = literal.rest();
         Some(value)
     }
 
@@ -145,81 +192,131 @@ impl<'t> CallReader<'t> {
                 if let Some(calls @ Value::Array(_)) = fields.get("tool_calls") {
                     return self.add_json(calls);
                 }
-                if let Some(function @ Value::Object(_)) = fields.get("function") {
-                    return self.add_json(function);
-                }
-                let name = NAME_FIELDS.iter().find_map(|name| fields.get(*name)?.as_str())?;
-                let arguments = ARGUMENT_FIELDS.iter().find_map(|name| fields.get(*name))?;
-                self.add(name, arguments_of(arguments)?)
+                let function = fields.get("function").and_then(Value::as_object);
+                let of = |names: &[&str]| {
+                    let find = |fields: &'_ Map<String, Value>| {
+                        names.iter().find_map(|name| fields.get(*name)).cloned()
+                    };
+                    function.and_then(find).or_else(|| find(fields))
+                };
+                let name = of(&NAME_FIELDS)?;
+                self.add(name.as_str()?, arguments_of(&of(&ARGUMENT_FIELDS)?)?)
             }
             _ => None,
         }
     }
 
-    /// Reads a call in tags: its parameters in tags, or JSON.
-    fn read_tagged(&mut self, tags: &[&str; 6]) -> Option<()> {
-        let [open, open_end, parameter, parameter_end, close_parameter, close] = *tags;
-        let (name, mut rest) = self.rest[open.len()..].split_once(open_end)?;
-        let mut arguments = Map::new();
-        loop {
-            rest = rest.trim_start();
-            if let Some(inner) = rest.strip_prefix(parameter) {
-                let (key, inner) = inner.split_once(parameter_end)?;
-                let (value, behind) = inner.split_once(close_parameter)?;
-                arguments.insert(key.trim().into(), self.value_of(name, key.trim(), value));
-                rest = behind;
-            } else if rest.starts_with('{') {
-                self.rest = rest;
-                arguments = match self.read_json()? {
-                    Value::Object(fields) => fields,
-                    _ => return None,
-                };
-                rest = self.rest;
-            } else {
-                break;
-            }
-        }
-        self.rest = rest.strip_prefix(close).or_else(|| rest.is_empty().then_some(rest))?;
-        self.is_marked = true;
-        self.add(name.trim(), arguments)
+    /// Skips an opening tag that names a tool: `<function=NAME>`, `<invoke name="NAME">`, `<NAME>`.
+    fn skip_opening_tag(&mut self) -> Option<String> {
+        let inner = self.rest.strip_prefix('<')?;
+        let (word, behind) = split_word(inner);
+        let name = if word == "function" && behind.starts_with('=') {
+            &behind[1..]
+        } else if call_markers::NAMED_TAGS.contains(&word) {
+            let (attributes, name) = behind.split_once("name=\"")?;
+            Some(name).filter(|_| attributes.starts_with(' ') && !attributes.contains('>'))?
+        } else {
+            self.tool(word)?;
+            inner
+        };
+        let (name, behind) = split_word(name);
+        let end = behind.find(['>', '{']).unwrap_or(behind.len());
+        self.rest = behind[end..].strip_prefix('>').unwrap_or(&behind[end..]);
+        Some(name.to_string())
     }
 
-    /// Reads `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` pairs.
-    fn read_pairs(&mut self) -> Option<Map<String, Value>> {
+    /// Reads the parameters of a tool, each in a tag, or all as JSON, with the end of the call.
+    fn read_parameters(&mut self, name: &str) -> Option<Map<String, Value>> {
         let mut arguments = Map::new();
-        while let Some(rest) = self.rest.trim_start().strip_prefix("<arg_key>") {
-            let (key, rest) = rest.split_once("</arg_key>")?;
-            let (value, rest) =
-                rest.trim_start().strip_prefix("<arg_value>")?.split_once("</arg_value>")?;
-            arguments.insert(key.trim().into(), Value::from(value));
-            self.rest = rest;
+        loop {
+            self.rest = self.rest.trim_start();
+            let Some(tag) = self.rest.strip_prefix('<') else { break };
+            let named = tag.strip_prefix("parameter").map(|tag| tag.trim_start_matches([' ', '=']));
+            let is_named = named.is_some();
+            let tag = named.map_or(tag, |tag| tag.strip_prefix("name=\"").unwrap_or(tag));
+            let (key, behind) = split_word(tag);
+            if key.is_empty() || !is_named && !self.has_argument(name, key) {
+                break;
+            }
+            let (_, inner) = behind.split_once('>')?;
+            let own_end = if is_named { "</parameter>".into() } else { format!("</{key}>") };
+            let ends = std::iter::once(&*own_end).chain(call_markers::PARAMETER_ENDS);
+            let end = ends.filter_map(|end| inner.find(end)).min()?;
+            let value = self.value_of(name, key, &inner[..end]);
+            arguments.insert(key.into(), value);
+            self.rest = inner[end..].strip_prefix(&*own_end).unwrap_or(&inner[end..]);
+        }
+        if self.rest.starts_with('{') && arguments.is_empty() {
+            let allows_bare_keys = true;
+            let value = self.read_literal(|literal| literal.value(allows_bare_keys))?;
+            arguments = arguments_of(&value)?;
+        }
+        self.rest = self.rest.trim_start();
+        let end = format!("</{name}>");
+        self.rest = self.rest.strip_prefix(&*end).unwrap_or(self.rest);
+        Some(arguments)
+    }
+
+    /// Reads `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>` pairs, of which GLM leaves out
+    /// tags.
+    fn read_pairs(&mut self, name: &str) -> Option<Map<String, Value>> {
+        let mut arguments = Map::new();
+        while let Some((key, rest)) = self.rest.split_once("</arg_key>") {
+            let key = key.trim().trim_start_matches("<arg_key>").trim_start_matches("<tool_call>");
+            let rest = rest.trim_start();
+            let rest = rest.strip_prefix("<arg_value>").unwrap_or(rest);
+            let ends = ["</arg_value>", "<arg_key>", "</tool_call>"];
+            let end = ends.iter().filter_map(|end| rest.find(end)).min()?;
+            if !self.has_argument(name, key) {
+                return None;
+            }
+            arguments.insert(key.into(), self.value_of(name, key, &rest[..end]));
+            self.rest = rest[end..].strip_prefix("</arg_value>").unwrap_or(&rest[end..]);
         }
         Some(arguments)
+    }
+
+    fn tool(&self, name: &str) -> Option<&'t ToolDefinition> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    fn has_argument(&self, tool: &str, key: &str) -> bool {
+        self.tool(tool).is_some_and(|tool| tool.parameters["properties"].get(key).is_some())
     }
 
     /// The value of a parameter in tags: text, unless the tool expects another type.
     fn value_of(&self, name: &str, key: &str, text: &str) -> Value {
         let text = text.strip_prefix('\n').unwrap_or(text);
         let text = text.strip_suffix('\n').unwrap_or(text);
-        let tool = self.tools.iter().find(|tool| tool.name == name);
-        let kind = tool.map(|tool| &tool.parameters["properties"][key]["type"]);
-        match serde_json::from_str(text.trim()) {
-            Ok(value) if kind.is_some_and(|kind| kind != "string") => value,
+        let kind = self.tool(name).map(|tool| &tool.parameters["properties"][key]["type"]);
+        match Literal::new(text.trim()).whole_value() {
+            Some(value) if kind.is_some_and(|kind| kind != "string") => value,
             _ => Value::from(text),
         }
     }
 
-    /// Adds a call of an offered tool, whose name may have a prefix or a number.
+    /// Adds a call of an offered tool, whose name may have prefixes or a number.
     fn add(&mut self, name: &str, arguments: Map<String, Value>) -> Option<()> {
-        let name = name.trim().trim_start_matches("to=").trim_start_matches("functions.");
-        let name = name.split(':').next().unwrap_or_default();
-        let tool = self.tools.iter().find(|tool| tool.name == name)?;
+        let name = name.trim().trim_start_matches("to=");
+        let without_number = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let without_number = without_number.strip_suffix('_').unwrap_or(name);
+        let plain = without_number.strip_prefix("functions_").unwrap_or(without_number);
+        let mut names = name.split([':', '.']).rev().chain([plain]);
+        // gpt-oss writes the kind of the arguments behind the name, sometimes without a marker.
+        let find = |name: &str| self.tool(name).or_else(|| self.tool(name.strip_suffix("json")?));
+        let tool = names.find_map(find)?;
         if self.calls.len() >= limits::CALLS_RUN {
             return None;
         }
         self.calls.push(TextCall { name: tool.name.clone(), arguments });
         Some(())
     }
+}
+
+/// Letters, digits and `_` at the start of a text, and what follows.
+fn split_word(text: &str) -> (&str, &str) {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()))
 }
 
 /// The arguments of a call in JSON. `None`: it is a JSON Schema, or not an object.
