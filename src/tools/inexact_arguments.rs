@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::limits;
 use crate::skills::split_words;
+use crate::text;
 use crate::tools::ArgumentError;
 
 /// Names that models use for the same argument. A tool has at most one argument of a row.
@@ -35,7 +36,10 @@ pub(super) fn correct(
     let mut given: Vec<(String, String)> = Vec::new();
     for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_null()) {
         let Some((known, property)) = find_property(&name, schema) else {
-            return Err(ArgumentError::new(&name, "is not an argument"));
+            let names = schema["properties"].as_object().into_iter().flat_map(Map::keys);
+            let names = names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let problem = format!("is not an argument; the arguments are: {names}");
+            return Err(ArgumentError::new(&name, problem));
         };
         if let Some((_, other)) = given.iter().find(|(argument, _)| argument == known) {
             let problem = format!("and `{other}` mean the same argument: give only `{known}`");
@@ -64,13 +68,26 @@ fn plain(name: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Splits a line of arguments as a shell does, unless it is JSON text.
+/// Splits a line of arguments as a shell does, unless it is JSON text, and makes a line of a command
+/// in words.
 fn words(value: Value, name: &str, property: &Value) -> Value {
     match value {
         Value::String(line)
             if name == "args" && property["type"] == "array" && !line.trim().starts_with('[') =>
         {
             split_words(&line, limits::SCRIPT_ARGUMENTS_BYTES).into()
+        }
+        Value::Array(words) if name == "command" && words.iter().all(Value::is_string) => {
+            let words = words.iter().filter_map(Value::as_str);
+            // One word is a line already, as in `["ls -l"]`.
+            match words.clone().collect::<Vec<_>>()[..] {
+                [line] => line.into(),
+                _ => words
+                    .map(|word| text::shell_quoted(word.as_ref()))
+                    .collect::<Vec<_>>()
+                    .join(" ")
+                    .into(),
+            }
         }
         other => other,
     }
@@ -88,7 +105,9 @@ mod tests {
             "skill_name": {"type": "string"},
             "file_path": {"type": "string"},
             "args": {"type": "array", "items": {"type": "string"}},
+            "command": {"type": "string"},
         }});
+        let unknown = "`code` is not an argument; the arguments are: `args`, `command`, `file_path`, `skill_name`";
         let both = "`skill_name` and `name` mean the same argument: give only `skill_name`";
         let table = [
             (json!({"name": "a"}), Ok(json!({"skill_name": "a"}))),
@@ -103,9 +122,10 @@ mod tests {
                 Ok(json!({"file_path": "b", "args": ["x", "y z"]})),
             ),
             (json!({"arguments": " [1]"}), Ok(json!({"args": " [1]"}))),
+            (json!({"cmd": ["ls", "a b"]}), Ok(json!({"command": "ls 'a b'"}))),
+            (json!({"command": ["ls -l"]}), Ok(json!({"command": "ls -l"}))),
             (json!({"args": ""}), Ok(json!({"args": []}))),
-            (json!({"code": "a"}), Err("`code` is not an argument")),
-            (json!({"": "a"}), Err("is not an argument")),
+            (json!({"code": "a"}), Err(unknown)),
         ];
         for (fields, expected) in table {
             let read = correct(fields.as_object().unwrap().clone(), &schema);

@@ -87,22 +87,45 @@ impl<'w> Tools<'w> {
         let mut prepare = |mut fields: Map<String, Value>| {
             if find_builtin(tool.name()).is_some() {
                 fields = inexact_arguments::correct(fields, &schema)?;
+                self.check_required(&fields, &schema)?;
                 meant.skill = self.correct_skill_name(&mut fields);
             }
             tool.prepare(fields.into())
         };
         let prepared = parse_arguments(&call.arguments)
             .and_then(|fields| prepare(fields).map_err(|error: ArgumentError| error.to_string()))
-            .map_err(|error| {
-                let expected = schema::describe(&schema);
-                format!("the arguments of {} are wrong: {error}; {expected}", tool.name())
-            })?;
+            .map_err(|error| format!("the arguments of {} are wrong: {error}", tool.name()))?;
         if meant == Meant::default() {
             return Ok(prepared);
         }
         let PreparedCall { summary, run } = prepared;
         let is_json = tool.output().is_some();
         Ok(PreparedCall::new(summary, move |context| meant.add_note(run(context), is_json)))
+    }
+
+    /// Reports all required arguments that are missing, with the skills to choose from.
+    fn check_required(
+        &self,
+        fields: &Map<String, Value>,
+        schema: &Value,
+    ) -> std::result::Result<(), ArgumentError> {
+        let required = schema["required"].as_array().into_iter().flatten();
+        let names = required.filter_map(Value::as_str);
+        let missing: Vec<&str> = names.filter(|name| !fields.contains_key(*name)).collect();
+        let verb = match missing[..] {
+            [] => return Ok(()),
+            [_] => "is",
+            _ => "are",
+        };
+        let mut problem = format!("`{}` {verb} missing", missing.join("`, `"));
+        if missing.contains(&schema::SKILL_NAME) {
+            let catalogue = self.context.skills.catalogue();
+            problem.push_str(&match &schema::names_to_offer(&catalogue)[..] {
+                [] => "; list_skills lists the skills".to_string(),
+                names => format!("; the skills are: {}", names.join(", ")),
+            });
+        }
+        Err(ArgumentError::new("", problem))
     }
 
     /// Returns the offered tool whose name differs only in a prefix, letter case or `-` for `_`.
@@ -328,7 +351,8 @@ mod tests {
         );
         let wrong = tools.call(&call("roll", r#"{"how": "odd"}"#));
         assert!(!wrong.ok && calls.borrow().is_empty());
-        let message = r#"the arguments of roll are wrong: `how` must be one of "fair", "loaded", not "odd"; expected: how (string), sides (integer or null, optional)"#;
+        let message =
+            r#"the arguments of roll are wrong: `how` must be one of "fair", "loaded", not "odd""#;
         assert_eq!(wrong.content, json!({ "error": message }).to_string());
         let good = call("roll", r#"{"how": "fair", "sides": "6"}"#);
         assert!(tools.call(&good).ok);

@@ -8,7 +8,7 @@ use crate::skills::Catalogue;
 use crate::text;
 
 /// The name of the argument that names a skill.
-const SKILL_NAME: &str = "skill_name";
+pub(super) const SKILL_NAME: &str = "skill_name";
 
 /// Returns the schema with the fields that endpoints require, or why it is not the schema of an
 /// object.
@@ -69,12 +69,6 @@ pub(super) fn arguments(schema: &Value) -> impl Iterator<Item = SchemaArgument<'
             description: property["description"].as_str(),
         }
     })
-}
-
-/// Describes the arguments in one line, for the message about wrong ones.
-pub(super) fn describe(schema: &Value) -> String {
-    let parts = arguments(schema).map(|argument| format!("{} ({})", argument.name, argument.kind));
-    format!("expected: {}", parts.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -104,9 +104,7 @@ fn arguments(
         (
             "get_skill",
             of(&json!({"skill_name": "calculator", "format": "md"})),
-            NextStep(
-                "`format` is not an argument; expected: arguments (string, optional), skill_name",
-            ),
+            NextStep("`format` is not an argument; the arguments are: `arguments`, `skill_name`"),
         ),
         ("get_skill", of(&json!({"name": "calculator"})), Taken("unchanged")),
         (
@@ -147,7 +145,12 @@ fn arguments(
         ),
         ("run_python_script", get("calculator"), NextStep("give `script` (Python source) or")),
         ("run_python_script", "{}".into(), NextStep("give `script` (Python source) or")),
-        ("get_skill", "{}".into(), NextStep("`skill_name` is missing")),
+        (
+            "get_skill",
+            "{}".into(),
+            NextStep("are wrong: `skill_name` is missing; the skills are: calculator"),
+        ),
+        ("write_file", "{}".into(), NextStep("`path`, `content` are missing")),
         (
             "run_python_script",
             of(

@@ -277,10 +277,7 @@ fn invalid_arguments_are_reported_to_the_model_and_not_kept() {
             let error: Value = serde_json::from_str(results_of(&request)[0]).unwrap();
             let error = error["error"].as_str().unwrap();
             assert!(error.contains("arguments"), "{arguments}: {error}");
-            assert!(
-                error.contains("skill_name (string)"),
-                "the error contains the schema: {error}"
-            );
+            assert!(!error.contains("skill_name"), "the error is one sentence: {error}");
         }
     }
 }
