@@ -208,6 +208,8 @@ impl Turn<'_, '_> {
 
     /// Runs the calls of a message in their order.
     fn run_calls(&mut self, calls: &[ToolCall], is_from_text: bool) -> Result<()> {
+        let meter = self.conversation.meter();
+        self.tools.limit_results(meter.result_bytes(meter.known_window(self.limits.window)));
         for (index, call) in calls.iter().enumerate() {
             let conversation = &*self.conversation;
             let result = self.tools.call_with_events(call, self.stats, self.sink, |run| {

@@ -8,6 +8,7 @@ use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::cli::values::usage;
 use crate::config::{ConfigNeeds, Endpoint, configuration_error};
+use crate::conversation::meter::TokenMeter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::limits;
@@ -41,6 +42,8 @@ impl Run {
         }
         run.check_folders(output)?;
         run.requirements = ask.requirements;
+        let most = TokenMeter::default().result_bytes(run.config.context_window);
+        Tools::builtin(run.tool_context()).limit_results(most);
         Ok(run)
     }
 

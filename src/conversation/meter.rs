@@ -77,6 +77,11 @@ impl TokenMeter {
         tokens.saturating_mul(SCALE) / self.ratio()
     }
 
+    /// Most bytes of one result: a quarter of this window.
+    pub fn result_bytes(&self, window: Option<u64>) -> Option<usize> {
+        usize::try_from(self.tokens_to_bytes(window? / 4)).ok()
+    }
+
     /// Bytes of the tools' definitions.
     pub fn tool_bytes(&self) -> u64 {
         self.tool_bytes

@@ -9,7 +9,7 @@ use crate::limits;
 use crate::message::InvokedSkill;
 use crate::skills::invocation::SkillFolders;
 use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
-use crate::text::{one_line, one_line_name};
+use crate::text::{counted, one_line, one_line_name};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -103,9 +103,11 @@ fn invoked(
     context: &ToolContext<'_>,
 ) -> Result<InvokedSkill, String> {
     let result = load(skill, document, Some(arguments), context)?;
+    let are_whole = document.text.len() <= context.text_bytes(usize::MAX);
     let text = format!(
-        "I invoke the skill `{}`. Follow its instructions below; they are whole, get_skill is not needed.\n\n{}",
+        "I invoke the skill `{}`. Follow its instructions below; {}get_skill is not needed.\n\n{}",
         one_line_name(&skill.name),
+        if are_whole { "they are whole, " } else { "" },
         result.full_text()
     );
     Ok(InvokedSkill {
@@ -128,8 +130,14 @@ fn load(
         return Err(format!("the document of the skill `{}` is empty", skill.name));
     }
     let folders = SkillFolders::of(skill, &document.text);
-    let text = invocation::render(&document.text, &folders, arguments)?;
-    let summary = format!("{}, {} bytes", document.file_name, text.len());
+    let part = first_part(document, context.text_bytes(usize::MAX));
+    let shown = part.as_ref().map_or(&*document.text, |part| part.text);
+    let mut text = invocation::render(shown, &folders, arguments)?;
+    let mut summary = format!("{}, {} bytes", document.file_name, text.len());
+    if let Some(part) = part {
+        summary.push_str(&format!(" of {}", document.text.len()));
+        text.push_str(&part.note);
+    }
     let commands = commands_note(&invocation::commands_on_load(&text), context);
     let text = format!("Base directory for this skill: {folder}\n\n{text}");
     let files = other_files(skill, &document.file_name) + &commands;
@@ -138,6 +146,62 @@ fn load(
         action: Some(Action::ReadSkill(skill.name.clone())),
         ..ToolResult::success(files, summary)
     })
+}
+
+/// The start of a document that is too long for one result.
+struct DocumentPart<'d> {
+    /// Whole lines from the start of the document.
+    text: &'d str,
+    /// What the model has to know about the rest.
+    note: String,
+}
+
+/// Returns the part that fits, with its note, into this many bytes. `None`: the document fits.
+fn first_part(document: &Document, most_bytes: usize) -> Option<DocumentPart<'_>> {
+    let text = document.text.as_str();
+    if text.len() <= most_bytes {
+        return None;
+    }
+    // The headings get at most an eighth.
+    let fitting = &text[..text.floor_char_boundary(most_bytes - most_bytes / 8)];
+    let (shown, is_line_end) = match fitting.rfind('\n') {
+        Some(at) => (&text[..=at], true),
+        None => (fitting, false),
+    };
+    let shown_lines = shown.lines().count();
+    let next = if is_line_end { shown_lines + 1 } else { shown_lines };
+    let mut note = format!(
+        "\n[These are the first {} of {}: the document is too long for the context window. Read on with read_file_in_skill, file_path \"{}\", offset {next}, before you do what the rest is about.",
+        counted(shown_lines, "line"),
+        text.lines().count(),
+        document.file_name,
+    );
+    let mut room = most_bytes / 8;
+    let later = headings(text).filter(|(number, _)| *number >= next);
+    for (at, (number, heading)) in later.enumerate() {
+        let row = format!("\nline {number}: {}", one_line(heading, limits::SUMMARY_CHARS));
+        if row.len() > room {
+            note.push_str("\n…");
+            break;
+        }
+        if at == 0 {
+            note.push_str(" Its headings:");
+        }
+        room -= row.len();
+        note.push_str(&row);
+    }
+    note.push(']');
+    Some(DocumentPart { text: shown, note })
+}
+
+/// The headings outside of code, with the numbers of their lines, from 1.
+fn headings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    let is_heading = move |(_, line): &(usize, &str)| {
+        in_code ^= line.trim_start().starts_with("```");
+        !in_code && line.starts_with('#')
+    };
+    text.lines().enumerate().filter(is_heading).map(|(at, line)| (at + 1, line))
 }
 
 /// Lists the skill's other files; empty without any.

@@ -94,26 +94,29 @@ fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
             if found.is_empty() {
                 note.push_str(NOT_FOUND);
             }
-            let rows = rows(found.iter().map(|skill| {
-                let most = limits::FOUND_DESCRIPTION_BYTES;
-                let description = Some(text::first_sentences(&skill.description, most));
-                SkillRow { description, ..SkillRow::new(skill) }
-            }));
+            let rows = rows(
+                limits::LIST_BYTES,
+                found.iter().map(|skill| {
+                    let most = limits::FOUND_DESCRIPTION_BYTES;
+                    let description = Some(text::first_sentences(&skill.description, most));
+                    SkillRow { description, ..SkillRow::new(skill) }
+                }),
+            );
             result(&rows, Some(notes([note], &catalogue)), found.len())
         }
         None if context.history.lists_all(&catalogue) => {
             let note = "your system message has the whole descriptions of all these skills";
             let names =
                 offered.iter().map(|skill| SkillRow { description: None, ..SkillRow::new(skill) });
-            result(&rows(names), Some(note.into()), offered.len())
+            result(&rows(limits::LIST_BYTES, names), Some(note.into()), offered.len())
         }
-        None => list_all(&offered, &catalogue),
+        None => list_all(&offered, &catalogue, context.text_bytes(limits::LIST_BYTES)),
     }
 }
 
 /// Lists the skills by name, as many as fit.
-fn list_all(offered: &[&SkillSummary], catalogue: &Catalogue) -> ToolResult {
-    let rows = rows(offered.iter().map(|skill| SkillRow::new(skill)));
+fn list_all(offered: &[&SkillSummary], catalogue: &Catalogue, most_bytes: usize) -> ToolResult {
+    let rows = rows(most_bytes, offered.iter().map(|skill| SkillRow::new(skill)));
     let note = if rows.len() < offered.len() {
         let shown = rows.len();
         Some(format!("{shown} of {} skills are shown; `query` finds the others", offered.len()))
@@ -143,14 +146,14 @@ fn result(rows: &[String], note: Option<String>, found: usize) -> ToolResult {
 }
 
 /// The rows as JSON, as many as the limit allows.
-fn rows<'l>(rows: impl Iterator<Item = SkillRow<'l>>) -> Vec<String> {
+fn rows<'l>(most_bytes: usize, rows: impl Iterator<Item = SkillRow<'l>>) -> Vec<String> {
     let mut bytes = 0;
     // A structure of strings always has a JSON form.
     let rows = rows.map(|row| serde_json::to_string(&row).unwrap_or_default());
     // Measured as JSON: a control character takes six bytes.
     let fits = |row: &String| {
         bytes += row.len();
-        bytes <= limits::LIST_BYTES
+        bytes <= most_bytes
     };
     rows.take_while(fits).collect()
 }

@@ -106,6 +106,11 @@ impl<'w> ToolContext<'w> {
         self.scripts.filter(|_| self.user_files)
     }
 
+    /// Most bytes of the text in a result, which are usually this many.
+    fn text_bytes(&self, usual: usize) -> usize {
+        self.history.text_bytes(usual)
+    }
+
     /// Whether shell commands may be run.
     fn allows_commands(&self) -> bool {
         self.user_scripts().is_some_and(|scripts| scripts.shell.is_some())
@@ -264,6 +269,11 @@ impl<'w> Tools<'w> {
         self.context.history.listed_skills.set(are_all_whole.then(|| catalogue.digest()));
     }
 
+    /// Sets the most bytes of a result. `None`: the context window is unknown.
+    pub(crate) fn limit_results(&self, bytes: Option<usize>) {
+        self.context.history.most_result_bytes.set(bytes);
+    }
+
     /// The definitions of the offered tools.
     pub fn definitions(&self) -> &[ToolDefinition] {
         &self.definitions
@@ -324,6 +334,7 @@ impl<'w> Tools<'w> {
             Ok(prepared) => (prepared.run)(&self.context),
             Err(message) => ToolResult::failure(message),
         };
+        history.shorten(&mut result, self.context.secrets);
         if let Some(Action::ReadSkill(name)) = &result.action {
             self.context.history.recent_skill.replace(Some(name.clone()));
         }

@@ -46,7 +46,7 @@ impl LineRange {
         context: &ToolContext<'_>,
     ) -> io::Result<ToolResult> {
         match target {
-            PathTarget::Folder(folder) => Ok(list_folder(&folder, self)),
+            PathTarget::Folder(folder) => Ok(list_folder(&folder, self, context)),
             PathTarget::File(file) => read_page(file.file, file.size, self, action, context),
         }
     }
@@ -61,7 +61,7 @@ fn positive(name: &str, value: Option<i64>) -> Result<Option<usize>, ArgumentErr
 }
 
 /// Lists a folder's entries, in pages like the lines of a file.
-fn list_folder(folder: &Root, page: &LineRange) -> ToolResult {
+fn list_folder(folder: &Root, page: &LineRange, context: &ToolContext<'_>) -> ToolResult {
     let before = page.first - 1;
     let needed = before.saturating_add(page.lines.min(limits::FOLDER_ENTRIES));
     let mut entries = match folder.entries(needed.min(limits::FOLDER_ENTRIES_PAGED)) {
@@ -74,8 +74,14 @@ fn list_folder(folder: &Root, page: &LineRange) -> ToolResult {
     entries.entries.retain(|entry| entry.name != SETUP_FOLDER);
     let all = entries.entries.len() + entries.omitted;
     let shown = entries.entries.get(before..).unwrap_or_default();
+    let most_bytes = context.text_bytes(usize::MAX);
     let mut text = String::new();
+    let mut count = 0;
     for entry in shown {
+        if text.len() >= most_bytes {
+            break;
+        }
+        count += 1;
         text.push_str(&one_line_name(&entry.name.to_string_lossy()));
         match (entry.kind, entry.size) {
             (EntryKind::Folder, _) => text.push('/'),
@@ -86,12 +92,11 @@ fn list_folder(folder: &Root, page: &LineRange) -> ToolResult {
         }
         text.push('\n');
     }
-    let count = shown.len();
     if all == 0 {
         text.push_str("(the folder is empty)\n");
     } else if count == 0 {
         text.push_str(&format!("[the folder has only {}]\n", counted_entries(all)));
-    } else if entries.omitted > 0 {
+    } else if count < shown.len() || entries.omitted > 0 {
         let (first, last) = (page.first, before + count);
         text.push_str(&format!(
             "[entries {first} to {last} of {all}. Go on with offset {}]\n",
@@ -122,6 +127,7 @@ fn read_page(
         let lines = counted(lines, "line");
         ToolResult::failure(format!("the file has only {lines}; offset must not be larger"))
     };
+    let page_bytes = context.text_bytes(limits::PAGE_BYTES);
     let mut line = Vec::new();
     let mut position = 0;
     for number in 1..page.first {
@@ -130,14 +136,14 @@ fn read_page(
             return Ok(ToolResult::failure(message));
         }
         line.clear();
-        if !read_line(&mut reader, &mut line)? {
+        if !read_line(&mut reader, &mut line, page_bytes)? {
             return Ok(too_far(number - 1));
         }
         position += line.len() as u64;
     }
     let is_unfinished = |line: &[u8]| line.last().is_some_and(|byte| *byte != b'\n');
     let starts_in_line = is_unfinished(&line);
-    let (bytes, lines, more) = read_lines(&mut reader, page.lines)?;
+    let (bytes, lines, more) = read_lines(&mut reader, page.lines, page_bytes)?;
     let ends_in_line = more && is_unfinished(&bytes);
     if lines == 0 && page.first > 1 {
         return Ok(too_far(page.first - 1));
@@ -205,8 +211,8 @@ fn show_binary(
 
 /// Appends one line with its line break; returns false at the end of the file. A line longer
 /// than a page is split after a whole character: the rest counts as the next line.
-fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
-    let read = reader.by_ref().take(limits::PAGE_BYTES as u64).read_until(b'\n', line)?;
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>, page_bytes: usize) -> io::Result<bool> {
+    let read = reader.by_ref().take(page_bytes as u64).read_until(b'\n', line)?;
     // The remaining bytes of a split character.
     let is_continuation = |byte: &u8| *byte & 0xc0 == 0x80;
     for _ in 0..3 {
@@ -222,15 +228,19 @@ fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> 
 
 /// Reads up to `max_lines` lines that fit into a page, at least one. Returns the bytes, the number
 /// of lines, and whether more follow.
-fn read_lines(reader: &mut impl BufRead, max_lines: usize) -> io::Result<(Vec<u8>, usize, bool)> {
+fn read_lines(
+    reader: &mut impl BufRead,
+    max_lines: usize,
+    page_bytes: usize,
+) -> io::Result<(Vec<u8>, usize, bool)> {
     let mut bytes = Vec::new();
     let mut lines = 0;
     while lines < max_lines {
         let before = bytes.len();
-        if !read_line(reader, &mut bytes)? {
+        if !read_line(reader, &mut bytes, page_bytes)? {
             return Ok((bytes, lines, false));
         }
-        if before > 0 && bytes.len() > limits::PAGE_BYTES {
+        if before > 0 && bytes.len() > page_bytes {
             bytes.truncate(before);
             return Ok((bytes, lines, true));
         }
@@ -248,10 +258,11 @@ mod tests {
         let mut pages = Vec::new();
         loop {
             let mut rest = reader;
-            let (bytes, lines, more) = read_lines(&mut rest, max_lines).unwrap();
+            let (bytes, lines, more) =
+                read_lines(&mut rest, max_lines, limits::PAGE_BYTES).unwrap();
             pages.push(String::from_utf8(bytes).unwrap());
             for _ in 0..lines {
-                assert!(read_line(&mut reader, &mut Vec::new()).unwrap());
+                assert!(read_line(&mut reader, &mut Vec::new(), limits::PAGE_BYTES).unwrap());
             }
             if !more {
                 return pages;

@@ -94,7 +94,7 @@ impl ProgramRun<'_> {
             stdin: self.stdin.as_bytes(),
             limit,
             leftovers: if keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
-            output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
+            output_limits: CaptureLimits::halves(context.text_bytes(limits::OUTPUT_BYTES)),
             interrupt: &context.cancellation.interrupt,
             scratch: Some(self.scratch),
             restrictions: sandbox.restrictions.clone(),

@@ -55,8 +55,7 @@ fn documents_that_exceed_the_window_are_shortened() {
         };
         reply.with_usage(count, 20)
     });
-    let test = test.endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
-    let run = test.args(["load them"]).run().success();
+    let run = test.endpoint(&server).args(["load them"]).run().success();
     run.stdout("done\n").stderr_has("skill documents were shortened (");
     assert!(server.finish().len() < 9);
 }
@@ -205,7 +204,7 @@ fn results_that_exceed_the_window_are_shortened_before_a_summary() {
             let script = json!({"skill_name": "words", "script": "print('row; ' * 13000)"});
             let script = script.to_string();
             let reply = match text.contains("run") && !is_summary(request) {
-                true => Reply::calls([("run_python_script", script.as_str()); 3]),
+                true => Reply::calls([("run_python_script", script.as_str()); 5]),
                 false => Reply::text("It was told."),
             };
             reply.with_usage(count, 20)
@@ -218,7 +217,7 @@ fn results_that_exceed_the_window_are_shortened_before_a_summary() {
             .stdin(format!("{long}\nrun them\n"))
             .run()
             .success();
-        let run = run.stderr_has("tool results were shortened (3)");
+        let run = run.stderr_has("tool results were shortened (5)");
         let contexts = of_type(&run.stdout_json_lines(), "context");
         assert_eq!(contexts.len(), summaries, "{contexts:?}");
         let reported = estimates(&run.stderr);
@@ -328,8 +327,7 @@ fn shortened_document_stays_shortened_within_its_turn() {
         };
         Reply::call("get_skill", &json!({"skill_name": name})).with_usage(count, 20)
     });
-    let test = test.endpoint(&server).env("LLM_CONTEXT_WINDOW", "8000");
-    let run = test.args(["load them"]).run().success();
+    let run = test.endpoint(&server).args(["load them"]).run().success();
     let cut = run.stderr.matches("skill documents were shortened (");
     assert_eq!(cut.count(), 1, "{}", run.stderr);
     let last = last_of(server);

@@ -1,6 +1,7 @@
 //! Conversations that exceed the model's context window.
 
 mod limits;
+mod results;
 mod summaries;
 
 use crate::harness::{Reply, Request, Server, Test};
