@@ -77,6 +77,8 @@ pub fn run_turn(
             stats.actions.add(Action::ReadSkill(skill.name.clone()));
         }
     }
+    let meter = conversation.meter();
+    tools.limit_results(meter.result_bytes(meter.known_window(turn_limits.window)));
     let mut turn = Turn {
         context: ContextManager::new(model, tools.definitions(), turn_limits.window),
         conversation,
@@ -129,7 +131,7 @@ struct Turn<'t, 's> {
 /// A reply that is an answer or has calls.
 struct CheckedReply {
     reply: ModelReply,
-    /// Whether its calls were written as text.
+    /// Whether its calls were written as text, or were before the model was asked again.
     is_from_text: bool,
 }
 
@@ -147,7 +149,7 @@ impl Turn<'_, '_> {
             Ok(reply) => reply,
             Err(error) if error.part() == Some(FailedPart::Answer) => {
                 if has_next_step && self.rescue.may_ask(NoAnswer::Empty) {
-                    return Ok(self.ask_again(NoAnswer::Empty, ""));
+                    return Ok(self.ask_again(NoAnswer::Empty, "", ""));
                 }
                 let first = self.announcement.take().ok_or(error)?;
                 return Ok(Some(CheckedReply { reply: first, is_from_text: false }));
@@ -163,6 +165,7 @@ impl Turn<'_, '_> {
             // It counts the reminder, too.
             reply.usage = None;
         }
+        let is_from_text = self.rescue.was_asked_about(&reply.message.calls);
         let verdict = if reply.message.calls.is_empty() {
             let is_prompted = self.context.model.calls_in_text();
             let place = ReplyPlace { is_first: step == 1, has_next_step, is_prompted };
@@ -171,11 +174,11 @@ impl Turn<'_, '_> {
             Verdict::Answer(reply.finish)
         };
         match verdict {
-            Verdict::AskAgain(kind) => {
+            Verdict::AskAgain(kind, advice) => {
                 if held.has_shown {
                     (self.sink)(Event::MessageEnd { calls: 0 });
                 }
-                let asked = self.ask_again(kind, &reply.message.content);
+                let asked = self.ask_again(kind, &reply.message.content, &advice);
                 self.announcement = (kind == NoAnswer::Announced).then_some(reply);
                 return Ok(asked);
             }
@@ -195,21 +198,19 @@ impl Turn<'_, '_> {
             Some(first) if reply.message.calls.is_empty() => reply = first,
             _ => held.release(self.sink),
         }
-        Ok(Some(CheckedReply { reply, is_from_text: false }))
+        Ok(Some(CheckedReply { reply, is_from_text }))
     }
 
     /// Prepares the next request, which asks again about a reply that is not an answer.
-    fn ask_again(&mut self, kind: NoAnswer, reply: &str) -> Option<CheckedReply> {
+    fn ask_again(&mut self, kind: NoAnswer, reply: &str, advice: &str) -> Option<CheckedReply> {
         self.stats.asked_again += 1;
         (self.sink)(Event::Rescue(kind.line()));
-        self.context.reminder = kind.reminder(reply);
+        self.context.reminder = kind.reminder(reply, advice);
         None
     }
 
     /// Runs the calls of a message in their order.
     fn run_calls(&mut self, calls: &[ToolCall], is_from_text: bool) -> Result<()> {
-        let meter = self.conversation.meter();
-        self.tools.limit_results(meter.result_bytes(meter.known_window(self.limits.window)));
         for (index, call) in calls.iter().enumerate() {
             let conversation = &*self.conversation;
             let result = self.tools.call_with_events(call, self.stats, self.sink, |run| {

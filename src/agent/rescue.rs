@@ -14,7 +14,7 @@ use crate::model::{
     FinishReason, ModelReply, TextCall, find_calls, has_call_marker, is_code_call, read_code_calls,
     read_text_calls, sentence_and_calls,
 };
-use crate::tool::ToolCall;
+use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::Tools;
 
 /// A kind of reply that is not an answer.
@@ -36,8 +36,8 @@ pub(super) enum Verdict {
     Answer(FinishReason),
     /// These calls, after a sentence.
     Calls(String, Vec<ToolCall>),
-    /// No answer: the model is asked again.
-    AskAgain(NoAnswer),
+    /// No answer: the model is asked again, with this advice.
+    AskAgain(NoAnswer, String),
 }
 
 /// The state of a turn.
@@ -76,9 +76,9 @@ impl NoAnswer {
     }
 
     /// The reply and the question, for the next request only.
-    pub(super) fn reminder(self, reply: &str) -> Vec<Message> {
+    pub(super) fn reminder(self, reply: &str, advice: &str) -> Vec<Message> {
         let reply = if reply.trim().is_empty() { "(empty)" } else { reply };
-        vec![Message::assistant(reply), Message::user(self.question())]
+        vec![Message::assistant(reply), Message::user(format!("{}{advice}", self.question()))]
     }
 }
 
@@ -99,6 +99,15 @@ impl Rescue {
         self.asked.insert(kind)
     }
 
+    /// Whether one of these calls is one that came as text before the model was asked again.
+    pub(super) fn was_asked_about(&self, calls: &[ToolCall]) -> bool {
+        let is_same = |call: &ToolCall, asked: &TextCall| {
+            call.name == asked.name
+                && parse_arguments(&call.arguments).is_ok_and(|it| it == asked.arguments)
+        };
+        calls.iter().any(|call| self.asked_about.iter().any(|asked| is_same(call, asked)))
+    }
+
     /// Judges a reply without calls.
     pub(super) fn judge(
         &mut self,
@@ -113,7 +122,16 @@ impl Rescue {
         if !is_whole || offered.is_empty() {
             return Verdict::Answer(reply.finish);
         }
-        let read = read_text_calls(text, offered);
+        let mut read = read_text_calls(text, offered);
+        let mut advice = String::new();
+        if read.is_none() && sentence_and_calls(text).is_some() {
+            // The tool that has such a name in another client, or a skill, teaches the right one.
+            read = read_text_calls(text, &tools.foreign_tools(text));
+            let first = read.as_ref().and_then(|(_, calls)| calls.first());
+            advice = first
+                .map(|call| format!(" ({})", tools.unknown_tool(&call.name)))
+                .unwrap_or_default();
+        }
         let code = read_code_calls(text, offered).filter(|_| read.is_none());
         let looks_like_call = read.is_some()
             || code.is_some()
@@ -128,8 +146,10 @@ impl Rescue {
                 return Verdict::Answer(FinishReason::Complete);
             }
             let is_repeated = calls == self.asked_about;
-            let may_run = is_repeated
+            let is_known = advice.is_empty() || place.is_prompted;
+            let may_run = is_known && is_repeated
                 || code.is_none()
+                    && is_known
                     && (place.is_prompted || may_run_at_once(calls, conversation, tools));
             if !calls.is_empty() && may_run {
                 return Verdict::Calls(sentence.into(), numbered(calls, conversation));
@@ -138,7 +158,7 @@ impl Rescue {
                 if place.is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
             if place.has_next_step && self.may_ask(kind) {
                 self.asked_about = calls.to_vec();
-                return Verdict::AskAgain(kind);
+                return Verdict::AskAgain(kind, advice);
             }
             let is_broken = place.is_prompted && has_call_marker(text);
             return Verdict::Answer(if is_broken {
@@ -152,7 +172,7 @@ impl Rescue {
             && announces_call(text, tools)
             && self.may_ask(NoAnswer::Announced)
         {
-            return Verdict::AskAgain(NoAnswer::Announced);
+            return Verdict::AskAgain(NoAnswer::Announced, String::new());
         }
         Verdict::Answer(reply.finish)
     }

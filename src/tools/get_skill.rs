@@ -103,11 +103,11 @@ fn invoked(
     context: &ToolContext<'_>,
 ) -> Result<InvokedSkill, String> {
     let result = load(skill, document, Some(arguments), context)?;
-    let are_whole = document.text.len() <= context.text_bytes(usize::MAX);
+    let is_part = result.document.as_ref().is_some_and(|text| text.contains(PART_NOTE));
     let text = format!(
         "I invoke the skill `{}`. Follow its instructions below; {}get_skill is not needed.\n\n{}",
         one_line_name(&skill.name),
-        if are_whole { "they are whole, " } else { "" },
+        if is_part { "" } else { "they are whole, " },
         result.full_text()
     );
     Ok(InvokedSkill {
@@ -130,7 +130,9 @@ fn load(
         return Err(format!("the document of the skill `{}` is empty", skill.name));
     }
     let folders = SkillFolders::of(skill, &document.text);
-    let part = first_part(document, context.text_bytes(usize::MAX));
+    let files = other_files(skill, &document.file_name);
+    let room = context.text_bytes(usize::MAX);
+    let part = first_part(document, room.saturating_sub(files.len()).max(room / 2));
     let shown = part.as_ref().map_or(&*document.text, |part| part.text);
     let mut text = invocation::render(shown, &folders, arguments)?;
     let mut summary = format!("{}, {} bytes", document.file_name, text.len());
@@ -140,7 +142,7 @@ fn load(
     }
     let commands = commands_note(&invocation::commands_on_load(&text), context);
     let text = format!("Base directory for this skill: {folder}\n\n{text}");
-    let files = other_files(skill, &document.file_name) + &commands;
+    let files = files + &commands;
     Ok(ToolResult {
         document: Some(text),
         action: Some(Action::ReadSkill(skill.name.clone())),
@@ -148,9 +150,12 @@ fn load(
     })
 }
 
+/// How the note about the rest of a document begins.
+const PART_NOTE: &str = "\n[These are the first ";
+
 /// The start of a document that is too long for one result.
 struct DocumentPart<'d> {
-    /// Whole lines from the start of the document.
+    /// Whole lines from the start of the document, up to a heading if one is near.
     text: &'d str,
     /// What the model has to know about the rest.
     note: String,
@@ -164,22 +169,27 @@ fn first_part(document: &Document, most_bytes: usize) -> Option<DocumentPart<'_>
     }
     // The headings get at most an eighth.
     let fitting = &text[..text.floor_char_boundary(most_bytes - most_bytes / 8)];
-    let (shown, is_line_end) = match fitting.rfind('\n') {
-        Some(at) => (&text[..=at], true),
-        None => (fitting, false),
-    };
+    let headings: Vec<(usize, &str)> = headings(text).collect();
+    let start_of = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
+    let mut starts = headings.iter().map(|(_, heading)| start_of(heading)).rev();
+    let heading = starts.find(|start| *start <= fitting.len());
+    let heading = heading.filter(|start| *start > fitting.len() / 2);
+    // The rest of a line that is longer is read with that line.
+    let end = heading.or(fitting.rfind('\n').map(|at| at + 1)).unwrap_or(fitting.len());
+    let shown = &text[..end];
     let shown_lines = shown.lines().count();
-    let next = if is_line_end { shown_lines + 1 } else { shown_lines };
+    let next = if shown.ends_with('\n') { shown_lines + 1 } else { shown_lines };
     let mut note = format!(
-        "\n[These are the first {} of {}: the document is too long for the context window. Read on with read_file_in_skill, file_path \"{}\", offset {next}, before you do what the rest is about.",
+        "{PART_NOTE}{} of {}: the document is too long for the context window. Read on with read_file_in_skill, file_path \"{}\", offset {next}, before you do what the rest is about.",
         counted(shown_lines, "line"),
         text.lines().count(),
         document.file_name,
     );
     let mut room = most_bytes / 8;
-    let later = headings(text).filter(|(number, _)| *number >= next);
-    for (at, (number, heading)) in later.enumerate() {
-        let row = format!("\nline {number}: {}", one_line(heading, limits::SUMMARY_CHARS));
+    let later: Vec<_> = headings.iter().filter(|(number, _)| *number >= next).collect();
+    let ends = later.iter().skip(1).map(|(number, _)| number - 1).chain([text.lines().count()]);
+    for (at, ((number, heading), end)) in later.iter().zip(ends).enumerate() {
+        let row = format!("\nlines {number}-{end}: {}", one_line(heading, limits::SUMMARY_CHARS));
         if row.len() > room {
             note.push_str("\n…");
             break;

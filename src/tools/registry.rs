@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
-use crate::tool::{ToolCall, ToolResult, parse_arguments};
+use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::tools::{
-    ArgumentError, NEED_SKILLS, PreparedCall, Tool, Tools, find_builtin, inexact_arguments, schema,
-    unknown_tool_among,
+    ArgumentError, NEED_SKILLS, PreparedCall, Tool, Tools, find_builtin, inexact_arguments,
+    other_clients, schema, unknown_tool_among,
 };
 
 /// Prefixes of tool names in the formats of some models, with `_` for all other characters.
@@ -138,8 +138,26 @@ impl<'w> Tools<'w> {
         self.find(own).filter(|_| self.offers(own))
     }
 
+    /// The names in a text that are those of skills or of tools of other clients, as tools without
+    /// arguments.
+    pub(crate) fn foreign_tools(&self, text: &str) -> Vec<ToolDefinition> {
+        let catalogue = self.context.skills.catalogue();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        let is_foreign = |name: &&str| {
+            other_clients::advice(name, |_| true).is_some() || catalogue.find(name).is_ok()
+        };
+        let text = &text[..text.floor_char_boundary(limits::HELD_TEXT_BYTES)];
+        let names = text.split(|c| !is_part(c)).filter(is_foreign);
+        let tool = |name: &str| ToolDefinition {
+            name: name.to_string(),
+            description: String::new(),
+            parameters: Value::Null,
+        };
+        names.take(limits::QUOTED_NAMES).map(tool).collect()
+    }
+
     /// Returns the message for a name that no tool has.
-    fn unknown_tool(&self, name: &str) -> String {
+    pub(crate) fn unknown_tool(&self, name: &str) -> String {
         let offered = self.definitions.iter().map(|tool| tool.name.as_str());
         let can_read = offered.clone().any(|tool| tool == "get_skill");
         let catalogue = self.context.skills.catalogue();

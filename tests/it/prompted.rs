@@ -135,8 +135,7 @@ fn calls_that_cannot_be_read_are_asked_for_once_more() {
     let good = call("get_skill", &json!({"skill_name": "alpha"}));
     for bad in [
         format!("First I think. Then I look.\n\n{good}\n\nNow I wait."),
-        "<tool_call>\n{\"name\": \"get_skill\", \"arguments\": {\"skill_name\": \"alpha\"\n</tool_call>".into(),
-        call("alpha", &json!({})),
+        "<tool_call>\n{\"name\": \"get_skill\", \"arguments\": {\"skill_name\": \"alpha\n</tool_call>".into(),
         format!("{good}\n<tool_result name=\"get_skill\">\nSay hello.\n</tool_result>\nHello!"),
     ] {
         let server = Server::start([Reply::text(&bad), Reply::text(&good), Reply::text("Hello.")]);
@@ -153,6 +152,16 @@ fn calls_that_cannot_be_read_are_asked_for_once_more() {
         run.status(1).stderr_has("it was not run");
         server.finish();
     }
+    // A skill as a tool is answered as elsewhere, with the right call.
+    let skill = call("alpha", &json!({}));
+    let server = Server::start([Reply::text(&skill), Reply::text(&good), Reply::text("Hello.")]);
+    let run = test().endpoint(&server).env("LLM_TOOLS", "prompted").args(["greet me"]).run();
+    run.success().stdout("Hello.\n");
+    let answer = server.finish()[1].last_message()["content"].as_str().unwrap().to_string();
+    assert!(
+        answer.contains("`alpha` is a skill, not a tool: read it with `get_skill`"),
+        "{answer}"
+    );
     // A call as code can be read, so it is run when it is said again.
     let code = "get_skill(skill_name=\"alpha\")";
     let server = Server::start([Reply::text(code), Reply::text(code), Reply::text("Hello.")]);

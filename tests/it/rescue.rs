@@ -291,3 +291,49 @@ fn announced_calls_are_asked_for_once() {
         }
     }
 }
+
+/// A call of a skill, or of a tool that other clients have, is asked about with the right name.
+#[test]
+fn calls_of_foreign_tools_are_asked_about_with_advice() {
+    let test = test();
+    for (text, advice) in [
+        (r#"{"name": "Bash", "arguments": {"command": "ls"}}"#, "use `run_command`"),
+        (
+            "<tool_call>\n{\"name\": \"alpha\", \"arguments\": {}}\n</tool_call>",
+            "`alpha` is a skill, not a tool",
+        ),
+        ("<function=Read>\n<parameter=path>\na\n</parameter>\n</function>", "use `read_file`"),
+    ] {
+        let replies = [Reply::text(text), Reply::text("Hello.")];
+        for (outcome, requests) in play(&test, &["greet me"], &replies) {
+            let end = result(&outcome.success());
+            assert_eq!((&end["answer"], &end["asked_again"]), (&json!("Hello."), &json!(1)));
+            let question = requests[1].last_message()["content"].as_str().unwrap();
+            assert!(question.contains("came as text") && question.contains(advice), "{question}");
+        }
+    }
+}
+
+/// A model that makes the call as it is asked to is trusted like one that says it again.
+#[test]
+fn calls_are_trusted_once_they_were_made_as_asked() {
+    let arguments = json!({"path": "a.txt", "content": "1"});
+    let text = |content: &str| {
+        let call =
+            json!({"name": "write_file", "arguments": {"path": "b.txt", "content": content}});
+        Reply::text(&call.to_string())
+    };
+    let first = json!({"name": "write_file", "arguments": arguments}).to_string();
+    let test = test();
+    let replies = [
+        Reply::text(&first),
+        Reply::call("write_file", &arguments),
+        text("2"),
+        Reply::text("Done."),
+    ];
+    for (outcome, _) in play(&test, &["write them"], &replies) {
+        let end = result(&outcome.success());
+        assert_eq!((&end["answer"], &end["asked_again"]), (&json!("Done."), &json!(1)));
+        assert_eq!(end["files_written"], json!(["a.txt", "b.txt"]));
+    }
+}

@@ -88,9 +88,9 @@ impl<'t> Literal<'t> {
         Some(fields)
     }
 
-    /// Skips the closing bracket; at the end of the text it may be missing.
+    /// Skips the closing bracket; at the end of the text, or of the tag around it, it may be missing.
     fn ends_with(&mut self, close: &str) -> bool {
-        self.skip(close) || self.rest.is_empty()
+        self.skip(close) || self.rest.is_empty() || self.rest.starts_with("</")
     }
 
     /// Skips blanks, and this text if it follows.

@@ -52,7 +52,15 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
         // A file deep in the skill may have the name of a well-known package.
         let own = own_module(request, module).filter(|_| package_of(module).is_none());
         if let Some(path) = own {
-            return Some(own_module_hint(module, &path));
+            let recent = request.skill_or_recent().filter(|_| request.skill.is_none());
+            let name =
+                recent.filter(|skill| path.starts_with(&skill.path)).map(|skill| &skill.name);
+            return Some(match name {
+                Some(name) => format!(
+                    "`{module}` is in the skill `{name}`: give skill_name \"{name}\", with cwd \"user\" for files of the user"
+                ),
+                None => own_module_hint(module, &path),
+            });
         }
         // Of a package that is there, a part can be missing.
         if !known.is_empty() && (known == module || known.contains('.')) {
@@ -236,7 +244,7 @@ fn own_module(request: &HintRequest<'_>, module: &str) -> Option<PathBuf> {
         let path = request.scripts.user_folder.join(name).with_extension("py");
         path.is_file().then_some(path)
     };
-    request.skill.and_then(in_skill).or_else(in_user_folder)
+    request.skill_or_recent().and_then(in_skill).or_else(in_user_folder)
 }
 
 fn own_module_hint(module: &str, path: &Path) -> String {

@@ -65,7 +65,13 @@ impl ProgramReport<'_> {
         };
         let (stdout, stderr) = (outcome.stdout.masked(secrets), outcome.stderr.masked(secrets));
         let truncated = outcome.stdout.is_truncated() || outcome.stderr.is_truncated();
-        let hints = self.hints(&stdout, &stderr);
+        let mut hints = self.hints(&stdout, &stderr);
+        if truncated {
+            hints.push(
+                "a part in the middle is left out: print less, or write it to a file and read that"
+                    .into(),
+            );
+        }
         let is_of_venv =
             |python: &Interpreter| python.venv.is_some() && python.program == run.program;
         let names_program =

@@ -70,14 +70,16 @@ fn a_long_document_is_read_in_parts() {
     assert!(first.contains("\nOther files of this skill") && first.contains("more.txt"));
     let next = usize::try_from(offset(first)).unwrap();
     let heading = |line: usize| document.lines().nth(line - 1).unwrap();
-    let listed: Vec<&str> = first.lines().filter(|line| line.starts_with("line ")).collect();
+    let listed: Vec<&str> = first.lines().filter(|line| line.starts_with("lines ")).collect();
     assert!(listed.len() > 10, "{first}");
     for row in &listed {
-        let (number, title) = row["line ".len()..].split_once(": ").unwrap();
-        let title = title.trim_end_matches(']');
-        assert_eq!(heading(number.parse().unwrap()), title);
+        let (range, title) = row["lines ".len()..].split_once(": ").unwrap();
+        let (from, to) = range.split_once('-').unwrap();
+        assert_eq!(heading(from.parse().unwrap()), title.trim_end_matches(']'));
+        let after: usize = to.parse::<usize>().unwrap() + 1;
+        assert!(after > document.lines().count() || heading(after).starts_with("## "), "{row}");
     }
-    assert!(!first.contains("line 9: "), "code has no headings: {first}");
+    assert!(!first.contains("a comment\nlines"), "code has no headings: {first}");
     // Together the parts are the document.
     let lines: Vec<&str> = document.lines().collect();
     let shown = lines[next - 2];
