@@ -142,7 +142,8 @@ impl Rescue {
             let calls = read.as_ref().map(|(_, calls)| calls).or(code.as_ref());
             let calls = calls.map_or(&[][..], Vec::as_slice);
             let sentence = read.as_ref().map_or("", |(sentence, _)| sentence);
-            if is_negated(sentence) || is_quoted(text, calls, conversation, tools) {
+            let is_quoted = || is_quoted(text, calls, conversation, tools, place.is_prompted);
+            if is_negated(sentence) || is_quoted() {
                 return Verdict::Answer(FinishReason::Complete);
             }
             let is_repeated = calls == self.asked_about;
@@ -196,16 +197,19 @@ fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
     calls.iter().enumerate().map(|(at, call)| call.to_call(first + at)).collect()
 }
 
-/// Whether the model may have read this text, or one of the calls, or has shown it as an answer.
+/// Whether the model may have read this text, or one of the calls, or has shown it as an answer:
+/// with `is_prompted` an earlier answer with a call is one that failed.
 fn is_quoted(
     text: &str,
     calls: &[TextCall],
     conversation: &Conversation,
     tools: &Tools<'_>,
+    is_prompted: bool,
 ) -> bool {
     let body = sentence_and_calls(text).map_or(text, |(_, body)| body);
     let body = without_blanks(body);
-    let mut messages = conversation.messages().iter();
+    let is_own = |message: &&Message| is_prompted && matches!(message, Message::Assistant(_));
+    let mut messages = conversation.messages().iter().filter(|message| !is_own(message));
     messages.any(|message| {
         // Texts in JSON are escaped, even twice.
         let read = message.text();

@@ -148,7 +148,7 @@ pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
         }
         FinishReason::UnparsedCall => (
             "the model wrote a call of a tool into its text, and it was not run",
-            "the server needs a parser for this model's calls (vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja), or set LLM_TOOLS=prompted",
+            "the server needs a parser for this model's calls (vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja); otherwise set LLM_TOOLS=prompted, or use another model",
         ),
     };
     let kind = match finish {

@@ -152,6 +152,19 @@ fn calls_that_cannot_be_read_are_asked_for_once_more() {
         run.status(1).stderr_has("it was not run");
         server.finish();
     }
+    // A failed call in an earlier turn is no quotation.
+    let around = format!("First I think. Then I look.\n\n{good}\n\nNow I wait.");
+    let server = Server::start([&*around, &around, &good, "Hello."].map(Reply::text));
+    let test = test();
+    let ask = || test.next_run().endpoint(&server).env("LLM_TOOLS", "prompted");
+    ask().args(["--session", "s", "greet me"]).run().status(1);
+    ask().args(["--session", "s", "again"]).run().success().stdout("Hello.\n");
+    server.finish();
+}
+
+#[test]
+fn calls_that_can_be_understood_are_run_or_answered() {
+    let good = call("get_skill", &json!({"skill_name": "alpha"}));
     // A skill as a tool is answered as elsewhere, with the right call.
     let skill = call("alpha", &json!({}));
     let server = Server::start([Reply::text(&skill), Reply::text(&good), Reply::text("Hello.")]);

@@ -200,7 +200,14 @@ impl<'t> CallReader<'t> {
                     function.and_then(find).or_else(|| find(fields))
                 };
                 let name = of(&NAME_FIELDS)?;
-                self.add(name.as_str()?, arguments_of(&of(&ARGUMENT_FIELDS)?)?)
+                let arguments = arguments_of(&of(&ARGUMENT_FIELDS)?)?;
+                // Lists of tools have the types of `parameters`.
+                let is_type =
+                    |value: &Value| value.as_str().is_some_and(|it| TYPE_NAMES.contains(&it));
+                let is_list = fields.contains_key("parameters")
+                    && !arguments.is_empty()
+                    && arguments.values().all(is_type);
+                self.add(name.as_str()?, arguments).filter(|()| !is_list)
             }
             _ => None,
         }
@@ -329,14 +336,10 @@ fn arguments_of(value: &Value) -> Option<Map<String, Value>> {
     (!is_schema(&fields)).then_some(fields)
 }
 
-/// Whether these are no arguments, but what arguments a tool has: a JSON Schema, the schemas of
-/// properties, or the names of types.
+/// Whether these are no arguments, but what arguments a tool has: a JSON Schema, or the schemas of
+/// properties.
 fn is_schema(fields: &Map<String, Value>) -> bool {
-    let is_property = |value: &Value| match value {
-        Value::Object(schema) => schema.get("type").is_some_and(Value::is_string),
-        Value::String(text) => TYPE_NAMES.contains(&&**text),
-        _ => false,
-    };
+    let is_property = |value: &Value| value["type"].is_string();
     fields.get("properties").is_some_and(Value::is_object)
         || !fields.is_empty() && fields.values().all(is_property)
 }
