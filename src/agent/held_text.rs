@@ -130,6 +130,7 @@ impl<'t> HeldText<'t> {
         self.names_tool |= self.tools.iter().any(|tool| new.contains(&tool.name));
         let most =
             if self.names_tool { limits::UNPARSED_CALL_BYTES } else { limits::HELD_TEXT_BYTES };
-        self.held.len() <= most && can_become_call(&self.held, self.tools)
+        let is_decided = self.held.len() > new_bytes + limits::TAG_BYTES;
+        self.held.len() <= most && (is_decided || can_become_call(&self.held, self.tools))
     }
 }

@@ -7,8 +7,10 @@
 
 use std::borrow::Cow;
 
+use crate::config::ToolCalling;
 use crate::context::ContextManager;
 use crate::conversation::Conversation;
+use crate::conversation::meter::TokenMeter;
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
@@ -77,8 +79,8 @@ pub fn run_turn(
             stats.actions.add(Action::ReadSkill(skill.name.clone()));
         }
     }
-    let meter = conversation.meter();
-    tools.limit_results(meter.result_bytes(meter.known_window(turn_limits.window)));
+    let window = conversation.meter().known_window(turn_limits.window);
+    tools.limit_results(TokenMeter::result_bytes(window));
     let mut turn = Turn {
         context: ContextManager::new(model, tools.definitions(), turn_limits.window),
         conversation,
@@ -147,16 +149,11 @@ impl Turn<'_, '_> {
         let is_reminded = !std::mem::take(&mut self.context.reminder).is_empty();
         let mut reply = match completed {
             Ok(reply) => reply,
-            Err(error) if error.part() == Some(FailedPart::Answer) => {
-                if has_next_step && self.rescue.may_ask(NoAnswer::Empty) {
-                    return Ok(self.ask_again(NoAnswer::Empty, "", ""));
-                }
-                let first = self.announcement.take().ok_or(error)?;
-                return Ok(Some(CheckedReply { reply: first, is_from_text: false }));
-            }
             Err(error) => {
-                held.release(self.sink);
-                return Err(error);
+                if error.part() != Some(FailedPart::Answer) {
+                    held.release(self.sink);
+                }
+                return self.after_failure(error, has_next_step);
             }
         };
         self.stats.steps += 1;
@@ -167,8 +164,8 @@ impl Turn<'_, '_> {
         }
         let is_from_text = self.rescue.was_asked_about(&reply.message.calls);
         let verdict = if reply.message.calls.is_empty() {
-            let is_prompted = self.context.model.calls_in_text();
-            let place = ReplyPlace { is_first: step == 1, has_next_step, is_prompted };
+            let calling = self.context.model.tool_calling();
+            let place = ReplyPlace { is_first: step == 1, has_next_step, calling };
             self.rescue.judge(&reply, self.conversation, self.tools, place)
         } else {
             Verdict::Answer(reply.finish)
@@ -183,7 +180,7 @@ impl Turn<'_, '_> {
                 return Ok(asked);
             }
             Verdict::Calls(sentence, calls) => {
-                if !self.context.model.calls_in_text() {
+                if self.context.model.tool_calling() != ToolCalling::Prompted {
                     (self.sink)(Event::Rescue("the call came as text, and is run"));
                 }
                 self.stats.calls_from_text += u32::try_from(calls.len()).unwrap_or(u32::MAX);
@@ -199,6 +196,23 @@ impl Turn<'_, '_> {
             _ => held.release(self.sink),
         }
         Ok(Some(CheckedReply { reply, is_from_text }))
+    }
+
+    /// What follows a failed request: an empty reply is asked about, and an announcement before it
+    /// is the answer.
+    fn after_failure(&mut self, error: Error, has_next_step: bool) -> Result<Option<CheckedReply>> {
+        let is_empty = error.part() == Some(FailedPart::Answer);
+        if is_empty && has_next_step && self.rescue.may_ask(NoAnswer::Empty) {
+            return Ok(self.ask_again(NoAnswer::Empty, "", ""));
+        }
+        let is_stopped = self.limits.cancellation.check().is_err();
+        let Some(reply) = self.announcement.take().filter(|_| !is_stopped) else {
+            return Err(error);
+        };
+        if !is_empty {
+            (self.sink)(Event::Warning(&error.to_string()));
+        }
+        Ok(Some(CheckedReply { reply, is_from_text: false }))
     }
 
     /// Prepares the next request, which asks again about a reply that is not an answer.

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::config::ToolCalling;
 use crate::conversation::Conversation;
 use crate::limits;
 use crate::message::Message;
@@ -89,8 +90,8 @@ pub(super) struct ReplyPlace {
     pub is_first: bool,
     /// The model may be asked again.
     pub has_next_step: bool,
-    /// Calls are part of the text of replies.
-    pub is_prompted: bool,
+    /// How the model calls tools.
+    pub calling: ToolCalling,
 }
 
 impl Rescue {
@@ -122,6 +123,10 @@ impl Rescue {
         if !is_whole || offered.is_empty() {
             return Verdict::Answer(reply.finish);
         }
+        let is_prompted = place.calling == ToolCalling::Prompted;
+        if place.calling == ToolCalling::Native {
+            return self.judge_text(reply, tools, place);
+        }
         let mut read = read_text_calls(text, offered);
         let mut advice = String::new();
         if read.is_none() && sentence_and_calls(text).is_some() {
@@ -137,37 +142,42 @@ impl Rescue {
             || code.is_some()
             || reply.finish == FinishReason::UnparsedCall
             || is_code_call(text, offered)
-            || place.is_prompted && has_call_marker(text);
+            || is_prompted && has_call_marker(text);
         if looks_like_call {
             let calls = read.as_ref().map(|(_, calls)| calls).or(code.as_ref());
             let calls = calls.map_or(&[][..], Vec::as_slice);
             let sentence = read.as_ref().map_or("", |(sentence, _)| sentence);
-            let is_quoted = || is_quoted(text, calls, conversation, tools, place.is_prompted);
+            let is_quoted = || is_quoted(text, calls, conversation, tools, is_prompted);
             if is_negated(sentence) || is_quoted() {
                 return Verdict::Answer(FinishReason::Complete);
             }
             let is_repeated = calls == self.asked_about;
-            let is_known = advice.is_empty() || place.is_prompted;
+            let is_known = advice.is_empty() || is_prompted && has_call_marker(text);
             let may_run = is_known && is_repeated
                 || code.is_none()
                     && is_known
-                    && (place.is_prompted || may_run_at_once(calls, conversation, tools));
+                    && (is_prompted || may_run_at_once(calls, conversation, tools));
             if !calls.is_empty() && may_run {
                 return Verdict::Calls(sentence.into(), numbered(calls, conversation));
             }
-            let kind =
-                if place.is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
+            let kind = if is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
             if place.has_next_step && self.may_ask(kind) {
                 self.asked_about = calls.to_vec();
                 return Verdict::AskAgain(kind, advice);
             }
-            let is_broken = place.is_prompted && has_call_marker(text);
+            let is_broken = is_prompted && has_call_marker(text);
             return Verdict::Answer(if is_broken {
                 FinishReason::UnparsedCall
             } else {
                 reply.finish
             });
         }
+        self.judge_text(reply, tools, place)
+    }
+
+    /// Judges a reply that has no calls, not even as text.
+    fn judge_text(&mut self, reply: &ModelReply, tools: &Tools<'_>, place: ReplyPlace) -> Verdict {
+        let text = reply.message.content.trim();
         if place.is_first
             && place.has_next_step
             && announces_call(text, tools)
@@ -188,8 +198,15 @@ fn may_run_at_once(calls: &[TextCall], conversation: &Conversation, tools: &Tool
 /// Whether the sentence before calls says that they are not to be run.
 fn is_negated(sentence: &str) -> bool {
     let words = sentence.to_lowercase().replace('’', "'");
-    [" not ", "n't ", "never ", "cannot "].iter().any(|word| words.contains(word))
+    let mut words = words.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words.any(|word| word.ends_with("n't") || NEGATIONS.contains(&word))
 }
+
+/// Words of a sentence that shows a call and does not make it.
+const NEGATIONS: [&str; 16] = [
+    "not", "never", "cannot", "refuse", "refused", "decline", "declined", "blocked", "avoid",
+    "example", "examples", "expected", "contains", "output", "nicht", "ne",
+];
 
 /// The calls with ids.
 fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
@@ -218,9 +235,20 @@ fn is_quoted(
         [&*read, &unescaped, &twice].into_iter().any(|read| {
             without_blanks(read).contains(&body)
                 || !calls.is_empty()
-                    && find_calls(read, tools.definitions()).iter().any(|it| calls.contains(it))
+                    && find_calls(read, tools.definitions())
+                        .iter()
+                        .any(|found| calls.iter().any(|call| is_same(call, found)))
         })
     })
+}
+
+/// Whether two calls do the same: names of arguments may be synonyms.
+fn is_same(one: &TextCall, other: &TextCall) -> bool {
+    let values = |call: &TextCall| {
+        let values = call.arguments.values().filter(|value| !value.is_null());
+        values.map(ToString::to_string).collect::<BTreeSet<_>>()
+    };
+    one.name == other.name && values(one) == values(other)
 }
 
 /// A text with the escapes of a JSON string replaced.

@@ -42,7 +42,7 @@ impl Run {
         }
         run.check_folders(output)?;
         run.requirements = ask.requirements;
-        let most = TokenMeter::default().result_bytes(run.config.context_window);
+        let most = TokenMeter::result_bytes(run.config.context_window);
         Tools::builtin(run.tool_context()).limit_results(most);
         Ok(run)
     }

@@ -77,9 +77,11 @@ impl TokenMeter {
         tokens.saturating_mul(SCALE) / self.ratio()
     }
 
-    /// Most bytes of one result: a quarter of this window.
-    pub fn result_bytes(&self, window: Option<u64>) -> Option<usize> {
-        usize::try_from(self.tokens_to_bytes(window? / 4)).ok()
+    /// Most bytes of one result: a quarter of this window, unless that is of no use. It does not
+    /// follow what was learnt, as the pages of a file must stay the same.
+    pub fn result_bytes(window: Option<u64>) -> Option<usize> {
+        let quarter = TokenMeter::default().tokens_to_bytes(window? / 4);
+        Some(usize::try_from(quarter).ok()?.max(limits::SHORTENED_RESULT_BYTES))
     }
 
     /// Bytes of the tools' definitions.

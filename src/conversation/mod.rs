@@ -308,6 +308,7 @@ impl Conversation {
     /// Removes all messages except the system message.
     pub fn clear(&mut self) {
         self.truncate(self.system_count());
+        self.has_text_calls = false;
     }
 
     /// The number of system messages: one or none.

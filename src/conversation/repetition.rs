@@ -6,8 +6,7 @@ use crate::message::Message;
 use crate::tool::ToolResult;
 
 /// The note that replaces a document which is already in the conversation.
-pub(super) const UNCHANGED_DOCUMENT: &str =
-    "[unchanged: the whole text is above in this conversation]";
+pub(super) const UNCHANGED_DOCUMENT: &str = "[unchanged: the text is above in this conversation]";
 
 /// Follows the note if the skill's other files were deleted.
 pub(super) const NO_FILES: &str = "\n\nThis skill has no other files any more.";

@@ -125,6 +125,8 @@ pub(crate) const DRAIN_AFTER_DONE: Duration = Duration::from_millis(50);
 
 /// The sentence that may precede calls in a text.
 pub(crate) const CALL_SENTENCE_BYTES: usize = 300;
+/// An opening tag in a text that may be calls.
+pub(crate) const TAG_BYTES: usize = 256;
 /// Brackets inside each other in the arguments of a call in a text.
 pub(crate) const LITERAL_DEPTH: usize = 64;
 /// Text that is held back without the name of a tool, as it may be a call.

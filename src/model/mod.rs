@@ -3,6 +3,7 @@
 //! [`http::HttpModel`] sends requests to an endpoint; [`scripted::ScriptedModel`] plays
 //! prepared replies for `demo` and for tests. Nothing here knows what tools do.
 
+use crate::config::ToolCalling;
 use crate::error::{Error, Result};
 use crate::event::EventSink;
 use crate::message::{AssistantMessage, Message};
@@ -85,10 +86,10 @@ pub trait Model {
     /// The model's name, as the user configured it.
     fn name(&self) -> &str;
 
-    /// Whether calls are part of the text of replies, because the system message describes the
-    /// tools.
-    fn calls_in_text(&self) -> bool {
-        false
+    /// How the model calls tools now. `Prompted`: calls are part of the text of replies, because the
+    /// system message describes the tools.
+    fn tool_calling(&self) -> ToolCalling {
+        ToolCalling::Auto
     }
 
     /// Answers the conversation. Passes pieces of text to `sink` as they arrive; once one was

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::message::InvokedSkill;
+use crate::secret::CutEdges;
 use crate::skills::invocation::SkillFolders;
 use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
 use crate::text::{counted, one_line, one_line_name};
@@ -132,12 +133,17 @@ fn load(
     let folders = SkillFolders::of(skill, &document.text);
     let files = other_files(skill, &document.file_name);
     let room = context.text_bytes(usize::MAX);
-    let part = first_part(document, room.saturating_sub(files.len()).max(room / 2));
+    let part = first_part(
+        document,
+        room.saturating_sub(files.len()).max(room / 2),
+        context.text_bytes(limits::PAGE_BYTES),
+    );
     let shown = part.as_ref().map_or(&*document.text, |part| part.text);
     let mut text = invocation::render(shown, &folders, arguments)?;
     let mut summary = format!("{}, {} bytes", document.file_name, text.len());
     if let Some(part) = part {
         summary.push_str(&format!(" of {}", document.text.len()));
+        text = context.secrets.mask_cut(&text, CutEdges::AFTER).into_owned();
         text.push_str(&part.note);
     }
     let commands = commands_note(&invocation::commands_on_load(&text), context);
@@ -162,14 +168,19 @@ struct DocumentPart<'d> {
 }
 
 /// Returns the part that fits, with its note, into this many bytes. `None`: the document fits.
-fn first_part(document: &Document, most_bytes: usize) -> Option<DocumentPart<'_>> {
+/// A line longer than a page of this many bytes counts as several, as in the file's pages.
+fn first_part(
+    document: &Document,
+    most_bytes: usize,
+    page_bytes: usize,
+) -> Option<DocumentPart<'_>> {
     let text = document.text.as_str();
     if text.len() <= most_bytes {
         return None;
     }
     // The headings get at most an eighth.
     let fitting = &text[..text.floor_char_boundary(most_bytes - most_bytes / 8)];
-    let headings: Vec<(usize, &str)> = headings(text).collect();
+    let headings: Vec<(usize, &str)> = headings(text, page_bytes).collect();
     let start_of = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
     let mut starts = headings.iter().map(|(_, heading)| start_of(heading)).rev();
     let heading = starts.find(|start| *start <= fitting.len());
@@ -177,17 +188,19 @@ fn first_part(document: &Document, most_bytes: usize) -> Option<DocumentPart<'_>
     // The rest of a line that is longer is read with that line.
     let end = heading.or(fitting.rfind('\n').map(|at| at + 1)).unwrap_or(fitting.len());
     let shown = &text[..end];
-    let shown_lines = shown.lines().count();
+    let count_lines =
+        |text: &str| text.split_inclusive('\n').map(|it| it.len().div_ceil(page_bytes)).sum();
+    let (shown_lines, all_lines): (usize, usize) = (count_lines(shown), count_lines(text));
     let next = if shown.ends_with('\n') { shown_lines + 1 } else { shown_lines };
     let mut note = format!(
         "{PART_NOTE}{} of {}: the document is too long for the context window. Read on with read_file_in_skill, file_path \"{}\", offset {next}, before you do what the rest is about.",
         counted(shown_lines, "line"),
-        text.lines().count(),
+        all_lines,
         document.file_name,
     );
     let mut room = most_bytes / 8;
     let later: Vec<_> = headings.iter().filter(|(number, _)| *number >= next).collect();
-    let ends = later.iter().skip(1).map(|(number, _)| number - 1).chain([text.lines().count()]);
+    let ends = later.iter().skip(1).map(|(number, _)| number - 1).chain([all_lines]);
     for (at, ((number, heading), end)) in later.iter().zip(ends).enumerate() {
         let row = format!("\nlines {number}-{end}: {}", one_line(heading, limits::SUMMARY_CHARS));
         if row.len() > room {
@@ -205,13 +218,14 @@ fn first_part(document: &Document, most_bytes: usize) -> Option<DocumentPart<'_>
 }
 
 /// The headings outside of code, with the numbers of their lines, from 1.
-fn headings(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut in_code = false;
-    let is_heading = move |(_, line): &(usize, &str)| {
+fn headings(text: &str, page_bytes: usize) -> impl Iterator<Item = (usize, &str)> {
+    let (mut in_code, mut next) = (false, 1);
+    text.split_inclusive('\n').filter_map(move |line| {
+        let number = next;
+        next += line.len().div_ceil(page_bytes);
         in_code ^= line.trim_start().starts_with("```");
-        !in_code && line.starts_with('#')
-    };
-    text.lines().enumerate().filter(is_heading).map(|(at, line)| (at + 1, line))
+        (!in_code && line.starts_with('#')).then_some((number, line))
+    })
 }
 
 /// Lists the skill's other files; empty without any.

@@ -95,7 +95,7 @@ fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
                 note.push_str(NOT_FOUND);
             }
             let rows = rows(
-                limits::LIST_BYTES,
+                context.text_bytes(limits::LIST_BYTES),
                 found.iter().map(|skill| {
                     let most = limits::FOUND_DESCRIPTION_BYTES;
                     let description = Some(text::first_sentences(&skill.description, most));

@@ -106,7 +106,7 @@ fn unchanged_document_is_sent_once() {
     let result = |number: u32| requests[4].tool_result(&format!("call_{number}"));
     let base = base(&test, "fix");
     let whole = format!("{base}{}{FILES}- notes.md\n", whole_document(&test));
-    let note = format!("{base}[unchanged: the whole text is above in this conversation]");
+    let note = format!("{base}[unchanged: the text is above in this conversation]");
     assert_eq!(result(1), whole);
     assert_eq!(result(2), note);
     assert!(result(3).contains("Fix x: first x"), "another text");

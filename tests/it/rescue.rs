@@ -337,3 +337,72 @@ fn calls_are_trusted_once_they_were_made_as_asked() {
         assert_eq!(end["files_written"], json!(["a.txt", "b.txt"]));
     }
 }
+
+/// What is no call by its fields, its thoughts or its escapes is never run.
+#[test]
+fn what_is_more_than_a_call_is_not_run() {
+    let call = r#"{"name": "get_skill", "arguments": {"skill_name": "alpha"}}"#;
+    let answers = [
+        r#"[{"tool": "get_skill", "args": {"skill_name": "alpha"}, "exit": 0}]"#.to_string(),
+        r#"{"name": "get_skill", "parameters": {"type": "object", "required": ["skill_name"]}}"#
+            .into(),
+        r#"{"name": "get_skill", "parameters": {"skill_name": {"description": "The name"}}}"#
+            .into(),
+        format!("```json\n{call}\n```\n\n```json\n{call}\n```"),
+        format!("{call}</think>"),
+        "<tools>\nlist_skills\nget_skill\n</tools>".into(),
+        format!("I refuse to run: {call}"),
+        format!("I will not: {call}"),
+    ];
+    for text in answers {
+        let reply = text.clone();
+        let server = Server::always(move |_| Reply::text(&reply));
+        let run = test().endpoint(&server).args(["-o", "json", "show it"]).run();
+        let end = run.stdout_json();
+        assert_eq!((&end["answer"], &end["tool_calls"]), (&json!(text), &json!(0)), "{text}");
+        server.finish();
+    }
+}
+
+/// `LLM_TOOLS=native`: calls come in the API's field only.
+#[test]
+fn native_calls_are_the_only_ones_if_that_is_set() {
+    for text in [CALLS[0], CALLS[14]] {
+        let server = Server::start([Reply::text(text)]);
+        let run = test().endpoint(&server).env("LLM_TOOLS", "native");
+        let run = run.args(["-o", "json", "show it"]).run();
+        assert_eq!(run.stdout_json()["tool_calls"], 0, "{text}");
+        assert_eq!(run.stdout_json()["answer"], text);
+        server.finish();
+    }
+}
+
+/// The answer that only announces a call is kept if the second request fails.
+#[test]
+fn an_announcement_survives_a_failed_request() {
+    let text = "I'll use get_skill to read it. The answer is 4.";
+    let replies = [Reply::text(text), Reply::error(400, "no")];
+    for (outcome, _) in play(&test(), &["how many?"], &replies) {
+        let outcome = outcome.success();
+        outcome.check(result(&outcome)["answer"] == text, format_args!("the answer"));
+        outcome.stderr_has("status 400");
+    }
+}
+
+/// Text that is full of marks of calls costs no more than a moment.
+#[test]
+fn text_full_of_marks_is_read_in_time() {
+    for marks in ["<tool_call>", "<invoke name=\"", "<get_skill", "{\"name\": "] {
+        let text = (marks.repeat(16) + "get_skill ").repeat(60_000 / (16 * marks.len() + 10));
+        let server = Server::always(|_| Reply::text("<tool_call>get_skill alpha"));
+        let start = std::time::Instant::now();
+        let run = test().endpoint(&server).args(["-o", "json", "show it"]).stdin(&*text).run();
+        assert_eq!(run.stdout_json()["tool_calls"], 0, "{marks}");
+        assert!(start.elapsed().as_secs() < 5, "{marks}: {:?}", start.elapsed());
+        drop(server);
+        let server = Server::always(move |_| Reply::text(&"<tool_call>\n".repeat(40_000)));
+        let start = std::time::Instant::now();
+        test().endpoint(&server).args(["show it"]).run();
+        assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    }
+}

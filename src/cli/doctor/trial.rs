@@ -115,7 +115,8 @@ fn try_calling(
         add_usage(&mut usage, reply.usage);
         if reply.finish == FinishReason::UnparsedCall {
             let read = read_text_calls(&reply.message.content, &tools);
-            let (Some((_, calls)), true) = (read, model.calls_in_text()) else {
+            let (Some((_, calls)), true) = (read, model.tool_calling() == ToolCalling::Prompted)
+            else {
                 problem = Some(("the model's call came as text".into(), PARSER));
                 break;
             };
@@ -146,7 +147,7 @@ fn try_calling(
     }
     let duration_ms = milliseconds(start.elapsed());
     let cost = cost_text(steps, duration_ms, usage);
-    Ok(Trial { problem, in_text: model.calls_in_text(), cost, duration_ms })
+    Ok(Trial { problem, in_text: model.tool_calling() == ToolCalling::Prompted, cost, duration_ms })
 }
 
 /// What was wrong with the calls or the answer.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use ureq::http::Response;
 use ureq::http::response::Parts;
 
-use crate::config::Endpoint;
+use crate::config::{Endpoint, ToolCalling};
 use crate::error::{ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
@@ -264,8 +264,11 @@ impl Model for HttpModel {
         &self.client.endpoint.model
     }
 
-    fn calls_in_text(&self) -> bool {
-        self.dialect.borrow().has(&DialectChange::DescribeTools)
+    fn tool_calling(&self) -> ToolCalling {
+        if self.dialect.borrow().has(&DialectChange::DescribeTools) {
+            return ToolCalling::Prompted;
+        }
+        self.client.endpoint.tool_calling
     }
 
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {

@@ -50,13 +50,12 @@ pub(crate) const ENDS: [&str; 12] = [
 ];
 
 /// Markers between calls, names and arguments, and after all calls.
-const BETWEEN: [&str; 31] = [
+const BETWEEN: [&str; 28] = [
     "</tool-use>",
     "</minimax:tool_call>",
     "[/TOOL_CALLS]",
     "[ARGS]",
     "with arguments:",
-    "</think>",
     "<|python_end|>",
     "<|eom_id|>",
     "<|eot_id|>",
@@ -69,8 +68,6 @@ const BETWEEN: [&str; 31] = [
     "<|tool_call_argument_begin|>",
     "<|start|>assistant",
     "<|channel|>commentary",
-    "<|channel|>analysis",
-    "<|channel|>final",
     "<|constrain|>json",
     "<|message|>",
     "to=",

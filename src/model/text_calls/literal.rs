@@ -125,12 +125,16 @@ impl<'t> Literal<'t> {
                 'n' => '\n',
                 't' => '\t',
                 'r' => '\r',
+                'b' => '\u{8}',
+                'f' => '\u{c}',
                 'u' => {
                     let code = u32::from_str_radix(inner.get(at + 1..at + 5)?, 16).ok()?;
                     chars.nth(3);
                     char::from_u32(code)?
                 }
-                other => other,
+                '"' | '\'' | '\\' | '/' => escaped,
+                // A regular expression, for example: what is meant is not certain.
+                _ => return None,
             });
         }
         None
@@ -173,6 +177,7 @@ mod tests {
             (r#"{"a" "x"}"#, None),
             (r"{a: x}", None),
             (r#""\u12""#, None),
+            (r#""rm my\ file""#, None),
             ("1 2", None),
             ("", None),
         ];

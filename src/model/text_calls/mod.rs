@@ -20,6 +20,9 @@ pub use reader::TextCall;
 /// What a text may begin with, or its second sentence, if it is calls.
 pub(crate) const OPENINGS: [char; 4] = ['{', '[', '<', '`'];
 
+/// What a reply may begin with whose thoughts were taken off.
+const THOUGHTS_END: &str = "</think>";
+
 /// The calls that a text is, with the sentence before them.
 pub fn read_text_calls<'t>(
     text: &'t str,
@@ -44,6 +47,7 @@ fn named_call(text: &str, tools: &[ToolDefinition]) -> Option<Vec<TextCall>> {
 /// The sentence before what may be calls, and these without the code fence around them.
 pub(crate) fn sentence_and_calls(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
+    let text = text.strip_prefix(THOUGHTS_END).map_or(text, str::trim_start);
     if text.len() > limits::UNPARSED_CALL_BYTES {
         return None;
     }
@@ -60,12 +64,16 @@ pub(crate) fn can_become_call(text: &str, tools: &[ToolDefinition]) -> bool {
     let second = text.chars().skip(1).find(|c| !c.is_whitespace());
     match text.chars().next() {
         Some('{') => matches!(second, None | Some('"' | '\'' | '}')),
-        Some('[') => matches!(second, None | Some('{')) || has_marker(),
+        Some('[') => matches!(second, None | Some('{' | '[')) || has_marker(),
         Some('`') => {
             let body = text.split_once('\n').map_or("", |(_, body)| body.trim_start());
             has_start("```") && (body.is_empty() || body.starts_with(OPENINGS))
         }
-        _ => has_marker() || tools.iter().any(|tool| has_start(&format!("<{}", tool.name))),
+        _ => {
+            let names = tools.iter().map(|tool| &*tool.name).chain(call_markers::NAMED_TAGS);
+            let is_tag = names.into_iter().any(|name| has_start(&format!("<{name}")));
+            is_tag || has_marker() || has_start(THOUGHTS_END)
+        }
     }
 }
 
@@ -89,22 +97,24 @@ pub(crate) fn ends_sentence(last: char, c: char) -> bool {
 /// The calls anywhere in a text, such as a quoted one. They are searched from the last brackets
 /// before each name of a tool on.
 pub fn find_calls(text: &str, tools: &[ToolDefinition]) -> Vec<TextCall> {
+    let text = &*call_markers::without_noise(text);
     let brackets: Vec<usize> = text.match_indices(['{', '[', '<']).map(|(at, _)| at).collect();
     let names_of = |tool: &ToolDefinition| {
         let names = text.match_indices(&tool.name).take(limits::QUOTED_NAMES);
         names.map(|(at, _)| at).collect::<Vec<usize>>()
     };
     let mut starts: BTreeSet<usize> = BTreeSet::new();
-    for name in tools.iter().flat_map(names_of) {
+    let names: Vec<usize> = tools.iter().flat_map(names_of).collect();
+    for name in names.iter().copied() {
         let end = brackets.partition_point(|at| *at < name);
         let first = end.saturating_sub(limits::QUOTED_BRACKETS);
         starts.extend(&brackets[first..end]);
     }
-    let calls_at = |at: usize| {
-        let end = text.floor_char_boundary(at + limits::QUOTED_CALL_BYTES);
-        CallReader::new(&text[at..end], tools).read_start()
-    };
-    starts.into_iter().flat_map(calls_at).collect()
+    let part = |at: usize| &text[at..text.floor_char_boundary(at + limits::QUOTED_CALL_BYTES)];
+    let calls = starts.into_iter().flat_map(|at| CallReader::new(part(at), tools).read_start());
+    // As code, or with the arguments behind the name.
+    let as_code = names.into_iter().flat_map(|at| CallReader::marked(part(at), tools).read_start());
+    calls.chain(as_code).collect()
 }
 
 /// Whether the text is one call as code writes it: `get_skill("x")`.
@@ -130,17 +140,22 @@ pub(crate) fn read_code_calls(text: &str, tools: &[ToolDefinition]) -> Option<Ve
 /// marker, or nothing but calls.
 pub fn is_unparsed_call(text: &str, tools: &[ToolDefinition]) -> bool {
     let text = text.trim();
-    let names_tool = |text: &str| tools.iter().any(|tool| text.contains(&tool.name));
+    let last_name = tools.iter().filter_map(|tool| text.rfind(&tool.name)).max();
     !tools.is_empty()
-        && (is_marked_call(text, names_tool) || read_text_calls(text, tools).is_some())
+        && (last_name.is_some_and(|last| is_marked_call(text, last))
+            || read_text_calls(text, tools).is_some())
 }
 
-/// Whether the text has a call of whatever tool: a line outside of code that starts with a marker.
+/// Whether the text has a call of whatever tool: a line outside of code that starts with a marker,
+/// and arguments.
 pub(crate) fn has_call_marker(text: &str) -> bool {
-    is_marked_call(text.trim(), |_| true)
+    let text = text.trim();
+    let last = text.rfind(['{', '=', '(']);
+    last.is_some_and(|last| is_marked_call(text, last))
 }
 
-fn is_marked_call(text: &str, names_tool: impl Fn(&str) -> bool) -> bool {
+/// Whether a line outside of code starts with a marker, before or at the position `last`.
+fn is_marked_call(text: &str, last: usize) -> bool {
     let ends = call_markers::ENDS.iter().any(|end| text.ends_with(end));
     let (mut in_code, mut offset) = (false, 0);
     for line in text.split_inclusive('\n') {
@@ -159,7 +174,7 @@ fn is_marked_call(text: &str, names_tool: impl Fn(&str) -> bool) -> bool {
                 let is_quoted = before.contains('`') || before.starts_with('>');
                 position == 0 || ends && !is_quoted && before.contains(char::is_alphabetic)
             };
-            if marker.is_some_and(is_call_position) && names_tool(&text[offset..]) {
+            if offset <= last && marker.is_some_and(is_call_position) {
                 return true;
             }
         }

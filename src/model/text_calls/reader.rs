@@ -33,6 +33,8 @@ impl TextCall {
 const NAME_FIELDS: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENT_FIELDS: [&str; 5] = ["arguments", "parameters", "args", "input", "tool_arguments"];
 
+const OTHER_FIELDS: [&str; 6] = ["type", "id", "index", "call_id", "tool_calls", "role"];
+
 /// Words before the name of a tool or its arguments that say what follows.
 const KINDS: [&str; 5] = ["function", "assistant", "json", "call", "commentary"];
 
@@ -45,11 +47,20 @@ pub(super) struct CallReader<'t> {
     is_marked: bool,
     /// A name whose arguments follow.
     pending: Option<String>,
+    /// Whether a name had no arguments.
+    has_bare_name: bool,
 }
 
 impl<'t> CallReader<'t> {
     pub(super) fn new(text: &'t str, tools: &'t [ToolDefinition]) -> CallReader<'t> {
-        CallReader { rest: text, tools, calls: Vec::new(), is_marked: false, pending: None }
+        CallReader {
+            rest: text,
+            tools,
+            calls: Vec::new(),
+            is_marked: false,
+            pending: None,
+            has_bare_name: false,
+        }
     }
 
     /// A reading of a text whose calls are known to be some, as if a marker preceded them.
@@ -63,7 +74,9 @@ impl<'t> CallReader<'t> {
             self.read_next()?;
         }
         self.finish_pending()?;
-        (!self.calls.is_empty()).then_some(self.calls)
+        // A list of names is none of calls.
+        let is_list = self.calls.len() > 1 && self.has_bare_name;
+        (!self.calls.is_empty() && !is_list).then_some(self.calls)
     }
 
     /// The calls at the start of the text.
@@ -82,6 +95,10 @@ impl<'t> CallReader<'t> {
         }
         let marker = call_markers::all().filter(|marker| self.rest.starts_with(marker));
         if let Some(marker) = marker.max_by_key(|marker| marker.len()) {
+            // A second fence is no part of a call, but DeepSeek's arguments are in one.
+            if marker.starts_with("```") && !self.is_marked {
+                return None;
+            }
             self.rest = &self.rest[marker.len()..];
             self.is_marked = true;
             return Some(());
@@ -124,7 +141,7 @@ impl<'t> CallReader<'t> {
 
     /// Reads the name of a tool, or a key of GLM without the tag before it.
     fn read_word(&mut self) -> Option<()> {
-        if let Some(name) = self.pending.take_if(|_| self.rest.contains("</arg_key>")) {
+        if let Some(name) = self.pending.take_if(|_| near(self.rest).contains("</arg_key>")) {
             let arguments = self.read_pairs(&name)?;
             return self.add(&name, arguments);
         }
@@ -145,7 +162,10 @@ impl<'t> CallReader<'t> {
     /// A name without arguments is a call, too.
     fn finish_pending(&mut self) -> Option<()> {
         match self.pending.take() {
-            Some(name) => self.add(&name, Map::new()),
+            Some(name) => {
+                self.has_bare_name = true;
+                self.add(&name, Map::new())
+            }
             None => Some(()),
         }
     }
@@ -189,6 +209,12 @@ impl<'t> CallReader<'t> {
                 items.iter().try_for_each(|item| self.add_json(item))
             }
             Value::Object(fields) => {
+                let is_part = |name: &String| {
+                    [&NAME_FIELDS[..], &ARGUMENT_FIELDS, &OTHER_FIELDS].concat().contains(&&**name)
+                };
+                if !fields.keys().all(is_part) {
+                    return None;
+                }
                 if let Some(calls @ Value::Array(_)) = fields.get("tool_calls") {
                     return self.add_json(calls);
                 }
@@ -220,14 +246,17 @@ impl<'t> CallReader<'t> {
         let name = if word == "function" && behind.starts_with('=') {
             &behind[1..]
         } else if call_markers::NAMED_TAGS.contains(&word) {
-            let (attributes, name) = behind.split_once("name=\"")?;
+            let (attributes, _) = near(behind).split_once("name=\"")?;
+            let name = &behind[attributes.len() + "name=\"".len()..];
             Some(name).filter(|_| attributes.starts_with(' ') && !attributes.contains('>'))?
         } else {
-            self.tool(word)?;
+            // Attributes would be lost.
+            let has_none = behind.starts_with(['>', '\n', '{']) || behind.starts_with("/>");
+            self.tool(word).filter(|_| has_none)?;
             inner
         };
         let (name, behind) = split_word(name);
-        let end = behind.find(['>', '{']).unwrap_or(behind.len());
+        let end = near(behind).find(['>', '{']).unwrap_or(near(behind).len());
         self.rest = behind[end..].strip_prefix('>').unwrap_or(&behind[end..]);
         Some(name.to_string())
     }
@@ -320,6 +349,11 @@ impl<'t> CallReader<'t> {
     }
 }
 
+/// The start of a text, in which the end of a tag is searched.
+fn near(text: &str) -> &str {
+    &text[..text.floor_char_boundary(limits::TAG_BYTES)]
+}
+
 /// Letters, digits and `_` at the start of a text, and what follows.
 fn split_word(text: &str) -> (&str, &str) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -339,8 +373,9 @@ fn arguments_of(value: &Value) -> Option<Map<String, Value>> {
 /// Whether these are no arguments, but what arguments a tool has: a JSON Schema, or the schemas of
 /// properties.
 fn is_schema(fields: &Map<String, Value>) -> bool {
-    let is_property = |value: &Value| value["type"].is_string();
+    let is_property = |value: &Value| value["type"].is_string() || value["description"].is_string();
     fields.get("properties").is_some_and(Value::is_object)
+        || fields.get("type").is_some_and(|kind| kind == "object")
         || !fields.is_empty() && fields.values().all(is_property)
 }
 
