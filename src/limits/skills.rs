@@ -70,6 +70,10 @@ pub(crate) const SERVER_INSTRUCTIONS_BYTES: usize = 2000;
 pub(crate) const CATALOGUE_BYTES: usize = 8 << 10;
 /// The result of `list_skills`.
 pub(crate) const LIST_BYTES: usize = 64 << 10;
+/// The line about what a machine lacks for a skill.
+pub(crate) const MISSING_NOTE_BYTES: usize = 340;
+/// The text of a skill from which its needs are read.
+pub(crate) const NEEDS_SKILL_BYTES: usize = 4 << 20;
 /// One page of a file.
 pub(crate) const PAGE_BYTES: usize = 64 << 10;
 /// Lines of one page, unless the model requests another number.

@@ -152,6 +152,8 @@ pub enum Rule {
     PythonSyntax,
     /// Scripts import modules that are not installed.
     MissingImport,
+    /// Programs, packages of npm, MCP servers or tools are missing that documents and scripts name.
+    MissingNeed,
     /// A module has the name of one of Python's own, or of one that Python runs at its start,
     /// and is never imported.
     HiddenModule,
@@ -282,6 +284,7 @@ pub const RULES: &[RuleRow] = &[
     lack(Rule::MissingVenv, "missing-venv"),
     error(Rule::PythonSyntax, "python-syntax"),
     lack(Rule::MissingImport, "missing-import"),
+    lack(Rule::MissingNeed, "missing-need"),
     warning(Rule::HiddenModule, "hidden-module").fixed_by("give it another name"),
     note(Rule::OptionalImport, "optional-import"),
     warning(Rule::UndeclaredImport, "undeclared-import"),

@@ -9,8 +9,9 @@ use crate::limits;
 use crate::message::InvokedSkill;
 use crate::secret::CutEdges;
 use crate::skills::invocation::SkillFolders;
+use crate::skills::needs::Needs;
 use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
-use crate::text::{counted, one_line, one_line_name};
+use crate::text::{self, counted, one_line, one_line_name};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -131,7 +132,7 @@ fn load(
         return Err(format!("the document of the skill `{}` is empty", skill.name));
     }
     let folders = SkillFolders::of(skill, &document.text);
-    let files = other_files(skill, &document.file_name);
+    let files = other_files(skill, &document.file_name) + &missing_note(skill, context);
     let room = context.text_bytes(usize::MAX);
     let part = first_part(
         document,
@@ -245,6 +246,21 @@ fn other_files(skill: &Skill, document: &str) -> String {
         text.push_str("- … and more; read_file_in_skill with a folder lists it\n");
     }
     text
+}
+
+/// Says what the skill needs and this machine lacks; empty if nothing.
+fn missing_note(skill: &Skill, context: &ToolContext<'_>) -> String {
+    let Some(scripts) = context.scripts else { return String::new() };
+    let missing = Needs::of(skill).named.missing(skill, scripts).kinds();
+    if missing.is_empty() {
+        return String::new();
+    }
+    let kinds = missing.iter().map(|(kind, names)| format!("{kind} {names}"));
+    let list = kinds.collect::<Vec<_>>().join("; ");
+    format!(
+        "\n\nMissing on this machine: {}\n",
+        text::truncate_words(&list, limits::MISSING_NOTE_BYTES)
+    )
 }
 
 /// Says that the commands of a document were not run; empty without any.

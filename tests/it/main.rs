@@ -45,6 +45,7 @@ mod many;
 mod masking;
 mod mcp;
 mod memory;
+mod needs;
 mod network;
 mod network_settings;
 mod no_skill;

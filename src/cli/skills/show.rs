@@ -93,6 +93,10 @@ fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
         (None, _) => "none".to_string(),
     };
     lines.push(row("python", &python));
+    let needs = view.needs.kinds().into_iter().map(|(kind, names)| ("needs", kind, names));
+    let missing = view.missing.kinds().into_iter().map(|(kind, names)| ("missing", kind, names));
+    let needs = needs.chain(missing);
+    lines.extend(needs.map(|(label, kind, names)| row(label, &format!("{kind} {names}"))));
     let more = if show.more_files { " and more" } else { "" };
     lines.push(row("files", &format!("{}{more}", show.files.len())));
     let files = show.files.iter().map(|file| file.to_string_lossy());

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cli::run::Run;
 use crate::cli::skills::json;
 use crate::skills::check::CheckedSkill;
+use crate::skills::needs::{NamedNeeds, Needs};
 use crate::skills::python::Interpreter;
 use crate::skills::{Problem, ProblemCounts, Severity, venv};
 
@@ -32,7 +33,11 @@ pub(super) struct SkillJson {
     pub status: &'static str,
     /// All problems that `check` finds.
     pub problems: Vec<ProblemJson>,
-    /// Their number.
+    /// What it needs.
+    pub needs: Needs,
+    /// What of that is not on this machine.
+    pub missing: NamedNeeds,
+    /// The number of problems.
     #[serde(skip)]
     pub counts: ProblemCounts,
 }
@@ -59,7 +64,7 @@ pub(super) struct ProblemJson {
 impl SkillJson {
     /// The JSON form of a checked skill.
     pub(super) fn new(checked: CheckedSkill, run: &Run) -> SkillJson {
-        let CheckedSkill { summary, skill, problems } = checked;
+        let CheckedSkill { summary, skill, problems, needs } = checked;
         let mut view = SkillJson {
             name: summary.name,
             description: summary.description,
@@ -69,9 +74,12 @@ impl SkillJson {
             status: status_name(ProblemCounts::of(&problems)),
             counts: ProblemCounts::of(&problems),
             problems: problems.into_iter().map(ProblemJson::from).collect(),
+            needs,
+            missing: NamedNeeds::default(),
             path: summary.path,
         };
         let Some(skill) = skill else { return view };
+        view.missing = view.needs.named.missing(&skill, &run.config.scripts);
         view.document = skill.document_file_name().ok();
         match Interpreter::for_skill(&skill, &run.config.scripts) {
             Ok(interpreter) => {

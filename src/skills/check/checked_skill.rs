@@ -1,8 +1,11 @@
 //! A skill of a catalogue with all its problems. Every command that counts problems takes them
 //! from here, so that all count alike.
 
+use std::collections::BTreeSet;
+
 use super::{check, check_python};
 use crate::config::{ScriptSettings, SkillsFolder};
+use crate::skills::needs::{NamedNeeds, Needs};
 use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
 use crate::world::cancellation::Cancellation;
 
@@ -15,6 +18,8 @@ pub(crate) struct CheckedSkill {
     pub skill: Option<Skill>,
     /// Its problems, sorted by file and line.
     pub problems: Vec<Problem>,
+    /// What it needs.
+    pub needs: Needs,
 }
 
 impl CheckedSkill {
@@ -31,7 +36,8 @@ impl CheckedSkill {
         if let (Some(error), true) = (&summary.error, problems.is_empty()) {
             problems.push(unopened_problem(&summary, error.clone()));
         }
-        CheckedSkill { summary, skill, problems }
+        let needs = skill.as_ref().map(Needs::of).unwrap_or_default();
+        CheckedSkill { summary, skill, problems, needs }
     }
 }
 
@@ -45,7 +51,7 @@ fn unopened_problem(summary: &SkillSummary, message_for_model: String) -> Proble
     Problem::new(Rule::UnreadableFile, "", message)
 }
 
-/// Adds the Python problems of the skills; every interpreter is started once.
+/// Adds the Python problems of the skills, and what this machine lacks for them; every interpreter is started once.
 ///
 /// # Errors
 ///
@@ -61,7 +67,20 @@ pub(crate) fn add_python_problems(
     let with_skill = checked.iter_mut().filter(|one| one.skill.is_some());
     for (one, problems) in with_skill.zip(found) {
         one.problems.extend(problems);
+        if let Some(skill) = &one.skill {
+            one.problems.extend(missing_need(skill, &one.needs, scripts));
+        }
         one.problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     }
     Ok(())
+}
+
+/// The problem of a skill for which this machine lacks something other than Python packages, about
+/// which there are problems with more details.
+fn missing_need(skill: &Skill, needs: &Needs, scripts: &ScriptSettings) -> Option<Problem> {
+    let missing = NamedNeeds { python: BTreeSet::new(), ..needs.named.missing(skill, scripts) };
+    let kinds = missing.kinds().into_iter().map(|(kind, names)| format!("{kind} {names}"));
+    let list = kinds.collect::<Vec<_>>().join("; ");
+    let message = || format!("it names what is not here: {list}");
+    (!list.is_empty()).then(|| Problem::new(Rule::MissingNeed, "", message()))
 }

@@ -56,7 +56,7 @@ pub(crate) fn is_sample_file(path: &Path) -> bool {
 
 /// Modules that a skill provides itself: every name in the path of one of its Python
 /// files or extension modules, as scripts may search for modules anywhere.
-pub(super) fn own_modules(tree: &FileTree) -> BTreeSet<String> {
+pub(crate) fn own_modules(tree: &FileTree) -> BTreeSet<String> {
     let is_module = |path: &&PathBuf| {
         let extension = path.extension().and_then(OsStr::to_str);
         matches!(extension, Some("py" | "pyc" | "so" | "pyd"))
@@ -81,7 +81,7 @@ pub(super) fn top_module(path: &Path, is_package: &dyn Fn(&Path) -> bool) -> Opt
     (!is_package(within)).then(|| name.to_owned())
 }
 
-pub(super) fn file_tree(skill: &Skill) -> FileTree {
+pub(crate) fn file_tree(skill: &Skill) -> FileTree {
     let limits = WalkLimits {
         depth: limits::WALK_DEPTH,
         files: limits::PROBE_FILES,

@@ -23,8 +23,8 @@ mod files;
 mod result;
 
 use batch::{ProbeBatch, SkillInput};
-pub(crate) use files::is_sample_file;
-use files::{file_role, file_tree};
+use files::file_role;
+pub(crate) use files::{file_tree, is_sample_file, own_modules};
 pub use result::ProbeResult;
 pub(crate) use result::{Declaration, ProbedImport};
 

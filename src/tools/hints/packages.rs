@@ -107,6 +107,17 @@ impl<'t> MissingPackages<'t> {
             let is_there = installed.contains(&project_name(&requirement))
                 || self.has(&requirement)
                 || package_of(module).is_none() && own_module(request, module).is_some();
+            // The first word of a name that several packages share is none of them.
+            let is_start = |name: &&str| module.starts_with(&format!("{name}."));
+            if !is_there
+                && let [name] = &mut self.names[..]
+                && is_start(name)
+            {
+                *name = known_module(module);
+                self.has_unknown = false;
+                self.requirements.push(requirement);
+                continue;
+            }
             if !is_there && !self.names.is_empty() && self.requirements.len() < limits::HINT_NAMES {
                 self.imports.push(known_module(module));
                 self.requirements.push(requirement);

@@ -7,80 +7,7 @@ use super::misplaced_files::is_in_other_folder;
 use super::{HintRequest, RunKind, quoted_list};
 use crate::config::find_program;
 use crate::limits;
-
-/// What well-known programs belong to, and the names of the programs, which messages may also call
-/// by that of the first column.
-const PROGRAMS: &[(&str, &[&str])] = &[
-    ("LibreOffice", &["soffice", "libreoffice"]),
-    ("poppler-utils", &["pdftoppm", "pdftotext", "pdfinfo", "pdfimages", "pdfunite"]),
-    ("qpdf", &["qpdf"]),
-    ("Pandoc", &["pandoc"]),
-    ("FFmpeg", &["ffmpeg", "ffprobe"]),
-    ("ImageMagick", &["magick", "convert", "identify", "mogrify"]),
-    ("Ghostscript", &["gs"]),
-    ("Tesseract", &["tesseract"]),
-    ("Graphviz", &["dot", "neato"]),
-    ("Node.js", &["node", "npm", "npx"]),
-    ("pnpm", &["pnpm"]),
-    ("Yarn", &["yarn"]),
-    ("Bun", &["bun", "bunx"]),
-    ("Deno", &["deno"]),
-    ("TypeScript", &["tsc", "tsx", "ts-node"]),
-    ("uv", &["uv", "uvx"]),
-    ("Docker", &["docker"]),
-    ("GitHub CLI", &["gh"]),
-    ("GitLab CLI", &["glab"]),
-    ("jq", &["jq"]),
-    ("yq", &["yq"]),
-    ("ripgrep", &["rg"]),
-    ("Chromium", &["chromium", "chromium-browser", "google-chrome"]),
-    ("Playwright", &["playwright"]),
-    ("wkhtmltopdf", &["wkhtmltopdf", "wkhtmltoimage"]),
-    ("ExifTool", &["exiftool"]),
-    ("yt-dlp", &["yt-dlp"]),
-    ("Git", &["git"]),
-    ("curl", &["curl"]),
-    ("Wget", &["wget"]),
-    ("rsync", &["rsync"]),
-    ("zip", &["zip", "unzip"]),
-    ("7-Zip", &["7z", "7za"]),
-    ("SQLite", &["sqlite3"]),
-    ("PostgreSQL", &["psql", "pg_dump"]),
-    ("MySQL", &["mysql", "mysqldump"]),
-    ("Redis", &["redis-cli"]),
-    ("AWS CLI", &["aws"]),
-    ("Google Cloud CLI", &["gcloud", "gsutil"]),
-    ("Azure CLI", &["az"]),
-    ("Kubernetes", &["kubectl"]),
-    ("Helm", &["helm"]),
-    ("Terraform", &["terraform"]),
-    ("Java", &["java", "javac"]),
-    ("Go", &["go", "gofmt"]),
-    ("Rust", &["cargo", "rustc"]),
-    ("GCC", &["gcc", "g++", "cc"]),
-    ("CMake", &["cmake"]),
-    ("make", &["make"]),
-    ("Ruby", &["ruby", "gem", "bundle"]),
-    ("PHP", &["php", "composer"]),
-    ("Perl", &["perl"]),
-    ("R", &["Rscript"]),
-    ("TeX Live", &["pdflatex", "latex", "xelatex", "lualatex", "latexmk", "bibtex"]),
-    ("Typst", &["typst"]),
-    ("Mermaid CLI", &["mmdc"]),
-    ("Inkscape", &["inkscape"]),
-    ("librsvg", &["rsvg-convert"]),
-];
-
-/// Programs that can take each other's place.
-const ALTERNATIVES: &[&[&str]] = &[
-    &["python3", "python"],
-    &["soffice", "libreoffice"],
-    &["magick", "convert"],
-    &["chromium", "chromium-browser", "google-chrome"],
-    &["node", "nodejs"],
-    &["fd", "fdfind"],
-    &["sha256sum", "shasum"],
-];
+use crate::skills::programs::{ALTERNATIVES, PROGRAMS, row_of};
 
 /// Commands that install something, which the model must not do.
 const INSTALLERS: [&str; 9] =
@@ -144,10 +71,6 @@ fn with_product(program: &str) -> String {
         }
         _ => quoted,
     }
-}
-
-fn row_of(program: &str) -> Option<(&'static str, &'static [&'static str])> {
-    PROGRAMS.iter().copied().find(|(_, programs)| programs.contains(&program))
 }
 
 /// Whether the script could start the program.

@@ -27,6 +27,14 @@ fn list_as_json_has_every_field() {
     assert_eq!(names, ["empty", "notes", "tables"]);
     let path = test.path("skills");
     let mut tables = skills[2].clone();
+    let none = json!({"python": [], "npm": [], "programs": [], "mcp": [], "tools": []});
+    assert_eq!(tables["missing"], none);
+    for kind in ["network", "shell", "files"] {
+        assert_eq!(tables["needs"][kind], false);
+    }
+    let fields = tables.as_object_mut().unwrap();
+    fields.remove("missing");
+    fields.remove("needs");
     let problems = tables["problems"].take();
     assert_eq!(problems[0]["rule"], "name-folder");
     let venv = path.join("tables/venv");

@@ -1,0 +1,238 @@
+//! What a skill needs, derived from its documents, their code and its scripts: packages, programs,
+//! MCP servers, tools of other clients, the network, a shell, files of the user.
+//!
+//! Nothing is started and nothing is imported. What code imports counts by the table of well-known
+//! modules; a name that only a sentence has does not count.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::limits;
+use crate::skills::Skill;
+use crate::skills::frontmatter;
+use crate::skills::packages::{known_module, normalized_name, package_of};
+use crate::skills::probe::{file_tree, own_modules};
+use crate::skills::programs::product_of;
+use crate::skills::requirements::listed_requirements;
+use crate::world::confined::read_whole;
+
+mod code;
+mod documents;
+mod here;
+mod install;
+mod scripts;
+mod shell;
+
+/// Things that a skill needs by name, or those of them that are missing. Names are sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct NamedNeeds {
+    /// Python packages, with normalized names.
+    pub python: BTreeSet<String>,
+    /// Packages of npm.
+    pub npm: BTreeSet<String>,
+    /// Programs, except those of every system.
+    pub programs: BTreeSet<String>,
+    /// MCP servers, or connectors of a host.
+    pub mcp: BTreeSet<String>,
+    /// Tools of other clients, as these name them.
+    pub tools: BTreeSet<String>,
+}
+
+/// What a skill needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Needs {
+    /// What it needs by name.
+    #[serde(flatten)]
+    pub named: NamedNeeds,
+    /// It talks to other machines.
+    pub network: bool,
+    /// It runs commands.
+    pub shell: bool,
+    /// It works with files of the user.
+    pub files: bool,
+    /// Blocks of code in its documents that are no commands.
+    #[serde(skip)]
+    code_blocks: usize,
+}
+
+impl NamedNeeds {
+    /// The kinds of which there is something, each with the names.
+    pub(crate) fn kinds(&self) -> Vec<(&'static str, String)> {
+        let program = |name: &String| match product_of(name) {
+            Some(product) if !product.eq_ignore_ascii_case(name) => format!("{name} ({product})"),
+            _ => name.clone(),
+        };
+        let join = |names: &BTreeSet<String>| {
+            names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+        };
+        let kinds = [
+            ("Python packages", join(&self.python)),
+            ("npm packages", join(&self.npm)),
+            ("programs", self.programs.iter().map(program).collect::<Vec<_>>().join(", ")),
+            ("MCP servers", join(&self.mcp)),
+            ("tools of other clients", join(&self.tools)),
+        ];
+        kinds.into_iter().filter(|(_, names)| !names.is_empty()).collect()
+    }
+}
+
+/// A skill's files as its needs are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NeedSource {
+    /// Markdown, which a model reads.
+    Document,
+    Python,
+    JavaScript,
+    Shell,
+    PackageList,
+    HostSettings,
+}
+
+impl Needs {
+    /// The needs of a skill. Files that cannot be read have none.
+    pub(crate) fn of(skill: &Skill) -> Needs {
+        let mut needs = Needs::default();
+        let tree = file_tree(skill);
+        let own = own_modules(&tree);
+        let mut bytes_left = limits::NEEDS_SKILL_BYTES;
+        for path in &tree.files {
+            let Some(source) = source_of(path) else { continue };
+            let piece = skill.root.file(path).and_then(|file| read_whole(&file, bytes_left));
+            let Ok(piece) = piece else { continue };
+            bytes_left -= piece.bytes.len();
+            let text = String::from_utf8_lossy(&piece.bytes);
+            match source {
+                NeedSource::Document => {
+                    let front = frontmatter::parse(&text);
+                    needs.add_frontmatter(&front.fields);
+                    let is_main = path.parent() == Some(Path::new(""))
+                        && path.file_stem().is_some_and(|it| it.eq_ignore_ascii_case("skill"));
+                    documents::read(&text[front.body_start..], is_main, &own, &mut needs);
+                }
+                NeedSource::Python => scripts::read_python(&text, &own, &mut needs),
+                NeedSource::JavaScript => scripts::read_javascript(&text, &mut needs),
+                NeedSource::Shell => scripts::read_shell(&text, &mut needs),
+                NeedSource::PackageList => scripts::read_package_list(&text, &mut needs),
+                NeedSource::HostSettings => scripts::read_host_settings(&text, &mut needs),
+            }
+        }
+        for row in listed_requirements(&skill.root) {
+            needs.add_requirement(&row.requirement);
+        }
+        needs.conclude(&skill.name);
+        needs
+    }
+
+    /// The kinds of which there is something, with the names.
+    pub(crate) fn kinds(&self) -> Vec<(&'static str, String)> {
+        let flags = [
+            ("the network", self.network),
+            ("a shell", self.shell),
+            ("files of the user", self.files),
+        ];
+        let flags = flags.into_iter().filter(|(_, is_needed)| *is_needed);
+        let kinds = self.named.kinds().into_iter();
+        kinds.chain(flags.map(|(kind, _)| (kind, String::new()))).collect()
+    }
+
+    fn add_requirement(&mut self, requirement: &str) {
+        if let Some(name) = crate::skills::packages::package_name(requirement) {
+            self.add_python(&name);
+        }
+    }
+
+    fn add_python(&mut self, name: &str) {
+        self.named.python.insert(normalized_name(name));
+    }
+
+    fn add_npm(&mut self, name: &str) {
+        self.named.npm.insert(name.to_string());
+    }
+
+    /// Adds the package of a module that is well known, or that a script of the skill needs.
+    fn add_module(&mut self, dotted: &str, own: &BTreeSet<String>, is_script: bool) {
+        let first = dotted.split('.').next().unwrap_or(dotted);
+        if own.contains(first) || code::is_standard(first) {
+            return;
+        }
+        match package_of(dotted) {
+            Some(package) => self.add_python(package),
+            None if is_script => self.add_python(known_module(dotted)),
+            None => {}
+        }
+    }
+
+    /// Adds what the frontmatter names: tools, MCP servers and programs.
+    fn add_frontmatter(&mut self, fields: &serde_json::Map<String, Value>) {
+        for field in ["allowed-tools", "tools"] {
+            let text = match fields.get(field) {
+                Some(Value::String(text)) => text.clone(),
+                Some(Value::Array(items)) => {
+                    items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
+                }
+                _ => continue,
+            };
+            documents::read_tool_list(&text, self);
+        }
+    }
+
+    /// What follows from the names that were found.
+    fn conclude(&mut self, skill: &str) {
+        // A skill of an online service that brings no way to reach it needs a connector.
+        let service = skill.split('-').next().unwrap_or(skill);
+        if SERVICES.contains(&service) && !self.shell && !self.network && self.named.npm.is_empty()
+        {
+            self.named.mcp.insert(service.to_string());
+        }
+        let has = |names: &[&str], tools: &BTreeSet<String>| {
+            names.iter().any(|name| tools.contains(*name))
+        };
+        self.shell |= has(&["Bash", "Shell", "exec_command"], &self.named.tools);
+        self.files |= self.code_blocks > 1;
+        self.files |= has(
+            &["Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "apply_patch"],
+            &self.named.tools,
+        );
+        self.network |=
+            has(&["WebFetch", "WebSearch"], &self.named.tools) || !self.named.mcp.is_empty();
+    }
+}
+
+/// Online services for whose skills hosts have connectors.
+const SERVICES: [&str; 14] = [
+    "airtable",
+    "asana",
+    "box",
+    "dropbox",
+    "gmail",
+    "hubspot",
+    "jira",
+    "linear",
+    "notion",
+    "outlook",
+    "sharepoint",
+    "slack",
+    "teams",
+    "zoom",
+];
+
+/// What kind of source a file is; `None`: it is not read.
+fn source_of(path: &Path) -> Option<NeedSource> {
+    let name = path.file_name()?.to_str()?;
+    if name == "package.json" {
+        return Some(NeedSource::PackageList);
+    }
+    let extension = path.extension().and_then(OsStr::to_str)?.to_ascii_lowercase();
+    Some(match &*extension {
+        "md" | "mdx" | "markdown" => NeedSource::Document,
+        "py" => NeedSource::Python,
+        "js" | "mjs" | "cjs" | "ts" | "mts" | "tsx" | "jsx" => NeedSource::JavaScript,
+        "sh" | "bash" | "zsh" => NeedSource::Shell,
+        "yaml" | "yml" if path.starts_with("agents") => NeedSource::HostSettings,
+        _ => return None,
+    })
+}

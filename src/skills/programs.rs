@@ -1,0 +1,117 @@
+//! Well-known programs: what they belong to, which take each other's place, and which are on every
+//! system.
+
+/// What well-known programs belong to, and the names of the programs, which messages may also call
+/// by that of the first column.
+pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
+    ("LibreOffice", &["soffice", "libreoffice"]),
+    ("poppler-utils", &["pdftoppm", "pdftotext", "pdfinfo", "pdfimages", "pdfunite"]),
+    ("qpdf", &["qpdf"]),
+    ("Pandoc", &["pandoc"]),
+    ("FFmpeg", &["ffmpeg", "ffprobe"]),
+    ("ImageMagick", &["magick", "convert", "identify", "mogrify"]),
+    ("Ghostscript", &["gs"]),
+    ("Tesseract", &["tesseract"]),
+    ("Graphviz", &["dot", "neato"]),
+    ("Node.js", &["node", "npm", "npx"]),
+    ("pnpm", &["pnpm"]),
+    ("Yarn", &["yarn"]),
+    ("Bun", &["bun", "bunx"]),
+    ("Deno", &["deno"]),
+    ("TypeScript", &["tsc", "tsx", "ts-node"]),
+    ("uv", &["uv", "uvx"]),
+    ("Docker", &["docker"]),
+    ("GitHub CLI", &["gh"]),
+    ("GitLab CLI", &["glab"]),
+    ("jq", &["jq"]),
+    ("yq", &["yq"]),
+    ("ripgrep", &["rg"]),
+    ("Chromium", &["chromium", "chromium-browser", "google-chrome"]),
+    ("Playwright", &["playwright"]),
+    ("wkhtmltopdf", &["wkhtmltopdf", "wkhtmltoimage"]),
+    ("ExifTool", &["exiftool"]),
+    ("yt-dlp", &["yt-dlp"]),
+    ("Git", &["git"]),
+    ("curl", &["curl"]),
+    ("Wget", &["wget"]),
+    ("rsync", &["rsync"]),
+    ("zip", &["zip", "unzip"]),
+    ("7-Zip", &["7z", "7za"]),
+    ("SQLite", &["sqlite3"]),
+    ("PostgreSQL", &["psql", "pg_dump"]),
+    ("MySQL", &["mysql", "mysqldump"]),
+    ("Redis", &["redis-cli"]),
+    ("AWS CLI", &["aws"]),
+    ("Google Cloud CLI", &["gcloud", "gsutil"]),
+    ("Azure CLI", &["az"]),
+    ("Kubernetes", &["kubectl"]),
+    ("Helm", &["helm"]),
+    ("Terraform", &["terraform"]),
+    ("Java", &["java", "javac"]),
+    ("Go", &["go", "gofmt"]),
+    ("Rust", &["cargo", "rustc"]),
+    ("GCC", &["gcc", "g++", "cc"]),
+    ("CMake", &["cmake"]),
+    ("make", &["make"]),
+    ("Ruby", &["ruby", "gem", "bundle"]),
+    ("PHP", &["php", "composer"]),
+    ("Perl", &["perl"]),
+    ("R", &["Rscript"]),
+    ("TeX Live", &["pdflatex", "latex", "xelatex", "lualatex", "latexmk", "bibtex"]),
+    ("Typst", &["typst"]),
+    ("Mermaid CLI", &["mmdc"]),
+    ("Inkscape", &["inkscape"]),
+    ("librsvg", &["rsvg-convert"]),
+];
+
+/// Programs that can take each other's place.
+pub(crate) const ALTERNATIVES: &[&[&str]] = &[
+    &["python3", "python"],
+    &["soffice", "libreoffice"],
+    &["magick", "convert"],
+    &["chromium", "chromium-browser", "google-chrome"],
+    &["node", "nodejs"],
+    &["fd", "fdfind"],
+    &["sha256sum", "shasum"],
+];
+
+/// The row of [`PROGRAMS`] with a program.
+pub(crate) fn row_of(program: &str) -> Option<(&'static str, &'static [&'static str])> {
+    PROGRAMS.iter().copied().find(|(_, programs)| programs.contains(&program))
+}
+
+/// What a well-known program belongs to.
+pub(crate) fn product_of(program: &str) -> Option<&'static str> {
+    row_of(program).map(|(product, _)| product)
+}
+
+/// The programs that can take a program's place.
+pub(crate) fn alternatives_of(program: &str) -> impl Iterator<Item = &'static str> {
+    let group = ALTERNATIVES.iter().find(|group| group.contains(&program));
+    let program = program.to_string();
+    group.into_iter().flat_map(|group| group.iter().copied()).filter(move |it| *it != program)
+}
+
+/// Whether a program is well known, or one of every system.
+pub(crate) fn is_known(program: &str) -> bool {
+    row_of(program).is_some() || is_everywhere(program)
+}
+
+/// Whether a program is part of a shell, or of every system with one, or a Python that the runner
+/// finds by itself.
+pub(crate) fn is_everywhere(program: &str) -> bool {
+    let is_python = program.strip_prefix("python3.").is_some_and(|it| it.parse::<u8>().is_ok());
+    is_python || EVERYWHERE.split(' ').any(|known| known == program)
+}
+
+const EVERYWHERE: &str = "alias ar at awk base32 base64 basename bash bc bg break builtin cal case cat cd \
+chgrp chmod chown chpasswd cksum clear cmp column comm command continue cp csplit cut date dash dd declare \
+df diff dirname disown done du echo egrep elif else env esac eval exec exit expand export expr false fg fgrep \
+fi file find fold for free function getent getopts grep groups gunzip gzip hash head hexdump history hostname \
+id if in install jobs join kill killall let link ln local locale logger login logname ls man md5sum mkdir \
+mkfifo mktemp more mount mv nice nl nohup od open paste patch pgrep ping pip pip3 pkill popd pr printenv printf ps \
+pushd pwd py python python3 read readlink readonly realpath return rev rm rmdir sed select seq set sh sha1sum \
+sha256sum shasum shift shopt shuf sleep sort source split stat strings stty su sudo sum sync tac tail tar tee \
+test then time timeout top touch tput tr trap true truncate tsort tty type typeset ulimit umask umount unalias \
+uname uncompress unexpand uniq unlink unset until uptime users wait watch wc wget_ which while whoami \
+whereis xargs xxd xz yes zcat zsh reg less uv uvx pipx";

@@ -1,0 +1,123 @@
+//! What skills need, and what of it this machine lacks: in `show`, `list --json`, `check --here` and
+//! for the model.
+
+use serde_json::{Value, json};
+
+use crate::harness::Test;
+
+const DOCUMENT: &str = "---
+name: report
+description: Fills forms.
+allowed-tools: Bash(git:*), Read, WebSearch, mcp__github__search
+---
+# Report
+
+Install `reportlab` first; the file and the document of the user stay as they are.
+
+```bash
+pip install \"pypdf>=4\" -r requirements.txt
+cat data.txt | no-such-program --fast   # not `other-program`
+qpdf-none a.pdf \\
+  b.pdf
+npm install -g @scope/made-up docx
+cat <<EOF
+hidden-program inside
+EOF
+```
+
+```python
+import openpyxl, my_module
+from azure.servicebus import Client
+```
+
+```js
+import x from './local'; import fs from 'node:fs'
+const y = require('pptxgenjs/dist')
+```
+
+Ask with `AskUserQuestion`. The word Read alone is no tool, nor is made_up_tool.
+";
+
+fn test() -> Test {
+    Test::new()
+        .skill("report", DOCUMENT)
+        .file("skills/report/scripts/fill.py", "import os\nimport helper\nimport requests\nimport subprocess\nsubprocess.run([\"no-such-tool\", \"x\"])\n")
+        .file("skills/report/scripts/helper.py", "import sys\n")
+        .file("skills/report/scripts/run.mjs", "import chalk from 'chalk';\nawait fetch('x');\n")
+        .file("skills/report/requirements.txt", "lxml==5\n")
+        .skill("plain", "---\nname: plain\ndescription: Knows.\n---\nOnly words.\n")
+}
+
+fn shown(test: &Test, name: &str) -> Value {
+    test.next_run().args(["skills", "show", name, "--json"]).run().stdout_json()
+}
+
+#[test]
+fn needs_are_derived_from_documents_code_and_scripts() {
+    let test = test();
+    let report = shown(&test, "report");
+    assert_eq!(
+        report["needs"],
+        json!({
+            "python": ["azure-servicebus", "lxml", "openpyxl", "pypdf", "reportlab", "requests"],
+            "npm": ["@scope/made-up", "chalk", "docx", "pptxgenjs"],
+            "programs": ["git", "no-such-program", "no-such-tool", "node", "npm", "qpdf-none"],
+            "mcp": ["github"],
+            "tools": ["AskUserQuestion", "Bash", "Read", "WebSearch"],
+            "network": true,
+            "shell": true,
+            "files": true,
+        })
+    );
+    let nothing = json!({
+        "python": [], "npm": [], "programs": [], "mcp": [], "tools": [],
+        "network": false, "shell": false, "files": false,
+    });
+    assert_eq!(shown(&test, "plain")["needs"], nothing);
+    let missing = &report["missing"];
+    let has = |kind: &str, name: &str| missing[kind].as_array().unwrap().contains(&json!(name));
+    assert!(has("programs", "qpdf-none") && has("npm", "chalk") && has("mcp", "github"));
+    assert!(!has("tools", "Bash") && has("tools", "WebSearch"));
+    let list = test.next_run().args(["skills", "list", "--json"]).run().stdout_json();
+    let rows = list.as_array().or(list["skills"].as_array()).unwrap();
+    assert_eq!(rows[1]["needs"], report["needs"]);
+    let text = test.next_run().args(["skills", "show", "report"]).run();
+    text.stdout_has("needs:").stdout_has("npm packages @scope/made-up, chalk, docx, pptxgenjs");
+}
+
+/// A package is there if its metadata or its module is, in the skill's venv or for its Python.
+#[test]
+fn what_is_there_is_not_missing() {
+    let mut test = test();
+    let site = "skills/report/venv/lib/python3.11/site-packages";
+    for name in ["pypdf-4.0.dist-info/METADATA", "openpyxl/__init__.py", "lxml-5.egg-info/PKG-INFO"]
+    {
+        test = test.file(&format!("{site}/{name}"), "");
+    }
+    let test = test
+        .executable("skills/report/venv/bin/python", "#!/bin/sh\nexit 0\n")
+        .file("skills/report/venv/bin/no-such-tool", "#!/bin/sh\n")
+        .file("skills/report/node_modules/docx/package.json", "{}");
+    let missing = &shown(&test, "report")["missing"];
+    assert_eq!(missing["python"], json!(["azure-servicebus", "reportlab", "requests"]));
+    assert_eq!(missing["npm"], json!(["@scope/made-up", "chalk", "pptxgenjs"]));
+    assert!(!missing["programs"].as_array().unwrap().contains(&json!("no-such-tool")));
+}
+
+#[test]
+fn the_model_reads_what_is_missing() {
+    let test = test();
+    let call = |name: &str| {
+        let run =
+            test.next_run().args(["tool", "get_skill", &json!({"skill_name": name}).to_string()]);
+        run.run().success().stdout
+    };
+    let text = call("report");
+    let line = text.lines().find(|line| line.starts_with("Missing on this machine: ")).unwrap();
+    assert!(line.len() <= 400 && line.contains("qpdf-none") && line.contains("github"), "{line}");
+    assert!(!call("plain").contains("Missing"));
+    let here = test.next_run().args(["skills", "check", "--here", "report"]).run().status(1);
+    here.stdout_has("error[missing-need]").stdout_has("qpdf-none");
+    let notes = test.next_run().args(["skills", "check", "report"]).run();
+    notes.stdout_has("note[missing-need]");
+}
