@@ -101,17 +101,44 @@ pub(crate) fn is_known(program: &str) -> bool {
 /// finds by itself.
 pub(crate) fn is_everywhere(program: &str) -> bool {
     let is_python = program.strip_prefix("python3.").is_some_and(|it| it.parse::<u8>().is_ok());
-    is_python || EVERYWHERE.split(' ').any(|known| known == program)
+    is_python || EVERYWHERE.binary_search(&program).is_ok()
 }
 
-const EVERYWHERE: &str = "alias ar at awk base32 base64 basename bash bc bg break builtin cal case cat cd \
-chgrp chmod chown chpasswd cksum clear cmp column comm command continue cp csplit cut date dash dd declare \
-df diff dirname disown done du echo egrep elif else env esac eval exec exit expand export expr false fg fgrep \
-fi file find fold for free function getent getopts grep groups gunzip gzip hash head hexdump history hostname \
-id if in install jobs join kill killall let link ln local locale logger login logname ls man md5sum mkdir \
-mkfifo mktemp more mount mv nice nl nohup od open paste patch pgrep ping pip pip3 pkill popd pr printenv printf ps \
-pushd pwd py python python3 read readlink readonly realpath return rev rm rmdir sed select seq set sh sha1sum \
-sha256sum shasum shift shopt shuf sleep sort source split stat strings stty su sudo sum sync tac tail tar tee \
-test then time timeout top touch tput tr trap true truncate tsort tty type typeset ulimit umask umount unalias \
-uname uncompress unexpand uniq unlink unset until uptime users wait watch wc wget_ which while whoami \
-whereis xargs xxd xz yes zcat zsh reg less uv uvx pipx";
+/// Sorted.
+#[rustfmt::skip]
+const EVERYWHERE: [&str; 200] = [
+    "alias", "ar", "at", "awk", "base32", "base64", "basename", "bash", "bc", "bg", "break",
+    "builtin", "cal", "case", "cat", "cd", "chgrp", "chmod", "chown", "chpasswd", "cksum",
+    "clear", "cmp", "column", "comm", "command", "continue", "cp", "csplit", "cut", "dash",
+    "date", "dd", "declare", "df", "diff", "dirname", "disown", "done", "du", "echo", "egrep",
+    "elif", "else", "env", "esac", "eval", "exec", "exit", "expand", "export", "expr", "false",
+    "fg", "fgrep", "fi", "file", "find", "fold", "for", "free", "function", "getent", "getopts",
+    "grep", "groups", "gunzip", "gzip", "hash", "head", "hexdump", "history", "hostname", "id",
+    "if", "in", "install", "jobs", "join", "kill", "killall", "less", "let", "link", "ln",
+    "local", "locale", "logger", "login", "logname", "ls", "man", "md5sum", "mkdir", "mkfifo",
+    "mktemp", "more", "mount", "mv", "nice", "nl", "nohup", "od", "open", "paste", "patch",
+    "pgrep", "ping", "pip", "pip3", "pipx", "pkill", "popd", "pr", "printenv", "printf", "ps",
+    "pushd", "pwd", "py", "python", "python3", "read", "readlink", "readonly", "realpath", "reg",
+    "return", "rev", "rm", "rmdir", "sed", "select", "seq", "set", "sh", "sha1sum", "sha256sum",
+    "shasum", "shift", "shopt", "shuf", "sleep", "sort", "source", "split", "stat", "strings",
+    "stty", "su", "sudo", "sum", "sync", "tac", "tail", "tar", "tee", "test", "then", "time",
+    "timeout", "top", "touch", "tput", "tr", "trap", "true", "truncate", "tsort", "tty", "type",
+    "typeset", "ulimit", "umask", "umount", "unalias", "uname", "uncompress", "unexpand", "uniq",
+    "unlink", "unset", "until", "uptime", "users", "uv", "uvx", "wait", "watch", "wc", "whereis",
+    "which", "while", "whoami", "xargs", "xxd", "xz", "yes", "zcat", "zsh",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_every_system_are_sorted() {
+        assert!(EVERYWHERE.is_sorted());
+        for (program, expected) in
+            [("ls", true), ("python3.12", true), ("qpdf", false), ("", false)]
+        {
+            assert_eq!(is_everywhere(program), expected, "{program}");
+        }
+    }
+}

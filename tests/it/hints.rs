@@ -66,7 +66,7 @@ fn missing_packages_are_named_at_once() {
         (
             "try:\n import azure.servicebus\nexcept ImportError as error:\n print('skipped:', error)",
             0,
-            format!("`azure.servicebus` is not installed: tell the user to run: skills-runner skills setup s azure-servicebus"),
+            format!("`azure.servicebus` is not installed: {setup} azure-servicebus"),
         ),
         (
             "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'markitdown'])",

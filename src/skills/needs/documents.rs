@@ -160,8 +160,7 @@ fn read_prose(line: &str, is_main: bool, needs: &mut Needs) -> usize {
         return read_words(line, needs);
     }
     let mut file_words = 0;
-    let lower = line.to_ascii_lowercase();
-    let is_about_packages = ["install", "requir", "depend"].iter().any(|word| lower.contains(word));
+    let is_about_packages = ["nstall", "equir", "epend"].iter().any(|word| line.contains(word));
     for (at, piece) in line.split('`').enumerate() {
         if at % 2 == 1 {
             let name = piece.split(['=', '>', '<', '[', '~']).next().unwrap_or_default();

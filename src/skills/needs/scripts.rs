@@ -60,6 +60,9 @@ pub(super) fn read_python(text: &str, own: &BTreeSet<String>, needs: &mut Needs)
             needs.network |= PYTHON_NETWORK.iter().any(|it| module.starts_with(it));
             needs.add_module(&module, own, true);
         }
+        if !line.contains('(') && !line.contains('[') {
+            continue;
+        }
         for words in [
             "subprocess.run([",
             "subprocess.Popen([",
