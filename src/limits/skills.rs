@@ -73,7 +73,7 @@ pub(crate) const LIST_BYTES: usize = 64 << 10;
 /// The line about what a machine lacks for a skill.
 pub(crate) const MISSING_NOTE_BYTES: usize = 340;
 /// The text of a skill from which its needs are read.
-pub(crate) const NEEDS_SKILL_BYTES: usize = 4 << 20;
+pub(crate) const NEEDS_SKILL_BYTES: usize = 512 << 10;
 /// One page of a file.
 pub(crate) const PAGE_BYTES: usize = 64 << 10;
 /// Lines of one page, unless the model requests another number.

@@ -6,6 +6,8 @@
 
 use std::sync::LazyLock;
 
+use crate::text;
+
 /// The package that provides a module, by the longest known prefix of its dotted name.
 /// `None` if the module is not in the table: a package is never guessed.
 pub fn package_of(module: &str) -> Option<&'static str> {
@@ -17,6 +19,14 @@ pub(crate) fn package_named(name: &str) -> Option<&'static str> {
     let name = normalized_name(name);
     let is_same = |package: &&str| package.len() == name.len() && normalized_name(package) == name;
     rows().map(|(_, package)| package).find(is_same)
+}
+
+/// The package of the table whose name is nearly this one, but not the same.
+pub(crate) fn nearly_named(name: &str) -> Option<&'static str> {
+    let names = rows().map(|(_, package)| package);
+    let near = text::similar_names(name, names, 1).first().copied()?;
+    let is_near = near.len().abs_diff(name.len()) <= 1 && near.len() > 3;
+    (is_near && normalized_name(near) != normalized_name(name)).then_some(near)
 }
 
 /// The modules of the table that a package provides.

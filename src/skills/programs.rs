@@ -1,6 +1,8 @@
 //! Well-known programs: what they belong to, which take each other's place, and which are on every
 //! system.
 
+use std::collections::BTreeSet;
+
 /// What well-known programs belong to, and the names of the programs, which messages may also call
 /// by that of the first column.
 pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
@@ -74,6 +76,62 @@ pub(crate) const ALTERNATIVES: &[&[&str]] = &[
     &["fd", "fdfind"],
     &["sha256sum", "shasum"],
 ];
+
+/// Package managers that only the user may run, and how each installs something.
+const MANAGERS: [(&str, &str); 4] = [
+    ("apt-get", "apt install"),
+    ("dnf", "dnf install"),
+    ("apk", "apk add"),
+    ("brew", "brew install"),
+];
+
+/// What the managers call the package of a product, in their order; one name: all the same.
+#[rustfmt::skip]
+const SYSTEM_PACKAGES: &[(&str, &[&str])] = &[
+    ("LibreOffice", &["libreoffice", "libreoffice", "libreoffice", "--cask libreoffice"]),
+    ("poppler-utils", &["poppler-utils", "poppler-utils", "poppler-utils", "poppler"]),
+    ("qpdf", &["qpdf"]),
+    ("Pandoc", &["pandoc"]),
+    ("FFmpeg", &["ffmpeg", "ffmpeg-free", "ffmpeg", "ffmpeg"]),
+    ("ImageMagick", &["imagemagick", "ImageMagick", "imagemagick", "imagemagick"]),
+    ("Ghostscript", &["ghostscript"]),
+    ("Tesseract", &["tesseract-ocr", "tesseract", "tesseract-ocr", "tesseract"]),
+    ("Graphviz", &["graphviz"]),
+    ("Node.js", &["nodejs npm", "nodejs", "nodejs npm", "node"]),
+    ("GitHub CLI", &["gh", "gh", "github-cli", "gh"]),
+    ("jq", &["jq"]),
+    ("ripgrep", &["ripgrep"]),
+    ("ExifTool", &["libimage-exiftool-perl", "perl-Image-ExifTool", "exiftool", "exiftool"]),
+    ("yt-dlp", &["yt-dlp"]),
+    ("Git", &["git"]),
+    ("curl", &["curl"]),
+    ("Wget", &["wget"]),
+    ("rsync", &["rsync"]),
+    ("zip", &["zip unzip"]),
+    ("SQLite", &["sqlite3", "sqlite", "sqlite", "sqlite"]),
+    ("PostgreSQL", &["postgresql-client", "postgresql", "postgresql-client", "libpq"]),
+    ("CMake", &["cmake"]),
+    ("make", &["make"]),
+    ("Inkscape", &["inkscape"]),
+    ("librsvg", &["librsvg2-bin", "librsvg2-tools", "rsvg-convert", "librsvg"]),
+];
+
+/// The command by which the user installs what is known of these programs; `is_there` returns whether a
+/// package manager is. `None`: nothing is known.
+pub(crate) fn install_command<'p>(
+    programs: impl Iterator<Item = &'p str>,
+    is_there: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let at = MANAGERS.iter().position(|(manager, _)| is_there(manager))?;
+    let package = |program: &str| {
+        let product = product_of(program)?;
+        let (_, names) = SYSTEM_PACKAGES.iter().find(|(known, _)| *known == product)?;
+        names.get(at).or(names.first()).copied()
+    };
+    let packages: BTreeSet<&str> = programs.filter_map(package).collect();
+    let packages = packages.into_iter().collect::<Vec<_>>().join(" ");
+    (!packages.is_empty()).then(|| format!("{} {packages}", MANAGERS[at].1))
+}
 
 /// The row of [`PROGRAMS`] with a program.
 pub(crate) fn row_of(program: &str) -> Option<(&'static str, &'static [&'static str])> {

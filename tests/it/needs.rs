@@ -121,3 +121,62 @@ fn the_model_reads_what_is_missing() {
     let notes = test.next_run().args(["skills", "check", "report"]).run();
     notes.stdout_has("note[missing-need]");
 }
+
+/// A setup says what documents and guarded imports name and what it did not install: nothing is
+/// installed because a text names it.
+#[test]
+fn a_setup_names_what_it_left_out() {
+    let document = "---\nname: s\ndescription: d\n---\nRun `qpdf a.pdf` and `made-up-tool x`.\n
+```sh
+pip install reqeusts nobody-published-this
+made-up-tool --help
+```
+
+```python
+import reportlab
+```
+";
+    let test = Test::new()
+        .skill("s", document)
+        .file(
+            "skills/s/scripts/a.py",
+            "try:\n    import openpyxl\nexcept ImportError:\n    openpyxl = None\n",
+        )
+        .executable("bin/apt-get", "#!/bin/sh\n");
+    let python = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{python}", test.path("bin").display());
+    let setup = |more: &[&str]| {
+        let run = test.next_run().env("PATH", &path).args(["skills", "setup", "s"]).args(more);
+        run.run().status(1)
+    };
+    let run = setup(&[]);
+    run.stderr_has("not installed: `nobody-published-this`, `openpyxl`, `reportlab`, `reqeusts` (is `requests` meant?)")
+        .stderr_has("skills setup s openpyxl reportlab\n")
+        .stderr_has("`made-up-tool`")
+        .stderr_lacks("Collecting");
+    let report = setup(&["--json"]).stdout_json();
+    let left_out = json!(["nobody-published-this", "openpyxl", "reportlab", "reqeusts"]);
+    assert_eq!(report["left_out"], left_out);
+    assert!(report["programs"].as_array().unwrap().contains(&json!("made-up-tool")));
+}
+
+/// Long lines, many quotes and unclosed texts cost no more than a moment.
+#[test]
+fn needs_of_large_files_are_read_in_time() {
+    let mut test = Test::new();
+    let texts =
+        ["`a b` ", "\"", "$(", "x=1 ", "from ", "require('", "a | ", "mcp__", "\\\n", "```sh\n"];
+    for (number, text) in texts.iter().enumerate() {
+        let body = text.repeat(200_000 / text.len());
+        let document =
+            format!("---\nname: s{number}\ndescription: d\n---\n{body}\n```sh\n{body}\n");
+        test = test.skill(&format!("s{number}"), &document);
+        test = test.file(&format!("skills/s{number}/a.js"), &body);
+        test = test.file(&format!("skills/s{number}/a.py"), &body);
+        test = test.file(&format!("skills/s{number}/a.sh"), &body);
+    }
+    let start = std::time::Instant::now();
+    let run = test.args(["--no-scripts", "skills", "list", "--json"]).run();
+    assert_eq!(run.stdout_json()["skills"].as_array().unwrap().len(), texts.len());
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}

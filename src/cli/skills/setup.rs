@@ -1,5 +1,7 @@
 //! `skills setup NAME [PACKAGE]...`: creates the venv of a skill and installs its packages.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -8,8 +10,12 @@ use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::SkillSelection;
 use crate::cli::values::usage;
+use crate::config::find_program;
 use crate::error::{Error, ErrorKind, Result};
 use crate::skills::Skill;
+use crate::skills::needs::{NamedNeeds, Needs};
+use crate::skills::packages::{nearly_named, normalized_name, package_name, package_named};
+use crate::skills::programs::install_command;
 use crate::skills::setup::{
     MissingModule, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
 };
@@ -32,6 +38,10 @@ struct SetupReportJson<'d> {
     undeclared: &'d [String],
     recorded: &'d [String],
     missing: Vec<MissingModuleJson<'d>>,
+    /// Packages that documents and guarded imports name, and that are not installed.
+    left_out: &'d [String],
+    /// Missing programs, which only the user can install.
+    programs: &'d BTreeSet<String>,
 }
 
 /// A module that is still missing.
@@ -83,6 +93,10 @@ pub(super) fn run(
         SetupProgress::Warning(text) => output.warn(text),
         SetupProgress::OutputLine(line) => output.note(line),
     })?;
+    let needs = Needs::of(&skill);
+    let lacks = needs.named.missing(&skill, order.scripts);
+    let left_out = left_out(&needs, &lacks, &done);
+    report_programs(&lacks.programs, run, output);
     if is_json {
         let report = SetupReportJson {
             name: &skill.name,
@@ -94,16 +108,76 @@ pub(super) fn run(
             undeclared: &done.undeclared,
             recorded: &done.recorded,
             missing: done.missing.iter().map(MissingModuleJson::new).collect(),
+            left_out: &left_out,
+            programs: &lacks.programs,
         };
         print_json(&report, output);
     } else {
         output.print(&describe(&skill.name, &done, run));
     }
-    if done.missing.is_empty() {
+    if done.missing.is_empty() && left_out.is_empty() {
         return Ok(0);
     }
-    output.error(&missing_modules_error(&skill, &done.missing));
+    if !done.missing.is_empty() {
+        output.error(&missing_modules_error(&skill, &done.missing));
+    }
+    if !left_out.is_empty() {
+        output.error(&left_out_error(&skill, &left_out));
+    }
     Ok(ErrorKind::Io.exit_status())
+}
+
+/// The missing packages that documents and guarded imports name. What was requested or is reported
+/// as a missing module is not repeated.
+fn left_out(needs: &Needs, lacks: &NamedNeeds, done: &SetupSummary) -> Vec<String> {
+    let is_left_out = |name: &&String| {
+        let is_same = |package: &str| normalized_name(package) == **name;
+        let is_reported = done.missing.iter().any(|it| it.package.is_some_and(is_same));
+        let mut requested = done.declared.iter().chain(&done.undeclared);
+        let is_done = requested.any(|it| package_name(it).as_ref() == Some(name));
+        needs.installable.contains(*name) && !is_reported && !is_done
+    };
+    lacks.python.iter().filter(is_left_out).cloned().collect()
+}
+
+/// Names the missing programs, with the command that installs them here, if one is known.
+fn report_programs(missing: &BTreeSet<String>, run: &Run, output: &mut Output) {
+    if missing.is_empty() {
+        return;
+    }
+    let path = run.config.scripts.variable("PATH");
+    let is_there = |name: &str| find_program(OsStr::new(name), path).is_some();
+    let command = install_command(missing.iter().map(String::as_str), is_there);
+    let how = command.map(|it| format!("; to install them: {it}")).unwrap_or_default();
+    let names = missing.iter().map(String::as_str).collect::<Vec<_>>().join("`, `");
+    output.note(&format!("programs that the skill names are not installed: `{names}`{how}"));
+}
+
+/// The error for packages that documents and guarded imports name. They are not installed without
+/// being asked for: the text of a skill is not a list of requirements.
+fn left_out_error(skill: &Skill, names: &[String]) -> Error {
+    let name = &skill.name;
+    let list = names.iter().map(|name| {
+        match nearly_named(name).filter(|_| package_named(name).is_none()) {
+            Some(near) => format!("`{name}` (is `{near}` meant?)"),
+            None => format!("`{name}`"),
+        }
+    });
+    let list = list.collect::<Vec<_>>().join(", ");
+    let text = format!(
+        "failed to set up `{name}` completely: its documents or guarded imports name packages that are not installed: {list}"
+    );
+    let certain = names.iter().filter(|name| package_named(name).is_some());
+    let certain = certain.map(String::as_str).collect::<Vec<_>>().join(" ");
+    let address = shell_quoted(skill.address.as_ref());
+    let error = Error::new(ErrorKind::Io, text);
+    if certain.is_empty() {
+        return error
+            .with_hint("check the names, then name after the skill what you want to install");
+    }
+    error.with_hint(format!(
+        "to install those that are well known: skills-runner skills setup {address} {certain}"
+    ))
 }
 
 impl MissingModuleJson<'_> {

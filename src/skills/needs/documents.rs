@@ -161,14 +161,15 @@ fn read_prose(line: &str, is_main: bool, needs: &mut Needs) -> usize {
     }
     let mut file_words = 0;
     let is_about_packages = ["nstall", "equir", "epend"].iter().any(|word| line.contains(word));
-    for (at, piece) in line.split('`').enumerate() {
+    let pieces: Vec<&str> = line.split('`').collect();
+    for (at, piece) in pieces.iter().enumerate() {
         if at % 2 == 1 {
             let name = piece.split(['=', '>', '<', '[', '~']).next().unwrap_or_default();
             let is_candidate = is_about_packages && !name.contains(' ') && !is_known(name);
             if let Some(package) = is_candidate.then(|| package_named(name)).flatten() {
                 needs.add_python(package);
             }
-            let behind = line.split('`').nth(at + 1).unwrap_or_default();
+            let behind = pieces.get(at + 1).copied().unwrap_or_default();
             if let Some((server, _)) = piece.split_once(':').filter(|_| behind.starts_with(" MCP"))
             {
                 needs.named.mcp.insert(server.to_string());

@@ -54,6 +54,9 @@ pub(crate) struct Needs {
     pub shell: bool,
     /// It works with files of the user.
     pub files: bool,
+    /// The Python packages that it names in an install line, or that are well known.
+    #[serde(skip)]
+    pub installable: BTreeSet<String>,
     /// Blocks of code in its documents that are no commands.
     #[serde(skip)]
     code_blocks: usize,
@@ -99,7 +102,10 @@ impl Needs {
         let tree = file_tree(skill);
         let own = own_modules(&tree);
         let mut bytes_left = limits::NEEDS_SKILL_BYTES;
-        for path in &tree.files {
+        // The document comes first: of a large skill not all is read.
+        let (first, others): (Vec<_>, Vec<_>) =
+            tree.files.iter().partition(|path| is_document(path));
+        for path in first.into_iter().chain(others) {
             let Some(source) = source_of(path) else { continue };
             let piece = skill.root.file(path).and_then(|file| read_whole(&file, bytes_left));
             let Ok(piece) = piece else { continue };
@@ -109,8 +115,7 @@ impl Needs {
                 NeedSource::Document => {
                     let front = frontmatter::parse(&text);
                     needs.add_frontmatter(&front.fields);
-                    let is_main = path.parent() == Some(Path::new(""))
-                        && path.file_stem().is_some_and(|it| it.eq_ignore_ascii_case("skill"));
+                    let is_main = is_document(path);
                     documents::read(&text[front.body_start..], is_main, &own, &mut needs);
                 }
                 NeedSource::Python => scripts::read_python(&text, &own, &mut needs),
@@ -147,6 +152,7 @@ impl Needs {
 
     fn add_python(&mut self, name: &str) {
         self.named.python.insert(normalized_name(name));
+        self.installable.insert(normalized_name(name));
     }
 
     fn add_npm(&mut self, name: &str) {
@@ -161,7 +167,9 @@ impl Needs {
         }
         match package_of(dotted) {
             Some(package) => self.add_python(package),
-            None if is_script => self.add_python(known_module(dotted)),
+            None if is_script => {
+                self.named.python.insert(normalized_name(known_module(dotted)));
+            }
             None => {}
         }
     }
@@ -219,6 +227,11 @@ const SERVICES: [&str; 14] = [
     "teams",
     "zoom",
 ];
+
+/// Whether a file is the document of the skill.
+fn is_document(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.eq_ignore_ascii_case("SKILL.md"))
+}
 
 /// What kind of source a file is; `None`: it is not read.
 fn source_of(path: &Path) -> Option<NeedSource> {
