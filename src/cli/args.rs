@@ -150,7 +150,9 @@ fn unknown_option(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::options::{FactsCommand, SkillsCommand, ToolCommand, ToolOptions};
+    use crate::cli::options::{
+        FactsCommand, SetupCommand, SkillsCommand, ToolCommand, ToolOptions,
+    };
     use crate::error::ErrorKind;
     use crate::settings;
     use crate::world::output::Verbosity;
@@ -175,7 +177,8 @@ mod tests {
         };
         let setup = |name: &str, packages: &[&str]| {
             let packages = packages.iter().map(ToString::to_string).collect();
-            Command::Skills(SkillsCommand::Setup { name: name.into(), packages })
+            let name = name.into();
+            Command::Skills(SkillsCommand::Setup(SetupCommand { name, packages, yes: false }))
         };
         let table: &[(&[&str], Command)] = &[
             (&["what", "is"], Command::Ask(ask("what is"))),

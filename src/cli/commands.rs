@@ -4,8 +4,8 @@
 use std::vec;
 
 use crate::cli::options::{
-    AskOptions, CheckCommand, Command, FactsCommand, McpOptions, SessionsCommand, SkillsCommand,
-    ToolCommand, ToolOptions,
+    AskOptions, CheckCommand, Command, FactsCommand, McpOptions, SessionsCommand, SetupCommand,
+    SkillsCommand, ToolCommand, ToolOptions,
 };
 use crate::cli::values::usage;
 use crate::error::Result;
@@ -113,7 +113,8 @@ pub(super) static COMMANDS: &[CommandRow] = &[
         "create the skill's venv and install the packages that it declares and those named here",
         |mut words| {
             let name = words.next().unwrap_or_default();
-            Ok(Command::Skills(SkillsCommand::Setup { name, packages: words.collect() }))
+            let setup = SetupCommand { name, packages: words.collect(), yes: false };
+            Ok(Command::Skills(SkillsCommand::Setup(setup)))
         },
     ),
     command(

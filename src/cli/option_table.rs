@@ -3,7 +3,7 @@
 
 use crate::cli::options::{
     AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, McpOptions,
-    SessionChoice, SkillsCommand, ToolOptions,
+    SessionChoice, SetupCommand, SkillsCommand, ToolOptions,
 };
 use crate::cli::values::{TypedOption, usage};
 use crate::error::Result;
@@ -39,6 +39,8 @@ pub(super) enum Effect {
     Mcp(Setter<McpOptions>),
     /// For `skills check`.
     Check(Setter<CheckCommand>),
+    /// For `skills setup`.
+    Setup(Setter<SetupCommand>),
     /// Prints the help instead of running a command.
     Help,
     /// Prints the version instead.
@@ -46,7 +48,7 @@ pub(super) enum Effect {
     /// Prints a man page or a completion instead.
     Generate,
 }
-use Effect::{Ask, Check, Common, Generate, Help, Mcp, Tools, Version};
+use Effect::{Ask, Check, Common, Generate, Help, Mcp, Setup, Tools, Version};
 
 const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
     OptionRow { usage, about, effect }
@@ -216,6 +218,11 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Check(|check, _| set(&mut check.here, true)),
     ),
     option(
+        "--yes",
+        "with `skills setup`: also install the well-known packages that its documents name",
+        Setup(|setup, _| set(&mut setup.yes, true)),
+    ),
+    option(
         "--generate KIND",
         "print the man page or a completion: man, complete-bash, complete-zsh, complete-fish",
         Generate,
@@ -289,6 +296,10 @@ impl OptionRow {
                 return setter(check, typed);
             }
             (Check(_), _) => "with `skills check`",
+            (Setup(setter), Command::Skills(SkillsCommand::Setup(setup))) => {
+                return setter(setup, typed);
+            }
+            (Setup(_), _) => "with `skills setup`",
             // The parser has returned their texts.
             (Help | Version | Generate, _) => return Ok(()),
         };

@@ -174,12 +174,18 @@ pub enum SkillsCommand {
     /// `skills new NAME`.
     New(String),
     /// `skills setup NAME [PACKAGE]...`.
-    Setup {
-        /// The skill.
-        name: String,
-        /// More packages to install.
-        packages: Vec<String>,
-    },
+    Setup(SetupCommand),
+}
+
+/// The preparation of a skill.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SetupCommand {
+    /// The skill.
+    pub name: String,
+    /// More packages to install.
+    pub packages: Vec<String>,
+    /// `--yes`.
+    pub yes: bool,
 }
 
 /// The linter.

@@ -151,7 +151,7 @@ import reportlab
     };
     let run = setup(&[]);
     run.stderr_has("not installed: `nobody-published-this`, `openpyxl`, `reportlab`, `reqeusts` (is `requests` meant?)")
-        .stderr_has("skills setup s openpyxl reportlab\n")
+        .stderr_has("those that are well known (openpyxl reportlab): skills-runner skills setup s --yes\n")
         .stderr_has("`made-up-tool`")
         .stderr_lacks("Collecting");
     let report = setup(&["--json"]).stdout_json();

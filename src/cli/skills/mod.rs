@@ -27,7 +27,7 @@ pub(super) fn run(
 ) -> Result<u8> {
     let is_json = options.is_json();
     let mut typed_settings = options.settings.iter();
-    if matches!(command, SkillsCommand::Setup { .. })
+    if matches!(command, SkillsCommand::Setup(_))
         && typed_settings.any(|(name, ..)| *name == SCRIPT_SANDBOX)
     {
         let text = "--sandbox does not work with `skills setup`, which needs the network";
@@ -47,8 +47,6 @@ pub(super) fn run(
         SkillsCommand::Show(name) => show::run(&run, &name, is_json, output).map(|()| 0),
         SkillsCommand::Check(check) => check::run(&run, &check, is_json, output),
         SkillsCommand::New(name) => new::run(&run, &name, is_json, output).map(|()| 0),
-        SkillsCommand::Setup { name, packages } => {
-            setup::run(&run, &name, &packages, is_json, output)
-        }
+        SkillsCommand::Setup(command) => setup::run(&run, &command, is_json, output),
     }
 }

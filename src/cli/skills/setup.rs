@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::cli::options::SetupCommand;
 use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::SkillSelection;
@@ -67,11 +68,11 @@ fn skill_as_package_error(name: &str, run: &Run) -> Error {
 /// missing.
 pub(super) fn run(
     run: &Run,
-    name: &str,
-    requirements: &[String],
+    command: &SetupCommand,
     is_json: bool,
     output: &mut Output,
 ) -> Result<u8> {
+    let SetupCommand { name, packages: requirements, yes } = command;
     let place = SkillSelection::parse(name, run)?;
     let skill = place.skill()?;
     if !requirements.is_empty() {
@@ -82,18 +83,21 @@ pub(super) fn run(
             }
         }
     }
+    let needs = Needs::of(&skill);
+    let well_known = needs.installable.iter().filter(|name| package_named(name).is_some());
+    let inferred: Vec<String> = well_known.filter(|_| *yes).cloned().collect();
     let order = SetupRequest {
         skill: &skill,
         scripts: &run.config.scripts,
         cancellation: &run.cancellation,
         extra: requirements,
+        inferred: &inferred,
     };
     let done = setup(&order, &mut |progress| match progress {
         SetupProgress::Note(text) => output.note(&format!("{}: {text}", skill.name)),
         SetupProgress::Warning(text) => output.warn(text),
         SetupProgress::OutputLine(line) => output.note(line),
     })?;
-    let needs = Needs::of(&skill);
     let lacks = needs.named.missing(&skill, order.scripts);
     let left_out = left_out(&needs, &lacks, &done);
     report_programs(&lacks.programs, run, output);
@@ -176,7 +180,7 @@ fn left_out_error(skill: &Skill, names: &[String]) -> Error {
             .with_hint("check the names, then name after the skill what you want to install");
     }
     error.with_hint(format!(
-        "to install those that are well known: skills-runner skills setup {address} {certain}"
+        "to install those that are well known ({certain}): skills-runner skills setup {address} --yes"
     ))
 }
 

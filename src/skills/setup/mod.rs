@@ -102,7 +102,9 @@ impl Setup<'_> {
             return self.create_venv(&base, &needs, Some(record), on_progress);
         };
         let needs = self.probe(python, Some(&existing.path), on_progress)?;
-        if self.edit.added.is_empty() && needs.are_covered_by(record) {
+        let installed = installed_packages(&existing.path);
+        let has_inferred = self.request.inferred.iter().all(|name| installed.contains(name));
+        if self.edit.added.is_empty() && has_inferred && needs.are_covered_by(record) {
             return Ok(up_to_date(&existing, python, needs));
         }
         if !record.is_from_setup {
@@ -229,6 +231,7 @@ impl Setup<'_> {
     ) -> Result<SetupSummary, Error> {
         let mut packages = needs.single.clone();
         packages.extend(self.extra.iter().cloned());
+        packages.extend(self.request.inferred.iter().cloned());
         if !(needs.files.is_empty() && packages.is_empty()) {
             self.runner.install(python, &needs.files, &packages, on_progress)?;
         }
@@ -246,6 +249,7 @@ impl Setup<'_> {
             self.runner.install(python, &needs.files, &packages, on_progress)?;
             after = self.needs(python, Some(venv))?;
         }
+        undeclared.extend(self.request.inferred.iter().cloned());
         let mut declared = after.declared;
         declared.extend(self.edit.shown());
         let record = VenvRecord {

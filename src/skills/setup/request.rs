@@ -29,6 +29,8 @@ pub(crate) struct SetupRequest<'s> {
     /// Requirements that the user gave. Once installed they are added to the skill's
     /// `requirements.txt`.
     pub extra: &'s [String],
+    /// Well-known packages that documents name, to which the user has agreed.
+    pub inferred: &'s [String],
 }
 
 /// Returns the requested requirements, validated.

@@ -389,3 +389,20 @@ fn undeclared_imports_are_found() {
     script(&test, "import openpyxl, alpha");
     assert_eq!(created_venvs(&test), 2);
 }
+
+/// With `--yes` the well-known packages of documents are installed, and no file of the skill changes.
+#[test]
+#[ignore = "long"]
+fn packages_of_documents_are_installed_if_the_user_agrees() {
+    let document = "---\nname: s\ndescription: d\n---\n```python\nimport openpyxl\n```\n\n```sh\npip install alpha\n```\n";
+    let test = quick().file("skills/s/SKILL.md", document);
+    setup(&test, &[]).status(1).stderr_lacks("installing").stderr_has("`alpha`, `openpyxl`");
+    // The name of the other one could be anybody's.
+    let run = setup(&test, &["--yes"]).status(1);
+    run.stderr_has("installing openpyxl\n").stderr_has("not installed: `alpha`");
+    script(&test, "import openpyxl");
+    assert!(!test.exists("skills/s/requirements.txt"));
+    setup(&test, &["--yes"]).status(1).stdout_has("is up to date with openpyxl");
+    let test = test.file("skills/s/SKILL.md", document.replace("pip install alpha", "ls"));
+    setup(&test, &["--yes"]).success().stderr_lacks("installing");
+}
