@@ -153,10 +153,8 @@ impl Rescue {
             }
             let is_repeated = calls == self.asked_about;
             let is_known = advice.is_empty() || is_prompted && has_call_marker(text);
-            let may_run = is_known && is_repeated
-                || code.is_none()
-                    && is_known
-                    && (is_prompted || may_run_at_once(calls, conversation, tools));
+            let may_run_at_once = || is_prompted || may_run_at_once(calls, conversation, tools);
+            let may_run = is_known && (is_repeated || code.is_none() && may_run_at_once());
             if !calls.is_empty() && may_run {
                 return Verdict::Calls(sentence.into(), numbered(calls, conversation));
             }

@@ -94,7 +94,7 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     ),
     command(
         "skills show NAME",
-        "show one skill: its fields, files, interpreter and problems",
+        "show one skill: its fields, files, interpreter, needs and problems",
         |words| Ok(Command::Skills(SkillsCommand::Show(first(words)))),
     ),
     command(

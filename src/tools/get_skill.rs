@@ -67,7 +67,7 @@ impl Tool for GetSkill {
             let skill = context.skills.open_any(&skill_name);
             let loaded = skill.and_then(|skill| {
                 let document = skill.read_document()?;
-                load(&skill, &document, arguments.as_deref(), context)
+                Ok(load(&skill, &document, arguments.as_deref(), context)?.result)
             });
             loaded.unwrap_or_else(ToolResult::failure)
         }))
@@ -104,12 +104,11 @@ fn invoked(
     arguments: &str,
     context: &ToolContext<'_>,
 ) -> Result<InvokedSkill, String> {
-    let result = load(skill, document, Some(arguments), context)?;
-    let is_part = result.document.as_ref().is_some_and(|text| text.contains(PART_NOTE));
+    let LoadedSkill { result, is_whole } = load(skill, document, Some(arguments), context)?;
     let text = format!(
         "I invoke the skill `{}`. Follow its instructions below; {}get_skill is not needed.\n\n{}",
         one_line_name(&skill.name),
-        if is_part { "" } else { "they are whole, " },
+        if is_whole { "they are whole, " } else { "" },
         result.full_text()
     );
     Ok(InvokedSkill {
@@ -120,13 +119,20 @@ fn invoked(
     })
 }
 
+/// A skill's document as a result.
+struct LoadedSkill {
+    result: ToolResult,
+    /// Whether it is the whole document, not its first part.
+    is_whole: bool,
+}
+
 /// Returns the skill's folder, document and other files, and what a model has to know about them.
 fn load(
     skill: &Skill,
     document: &Document,
     arguments: Option<&str>,
     context: &ToolContext<'_>,
-) -> Result<ToolResult, String> {
+) -> Result<LoadedSkill, String> {
     let folder = skill.path.display().to_string();
     if arguments.is_none() && document.text.trim().is_empty() {
         return Err(format!("the document of the skill `{}` is empty", skill.name));
@@ -139,6 +145,7 @@ fn load(
         room.saturating_sub(files.len()).max(room / 2),
         context.text_bytes(limits::PAGE_BYTES),
     );
+    let is_whole = part.is_none();
     let shown = part.as_ref().map_or(&*document.text, |part| part.text);
     let mut text = invocation::render(shown, &folders, arguments)?;
     let mut summary = format!("{}, {} bytes", document.file_name, text.len());
@@ -150,15 +157,13 @@ fn load(
     let commands = commands_note(&invocation::commands_on_load(&text), context);
     let text = format!("Base directory for this skill: {folder}\n\n{text}");
     let files = files + &commands;
-    Ok(ToolResult {
+    let result = ToolResult {
         document: Some(text),
         action: Some(Action::ReadSkill(skill.name.clone())),
         ..ToolResult::success(files, summary)
-    })
+    };
+    Ok(LoadedSkill { result, is_whole })
 }
-
-/// How the note about the rest of a document begins.
-const PART_NOTE: &str = "\n[These are the first ";
 
 /// The start of a document that is too long for one result.
 struct DocumentPart<'d> {
@@ -194,7 +199,7 @@ fn first_part(
     let (shown_lines, all_lines): (usize, usize) = (count_lines(shown), count_lines(text));
     let next = if shown.ends_with('\n') { shown_lines + 1 } else { shown_lines };
     let mut note = format!(
-        "{PART_NOTE}{} of {}: the document is too long for the context window. Read on with read_file_in_skill, file_path \"{}\", offset {next}, before you do what the rest is about.",
+        "\n[These are the first {} of {}: the document is too long for the context window. Read on with read_file_in_skill, file_path \"{}\", offset {next}, before you do what the rest is about.",
         counted(shown_lines, "line"),
         all_lines,
         document.file_name,

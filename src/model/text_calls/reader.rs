@@ -74,7 +74,7 @@ impl<'t> CallReader<'t> {
             self.read_next()?;
         }
         self.finish_pending()?;
-        // A list of names is none of calls.
+        // Several names without arguments are a list of tools, not calls.
         let is_list = self.calls.len() > 1 && self.has_bare_name;
         (!self.calls.is_empty() && !is_list).then_some(self.calls)
     }

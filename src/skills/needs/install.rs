@@ -11,17 +11,9 @@ pub(crate) enum Installer {
     Npm,
 }
 
-/// A package of an install line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InstalledPackage {
-    /// Its name: of Python normalized, of npm with its scope.
-    pub name: String,
-    /// The word of the line, with its version.
-    pub requirement: String,
-}
-
-/// The packages that a command installs. `None`: it installs none.
-pub(crate) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<InstalledPackage>)> {
+/// The names of the packages that a command installs: of Python normalized, of npm with the scope.
+/// `None`: it installs none.
+pub(crate) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<String>)> {
     let (installer, rest) = arguments(words)?;
     let mut packages = Vec::new();
     let mut is_value = false;
@@ -61,7 +53,7 @@ pub(crate) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<InstalledPac
         };
         // What follows a word that is no package is prose.
         let Some(name) = name else { break };
-        packages.push(InstalledPackage { name, requirement: word.to_string() });
+        packages.push(name);
     }
     Some((installer, packages))
 }

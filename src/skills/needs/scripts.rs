@@ -11,6 +11,7 @@ use super::shell::{ShellReader, read_line};
 use crate::bounded;
 use crate::skills::programs::is_everywhere;
 use crate::skills::yaml;
+use crate::text::one_line_name;
 
 /// Modules of Python that talk to other machines.
 const PYTHON_NETWORK: [&str; 14] = [
@@ -127,7 +128,7 @@ pub(super) fn read_host_settings(text: &str, needs: &mut Needs) {
     let tools = settings.value["dependencies"]["tools"].as_array();
     for tool in tools.into_iter().flatten() {
         if let Some(name) = tool["value"].as_str() {
-            needs.named.mcp.insert(name.to_string());
+            needs.named.mcp.insert(one_line_name(name));
         }
     }
 }

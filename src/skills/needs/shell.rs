@@ -71,8 +71,8 @@ fn read_command(words: &[&str], needs: &mut Needs) {
     if let Some((installer, packages)) = install::packages_of(words) {
         for package in packages {
             match installer {
-                Installer::Python => needs.add_python(&package.name),
-                Installer::Npm => needs.add_npm(&package.name),
+                Installer::Python => needs.add_python(&package),
+                Installer::Npm => needs.add_npm(&package),
             }
         }
     }

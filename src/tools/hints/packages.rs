@@ -107,7 +107,7 @@ impl<'t> MissingPackages<'t> {
             let is_there = installed.contains(&project_name(&requirement))
                 || self.has(&requirement)
                 || package_of(module).is_none() && own_module(request, module).is_some();
-            // The first word of a name that several packages share is none of them.
+            // Several packages share the first word of a dotted name, so it is not a package itself.
             let is_start = |name: &&str| module.starts_with(&format!("{name}."));
             if !is_there
                 && let [name] = &mut self.names[..]
