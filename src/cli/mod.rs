@@ -61,7 +61,7 @@ impl From<Result<u8>> for ExitOutcome {
 /// Runs the command, or reports why the arguments are invalid.
 pub fn run(request: Result<Invocation>, startup: &Startup) -> ExitOutcome {
     let new_output = |format, verbosity| {
-        Output::new(format, verbosity, startup.allows_color(), startup.interrupt.clone())
+        Output::new(format, verbosity, startup.terminal_features(), startup.interrupt.clone())
     };
     let text = match request {
         Ok(Invocation::Run(line)) => {

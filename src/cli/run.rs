@@ -225,6 +225,7 @@ mod tests {
     use super::*;
     use crate::cli::args::{Invocation, parse};
     use crate::model::http::{EndpointQuery, HttpModel};
+    use crate::world::output::TerminalFeatures;
     use crate::world::output::{Format, Verbosity};
     use crate::world::scratch::Scratch;
     use crate::world::signal::Interrupt;
@@ -250,7 +251,12 @@ mod tests {
         let Ok(Invocation::Run(line)) = parse(arguments.into()) else {
             panic!("it is a question");
         };
-        let mut output = Output::new(Format::Text, Verbosity::Quiet, false, Interrupt::never());
+        let mut output = Output::new(
+            Format::Text,
+            Verbosity::Quiet,
+            TerminalFeatures::default(),
+            Interrupt::never(),
+        );
         let examined = Run::examine(line.options, &startup, &mut output);
         assert_eq!(examined.problems, []);
         let run = &examined.run;

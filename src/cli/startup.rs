@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::secret::HiddenValues;
 use crate::world::hardening::IsSecret;
+use crate::world::output::TerminalFeatures;
 use crate::world::signal::Interrupt;
 
 /// The environment that the program was started in.
@@ -55,9 +56,10 @@ impl Startup {
         Some(value)
     }
 
-    /// Whether the environment allows colours.
-    pub(super) fn allows_color(&self) -> bool {
+    /// What the environment allows on a terminal.
+    pub(super) fn terminal_features(&self) -> TerminalFeatures {
         let is_refused = self.variable("NO_COLOR").is_some_and(|value| !value.is_empty());
-        !is_refused && self.variable("TERM").is_some_and(|term| term != "dumb")
+        let can_move = self.variable("TERM").is_some_and(|term| term != "dumb");
+        TerminalFeatures { has_color: can_move && !is_refused, can_move }
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 use crate::secret::mask_url_logins;
 use crate::skills::Skill;
+use crate::skills::installed::InstalledPackages;
 use crate::skills::packages::project_name;
 use crate::skills::requirements::listed_requirements;
 use crate::world::files;
@@ -60,7 +61,7 @@ impl VenvRecord {
 
     /// Packages that were installed in the venv since the setup.
     pub(crate) fn packages_installed_since(&self, venv: &Path) -> BTreeSet<String> {
-        installed_packages(venv).difference(&self.packages).cloned().collect()
+        InstalledPackages::in_venv(venv).names.difference(&self.packages).cloned().collect()
     }
 
     /// Writes the record into the venv, atomically.
@@ -97,19 +98,6 @@ pub(crate) fn lacks_listed_requirements(skill: &Skill, venv: &Path) -> bool {
     if let Some(record) = VenvRecord::read(venv) {
         return lines.any(|line| !record.has_declared(line));
     }
-    let installed = installed_packages(venv);
+    let installed = InstalledPackages::in_venv(venv).names;
     lines.any(|line| !installed.contains(&project_name(line)))
-}
-
-/// The names of the packages in a venv, read from their `.dist-info` folders.
-pub(crate) fn installed_packages(venv: &Path) -> BTreeSet<String> {
-    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-    let versions = entries(&venv.join("lib")).take(limits::LISTED_NAMES);
-    let packages = versions.flat_map(|version| entries(&version.path().join("site-packages")));
-    let names = packages.take(limits::ENTRIES_READ).filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let (name, _) = name.strip_suffix(".dist-info")?.split_once('-')?;
-        Some(project_name(name))
-    });
-    names.collect()
 }

@@ -229,6 +229,17 @@ pub(crate) fn shell_quoted(path: &Path) -> String {
     }
 }
 
+/// The start of a line that fits into this many columns of a terminal. Assumes two columns for every
+/// character that is not ASCII.
+pub(crate) fn fitting(line: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let end = line.char_indices().find(|(_, c)| {
+        used += if c.is_ascii() { 1 } else { 2 };
+        used > columns
+    });
+    &line[..end.map_or(line.len(), |(end, _)| end)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

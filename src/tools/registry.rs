@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::skills::other_clients;
 use crate::text;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::tools::{
-    ArgumentError, NEED_SKILLS, PreparedCall, Tool, Tools, find_builtin, inexact_arguments,
-    other_clients, schema, unknown_tool_among,
+    ArgumentError, NEED_SKILLS, PreparedCall, Tool, Tools, find_builtin, inexact_arguments, schema,
+    unknown_tool_among,
 };
 
 /// Prefixes of tool names in the formats of some models, with `_` for all other characters.

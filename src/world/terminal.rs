@@ -11,6 +11,22 @@ use crate::world::cancellation::{Cancellation, Readiness};
 use crate::world::event_source::EventSource;
 use crate::world::files::is_transient;
 
+/// The number of columns of a terminal, 80 if it is unknown.
+pub(crate) fn columns(terminal: impl AsFd) -> usize {
+    size(terminal).1
+}
+
+/// The number of lines and columns of a terminal.
+fn size(terminal: impl AsFd) -> (usize, usize) {
+    // SAFETY: a structure of plain numbers, for which zero is a valid value.
+    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure outlives the call, the descriptor is open.
+    unsafe { libc::ioctl(terminal.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
+    // Some terminals report 0.
+    let or = |number, default| if number == 0 { default } else { number };
+    (or(size.ws_row, 24).into(), or(size.ws_col, 80).into())
+}
+
 /// Open terminal. A signal or the deadline ends reading and writing; the error then
 /// carries a [`StopReason`](crate::world::cancellation::StopReason).
 #[derive(Debug)]
@@ -34,13 +50,7 @@ impl Terminal {
 
     /// Returns the number of lines and columns.
     pub(crate) fn size(&self) -> (usize, usize) {
-        // SAFETY: a structure of plain numbers, for which zero is a valid value.
-        let mut size: libc::winsize = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure outlives the call, the descriptor is open.
-        unsafe { libc::ioctl(self.file.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
-        // Some terminals report 0.
-        let or = |number, default| if number == 0 { default } else { number };
-        (or(size.ws_row, 24).into(), or(size.ws_col, 80).into())
+        size(&self.file)
     }
 
     /// Writes all of the text, which must be safe for a terminal.

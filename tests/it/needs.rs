@@ -150,12 +150,12 @@ import reportlab
         run.run().status(1)
     };
     let run = setup(&[]);
-    run.stderr_has("not installed: `nobody-published-this`, `openpyxl`, `reportlab`, `reqeusts` (is `requests` meant?)")
-        .stderr_has("those that are well known (openpyxl reportlab): skills-runner skills setup s --yes\n")
+    run.stderr_has("not installed: `nobody-published-this` (SKILL.md line 8), `reportlab` (SKILL.md line 13), `reqeusts` (SKILL.md line 8; is `requests` meant?), `openpyxl` (scripts/a.py line 2)")
+        .stderr_has("to install nobody-published-this reportlab openpyxl: skills-runner skills setup s --yes\n")
         .stderr_has("`made-up-tool`")
         .stderr_lacks("Collecting");
     let report = setup(&["--json"]).stdout_json();
-    let left_out = json!(["nobody-published-this", "openpyxl", "reportlab", "reqeusts"]);
+    let left_out = json!(["nobody-published-this", "reportlab", "reqeusts", "openpyxl"]);
     assert_eq!(report["left_out"], left_out);
     assert!(report["programs"].as_array().unwrap().contains(&json!("made-up-tool")));
 }

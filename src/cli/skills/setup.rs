@@ -1,8 +1,10 @@
 //! `skills setup NAME [PACKAGE]...`: creates the venv of a skill and installs its packages.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -13,15 +15,18 @@ use crate::cli::skills::selection::SkillSelection;
 use crate::cli::values::usage;
 use crate::config::find_program;
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
 use crate::skills::Skill;
-use crate::skills::needs::{NamedNeeds, Needs};
-use crate::skills::packages::{nearly_named, normalized_name, package_name, package_named};
+use crate::skills::needs::{InferredPackage, Needs};
+use crate::skills::packages::{nearly_named, package_named};
 use crate::skills::programs::install_command;
 use crate::skills::setup::{
     MissingModule, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
 };
 use crate::text::shell_quoted;
+use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::output::Output;
+use crate::world::terminal::Terminal;
 
 /// The result in JSON output.
 #[derive(Serialize)]
@@ -29,10 +34,10 @@ struct SetupReportJson<'d> {
     name: &'d str,
     #[serde(serialize_with = "json::path")]
     path: &'d PathBuf,
-    /// `made`, `made_anew`, `completed` or `up_to_date`.
+    /// `made`, `made_anew`, `completed`, `up_to_date` or `nothing_to_install`.
     outcome: &'static str,
-    #[serde(serialize_with = "json::path")]
-    venv: &'d PathBuf,
+    /// `null`: there is nothing to install.
+    venv: Option<Cow<'d, str>>,
     #[serde(serialize_with = "json::path")]
     python: &'d PathBuf,
     declared: &'d [String],
@@ -40,7 +45,7 @@ struct SetupReportJson<'d> {
     recorded: &'d [String],
     missing: Vec<MissingModuleJson<'d>>,
     /// Packages that documents and guarded imports name, and that are not installed.
-    left_out: &'d [String],
+    left_out: &'d [&'d str],
     /// Missing programs, which only the user can install.
     programs: &'d BTreeSet<String>,
 }
@@ -84,64 +89,116 @@ pub(super) fn run(
         }
     }
     let needs = Needs::of(&skill);
-    let well_known = needs.installable.iter().filter(|name| package_named(name).is_some());
-    let inferred: Vec<String> = well_known.filter(|_| *yes).cloned().collect();
+    let inferred: Vec<InferredPackage> = needs.inferred.values().cloned().collect();
+    let view = RefCell::new(SetupView { skill: &skill, output, lines: Vec::new() });
     let order = SetupRequest {
         skill: &skill,
         scripts: &run.config.scripts,
         cancellation: &run.cancellation,
         extra: requirements,
         inferred: &inferred,
+        agree: &|packages| view.borrow_mut().agree(packages, *yes, &run.cancellation),
     };
-    let done = setup(&order, &mut |progress| match progress {
-        SetupProgress::Note(text) => output.note(&format!("{}: {text}", skill.name)),
-        SetupProgress::Warning(text) => output.warn(text),
-        SetupProgress::OutputLine(line) => output.note(line),
-    })?;
-    let lacks = needs.named.missing(&skill, order.scripts);
-    let left_out = left_out(&needs, &lacks, &done);
-    report_programs(&lacks.programs, run, output);
+    let done = setup(&order, &mut |progress| view.borrow_mut().show(progress));
+    if done.is_err() {
+        view.borrow_mut().show_lines();
+    }
+    let done = done?;
+    let programs = needs.named.missing(&skill, order.scripts).programs;
+    report_programs(&programs, run, output);
+    let left_out: Vec<&str> = done.left_out.iter().map(|it| it.name.as_str()).collect();
     if is_json {
         let report = SetupReportJson {
             name: &skill.name,
             path: &skill.path,
             outcome: outcome_name(done.outcome),
-            venv: &done.venv,
+            venv: done.venv.as_deref().map(Path::to_string_lossy),
             python: &done.python,
             declared: &done.declared,
             undeclared: &done.undeclared,
             recorded: &done.recorded,
             missing: done.missing.iter().map(MissingModuleJson::new).collect(),
             left_out: &left_out,
-            programs: &lacks.programs,
+            programs: &programs,
         };
         print_json(&report, output);
     } else {
         output.print(&describe(&skill.name, &done, run));
     }
-    if done.missing.is_empty() && left_out.is_empty() {
+    if done.missing.is_empty() && done.left_out.is_empty() {
         return Ok(0);
     }
     if !done.missing.is_empty() {
         output.error(&missing_modules_error(&skill, &done.missing));
     }
-    if !left_out.is_empty() {
-        output.error(&left_out_error(&skill, &left_out));
+    if !done.left_out.is_empty() {
+        output.error(&left_out_error(&skill, &done.left_out));
     }
     Ok(ErrorKind::Io.exit_status())
 }
 
-/// The missing packages that documents and guarded imports name. What was requested or is reported
-/// as a missing module is not repeated.
-fn left_out(needs: &Needs, lacks: &NamedNeeds, done: &SetupSummary) -> Vec<String> {
-    let is_left_out = |name: &&String| {
-        let is_same = |package: &str| normalized_name(package) == **name;
-        let is_reported = done.missing.iter().any(|it| it.package.is_some_and(is_same));
-        let mut requested = done.declared.iter().chain(&done.undeclared);
-        let is_done = requested.any(|it| package_name(it).as_ref() == Some(name));
-        needs.installable.contains(*name) && !is_reported && !is_done
-    };
-    lacks.python.iter().filter(is_left_out).cloned().collect()
+/// What the user sees of a setup while it runs.
+struct SetupView<'v> {
+    skill: &'v Skill,
+    output: &'v mut Output,
+    /// Lines of programs that only the live line has shown.
+    lines: Vec<String>,
+}
+
+impl SetupView<'_> {
+    fn show(&mut self, progress: SetupProgress<'_>) {
+        match progress {
+            SetupProgress::Note(text) => self.output.note(&format!("{}: {text}", self.skill.name)),
+            SetupProgress::Warning(text) => self.output.warn(text),
+            SetupProgress::OutputLine(line) if self.output.has_live_line() => {
+                if self.lines.len() < limits::SETUP_OUTPUT_LINES {
+                    self.lines.push(line.to_string());
+                }
+                self.output.show_live(line);
+            }
+            SetupProgress::OutputLine(line) => self.output.note(line),
+        }
+    }
+
+    /// Shows the lines of a setup that failed.
+    fn show_lines(&mut self) {
+        for line in std::mem::take(&mut self.lines) {
+            self.output.note(&line);
+        }
+    }
+
+    /// Lists packages that the skill does not declare, and asks whether to install them. Without a
+    /// terminal the answer is no.
+    fn agree(
+        &mut self,
+        packages: &[&InferredPackage],
+        is_agreed: bool,
+        cancellation: &Cancellation,
+    ) -> Result<bool> {
+        if !(is_agreed || Output::can_ask()) {
+            return Ok(false);
+        }
+        self.output.note_always(&format!(
+            "{}: these packages are not declared, but named in its files:",
+            self.skill.name
+        ));
+        for package in packages {
+            let what = package.to_install().unwrap_or_default();
+            self.output.row(&format!("{what} ({}: {})", package.line, package.line.text));
+        }
+        if is_agreed {
+            return Ok(true);
+        }
+        let question = "install them into its venv? [y/N] ";
+        let reply = Terminal::open()
+            .and_then(|mut terminal| terminal.read_reply(question, cancellation, None));
+        let reply = reply.map_err(|error| match StopReason::from_io_error(&error) {
+            Some(stop) => stop.into(),
+            None => Error::new(ErrorKind::Io, format!("failed to ask on the terminal: {error}")),
+        })?;
+        let reply = reply.unwrap_or_default().trim().to_lowercase();
+        Ok(["y", "yes"].contains(&reply.as_str()))
+    }
 }
 
 /// Names the missing programs, with the command that installs them here, if one is known.
@@ -159,29 +216,28 @@ fn report_programs(missing: &BTreeSet<String>, run: &Run, output: &mut Output) {
 
 /// The error for packages that documents and guarded imports name. They are not installed without
 /// being asked for: the text of a skill is not a list of requirements.
-fn left_out_error(skill: &Skill, names: &[String]) -> Error {
-    let name = &skill.name;
-    let list = names.iter().map(|name| {
+fn left_out_error(skill: &Skill, packages: &[InferredPackage]) -> Error {
+    let list = packages.iter().map(|package| {
+        let InferredPackage { name, line, .. } = package;
         match nearly_named(name).filter(|_| package_named(name).is_none()) {
-            Some(near) => format!("`{name}` (is `{near}` meant?)"),
-            None => format!("`{name}`"),
+            Some(near) => format!("`{name}` ({line}; is `{near}` meant?)"),
+            None => format!("`{name}` ({line})"),
         }
     });
     let list = list.collect::<Vec<_>>().join(", ");
     let text = format!(
-        "failed to set up `{name}` completely: its documents or guarded imports name packages that are not installed: {list}"
+        "failed to set up `{}` completely: its files name packages that are not installed: {list}",
+        skill.name
     );
-    let certain = names.iter().filter(|name| package_named(name).is_some());
-    let certain = certain.map(String::as_str).collect::<Vec<_>>().join(" ");
+    let certain: Vec<&str> = packages.iter().filter_map(InferredPackage::to_install).collect();
     let address = shell_quoted(skill.address.as_ref());
     let error = Error::new(ErrorKind::Io, text);
     if certain.is_empty() {
         return error
             .with_hint("check the names, then name after the skill what you want to install");
     }
-    error.with_hint(format!(
-        "to install those that are well known ({certain}): skills-runner skills setup {address} --yes"
-    ))
+    let (certain, command) = (certain.join(" "), "skills-runner skills setup");
+    error.with_hint(format!("to install {certain}: {command} {address} --yes"))
 }
 
 impl MissingModuleJson<'_> {
@@ -196,12 +252,17 @@ fn outcome_name(outcome: SetupOutcome) -> &'static str {
         SetupOutcome::Created => "made",
         SetupOutcome::Recreated => "made_anew",
         SetupOutcome::Added => "completed",
+        SetupOutcome::NothingToInstall => "nothing_to_install",
     }
 }
 
 /// The result in one line.
 fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
-    let venv = run.short_path(&done.venv);
+    let Some(venv) = &done.venv else {
+        let python = shell_quoted(&done.python);
+        return format!("{name}: nothing to install; its scripts run with {python}");
+    };
+    let venv = run.short_path(venv);
     let held: Vec<&str> =
         done.declared.iter().chain(&done.undeclared).map(String::as_str).collect();
     let holds = if held.is_empty() { String::new() } else { format!(" with {}", held.join(", ")) };
@@ -210,7 +271,7 @@ fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
         SetupOutcome::Recreated => format!("recreated {venv}{holds}"),
         SetupOutcome::Added => format!("completed {venv}{holds}"),
         SetupOutcome::UpToDate => format!("{venv} is up to date{holds}"),
-        SetupOutcome::Created => format!("created {venv}{holds}"),
+        _ => format!("created {venv}{holds}"),
     };
     format!("{name}: {what}")
 }
@@ -219,17 +280,22 @@ fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
 fn missing_modules_error(skill: &Skill, missing: &[MissingModule]) -> Error {
     let name = &skill.name;
     let lines = missing.iter().map(|module| {
-        let why = match (module.is_declared, module.package) {
-            (true, _) => "its package is declared, but does not provide it",
-            (false, Some(_)) => "its package does not provide it",
-            (false, None) => "no package is known for it",
+        let why = match (&module.reason, module.is_declared, module.package) {
+            (Some(reason), ..) => reason,
+            (None, true, _) => "its package is declared, but does not provide it",
+            (None, false, Some(_)) => "its package does not provide it",
+            (None, false, None) => "no package is known for it",
         };
         format!("`{}` ({module}): {why}", module.module)
     });
     let list = lines.collect::<Vec<_>>().join("; ");
     let text = format!("failed to set up `{name}` completely: modules are missing: {list}");
     let address = shell_quoted(skill.address.as_ref());
-    Error::new(ErrorKind::Io, text).with_hint(format!(
+    let error = Error::new(ErrorKind::Io, text);
+    if missing.iter().all(|module| module.reason.is_some()) {
+        return error.with_hint("install what they need, or ask the author of the skill");
+    }
+    error.with_hint(format!(
         "name the packages that contain them: skills-runner skills setup {address} PACKAGE..."
     ))
 }

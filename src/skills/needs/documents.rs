@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Needs;
 use super::code::{npm_imports, python_imports};
+use super::install::Installer;
 use super::shell::{ShellReader, read_line};
 use crate::skills::packages::package_named;
 use crate::skills::programs::is_known;
@@ -100,6 +101,7 @@ pub(super) fn read(text: &str, is_main: bool, own: &BTreeSet<String>, needs: &mu
     let mut code: Option<(Code, &str)> = None;
     let (mut blocks, mut file_words) = (0, 0);
     for line in text.lines() {
+        needs.place.next(line);
         let trimmed = line.trim_start_matches([' ', '\t', '>']);
         let fence = &trimmed[..trimmed.len() - trimmed.trim_start_matches(['`', '~']).len()];
         if fence.len() >= 3 {
@@ -121,7 +123,9 @@ pub(super) fn read(text: &str, is_main: bool, own: &BTreeSet<String>, needs: &mu
                     needs.add_module(&module, own, false);
                 }
             }
-            Some((Code::JavaScript, _)) => npm_imports(line).for_each(|it| needs.add_npm(&it)),
+            Some((Code::JavaScript, _)) => {
+                npm_imports(line).for_each(|it| needs.add_package(Installer::Npm, &it));
+            }
             Some((Code::Plain, _)) => {
                 let first = line.trim().trim_start_matches("$ ").split(' ').next();
                 let is_command = line.trim_start().starts_with("$ ") || first.is_some_and(is_known);
@@ -167,7 +171,8 @@ fn read_prose(line: &str, is_main: bool, needs: &mut Needs) -> usize {
             let name = piece.split(['=', '>', '<', '[', '~']).next().unwrap_or_default();
             let is_candidate = is_about_packages && !name.contains(' ') && !is_known(name);
             if let Some(package) = is_candidate.then(|| package_named(name)).flatten() {
-                needs.add_python(package);
+                needs.add_package(Installer::Python, package);
+                needs.infer(Installer::Python, package, None);
             }
             let behind = pieces.get(at + 1).copied().unwrap_or_default();
             if let Some((server, _)) = piece.split_once(':').filter(|_| behind.starts_with(" MCP"))

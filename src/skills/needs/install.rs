@@ -3,7 +3,7 @@
 use crate::skills::packages::package_name;
 
 /// The kind of the packages that a line installs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Installer {
     /// Python packages.
     Python,
@@ -11,18 +11,29 @@ pub(crate) enum Installer {
     Npm,
 }
 
-/// The names of the packages that a command installs: of Python normalized, of npm with the scope.
-/// `None`: it installs none.
-pub(crate) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<String>)> {
+/// A package that a command installs.
+pub(super) struct NamedPackage {
+    /// Of Python normalized, of npm with the scope.
+    pub(super) name: String,
+    /// The name with its versions, as in the command. `None`: it has an address or a condition, or
+    /// the command installs from elsewhere.
+    pub(super) requirement: Option<String>,
+}
+
+/// The packages that a command installs. `None`: it installs none.
+pub(super) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<NamedPackage>)> {
     let (installer, rest) = arguments(words)?;
-    let mut packages = Vec::new();
+    let mut packages: Vec<NamedPackage> = Vec::new();
     let mut is_value = false;
+    let mut is_from_elsewhere = false;
     for word in rest {
         let word = word.trim_matches(['"', '\'', '`', ',', ')', '(']);
         if std::mem::take(&mut is_value) {
             continue;
         }
         if word.starts_with('-') {
+            let option = word.split('=').next().unwrap_or_default();
+            is_from_elsewhere |= OTHER_SOURCES.contains(&option);
             // `-r FILE`: what the file lists is read from it.
             is_value = matches!(
                 word,
@@ -53,10 +64,24 @@ pub(crate) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<String>)> {
         };
         // What follows a word that is no package is prose.
         let Some(name) = name else { break };
-        packages.push(name);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-[],<>=!~^*+@/".contains(c);
+        // Behind the name of a package of Python, `@` precedes an address.
+        let is_plain = word.chars().all(is_plain)
+            && !word.contains("//")
+            && (installer == Installer::Npm || !word.contains(['@', '/']));
+        packages.push(NamedPackage { name, requirement: is_plain.then(|| word.to_string()) });
+    }
+    if is_from_elsewhere {
+        for package in &mut packages {
+            package.requirement = None;
+        }
     }
     Some((installer, packages))
 }
+
+/// Options that say where packages come from.
+const OTHER_SOURCES: [&str; 6] =
+    ["-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry"];
 
 /// The arguments of a command that installs something: of `npx` and its like only the package.
 fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str])> {
@@ -90,7 +115,7 @@ fn is_python_requirement(word: &str) -> bool {
 }
 
 /// The name in a word such as `@scope/name@1.2`; `None`: a path, an address, a placeholder.
-pub(crate) fn npm_name(word: &str) -> Option<String> {
+pub(super) fn npm_name(word: &str) -> Option<String> {
     let end = word.char_indices().skip(1).find(|(_, c)| *c == '@').map_or(word.len(), |(at, _)| at);
     let name = &word[..end];
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./@".contains(c);

@@ -4,9 +4,10 @@
 //! Nothing is started and nothing is imported. What code imports counts by the table of well-known
 //! modules. Of a sentence count only code, and tools by names that are no words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,10 +15,13 @@ use serde_json::Value;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::frontmatter;
-use crate::skills::packages::{known_module, normalized_name, package_of};
+use crate::skills::packages::{
+    known_module, nearly_named, normalized_name, package_name, package_named, package_of,
+};
 use crate::skills::probe::{file_tree, own_modules};
 use crate::skills::programs::product_of;
 use crate::skills::requirements::listed_requirements;
+use crate::text::{one_line, one_line_name};
 use crate::world::confined::read_whole;
 
 mod code;
@@ -26,6 +30,10 @@ mod here;
 mod install;
 mod scripts;
 mod shell;
+
+pub(crate) use code::package_of_module;
+pub(crate) use here::npm_folders;
+pub(crate) use install::Installer;
 
 /// Things that a skill needs by name, or those of them that are missing. Names are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -54,15 +62,79 @@ pub(crate) struct Needs {
     pub shell: bool,
     /// It works with files of the user.
     pub files: bool,
-    /// The Python packages that it names in an install line, or that are well known.
+    /// The packages that its documents and shell scripts install, or that their code imports.
     #[serde(skip)]
-    pub installable: BTreeSet<String>,
+    pub inferred: BTreeMap<(Installer, String), InferredPackage>,
+    /// The line that is read.
+    #[serde(skip)]
+    place: SourceLine,
     /// Blocks of code in its documents that are no commands.
     #[serde(skip)]
     code_blocks: usize,
 }
 
+/// A package that a skill needs and does not declare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InferredPackage {
+    /// What installs it.
+    pub installer: Installer,
+    /// Of Python normalized, of npm with the scope.
+    pub name: String,
+    /// What a command of the skill installs: a name with versions.
+    pub requirement: Option<String>,
+    /// The line that needs it.
+    pub line: SourceLine,
+}
+
+impl InferredPackage {
+    /// What is installed for it. `None`: it is neither well known nor what a command of the skill
+    /// installs from the usual place, or its name is nearly a well-known one.
+    pub(crate) fn to_install(&self) -> Option<&str> {
+        let literal = self.requirement.as_deref();
+        match self.installer {
+            Installer::Npm => literal,
+            Installer::Python if package_named(&self.name).is_some() => {
+                literal.or(Some(&self.name))
+            }
+            Installer::Python => literal.filter(|_| nearly_named(&self.name).is_none()),
+        }
+    }
+}
+
+/// A line of a skill's file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SourceLine {
+    /// Relative to the skill's folder.
+    pub file: PathBuf,
+    /// Counted from 1.
+    pub number: usize,
+    /// Its text, on one line, shortened.
+    pub text: String,
+}
+
+/// The place: `SKILL.md line 12`.
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} line {}", one_line_name(&self.file.to_string_lossy()), self.number)
+    }
+}
+
+impl SourceLine {
+    /// Goes on to the next line.
+    fn next(&mut self, text: &str) {
+        self.number += 1;
+        text.clone_into(&mut self.text);
+    }
+}
+
 impl NamedNeeds {
+    fn add(&mut self, installer: Installer, name: &str) {
+        match installer {
+            Installer::Python => self.python.insert(normalized_name(name)),
+            Installer::Npm => self.npm.insert(name.to_string()),
+        };
+    }
+
     /// The kinds of which there is something, each with the names.
     pub(crate) fn kinds(&self) -> Vec<(&'static str, String)> {
         let program = |name: &String| match product_of(name) {
@@ -111,9 +183,11 @@ impl Needs {
             let Ok(piece) = piece else { continue };
             bytes_left -= piece.bytes.len();
             let text = String::from_utf8_lossy(&piece.bytes);
+            needs.place = SourceLine { file: path.clone(), ..SourceLine::default() };
             match source {
                 NeedSource::Document => {
                     let front = frontmatter::parse(&text);
+                    needs.place.number = text[..front.body_start].lines().count();
                     needs.add_frontmatter(&front.fields);
                     let is_main = is_document(path);
                     documents::read(&text[front.body_start..], is_main, &own, &mut needs);
@@ -145,18 +219,31 @@ impl Needs {
     }
 
     fn add_requirement(&mut self, requirement: &str) {
-        if let Some(name) = crate::skills::packages::package_name(requirement) {
-            self.add_python(&name);
+        if let Some(name) = package_name(requirement) {
+            self.add_package(Installer::Python, &name);
         }
     }
 
-    fn add_python(&mut self, name: &str) {
-        self.named.python.insert(normalized_name(name));
-        self.installable.insert(normalized_name(name));
+    fn add_package(&mut self, installer: Installer, name: &str) {
+        self.named.add(installer, name);
     }
 
-    fn add_npm(&mut self, name: &str) {
-        self.named.npm.insert(name.to_string());
+    /// Records that the current line installs or imports a package. Of several lines the first
+    /// with versions counts, or else the first.
+    fn infer(&mut self, installer: Installer, name: &str, requirement: Option<String>) {
+        let name = match installer {
+            Installer::Python => normalized_name(name),
+            Installer::Npm => name.to_string(),
+        };
+        let key = (installer, name.clone());
+        let is_better =
+            |known: &InferredPackage| known.requirement.is_none() && requirement.is_some();
+        if self.inferred.get(&key).is_none_or(is_better) {
+            let text = one_line(self.place.text.trim(), limits::QUOTED_BYTES);
+            let line = SourceLine { text, ..self.place.clone() };
+            let package = InferredPackage { installer, name, requirement, line };
+            self.inferred.insert(key, package);
+        }
     }
 
     /// Adds the package of a module that is well known, or that a script of the skill needs.
@@ -166,7 +253,12 @@ impl Needs {
             return;
         }
         match package_of(dotted) {
-            Some(package) => self.add_python(package),
+            Some(package) => {
+                self.add_package(Installer::Python, package);
+                if !is_script {
+                    self.infer(Installer::Python, package, None);
+                }
+            }
             None if is_script => {
                 self.named.python.insert(normalized_name(known_module(dotted)));
             }

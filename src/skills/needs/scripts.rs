@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Needs;
 use super::code::{npm_imports, python_imports};
-use super::install::npm_name;
+use super::install::{Installer, npm_name};
 use super::shell::{ShellReader, read_line};
 use crate::bounded;
 use crate::skills::programs::is_everywhere;
@@ -84,7 +84,7 @@ pub(super) fn read_javascript(text: &str, needs: &mut Needs) {
     needs.named.programs.insert("node".to_string());
     needs.shell = true;
     for line in text.lines() {
-        npm_imports(line).for_each(|package| needs.add_npm(&package));
+        npm_imports(line).for_each(|package| needs.add_package(Installer::Npm, &package));
         needs.network |= line.contains("fetch(") || line.contains("https.request(");
         for words in ["spawn(", "spawnSync(", "execFile(", "execFileSync("] {
             started(line, words, needs);
@@ -109,7 +109,10 @@ pub(super) fn read_shell(text: &str, needs: &mut Needs) {
         .map(|name| name.trim_start_matches("function ").trim())
         .collect();
     let mut reader = ShellReader::default();
-    text.lines().for_each(|line| reader.read(line, needs));
+    for line in text.lines() {
+        needs.place.next(line);
+        reader.read(line, needs);
+    }
     needs.named.programs.retain(|name| !functions.contains(&**name));
 }
 
@@ -118,7 +121,9 @@ pub(super) fn read_package_list(text: &str, needs: &mut Needs) {
     let Ok::<Value, _>(list) = bounded::from_slice(text.as_bytes()) else { return };
     for field in ["dependencies", "devDependencies"] {
         let names = list[field].as_object().into_iter().flatten();
-        names.filter_map(|(name, _)| npm_name(name)).for_each(|name| needs.add_npm(&name));
+        names
+            .filter_map(|(name, _)| npm_name(name))
+            .for_each(|name| needs.add_package(Installer::Npm, &name));
     }
 }
 

@@ -1,7 +1,7 @@
 //! What lines of a shell need: the programs that they start, and the packages that they install.
 
 use super::Needs;
-use super::install::{self, Installer};
+use super::install;
 use crate::skills::programs::{is_everywhere, is_known};
 
 /// A reading of a shell's lines, which may be continued and contain texts for other programs.
@@ -69,10 +69,11 @@ fn read_command(words: &[&str], needs: &mut Needs) {
     }
     needs.shell |= !NO_SHELL.contains(&program);
     if let Some((installer, packages)) = install::packages_of(words) {
+        let is_run = matches!(words[0], "npx" | "bunx" | "uvx");
         for package in packages {
-            match installer {
-                Installer::Python => needs.add_python(&package),
-                Installer::Npm => needs.add_npm(&package),
+            needs.add_package(installer, &package.name);
+            if !is_run {
+                needs.infer(installer, &package.name, package.requirement);
             }
         }
     }

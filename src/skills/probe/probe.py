@@ -37,6 +37,10 @@ UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.
           "dependency-groups", "tool.poetry.group", "tool.uv.dev-dependencies")
 # Longest text in the answer, in characters: names and messages have no limit of their own.
 MAX_TEXT = 500
+# Words of a dotted name that are read.
+IMPORT_DEPTH = 8
+# Names of a module that are reported for one file.
+MAX_NAMES = 40
 # Most dots in one line of TOML: a hundred requirements with their versions have 300.
 MAX_DOTS = 500
 # Readable text: no control characters, and none that change the direction of text.
@@ -113,7 +117,7 @@ def tolerates_failure(node):
     return False
 
 
-def imports_of(tree, depth):
+def imports_of(tree):
     """(dotted name, line, is optional) of each import that is not relative; of long names
     only the first words."""
     left = [(tree, False)]
@@ -126,9 +130,11 @@ def imports_of(tree, depth):
             continue
         if kind is ast.ImportFrom:
             if not node.level and node.module:
-                module = ".".join(node.module.split(".", depth)[:depth])
+                words = node.module.split(".", IMPORT_DEPTH)
+                module = ".".join(words[:IMPORT_DEPTH])
                 for alias in node.names:
-                    yield module + "." + alias.name, node.lineno, optional
+                    is_known = len(words) <= IMPORT_DEPTH and alias.name != "*"
+                    yield module + "." + alias.name if is_known else module, node.lineno, optional
             continue
         body = inside = optional
         if kind in LAZY:
@@ -412,7 +418,7 @@ class Skill:
     def read_imports(self, index, source, tree):
         moves = b"sys.path" in source or b"addsitedir" in source
         rows = {}
-        for dotted, line, optional in imports_of(tree, self.finder.depth):
+        for dotted, line, optional in imports_of(tree):
             module = self.finder.module(dotted)
             if module not in rows and len(rows) + len(self.answer["imports"]) >= self.max_rows:
                 self.answer["is_cut"] = True
@@ -420,12 +426,15 @@ class Skill:
             place = self.finder.place(module)
             if place == "s":
                 continue
-            row = rows.setdefault(module, [index, module, line, optional, place == "m", moves])
+            row = rows.setdefault(module, [index, module, line, optional, place == "m", moves, []])
+            names = row[6]
+            if not optional and dotted not in names and len(names) < MAX_NAMES and len(dotted) < MAX_TEXT:
+                names.append(dotted)
             if row[3] and not optional:
                 # The line of the needed import replaces that of the optional one.
                 row[2:4] = line, False
         for row in rows.values():
-            _, module, line, optional, missing, _ = row
+            _, module, line, optional, missing, _, _ = row
             if not (missing and module in LATER_MODULES):
                 self.add("imports", *row)
             elif not optional:

@@ -1,4 +1,4 @@
-//! The commands of a setup: `python -m venv` and pip, or `uv`.
+//! The commands of a setup: `python -m venv` and pip, or `uv`; and `npm`.
 //!
 //! They run under a guardian like scripts, so that no process of theirs stays behind; their
 //! output is reported line by line, and an error has its last lines. Other files decide what is
@@ -15,6 +15,7 @@ use crate::config::{ScriptSettings, find_program};
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
+use crate::skills::installed::InstalledPackages;
 use crate::text::{self, shell_quoted};
 use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
@@ -49,6 +50,12 @@ import os, sys, sysconfig
 names = ['purelib', 'platlib', 'scripts', 'data']
 paths = {os.path.realpath(sysconfig.get_path(name)) for name in names}
 os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sorted(paths)))
+";
+
+/// Script that prints the folders in which scripts find modules, each after a NUL.
+const SEARCH_PATH: &str = "\
+import os, sys
+os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sys.path if path))
 ";
 
 /// The remedy if Python's own `venv` fails.
@@ -110,7 +117,12 @@ impl<'s> CommandRunner<'s> {
         }
     }
 
-    /// Installs requirements files and single requirements.
+    /// Whether packages can be added to a venv with these: `uv` creates one without pip.
+    pub(super) fn can_install_with(&self, installed: &InstalledPackages) -> bool {
+        self.uv.is_some() || installed.has_module("pip")
+    }
+
+    /// Installs requirements files and single requirements, if there are any.
     pub(super) fn install(
         &self,
         python: &Path,
@@ -118,6 +130,9 @@ impl<'s> CommandRunner<'s> {
         requirements: &[String],
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<(), Error> {
+        if files.is_empty() && requirements.is_empty() {
+            return Ok(());
+        }
         let listed = files.iter().map(|file| format!("what {file} lists"));
         let all: Vec<String> = listed.chain(requirements.iter().cloned()).collect();
         let all = mask_url_logins(&all.join(", ")).into_owned();
@@ -143,10 +158,38 @@ impl<'s> CommandRunner<'s> {
         }
     }
 
+    /// Installs packages of npm into the venv, where its programs are found. Globally, as settings
+    /// of the skill do not count then; no script of a package runs.
+    pub(super) fn install_from_npm(
+        &self,
+        npm: &Path,
+        venv: &Path,
+        packages: &[&str],
+        on_progress: &mut ProgressSink<'_>,
+    ) -> Result<(), Error> {
+        let all = packages.join(", ");
+        on_progress(SetupProgress::Note(&format!("installing {all} with npm")));
+        let options =
+            ["install", "--global", "--ignore-scripts", "--no-fund", "--no-audit", "--prefix"];
+        let packages = packages.iter().copied().map(OsStr::new);
+        let args = to_arguments(&options, [venv.as_os_str()].into_iter().chain(packages));
+        self.run(&format!("install `{all}`"), npm, &args, on_progress)
+    }
+
     /// Returns the folders in which an interpreter installs, with links resolved; `None` if it
     /// cannot be started or does not answer in time.
     pub(super) fn install_paths(&self, python: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
-        let args = to_arguments(&["-I", "-c", INSTALL_PATHS], []);
+        self.folders_from(python, &["-I", "-c", INSTALL_PATHS])
+    }
+
+    /// The packages that scripts of an interpreter find.
+    pub(super) fn installed_packages(&self, python: &Path) -> Result<InstalledPackages, Error> {
+        let folders = self.folders_from(python, &["-c", SEARCH_PATH])?;
+        Ok(InstalledPackages::read(&folders.unwrap_or_default()))
+    }
+
+    fn folders_from(&self, python: &Path, args: &[&str]) -> Result<Option<Vec<PathBuf>>, Error> {
+        let args = to_arguments(args, []);
         let outcome = self.try_run(python, &args, limits::PYTHON_START_TIMEOUT, &mut |_| {})?;
         let outcome = outcome.ok().filter(|outcome| !outcome.timed_out);
         let Some(outcome) = outcome.filter(|outcome| outcome.exit == ProcessExit::Exited(0)) else {
@@ -188,7 +231,7 @@ impl<'s> CommandRunner<'s> {
 
     /// Runs a command. A program that does not start or takes too long is a result: the only
     /// error is that the setup must stop.
-    fn try_run(
+    pub(super) fn try_run(
         &self,
         program: &Path,
         args: &[OsString],

@@ -1,35 +1,43 @@
-//! `skills setup`: creates a skill's own venv with the packages that its scripts need. An empty
-//! venv is useful as well: it determines the interpreter.
+//! `skills setup`: creates a skill's own venv with the packages that it needs; none if there is
+//! nothing to install.
 //!
-//! The packages are those that the skill declares, those that the user requests, and well-known
-//! packages for imports that fail. A venv that a setup created is recreated when these change;
-//! the setup only adds to a venv that the user created. `venv_location` ensures that no
-//! unfinished venv is ever used, a lock keeps other setups out, `command_runner` runs the
-//! installers. Nothing here prints.
+//! The packages are those that the skill declares, those that the user requests, well-known
+//! packages for imports that fail, and, if the user agrees, those that documents and guarded
+//! imports name. A venv that a setup created is extended when there are more of them, and
+//! recreated when others are declared; the setup only adds to a venv that the user created.
+//! `venv_location` ensures that no unfinished venv is ever used, a lock keeps other setups out,
+//! `command_runner` runs the installers, `trial` imports what was installed. Nothing here prints.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::config::{PythonChoice, ScriptSettings};
+use crate::config::{PythonChoice, ScriptSettings, find_program};
 use crate::error::{Error, ErrorKind};
 use crate::secret::mask_url_logins;
-use crate::skills::python::Interpreter;
-use crate::skills::venv::{VenvRecord, installed_packages};
+use crate::skills::installed::InstalledPackages;
+use crate::skills::needs::Installer;
+use crate::skills::python::{Interpreter, python_path};
+use crate::skills::venv::VenvRecord;
 use crate::text::shell_quoted;
 
 mod command_runner;
 mod existing_venv;
 mod needs;
+mod plan;
 mod progress;
 mod request;
+mod trial;
 mod venv_location;
 
 use command_runner::CommandRunner;
 use existing_venv::{ExistingVenv, find_venv};
 use needs::SkillNeeds;
+use plan::Plan;
 use progress::ProgressSink;
 pub(crate) use progress::{MissingModule, SetupOutcome, SetupProgress, SetupSummary};
 pub(crate) use request::SetupRequest;
 use request::{RequirementsEdit, lock_skill, requested_packages};
+use trial::failing_imports;
 use venv_location::VenvLocation;
 
 /// Sets a skill up. On failure the skill is unchanged, except that a venv of the user keeps
@@ -86,34 +94,76 @@ struct Setup<'s> {
     extra: Vec<String>,
 }
 
+/// How a venv is created in place of another one.
+#[derive(Clone, Copy)]
+struct OldVenv<'r> {
+    record: &'r VenvRecord,
+    /// Its content is copied, and packages are only added.
+    is_extended: bool,
+}
+
 impl Setup<'_> {
     fn run(&self, on_progress: &mut ProgressSink<'_>) -> Result<SetupSummary, Error> {
-        let Some(existing) = find_venv(self.request.skill, &self.runner)? else {
-            let base = self.base_python()?;
-            let needs = self.probe(&base, None, on_progress)?;
-            return self.create_venv(&base, &needs, None, on_progress);
+        let existing = find_venv(self.request.skill, &self.runner)?;
+        let working = existing.as_ref().and_then(|it| Some((it, it.python.as_ref()?)));
+        let (python, venv) = match working {
+            Some((existing, python)) => (python.clone(), Some(existing.path.as_path())),
+            None => (self.base_python()?, None),
         };
-        let record = &existing.record;
-        let Some(python) = &existing.python else {
-            let base = self.base_python()?;
+        if existing.is_some() && working.is_none() {
             let note = "recreating the venv: its bin/python does not run";
             on_progress(SetupProgress::Note(note));
-            let needs = self.probe(&base, None, on_progress)?;
-            return self.create_venv(&base, &needs, Some(record), on_progress);
+        }
+        let needs = self.probe(&python, venv, on_progress)?;
+        let inferred = self.inferred(&needs);
+        let agreed = self.agreed(&needs, &inferred, (&python, venv.is_some()))?;
+        let plan = Plan { needs, agreed };
+        let summary = match (&existing, working) {
+            (Some(existing), Some((_, python))) => self.update(existing, python, plan, on_progress),
+            (Some(existing), None) => {
+                let old = OldVenv { record: &existing.record, is_extended: false };
+                self.create_venv(&python, &plan, Some(old), on_progress)
+            }
+            (None, _) if self.needs_venv(&plan.needs) || !plan.agreed.is_empty() => {
+                self.create_venv(&python, &plan, None, on_progress)
+            }
+            (None, _) => self.unchanged(None, &python, plan.needs),
         };
-        let needs = self.probe(python, Some(&existing.path), on_progress)?;
-        let installed = installed_packages(&existing.path);
-        let has_inferred = self.request.inferred.iter().all(|name| installed.contains(name));
-        if self.edit.added.is_empty() && has_inferred && needs.are_covered_by(record) {
-            return Ok(up_to_date(&existing, python, needs));
+        let mut summary = summary?;
+        let missing = self.missing(&inferred, &summary.python)?;
+        summary.left_out = missing.into_iter().filter(|it| !summary.reports(it)).cloned().collect();
+        Ok(summary)
+    }
+
+    /// Updates a venv that works.
+    fn update(
+        &self,
+        existing: &ExistingVenv,
+        python: &Path,
+        plan: Plan<'_>,
+        on_progress: &mut ProgressSink<'_>,
+    ) -> Result<SetupSummary, Error> {
+        let (needs, record) = (&plan.needs, &existing.record);
+        let is_complete = self.edit.added.is_empty() && plan.agreed.is_empty();
+        if is_complete && needs.are_covered_by(record) {
+            return self.unchanged(Some(existing), python, plan.needs);
         }
         if !record.is_from_setup {
-            return self.add_to_user_venv(&existing, python, &needs, on_progress);
+            return self.add_to_user_venv(existing, python, &plan, on_progress);
         }
-        let is_same = needs.declared == record.declared && self.edit.added.is_empty();
-        let why = if is_same { "modules are missing" } else { "the requirements have changed" };
-        on_progress(SetupProgress::Note(&format!("recreating the venv: {why}")));
-        self.create_venv(&self.base_python()?, &needs, Some(record), on_progress)
+        // Of a package that is there, the installer does not repair what was deleted.
+        let installed = InstalledPackages::in_venv(&existing.path);
+        let is_damaged = needs.lacks_modules_of(&installed, record);
+        let is_extended = record.declared.is_subset(&needs.declared)
+            && !is_damaged
+            && self.runner.can_install_with(&installed);
+        if !is_extended {
+            let why =
+                if is_damaged { "modules are missing" } else { "the requirements have changed" };
+            on_progress(SetupProgress::Note(&format!("recreating the venv: {why}")));
+        }
+        let old = OldVenv { record, is_extended };
+        self.create_venv(&self.base_python()?, &plan, Some(old), on_progress)
     }
 
     /// Returns the interpreter that creates venvs.
@@ -152,23 +202,35 @@ impl Setup<'_> {
         SkillNeeds::probe(self.request, &Interpreter { program, venv })
     }
 
-    /// Creates a venv with all packages, replacing the one with the record `old`. On failure the
-    /// old one is restored.
+    /// Creates a venv with all packages, in place of the old one. On failure that is restored.
     fn create_venv(
         &self,
         base: &Path,
-        needs: &SkillNeeds,
-        old: Option<&VenvRecord>,
+        plan: &Plan<'_>,
+        old: Option<OldVenv<'_>>,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
         let venv = self.location.venv();
-        let added_later = old.map(|old| old.packages_installed_since(&venv)).unwrap_or_default();
+        let added_later = old.map(|old| old.record.packages_installed_since(&venv));
+        let added_later = added_later.unwrap_or_default();
+        let extended = old.filter(|old| old.is_extended).map(|old| old.record);
         let build = self.location.start_build();
         let build = build.map_err(|error| write_error(&self.request.skill.path, &error))?;
-        let outcome = old.map_or(SetupOutcome::Created, |_| SetupOutcome::Recreated);
-        let filled = self.runner.create_venv(base, &venv, on_progress).and_then(|()| {
+        let (outcome, started) = match extended {
+            Some(_) => {
+                let copied = self.location.copy_previous();
+                self.request.cancellation.check()?;
+                (SetupOutcome::Added, copied.map_err(|error| write_error(&venv, &error)))
+            }
+            None => {
+                let outcome =
+                    old.as_ref().map_or(SetupOutcome::Created, |_| SetupOutcome::Recreated);
+                (outcome, self.runner.create_venv(base, &venv, on_progress))
+            }
+        };
+        let filled = started.and_then(|()| {
             let python = venv.join("bin/python");
-            self.install(&venv, &python, needs, outcome, on_progress)
+            self.install(&python, plan, (outcome, &venv, extended), on_progress)
         });
         let finished = filled.and_then(|summary| {
             build.finish().map_err(|error| write_error(&venv, &error))?;
@@ -176,7 +238,7 @@ impl Setup<'_> {
         });
         match &finished {
             Ok(_) => {
-                let now = installed_packages(&venv);
+                let now = InstalledPackages::in_venv(&venv).names;
                 let lost: Vec<&str> = added_later.difference(&now).map(String::as_str).collect();
                 if !lost.is_empty() {
                     on_progress(SetupProgress::Warning(&format!(
@@ -204,7 +266,7 @@ impl Setup<'_> {
         &self,
         existing: &ExistingVenv,
         python: &Path,
-        needs: &SkillNeeds,
+        plan: &Plan<'_>,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
         let venv = &existing.path;
@@ -212,76 +274,155 @@ impl Setup<'_> {
             "{} was not created by a setup: it stays, missing packages are added",
             shell_quoted(venv)
         )));
-        let done = self.install(venv, python, needs, SetupOutcome::Added, on_progress);
+        let record = Some(&existing.record);
+        let done = self.install(python, plan, (SetupOutcome::Added, venv, record), on_progress);
         if done.is_err() {
             on_progress(SetupProgress::Note("the venv keeps what was installed so far"));
         }
         done
     }
 
-    /// Installs the declared packages, then those of imports that are still missing, and
-    /// records both.
+    /// Installs the declared packages and those that were agreed to, then those of imports that are
+    /// still missing, and records them. `change`: the outcome, the venv, and the record of what is
+    /// in it already.
     fn install(
         &self,
-        venv: &Path,
         python: &Path,
-        needs: &SkillNeeds,
-        outcome: SetupOutcome,
+        plan: &Plan<'_>,
+        change: (SetupOutcome, &Path, Option<&VenvRecord>),
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<SetupSummary, Error> {
-        let mut packages = needs.single.clone();
-        packages.extend(self.extra.iter().cloned());
-        packages.extend(self.request.inferred.iter().cloned());
-        if !(needs.files.is_empty() && packages.is_empty()) {
-            self.runner.install(python, &needs.files, &packages, on_progress)?;
-        }
+        let (outcome, venv, old) = change;
+        let earlier = old.map(|old| old.undeclared.clone()).unwrap_or_default();
+        // What the user installed by hand stays known as that.
+        let by_hand = old.map(|old| old.packages_installed_since(venv)).unwrap_or_default();
+        let files = &plan.needs.files;
+        let mut packages = plan.needs.single.clone();
+        packages.extend(self.extra.iter().chain(&earlier).cloned());
+        let agreed = self.install_agreed(python, plan, &mut packages, on_progress)?;
         let mut after = self.needs(python, Some(venv))?;
-        let mut undeclared = Vec::new();
+        let mut undeclared = earlier;
         for (package, module) in after.undeclared() {
             on_progress(SetupProgress::Note(&format!(
                 "not declared by the skill, found in its imports: {package} ({module})"
             )));
             undeclared.push(package.to_string());
+            packages.push(package.to_string());
         }
-        if !undeclared.is_empty() {
+        if !after.undeclared().is_empty() {
             // All of them together, so that no install reverts another.
-            packages.extend(undeclared.iter().cloned());
-            self.runner.install(python, &needs.files, &packages, on_progress)?;
+            self.runner.install(python, files, &packages, on_progress)?;
             after = self.needs(python, Some(venv))?;
         }
-        undeclared.extend(self.request.inferred.iter().cloned());
+        undeclared.extend(agreed);
+        let after = self.tried(after, python)?;
         let mut declared = after.declared;
         declared.extend(self.edit.shown());
         let record = VenvRecord {
-            is_from_setup: outcome != SetupOutcome::Added,
+            is_from_setup: old.is_none_or(|old| old.is_from_setup),
             declared,
             undeclared,
             missing: after.missing.iter().map(|module| module.module.clone()).collect(),
-            packages: installed_packages(venv),
+            packages: &InstalledPackages::in_venv(venv).names - &by_hand,
         };
         record.write(venv).map_err(|error| write_error(venv, &error))?;
+        let from_npm = self.install_from_npm(venv, plan, on_progress)?;
         self.edit.write(self.request.skill)?;
         Ok(SetupSummary {
             outcome,
-            venv: venv.to_path_buf(),
+            venv: Some(venv.to_path_buf()),
+            python: python.to_path_buf(),
+            declared: shown_requirements(&record),
+            undeclared: record.undeclared.into_iter().chain(from_npm).collect(),
+            recorded: self.edit.shown().collect(),
+            missing: after.missing,
+            left_out: Vec::new(),
+        })
+    }
+
+    /// Installs packages, and those that were agreed to, of which one that fails prevents no
+    /// other. Returns these, and adds them to `packages`.
+    fn install_agreed(
+        &self,
+        python: &Path,
+        plan: &Plan<'_>,
+        packages: &mut Vec<String>,
+        on_progress: &mut ProgressSink<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let files = &plan.needs.files;
+        let agreed: Vec<String> = plan.to_install(Installer::Python).map(str::to_string).collect();
+        let all = [packages.as_slice(), &agreed].concat();
+        let failed = match self.runner.install(python, files, &all, on_progress) {
+            Err(error) if error.kind() == ErrorKind::Io && !agreed.is_empty() => error,
+            done => {
+                *packages = all;
+                return done.map(|()| agreed);
+            }
+        };
+        on_progress(SetupProgress::Warning(failed.message()));
+        on_progress(SetupProgress::Note("trying the packages one by one"));
+        self.runner.install(python, files, packages, on_progress)?;
+        let mut installed = Vec::new();
+        for package in agreed {
+            packages.push(package.clone());
+            match self.runner.install(python, files, packages, on_progress) {
+                Ok(()) => installed.push(package),
+                Err(error) if error.kind() == ErrorKind::Io => {
+                    packages.pop();
+                    on_progress(SetupProgress::Warning(error.message()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(installed)
+    }
+
+    /// Installs the packages of npm that were agreed to, if npm is there; returns them.
+    fn install_from_npm(
+        &self,
+        venv: &Path,
+        plan: &Plan<'_>,
+        on_progress: &mut ProgressSink<'_>,
+    ) -> Result<Vec<String>, Error> {
+        let packages: Vec<&str> = plan.to_install(Installer::Npm).collect();
+        let npm = find_program(OsStr::new("npm"), self.request.scripts.variable("PATH"));
+        let Some(npm) = npm.filter(|_| !packages.is_empty()) else { return Ok(Vec::new()) };
+        match self.runner.install_from_npm(&npm, venv, &packages, on_progress) {
+            Err(error) if error.kind() == ErrorKind::Io => {
+                on_progress(SetupProgress::Warning(error.message()));
+                Ok(Vec::new())
+            }
+            done => done.map(|()| packages.into_iter().map(str::to_string).collect()),
+        }
+    }
+
+    /// The needs, with the imports that fail when they are tried as missing modules.
+    fn tried(&self, mut needs: SkillNeeds, python: &Path) -> Result<SkillNeeds, Error> {
+        let folders = python_path(self.request.scripts);
+        let search = folders.iter().map(|folder| folder.to_string_lossy()).collect::<Vec<_>>();
+        let failing = failing_imports(&self.runner, python, &search.join(":"), &needs.found)?;
+        needs.missing.extend(failing);
+        Ok(needs)
+    }
+
+    /// The summary if nothing is to be installed.
+    fn unchanged(
+        &self,
+        existing: Option<&ExistingVenv>,
+        python: &Path,
+        needs: SkillNeeds,
+    ) -> Result<SetupSummary, Error> {
+        let record = existing.map(|existing| existing.record.clone()).unwrap_or_default();
+        Ok(SetupSummary {
+            outcome: existing.map_or(SetupOutcome::NothingToInstall, |_| SetupOutcome::UpToDate),
+            venv: existing.map(|existing| existing.path.clone()),
             python: python.to_path_buf(),
             declared: shown_requirements(&record),
             undeclared: record.undeclared,
-            recorded: self.edit.shown().collect(),
-            missing: after.missing,
+            recorded: Vec::new(),
+            missing: self.tried(needs, python)?.missing,
+            left_out: Vec::new(),
         })
-    }
-}
-
-fn up_to_date(existing: &ExistingVenv, python: &Path, needs: SkillNeeds) -> SetupSummary {
-    SetupSummary {
-        outcome: SetupOutcome::UpToDate,
-        venv: existing.path.clone(),
-        python: python.to_path_buf(),
-        declared: shown_requirements(&existing.record),
-        undeclared: existing.record.undeclared.clone(),
-        recorded: Vec::new(),
-        missing: needs.missing,
     }
 }
 

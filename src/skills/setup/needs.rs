@@ -1,7 +1,7 @@
 //! What a skill's scripts need, sorted for a setup from the probe's result.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::progress::MissingModule;
@@ -9,7 +9,10 @@ use super::request::{SetupRequest, validate};
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
-use crate::skills::probe::{Declaration, ProbeResult, probe};
+use crate::skills::installed::InstalledPackages;
+use crate::skills::needs::{InferredPackage, Installer, SourceLine};
+use crate::skills::packages::normalized_name;
+use crate::skills::probe::{Declaration, ProbeResult, is_sample_file, probe};
 use crate::skills::python::Interpreter;
 use crate::skills::requirements::REQUIREMENTS_FILES;
 use crate::skills::venv::VenvRecord;
@@ -26,6 +29,10 @@ pub(super) struct SkillNeeds {
     pub(super) declared: BTreeSet<String>,
     /// Modules that scripts need.
     pub(super) missing: Vec<MissingModule>,
+    /// What scripts import of modules that are there, by dotted names.
+    pub(super) found: Vec<MissingModule>,
+    /// Packages of missing modules without which scripts do less.
+    pub(super) optional: Vec<InferredPackage>,
     /// Problems of the skill, each in one line.
     pub(super) problems: Vec<String>,
 }
@@ -62,6 +69,8 @@ impl SkillNeeds {
                 .map(|row| mask_url_logins(&row.requirement).into())
                 .collect(),
             missing: Vec::new(),
+            found: Vec::new(),
+            optional: Vec::new(),
         };
         for row in declared.filter(|row| !row.is_listed) {
             if let Err(cause) = validate(&row.requirement) {
@@ -71,17 +80,46 @@ impl SkillNeeds {
                 needs.single.push(row.requirement.clone());
             }
         }
-        for import in probed.imports.iter().filter(|it| it.is_missing && !it.is_optional) {
-            needs.missing.push(MissingModule {
+        for import in &probed.imports {
+            // The path is only displayed.
+            let file = PathBuf::from(&*one_line_name(&import.file.to_string_lossy()));
+            let module = MissingModule {
                 module: import.module.clone(),
-                // The path is only displayed.
-                file: one_line_name(&import.file.to_string_lossy()).into(),
+                file: file.clone(),
                 line: import.line,
                 package: import.package,
                 is_declared: probed.declaration_of(import) == Declaration::Yes,
-            });
+                reason: None,
+            };
+            match (import.is_missing, import.is_optional, import.package) {
+                (true, false, _) => needs.missing.push(module),
+                (false, false, _) => needs.found.extend(
+                    import
+                        .names
+                        .iter()
+                        .map(|name| MissingModule { module: name.clone(), ..module.clone() }),
+                ),
+                (true, true, Some(package)) if !is_sample_file(&import.file) => {
+                    needs.optional.push(InferredPackage {
+                        installer: Installer::Python,
+                        name: normalized_name(package),
+                        requirement: None,
+                        line: SourceLine {
+                            file,
+                            number: import.line,
+                            text: format!("import {}", import.module),
+                        },
+                    });
+                }
+                _ => {}
+            }
         }
         Ok(needs)
+    }
+
+    /// Whether the skill declares packages.
+    pub(super) fn has_declared(&self) -> bool {
+        !(self.files.is_empty() && self.single.is_empty())
     }
 
     /// The missing packages that are known and not declared, each with its first import.
@@ -95,6 +133,16 @@ impl SkillNeeds {
             }
         }
         found
+    }
+
+    /// Whether modules of packages that are there are missing, since the setup of the record.
+    pub(super) fn lacks_modules_of(
+        &self,
+        installed: &InstalledPackages,
+        record: &VenvRecord,
+    ) -> bool {
+        let mut new = self.missing.iter().filter(|it| !record.missing.contains(&it.module));
+        new.any(|it| installed.names.contains(&normalized_name(it.package.unwrap_or(&it.module))))
     }
 
     /// Whether an earlier setup has already installed, or tried to install, all of it.

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::skills::needs::InferredPackage;
+use crate::skills::packages::normalized_name;
+
 /// Callback for the progress of a setup.
 pub(crate) type ProgressSink<'t> = dyn FnMut(SetupProgress<'_>) + 't;
 
@@ -30,6 +33,8 @@ pub(crate) struct MissingModule {
     pub package: Option<&'static str>,
     /// Whether the skill declares its package.
     pub is_declared: bool,
+    /// Why an installed module cannot be imported, or lacks what is imported of it.
+    pub reason: Option<String>,
 }
 
 /// The result of a setup.
@@ -37,8 +42,8 @@ pub(crate) struct MissingModule {
 pub(crate) struct SetupSummary {
     /// The change to the venv.
     pub outcome: SetupOutcome,
-    /// The skill's venv.
-    pub venv: PathBuf,
+    /// The skill's venv; `None`: it has none, as there is nothing to install.
+    pub venv: Option<PathBuf>,
     /// The interpreter of the skill's scripts.
     pub python: PathBuf,
     /// Installed requirements that the skill declares or the user requested, including the lines
@@ -48,8 +53,18 @@ pub(crate) struct SetupSummary {
     pub undeclared: Vec<String>,
     /// Lines added to the skill's requirements file.
     pub recorded: Vec<String>,
-    /// Modules that are still missing.
+    /// Modules that are still missing, or fail when they are imported.
     pub missing: Vec<MissingModule>,
+    /// Packages that documents and guarded imports name, and that are not installed.
+    pub left_out: Vec<InferredPackage>,
+}
+
+impl SetupSummary {
+    /// Whether a missing module of the package is reported.
+    pub(super) fn reports(&self, package: &InferredPackage) -> bool {
+        let packages = self.missing.iter().filter_map(|module| module.package);
+        packages.map(normalized_name).any(|name| name == package.name)
+    }
 }
 
 /// Change of a setup to the venv.
@@ -61,8 +76,10 @@ pub(crate) enum SetupOutcome {
     Created,
     /// The venv of an earlier setup was replaced.
     Recreated,
-    /// Missing packages were added to the user's venv.
+    /// Missing packages were added to the venv.
     Added,
+    /// None: there is nothing to install, and the skill has no venv.
+    NothingToInstall,
 }
 
 /// The place of the import: `scripts/recalc.py line 3`.

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
 use crate::skills::Skill;
+use crate::skills::needs::InferredPackage;
 use crate::skills::packages::{is_archive, package_name};
 use crate::skills::requirements::{
     REQUIREMENTS_FILE, is_line_end, listed_requirements, with_added,
@@ -29,8 +30,10 @@ pub(crate) struct SetupRequest<'s> {
     /// Requirements that the user gave. Once installed they are added to the skill's
     /// `requirements.txt`.
     pub extra: &'s [String],
-    /// Well-known packages that documents name, to which the user has agreed.
-    pub inferred: &'s [String],
+    /// The packages that documents name.
+    pub inferred: &'s [InferredPackage],
+    /// Asks the user whether to install packages that the skill does not declare.
+    pub agree: &'s dyn Fn(&[&InferredPackage]) -> Result<bool, Error>,
 }
 
 /// Returns the requested requirements, validated.

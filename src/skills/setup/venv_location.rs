@@ -123,6 +123,32 @@ impl<'s> VenvLocation<'s> {
         Ok(build)
     }
 
+    /// Copies the previous venv into the new one, with times and modes: bytecode belongs to files
+    /// by their times.
+    pub(super) fn copy_previous(&self) -> io::Result<()> {
+        self.copy_folder(&self.previous(), &self.venv())
+    }
+
+    fn copy_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(from)? {
+            self.cancellation.check().map_err(io::Error::other)?;
+            let entry = entry?;
+            let (from, to) = (entry.path(), to.join(entry.file_name()));
+            let meta = entry.metadata()?;
+            if meta.is_dir() {
+                fs::create_dir(&to)?;
+                self.copy_folder(&from, &to)?;
+                fs::set_permissions(&to, meta.permissions())?;
+            } else if meta.is_symlink() {
+                std::os::unix::fs::symlink(fs::read_link(&from)?, &to)?;
+            } else if meta.is_file() {
+                fs::copy(&from, &to)?;
+                File::open(&to)?.set_modified(meta.modified()?)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Creates the working folder.
     fn create_work_folder(&self) -> io::Result<()> {
         match DirBuilder::new().create(self.work_folder()) {

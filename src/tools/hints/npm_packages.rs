@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 
 use super::{HintRequest, quoted_list};
 use crate::limits;
+use crate::skills::needs::package_of_module;
 use crate::text::{one_line_name, shell_quoted};
 
 const MESSAGES: [&str; 2] = ["Cannot find module '", "Cannot find package '"];
 
 /// Returns the hint about missing npm packages.
 pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
-    let mut missing: Vec<&str> = Vec::new();
+    let mut missing: Vec<String> = Vec::new();
     for name in request.lines().filter_map(missing_package) {
         if !missing.contains(&name) && missing.len() < limits::HINT_NAMES {
             missing.push(name);
         }
     }
-    let first = *missing.first()?;
-    let names = quoted_list(&missing);
+    let first = missing.first()?;
+    let names = quoted_list(&missing.iter().map(String::as_str).collect::<Vec<_>>());
     let are = if missing.len() == 1 { "is" } else { "are" };
     let user = &request.scripts.user_folder;
     let importer = importing_file(request);
@@ -47,15 +48,9 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
 }
 
 /// The package that Node.js did not find; `None` for a path.
-fn missing_package(line: &str) -> Option<&str> {
+fn missing_package(line: &str) -> Option<String> {
     let (_, rest) = MESSAGES.iter().find_map(|words| line.split_once(words))?;
-    let module = rest.split('\'').next()?;
-    let mut ends = module.match_indices('/').map(|(end, _)| end);
-    let end = if module.starts_with('@') { ends.nth(1) } else { ends.next() };
-    let package = &module[..end.unwrap_or(module.len())];
-    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_./@".contains(c);
-    let begins = package.starts_with(|c: char| c == '@' || c.is_ascii_alphanumeric());
-    (begins && package.chars().all(is_part)).then_some(package)
+    package_of_module(rest.split('\'').next()?)
 }
 
 /// The file that imports the package: `- FILE` after `Require stack:`, or `imported from FILE`.

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use super::{HintRequest, quoted_list};
 use crate::limits;
 use crate::skills::Skill;
+use crate::skills::installed::InstalledPackages;
 use crate::skills::packages::{
     known_module, normalized_name, package_named, package_of, project_name,
 };
 use crate::skills::python::setup_command;
-use crate::skills::venv::{installed_packages, lacks_listed_requirements, path_in_skill};
+use crate::skills::venv::{lacks_listed_requirements, path_in_skill};
 use crate::text::one_line_name;
 
 /// Words before the names of packages in a command or advice.
@@ -101,7 +102,8 @@ impl<'t> MissingPackages<'t> {
     /// Adds packages of the source's other imports. They are not in the skill's venv, or there is
     /// none, and a new one would be empty.
     fn add_imports(&mut self, request: &HintRequest<'t>, listed: &[&str]) {
-        let installed = request.venv().map(|venv| installed_packages(&venv)).unwrap_or_default();
+        let installed = request.venv().map(|venv| InstalledPackages::in_venv(&venv).names);
+        let installed = installed.unwrap_or_default();
         for module in imported_modules(request.source.unwrap_or_default()) {
             let Some(requirement) = requirement_of(module, listed) else { continue };
             let is_there = installed.contains(&project_name(&requirement))
@@ -178,7 +180,7 @@ impl<'t> MissingPackages<'t> {
     }
 
     fn are_installed(&self, venv: &Path) -> bool {
-        let installed = installed_packages(venv);
+        let installed = InstalledPackages::in_venv(venv).names;
         let mut all = self.requirements.iter();
         !self.has_unknown && all.all(|it| installed.contains(&project_name(it)))
     }

@@ -17,6 +17,7 @@ use crate::secret::Secrets;
 use crate::text::{self, one_line, printable, without_controls};
 use crate::world::signal::{Interrupt, Signal};
 
+mod live;
 mod log;
 mod messages;
 mod records;
@@ -33,6 +34,7 @@ use report::TextReport;
 use stdout::Stdout;
 pub(crate) use stdout::print_standalone;
 pub use stream_redactor::StreamRedactor;
+pub(crate) use tone::TerminalFeatures;
 pub(crate) use tone::Tone;
 use tone::{DIM, PLAIN, RED, YELLOW};
 
@@ -75,8 +77,9 @@ pub(crate) struct Output {
     /// Whether text is streamed: standard output is a terminal, and the format is text.
     streams: bool,
     color: bool,
-    /// Whether the environment allows colours, on any stream.
-    colors_allowed: bool,
+    /// What the environment says about terminals.
+    features: TerminalFeatures,
+    is_live_line_shown: bool,
     /// Whether the terminal's cursor is after text, not at the start of a line.
     is_line_open: bool,
     is_reasoning: bool,
@@ -96,20 +99,20 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// `colors_allowed` is false with `NO_COLOR` or on a dumb terminal. If writing to
-    /// standard output fails, `interrupt` is raised.
+    /// If writing to standard output fails, `interrupt` is raised.
     pub(crate) fn new(
         format: Format,
         verbosity: Verbosity,
-        colors_allowed: bool,
+        features: TerminalFeatures,
         interrupt: Interrupt,
     ) -> Output {
         Output {
             format,
             verbosity,
             streams: matches!(format, Format::Text | Format::Object) && io::stdout().is_terminal(),
-            colors_allowed,
-            color: colors_allowed && io::stderr().is_terminal(),
+            features,
+            is_live_line_shown: false,
+            color: features.has_color && io::stderr().is_terminal(),
             is_line_open: false,
             is_reasoning: false,
             is_conversation: false,
@@ -232,6 +235,7 @@ impl Output {
 
     /// Prints a text that is not a model's answer, such as a tool's result.
     pub(crate) fn print(&mut self, text: &str) {
+        self.clear_live();
         let mut text = self.masked(text).into_owned();
         if !text.ends_with('\n') {
             text.push('\n');
@@ -249,7 +253,7 @@ impl Output {
     /// Same as [`Output::print_marked`] after a location: `path:line: `.
     pub(crate) fn print_located(&mut self, location: &str, mark: &str, tone: Tone, text: &str) {
         let color = tone.color();
-        let is_colored = self.colors_allowed && self.streams;
+        let is_colored = self.features.has_color && self.streams;
         let (on, off) = if is_colored { (color, PLAIN) } else { ("", "") };
         let location = self.masked(location).into_owned();
         self.stdout.write(&format!("{}{on}{mark}{off}", printable(&location)));
@@ -276,6 +280,11 @@ impl Output {
         if self.is_conversation || self.verbosity >= Verbosity::Normal {
             self.note_always(text);
         }
+    }
+
+    /// Shows a row of a list that a note introduces, even with `--quiet`.
+    pub(crate) fn row(&mut self, text: &str) {
+        self.line(DIM, &format!("  {text}"));
     }
 
     /// Shows a line only with `-v`.
@@ -423,6 +432,7 @@ impl Output {
     }
 
     fn close_line(&mut self) {
+        self.clear_live();
         self.end_reasoning();
         let held = self.text_redactor.end(&self.secrets);
         let held =

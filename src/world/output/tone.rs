@@ -6,6 +6,15 @@ pub(super) const RED: &str = "\x1b[31m";
 pub(super) const YELLOW: &str = "\x1b[33m";
 pub(super) const PLAIN: &str = "\x1b[0m";
 
+/// What the environment allows on a terminal.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TerminalFeatures {
+    /// Colours: false with `NO_COLOR` or on a dumb terminal.
+    pub has_color: bool,
+    /// The cursor can move: false on a dumb terminal.
+    pub can_move: bool,
+}
+
 /// Status of a report line, shown as its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {

@@ -144,6 +144,13 @@ impl Outcome {
         self
     }
 
+    /// The terminal's output contains this.
+    #[track_caller]
+    pub(crate) fn terminal_has(self, text: &str) -> Outcome {
+        self.check(self.terminal.contains(text), format_args!("the terminal lacks {text:?}"));
+        self
+    }
+
     /// It took no longer than this, see [`Stopwatch::elapsed_for_limit`].
     #[track_caller]
     pub(crate) fn took_at_most(self, time: Duration) -> Outcome {

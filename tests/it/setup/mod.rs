@@ -4,6 +4,7 @@
 //! There is no network: packages are wheels that the tests write. Most tests use a fast replacement
 //! of `python -m venv` with the interpreter's own pip; one runs the real `venv`.
 
+mod inferred;
 mod requirements;
 mod venvs;
 

@@ -36,45 +36,41 @@ fn declared_requirements_are_installed_once() {
     assert!(test.exists("skills/s/venv/bin/pip"));
 }
 
-/// A skill that needs only the standard library also gets a venv, so that its interpreter is fixed.
-/// The second run does not change it.
+/// A skill that needs only the standard library, or what the system's Python has, gets no venv: it
+/// would hide the packages of the system.
 #[test]
-fn venv_is_created_without_requirements() {
+fn no_venv_is_created_without_packages() {
     let test = quick()
         .file("skills/s/scripts/a.py", "import json, helper\n")
         .file("skills/s/scripts/helper.py", "")
         .file("skills/s/requirements.txt", "# none\n");
     let run = setup(&test, &["--json"]).success().stderr_lacks("installing");
     let reported = run.stdout_json();
-    assert_eq!(reported["outcome"], "made");
-    assert_eq!(reported["venv"], json!(test.path(VENV)));
-    assert!(test.exists("skills/s/venv/bin/python"));
-    let prefix = format!("{}\n", test.path(VENV).display());
-    assert_eq!(script(&test, "import sys; print(sys.prefix)"), prefix);
-    let before = identity(&test);
-    let reported = setup(&test, &["--json"]).success().stdout_json();
-    assert_eq!(reported["outcome"], "up_to_date");
-    assert_eq!((identity(&test), created_venvs(&test)), (before, 1));
+    assert_eq!(reported["outcome"], "nothing_to_install");
+    assert_eq!((&reported["venv"], created_venvs(&test)), (&json!(null), 0));
+    setup(&test, &[]).success().stdout_has("s: nothing to install; its scripts run with ");
+    assert!(!test.exists(VENV));
     // A venv created by the user is not changed either.
     let test = quick().venv_at("skills/s/.venv");
     setup(&test, &[]).success().stdout_has("is up to date");
     assert!(!test.exists(VENV) && created_venvs(&test) == 0);
 }
 
-/// A module without a known package does not prevent the venv.
+/// Modules without a known package are reported.
 #[test]
-fn venv_is_created_despite_unknown_modules() {
+fn unknown_modules_are_reported() {
     let test = quick().file("skills/s/a.py", "import nobody_a, nobody_b\n");
-    for outcome in ["made", "up_to_date"] {
+    for list in ["", "alpha\n"] {
+        let test = test.clone().file("skills/s/requirements.txt", list);
         let run = setup(&test, &["--json"]).status(1);
         let reported = run.stdout_json();
-        assert_eq!(reported["outcome"], outcome);
+        assert_eq!(reported["outcome"] == "made", !list.is_empty());
         assert_eq!(reported["missing"][1]["module"], "nobody_b");
         run.stderr_has(
             "modules are missing: `nobody_a` (a.py line 1): no package is known for it; `nobody_b` (",
         )
         .stderr_has("hint: name the packages that contain them: skills-runner skills setup s PACKAGE...");
-        assert!(test.exists("skills/s/venv/bin/python"));
+        assert_eq!(test.exists("skills/s/venv/bin/python"), !list.is_empty());
     }
     // A package that is installed but does not contain its module is reported so.
     let test = quick().file("skills/s/a.py", "import alpha_x\n");
@@ -131,7 +127,7 @@ fn extra_requirements_are_recorded() {
     assert_eq!(identity(&test).0, before.0, "the old venv was not restored");
     script(&test, "import alpha, gamma, openpyxl");
     setup(&test, &[]).success();
-    assert_eq!(created_venvs(&test), 3);
+    assert_eq!(created_venvs(&test), 1);
 }
 
 /// A trailing backslash would join the last requirement with the new one.
@@ -383,26 +379,9 @@ fn undeclared_imports_are_found() {
     assert!(!test.exists("skills/s/requirements.txt"), "the skill's files were changed");
     script(&test, "import openpyxl");
     setup(&test, &[]).status(1).stderr_lacks("installing");
-    // With another import the venv is rebuilt with both.
+    // With another requirement the venv has both.
     let test = test.file("skills/s/requirements.txt", "alpha\n");
     setup(&test, &[]).status(1);
     script(&test, "import openpyxl, alpha");
-    assert_eq!(created_venvs(&test), 2);
-}
-
-/// With `--yes` the well-known packages of documents are installed, and no file of the skill changes.
-#[test]
-#[ignore = "long"]
-fn packages_of_documents_are_installed_if_the_user_agrees() {
-    let document = "---\nname: s\ndescription: d\n---\n```python\nimport openpyxl\n```\n\n```sh\npip install alpha\n```\n";
-    let test = quick().file("skills/s/SKILL.md", document);
-    setup(&test, &[]).status(1).stderr_lacks("installing").stderr_has("`alpha`, `openpyxl`");
-    // The name of the other one could be anybody's.
-    let run = setup(&test, &["--yes"]).status(1);
-    run.stderr_has("installing openpyxl\n").stderr_has("not installed: `alpha`");
-    script(&test, "import openpyxl");
-    assert!(!test.exists("skills/s/requirements.txt"));
-    setup(&test, &["--yes"]).status(1).stdout_has("is up to date with openpyxl");
-    let test = test.file("skills/s/SKILL.md", document.replace("pip install alpha", "ls"));
-    setup(&test, &["--yes"]).success().stderr_lacks("installing");
+    assert_eq!(created_venvs(&test), 1);
 }

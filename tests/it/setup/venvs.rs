@@ -58,9 +58,14 @@ fn removal_of_manually_installed_packages_is_reported() {
         subprocess.run([sys.executable, '-m', 'pip', 'install', 'beta'], check=True)";
     script(&test, install_manually);
     let reported = "the previous venv also had beta, gamma, which nothing declares";
-    setup(&test, &["openpyxl"]).success().stderr_has(reported);
-    setup(&test, &["beta"]).success().stderr_lacks("the previous venv");
+    // An extended venv keeps it.
+    setup(&test, &["openpyxl"]).success().stderr_lacks(reported);
     script(&test, "import alpha, beta, gamma, openpyxl");
+    script(&test, install_manually);
+    let test = test.file("skills/s/requirements.txt", "openpyxl\n");
+    setup(&test, &[]).success().stderr_has(reported);
+    setup(&test, &["beta"]).success().stderr_lacks("the previous venv");
+    script(&test, "import beta, gamma, openpyxl");
 }
 
 /// Creates a venv with pip as a user does.

@@ -9,9 +9,9 @@ const PYTHON: (&str, &str) = ("run_python_script", "do it in Python with `run_py
 #[rustfmt::skip]
 const TABLE: [(&str, Advice); 11] = [
     ("bash shell sh terminal exec executecommand executebash runshellcommand runterminalcmd \
-      runcommand runbash localshell cmd command",
+      runcommand runbash localshell cmd command bashoutput execcommand writestdin jsrepl",
      &[("run_command", "use `run_command`"), ("run_python_script", "run it by subprocess in `run_python_script`")]),
-    ("read cat view openfile viewfile readfile readmanyfiles",
+    ("read cat view openfile viewfile readfile readmanyfiles viewimage",
      &[("read_file", "use `read_file`, for a file of a skill `read_file_in_skill`"), ("read_file_in_skill", "use `read_file_in_skill` for a file of a skill")]),
     ("edit multiedit strreplaceeditor strreplacebasededittool strreplace editfile applypatch \
       applydiff replace searchreplace notebookedit",
@@ -37,10 +37,19 @@ const TABLE: [(&str, Advice); 11] = [
 ];
 
 /// What to use instead of another client's tool.
-pub(super) fn advice(name: &str, is_offered: impl Fn(&str) -> bool) -> Option<&'static str> {
+pub(crate) fn advice(name: &str, is_offered: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let fits = |tool: &str| tool.is_empty() || is_offered(tool);
+    advice_on(name)?.iter().find(|(tool, _)| fits(tool)).map(|(_, text)| *text)
+}
+
+/// Whether a tool here does what another client's tool does.
+pub(crate) fn has_counterpart(name: &str) -> bool {
+    advice_on(name).is_some_and(|advice| advice.iter().all(|(tool, _)| !tool.is_empty()))
+}
+
+fn advice_on(name: &str) -> Option<Advice> {
     let name: String = name.chars().filter(|c| !matches!(c, '_' | '-')).collect();
     let name = name.to_ascii_lowercase();
     let (_, advice) = TABLE.iter().find(|(names, _)| names.split(' ').any(|it| it == name))?;
-    let fits = |tool: &str| tool.is_empty() || is_offered(tool);
-    advice.iter().find(|(tool, _)| fits(tool)).map(|(_, text)| *text)
+    Some(advice)
 }

@@ -1,0 +1,87 @@
+//! The plan of a setup: which packages of those that the skill does not declare are installed, by
+//! the user's answer.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Setup;
+use super::needs::SkillNeeds;
+use crate::config::PythonChoice;
+use crate::error::Error;
+use crate::skills::needs::{InferredPackage, Installer, npm_folders};
+use crate::skills::packages::package_name;
+
+/// What is to be installed.
+pub(super) struct Plan<'p> {
+    pub(super) needs: SkillNeeds,
+    /// Packages that the skill does not declare, and to which the user has agreed.
+    pub(super) agreed: Vec<&'p InferredPackage>,
+}
+
+impl Plan<'_> {
+    /// What an installer gets for the packages that were agreed to.
+    pub(super) fn to_install(&self, installer: Installer) -> impl Iterator<Item = &str> {
+        let agreed = self.agreed.iter().filter(move |package| package.installer == installer);
+        agreed.filter_map(|package| package.to_install())
+    }
+}
+
+impl Setup<'_> {
+    /// Those of the packages that scripts do not find.
+    pub(super) fn missing<'p>(
+        &self,
+        packages: &'p [InferredPackage],
+        python: &Path,
+    ) -> Result<Vec<&'p InferredPackage>, Error> {
+        if packages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let installed = self.runner.installed_packages(python)?;
+        let folders = npm_folders(self.request.skill, self.request.scripts);
+        let is_missing = |package: &&InferredPackage| match package.installer {
+            Installer::Python => !installed.has(&package.name),
+            Installer::Npm => !folders.iter().any(|it| it.join(&package.name).is_dir()),
+        };
+        Ok(packages.iter().filter(is_missing).collect())
+    }
+
+    /// Whether a skill without a venv gets one for what is installed without being asked.
+    pub(super) fn needs_venv(&self, needs: &SkillNeeds) -> bool {
+        let is_only_python = matches!(self.request.scripts.python, PythonChoice::Off);
+        let has_packages = needs.has_declared() || !self.extra.is_empty();
+        is_only_python || has_packages || !needs.undeclared().is_empty()
+    }
+
+    /// The packages that documents and guarded imports name, and that are not declared.
+    pub(super) fn inferred(&self, needs: &SkillNeeds) -> Vec<InferredPackage> {
+        let declared = needs.declared.iter().chain(&self.extra);
+        let declared: BTreeSet<String> = declared.filter_map(|it| package_name(it)).collect();
+        let mut inferred: Vec<InferredPackage> = Vec::new();
+        for package in self.request.inferred.iter().chain(&needs.optional) {
+            let is_python = package.installer == Installer::Python;
+            let is_same = |known: &InferredPackage| {
+                known.installer == package.installer && known.name == package.name
+            };
+            if !(is_python && declared.contains(&package.name) || inferred.iter().any(is_same)) {
+                inferred.push(package.clone());
+            }
+        }
+        inferred
+    }
+
+    /// Those of the packages to install that the user agrees to. A new venv hides the packages of
+    /// the system, so it gets all of them.
+    pub(super) fn agreed<'p>(
+        &self,
+        needs: &SkillNeeds,
+        inferred: &'p [InferredPackage],
+        (python, has_venv): (&Path, bool),
+    ) -> Result<Vec<&'p InferredPackage>, Error> {
+        let missing = self.missing(inferred, python)?;
+        let is_new = !has_venv && (self.needs_venv(needs) || !missing.is_empty());
+        let offered = if is_new { inferred.iter().collect() } else { missing };
+        let offered: Vec<_> = offered.into_iter().filter(|it| it.to_install().is_some()).collect();
+        let is_agreed = !offered.is_empty() && (self.request.agree)(&offered)?;
+        Ok(if is_agreed { offered } else { Vec::new() })
+    }
+}
