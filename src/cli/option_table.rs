@@ -219,7 +219,7 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--yes",
-        "with `skills setup`: also install the well-known packages that its documents name",
+        "with `skills setup`: install what its documents name without asking",
         Setup(|setup, _| set(&mut setup.yes, true)),
     ),
     option(

@@ -126,6 +126,9 @@ pub(crate) const SIMILAR_NAMES: usize = 3;
 /// Available names that an error message lists.
 pub(crate) const LISTED_NAMES: usize = 20;
 
+/// The list of connectors of a plugin.
+pub(crate) const PLUGIN_SETTINGS_BYTES: usize = 64 << 10;
+
 // What skills' scripts import.
 
 /// Files of a skill that are examined.

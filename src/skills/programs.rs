@@ -44,7 +44,7 @@ pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
     ("MySQL", &["mysql", "mysqldump"]),
     ("Redis", &["redis-cli"]),
     ("AWS CLI", &["aws"]),
-    ("Google Cloud CLI", &["gcloud", "gsutil"]),
+    ("Google Cloud CLI", &["gcloud", "gsutil", "bq"]),
     ("Azure CLI", &["az"]),
     ("Kubernetes", &["kubectl"]),
     ("Helm", &["helm"]),
@@ -64,6 +64,35 @@ pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
     ("Mermaid CLI", &["mmdc"]),
     ("Inkscape", &["inkscape"]),
     ("librsvg", &["rsvg-convert"]),
+    (".NET", &["dotnet"]),
+    ("Android SDK", &["adb"]),
+    ("Ansible", &["ansible", "ansible-playbook"]),
+    ("Apache Maven", &["mvn"]),
+    ("Argo CD", &["argocd"]),
+    ("Bazel", &["bazel"]),
+    ("Firebase CLI", &["firebase"]),
+    ("Flutter", &["flutter", "dart"]),
+    ("Gradle", &["gradle"]),
+    ("Heroku CLI", &["heroku"]),
+    ("Hugging Face CLI", &["hf", "huggingface-cli"]),
+    ("MongoDB Shell", &["mongosh"]),
+    ("Netlify CLI", &["netlify"]),
+    ("Nmap", &["nmap"]),
+    ("OpenSSL", &["openssl"]),
+    ("Poetry", &["poetry"]),
+    ("pytest", &["pytest"]),
+    ("Semgrep", &["semgrep"]),
+    ("Shopify CLI", &["shopify"]),
+    ("Stripe CLI", &["stripe"]),
+    ("Supabase CLI", &["supabase"]),
+    ("tmux", &["tmux"]),
+    ("Trivy", &["trivy"]),
+    ("Twilio CLI", &["twilio"]),
+    ("Vault", &["vault"]),
+    ("Vercel CLI", &["vercel"]),
+    ("Wireshark", &["tshark", "wireshark"]),
+    ("Wrangler", &["wrangler"]),
+    ("Xcode", &["xcodebuild", "xcrun", "swift"]),
 ];
 
 /// Programs that can take each other's place.
@@ -155,8 +184,8 @@ pub(crate) fn is_known(program: &str) -> bool {
     row_of(program).is_some() || is_everywhere(program)
 }
 
-/// Whether a program is part of a shell, or of every system with one, or a Python that the runner
-/// finds by itself.
+/// Whether a program is part of a shell, or of every system with one, a package manager of a
+/// system, or a Python that the runner finds by itself.
 pub(crate) fn is_everywhere(program: &str) -> bool {
     let is_python = program.strip_prefix("python3.").is_some_and(|it| it.parse::<u8>().is_ok());
     is_python || EVERYWHERE.binary_search(&program).is_ok()
@@ -164,26 +193,27 @@ pub(crate) fn is_everywhere(program: &str) -> bool {
 
 /// Sorted.
 #[rustfmt::skip]
-const EVERYWHERE: [&str; 200] = [
-    "alias", "ar", "at", "awk", "base32", "base64", "basename", "bash", "bc", "bg", "break",
-    "builtin", "cal", "case", "cat", "cd", "chgrp", "chmod", "chown", "chpasswd", "cksum",
-    "clear", "cmp", "column", "comm", "command", "continue", "cp", "csplit", "cut", "dash",
-    "date", "dd", "declare", "df", "diff", "dirname", "disown", "done", "du", "echo", "egrep",
-    "elif", "else", "env", "esac", "eval", "exec", "exit", "expand", "export", "expr", "false",
-    "fg", "fgrep", "fi", "file", "find", "fold", "for", "free", "function", "getent", "getopts",
-    "grep", "groups", "gunzip", "gzip", "hash", "head", "hexdump", "history", "hostname", "id",
-    "if", "in", "install", "jobs", "join", "kill", "killall", "less", "let", "link", "ln",
-    "local", "locale", "logger", "login", "logname", "ls", "man", "md5sum", "mkdir", "mkfifo",
-    "mktemp", "more", "mount", "mv", "nice", "nl", "nohup", "od", "open", "paste", "patch",
-    "pgrep", "ping", "pip", "pip3", "pipx", "pkill", "popd", "pr", "printenv", "printf", "ps",
-    "pushd", "pwd", "py", "python", "python3", "read", "readlink", "readonly", "realpath", "reg",
-    "return", "rev", "rm", "rmdir", "sed", "select", "seq", "set", "sh", "sha1sum", "sha256sum",
-    "shasum", "shift", "shopt", "shuf", "sleep", "sort", "source", "split", "stat", "strings",
-    "stty", "su", "sudo", "sum", "sync", "tac", "tail", "tar", "tee", "test", "then", "time",
-    "timeout", "top", "touch", "tput", "tr", "trap", "true", "truncate", "tsort", "tty", "type",
-    "typeset", "ulimit", "umask", "umount", "unalias", "uname", "uncompress", "unexpand", "uniq",
-    "unlink", "unset", "until", "uptime", "users", "uv", "uvx", "wait", "watch", "wc", "whereis",
-    "which", "while", "whoami", "xargs", "xxd", "xz", "yes", "zcat", "zsh",
+const EVERYWHERE: [&str; 207] = [
+    "alias", "apk", "apt", "apt-get", "ar", "at", "awk", "base32", "base64", "basename", "bash",
+    "bc", "bg", "break", "brew", "builtin", "cal", "case", "cat", "cd", "chgrp", "chmod",
+    "chown", "chpasswd", "cksum", "clear", "cmp", "column", "comm", "command", "continue", "cp",
+    "csplit", "cut", "dash", "date", "dd", "declare", "df", "diff", "dirname", "disown", "dnf",
+    "done", "du", "echo", "egrep", "elif", "else", "env", "esac", "eval", "exec", "exit",
+    "expand", "export", "expr", "false", "fg", "fgrep", "fi", "file", "find", "fold", "for",
+    "free", "function", "getent", "getopts", "grep", "groups", "gunzip", "gzip", "hash", "head",
+    "hexdump", "history", "hostname", "id", "if", "in", "install", "jobs", "join", "kill",
+    "killall", "less", "let", "link", "ln", "local", "locale", "logger", "login", "logname",
+    "ls", "man", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mount", "mv", "nice", "nl",
+    "nohup", "od", "open", "pacman", "paste", "patch", "pgrep", "ping", "pip", "pip3", "pipx",
+    "pkill", "popd", "pr", "printenv", "printf", "ps", "pushd", "pwd", "py", "python",
+    "python3", "read", "readlink", "readonly", "realpath", "reg", "return", "rev", "rm",
+    "rmdir", "sed", "select", "seq", "set", "sh", "sha1sum", "sha256sum", "shasum", "shift",
+    "shopt", "shuf", "sleep", "sort", "source", "split", "stat", "strings", "stty", "su",
+    "sudo", "sum", "sync", "tac", "tail", "tar", "tee", "test", "then", "time", "timeout",
+    "top", "touch", "tput", "tr", "trap", "true", "truncate", "tsort", "tty", "type", "typeset",
+    "ulimit", "umask", "umount", "unalias", "uname", "uncompress", "unexpand", "uniq", "unlink",
+    "unset", "until", "uptime", "users", "uv", "uvx", "wait", "watch", "wc", "whereis", "which",
+    "while", "whoami", "xargs", "xxd", "xz", "yes", "yum", "zcat", "zsh",
 ];
 
 #[cfg(test)]

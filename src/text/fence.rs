@@ -1,4 +1,50 @@
-//! Code fences around the text that a model means.
+//! Code fences: around the text that a model means, and in the lines of a document.
+
+/// What a line of Markdown is for its code fences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FenceLine<'l> {
+    /// Not code.
+    Outside,
+    /// The opening fence of a block, with the text behind its marks.
+    Open(&'l str),
+    /// Code, or a fence in it.
+    Inside,
+}
+
+/// The fences that are open after a line of Markdown, the outermost first. Fences do not nest in
+/// Markdown, but many documents show code in code.
+#[derive(Debug, Default)]
+pub(crate) struct OpenFences(Vec<(char, usize)>);
+
+impl OpenFences {
+    /// Reads the next line.
+    pub(crate) fn advance<'l>(&mut self, line: &'l str) -> FenceLine<'l> {
+        let text = line.trim_start_matches([' ', '\t', '>']);
+        let mark = text.chars().next().filter(|c| "`~".contains(*c));
+        let length = mark.map_or(0, |mark| text.len() - text.trim_start_matches(mark).len());
+        let was_open = !self.0.is_empty();
+        let Some(mark) = mark.filter(|_| length >= 3) else {
+            return if was_open { FenceLine::Inside } else { FenceLine::Outside };
+        };
+        let info = text[length..].trim();
+        match self.0.last() {
+            // With further backticks it is inline code.
+            None if mark == '`' && info.contains('`') => return FenceLine::Outside,
+            None => {
+                self.0.push((mark, length));
+                return FenceLine::Open(info);
+            }
+            Some(&(open, least)) if open == mark && length >= least && info.is_empty() => {
+                self.0.pop();
+            }
+            Some(&(open, _)) if open == mark && !info.is_empty() && self.0.len() < 8 => {
+                self.0.push((mark, length));
+            }
+            Some(_) => {}
+        }
+        FenceLine::Inside
+    }
+}
 
 /// A text in a code fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

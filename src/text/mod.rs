@@ -10,7 +10,7 @@ mod fence;
 mod invisible;
 mod sentences;
 
-pub(crate) use fence::single_fence;
+pub(crate) use fence::{FenceLine, OpenFences, single_fence};
 pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
 pub(crate) use sentences::{first_sentences, whole_sentences};
 

@@ -16,8 +16,8 @@ FLAGS = ("network", "shell", "files")
 
 
 def needs_of(binary, folder):
-    command = [binary, "--no-env-file", "--no-scripts", "--skills", str(folder.parent)]
-    command += ["skills", "show", folder.name, "--json"]
+    command = [binary, "--no-env-file", "--no-scripts"]
+    command += ["skills", "show", str(folder), "--json"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     return json.loads(shown.stdout)["needs"]
 
@@ -25,7 +25,7 @@ def needs_of(binary, folder):
 def found_of(needs, kind):
     if kind in FLAGS:
         return {kind} if needs[kind] else set()
-    return {name.lower() for name in needs[kind]}
+    return {name.lower().replace(" ", "-") for name in needs[kind]}
 
 
 def main():

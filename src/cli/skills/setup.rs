@@ -293,7 +293,10 @@ fn missing_modules_error(skill: &Skill, missing: &[MissingModule]) -> Error {
     let address = shell_quoted(skill.address.as_ref());
     let error = Error::new(ErrorKind::Io, text);
     if missing.iter().all(|module| module.reason.is_some()) {
-        return error.with_hint("install what they need, or ask the author of the skill");
+        return error.with_hint(format!(
+            "another version of the package may have it, or a library of the system is missing: \
+             skills-runner skills setup {address} 'PACKAGE<VERSION'"
+        ));
     }
     error.with_hint(format!(
         "name the packages that contain them: skills-runner skills setup {address} PACKAGE..."

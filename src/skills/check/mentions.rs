@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::own_paths::{MentionContext, is_placeholder};
+use crate::text::{FenceLine, OpenFences};
 
 /// A file that a document names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ fn is_template_heading(heading: &str) -> bool {
 /// whether a command continues on the next line.
 #[derive(Default)]
 pub(in crate::skills) struct FencedCode {
-    marks: Vec<(char, usize)>,
+    fences: OpenFences,
     is_shell: bool,
     /// Without a language it may be the output of commands, too.
     is_plain: bool,
@@ -155,35 +156,15 @@ pub(in crate::skills) struct FencedCode {
 impl FencedCode {
     /// Reads a line; returns whether it belongs to fenced code, fences included.
     pub(in crate::skills) fn advance(&mut self, line: &str) -> bool {
-        let text = line.trim_start_matches([' ', '\t', '>']);
-        let mark = text.chars().next().filter(|c| "`~".contains(*c));
-        let length = mark.map_or(0, |mark| text.len() - text.trim_start_matches(mark).len());
-        let was_open = !self.marks.is_empty();
-        let Some(mark) = mark.filter(|_| length >= 3) else {
-            return was_open;
-        };
-        let info = text[length..].trim();
-        match self.marks.last() {
-            // With further backticks it is inline code.
-            None if mark == '`' && info.contains('`') => return false,
-            None => {
-                let language = info.split([' ', '{', ',']).next().unwrap_or_default();
-                self.is_shell = ["bash", "sh", "shell", "zsh", "console", "shell-session"]
-                    .contains(&language.to_lowercase().as_str());
-                self.is_plain = language.is_empty();
-                self.is_continued = false;
-                self.marks.push((mark, length));
-            }
-            Some(&(open, least)) if open == mark && length >= least && info.is_empty() => {
-                self.marks.pop();
-            }
-            // Fences do not nest in Markdown, but many templates show code in code.
-            Some(&(open, _)) if open == mark && !info.is_empty() && self.marks.len() < 8 => {
-                self.marks.push((mark, length));
-            }
-            Some(_) => {}
+        let line = self.fences.advance(line);
+        if let FenceLine::Open(info) = line {
+            let language = info.split([' ', '{', ',']).next().unwrap_or_default();
+            self.is_shell = ["bash", "sh", "shell", "zsh", "console", "shell-session"]
+                .contains(&language.to_lowercase().as_str());
+            self.is_plain = language.is_empty();
+            self.is_continued = false;
         }
-        true
+        line != FenceLine::Outside
     }
 
     /// Finds the paths in a line of shell commands.

@@ -35,6 +35,29 @@ pub(super) fn python_imports(line: &str) -> Vec<String> {
     }
 }
 
+/// Whether a module of Python talks to other machines.
+pub(super) fn uses_network(module: &str) -> bool {
+    PYTHON_NETWORK.iter().any(|known| module.starts_with(known))
+}
+
+/// Modules of Python that talk to other machines.
+const PYTHON_NETWORK: [&str; 14] = [
+    "requests",
+    "httpx",
+    "aiohttp",
+    "urllib.request",
+    "urllib3",
+    "http.client",
+    "socket",
+    "smtplib",
+    "boto3",
+    "openai",
+    "anthropic",
+    "websockets",
+    "paramiko",
+    "huggingface_hub",
+];
+
 /// The npm packages that a line of JavaScript or TypeScript imports.
 pub(super) fn npm_imports(line: &str) -> impl Iterator<Item = String> + '_ {
     const BEFORE: [&str; 4] = ["from ", "require(", "import(", "import "];

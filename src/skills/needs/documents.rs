@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::Needs;
-use super::code::{npm_imports, python_imports};
+use super::code::{npm_imports, python_imports, uses_network};
 use super::install::Installer;
 use super::shell::{ShellReader, read_line};
 use crate::skills::packages::package_named;
-use crate::skills::programs::is_known;
+use crate::skills::programs::{is_known, product_of};
+use crate::text::{FenceLine, OpenFences};
 
 /// Languages of code that a shell runs.
 const SHELLS: [&str; 8] =
@@ -98,50 +99,71 @@ enum Code {
 
 /// Adds what the body of a document needs.
 pub(super) fn read(text: &str, is_main: bool, own: &BTreeSet<String>, needs: &mut Needs) {
-    let mut code: Option<(Code, &str)> = None;
+    let mut fences = OpenFences::default();
+    let mut code = Code::Other;
     let (mut blocks, mut file_words) = (0, 0);
     for line in text.lines() {
         needs.place.next(line);
-        let trimmed = line.trim_start_matches([' ', '\t', '>']);
-        let fence = &trimmed[..trimmed.len() - trimmed.trim_start_matches(['`', '~']).len()];
-        if fence.len() >= 3 {
-            code = match code {
-                Some((_, open)) if fence.starts_with(open) && trimmed.len() == fence.len() => None,
-                Some(kept) => Some(kept),
-                None => {
-                    let kind = code_of(trimmed[fence.len()..].trim());
-                    blocks += usize::from(!matches!(kind, Code::Shell(_) | Code::Plain));
-                    Some((kind, fence))
-                }
-            };
-            continue;
-        }
-        match &mut code {
-            Some((Code::Shell(reader), _)) => reader.read(line, needs),
-            Some((Code::Python, _)) => {
-                for module in python_imports(line) {
-                    needs.add_module(&module, own, false);
-                }
+        match fences.advance(line) {
+            FenceLine::Open(info) => {
+                code = code_of(info);
+                blocks += usize::from(!matches!(code, Code::Shell(_) | Code::Plain));
             }
-            Some((Code::JavaScript, _)) => {
-                npm_imports(line).for_each(|it| needs.add_package(Installer::Npm, &it));
-            }
-            Some((Code::Plain, _)) => {
-                let first = line.trim().trim_start_matches("$ ").split(' ').next();
-                let is_command = line.trim_start().starts_with("$ ") || first.is_some_and(is_known);
-                if is_command && line.trim().contains(' ') {
-                    read_line(line.trim().trim_start_matches("$ "), needs);
-                }
-            }
-            None if is_main || line.contains('`') => {
+            FenceLine::Outside if is_main || line.contains('`') => {
                 file_words += read_prose(line, is_main, needs);
             }
-            Some((Code::Other, _)) | None => {}
+            FenceLine::Outside => {}
+            FenceLine::Inside => read_code(line, is_main, &mut code, own, needs),
         }
+        needs.network |= line.contains("://api.") || is_main && line.contains("googleapis.com/");
     }
     // A document about files of the user names them once in a few sentences, or has code for them.
     needs.code_blocks += blocks;
     needs.files |= file_words * 650 >= text.len() && file_words > 2;
+}
+
+/// Adds what a line of code needs.
+fn read_code(
+    line: &str,
+    is_main: bool,
+    code: &mut Code,
+    own: &BTreeSet<String>,
+    needs: &mut Needs,
+) {
+    match code {
+        Code::Shell(reader) => reader.read(line, needs),
+        Code::Python => {
+            for module in python_imports(line) {
+                needs.network |= is_main && uses_network(&module);
+                needs.add_module(&module, own, false);
+            }
+        }
+        Code::JavaScript => {
+            npm_imports(line).for_each(|it| needs.add_package(Installer::Npm, &it));
+        }
+        Code::Plain => {
+            let first = line.trim().trim_start_matches("$ ").split(' ').next();
+            let is_command = line.trim_start().starts_with("$ ") || first.is_some_and(is_known);
+            if is_command && line.trim().contains(' ') {
+                read_line(line.trim().trim_start_matches("$ "), needs);
+            }
+        }
+        Code::Other => {}
+    }
+    needs.network |= is_main && !line.trim_start().starts_with(['#', '/']) && has_address(line);
+}
+
+/// Whether code has the address of another machine.
+fn has_address(line: &str) -> bool {
+    let hosts = line.split("://").skip(1);
+    let is_other = |host: &&str| {
+        let no_hosts = ["localhost", "127.", "0.0.0.0", "example", "www.w3.org"];
+        host.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && !no_hosts.iter().any(|start| host.starts_with(start))
+    };
+    // Addresses of formats are names.
+    let is_name = line.contains("schema") || line.contains("xmlns");
+    line.contains("http") && !is_name && hosts.filter(is_other).count() > 0
 }
 
 /// The kind of code behind a fence with this text.
@@ -247,7 +269,7 @@ pub(super) fn read_tool_list(text: &str, needs: &mut Needs) {
             needs.named.tools.insert(name.to_string());
         }
         let program = inside.split([':', ' ', ')', '*']).next().unwrap_or_default();
-        if name == "Bash" && is_known(program) {
+        if name == "Bash" && product_of(program).is_some() {
             needs.named.programs.insert(program.to_string());
         }
     }

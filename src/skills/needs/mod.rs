@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::bounded;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::frontmatter;
+use crate::skills::names::is_plugin;
 use crate::skills::packages::{
     known_module, nearly_named, normalized_name, package_name, package_named, package_of,
 };
@@ -23,6 +25,7 @@ use crate::skills::programs::product_of;
 use crate::skills::requirements::listed_requirements;
 use crate::text::{one_line, one_line_name};
 use crate::world::confined::read_whole;
+use crate::world::files;
 
 mod code;
 mod documents;
@@ -52,6 +55,7 @@ pub(crate) struct NamedNeeds {
 
 /// What a skill needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about a skill")]
 pub(crate) struct Needs {
     /// What it needs by name.
     #[serde(flatten)]
@@ -68,6 +72,9 @@ pub(crate) struct Needs {
     /// The line that is read.
     #[serde(skip)]
     place: SourceLine,
+    /// The source is a script, not a document.
+    #[serde(skip)]
+    is_in_script: bool,
     /// Blocks of code in its documents that are no commands.
     #[serde(skip)]
     code_blocks: usize,
@@ -184,6 +191,7 @@ impl Needs {
             bytes_left -= piece.bytes.len();
             let text = String::from_utf8_lossy(&piece.bytes);
             needs.place = SourceLine { file: path.clone(), ..SourceLine::default() };
+            needs.is_in_script = source != NeedSource::Document;
             match source {
                 NeedSource::Document => {
                     let front = frontmatter::parse(&text);
@@ -202,7 +210,7 @@ impl Needs {
         for row in listed_requirements(&skill.root) {
             needs.add_requirement(&row.requirement);
         }
-        needs.conclude(&skill.name);
+        needs.conclude(skill);
         needs
     }
 
@@ -225,7 +233,10 @@ impl Needs {
     }
 
     fn add_package(&mut self, installer: Installer, name: &str) {
-        self.named.add(installer, name);
+        // What installs packages is no package that is needed.
+        if !["pip", "setuptools", "wheel", "npm"].contains(&name) {
+            self.named.add(installer, name);
+        }
     }
 
     /// Records that the current line installs or imports a package. Of several lines the first
@@ -281,12 +292,12 @@ impl Needs {
     }
 
     /// What follows from the names that were found.
-    fn conclude(&mut self, skill: &str) {
-        // A skill of an online service that brings no way to reach it needs a connector.
-        let service = skill.split('-').next().unwrap_or(skill);
-        if SERVICES.contains(&service) && !self.shell && !self.network && self.named.npm.is_empty()
+    fn conclude(&mut self, skill: &Skill) {
+        if !self.shell
+            && self.named.npm.is_empty()
+            && let Some(name) = connector_of(skill)
         {
-            self.named.mcp.insert(service.to_string());
+            self.named.mcp.insert(name);
         }
         let has = |names: &[&str], tools: &BTreeSet<String>| {
             names.iter().any(|name| tools.contains(*name))
@@ -302,20 +313,14 @@ impl Needs {
     }
 }
 
-/// Online services for whose skills hosts have connectors; no names that are common words.
-const SERVICES: [&str; 11] = [
-    "airtable",
-    "asana",
-    "dropbox",
-    "gmail",
-    "hubspot",
-    "jira",
-    "notion",
-    "outlook",
-    "sharepoint",
-    "slack",
-    "zoom",
-];
+/// The connector of its plugin for which a skill is named.
+fn connector_of(skill: &Skill) -> Option<String> {
+    let plugin = skill.path.ancestors().skip(1).find(|folder| is_plugin(folder))?;
+    let text = files::read_whole(&plugin.join(".app.json"), limits::PLUGIN_SETTINGS_BYTES).ok()?;
+    let settings: Value = bounded::from_slice(&text).ok()?;
+    let names = settings["apps"].as_object()?.keys();
+    names.into_iter().find(|name| skill.name.starts_with(name.as_str())).cloned()
+}
 
 /// Whether a file is the document of the skill.
 fn is_document(path: &Path) -> bool {

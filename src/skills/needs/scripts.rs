@@ -5,31 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Needs;
-use super::code::{npm_imports, python_imports};
+use super::code::{npm_imports, python_imports, uses_network};
 use super::install::{Installer, npm_name};
 use super::shell::{ShellReader, read_line};
 use crate::bounded;
 use crate::skills::programs::is_everywhere;
 use crate::skills::yaml;
 use crate::text::one_line_name;
-
-/// Modules of Python that talk to other machines.
-const PYTHON_NETWORK: [&str; 14] = [
-    "requests",
-    "httpx",
-    "aiohttp",
-    "urllib.request",
-    "urllib3",
-    "http.client",
-    "socket",
-    "smtplib",
-    "boto3",
-    "openai",
-    "anthropic",
-    "websockets",
-    "paramiko",
-    "huggingface_hub",
-];
 
 /// Adds what a Python file needs.
 pub(super) fn read_python(text: &str, own: &BTreeSet<String>, needs: &mut Needs) {
@@ -58,7 +40,7 @@ pub(super) fn read_python(text: &str, own: &BTreeSet<String>, needs: &mut Needs)
             }
         }
         for module in python_imports(line) {
-            needs.network |= PYTHON_NETWORK.iter().any(|it| module.starts_with(it));
+            needs.network |= uses_network(&module);
             needs.add_module(&module, own, true);
         }
         if !line.contains('(') && !line.contains('[') {
@@ -103,17 +85,11 @@ pub(super) fn read_javascript(text: &str, needs: &mut Needs) {
 /// Adds what a script of a shell needs.
 pub(super) fn read_shell(text: &str, needs: &mut Needs) {
     needs.shell = true;
-    let functions: BTreeSet<&str> = text
-        .lines()
-        .filter_map(|line| line.trim().strip_suffix("() {"))
-        .map(|name| name.trim_start_matches("function ").trim())
-        .collect();
     let mut reader = ShellReader::default();
     for line in text.lines() {
         needs.place.next(line);
         reader.read(line, needs);
     }
-    needs.named.programs.retain(|name| !functions.contains(&**name));
 }
 
 /// Adds the dependencies of a `package.json`.

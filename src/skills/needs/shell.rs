@@ -77,8 +77,12 @@ fn read_command(words: &[&str], needs: &mut Needs) {
             }
         }
     }
-    // A word alone, or with a capital letter, is output or the line of a settings file.
-    let is_likely = program.starts_with(|c: char| c.is_ascii_lowercase()) && words.len() > 1;
+    // A word alone, or with a capital letter, is output or the line of a settings file. A function
+    // of the script, or a line of a program in it, is no program.
+    let is_likely = !needs.is_in_script
+        && program.starts_with(|c: char| c.is_ascii_lowercase())
+        && !program.contains('_')
+        && words.get(1).is_some_and(|next| !next.starts_with(['=', '(', ':', '<', '>']));
     if !is_everywhere(program) && (is_likely || is_known(program)) {
         needs.named.programs.insert(program.to_string());
     }

@@ -16,6 +16,7 @@ sys.path = [entry for entry in sys.path if entry not in ("", ".")] + [path for p
 def reason_of(dotted):
     """Why a module, or something in a module, cannot be imported; None: it can."""
     words = dotted.split(".")
+    end = 0
     try:
         found = importlib.import_module(words[0])
         for end in range(1, len(words)):
@@ -23,6 +24,10 @@ def reason_of(dotted):
                 found = getattr(found, words[end])
             else:
                 found = importlib.import_module(".".join(words[:end + 1]))
+    except ModuleNotFoundError as error:
+        if error.name == ".".join(words[:end + 1]) and end:
+            return "`%s` has no `%s`" % (".".join(words[:end]), words[end])
+        return str(error)
     except BaseException as error:
         # A module may end the program.
         return type(error).__name__ + ": " + " ".join(str(error).split())[:300]
