@@ -110,7 +110,7 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     }),
     command(
         "skills setup NAME [PACKAGE]...",
-        "install the packages that the skill needs and those named here into a venv of its own",
+        "install the packages that the skill needs, and those named here, into the skill's venv",
         |mut words| {
             let name = words.next().unwrap_or_default();
             let setup = SetupCommand { name, packages: words.collect(), yes: false };

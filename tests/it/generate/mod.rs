@@ -258,5 +258,5 @@ fn man_page_has_no_groff_warnings() {
         .stdout_has("(also http://…, https://…)")
         .stdout_has("{\"temperature\": 0}")
         .stdout_has("./.env")
-        .stdout_has("create the skill's venv");
+        .stdout_has("into the skill's venv");
 }
