@@ -168,6 +168,8 @@ pub(crate) const PROBE_CRASHES: usize = 20;
 
 /// One command of a setup: large packages over a slow line take this long.
 pub(crate) const SETUP_COMMAND_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Packages of a skill that may be offered for installation.
+pub(crate) const INFERRED_PACKAGES: usize = 200;
 /// Lines of installers that are kept for the case that one fails.
 pub(crate) const SETUP_OUTPUT_LINES: usize = 10_000;
 /// One trial of imports: the largest packages take half a minute when they are imported first.

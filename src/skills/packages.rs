@@ -21,12 +21,28 @@ pub(crate) fn package_named(name: &str) -> Option<&'static str> {
     rows().map(|(_, package)| package).find(is_same)
 }
 
-/// The package of the table whose name is nearly this one, but not the same.
+/// A package of the table whose name is nearly this one, but not the same: a letter more, less or
+/// different, two letters in the wrong order, or other dashes.
 pub(crate) fn nearly_named(name: &str) -> Option<&'static str> {
-    let names = rows().map(|(_, package)| package);
-    let near = text::similar_names(name, names, 1).first().copied()?;
-    let is_near = near.len().abs_diff(name.len()) <= 1 && near.len() > 3;
-    (is_near && normalized_name(near) != normalized_name(name)).then_some(near)
+    let letters = |name: &str| normalized_name(name).replace('-', "");
+    let sorted = |name: &str| {
+        let mut letters: Vec<char> = name.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let wanted = letters(name);
+    let is_near = |known: &&str| {
+        let known = letters(known);
+        if known.len().abs_diff(wanted.len()) > 1 || known.len() < 3 {
+            return false;
+        }
+        match text::edit_distance(&known, &wanted) {
+            0 | 1 => true,
+            2 => sorted(&known) == sorted(&wanted),
+            _ => false,
+        }
+    };
+    rows().map(|(_, package)| package).find(is_near).filter(|_| package_named(name).is_none())
 }
 
 /// The modules of the table that a package provides.
@@ -77,7 +93,8 @@ pub(crate) fn is_archive(requirement: &str) -> bool {
 }
 
 /// Suffixes of files that can be installed.
-const ARCHIVES: [&str; 7] = [".whl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz"];
+const ARCHIVES: [&str; 12] =
+    [".whl", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".tbz", ".xz", ".txz", ".lz", ".tlz", ".lzma"];
 
 /// A name as package indexes compare it (PEP 503): in lower case, with one dash for each
 /// run of dashes, dots and underscores.

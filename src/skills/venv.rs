@@ -41,6 +41,8 @@ pub(crate) struct VenvRecord {
     pub declared: BTreeSet<String>,
     /// Packages that it does not declare, derived from its imports.
     pub undeclared: Vec<String>,
+    /// Packages of npm that were installed.
+    pub npm: Vec<String>,
     /// Modules that were still missing afterwards: no reason to try again.
     pub missing: BTreeSet<String>,
     /// The names of all packages in the venv when the setup finished.

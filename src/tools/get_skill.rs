@@ -10,6 +10,7 @@ use crate::message::InvokedSkill;
 use crate::secret::CutEdges;
 use crate::skills::invocation::SkillFolders;
 use crate::skills::needs::Needs;
+use crate::skills::python::setup_command;
 use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
 use crate::text::{self, counted, one_line, one_line_name};
 use crate::tool::{Action, Effects, ToolResult};
@@ -256,16 +257,19 @@ fn other_files(skill: &Skill, document: &str) -> String {
 /// Says what the skill needs and this machine lacks; empty if nothing.
 fn missing_note(skill: &Skill, context: &ToolContext<'_>) -> String {
     let Some(scripts) = context.scripts else { return String::new() };
-    let missing = Needs::of(skill).named.missing(skill, scripts).kinds();
-    if missing.is_empty() {
+    let missing = Needs::of(skill).named.missing(skill, scripts);
+    let kinds = missing.kinds();
+    if kinds.is_empty() {
         return String::new();
     }
-    let kinds = missing.iter().map(|(kind, names)| format!("{kind} {names}"));
+    let how = match &*setup_command(skill, &[]) {
+        command if !missing.python.is_empty() => format!(" (tell the user to run: {command})"),
+        _ => String::new(),
+    };
+    let kinds = kinds.iter().map(|(kind, names)| format!("{kind} {names}"));
     let list = kinds.collect::<Vec<_>>().join("; ");
-    format!(
-        "\n\nMissing on this machine: {}\n",
-        text::truncate_words(&list, limits::MISSING_NOTE_BYTES)
-    )
+    let room = limits::MISSING_NOTE_BYTES.saturating_sub(how.len());
+    format!("\n\nMissing on this machine: {}{how}\n", text::truncate_words(&list, room))
 }
 
 /// Says that the commands of a document were not run; empty without any.

@@ -150,7 +150,7 @@ import reportlab
         run.run().status(1)
     };
     let run = setup(&[]);
-    run.stderr_has("not installed: `nobody-published-this` (SKILL.md line 8), `reportlab` (SKILL.md line 13), `reqeusts` (SKILL.md line 8; is `requests` meant?), `openpyxl` (scripts/a.py line 2)")
+    run.stderr_has("not installed: `nobody-published-this` (SKILL.md line 8), `reportlab` (SKILL.md line 13), `reqeusts` (SKILL.md line 8), is `requests` meant?, `openpyxl` (scripts/a.py line 2)")
         .stderr_has("to install nobody-published-this reportlab openpyxl: skills-runner skills setup s --yes\n")
         .stderr_has("`made-up-tool`")
         .stderr_lacks("Collecting");

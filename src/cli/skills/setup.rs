@@ -17,8 +17,8 @@ use crate::config::find_program;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::Skill;
-use crate::skills::needs::{InferredPackage, Needs};
-use crate::skills::packages::{nearly_named, package_named};
+use crate::skills::needs::{InferredPackage, Installer, NamedNeeds, Needs};
+use crate::skills::packages::nearly_named;
 use crate::skills::programs::install_command;
 use crate::skills::setup::{
     MissingModule, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
@@ -100,12 +100,29 @@ pub(super) fn run(
         agree: &|packages| view.borrow_mut().agree(packages, *yes, &run.cancellation),
     };
     let done = setup(&order, &mut |progress| view.borrow_mut().show(progress));
-    if done.is_err() {
+    if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Io) {
         view.borrow_mut().show_lines();
     }
-    let done = done?;
-    let programs = needs.named.missing(&skill, order.scripts).programs;
-    report_programs(&programs, run, output);
+    let missing = needs.named.missing(&skill, order.scripts);
+    Ok(report(run, &skill, &done?, &missing, is_json, output))
+}
+
+/// Reports a setup; returns its status.
+fn report(
+    run: &Run,
+    skill: &Skill,
+    done: &SetupSummary,
+    missing: &NamedNeeds,
+    is_json: bool,
+    output: &mut Output,
+) -> u8 {
+    let NamedNeeds { programs, npm, .. } = missing;
+    report_programs(programs, run, output);
+    let npm: Vec<&str> = npm.iter().filter(|name| !done.leaves_out(name)).map(|it| &**it).collect();
+    if !npm.is_empty() {
+        let names = npm.join("`, `");
+        output.note(&format!("packages of npm that its files use are not installed: `{names}`"));
+    }
     let left_out: Vec<&str> = done.left_out.iter().map(|it| it.name.as_str()).collect();
     if is_json {
         let report = SetupReportJson {
@@ -119,22 +136,22 @@ pub(super) fn run(
             recorded: &done.recorded,
             missing: done.missing.iter().map(MissingModuleJson::new).collect(),
             left_out: &left_out,
-            programs: &programs,
+            programs,
         };
         print_json(&report, output);
     } else {
-        output.print(&describe(&skill.name, &done, run));
+        output.print(&describe(&skill.name, done, run));
     }
     if done.missing.is_empty() && done.left_out.is_empty() {
-        return Ok(0);
+        return 0;
     }
     if !done.missing.is_empty() {
-        output.error(&missing_modules_error(&skill, &done.missing));
+        output.error(&missing_modules_error(skill, &done.missing));
     }
     if !done.left_out.is_empty() {
-        output.error(&left_out_error(&skill, &done.left_out));
+        output.error(&left_out_error(skill, &done.left_out));
     }
-    Ok(ErrorKind::Io.exit_status())
+    ErrorKind::Io.exit_status()
 }
 
 /// What the user sees of a setup while it runs.
@@ -184,7 +201,9 @@ impl SetupView<'_> {
         ));
         for package in packages {
             let what = package.to_install().unwrap_or_default();
-            self.output.row(&format!("{what} ({}: {})", package.line, package.line.text));
+            let source = if package.installer == Installer::Npm { " of npm" } else { "" };
+            let (line, text) = (&package.line, &package.line.text);
+            self.output.row(&format!("{what}{source} ({line}: {text})"));
         }
         if is_agreed {
             return Ok(true);
@@ -218,10 +237,10 @@ fn report_programs(missing: &BTreeSet<String>, run: &Run, output: &mut Output) {
 /// being asked for: the text of a skill is not a list of requirements.
 fn left_out_error(skill: &Skill, packages: &[InferredPackage]) -> Error {
     let list = packages.iter().map(|package| {
-        let InferredPackage { name, line, .. } = package;
-        match nearly_named(name).filter(|_| package_named(name).is_none()) {
-            Some(near) => format!("`{name}` ({line}; is `{near}` meant?)"),
-            None => format!("`{name}` ({line})"),
+        let is_python = package.installer == Installer::Python;
+        match nearly_named(&package.name).filter(|_| is_python) {
+            Some(near) => format!("{package}, is `{near}` meant?"),
+            None => package.to_string(),
         }
     });
     let list = list.collect::<Vec<_>>().join(", ");
@@ -260,7 +279,9 @@ fn outcome_name(outcome: SetupOutcome) -> &'static str {
 fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
     let Some(venv) = &done.venv else {
         let python = shell_quoted(&done.python);
-        return format!("{name}: nothing to install; its scripts run with {python}");
+        let is_complete = done.left_out.is_empty() && done.missing.is_empty();
+        let what = if is_complete { "nothing to install" } else { "nothing installed" };
+        return format!("{name}: {what}; its scripts run with {python}");
     };
     let venv = run.short_path(venv);
     let held: Vec<&str> =

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Needs;
 use super::code::{npm_imports, python_imports, uses_network};
 use super::install::Installer;
 use super::shell::{ShellReader, read_line};
+use super::{LineKind, Needs};
 use crate::skills::packages::package_named;
 use crate::skills::programs::{is_known, product_of};
 use crate::text::{FenceLine, OpenFences};
@@ -101,10 +101,16 @@ enum Code {
 pub(super) fn read(text: &str, is_main: bool, own: &BTreeSet<String>, needs: &mut Needs) {
     let mut fences = OpenFences::default();
     let mut code = Code::Other;
+    let mut is_comment = false;
     let (mut blocks, mut file_words) = (0, 0);
     for line in text.lines() {
         needs.place.next(line);
-        match fences.advance(line) {
+        let fence = fences.advance(line);
+        if is_comment || fence == FenceLine::Outside && line.trim_start().starts_with("<!--") {
+            is_comment = !line.contains("-->");
+            continue;
+        }
+        match fence {
             FenceLine::Open(info) => {
                 code = code_of(info);
                 blocks += usize::from(!matches!(code, Code::Shell(_) | Code::Plain));
@@ -145,7 +151,12 @@ fn read_code(
             let first = line.trim().trim_start_matches("$ ").split(' ').next();
             let is_command = line.trim_start().starts_with("$ ") || first.is_some_and(is_known);
             if is_command && line.trim().contains(' ') {
+                // Without a prompt it may be the output of a command.
+                if !line.trim_start().starts_with("$ ") {
+                    needs.line_kind = LineKind::Prose;
+                }
                 read_line(line.trim().trim_start_matches("$ "), needs);
+                needs.line_kind = LineKind::Command;
             }
         }
         Code::Other => {}

@@ -1,6 +1,8 @@
 //! Lines that install packages: `pip install NAME`, `npm install NAME` and their like.
 
-use crate::skills::packages::package_name;
+use crate::limits;
+use crate::skills::packages::{is_archive, package_name};
+use crate::skills::words::split_words;
 
 /// The kind of the packages that a line installs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,62 +18,47 @@ pub(super) struct NamedPackage {
     /// Of Python normalized, of npm with the scope.
     pub(super) name: String,
     /// The name with its versions, as in the command. `None`: it has an address or a condition, or
-    /// the command installs from elsewhere.
+    /// the command may install from elsewhere.
     pub(super) requirement: Option<String>,
 }
 
 /// The packages that a command installs. `None`: it installs none.
-pub(super) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<NamedPackage>)> {
+pub(super) fn packages_of(command: &str) -> Option<(Installer, Vec<NamedPackage>)> {
+    let words = split_words(command, limits::LISTED_NAMES);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let start = words.iter().position(|word| !is_before_command(word))?;
+    let (before, words) = words.split_at(start);
     let (installer, rest) = arguments(words)?;
+    let is_setting = |word: &&str| {
+        let word = word.to_ascii_lowercase();
+        ["pip_", "uv_", "npm_config_"].iter().any(|start| word.starts_with(start))
+    };
+    let mut is_usual_source = !before.iter().any(is_setting);
     let mut packages: Vec<NamedPackage> = Vec::new();
-    let mut is_value = false;
-    let mut is_from_elsewhere = false;
-    for word in rest {
-        let word = word.trim_matches(['"', '\'', '`', ',', ')', '(']);
-        if std::mem::take(&mut is_value) {
-            continue;
-        }
+    let mut rest = rest.iter().peekable();
+    while let Some(word) = rest.next() {
         if word.starts_with('-') {
-            let option = word.split('=').next().unwrap_or_default();
-            is_from_elsewhere |= OTHER_SOURCES.contains(&option);
-            // `-r FILE`: what the file lists is read from it.
-            is_value = matches!(
-                word,
-                "-r" | "--requirement"
-                    | "-c"
-                    | "--constraint"
-                    | "-e"
-                    | "--editable"
-                    | "-i"
-                    | "--index-url"
-                    | "--extra-index-url"
-                    | "-t"
-                    | "--target"
-                    | "--prefix"
-                    | "--python"
-                    | "-p"
-                    | "--registry"
-                    | "-f"
-                    | "--find-links"
-                    | "--workspace"
-                    | "-w"
-            );
+            is_usual_source &= HARMLESS.contains(word);
+            if WITH_VALUE.contains(word) {
+                rest.next();
+            }
             continue;
         }
+        let word = word.trim_matches([',', ')', '(', '`']);
         let name = match installer {
             Installer::Python => package_name(word).filter(|_| is_python_requirement(word)),
             Installer::Npm => npm_name(word),
         };
         // What follows a word that is no package is prose.
         let Some(name) = name else { break };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-[],<>=!~^*+@/".contains(c);
-        // Behind the name of a package of Python, `@` precedes an address.
-        let is_plain = word.chars().all(is_plain)
-            && !word.contains("//")
-            && (installer == Installer::Npm || !word.contains(['@', '/']));
-        packages.push(NamedPackage { name, requirement: is_plain.then(|| word.to_string()) });
+        // Its address, versions or condition.
+        let is_cut = rest.peek().is_some_and(|next| {
+            installer == Installer::Python && next.starts_with(['@', ';', '=', '<', '>', '!', '~'])
+        });
+        let requirement = plain_requirement(word, installer).filter(|_| !is_cut);
+        packages.push(NamedPackage { name, requirement });
     }
-    if is_from_elsewhere {
+    if !is_usual_source {
         for package in &mut packages {
             package.requirement = None;
         }
@@ -79,9 +66,39 @@ pub(super) fn packages_of(words: &[&str]) -> Option<(Installer, Vec<NamedPackage
     Some((installer, packages))
 }
 
-/// Options that say where packages come from.
-const OTHER_SOURCES: [&str; 6] =
-    ["-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--registry"];
+/// Options that change nothing about what is installed from where.
+#[rustfmt::skip]
+const HARMLESS: [&str; 34] = [
+    "--break-system-packages", "--dev", "--exact", "--force", "--global", "--ignore-scripts",
+    "--legacy-peer-deps", "--no-audit", "--no-cache-dir", "--no-fund", "--no-input", "--no-save",
+    "--production", "--quiet", "--save", "--save-dev", "--save-exact", "--save-prod", "--silent",
+    "--system", "--upgrade", "--user", "--verbose", "--yes", "-D", "-E", "-P", "-S", "-U", "-g",
+    "-q", "-v", "-y", "-qq",
+];
+
+/// Options with a value. Of `-r FILE` the file itself is read.
+#[rustfmt::skip]
+const WITH_VALUE: [&str; 28] = [
+    "--constraint", "--default-index", "--editable", "--extra-index-url", "--find-links", "--group",
+    "--index", "--index-url", "--loglevel", "--omit", "--prefix", "--python", "--registry",
+    "--requirement", "--root-user-action", "--script", "--tag", "--target", "--timeout",
+    "--trusted-host", "--workspace", "-c", "-e", "-f", "-i", "-p", "-r", "-t",
+];
+
+/// A name with versions and nothing else, without spaces.
+fn plain_requirement(word: &str, installer: Installer) -> Option<String> {
+    let word: String = word.chars().filter(|c| *c != ' ').collect();
+    let versions = match installer {
+        Installer::Python => word.as_str(),
+        Installer::Npm => word
+            .strip_prefix('@')
+            .map_or(word.as_str(), |rest| rest.split_once('/').map_or(rest, |(_, name)| name)),
+    };
+    let at = if installer == Installer::Npm { "@" } else { "" };
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || "._-[],<>=!~^*+".contains(c) || at.contains(c);
+    (versions.chars().all(is_plain) && !is_archive(&word)).then_some(word)
+}
 
 /// The arguments of a command that installs something: of `npx` and its like only the package.
 fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str])> {
@@ -108,6 +125,18 @@ fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str])> {
         rest = &rest[first..=first];
     }
     Some((installer, rest))
+}
+
+/// Whether a word may precede the program: an assignment, a keyword, or a program that starts it.
+pub(super) fn is_before_command(word: &str) -> bool {
+    const WORDS: [&str; 18] = [
+        "sudo", "env", "time", "nohup", "exec", "then", "do", "else", "if", "while", "until", "!",
+        "{", "(", "elif", "command", "xargs", "timeout",
+    ];
+    let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    });
+    is_assignment || WORDS.contains(&word)
 }
 
 fn is_python_requirement(word: &str) -> bool {

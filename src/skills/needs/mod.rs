@@ -55,7 +55,6 @@ pub(crate) struct NamedNeeds {
 
 /// What a skill needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts about a skill")]
 pub(crate) struct Needs {
     /// What it needs by name.
     #[serde(flatten)]
@@ -72,9 +71,8 @@ pub(crate) struct Needs {
     /// The line that is read.
     #[serde(skip)]
     place: SourceLine,
-    /// The source is a script, not a document.
     #[serde(skip)]
-    is_in_script: bool,
+    line_kind: LineKind,
     /// Blocks of code in its documents that are no commands.
     #[serde(skip)]
     code_blocks: usize,
@@ -106,6 +104,26 @@ impl InferredPackage {
             Installer::Python => literal.filter(|_| nearly_named(&self.name).is_none()),
         }
     }
+}
+
+/// The name and the place: `docx of npm (SKILL.md line 3)`.
+impl fmt::Display for InferredPackage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = if self.installer == Installer::Npm { " of npm" } else { "" };
+        write!(f, "`{}`{source} ({})", self.name, self.line)
+    }
+}
+
+/// What a line with a command is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LineKind {
+    /// A command for the model.
+    #[default]
+    Command,
+    /// A line of a script.
+    Script,
+    /// A command, or a text that begins like one.
+    Prose,
 }
 
 /// A line of a skill's file.
@@ -191,7 +209,10 @@ impl Needs {
             bytes_left -= piece.bytes.len();
             let text = String::from_utf8_lossy(&piece.bytes);
             needs.place = SourceLine { file: path.clone(), ..SourceLine::default() };
-            needs.is_in_script = source != NeedSource::Document;
+            needs.line_kind = match source {
+                NeedSource::Document => LineKind::Command,
+                _ => LineKind::Script,
+            };
             match source {
                 NeedSource::Document => {
                     let front = frontmatter::parse(&text);
@@ -249,7 +270,8 @@ impl Needs {
         let key = (installer, name.clone());
         let is_better =
             |known: &InferredPackage| known.requirement.is_none() && requirement.is_some();
-        if self.inferred.get(&key).is_none_or(is_better) {
+        let is_room = self.inferred.len() < limits::INFERRED_PACKAGES;
+        if is_room && self.inferred.get(&key).is_none_or(is_better) {
             let text = one_line(self.place.text.trim(), limits::QUOTED_BYTES);
             let line = SourceLine { text, ..self.place.clone() };
             let package = InferredPackage { installer, name, requirement, line };

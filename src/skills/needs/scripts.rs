@@ -108,8 +108,14 @@ pub(super) fn read_host_settings(text: &str, needs: &mut Needs) {
     let Ok(settings) = yaml::parse_core(text) else { return };
     let tools = settings.value["dependencies"]["tools"].as_array();
     for tool in tools.into_iter().flatten() {
-        if let Some(name) = tool["value"].as_str() {
-            needs.named.mcp.insert(one_line_name(name));
+        match tool["value"].as_str() {
+            Some(name) if tool["type"] != "cli" => {
+                needs.named.mcp.insert(one_line_name(name));
+            }
+            Some(name) if !is_everywhere(name) => {
+                needs.named.programs.insert(one_line_name(name));
+            }
+            _ => {}
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What lines of a shell need: the programs that they start, and the packages that they install.
 
-use super::Needs;
-use super::install;
+use super::install::{self, Installer, is_before_command};
+use super::{LineKind, Needs};
+use crate::skills::packages::package_named;
 use crate::skills::programs::{is_everywhere, is_known};
 
 /// A reading of a shell's lines, which may be continued and contain texts for other programs.
@@ -50,10 +51,10 @@ impl ShellReader {
 /// Reads the commands of one whole line.
 pub(super) fn read_line(line: &str, needs: &mut Needs) {
     for command in commands(line) {
-        let words: Vec<&str> = words(&command);
+        let words: Vec<&str> = command.split_whitespace().collect();
         let start = words.iter().position(|word| !is_before_command(word));
         let Some(words) = start.map(|start| &words[start..]) else { continue };
-        read_command(words, needs);
+        read_command(&command, words, needs);
     }
 }
 
@@ -62,24 +63,28 @@ pub(super) fn read_line(line: &str, needs: &mut Needs) {
 const NO_SHELL: [&str; 10] =
     ["python", "python3", "pip", "pip3", "uv", "echo", "cat", "cd", "mkdir", "export"];
 
-fn read_command(words: &[&str], needs: &mut Needs) {
+/// Reads a command, whose words are given from the program on.
+fn read_command(command: &str, words: &[&str], needs: &mut Needs) {
     let program = words[0].trim_matches(['"', '\'', '(', ')', '{', '}']);
     if !is_program_name(program) {
         return;
     }
     needs.shell |= !NO_SHELL.contains(&program);
-    if let Some((installer, packages)) = install::packages_of(words) {
+    if let Some((installer, packages)) = install::packages_of(command) {
         let is_run = matches!(words[0], "npx" | "bunx" | "uvx");
         for package in packages {
             needs.add_package(installer, &package.name);
-            if !is_run {
-                needs.infer(installer, &package.name, package.requirement);
+            let requirement = package.requirement.filter(|_| needs.line_kind != LineKind::Prose);
+            let is_named = needs.line_kind != LineKind::Prose
+                || installer == Installer::Python && package_named(&package.name).is_some();
+            if is_named && !is_run {
+                needs.infer(installer, &package.name, requirement);
             }
         }
     }
     // A word alone, or with a capital letter, is output or the line of a settings file. A function
     // of the script, or a line of a program in it, is no program.
-    let is_likely = !needs.is_in_script
+    let is_likely = needs.line_kind == LineKind::Command
         && program.starts_with(|c: char| c.is_ascii_lowercase())
         && !program.contains('_')
         && words.get(1).is_some_and(|next| !next.starts_with(['=', '(', ':', '<', '>']));
@@ -158,23 +163,6 @@ fn commands(line: &str) -> Vec<String> {
         }
     }
     commands
-}
-
-/// The words of a command, with quotes.
-fn words(command: &str) -> Vec<&str> {
-    command.split_whitespace().collect()
-}
-
-/// Whether a word may precede the program: an assignment, a keyword, or a program that starts it.
-fn is_before_command(word: &str) -> bool {
-    const WORDS: [&str; 18] = [
-        "sudo", "env", "time", "nohup", "exec", "then", "do", "else", "if", "while", "until", "!",
-        "{", "(", "elif", "command", "xargs", "timeout",
-    ];
-    let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    });
-    is_assignment || WORDS.contains(&word)
 }
 
 /// Whether a word can be the name of a program that is found on the search path.

@@ -52,10 +52,12 @@ paths = {os.path.realpath(sysconfig.get_path(name)) for name in names}
 os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sorted(paths)))
 ";
 
-/// Script that prints the folders in which scripts find modules, each after a NUL.
+/// Script that prints the folders in which scripts find modules, each after a NUL. It is isolated,
+/// so the folder of the user's packages is added.
 const SEARCH_PATH: &str = "\
-import os, sys
-os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sys.path if path))
+import os, site, sys
+user = [site.getusersitepackages()] if sys.prefix == sys.base_prefix else []
+os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sys.path + user))
 ";
 
 /// The remedy if Python's own `venv` fails.
@@ -70,6 +72,8 @@ pub(super) struct CommandRunner<'s> {
     environment: Vec<(OsString, OsString)>,
     /// Used instead of pip if it is there and knows where to get packages.
     uv: Option<PathBuf>,
+    /// Options of `uv`: its settings in the skill's folder must not count.
+    uv_options: Vec<OsString>,
     lock: &'s FolderLock,
 }
 
@@ -86,7 +90,14 @@ impl<'s> CommandRunner<'s> {
         environment.push(("PIP_USER".into(), "0".into()));
         let uv = find_program(OsStr::new("uv"), scripts.variable("PATH"));
         let uv = uv.filter(|_| PIP_SOURCES.iter().all(|name| scripts.variable(name).is_none()));
-        CommandRunner { folder, cancellation, environment, uv, lock }
+        let home = scripts.variable("HOME").map(|home| Path::new(home).join(".config"));
+        let settings = scripts.variable("XDG_CONFIG_HOME").map(PathBuf::from).or(home);
+        let settings = settings.map(|folder| folder.join("uv/uv.toml")).filter(|it| it.is_file());
+        let uv_options = match settings {
+            Some(file) => vec!["--config-file".into(), file.into()],
+            None => vec!["--no-config".into()],
+        };
+        CommandRunner { folder, cancellation, environment, uv, uv_options, lock }
     }
 
     /// Creates a venv in the marked folder `venv`.
@@ -102,8 +113,9 @@ impl<'s> CommandRunner<'s> {
         let what = format!("create `{}`", venv.display());
         match &self.uv {
             Some(uv) => {
-                let options = ["venv", "--quiet", "--allow-existing", "--no-project", "--python"];
-                let args = to_arguments(&options, [python.as_os_str(), venv.as_os_str()]);
+                let options = ["--quiet", "--allow-existing", "--no-project", "--python"];
+                let places = [python.as_os_str(), venv.as_os_str()];
+                let args = self.uv_arguments(&["venv"], to_arguments(&options, places));
                 self.run(&what, uv, &args, on_progress)
             }
             None => {
@@ -143,8 +155,9 @@ impl<'s> CommandRunner<'s> {
         match &self.uv {
             Some(uv) => {
                 // Scripts write no bytecode, so it is compiled here.
-                let options = ["pip", "install", "--compile-bytecode", "--python"];
+                let options = ["--compile-bytecode", "--python"];
                 let args = to_arguments(&options, [python.as_os_str()].into_iter().chain(packages));
+                let args = self.uv_arguments(&["pip", "install"], args);
                 self.run(&what, uv, &args, on_progress)
             }
             None => {
@@ -158,22 +171,25 @@ impl<'s> CommandRunner<'s> {
         }
     }
 
-    /// Installs packages of npm into the venv, where its programs are found. Globally, as settings
-    /// of the skill do not count then; no script of a package runs.
+    /// The arguments of `uv` for one of its commands.
+    fn uv_arguments(&self, command: &[&str], args: Vec<OsString>) -> Vec<OsString> {
+        [to_arguments(command, []), self.uv_options.clone(), args].concat()
+    }
+
+    /// Installs a package of npm into the venv, where its programs are found. Globally, as settings
+    /// of the skill do not count then; no script of it runs.
     pub(super) fn install_from_npm(
         &self,
         npm: &Path,
         venv: &Path,
-        packages: &[&str],
+        package: &str,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<(), Error> {
-        let all = packages.join(", ");
-        on_progress(SetupProgress::Note(&format!("installing {all} with npm")));
+        on_progress(SetupProgress::Note(&format!("installing {package} with npm")));
         let options =
             ["install", "--global", "--ignore-scripts", "--no-fund", "--no-audit", "--prefix"];
-        let packages = packages.iter().copied().map(OsStr::new);
-        let args = to_arguments(&options, [venv.as_os_str()].into_iter().chain(packages));
-        self.run(&format!("install `{all}`"), npm, &args, on_progress)
+        let args = to_arguments(&options, [venv.as_os_str(), OsStr::new(package)]);
+        self.run(&format!("install `{package}`"), npm, &args, on_progress)
     }
 
     /// Returns the folders in which an interpreter installs, with links resolved; `None` if it
@@ -184,13 +200,13 @@ impl<'s> CommandRunner<'s> {
 
     /// The packages that scripts of an interpreter find.
     pub(super) fn installed_packages(&self, python: &Path) -> Result<InstalledPackages, Error> {
-        let folders = self.folders_from(python, &["-c", SEARCH_PATH])?;
+        let folders = self.folders_from(python, &["-I", "-c", SEARCH_PATH])?;
         Ok(InstalledPackages::read(&folders.unwrap_or_default()))
     }
 
     fn folders_from(&self, python: &Path, args: &[&str]) -> Result<Option<Vec<PathBuf>>, Error> {
         let args = to_arguments(args, []);
-        let outcome = self.try_run(python, &args, limits::PYTHON_START_TIMEOUT, &mut |_| {})?;
+        let outcome = self.query(python, &args, limits::PYTHON_START_TIMEOUT)?;
         let outcome = outcome.ok().filter(|outcome| !outcome.timed_out);
         let Some(outcome) = outcome.filter(|outcome| outcome.exit == ProcessExit::Exited(0)) else {
             return Ok(None);
@@ -202,6 +218,17 @@ impl<'s> CommandRunner<'s> {
         Ok(Some(places).filter(|places| !places.is_empty()))
     }
 
+    /// Runs a program whose answer is read from its output, in the root folder: files of the skill
+    /// must not choose the Python.
+    pub(super) fn query(
+        &self,
+        program: &Path,
+        args: &[OsString],
+        limit: Duration,
+    ) -> Result<io::Result<ProcessOutcome>, Error> {
+        self.try_run(program, args, Path::new("/"), limit, &mut |_| {})
+    }
+
     /// Runs a command that must succeed.
     fn run(
         &self,
@@ -211,7 +238,7 @@ impl<'s> CommandRunner<'s> {
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<(), Error> {
         let limit = limits::SETUP_COMMAND_TIMEOUT;
-        let outcome = self.try_run(program, args, limit, on_progress)?;
+        let outcome = self.try_run(program, args, self.folder, limit, on_progress)?;
         let cause = match outcome {
             Err(error) => error.to_string(),
             // `try_run` reports the user's own limit.
@@ -231,17 +258,18 @@ impl<'s> CommandRunner<'s> {
 
     /// Runs a command. A program that does not start or takes too long is a result: the only
     /// error is that the setup must stop.
-    pub(super) fn try_run(
+    fn try_run(
         &self,
         program: &Path,
         args: &[OsString],
+        folder: &Path,
         limit: Duration,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<io::Result<ProcessOutcome>, Error> {
         let job = ProcessJob {
             program,
             args,
-            folder: self.folder,
+            folder,
             environment: &self.environment,
             stdin: b"",
             limit: self.cancellation.capped_by_deadline(limit),

@@ -8,10 +8,9 @@
 //! `venv_location` ensures that no unfinished venv is ever used, a lock keeps other setups out,
 //! `command_runner` runs the installers, `trial` imports what was installed. Nothing here prints.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::config::{PythonChoice, ScriptSettings, find_program};
+use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::{Error, ErrorKind};
 use crate::secret::mask_url_logins;
 use crate::skills::installed::InstalledPackages;
@@ -100,6 +99,8 @@ struct OldVenv<'r> {
     record: &'r VenvRecord,
     /// Its content is copied, and packages are only added.
     is_extended: bool,
+    /// Why it is created again otherwise.
+    why: &'static str,
 }
 
 impl Setup<'_> {
@@ -110,24 +111,29 @@ impl Setup<'_> {
             Some((existing, python)) => (python.clone(), Some(existing.path.as_path())),
             None => (self.base_python()?, None),
         };
-        if existing.is_some() && working.is_none() {
-            let note = "recreating the venv: its bin/python does not run";
-            on_progress(SetupProgress::Note(note));
-        }
         let needs = self.probe(&python, venv, on_progress)?;
         let inferred = self.inferred(&needs);
-        let agreed = self.agreed(&needs, &inferred, (&python, venv.is_some()))?;
+        let old = existing.as_ref().and_then(|existing| self.old_venv(existing, &needs));
+        let is_kept = working.is_some() && old.is_none_or(|old| old.is_extended);
+        let record = existing.as_ref().map(|existing| &existing.record);
+        let agreed = self.agreed(&needs, &inferred, &python, (is_kept, record))?;
         let plan = Plan { needs, agreed };
-        let summary = match (&existing, working) {
-            (Some(existing), Some((_, python))) => self.update(existing, python, plan, on_progress),
-            (Some(existing), None) => {
-                let old = OldVenv { record: &existing.record, is_extended: false };
-                self.create_venv(&python, &plan, Some(old), on_progress)
+        let has_more = !(self.edit.added.is_empty() && plan.agreed.is_empty());
+        let summary = match (working, record) {
+            (Some((existing, _)), Some(record))
+                if !has_more && plan.needs.are_covered_by(record) =>
+            {
+                self.unchanged(Some(existing), &python, plan.needs)
             }
-            (None, _) if self.needs_venv(&plan.needs) || !plan.agreed.is_empty() => {
+            (Some((existing, _)), _) if old.is_none() => {
+                self.add_to_user_venv(existing, &python, &plan, on_progress)
+            }
+            (Some(_), _) => self.create_venv(&self.base_python()?, &plan, old, on_progress),
+            (None, Some(_)) => self.create_venv(&python, &plan, old, on_progress),
+            (None, None) if self.needs_venv(&plan.needs) || has_more => {
                 self.create_venv(&python, &plan, None, on_progress)
             }
-            (None, _) => self.unchanged(None, &python, plan.needs),
+            (None, None) => self.unchanged(None, &python, plan.needs),
         };
         let mut summary = summary?;
         let missing = self.missing(&inferred, &summary.python)?;
@@ -135,35 +141,22 @@ impl Setup<'_> {
         Ok(summary)
     }
 
-    /// Updates a venv that works.
-    fn update(
-        &self,
-        existing: &ExistingVenv,
-        python: &Path,
-        plan: Plan<'_>,
-        on_progress: &mut ProgressSink<'_>,
-    ) -> Result<SetupSummary, Error> {
-        let (needs, record) = (&plan.needs, &existing.record);
-        let is_complete = self.edit.added.is_empty() && plan.agreed.is_empty();
-        if is_complete && needs.are_covered_by(record) {
-            return self.unchanged(Some(existing), python, plan.needs);
-        }
-        if !record.is_from_setup {
-            return self.add_to_user_venv(existing, python, &plan, on_progress);
-        }
-        // Of a package that is there, the installer does not repair what was deleted.
+    /// How a venv that a setup created is replaced if it has to change; `None`: it is the user's.
+    fn old_venv<'e>(&self, existing: &'e ExistingVenv, needs: &SkillNeeds) -> Option<OldVenv<'e>> {
+        let record = &existing.record;
         let installed = InstalledPackages::in_venv(&existing.path);
+        // Of a package that is there, the installer does not repair what was deleted.
         let is_damaged = needs.lacks_modules_of(&installed, record);
-        let is_extended = record.declared.is_subset(&needs.declared)
+        let is_extended = existing.python.is_some()
+            && record.declared.is_subset(&needs.declared)
             && !is_damaged
             && self.runner.can_install_with(&installed);
-        if !is_extended {
-            let why =
-                if is_damaged { "modules are missing" } else { "the requirements have changed" };
-            on_progress(SetupProgress::Note(&format!("recreating the venv: {why}")));
-        }
-        let old = OldVenv { record, is_extended };
-        self.create_venv(&self.base_python()?, &plan, Some(old), on_progress)
+        let why = match existing.python {
+            None => "its bin/python does not run",
+            Some(_) if is_damaged => "modules are missing",
+            Some(_) => "the requirements have changed",
+        };
+        record.is_from_setup.then_some(OldVenv { record, is_extended, why })
     }
 
     /// Returns the interpreter that creates venvs.
@@ -223,6 +216,10 @@ impl Setup<'_> {
                 (SetupOutcome::Added, copied.map_err(|error| write_error(&venv, &error)))
             }
             None => {
+                if let Some(old) = &old {
+                    let note = format!("recreating the venv: {}", old.why);
+                    on_progress(SetupProgress::Note(&note));
+                }
                 let outcome =
                     old.as_ref().map_or(SetupOutcome::Created, |_| SetupOutcome::Recreated);
                 (outcome, self.runner.create_venv(base, &venv, on_progress))
@@ -299,101 +296,100 @@ impl Setup<'_> {
         let files = &plan.needs.files;
         let mut packages = plan.needs.single.clone();
         packages.extend(self.extra.iter().chain(&earlier).cloned());
-        let agreed = self.install_agreed(python, plan, &mut packages, on_progress)?;
-        let mut after = self.needs(python, Some(venv))?;
+        let agreed = plan.to_install(Installer::Python).map(str::to_string).collect();
         let mut undeclared = earlier;
+        undeclared.extend(self.install_all(python, files, &mut packages, agreed, on_progress)?);
+        let mut after = self.needs(python, Some(venv))?;
+        let mut imported = Vec::new();
         for (package, module) in after.undeclared() {
             on_progress(SetupProgress::Note(&format!(
                 "not declared by the skill, found in its imports: {package} ({module})"
             )));
-            undeclared.push(package.to_string());
-            packages.push(package.to_string());
+            imported.push(package.to_string());
         }
-        if !after.undeclared().is_empty() {
-            // All of them together, so that no install reverts another.
-            self.runner.install(python, files, &packages, on_progress)?;
+        if !imported.is_empty() {
+            let installed =
+                self.install_all(python, files, &mut packages, imported, on_progress)?;
+            undeclared.extend(installed);
             after = self.needs(python, Some(venv))?;
         }
-        undeclared.extend(agreed);
         let after = self.tried(after, python)?;
+        let mut npm = old.map(|old| old.npm.clone()).unwrap_or_default();
+        npm.extend(self.install_from_npm(venv, plan, on_progress)?);
         let mut declared = after.declared;
         declared.extend(self.edit.shown());
         let record = VenvRecord {
             is_from_setup: old.is_none_or(|old| old.is_from_setup),
             declared,
             undeclared,
+            npm,
             missing: after.missing.iter().map(|module| module.module.clone()).collect(),
             packages: &InstalledPackages::in_venv(venv).names - &by_hand,
         };
         record.write(venv).map_err(|error| write_error(venv, &error))?;
-        let from_npm = self.install_from_npm(venv, plan, on_progress)?;
         self.edit.write(self.request.skill)?;
         Ok(SetupSummary {
             outcome,
             venv: Some(venv.to_path_buf()),
             python: python.to_path_buf(),
             declared: shown_requirements(&record),
-            undeclared: record.undeclared.into_iter().chain(from_npm).collect(),
+            undeclared: [record.undeclared, record.npm].concat(),
             recorded: self.edit.shown().collect(),
             missing: after.missing,
             left_out: Vec::new(),
         })
     }
 
-    /// Installs packages, and those that were agreed to, of which one that fails prevents no
-    /// other. Returns these, and adds them to `packages`.
-    fn install_agreed(
+    /// Installs packages, and more of them that are not declared, of which one that fails prevents
+    /// no other. All together, so that no install reverts another. Returns those of the others
+    /// that are installed, and adds them to `packages`.
+    fn install_all(
         &self,
         python: &Path,
-        plan: &Plan<'_>,
+        files: &[&str],
         packages: &mut Vec<String>,
+        others: Vec<String>,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<Vec<String>, Error> {
-        let files = &plan.needs.files;
-        let agreed: Vec<String> = plan.to_install(Installer::Python).map(str::to_string).collect();
-        let all = [packages.as_slice(), &agreed].concat();
+        let all = [packages.as_slice(), &others].concat();
         let failed = match self.runner.install(python, files, &all, on_progress) {
-            Err(error) if error.kind() == ErrorKind::Io && !agreed.is_empty() => error,
+            Err(error) if error.kind() == ErrorKind::Io && !others.is_empty() => error,
             done => {
                 *packages = all;
-                return done.map(|()| agreed);
+                return done.map(|()| others);
             }
         };
         on_progress(SetupProgress::Warning(failed.message()));
         on_progress(SetupProgress::Note("trying the packages one by one"));
         self.runner.install(python, files, packages, on_progress)?;
         let mut installed = Vec::new();
-        for package in agreed {
+        for package in others {
             packages.push(package.clone());
-            match self.runner.install(python, files, packages, on_progress) {
-                Ok(()) => installed.push(package),
-                Err(error) if error.kind() == ErrorKind::Io => {
-                    packages.pop();
-                    on_progress(SetupProgress::Warning(error.message()));
-                }
-                Err(error) => return Err(error),
+            if succeeds(self.runner.install(python, files, packages, on_progress), on_progress)? {
+                installed.push(package);
+            } else {
+                packages.pop();
             }
         }
         Ok(installed)
     }
 
-    /// Installs the packages of npm that were agreed to, if npm is there; returns them.
+    /// Installs the packages of npm that were agreed to; returns them.
     fn install_from_npm(
         &self,
         venv: &Path,
         plan: &Plan<'_>,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<Vec<String>, Error> {
-        let packages: Vec<&str> = plan.to_install(Installer::Npm).collect();
-        let npm = find_program(OsStr::new("npm"), self.request.scripts.variable("PATH"));
-        let Some(npm) = npm.filter(|_| !packages.is_empty()) else { return Ok(Vec::new()) };
-        match self.runner.install_from_npm(&npm, venv, &packages, on_progress) {
-            Err(error) if error.kind() == ErrorKind::Io => {
-                on_progress(SetupProgress::Warning(error.message()));
-                Ok(Vec::new())
+        let mut installed = Vec::new();
+        let Some(npm) = self.npm() else { return Ok(installed) };
+        for package in plan.to_install(Installer::Npm) {
+            let done = self.runner.install_from_npm(&npm, venv, package, on_progress);
+            if succeeds(done, on_progress)? {
+                installed.push(package.to_string());
             }
-            done => done.map(|()| packages.into_iter().map(str::to_string).collect()),
         }
+        Ok(installed)
     }
 
     /// The needs, with the imports that fail when they are tried as missing modules.
@@ -418,11 +414,22 @@ impl Setup<'_> {
             venv: existing.map(|existing| existing.path.clone()),
             python: python.to_path_buf(),
             declared: shown_requirements(&record),
-            undeclared: record.undeclared,
+            undeclared: [record.undeclared, record.npm].concat(),
             recorded: Vec::new(),
             missing: self.tried(needs, python)?.missing,
             left_out: Vec::new(),
         })
+    }
+}
+
+/// Whether an installation succeeded. A failure is a warning.
+fn succeeds(done: Result<(), Error>, on_progress: &mut ProgressSink<'_>) -> Result<bool, Error> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::Io => {
+            on_progress(SetupProgress::Warning(error.message()));
+            Ok(false)
+        }
+        done => done.map(|()| true),
     }
 }
 

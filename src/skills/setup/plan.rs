@@ -2,14 +2,16 @@
 //! the user's answer.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use super::Setup;
 use super::needs::SkillNeeds;
-use crate::config::PythonChoice;
+use crate::config::{PythonChoice, find_program};
 use crate::error::Error;
 use crate::skills::needs::{InferredPackage, Installer, npm_folders};
-use crate::skills::packages::package_name;
+use crate::skills::packages::{normalized_name, package_name};
+use crate::skills::venv::VenvRecord;
 
 /// What is to be installed.
 pub(super) struct Plan<'p> {
@@ -55,7 +57,9 @@ impl Setup<'_> {
     /// The packages that documents and guarded imports name, and that are not declared.
     pub(super) fn inferred(&self, needs: &SkillNeeds) -> Vec<InferredPackage> {
         let declared = needs.declared.iter().chain(&self.extra);
-        let declared: BTreeSet<String> = declared.filter_map(|it| package_name(it)).collect();
+        let mut declared: BTreeSet<String> = declared.filter_map(|it| package_name(it)).collect();
+        // Without being asked for.
+        declared.extend(needs.undeclared().iter().map(|(package, _)| normalized_name(package)));
         let mut inferred: Vec<InferredPackage> = Vec::new();
         for package in self.request.inferred.iter().chain(&needs.optional) {
             let is_python = package.installer == Installer::Python;
@@ -69,19 +73,38 @@ impl Setup<'_> {
         inferred
     }
 
-    /// Those of the packages to install that the user agrees to. A new venv hides the packages of
-    /// the system, so it gets all of them.
+    /// Those of the packages to install that the user agrees to, or has agreed to when the venv was
+    /// set up that is created again. A new venv hides the packages of the system, so it gets all of
+    /// them. `kept`: the interpreter of a venv whose packages stay.
     pub(super) fn agreed<'p>(
         &self,
         needs: &SkillNeeds,
         inferred: &'p [InferredPackage],
-        (python, has_venv): (&Path, bool),
+        python: &Path,
+        (kept, old): (bool, Option<&VenvRecord>),
     ) -> Result<Vec<&'p InferredPackage>, Error> {
         let missing = self.missing(inferred, python)?;
-        let is_new = !has_venv && (self.needs_venv(needs) || !missing.is_empty());
-        let offered = if is_new { inferred.iter().collect() } else { missing };
-        let offered: Vec<_> = offered.into_iter().filter(|it| it.to_install().is_some()).collect();
-        let is_agreed = !offered.is_empty() && (self.request.agree)(&offered)?;
-        Ok(if is_agreed { offered } else { Vec::new() })
+        let is_new = !kept && (old.is_some() || self.needs_venv(needs) || !missing.is_empty());
+        let mut offered = if is_new { inferred.iter().collect() } else { missing };
+        offered.retain(|it| {
+            it.to_install().is_some() && (it.installer != Installer::Npm || self.npm().is_some())
+        });
+        let was_agreed = |package: &&InferredPackage| {
+            let known =
+                |old: &VenvRecord, what| old.undeclared.contains(what) || old.npm.contains(what);
+            let what = package.to_install().unwrap_or_default().to_string();
+            old.is_some_and(|old| known(old, &what))
+        };
+        let (mut agreed, asked): (Vec<_>, Vec<_>) =
+            offered.into_iter().partition(|package| !kept && was_agreed(package));
+        if !asked.is_empty() && (self.request.agree)(&asked)? {
+            agreed.extend(asked);
+        }
+        Ok(agreed)
+    }
+
+    /// The program `npm`.
+    pub(super) fn npm(&self) -> Option<PathBuf> {
+        find_program(OsStr::new("npm"), self.request.scripts.variable("PATH"))
     }
 }

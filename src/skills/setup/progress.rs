@@ -60,6 +60,11 @@ pub(crate) struct SetupSummary {
 }
 
 impl SetupSummary {
+    /// Whether the package of this name was left out.
+    pub(crate) fn leaves_out(&self, name: &str) -> bool {
+        self.left_out.iter().any(|package| package.name == name)
+    }
+
     /// Whether a missing module of the package is reported.
     pub(super) fn reports(&self, package: &InferredPackage) -> bool {
         let packages = self.missing.iter().filter_map(|module| module.package);

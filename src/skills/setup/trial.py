@@ -1,36 +1,34 @@
 """Imports names with the interpreter that runs a skill's scripts, and reports which fail.
 
 Arguments: folders to search, separated by colons, then dotted names. Standard output: a line "+"
-before a name is tried, and a line "-" with the reason if it fails. What the modules print is not
-part of it.
+before a name is tried, a line "-" with the reason if it fails, and at the end a line ".". What the
+modules print is not part of it.
 """
 import importlib
 import os
+import site
 import sys
 
 output = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace")
 os.dup2(2, 1)
-sys.path = [entry for entry in sys.path if entry not in ("", ".")] + [path for path in sys.argv[1].split(":") if path]
+# The folders that an isolated interpreter leaves out.
+if sys.prefix == sys.base_prefix:
+    sys.path.append(site.getusersitepackages())
+sys.path += [path for path in sys.argv[1].split(":") if path]
 
 
 def reason_of(dotted):
     """Why a module, or something in a module, cannot be imported; None: it can."""
-    words = dotted.split(".")
-    end = 0
+    module, _, name = dotted.rpartition(".")
     try:
-        found = importlib.import_module(words[0])
-        for end in range(1, len(words)):
-            if hasattr(found, words[end]):
-                found = getattr(found, words[end])
-            else:
-                found = importlib.import_module(".".join(words[:end + 1]))
+        found = importlib.import_module(module or name)
+        if module and not hasattr(found, name):
+            importlib.import_module(dotted)
     except ModuleNotFoundError as error:
-        if error.name == ".".join(words[:end + 1]) and end:
-            return "`%s` has no `%s`" % (".".join(words[:end]), words[end])
-        return str(error)
+        return "`%s` has no `%s`" % (module, name) if module and error.name == dotted else str(error)
     except BaseException as error:
         # A module may end the program.
-        return type(error).__name__ + ": " + " ".join(str(error).split())[:300]
+        return type(error).__name__ + ": " + " ".join(str(error).split())[:120]
     return None
 
 
@@ -39,5 +37,6 @@ for name in sys.argv[2:]:
     reason = reason_of(name)
     if reason:
         print("-" + reason, file=output, flush=True)
+print(".", file=output, flush=True)
 # Threads of the modules may not end.
 os._exit(0)

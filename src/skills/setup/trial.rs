@@ -31,17 +31,20 @@ pub(super) fn failing_imports(
     while !left.is_empty() {
         let args = ["-I", "-c", PROGRAM, search].into_iter().chain(left.iter().copied());
         let args: Vec<_> = args.map(Into::into).collect();
-        let limit = limits::SETUP_TRIAL_TIMEOUT;
-        let outcome = runner.try_run(python, &args, limit, &mut |_| {})?;
+        let outcome = runner.query(python, &args, limits::SETUP_TRIAL_TIMEOUT)?;
         let (tried, end) = match &outcome {
             Ok(outcome) => (read_answer(outcome, &left, &mut reasons), early_end(outcome)),
             Err(error) => (0, Some(error.to_string())),
         };
-        // The name that was tried last ended the interpreter.
+        // The name that was tried last ended the interpreter, and would do so again by others of
+        // its package.
         let Some(end) = end else { break };
-        let last = tried.saturating_sub(1);
-        reasons.insert(left[last], Some(end));
-        left.drain(..=last);
+        let root = |name: &str| name.split('.').next().unwrap_or_default().to_string();
+        let culprit = root(left[tried.saturating_sub(1)]);
+        left.drain(..tried.saturating_sub(1));
+        for name in left.extract_if(.., |name| root(name) == culprit) {
+            reasons.insert(name, Some(end.clone()));
+        }
     }
     let failing = imports.iter().filter_map(|import| {
         let reason = reasons.get(import.module.as_str())?.clone()?;
@@ -72,10 +75,10 @@ fn read_answer<'n>(
 fn early_end(outcome: &ProcessOutcome) -> Option<String> {
     match outcome.exit {
         _ if outcome.timed_out => Some("importing it takes too long".into()),
-        ProcessExit::Exited(0) => None,
         ProcessExit::Signaled(signal) => {
             Some(format!("importing it ends Python by signal {signal}"))
         }
+        _ if outcome.stdout.head().ends_with(b".\n") => None,
         _ => Some("importing it ends Python".into()),
     }
 }

@@ -29,7 +29,7 @@ impl Output {
         }
         self.close_line();
         let text = self.masked(text);
-        let text = printable(&text);
+        let text = printable(&text).replace('\t', " ");
         let text = text.lines().next().unwrap_or_default();
         // A full line would move the cursor to the next one.
         let text = fitting(text, terminal::columns(io::stderr()).saturating_sub(1));

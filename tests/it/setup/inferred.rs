@@ -26,44 +26,97 @@ fn packages_of_documents_are_installed_if_the_user_agrees() {
     script(&test, "import alpha, beta, gamma, openpyxl");
 }
 
-/// Addresses, paths, other indexes, names that are nearly well known, and names that nobody
-/// published are not installed, and prevent no other package.
+/// Addresses, paths, other indexes, values of options, names that are nearly well known, and names
+/// that nobody published are not installed, and prevent no other package.
 #[test]
 fn doubtful_names_of_documents_are_left_out() {
-    let document = "---\nname: s\ndescription: d\n---\n```sh\n\
-        pip install beta@https://127.0.0.1:9/x.whl gamma@file:///x ./wheels/gamma-1.0-py3-none-any.whl\n\
-        pip install -i https://127.0.0.1:9/simple gamma\n\
-        pip install opnpyxl\npip install nobody-published-it\npip install alpha\n```\n";
+    let lines = [
+        "beta@https://127.0.0.1:9/x.whl 'beta @ file:///x' ./wheels/gamma-1.0-py3-none-any.whl",
+        "-i https://127.0.0.1:9/simple gamma",
+        "--pypi-url=https://127.0.0.1:9 --timeout 60 gamma",
+        "gamma.txz",
+        "opnpyxl opepnyxl o-p-e-n-p-y-x-l",
+        "nobody-published-it",
+        "'alpha == 1.0' --user",
+    ];
+    let lines = lines.map(|line| format!("pip install {line}\n")).concat();
+    let document = format!(
+        "---\nname: s\ndescription: d\n---\n<!--\n```sh\npip install hidden\n```\n-->\n```sh\n{lines}\
+         PIP_INDEX_URL=https://127.0.0.1:9 pip install elsewhere\n```\n\n```\npip install failed with errors\n```\n"
+    );
     let test = quick().file("skills/s/SKILL.md", document);
-    let run =
-        setup(&test, &["--yes", "--json"]).status(1).stderr_has("trying the packages one by one");
+    let run = setup(&test, &["--yes", "--json"]).status(1);
+    let run = run.stderr_has("trying the packages one by one");
     let reported = run.stdout_json();
-    assert_eq!(reported["undeclared"], json!(["alpha"]));
-    assert_eq!(reported["left_out"], json!(["beta", "gamma", "nobody-published-it", "opnpyxl"]));
+    assert_eq!(reported["undeclared"], json!(["alpha==1.0"]));
+    let left_out = [
+        "beta",
+        "elsewhere",
+        "gamma",
+        "nobody-published-it",
+        "o-p-e-n-p-y-x-l",
+        "opepnyxl",
+        "opnpyxl",
+    ];
+    assert_eq!(reported["left_out"], json!(left_out));
     run.stderr_has("No matching distribution found for nobody-published-it")
         .stderr_has("is `openpyxl` meant?")
         .stderr_lacks("installing beta");
-    script(&test, "import alpha");
+    assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
+}
+
+/// The packages that the user agreed to are installed again when the venv is created again.
+#[test]
+fn agreed_packages_survive_a_new_venv() {
+    let document = "---\nname: s\ndescription: d\n---\n```sh\npip install alpha\n```\n";
+    let test = quick().file("skills/s/SKILL.md", document);
+    let test = test.file("skills/s/requirements.txt", "beta\ngamma\n");
+    setup(&test, &["--yes"]).success();
+    let test = test.file("skills/s/requirements.txt", "gamma\n");
+    setup(&test, &[]).success().stderr_has("recreating").stdout_has("with gamma, alpha");
+    script(&test, "import alpha, gamma");
+}
+
+/// Modules that lie in the skill, and settings of pip and uv there, have no effect.
+#[test]
+fn files_of_the_skill_do_not_run() {
+    let mut test = quick().file(
+        "skills/s/SKILL.md",
+        "---\nname: s\ndescription: d\n---\n```sh\npip install alpha\n```\n",
+    );
+    for name in ["linecache", "traceback", "site", "json", "pip", "alpha", "sitecustomize"] {
+        let path = format!("skills/s/{name}.py");
+        test = test.file(&path, "open('/proc/self/cwd/ran', 'w')\n");
+    }
+    setup(&test, &["--yes"]);
+    assert!(!test.exists("skills/s/ran") && test.exists(VENV));
 }
 
 /// Packages of npm go into the venv, where commands and scripts find them; no script of theirs runs.
 #[test]
 fn npm_packages_are_installed_into_the_venv() {
-    let document = "---\nname: s\ndescription: d\n---\n```sh\nnpm install -g docx@9 @scope/tool\nnpm i ./x https://127.0.0.1:9/y.tgz\n```\n";
-    let npm = "#!/bin/sh\necho \"$*\" > \"$HOME/npm\"\nmkdir -p \"$7/lib/node_modules/docx\"\n";
-    let test = quick().file("skills/s/SKILL.md", document).executable("bin/npm", npm);
+    let document = "---\nname: s\ndescription: d\n---\n```sh\nnpm install -g docx@9 @scope/tool\n\
+        npm i ./x https://127.0.0.1:9/y.tgz\nnpm i is@me/is x@file:../y z@npm:q evil.tgz --omit dev\n```\n";
+    let npm = "#!/bin/sh\necho \"$*\" >> \"$HOME/npm\"\ncase $8 in docx*) mkdir -p \"$7/lib/node_modules/docx\";;\n\
+        *) exit 1;; esac\n";
+    let test = quick().file("skills/s/SKILL.md", document);
+    let without = test.clone().env("PATH", test.path("bin"));
+    setup(&without, &["--yes"]).status(1).stderr_has("not installed: `npm`");
+    assert!(!test.exists(VENV), "a venv without a package");
+    let test = test.executable("bin/npm", npm);
     let path = format!("{}:/usr/bin:/bin", test.path("bin").display());
     let test = test.env("PATH", path);
     let run = setup(&test, &["--yes", "--json"]).status(1);
-    assert_eq!(run.stdout_json()["left_out"], json!(["@scope/tool"]));
+    let reported = run.stdout_json();
+    assert_eq!(reported["left_out"], json!(["@scope/tool", "evil.tgz", "is", "x", "z"]));
+    assert_eq!(reported["undeclared"], json!(["docx@9"]));
     let venv = test.path(VENV);
-    let expected = "install --global --ignore-scripts --no-fund --no-audit --prefix";
-    assert_eq!(
-        test.read("home/npm"),
-        format!("{expected} {} @scope/tool docx@9\n", venv.display())
-    );
+    let options = "install --global --ignore-scripts --no-fund --no-audit --prefix";
+    let venv = venv.display();
+    let expected = format!("{options} {venv} @scope/tool\n{options} {venv} docx@9\n");
+    assert_eq!(test.read("home/npm"), expected);
     let printed = script(&test, "import os; print(os.environ['NODE_PATH'])");
-    assert_eq!(printed, format!("{}/lib/node_modules\n", venv.display()));
+    assert_eq!(printed, format!("{venv}/lib/node_modules\n"));
 }
 
 /// What scripts import is tried: an installed package may lack it, or fail.
@@ -72,7 +125,7 @@ fn imports_are_tried() {
     let test = quick().file("skills/s/requirements.txt", "alpha\nopenpyxl\n").file(
         "skills/s/a.py",
         "from alpha import VERSION, nothing\nimport alpha.part\nfrom openpyxl import *\n\
-             def late():\n    from openpyxl import nowhere\n",
+             from shadow.deep import found\ndef late():\n    from openpyxl import nowhere\n",
     );
     for _ in 0..2 {
         let run = setup(&test, &[]).status(1);
@@ -82,11 +135,17 @@ fn imports_are_tried() {
     }
     let site =
         fs::read_dir(test.path("skills/s/venv/lib")).unwrap().next().unwrap().unwrap().path();
-    let module = site.join("site-packages/openpyxl.py");
-    fs::write(module, "import os\nprint('+')\nos.abort()\n").unwrap();
-    let run = setup(&test, &[]).status(1);
-    run.stderr_has("`openpyxl` (a.py line 3): importing it ends Python by signal 6")
-        .stderr_has("`alpha.part` (");
+    let site = site.join("site-packages");
+    // A function with the name of its module, and a module that ends the interpreter.
+    fs::create_dir(site.join("shadow")).unwrap();
+    fs::write(site.join("shadow/__init__.py"), "from .deep import deep\n").unwrap();
+    fs::write(site.join("shadow/deep.py"), "found = 1\ndef deep(): pass\n").unwrap();
+    for (end, reported) in [("abort()", " by signal 6"), ("_exit(0)", "\nhint: ")] {
+        fs::write(site.join("alpha.py"), format!("import os\nprint('.')\nos.{end}\n")).unwrap();
+        let run = setup(&test, &[]).status(1).stderr_lacks("shadow");
+        run.stderr_has("`alpha.nothing` (a.py line 1): importing it ends Python")
+            .stderr_has(&format!("`alpha.part` (a.py line 1): importing it ends Python{reported}"));
+    }
 }
 
 /// On a terminal the user is asked, each line of an installer replaces the last, and all of them

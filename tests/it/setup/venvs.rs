@@ -326,8 +326,8 @@ fn uv_is_used_if_available() {
     setup(&test, &["alpha"]).success();
     let (venv, python) = (venv.display(), interpreter().display());
     let expected = format!(
-        "venv --quiet --allow-existing --no-project --python {python} {venv}\n\
-         pip install --compile-bytecode --python {venv}/bin/python alpha\n"
+        "venv --no-config --quiet --allow-existing --no-project --python {python} {venv}\n\
+         pip install --no-config --compile-bytecode --python {venv}/bin/python alpha\n"
     );
     assert_eq!(test.read("home/asked"), expected);
     setup(&with_pip, &["beta"]).success().stderr_has("Successfully installed");
