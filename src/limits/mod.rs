@@ -246,6 +246,14 @@ pub(crate) const REPORT_COLUMNS: usize = 80;
 pub(crate) const TERMINAL_LINE_BYTES: usize = 4095;
 /// Unrecognized answers to a `--confirm` question; after them the answer is no.
 pub(crate) const CONFIRM_TRIES: u32 = 5;
+/// Wait without any output after which the live line appears.
+pub(crate) const LIVE_LINE_DELAY: Duration = Duration::from_secs(1);
+/// Interval at which it changes.
+pub(crate) const LIVE_LINE_INTERVAL: Duration = Duration::from_millis(500);
+/// Longest message in the history of typed ones.
+pub(crate) const HISTORY_MESSAGE_BYTES: usize = 64 << 10;
+/// Messages in the history of typed ones.
+pub(crate) const HISTORY_LINES: usize = 1_000;
 /// A line of a conversation, or all lines of one message.
 pub(crate) const CHAT_LINE_BYTES: usize = 4 << 20;
 /// Time until the second line of a paste is there: no user types that fast.

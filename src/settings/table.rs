@@ -134,6 +134,8 @@ pub(crate) const MEMORY_PATH: &str = "MEMORY_PATH";
 pub(crate) const NOTES_FOLDER_PATH: &str = "NOTES_FOLDER_PATH";
 /// The folder of sessions.
 pub(crate) const SESSIONS_PATH: &str = "SESSIONS_PATH";
+/// The history of typed lines.
+pub(crate) const HISTORY_PATH: &str = "HISTORY_PATH";
 /// The skills folders.
 pub(crate) const SKILLS_FOLDER_PATH: &str = "SKILLS_FOLDER_PATH";
 /// The time limit of a script.
@@ -277,6 +279,12 @@ pub static SETTINGS: &[Setting] = &[
         FolderRule::Stored,
         "$XDG_STATE_HOME/skills-runner/sessions",
         "folder of saved conversations",
+    ),
+    row(
+        HISTORY_PATH,
+        FolderRule::Stored,
+        "$XDG_STATE_HOME/skills-runner/history",
+        "file of lines typed in conversations; `off`: none are kept",
     ),
     row(
         SKILLS_FOLDER_PATH,

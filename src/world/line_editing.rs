@@ -59,18 +59,23 @@ fn without_line_editing(terminal: BorrowedFd<'_>, act: impl FnOnce()) {
     set_modes(terminal, &modes);
 }
 
-/// The modes of a terminal with line editing on; `None` if editing is off, or this process
-/// is not in the foreground.
-fn line_editing_modes(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
+/// The modes of a terminal; `None`: the descriptor is not a terminal.
+pub(crate) fn modes(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
     // SAFETY: a structure of plain numbers, for which zero is a valid value.
     let mut modes: libc::termios = unsafe { std::mem::zeroed() };
     // SAFETY: the structure outlives the call, the descriptor is open.
     let has_modes = unsafe { libc::tcgetattr(terminal.as_raw_fd(), &raw mut modes) == 0 };
-    (has_modes && is_in_foreground(terminal) && modes.c_lflag & libc::ICANON != 0).then_some(modes)
+    has_modes.then_some(modes)
+}
+
+/// The modes of a terminal with line editing on; `None` if editing is off, or this process
+/// is not in the foreground.
+fn line_editing_modes(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
+    modes(terminal).filter(|modes| is_in_foreground(terminal) && modes.c_lflag & libc::ICANON != 0)
 }
 
 /// Sets the modes; retries when a signal interrupts the call.
-fn set_modes(terminal: BorrowedFd<'_>, modes: &libc::termios) {
+pub(crate) fn set_modes(terminal: BorrowedFd<'_>, modes: &libc::termios) {
     // SAFETY: the structure outlives the call, the descriptor is open.
     while unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, modes) } != 0 {
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {

@@ -13,6 +13,7 @@ mod guardian;
 pub(crate) mod hardening;
 pub(crate) mod input;
 mod line_editing;
+pub(crate) mod line_editor;
 pub(crate) mod lines;
 mod listing;
 pub(crate) mod lock;

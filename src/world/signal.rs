@@ -8,13 +8,14 @@
 
 use std::array;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::world::line_editing;
 use crate::world::poll::{self, Readiness, Watched};
 use crate::world::typing::{TypeAhead, TypedInput};
 
@@ -39,6 +40,9 @@ static WRITE_END: AtomicI32 = AtomicI32::new(-1);
 /// First signal that is still pending; 0 for none.
 static PENDING: AtomicI32 = AtomicI32::new(0);
 
+/// A descriptor of `/dev/null` that takes the place of standard input at the next signal; -1: none.
+static STDIN_AT_SIGNAL: AtomicI32 = AtomicI32::new(-1);
+
 extern "C" fn on_signal(number: libc::c_int) {
     // Only async-signal-safe calls are allowed here, and errno must be restored.
     // SAFETY: `__errno_location` returns the address of this thread's errno, which
@@ -50,7 +54,84 @@ extern "C" fn on_signal(number: libc::c_int) {
         // Ctrl+C also ends the reader of our output: the signal takes precedence.
         let _ = set(0).or_else(|_| set(libc::SIGPIPE));
         wake();
+        replace_stdin();
         *errno = saved;
+    }
+}
+
+/// Ends a read of standard input by other code, which goes on after signals.
+fn replace_stdin() {
+    let replacement = STDIN_AT_SIGNAL.load(Ordering::Relaxed);
+    if replacement >= 0 {
+        // SAFETY: `dup2` is async-signal-safe; `end_reading` restores the descriptor.
+        unsafe { libc::dup2(replacement, libc::STDIN_FILENO) };
+    }
+}
+
+extern "C" fn on_alarm(_: libc::c_int) {
+    // SAFETY: as in `on_signal`.
+    unsafe {
+        let errno = libc::__errno_location();
+        let saved = *errno;
+        replace_stdin();
+        *errno = saved;
+    }
+}
+
+/// Calls code that reads the terminal on standard input by itself: it sees the end of the input
+/// at a signal or at the deadline. Restores standard input and the terminal's modes.
+pub(crate) fn end_reading<T>(deadline: Option<Instant>, read: impl FnOnce() -> T) -> T {
+    let stdin = io::stdin();
+    let (Ok(terminal), Ok(nothing)) = (stdin.as_fd().try_clone_to_owned(), File::open("/dev/null"))
+    else {
+        return read();
+    };
+    let modes = line_editing::modes(terminal.as_fd());
+    // After the deadline, too, the timer has to run.
+    let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+    let left = left.map(|left| left.max(Duration::from_micros(1)));
+    if left.is_some() {
+        set_alarm_handler(on_alarm as extern "C" fn(libc::c_int) as libc::sighandler_t);
+    }
+    STDIN_AT_SIGNAL.store(nothing.as_raw_fd(), Ordering::Relaxed);
+    if PENDING.load(Ordering::Relaxed) != 0 {
+        replace_stdin();
+    }
+    set_timer(left.unwrap_or_default());
+    let result = read();
+    set_timer(Duration::ZERO);
+    STDIN_AT_SIGNAL.store(-1, Ordering::Relaxed);
+    if left.is_some() {
+        set_alarm_handler(libc::SIG_DFL);
+    }
+    // SAFETY: both are open descriptors.
+    unsafe { libc::dup2(terminal.as_raw_fd(), libc::STDIN_FILENO) };
+    if let Some(modes) = modes {
+        line_editing::set_modes(terminal.as_fd(), &modes);
+    }
+    // The marks of pastes, which the other code switches off only at its normal end.
+    let _ = File::from(terminal).write_all(b"\x1b[?2004l");
+    result
+}
+
+fn set_alarm_handler(handler: libc::sighandler_t) {
+    // SAFETY: a plain sigaction call with a zeroed, then filled, structure. Without SA_RESTART,
+    // as a read has to end.
+    unsafe {
+        let mut new: libc::sigaction = std::mem::zeroed();
+        new.sa_sigaction = handler;
+        libc::sigaction(libc::SIGALRM, &raw const new, std::ptr::null_mut());
+    }
+}
+
+/// Sets the timer of SIGALRM; zero: off.
+fn set_timer(left: Duration) {
+    // SAFETY: a structure of plain numbers, for which zero is a valid value.
+    unsafe {
+        let mut timer: libc::itimerval = std::mem::zeroed();
+        timer.it_value.tv_sec = left.as_secs().try_into().unwrap_or(libc::time_t::MAX);
+        timer.it_value.tv_usec = left.subsec_micros().into();
+        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
     }
 }
 
@@ -61,6 +142,18 @@ fn wake() {
     unsafe {
         libc::write(WRITE_END.load(Ordering::Relaxed), byte.as_ptr().cast(), 1);
     }
+}
+
+/// What is called while the program waits.
+pub(crate) trait WaitObserver: std::fmt::Debug + Send + Sync {
+    /// When to call [`WaitObserver::tick`] next; `None`: not at all.
+    fn due(&self) -> Option<Instant>;
+    /// The wait has reached that time.
+    fn tick(&self);
+    /// A script has printed this.
+    fn output(&self, bytes: &[u8]);
+    /// Whether something else uses the terminal.
+    fn pause(&self, is_paused: bool);
 }
 
 /// Pending signal that requests a stop.
@@ -77,6 +170,7 @@ struct InterruptSource {
     /// Write end of a pipe, watched for the moment when its reader closes it.
     output: OnceLock<File>,
     type_ahead: OnceLock<TypeAhead>,
+    observer: OnceLock<Arc<dyn WaitObserver>>,
 }
 
 impl InterruptSource {
@@ -143,6 +237,7 @@ impl Interrupt {
                 pipe,
                 output: OnceLock::new(),
                 type_ahead: OnceLock::new(),
+                observer: OnceLock::new(),
             })),
         })
     }
@@ -174,7 +269,7 @@ impl Interrupt {
         if let Some(source) = &self.source {
             all.extend(source.watched());
         }
-        let ready = poll::poll(&all, limit);
+        let ready = self.poll_observed(&all, limit);
         if let Some(source) = &self.source
             && ready[N]
             && PENDING.load(Ordering::Relaxed) == 0
@@ -184,6 +279,51 @@ impl Interrupt {
             source.empty_pipe();
         }
         array::from_fn(|index| ready[index])
+    }
+
+    /// Polls, and calls the observer whenever it is due.
+    fn poll_observed(&self, all: &[Watched<'_>], limit: Option<Duration>) -> Vec<bool> {
+        let Some(observer) = self.observer() else {
+            return poll::poll(all, limit);
+        };
+        let until = limit.and_then(|limit| Instant::now().checked_add(limit));
+        loop {
+            let due = observer.due();
+            let next = until.into_iter().chain(due).min();
+            let left = next.map(|next| next.saturating_duration_since(Instant::now()));
+            let ready = poll::poll(all, left);
+            let is_over = until.is_some_and(|until| Instant::now() >= until);
+            let is_due = due.is_some_and(|due| Instant::now() >= due);
+            if ready.contains(&true) || is_over || !is_due {
+                return ready;
+            }
+            observer.tick();
+        }
+    }
+
+    fn observer(&self) -> Option<&dyn WaitObserver> {
+        self.source.as_ref()?.observer.get().map(|observer| &**observer)
+    }
+
+    /// Sets what is called while the program waits.
+    pub(crate) fn observe_waits(&self, observer: Arc<dyn WaitObserver>) {
+        if let Some(source) = &self.source {
+            let _ = source.observer.set(observer);
+        }
+    }
+
+    /// Shows the observer what a script has printed.
+    pub(super) fn show_output(&self, bytes: &[u8]) {
+        if let Some(observer) = self.observer() {
+            observer.output(bytes);
+        }
+    }
+
+    /// Sets whether something else uses the terminal.
+    pub(super) fn pause_observer(&self, is_paused: bool) {
+        if let Some(observer) = self.observer() {
+            observer.pause(is_paused);
+        }
     }
 
     /// Starts collecting lines that the user types at this terminal while the program

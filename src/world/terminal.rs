@@ -77,7 +77,9 @@ impl Terminal {
     ) -> io::Result<Option<String>> {
         // The answer must not be collected as the user's next message.
         let was_collected = cancellation.interrupt.set_collecting(false);
+        cancellation.interrupt.pause_observer(true);
         let line = self.prompt(question, cancellation, event_source);
+        cancellation.interrupt.pause_observer(false);
         cancellation.interrupt.set_collecting(was_collected);
         if !matches!(line, Ok(Some(_))) {
             // The user has not pressed Enter, so the line is not ended yet.

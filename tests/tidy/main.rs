@@ -277,6 +277,7 @@ fn documents_name_the_settings() {
                 "MEMORY_",
                 "NOTES_",
                 "SESSIONS_",
+                "HISTORY_",
                 "SSL_",
                 "HTTP_",
                 "HTTPS_",

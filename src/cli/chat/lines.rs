@@ -1,11 +1,12 @@
 //! Splits the input into messages. From a pipe, each line is a message. On a terminal, a message
 //! is a paste, a line with its continuation lines, or a block between `"""`.
 //!
-//! The terminal edits lines and delivers whole ones; lines that arrive right after a line were
-//! pasted. Input typed while a turn runs is collected by [`Interrupt::collect_typing_from`].
+//! On most terminals an editor reads messages (see [`crate::world::line_editor`]). A simple one
+//! delivers whole lines; lines that arrive right after a line were pasted. Input typed while a turn runs is collected by [`Interrupt::collect_typing_from`].
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 use crate::cli::chat::commands;
 use crate::error::Result;
@@ -13,6 +14,7 @@ use crate::limits;
 use crate::text::{self, counted, printable};
 use crate::world::cancellation::Cancellation;
 use crate::world::input::{self, StdinKind, StdinReader};
+use crate::world::line_editor::{EditedText, LineEditor, MessageRules};
 use crate::world::output::Output;
 use crate::world::signal::Interrupt;
 use crate::world::typing::TypedInput;
@@ -36,14 +38,17 @@ pub(super) enum ChatMessage {
     Cut,
     /// The input ended in the middle of a message, which is discarded.
     Unfinished,
+    /// Ctrl+C in the editor; whether text was discarded.
+    Cancelled(bool),
     /// End of the input.
     End,
 }
 
 /// The source of messages.
-#[derive(Debug)]
 pub(super) struct ChatInput {
     input: StdinReader,
+    /// The editor of a terminal that can do more than lines.
+    editor: Option<LineEditor<ChatRules>>,
     interrupt: Interrupt,
     /// Lines that were read and not yet returned.
     pending_lines: VecDeque<String>,
@@ -67,6 +72,7 @@ impl ChatInput {
         }
         ChatInput {
             input,
+            editor: None,
             interrupt,
             pending_lines: VecDeque::new(),
             has_partial_message: false,
@@ -79,12 +85,25 @@ impl ChatInput {
         self.input.kind() == StdinKind::Terminal
     }
 
+    /// Edits messages from now on, if the terminal can do that. `names`: what can follow a slash.
+    pub(super) fn edit(&mut self, history: Option<&Path>, names: Vec<String>) {
+        self.editor = LineEditor::new(history, ChatRules { names });
+    }
+
+    /// Whether messages are edited.
+    pub(super) fn is_edited(&self) -> bool {
+        self.editor.is_some()
+    }
+
     /// Reads the next message.
     pub(super) fn next_message(
         &mut self,
         cancellation: &Cancellation,
         output: &mut Output,
     ) -> Result<ChatMessage> {
+        if self.editor.is_some() {
+            return self.next_edited_message(cancellation, output);
+        }
         if !self.is_terminal() {
             let line = self.input.read_line(limits::CHAT_LINE_BYTES, cancellation)?;
             return Ok(match line {
@@ -106,9 +125,19 @@ impl ChatInput {
             }
             self.pending_lines = lines.into();
         }
+        if let Some(command) = self.next_pending_command() {
+            return Ok(ChatMessage::Line(command));
+        }
+        let lines = std::mem::take(&mut self.pending_lines).into();
+        self.complete_message(lines, cancellation, output)
+    }
+
+    /// Returns the next of the commands before the last line that was read. Blank lines between
+    /// them are removed.
+    fn next_pending_command(&mut self) -> Option<String> {
         while self.pending_lines.len() > 1 {
             match self.pending_lines.pop_front() {
-                Some(line) if commands::is_command(&line) => return Ok(ChatMessage::Line(line)),
+                Some(line) if commands::is_command(&line) => return Some(line),
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) => {
                     self.pending_lines.push_front(line);
@@ -117,8 +146,71 @@ impl ChatInput {
                 None => break,
             }
         }
-        let lines = std::mem::take(&mut self.pending_lines).into();
-        self.complete_message(lines, cancellation, output)
+        None
+    }
+
+    /// Reads the next message with the editor, or returns what was typed during the turn.
+    fn next_edited_message(
+        &mut self,
+        cancellation: &Cancellation,
+        output: &mut Output,
+    ) -> Result<ChatMessage> {
+        if self.pending_lines.is_empty() {
+            self.interrupt.set_collecting(false);
+            let edited = self.read_edited(cancellation, output);
+            self.interrupt.set_collecting(true);
+            let text = match edited? {
+                EditedText::Text(text) => text,
+                EditedText::Cancelled(was_partial) => {
+                    return Ok(ChatMessage::Cancelled(was_partial));
+                }
+                EditedText::End => return Ok(ChatMessage::End),
+            };
+            if text.len() > limits::CHAT_LINE_BYTES {
+                return Ok(ChatMessage::TooLong);
+            }
+            self.pending_lines = text.split('\n').map(str::to_owned).collect();
+        }
+        if let Some(command) = self.next_pending_command() {
+            return Ok(ChatMessage::Line(command));
+        }
+        let lines: Vec<String> = std::mem::take(&mut self.pending_lines).into();
+        match block_progress(&lines) {
+            Some(InputProgress::Done(message)) => Ok(message),
+            Some(InputProgress::Incomplete) => Ok(block_message(&lines)),
+            None => Ok(ChatMessage::Line(lines.join("\n"))),
+        }
+    }
+
+    fn read_edited(
+        &mut self,
+        cancellation: &Cancellation,
+        output: &mut Output,
+    ) -> Result<EditedText> {
+        let Some(editor) = &mut self.editor else { return Ok(EditedText::End) };
+        let typed = match self.interrupt.next_typed() {
+            Some(TypedInput::End) => return Ok(EditedText::End),
+            Some(TypedInput::Complete(bytes) | TypedInput::Unfinished(bytes)) => {
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+            None => String::new(),
+        };
+        let read = match typed.strip_suffix('\n') {
+            Some(text) if !message_continues(text) => {
+                output.prompt(&format!("{PROMPT}{}\n", summary_line(typed.as_bytes())));
+                EditedText::Text(text.to_string())
+            }
+            _ => {
+                output.prompt("");
+                editor.read(PROMPT, &typed, cancellation)?
+            }
+        };
+        if let EditedText::Text(text) = &read
+            && !text.trim().is_empty()
+        {
+            editor.remember(&output.mask(text));
+        }
+        Ok(read)
     }
 
     /// Discards the input read so far; returns whether that was a part of a message.
@@ -269,6 +361,37 @@ impl ChatInput {
             0..=limits::CHAT_LINE_BYTES => Ok(lines),
             _ => Err(ChatMessage::TooLong),
         })
+    }
+}
+
+/// What the editor knows about messages.
+struct ChatRules {
+    /// Commands and skills, with their slash.
+    names: Vec<String>,
+}
+
+impl MessageRules for ChatRules {
+    fn continues(&self, text: &str) -> bool {
+        message_continues(text)
+    }
+
+    fn completions(&self, text: &str) -> Vec<String> {
+        let is_start = |name: &&String| text.starts_with('/') && name.starts_with(text);
+        self.names.iter().filter(is_start).map(|name| format!("{name} ")).collect()
+    }
+
+    fn completes_files(&self, text: &str) -> bool {
+        let word = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+        text.starts_with("/attach ") || (word.len() < text.len() && word.contains('/'))
+    }
+}
+
+/// Whether a message goes on after the end of its last line.
+fn message_continues(text: &str) -> bool {
+    let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    match block_progress(&lines) {
+        Some(progress) => matches!(progress, InputProgress::Incomplete),
+        None => continues_on_next_line(text),
     }
 }
 

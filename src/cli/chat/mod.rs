@@ -4,6 +4,8 @@
 //! continues. Ctrl+C cancels the turn or the typed line; at an empty prompt the first Ctrl+C
 //! shows how to leave, the second one leaves.
 
+use std::time::Instant;
+
 use crate::cli::attach::Attachments;
 use crate::cli::invocation;
 use crate::cli::one_shot;
@@ -103,6 +105,12 @@ pub(super) fn run(
     let question = handle.first_question().unwrap_or_default();
     let is_question_first = question.is_empty();
     let (system_prompt, tools) = run.prepare_model_input(&question, output);
+    if lines.is_terminal() && output.can_edit() {
+        let mut names: Vec<String> =
+            commands::command_names().map(|name| format!("/{name}")).collect();
+        names.extend(run.skills.catalogue().usable().map(|skill| format!("/{}", skill.name)));
+        lines.edit(run.config.storage.history.as_deref(), names);
+    }
     let mut chat = Chat {
         saved_as: handle.saved_as(),
         conversation: handle.into_conversation(&system_prompt),
@@ -178,8 +186,9 @@ impl Chat<'_> {
         let mut is_leaving = false;
         loop {
             report_state("ready", output);
-            let message = match lines.next_message(&self.run.cancellation, output) {
-                Ok(message) => message,
+            let message = lines.next_message(&self.run.cancellation, output);
+            let was_partial = match message {
+                Ok(ChatMessage::Cancelled(was_partial)) => Some(was_partial),
                 Err(error) => {
                     let survives = match error.kind() {
                         ErrorKind::Interrupted(signal) => self.survives_signal(signal),
@@ -190,27 +199,34 @@ impl Chat<'_> {
                     }
                     self.run.cancellation.interrupt.take_pending();
                     Output::end_prompt();
-                    let was_partial = lines.discard_partial();
-                    match (was_partial, is_leaving) {
-                        (true, _) => output.note("the incomplete message is discarded"),
-                        (false, true) => return Ok(()),
-                        (false, false) => output.note("press Ctrl+C again or Ctrl+D to leave"),
+                    Some(lines.discard_partial())
+                }
+                Ok(message) => {
+                    // The editor ends the line of its prompt itself.
+                    if message == ChatMessage::End && self.is_terminal && !lines.is_edited() {
+                        Output::end_prompt();
                     }
-                    is_leaving = !was_partial;
-                    continue;
+                    is_leaving = false;
+                    match self.handle_message(message, output) {
+                        LineOutcome::Leave => return Ok(()),
+                        LineOutcome::Nothing => {}
+                        LineOutcome::Turn => {
+                            if !self.run_turn(output)? {
+                                // After an interrupt, discard the lines that were typed ahead.
+                                lines.discard_partial();
+                            }
+                        }
+                    }
+                    None
                 }
             };
-            is_leaving = false;
-            match self.handle_message(message, output) {
-                LineOutcome::Leave => return Ok(()),
-                LineOutcome::Nothing => {}
-                LineOutcome::Turn => {
-                    if !self.run_turn(output)? {
-                        // After an interrupt, discard the lines that were typed ahead.
-                        lines.discard_partial();
-                    }
-                }
+            match was_partial {
+                None => continue,
+                Some(true) => output.note("the incomplete message is discarded"),
+                Some(false) if is_leaving => return Ok(()),
+                Some(false) => output.note("press Ctrl+C again or Ctrl+D to leave"),
             }
+            is_leaving = was_partial == Some(false);
         }
     }
 
@@ -236,12 +252,8 @@ impl Chat<'_> {
                 output.note("the input ended in the middle of a message: it is not sent");
                 LineOutcome::Nothing
             }
-            ChatMessage::End => {
-                if self.is_terminal {
-                    Output::end_prompt();
-                }
-                LineOutcome::Leave
-            }
+            ChatMessage::End => LineOutcome::Leave,
+            ChatMessage::Cancelled(_) => LineOutcome::Nothing,
         }
     }
 
@@ -278,6 +290,7 @@ impl Chat<'_> {
         }
         self.choose_described_skills(output);
         let mut stats = RunStats::default();
+        let start = Instant::now();
         let limits = self.turn_limits();
         let turn = one_shot::run_turn(
             &mut self.conversation,
@@ -294,6 +307,7 @@ impl Chat<'_> {
         let is_interrupted = match turn {
             Ok(()) => {
                 output.end_turn(None);
+                output.show_turn_totals(&stats, start.elapsed());
                 self.query_loaded_window(output)?;
                 false
             }

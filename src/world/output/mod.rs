@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -28,6 +29,7 @@ mod stream_redactor;
 mod tone;
 mod verbose;
 
+use live::LiveLine;
 use log::Log;
 pub(crate) use records::RunEnvironment;
 use report::TextReport;
@@ -79,7 +81,10 @@ pub(crate) struct Output {
     color: bool,
     /// What the environment says about terminals.
     features: TerminalFeatures,
-    is_live_line_shown: bool,
+    /// The live line, if there is one.
+    live: Option<Arc<LiveLine>>,
+    /// Requests of the turn so far.
+    steps: u32,
     /// Whether the terminal's cursor is after text, not at the start of a line.
     is_line_open: bool,
     is_reasoning: bool,
@@ -106,12 +111,14 @@ impl Output {
         features: TerminalFeatures,
         interrupt: Interrupt,
     ) -> Output {
-        Output {
+        let observed = interrupt.clone();
+        let mut output = Output {
             format,
             verbosity,
             streams: matches!(format, Format::Text | Format::Object) && io::stdout().is_terminal(),
             features,
-            is_live_line_shown: false,
+            live: None,
+            steps: 0,
             color: features.has_color && io::stderr().is_terminal(),
             is_line_open: false,
             is_reasoning: false,
@@ -124,12 +131,18 @@ impl Output {
             stdout: Stdout::new(interrupt, format == Format::Jsonl),
             log: None,
             secrets: Secrets::default(),
+        };
+        output.live = output.new_live_line();
+        if let Some(live) = &output.live {
+            observed.observe_waits(live.clone());
         }
+        output
     }
 
     /// Sets the secrets to be masked from now on.
     pub(crate) fn set_secrets(&mut self, secrets: Secrets) {
         self.secrets = secrets;
+        self.mask_live();
     }
 
     /// Sets the deadline of the run, at which writing to standard output ends.
@@ -164,6 +177,7 @@ impl Output {
 
     /// Starts a turn of a conversation.
     pub(crate) fn start_turn(&mut self) {
+        self.steps = 0;
         self.reports().for_each(TextReport::start_turn);
     }
 
@@ -189,6 +203,7 @@ impl Output {
     /// Records and shows an event.
     pub(crate) fn show(&mut self, event: &Event<'_>) {
         self.record(event);
+        self.follow(event);
         match event {
             Event::Text(text) if self.streams => self.stream_text(text),
             Event::Reasoning(text) if self.verbosity == Verbosity::Verbose => {
@@ -211,6 +226,11 @@ impl Output {
                 self.note(&verbose::summary(*summarized, *before, *after));
             }
             Event::Warning(text) => self.warn(text),
+            Event::Retry { .. } if self.verbosity == Verbosity::Normal => {
+                if let Some(line) = verbose::line(event) {
+                    self.line(YELLOW, &line);
+                }
+            }
             _ if self.verbosity == Verbosity::Verbose => {
                 if let Some(line) = verbose::line(event) {
                     let is_retry = matches!(event, Event::Retry { .. });
@@ -260,6 +280,11 @@ impl Output {
         self.print(text);
     }
 
+    /// The text with masked secrets.
+    pub(crate) fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.secrets.mask(text)
+    }
+
     /// Whether text is streamed to a terminal.
     pub(crate) fn is_on_terminal(&self) -> bool {
         self.streams
@@ -307,6 +332,7 @@ impl Output {
 
     /// Ends a turn: shows its error and records its result.
     pub(crate) fn end_turn(&mut self, error: Option<&Error>) {
+        self.stop_waiting();
         let exit_code = error.map_or(0, |error| error.kind().exit_status());
         if let Some(error) = error {
             self.error(error);
@@ -317,6 +343,7 @@ impl Output {
     /// Ends the run: shows its error, writes the last records, and returns the result. A run
     /// whose output could not be written has failed, but not if its reader went away.
     pub(crate) fn finish(&mut self, result: Result<u8>) -> Result<u8> {
+        self.stop_waiting();
         let result = match result {
             Err(error) if self.is_without_reader(&error) => Ok(0),
             result => result,
@@ -346,6 +373,7 @@ impl Output {
 
     /// Shows the prompt of a conversation on standard error.
     pub(crate) fn prompt(&mut self, text: &str) {
+        self.stop_waiting();
         self.close_line();
         let _ = io::stderr().write_all(text.as_bytes());
     }

@@ -241,7 +241,10 @@ impl<'a> ProcessSupervisor<'a> {
             if is_ready {
                 match output.read(chunk) {
                     [] => {}
-                    bytes => sink(stream, bytes),
+                    bytes => {
+                        interrupt.show_output(bytes);
+                        sink(stream, bytes);
+                    }
                 }
             }
         }

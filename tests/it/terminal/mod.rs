@@ -1,5 +1,7 @@
 //! Conversations on a real terminal.
 
+mod editing;
+mod live;
 mod messages;
 mod start;
 mod turns;
