@@ -20,8 +20,8 @@ use crate::text;
 pub enum Invocation {
     /// Run a command.
     Run(Box<CommandLine>),
-    /// Print the help.
-    Help,
+    /// Print the help, or that of the command whose words these are.
+    Help(Vec<String>),
     /// Print the version.
     Version,
     /// Print the output of this generator.
@@ -63,7 +63,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Invocation> {
         };
         let typed = TypedOption { name: row.long(), value };
         match row.effect {
-            Effect::Help => return Ok(Invocation::Help),
+            Effect::Help => return Ok(Invocation::Help(words)),
             Effect::Version => return Ok(Invocation::Version),
             Effect::Generate => return typed.choice(&KINDS).map(Invocation::Generate),
             _ => options.push((row, typed)),

@@ -80,7 +80,7 @@ pub(super) static COMMANDS: &[CommandRow] = &[
         |_| Ok(Command::Sessions(SessionsCommand::List)),
     ),
     command("sessions show NAME", "print the messages of a saved conversation", |words| {
-        Ok(Command::Sessions(SessionsCommand::Show(first(words))))
+        Ok(Command::Sessions(SessionsCommand::Show { name: first(words), markdown: false }))
     })
     .with_hint(SESSION_NAMES),
     command("sessions delete NAME", "delete a saved conversation that is not in use", |words| {
@@ -164,6 +164,12 @@ impl CommandRow {
     pub(super) fn subcommand(&self) -> Option<&'static str> {
         let is_word = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
         self.usage.split(' ').nth(1).filter(is_word)
+    }
+
+    /// The command with placeholders as arguments, for its help.
+    pub(super) fn example(&self) -> Result<Command> {
+        let (_, operands) = self.words_and_operands();
+        self.command(operands.split_whitespace().map(|_| "1".to_string()).collect())
     }
 
     /// The words that select the command, and its arguments.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::commands::COMMANDS;
-use crate::cli::option_table::OPTIONS;
+use crate::cli::commands::{COMMANDS, CommandRow};
+use crate::cli::option_table::{Effect, OPTIONS, OptionRow};
 use crate::limits;
 use crate::settings::{SETTINGS, Setting};
 
@@ -36,18 +36,58 @@ pub(crate) static STATUSES: [(&str, &str); 9] = [
     ("78", "configuration missing or invalid"),
 ];
 
-/// The whole help text.
-pub(crate) fn text() -> String {
+/// The help of the command that the words begin with, or else the whole help.
+pub(crate) fn text(words: &[String]) -> String {
+    let mut words = words.iter();
+    let (name, subcommand) = (words.next(), words.next());
+    let rows = || COMMANDS.iter().filter(|row| name.is_some_and(|name| row.name() == name));
+    let is_meant = |row: &&CommandRow| subcommand.is_some_and(|it| row.subcommand() == Some(it));
+    let meant: Vec<&CommandRow> = match rows().find(is_meant) {
+        Some(row) => vec![row],
+        None => rows().collect(),
+    };
+    if meant.is_empty() { whole_text() } else { command_text(&meant) }
+}
+
+/// The help of commands, with the options that only some commands take.
+fn command_text(rows: &[&CommandRow]) -> String {
+    let mut help = String::new();
+    for row in rows {
+        let _ = writeln!(help, "skills-runner {}", row.usage);
+        for line in wrap(row.about, limits::HELP_COLUMNS - 2) {
+            let _ = writeln!(help, "  {line}");
+        }
+    }
+    let takes = |option: &&OptionRow| {
+        use Effect::{Common, Generate, Help, Version};
+        let is_common = matches!(option.effect, Common(_) | Generate | Help | Version);
+        let mut commands = rows.iter().filter_map(|row| row.example().ok());
+        !is_common && commands.any(|mut command| option.works_only(&mut command).is_none())
+    };
+    option_section(&mut help, "Options", OPTIONS.iter().filter(takes));
+    help += "\nOptions of every command, and settings: skills-runner --help\n";
+    help
+}
+
+fn option_section<'o>(
+    help: &mut String,
+    title: &str,
+    options: impl Iterator<Item = &'o OptionRow>,
+) {
+    let rows = options.map(|row| {
+        let indent = if row.short().is_some() { "" } else { "    " };
+        (format!("{indent}{}", row.usage), row.about.to_string())
+    });
+    section(help, title, rows);
+}
+
+fn whole_text() -> String {
     let mut help = format!("{SUMMARY}\n");
     let usages = USAGES.iter().map(|(usage, about)| (usage.to_string(), about.to_string()));
     section(&mut help, "Usage", usages);
     let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut help, "Commands (every word after -- belongs to the prompt)", commands);
-    let options = OPTIONS.iter().map(|row| {
-        let indent = if row.short().is_some() { "" } else { "    " };
-        (format!("{indent}{}", row.usage), row.about.to_string())
-    });
-    section(&mut help, "Options", options);
+    option_section(&mut help, "Options", OPTIONS.iter());
     let settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
     section(&mut help, "Settings (environment variables or .env)", settings);
     help += "\nExit status:\n";
@@ -106,8 +146,11 @@ mod tests {
 
     #[test]
     fn help_fits_its_width() {
-        for line in text().lines() {
-            assert!(line.chars().count() <= limits::HELP_COLUMNS, "{line}");
+        let commands = COMMANDS.iter().map(|row| text(&[row.name().to_string()]));
+        for help in commands.chain([text(&[])]) {
+            for line in help.lines() {
+                assert!(line.chars().count() <= limits::HELP_COLUMNS, "{line}");
+            }
         }
     }
 }

@@ -75,7 +75,7 @@ pub fn run(request: Result<Invocation>, startup: &Startup) -> ExitOutcome {
             return output.finish(result).into();
         }
         Err(error) => Err(error),
-        Ok(Invocation::Help) => Ok(help::text()),
+        Ok(Invocation::Help(words)) => Ok(help::text(&words)),
         Ok(Invocation::Generate(write)) => Ok(write()),
         Ok(Invocation::Version) => Ok(help::VERSION.to_string()),
     };

@@ -3,7 +3,7 @@
 
 use crate::cli::options::{
     AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, McpOptions,
-    SessionChoice, SetupCommand, SkillsCommand, ToolOptions,
+    SessionChoice, SessionsCommand, SetupCommand, SkillsCommand, ToolOptions,
 };
 use crate::cli::values::{TypedOption, usage};
 use crate::error::Result;
@@ -41,6 +41,8 @@ pub(super) enum Effect {
     Check(Setter<CheckCommand>),
     /// For `skills setup`.
     Setup(Setter<SetupCommand>),
+    /// For `sessions show`.
+    ShowSession(Setter<bool>),
     /// Prints the help instead of running a command.
     Help,
     /// Prints the version instead.
@@ -48,7 +50,7 @@ pub(super) enum Effect {
     /// Prints a man page or a completion instead.
     Generate,
 }
-use Effect::{Ask, Check, Common, Generate, Help, Mcp, Setup, Tools, Version};
+use Effect::{Ask, Check, Common, Generate, Help, Mcp, Setup, ShowSession, Tools, Version};
 
 const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
     OptionRow { usage, about, effect }
@@ -223,11 +225,16 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Setup(|setup, _| set(&mut setup.yes, true)),
     ),
     option(
+        "--markdown",
+        "with `sessions show`: as Markdown, to read or to share",
+        ShowSession(|markdown, _| set(markdown, true)),
+    ),
+    option(
         "--generate KIND",
         "print the man page or a completion: man, complete-bash, complete-zsh, complete-fish",
         Generate,
     ),
-    option("-h, --help", "print this help", Help),
+    option("-h, --help", "print this help, after a command its own", Help),
     option("-V, --version", "print the version", Version),
 ];
 
@@ -279,30 +286,52 @@ impl OptionRow {
         (!last.starts_with('-')).then_some(last)
     }
 
+    /// Where the option works, if the command does not take it.
+    pub(super) fn works_only(&self, command: &mut Command) -> Option<&'static str> {
+        let (takes, works) = match self.effect {
+            Common(_) | Help | Version | Generate => return None,
+            Ask(_) => {
+                (matches!(command, Command::Ask(_) | Command::Chat(_)), "with a question or chat")
+            }
+            Tools(_) => (
+                command.tool_options().is_some(),
+                "where tools can run: with a question, chat, demo, mcp or tool",
+            ),
+            Mcp(_) => (matches!(command, Command::Mcp(_)), "with `mcp`"),
+            Check(_) => {
+                (matches!(command, Command::Skills(SkillsCommand::Check(_))), "with `skills check`")
+            }
+            Setup(_) => {
+                (matches!(command, Command::Skills(SkillsCommand::Setup(_))), "with `skills setup`")
+            }
+            ShowSession(_) => (
+                matches!(command, Command::Sessions(SessionsCommand::Show { .. })),
+                "with `sessions show`",
+            ),
+        };
+        (!takes).then_some(works)
+    }
+
     /// Applies the option to a command line. It is wrong usage with a command that does not take
     /// it.
     pub(super) fn apply(&self, line: &mut CommandLine, typed: &TypedOption) -> Result<()> {
-        let works = match (self.effect, &mut line.command) {
-            (Common(setter), _) => return setter(&mut line.options, typed),
-            (Ask(setter), Command::Ask(ask) | Command::Chat(ask)) => return setter(ask, typed),
-            (Ask(_), _) => "with a question or chat",
-            (Tools(setter), command) => match command.tool_options() {
-                Some(tools) => return setter(tools, typed),
-                None => "where tools can run: with a question, chat, demo, mcp or tool",
-            },
-            (Mcp(setter), Command::Mcp(mcp)) => return setter(mcp, typed),
-            (Mcp(_), _) => "with `mcp`",
-            (Check(setter), Command::Skills(SkillsCommand::Check(check))) => {
-                return setter(check, typed);
+        if let Some(works) = self.works_only(&mut line.command) {
+            return Err(usage(format!("{} works only {works}", self.long())));
+        }
+        match (self.effect, &mut line.command) {
+            (Common(setter), _) => setter(&mut line.options, typed),
+            (Ask(setter), Command::Ask(ask) | Command::Chat(ask)) => setter(ask, typed),
+            (Tools(setter), command) => {
+                command.tool_options().map_or(Ok(()), |tools| setter(tools, typed))
             }
-            (Check(_), _) => "with `skills check`",
-            (Setup(setter), Command::Skills(SkillsCommand::Setup(setup))) => {
-                return setter(setup, typed);
+            (Mcp(setter), Command::Mcp(mcp)) => setter(mcp, typed),
+            (Check(setter), Command::Skills(SkillsCommand::Check(check))) => setter(check, typed),
+            (Setup(setter), Command::Skills(SkillsCommand::Setup(setup))) => setter(setup, typed),
+            (ShowSession(setter), Command::Sessions(SessionsCommand::Show { markdown, .. })) => {
+                setter(markdown, typed)
             }
-            (Setup(_), _) => "with `skills setup`",
-            // The parser has returned their texts.
-            (Help | Version | Generate, _) => return Ok(()),
-        };
-        Err(usage(format!("{} works only {works}", self.long())))
+            // The parser has returned the texts of help, version and generators.
+            _ => Ok(()),
+        }
     }
 }

@@ -154,7 +154,12 @@ pub enum SessionsCommand {
     /// `sessions list`.
     List,
     /// `sessions show NAME`.
-    Show(String),
+    Show {
+        /// The session.
+        name: String,
+        /// `--markdown`.
+        markdown: bool,
+    },
     /// `sessions delete NAME`.
     Delete(String),
 }

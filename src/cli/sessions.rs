@@ -15,7 +15,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::secret::Secrets;
 use crate::session::{RestoredSession, SessionFile, Sessions, format_age, message_value};
-use crate::text::{counted, one_line, one_line_name};
+use crate::text::{counted, fitting, one_line};
 use crate::world::clock::timestamp;
 use crate::world::output::Output;
 
@@ -31,7 +31,9 @@ pub(super) fn run(
     let sessions = sessions_folder(&run.config)?;
     match command {
         SessionsCommand::List => list(&sessions, is_json, output),
-        SessionsCommand::Show(name) => show(&sessions, name, is_json, output),
+        SessionsCommand::Show { name, markdown } => {
+            show(&sessions, name, (is_json, *markdown), output)
+        }
         SessionsCommand::Delete(name) => delete(&sessions, name, is_json, output),
     }
 }
@@ -56,17 +58,32 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
             Ok(Some(restored)) => {
                 let holder = sessions.holder_pid(name);
                 let holder =
-                    holder.map_or_else(String::new, |pid| format!(", in use by process {pid}"));
-                let messages = counted(restored.saved.messages.len(), "message");
-                let folder = one_line_name(&restored.header.folder);
-                format!("{:>8}  {messages:>12}  {folder}{holder}", format_age(found.modified))
+                    holder.map_or_else(String::new, |pid| format!(" (in use by process {pid})"));
+                let messages = &restored.saved.messages;
+                let turns = counted(turns_of(messages), "turn");
+                let question = first_question_of(messages).unwrap_or_default();
+                let age = format_age(found.modified);
+                format!("{age:>8}  {turns:>8} {holder} {question}")
             }
             Ok(None) => "no messages".to_string(),
             Err(error) => format!("({})", error.message()),
         };
-        output.print(&format!("{name:width$}  {line}"));
+        let line = format!("{name:width$}  {line}");
+        output.print(fitting(&line, Output::columns().unwrap_or(usize::MAX)));
     }
     Ok(())
+}
+
+fn turns_of(messages: &[Message]) -> usize {
+    messages.iter().filter(|message| matches!(message, Message::User(_))).count()
+}
+
+/// The first question, on one line.
+fn first_question_of(messages: &[Message]) -> Option<String> {
+    messages.iter().find_map(|message| match message {
+        Message::User(message) => Some(one_line(&message.full_text(), limits::SUMMARY_CHARS)),
+        _ => None,
+    })
 }
 
 /// A session in JSON output.
@@ -95,13 +112,20 @@ fn add_details(object: &mut Value, restored: &RestoredSession) {
     object["model"] = restored.header.model.as_str().into();
     object["created"] = timestamp(restored.header.created).into();
     object["messages"] = restored.saved.messages.len().into();
+    object["turns"] = turns_of(&restored.saved.messages).into();
+    object["first_question"] = first_question_of(&restored.saved.messages).into();
     object["estimate"] = TokenMeter::default().estimate(&restored.saved.messages).into();
     if let Some(damage) = restored.damage {
         object["problem"] = damage.to_string().into();
     }
 }
 
-fn show(sessions: &Sessions, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
+fn show(
+    sessions: &Sessions,
+    name: &str,
+    (is_json, is_markdown): (bool, bool),
+    output: &mut Output,
+) -> Result<()> {
     let read = Ok(sessions.read(name)?);
     let restored = read.as_ref().ok().and_then(Option::as_ref);
     let messages = restored.map_or(&[][..], |restored| &restored.saved.messages);
@@ -121,9 +145,38 @@ fn show(sessions: &Sessions, name: &str, is_json: bool, output: &mut Output) -> 
         output.warn(&warning);
     }
     for message in messages {
-        output.print(&message_text(message));
+        let text = if is_markdown { markdown(message) } else { message_text(message) };
+        output.print(&text);
     }
     Ok(())
+}
+
+/// A message as Markdown: a heading, and the text as it is; calls and results in fences that no
+/// line of them closes.
+fn markdown(message: &Message) -> String {
+    let fenced = |text: &str| {
+        let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+        let fence = "`".repeat(longest.max(2) + 1);
+        format!("{fence}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+    };
+    match message {
+        Message::System(text) => format!("## System\n\n{text}\n"),
+        Message::User(message) => {
+            let images = message.images.iter().map(|image| {
+                format!("\n[{}]\n", one_line(&image.describe(), limits::SUMMARY_CHARS))
+            });
+            format!("## User\n\n{}\n{}", message.full_text(), images.collect::<String>())
+        }
+        Message::Assistant(message) => {
+            let calls = message.calls.iter();
+            let calls =
+                calls.map(|call| format!("\n`{}`\n\n{}", call.name, fenced(&call.arguments)));
+            format!("## Assistant\n\n{}\n{}", message.full_text(), calls.collect::<String>())
+        }
+        Message::Tool(result) => {
+            format!("## Result of `{}`\n\n{}", result.name, fenced(&result.full_text()))
+        }
+    }
 }
 
 /// A message as readable text, with one line per tool call and result.

@@ -141,6 +141,9 @@ pub(super) fn run(
     report_state("terminating", output);
     chat.write_daily_note(output);
     report_state("closed", output);
+    if ended.is_ok() {
+        chat.show_how_to_go_on(output);
+    }
     ended.map(|()| chat.exit_status())
 }
 

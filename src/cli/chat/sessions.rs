@@ -58,6 +58,17 @@ impl Chat<'_> {
         LineOutcome::Nothing
     }
 
+    /// Shows how a saved conversation on a terminal is continued.
+    pub(super) fn show_how_to_go_on(&self, output: &mut Output) {
+        let has_turns = !self.conversation.messages_without_system().is_empty();
+        if let Some(SavedAs { name, is_automatic, .. }) =
+            self.saved_session().filter(|_| self.is_terminal && has_turns)
+        {
+            let option = if *is_automatic { "-c" } else { &format!("--session {name}") };
+            output.note(&format!("saved; to go on: skills-runner {option}"));
+        }
+    }
+
     /// `/save NAME`.
     pub(super) fn save(&mut self, name: &str, output: &mut Output) -> Result<LineOutcome> {
         self.save_as(name, output)?;

@@ -146,6 +146,11 @@ impl Output {
         self.live.is_some()
     }
 
+    /// The columns of the terminal on standard output; `None`: it is no terminal.
+    pub(crate) fn columns() -> Option<usize> {
+        io::stdout().is_terminal().then(|| terminal::columns(io::stdout()))
+    }
+
     /// Whether messages can be edited: all three streams are terminals, and the cursor can move.
     pub(crate) fn can_edit(&self) -> bool {
         self.features.can_move && io::stdout().is_terminal() && Output::can_ask()

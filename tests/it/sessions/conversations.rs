@@ -14,7 +14,7 @@ fn list_show_and_delete_commands() {
     server.finish();
     let test = test.env_unset("LLM_API_BASE_URL").env_unset("LLM_API_KEY");
     let run = test.next_run().args(["sessions", "list"]).run().success();
-    run.stdout_has("work.1  ").stdout_has("4 messages").stderr_is_empty();
+    run.stdout_has("work.1  ").stdout_has("    1 turn  use it\n").stderr_is_empty();
     let run = test.next_run().args(["sessions", "list", "--json"]).run().success();
     let list = run.stdout_json();
     let one = &list["sessions"][0];
@@ -29,6 +29,13 @@ fn list_show_and_delete_commands() {
     let run = test.next_run().args(["sessions", "show", "work.1"]).run().success();
     run.stdout_has("user: use it\n→ get_skill {\"skill_name\":\"s\"}\n← get_skill: ")
         .stdout_has("assistant: done\n");
+    let run = test.next_run().args(["sessions", "show", "work.1", "--markdown"]).run().success();
+    run.stdout_has(
+        "## User\n\nuse it\n## Assistant\n\n\n\n`get_skill`\n\n```\n{\"skill_name\":\"s\"}\n```\n",
+    )
+    .stdout_has("## Result of `get_skill`\n\n```\nBase directory")
+    .stdout_has("## Assistant\n\ndone\n");
+    assert_eq!((&one["turns"], &one["first_question"]), (&1.into(), &"use it".into()));
     let run = test.next_run().args(["sessions", "show", "work.1", "--json"]).run().success();
     let shown = run.stdout_json();
     assert_eq!(shown["messages"][3]["text"], "done");
