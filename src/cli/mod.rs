@@ -66,6 +66,9 @@ pub fn run(request: Result<Invocation>, startup: &Startup) -> ExitOutcome {
     let text = match request {
         Ok(Invocation::Run(line)) => {
             let mut output = new_output(stdout_format(&line), line.options.verbosity);
+            if line.options.plain {
+                output.set_plain();
+            }
             let result = dispatch(*line, startup, &mut output);
             // A signal that arrived too late to stop anything must still end a shell's loop.
             let result = result.and_then(|status| match startup.interrupt.pending() {

@@ -134,6 +134,11 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Common(|options, _| set(&mut options.stream, false)),
     ),
     option(
+        "--plain",
+        "show the answer on a terminal as it came: no colours",
+        Common(|options, _| set(&mut options.plain, true)),
+    ),
+    option(
         "--max-steps N",
         "limit of model requests in one turn (default 50)",
         Common(|options, typed| set(&mut options.max_steps, typed.whole_number(u32::MAX)?)),

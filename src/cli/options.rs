@@ -52,6 +52,8 @@ pub struct CommonOptions {
     pub verbosity: Verbosity,
     /// False with `--no-stream`.
     pub stream: bool,
+    /// `--plain`.
+    pub plain: bool,
     /// `--max-steps`.
     pub max_steps: u32,
     /// `--timeout`, in seconds.
@@ -223,6 +225,7 @@ impl Default for CommonOptions {
             format: Format::Text,
             verbosity: Verbosity::Normal,
             stream: true,
+            plain: false,
             max_steps: limits::MAX_STEPS,
             timeout_seconds: None,
             stdin: true,

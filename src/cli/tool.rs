@@ -1,5 +1,9 @@
 //! `tool NAME [JSON|-]`: runs one tool without a model.
 
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
 use crate::cli::model_input::record_start;
 use crate::cli::options::{CommonOptions, ToolCommand};
 use crate::cli::run::Run;
@@ -10,6 +14,7 @@ use crate::config::ConfigNeeds;
 use crate::error::Result;
 use crate::event::{Event, RunStats};
 use crate::limits;
+use crate::text::shell_quoted;
 use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::{self, Tools};
 use crate::world::cancellation::StopReason;
@@ -42,6 +47,7 @@ pub(super) fn run(
         record_start(&run.skills.catalogue(), output);
     }
     let call = ToolCall { name, arguments, ..ToolCall::default() };
+    let is_without = call.arguments.trim().is_empty();
     let (result, stopped) = call_with_records(&call, &run, output)?;
     // After a signal the program ends without printing the result.
     stopped?;
@@ -49,7 +55,30 @@ pub(super) fn run(
         Some(object) => output.print(object),
         None => output.print(&result.full_text()),
     }
+    if is_without
+        && !result.ok
+        && let Some(tool) = tools::find_builtin(&call.name)
+    {
+        let json = shell_quoted(Path::new(&example_of(&tool.parameters())));
+        output.note(&format!("for example: skills-runner tool {} {json}", call.name));
+    }
     Ok(u8::from(!result.ok))
+}
+
+/// Arguments by a JSON Schema: those that are required, each with a first choice or `...`.
+fn example_of(schema: &Value) -> String {
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let value_of = |name: &str| {
+        let property = &schema["properties"][name];
+        match property["enum"].get(0) {
+            Some(first) => first.clone(),
+            None if property["type"] == "integer" => 1.into(),
+            None => "...".into(),
+        }
+    };
+    let example: Map<String, Value> =
+        required.map(|name| (name.to_string(), value_of(name))).collect();
+    Value::Object(example).to_string()
 }
 
 /// Runs the call with its log records; also returns whether it was interrupted.

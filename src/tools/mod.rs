@@ -307,6 +307,8 @@ impl<'w> Tools<'w> {
         let summary = prepared.as_ref().map_or(&call.arguments, |prepared| &prepared.summary);
         // Masked before shortening, which could leave an unmasked part of a secret.
         let summary = self.context.secrets.mask(summary);
+        // The line breaks of a script stay visible.
+        let summary = summary.trim().replace('\n', " ⏎ ");
         let summary = &text::one_line(&summary, limits::SUMMARY_CHARS);
         sink(Event::ToolCall { call, summary });
         // A failed write to the log raises a signal: a call that is not logged must not run.

@@ -31,3 +31,17 @@ fn number_is_the_name_with_its_digits() {
         call(&test, tool, &arguments).status(1).stdout_has("there is no skill `7`");
     }
 }
+
+/// A tool by hand without its arguments shows how they are given.
+#[test]
+fn tool_without_arguments_shows_an_example() {
+    let test = Test::new().skill("s", "---\nname: s\ndescription: d\n---\nText.\n");
+    for (name, example) in [
+        ("run_command", "{\"command\":\"...\"}"),
+        ("edit_file", "{\"new\":\"...\",\"old\":\"...\",\"path\":\"...\"}"),
+    ] {
+        let run = test.next_run().args(["tool", name]).run().status(1);
+        run.stderr_has(&format!("for example: skills-runner tool {name} '{example}'\n"));
+    }
+    test.next_run().args(["tool", "run_command", "{}"]).run().status(1).stderr_lacks("for example");
+}

@@ -15,11 +15,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::secret::Secrets;
-use crate::text::{self, one_line, printable, without_controls};
+use crate::text::{self, one_line, printable};
 use crate::world::signal::{Interrupt, Signal};
 
+mod answer;
 mod live;
 mod log;
+mod markdown;
 mod messages;
 mod records;
 mod report;
@@ -31,6 +33,7 @@ mod verbose;
 
 use live::LiveLine;
 use log::Log;
+use markdown::MarkdownColors;
 pub(crate) use records::RunEnvironment;
 use report::TextReport;
 use stdout::Stdout;
@@ -93,6 +96,8 @@ pub(crate) struct Output {
     /// Lines for standard error that were dropped since the last one written.
     dropped_lines: usize,
     text_redactor: StreamRedactor,
+    /// Colours the answer on a terminal; `None`: it is shown as it came.
+    markdown: Option<MarkdownColors>,
     /// Filters the answer for a terminal.
     terminal_filter: text::TerminalTextFilter,
     reasoning_redactor: StreamRedactor,
@@ -119,6 +124,7 @@ impl Output {
             features,
             live: None,
             steps: 0,
+            markdown: features.has_color.then(MarkdownColors::default),
             color: features.has_color && io::stderr().is_terminal(),
             is_line_open: false,
             is_reasoning: false,
@@ -137,6 +143,11 @@ impl Output {
             observed.observe_waits(live.clone());
         }
         output
+    }
+
+    /// Shows answers as they come, without colours.
+    pub(crate) fn set_plain(&mut self) {
+        self.markdown = None;
     }
 
     /// Sets the secrets to be masked from now on.
@@ -414,61 +425,6 @@ impl Output {
         }
         let lines = lines(&mut self.report, &self.secrets);
         self.stdout.write(&lines);
-    }
-
-    fn stream_text(&mut self, text: &str) {
-        self.end_reasoning();
-        let text = self.text_redactor.add(text, &self.secrets);
-        let text = self.terminal_filter.add(&text);
-        self.write_shown(&text);
-    }
-
-    fn write_shown(&mut self, text: &str) {
-        let shown = without_controls(text);
-        if !shown.is_empty() {
-            self.is_line_open = !shown.ends_with('\n');
-            self.stdout.write(&shown);
-        }
-    }
-
-    fn stream_reasoning(&mut self, text: &str) {
-        if !self.is_reasoning {
-            self.close_line();
-        }
-        let mark = if self.is_reasoning { "" } else { "(thinking) " };
-        self.is_reasoning = true;
-        let text = self.reasoning_redactor.add(text, &self.secrets);
-        if !mark.is_empty() || !text.is_empty() {
-            self.write_reasoning(mark, &text);
-        }
-    }
-
-    fn write_reasoning(&self, mark: &str, text: &str) {
-        let (on, off) = if self.color { (DIM, PLAIN) } else { ("", "") };
-        let shown = format!("{on}{mark}{}{off}", printable(text));
-        let _ = io::stderr().write_all(shown.as_bytes());
-    }
-
-    fn end_reasoning(&mut self) {
-        if std::mem::take(&mut self.is_reasoning) {
-            let held = self.reasoning_redactor.end(&self.secrets);
-            if !held.is_empty() {
-                self.write_reasoning("", held.trim_end_matches('\r'));
-            }
-            let _ = io::stderr().write_all(b"\n");
-        }
-    }
-
-    fn close_line(&mut self) {
-        self.clear_live();
-        self.end_reasoning();
-        let held = self.text_redactor.end(&self.secrets);
-        let held =
-            self.terminal_filter.add(held.trim_end_matches('\r')) + &self.terminal_filter.end();
-        self.write_shown(&held);
-        if std::mem::take(&mut self.is_line_open) {
-            self.stdout.write("\n");
-        }
     }
 
     /// Writes a message to standard error. Each of its lines is truncated.

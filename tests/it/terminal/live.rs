@@ -66,3 +66,20 @@ fn retries_are_shown() {
     test(&server).args(["-q", "question"]).run().success().stderr_is_empty();
     server.finish();
 }
+
+/// Headings, bold text and code of an answer have colours; `--plain` and `NO_COLOR` leave them out.
+#[test]
+fn answer_has_colours_around_its_text() {
+    let answer = "# Head\n\nSome **bold** and `code`.\n\n```sh\nls # all\n```\nEnd.";
+    let colored = "\u{1b}[1m# Head\u{1b}[0m\n\nSome \u{1b}[1m**bold**\u{1b}[0m and \u{1b}[36m`code`\u{1b}[0m.\n\n\u{1b}[36m```sh\nls # all\n```\u{1b}[0m\nEnd.\n";
+    let plain = format!("{answer}\n");
+    for (options, variable, expected) in
+        [([].as_slice(), "X", colored), (&["--plain"], "X", &plain), (&[], "NO_COLOR", &plain)]
+    {
+        let server = Server::start([Reply::text(answer)]);
+        let run = test(&server).env(variable, "1").args(options).args(["question"]);
+        let run = run.spawn_on_terminal().wait_exit().success();
+        assert!(run.terminal.ends_with(expected), "{options:?}: {:?}", run.terminal);
+        server.finish();
+    }
+}
