@@ -150,6 +150,8 @@ install: $(BINARY)
 	install -d -m 755 "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(DATADIR)/skills" && \
 	tar -xf "$$texts/skills.tar" --no-same-owner -C "$(DESTDIR)$(DATADIR)/skills" && \
 	cd "$(DESTDIR)$(DATADIR)/skills" && chmod -R u=rwX,go=rX $(EXAMPLES)
+	@echo 'installed $(DESTDIR)$(BINDIR)/skills-runner, and its skills in $(DESTDIR)$(DATADIR)/skills'
+	@case ":$$PATH:" in *":$(BINDIR):"*) ;; *) echo '$(BINDIR) is not in PATH: add it in the settings of your shell' ;; esac
 
 uninstall:
 	rm -f "$(DESTDIR)$(BINDIR)/skills-runner" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" \

@@ -4,8 +4,8 @@
 use std::vec;
 
 use crate::cli::options::{
-    AskOptions, CheckCommand, Command, FactsCommand, McpOptions, SessionsCommand, SetupCommand,
-    SkillsCommand, ToolCommand, ToolOptions,
+    AskOptions, CheckCommand, Command, FactsCommand, InitCommand, McpOptions, SessionsCommand,
+    SetupCommand, SkillsCommand, ToolCommand, ToolOptions,
 };
 use crate::cli::values::usage;
 use crate::error::Result;
@@ -50,6 +50,11 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     command("demo", "try it without an account: a scripted model, real tools and skills", |_| {
         Ok(Command::Demo(ToolOptions::default()))
     }),
+    command(
+        "init",
+        "the first set-up: finds or asks for the endpoint, writes your .env, checks it",
+        |_| Ok(Command::Init(InitCommand::default())),
+    ),
     command(
         "doctor",
         "check settings, endpoint, model, Python and skills; say what to fix; --json",

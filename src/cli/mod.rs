@@ -18,6 +18,7 @@ mod facts;
 mod folders;
 pub(crate) mod generate;
 pub(crate) mod help;
+mod init;
 mod installed_model;
 mod invocation;
 mod mcp_server;
@@ -127,6 +128,7 @@ fn dispatch(line: CommandLine, startup: &Startup, output: &mut Output) -> Result
         Command::Chat(ask) => chat::run(ask, options, startup, output),
         Command::Demo(tools) => demo::run(&tools, options, startup, output).map(|()| 0),
         Command::Doctor => doctor::run(options, startup, output),
+        Command::Init(command) => init::run(&command, options, startup, output),
         Command::Facts(facts) => facts::run(facts, options, startup, output).map(|()| 0),
         Command::Mcp(mcp) => mcp_server::run(&mcp, options, startup, output).map(|()| 0),
         Command::Sessions(sessions) => {

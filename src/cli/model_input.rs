@@ -57,7 +57,7 @@ impl Run {
                     let message = "failed to read the configuration";
                     Error::caused_by(ErrorKind::Config, message, problem.fault)
                 }
-                NoModel::Unset(problem) => configuration_error(slice::from_ref(&problem)),
+                NoModel::Unset(problem) => configuration_error(slice::from_ref(&problem), &[]),
                 NoModel::Failed(error) => error,
             })?);
         }

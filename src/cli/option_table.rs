@@ -2,8 +2,8 @@
 //! option is a row here and a field in `options`.
 
 use crate::cli::options::{
-    AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, McpOptions,
-    SessionChoice, SessionsCommand, SetupCommand, SkillsCommand, ToolOptions,
+    AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, InitCommand,
+    McpOptions, SessionChoice, SessionsCommand, SetupCommand, SkillsCommand, ToolOptions,
 };
 use crate::cli::values::{TypedOption, usage};
 use crate::error::Result;
@@ -39,6 +39,8 @@ pub(super) enum Effect {
     Mcp(Setter<McpOptions>),
     /// For `skills check`.
     Check(Setter<CheckCommand>),
+    /// For `init`.
+    Init(Setter<InitCommand>),
     /// For `skills setup`.
     Setup(Setter<SetupCommand>),
     /// For `sessions show`.
@@ -50,7 +52,7 @@ pub(super) enum Effect {
     /// Prints a man page or a completion instead.
     Generate,
 }
-use Effect::{Ask, Check, Common, Generate, Help, Mcp, Setup, ShowSession, Tools, Version};
+use Effect::{Ask, Check, Common, Generate, Help, Init, Mcp, Setup, ShowSession, Tools, Version};
 
 const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
     OptionRow { usage, about, effect }
@@ -225,6 +227,16 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Check(|check, _| set(&mut check.here, true)),
     ),
     option(
+        "--base-url URL",
+        "with `init`: the address of the API",
+        Init(|init, typed| set(&mut init.base_url, Some(typed.text()?))),
+    ),
+    option(
+        "--key-file FILE",
+        "with `init`: the file of the API key; `-` reads the key from standard input",
+        Init(|init, typed| set(&mut init.key_file, Some(typed.value.clone()))),
+    ),
+    option(
         "--yes",
         "with `skills setup`: install what its documents name without asking",
         Setup(|setup, _| set(&mut setup.yes, true)),
@@ -306,6 +318,7 @@ impl OptionRow {
             Check(_) => {
                 (matches!(command, Command::Skills(SkillsCommand::Check(_))), "with `skills check`")
             }
+            Init(_) => (matches!(command, Command::Init(_)), "with `init`"),
             Setup(_) => {
                 (matches!(command, Command::Skills(SkillsCommand::Setup(_))), "with `skills setup`")
             }
@@ -331,6 +344,7 @@ impl OptionRow {
             }
             (Mcp(setter), Command::Mcp(mcp)) => setter(mcp, typed),
             (Check(setter), Command::Skills(SkillsCommand::Check(check))) => setter(check, typed),
+            (Init(setter), Command::Init(init)) => setter(init, typed),
             (Setup(setter), Command::Skills(SkillsCommand::Setup(setup))) => setter(setup, typed),
             (ShowSession(setter), Command::Sessions(SessionsCommand::Show { markdown, .. })) => {
                 setter(markdown, typed)

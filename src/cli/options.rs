@@ -25,6 +25,8 @@ pub enum Command {
     Demo(ToolOptions),
     /// The checks of settings, endpoint, Python and skills.
     Doctor,
+    /// The first set-up.
+    Init(InitCommand),
     /// The memory between conversations.
     Facts(FactsCommand),
     /// A Model Context Protocol server on standard input and output.
@@ -150,6 +152,15 @@ pub struct McpOptions {
     pub tools: ToolOptions,
 }
 
+/// The options of `init`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct InitCommand {
+    /// `--base-url`.
+    pub base_url: Option<String>,
+    /// `--key-file`; `-`: standard input.
+    pub key_file: Option<OsString>,
+}
+
 /// A subcommand of `sessions`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SessionsCommand {
@@ -250,7 +261,11 @@ impl Command {
             Command::Demo(tools) => Some(tools),
             Command::Mcp(mcp) => Some(&mut mcp.tools),
             Command::Tool(tool) => Some(&mut tool.tools),
-            Command::Doctor | Command::Facts(_) | Command::Sessions(_) | Command::Skills(_) => None,
+            Command::Doctor
+            | Command::Init(_)
+            | Command::Facts(_)
+            | Command::Sessions(_)
+            | Command::Skills(_) => None,
         }
     }
 }

@@ -123,8 +123,8 @@ impl ConfigReader<'_> {
     }
 }
 
-/// One error for all problems.
-pub(crate) fn configuration_error(problems: &[ConfigProblem]) -> Error {
+/// One error for all problems. `misspelled`: names that may be meant as settings.
+pub(crate) fn configuration_error(problems: &[ConfigProblem], misspelled: &[Fault]) -> Error {
     let message = match problems {
         [one] => format!("failed to read the configuration: {}", one.text()),
         several => {
@@ -144,6 +144,8 @@ pub(crate) fn configuration_error(problems: &[ConfigProblem]) -> Error {
     } else {
         "the shell or .env"
     };
-    let hint = format!("copy what fits into {place}; `skills-runner demo` needs none");
-    error.with_hint(lines.iter().fold(hint, |hint, line| hint + &format!("\n  {line}")))
+    let misspelled = misspelled.iter().fold(String::new(), |text, it| text + &it.message + "\n  ");
+    let hint = format!("{misspelled}run `skills-runner init`, or copy what fits into {place}:");
+    let hint = lines.iter().fold(hint, |hint, line| hint + &format!("\n  {line}"));
+    error.with_hint(hint + "\n(`skills-runner demo` needs none)")
 }

@@ -161,7 +161,10 @@ impl Config {
     /// is the working directory, absolute.
     pub fn resolve(settings: &Settings, user_folder: &Path, needs: ConfigNeeds) -> Result<Config> {
         let (config, problems) = Config::examine(settings, user_folder, needs);
-        if problems.is_empty() { Ok(config) } else { Err(configuration_error(&problems)) }
+        if problems.is_empty() {
+            return Ok(config);
+        }
+        Err(configuration_error(&problems, &settings::misspelled::warnings(settings)))
     }
 
     /// Like [`Config::resolve`], but returns the problems separately. A setting that cannot

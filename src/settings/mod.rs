@@ -14,6 +14,7 @@ use crate::error::Fault;
 use crate::limits;
 use crate::secret::HiddenValues;
 
+pub(crate) mod misspelled;
 mod redaction;
 mod table;
 

@@ -6,10 +6,12 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::world::cancellation::{Cancellation, Readiness};
+use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 use crate::world::event_source::EventSource;
 use crate::world::files::is_transient;
+use crate::world::line_editing;
 
 /// The number of columns of a terminal, 80 if it is unknown.
 pub(crate) fn columns(terminal: impl AsFd) -> usize {
@@ -25,6 +27,33 @@ fn size(terminal: impl AsFd) -> (usize, usize) {
     // Some terminals report 0.
     let or = |number, default| if number == 0 { default } else { number };
     (or(size.ws_row, 24).into(), or(size.ws_col, 80).into())
+}
+
+/// Asks the user; returns the trimmed reply, which is empty at the end of the input. A secret reply
+/// is not shown while it is typed.
+pub(crate) fn ask(question: &str, cancellation: &Cancellation, is_secret: bool) -> Result<String> {
+    let reply = Terminal::open().and_then(|mut terminal| {
+        let modes = line_editing::modes(terminal.file.as_fd()).filter(|_| is_secret);
+        let tty = terminal.file.try_clone()?;
+        if let Some(modes) = &modes {
+            let mut hidden = *modes;
+            hidden.c_lflag &= !libc::ECHO;
+            line_editing::set_modes(tty.as_fd(), &hidden);
+        }
+        let reply = terminal.read_reply(question, cancellation, None);
+        if let Some(modes) = &modes {
+            line_editing::set_modes(tty.as_fd(), modes);
+            let _ = terminal.file.write(b"\n");
+        }
+        reply
+    });
+    match reply {
+        Ok(reply) => Ok(reply.unwrap_or_default().trim().to_string()),
+        Err(error) => Err(match StopReason::from_io_error(&error) {
+            Some(stop) => stop.into(),
+            None => Error::new(ErrorKind::Io, format!("failed to ask on the terminal: {error}")),
+        }),
+    }
 }
 
 /// Open terminal. A signal or the deadline ends reading and writing; the error then

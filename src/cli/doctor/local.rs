@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cli::doctor::misspelled;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::doctor::skills;
 use crate::cli::run::{ExaminedRun, Run};
@@ -53,7 +52,7 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     let rows = add_settings(&run.settings, is_fine, &mut check);
     let skipped = run.settings.files().iter().flat_map(EnvFile::skipped_lines);
     let warnings = skipped.chain(run.config.warnings.iter().cloned());
-    for warning in warnings.chain(misspelled::warnings(&run.settings)) {
+    for warning in warnings.chain(crate::settings::misspelled::warnings(&run.settings)) {
         check.add_warning(warning.message.as_str(), setting_fix(&warning));
     }
     check.with_detail("settings", rows)

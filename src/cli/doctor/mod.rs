@@ -16,7 +16,6 @@ use crate::world::output::Output;
 use crate::world::signal::Signal;
 
 mod local;
-mod misspelled;
 mod remote;
 mod report;
 mod sandbox;

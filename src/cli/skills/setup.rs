@@ -24,9 +24,9 @@ use crate::skills::setup::{
     MissingModule, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
 };
 use crate::text::shell_quoted;
-use crate::world::cancellation::{Cancellation, StopReason};
+use crate::world::cancellation::Cancellation;
 use crate::world::output::Output;
-use crate::world::terminal::Terminal;
+use crate::world::terminal;
 
 /// The result in JSON output.
 #[derive(Serialize)]
@@ -209,13 +209,7 @@ impl SetupView<'_> {
             return Ok(true);
         }
         let question = "install them into its venv? [y/N] ";
-        let reply = Terminal::open()
-            .and_then(|mut terminal| terminal.read_reply(question, cancellation, None));
-        let reply = reply.map_err(|error| match StopReason::from_io_error(&error) {
-            Some(stop) => stop.into(),
-            None => Error::new(ErrorKind::Io, format!("failed to ask on the terminal: {error}")),
-        })?;
-        let reply = reply.unwrap_or_default().trim().to_lowercase();
+        let reply = terminal::ask(question, cancellation, false)?.to_lowercase();
         Ok(["y", "yes"].contains(&reply.as_str()))
     }
 }

@@ -301,14 +301,19 @@ impl Output {
         self.streams
     }
 
+    /// What precedes a message: nothing where the user talks with the program alone.
+    fn speaker(&self) -> &'static str {
+        if self.is_conversation && self.live.is_some() { "" } else { "skills-runner: " }
+    }
+
     /// Shows a warning, even with `--quiet`.
     pub(crate) fn warn(&mut self, text: &str) {
-        self.line(YELLOW, &format!("skills-runner: {text}"));
+        self.line(YELLOW, &format!("{}{text}", self.speaker()));
     }
 
     /// Shows a note, even with `--quiet`.
     pub(crate) fn note_always(&mut self, text: &str) {
-        self.line(DIM, &format!("skills-runner: {text}"));
+        self.line(DIM, &format!("{}{text}", self.speaker()));
     }
 
     /// Shows a note, with `--quiet` only in a conversation.
@@ -335,7 +340,7 @@ impl Output {
         if matches!(error.kind(), ErrorKind::Interrupted(_)) {
             return self.close_line();
         }
-        self.line(RED, &format!("skills-runner: {}", error.message()));
+        self.line(RED, &format!("{}{}", self.speaker(), error.message()));
         if let Some(hint) = error.hint() {
             self.line("", &format!("hint: {hint}"));
         }

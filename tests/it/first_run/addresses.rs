@@ -94,7 +94,7 @@ fn only_ollama_needs_no_key_on_another_machine() {
     assert_eq!(authorization(&requests[0]), None);
     let run = test.next_run().env("OPENAI_BASE_URL", "http://api.test/v1").args(["hi"]).run();
     run.status(78).stderr(
-        "skills-runner: failed to read the configuration: OPENAI_API_KEY is not set; LLM_API_KEY is only for LLM_API_BASE_URL\nhint: copy what fits into the shell; `skills-runner demo` needs none\n  export OPENAI_API_KEY=KEY # none: it needs no key\n",
+        "skills-runner: failed to read the configuration: OPENAI_API_KEY is not set; LLM_API_KEY is only for LLM_API_BASE_URL\nhint: run `skills-runner init`, or copy what fits into the shell:\n  export OPENAI_API_KEY=KEY # none: it needs no key\n(`skills-runner demo` needs none)\n",
     );
     let test = test.env("OPENAI_BASE_URL", "api.test").env("OPENAI_API_KEY", "k");
     let run = test.args(["hi"]).run().status(78);

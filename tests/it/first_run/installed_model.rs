@@ -42,7 +42,10 @@ fn nothing_is_requested_if_a_model_is_set_or_the_endpoint_is_remote() {
     test.next_run().args(["-m", "b", "hi"]).run().success();
     let proxy = format!("http://{}", host(&server));
     let remote = test.env("OLLAMA_HOST", "ollama.test").env("HTTP_PROXY", proxy).args(["hi"]);
-    remote.run().status(78).stderr_has("LLM_MODEL_NAME is not set\nhint: copy");
+    remote
+        .run()
+        .status(78)
+        .stderr_has("LLM_MODEL_NAME is not set\nhint: run `skills-runner init`, or copy");
     assert_eq!(paths(&server.finish()), ["POST /v1/chat/completions"]);
 }
 
@@ -52,7 +55,7 @@ fn several_models_or_none_are_reported_with_the_remedy() {
     let server = ollama(odd, || None);
     let test = without_settings(&server).env("OLLAMA_HOST", host(&server));
     test.next_run().args(["hi"]).run().status(78).stderr(
-        "skills-runner: failed to read the configuration: LLM_MODEL_NAME is not set, and Ollama has 4 models\nhint: copy what fits into the shell or .env; `skills-runner demo` needs none\n  export LLM_MODEL_NAME=qwen3\n  export LLM_MODEL_NAME=hf.co/a/b-GGUF:Q4_K_M\n  export LLM_MODEL_NAME='x; touch '\\''$(y)'\\'''\n",
+        "skills-runner: failed to read the configuration: LLM_MODEL_NAME is not set, and Ollama has 4 models\nhint: run `skills-runner init`, or copy what fits into the shell or .env:\n  export LLM_MODEL_NAME=qwen3\n  export LLM_MODEL_NAME=hf.co/a/b-GGUF:Q4_K_M\n  export LLM_MODEL_NAME='x; touch '\\''$(y)'\\'''\n(`skills-runner demo` needs none)\n",
     );
     let run = test.args(["doctor"]).run().status(78);
     run.stdout_has("failure  configuration: LLM_MODEL_NAME is not set, and Ollama has 4 models\n         fix: export LLM_MODEL_NAME=qwen3\n              export LLM_MODEL_NAME=hf.co/");
@@ -73,11 +76,11 @@ fn model_of_another_server_is_not_chosen() {
     let table = [
         (
             list,
-            "LLM_MODEL_NAME is not set, and the server has 1 model\nhint: copy what fits into the shell or .env; `skills-runner demo` needs none\n  export LLM_MODEL_NAME=x.gguf\n",
+            "LLM_MODEL_NAME is not set, and the server has 1 model\nhint: run `skills-runner init`, or copy what fits into the shell or .env:\n  export LLM_MODEL_NAME=x.gguf\n(`skills-runner demo` needs none)\n",
         ),
         (
             "<html>",
-            "LLM_MODEL_NAME is not set\nhint: copy what fits into the shell or .env; `skills-runner demo` needs none\n  export LLM_MODEL_NAME=NAME # as the endpoint lists it\n",
+            "LLM_MODEL_NAME is not set\nhint: run `skills-runner init`, or copy what fits into the shell or .env:\n  export LLM_MODEL_NAME=NAME # as the endpoint lists it\n(`skills-runner demo` needs none)\n",
         ),
     ];
     for (body, expected) in table {
@@ -88,7 +91,10 @@ fn model_of_another_server_is_not_chosen() {
     }
     let server = Server::start([Reply::status(404)]);
     let test = without_settings(&server).env("LLM_API_BASE_URL", server.url());
-    test.args(["hi"]).run().status(78).stderr_has("LLM_MODEL_NAME is not set\nhint: copy ");
+    test.args(["hi"])
+        .run()
+        .status(78)
+        .stderr_has("LLM_MODEL_NAME is not set\nhint: run `skills-runner init`, or copy ");
     server.finish();
 }
 

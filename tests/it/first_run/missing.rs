@@ -4,11 +4,12 @@ use crate::harness::{CANARY, Test};
 
 const EXPECTED: &str = "\
 skills-runner: failed to read the configuration: LLM_API_BASE_URL is not set
-hint: copy what fits into the shell or .env; `skills-runner demo` needs none
+hint: run `skills-runner init`, or copy what fits into the shell or .env:
   export LLM_API_BASE_URL=http://localhost:11434/v1 # Ollama, or
   export LLM_API_BASE_URL=https://api.openai.com/v1 # OpenAI or another
   export LLM_API_KEY=sk-...
   export LLM_MODEL_NAME=gpt-4.1-mini
+(`skills-runner demo` needs none)
 ";
 
 #[test]
@@ -45,7 +46,7 @@ fn key_of_openai_alone_is_no_address() {
     let test = Test::new().env("OPENAI_API_KEY", CANARY);
     let run = test.next_run().args(["hi"]).run().status(78);
     run.stderr(
-        "skills-runner: failed to read the configuration: OPENAI_API_KEY has no address\nhint: copy what fits into the shell; `skills-runner demo` needs none\n  export OPENAI_BASE_URL=https://api.openai.com/v1\n  export LLM_MODEL_NAME=gpt-4.1-mini\n",
+        "skills-runner: failed to read the configuration: OPENAI_API_KEY has no address\nhint: run `skills-runner init`, or copy what fits into the shell:\n  export OPENAI_BASE_URL=https://api.openai.com/v1\n  export LLM_MODEL_NAME=gpt-4.1-mini\n(`skills-runner demo` needs none)\n",
     );
     for name in ["LLM_MODEL_NAME", "OPENAI_MODEL"] {
         let run = test.next_run().env(name, "m").args(["hi"]).run().status(78);
@@ -64,6 +65,6 @@ fn missing_key_and_model_have_lines_to_copy() {
     let run = test.next_run().env("OPENAI_API_KEY", CANARY).args(["hi"]).run().status(78);
     run.stderr_has("LLM_API_KEY is not set; OPENAI_API_KEY is only for OPENAI_BASE_URL\n");
     test.run().status(78).stderr(
-        "skills-runner: failed to read the configuration: 2 problems\n  LLM_MODEL_NAME is not set\n  LLM_API_KEY is not set\nhint: copy what fits into the shell or .env; `skills-runner demo` needs none\n  export LLM_MODEL_NAME=NAME # as the endpoint lists it\n  export LLM_API_KEY=KEY # none: it needs no key; or LLM_API_KEY_FILE=FILE\n",
+        "skills-runner: failed to read the configuration: 2 problems\n  LLM_MODEL_NAME is not set\n  LLM_API_KEY is not set\nhint: run `skills-runner init`, or copy what fits into the shell or .env:\n  export LLM_MODEL_NAME=NAME # as the endpoint lists it\n  export LLM_API_KEY=KEY # none: it needs no key; or LLM_API_KEY_FILE=FILE\n(`skills-runner demo` needs none)\n",
     );
 }

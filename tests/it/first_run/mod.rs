@@ -2,6 +2,7 @@
 //! this machine, and what is missing.
 
 mod addresses;
+mod init;
 mod installed_model;
 mod missing;
 mod window;

@@ -1,11 +1,12 @@
 //! Finds misspelled settings.
 //!
-//! No other command reports unknown variables, since most of the environment belongs to other
-//! programs. `doctor` looks only at names with the prefixes of settings.
+//! Most of the environment belongs to other programs, so only names with the prefixes of settings
+//! are looked at, by `doctor` and where a setting is missing.
 
+use super::{Setting, Settings};
 use crate::error::Fault;
 use crate::limits;
-use crate::settings::{self, Setting, Settings};
+use crate::settings;
 use crate::text::{one_line, similar_names};
 
 /// The prefixes of settings.
@@ -27,7 +28,7 @@ const FOREIGN_NAMES: [&str; 11] = [
 ];
 
 /// A warning and its remedy for each name that is similar to a setting.
-pub(super) fn warnings(settings: &Settings) -> Vec<Fault> {
+pub(crate) fn warnings(settings: &Settings) -> Vec<Fault> {
     let in_environment = settings.environment().iter().filter_map(|(name, value)| {
         let name = name.to_str().filter(|_| !value.is_empty())?;
         Some((name, "environment".to_string()))

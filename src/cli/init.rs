@@ -1,0 +1,301 @@
+//! `init`: the first set-up. It finds what it can, asks for the rest on a terminal, writes the
+//! user's `.env`, and checks it with `doctor`.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::address::Address;
+use crate::cli::doctor;
+use crate::cli::env_files::settings_without_files;
+use crate::cli::model_lookup::names;
+use crate::cli::options::{CommonOptions, InitCommand};
+use crate::cli::startup::Startup;
+use crate::cli::stdin;
+use crate::config::{Config, ConfigNeeds};
+use crate::dotenv;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
+use crate::model::http::{EndpointQuery, ListedModel, ModelListing, query_briefly};
+use crate::settings::{
+    LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME, OPENAI_API_KEY,
+    OPENAI_BASE_URL, OPENAI_MODEL, Settings,
+};
+use crate::world::cancellation::Cancellation;
+use crate::world::files;
+use crate::world::output::Output;
+use crate::world::terminal;
+
+/// The address of Ollama on this machine.
+const OLLAMA: &str = "http://127.0.0.1:11434/v1";
+/// The address to which a key in `OPENAI_API_KEY` belongs.
+const OPENAI: &str = "https://api.openai.com/v1";
+/// Stands for a model that is not known yet.
+const NO_MODEL: &str = "unknown";
+
+/// Runs the set-up; the status is that of `doctor`.
+pub(super) fn run(
+    command: &InitCommand,
+    options: CommonOptions,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<u8> {
+    let settings = settings_without_files(&options, startup);
+    let file = settings.xdg_folder("XDG_CONFIG_HOME", ".config");
+    let file = file.map(|folder| folder.join("skills-runner/.env")).ok_or_else(|| {
+        Error::new(ErrorKind::Config, "failed to find a place for the settings: HOME is not set")
+    })?;
+    let cancellation = Cancellation { interrupt: startup.interrupt.clone(), deadline: None };
+    let mut setup =
+        FirstSetup { command, options, settings, startup, cancellation, chosen: Vec::new() };
+    setup.choose_address(output)?;
+    setup.choose_key(output)?;
+    setup.choose_model(output)?;
+    let written = write_settings(&file, &setup.chosen);
+    let kept = written.map_err(|error| {
+        Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", file.display()))
+    })?;
+    output.note(&format!("wrote {}, readable by you alone", file.display()));
+    if let Some(kept) = kept {
+        output.note(&format!("the older one is {}", kept.display()));
+    }
+    setup.make_skills_folder(output)?;
+    doctor::run(setup.options, startup, output)
+}
+
+/// A running set-up.
+struct FirstSetup<'s> {
+    command: &'s InitCommand,
+    options: CommonOptions,
+    /// What options and the environment say.
+    settings: Settings,
+    startup: &'s Startup,
+    cancellation: Cancellation,
+    /// The lines of the file.
+    chosen: Vec<(&'static str, String)>,
+}
+
+impl FirstSetup<'_> {
+    fn choose_address(&mut self, output: &mut Output) -> Result<()> {
+        let known = [LLM_API_BASE_URL, OPENAI_BASE_URL];
+        let known = known.into_iter().find_map(|name| self.value(name));
+        let address = match (self.command.base_url.clone().or(known), self.value(OPENAI_API_KEY)) {
+            (Some(address), _) => address,
+            (None, _) if self.models(OLLAMA, true, output)?.is_some() => {
+                output.note(&format!("found Ollama on this machine: {OLLAMA}"));
+                OLLAMA.to_string()
+            }
+            (None, Some(_)) => {
+                output.note(&format!("found OPENAI_API_KEY: {OPENAI}"));
+                OPENAI.to_string()
+            }
+            (None, None) => self.ask(
+                "Address of the API, such as http://127.0.0.1:11434/v1: ",
+                "the address of the API is not known: give --base-url URL",
+                false,
+            )?,
+        };
+        if let Err(cause) = Address::parse(&address) {
+            let text = format!("failed to use the address: {cause}");
+            return Err(Error::new(ErrorKind::Config, text).with_hint("give --base-url URL"));
+        }
+        self.chosen.push((LLM_API_BASE_URL, address));
+        Ok(())
+    }
+
+    fn choose_key(&mut self, output: &mut Output) -> Result<()> {
+        match self.command.key_file.as_deref() {
+            Some(file) if file == "-" => {
+                let key = stdin::read_text(limits::KEY_FILE_BYTES, &self.cancellation)?;
+                self.chosen.push((LLM_API_KEY, key.trim().to_string()));
+                return Ok(());
+            }
+            Some(file) => {
+                let path = self.startup.folder.join(file);
+                self.chosen.push((LLM_API_KEY_FILE, path.to_string_lossy().into_owned()));
+                return Ok(());
+            }
+            None => {}
+        }
+        let address = self.address();
+        let is_openai = address.starts_with(OPENAI) || self.value(OPENAI_BASE_URL).is_some();
+        let names =
+            if is_openai { [LLM_API_KEY, OPENAI_API_KEY].as_slice() } else { &[LLM_API_KEY] };
+        if let Some(key) = names.iter().find_map(|name| self.value(name)) {
+            self.chosen.push((LLM_API_KEY, key));
+            return Ok(());
+        }
+        let is_local = Address::parse(&address).is_ok_and(|to| to.is_loopback());
+        if !is_local {
+            output.note("the key is not shown while you type; it is stored in the file");
+            let key = self.ask(
+                "API key: ",
+                "the key is not known: give --key-file FILE (`-`: standard input)",
+                true,
+            )?;
+            self.chosen.push((LLM_API_KEY, key));
+        }
+        Ok(())
+    }
+
+    fn choose_model(&mut self, output: &mut Output) -> Result<()> {
+        let known = [LLM_MODEL_NAME, OPENAI_MODEL];
+        let model = match known.into_iter().find_map(|name| self.value(name)) {
+            Some(model) => model,
+            None => {
+                let models = self.models(&self.address(), false, output)?.unwrap_or_default();
+                let listed: Vec<&str> = names(&models).take(limits::LISTED_NAMES).collect();
+                match listed.as_slice() {
+                    [only] => {
+                        output.note(&format!("the only model is {only}"));
+                        (*only).to_string()
+                    }
+                    names => {
+                        let list = match names {
+                            [] => String::new(),
+                            names => format!("; the endpoint lists {}", names.join(", ")),
+                        };
+                        output.note(&format!("no model is chosen yet{list}"));
+                        self.ask("Model: ", "the model is not known: give -m NAME", false)?
+                    }
+                }
+            }
+        };
+        self.chosen.push((LLM_MODEL_NAME, model));
+        Ok(())
+    }
+
+    fn make_skills_folder(&self, output: &mut Output) -> Result<()> {
+        let (config, _) =
+            Config::examine(&self.settings, &self.startup.folder, ConfigNeeds::Skills);
+        let own = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
+        if let Some(own) = own.filter(|_| config.skills_folders.is_empty()) {
+            let folder = own.join("skills-runner/skills");
+            fs::create_dir_all(&folder).map_err(|error| {
+                let text = format!("failed to create `{}`: {error}", folder.display());
+                Error::new(ErrorKind::Io, text)
+            })?;
+            output.note(&format!("created {} for your skills", folder.display()));
+        }
+        Ok(())
+    }
+
+    fn value(&self, name: &'static str) -> Option<String> {
+        let (value, _) = self.settings.value(name)?;
+        value.into_string().ok()
+    }
+
+    fn address(&self) -> String {
+        let chosen = self.chosen.iter().find(|(name, _)| *name == LLM_API_BASE_URL);
+        chosen.map(|(_, value)| value.clone()).unwrap_or_default()
+    }
+
+    /// The models that an endpoint lists; `None`: it has no list, or does not answer. A brief query
+    /// is for an endpoint that may not be there.
+    fn models(
+        &self,
+        address: &str,
+        is_brief: bool,
+        output: &mut Output,
+    ) -> Result<Option<Vec<ListedModel>>> {
+        let mut settings = settings_without_files(&self.options, self.startup);
+        settings.set_flag(LLM_API_BASE_URL, address.into(), "--base-url");
+        settings.set_flag(LLM_MODEL_NAME, NO_MODEL.into(), "-m");
+        for (name, value) in &self.chosen {
+            settings.set_flag(name, value.into(), "init");
+        }
+        let config = Config::resolve(&settings, &self.startup.folder, ConfigNeeds::Endpoint)?;
+        // Servers quote keys in their errors.
+        output.set_secrets(config.secrets);
+        let Some(endpoint) = config.endpoint else { return Ok(None) };
+        let listing = if is_brief {
+            query_briefly(&endpoint, &self.cancellation, |query| query.list_models(&mut |_| {}))
+        } else {
+            let query = EndpointQuery::new(endpoint, self.cancellation.clone());
+            query.list_models(&mut |_| {}).map(Some)
+        };
+        self.cancellation.check()?;
+        match listing {
+            Ok(Some(ModelListing::Models(models))) => Ok(Some(models)),
+            Ok(Some(ModelListing::Refused(error))) if !is_brief => Err(error),
+            Ok(_) => Ok(None),
+            Err(_) if is_brief => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks on the terminal; without one the error says which option answers.
+    fn ask(&self, question: &str, missing: &str, is_secret: bool) -> Result<String> {
+        let unknown = || Error::new(ErrorKind::Config, missing);
+        if !Output::can_ask() {
+            return Err(unknown());
+        }
+        let reply = terminal::ask(question, &self.cancellation, is_secret)?;
+        if reply.is_empty() { Err(unknown()) } else { Ok(reply) }
+    }
+}
+
+/// Writes the lines and the other settings of an older file, which is kept beside it; returns
+/// where.
+fn write_settings(file: &Path, chosen: &[(&'static str, String)]) -> io::Result<Option<PathBuf>> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let is_there = match file.symlink_metadata() {
+        Ok(meta) if meta.is_file() => true,
+        Ok(_) => return Err(io::Error::other("it is not a regular file")),
+        Err(_) => false,
+    };
+    let mut text = String::new();
+    for (name, value) in chosen {
+        text += &format!("{name}={}\n", quoted(value));
+    }
+    if is_there {
+        let bytes = files::read_whole(file, limits::ENV_FILE_BYTES).map_err(io::Error::other)?;
+        let old = dotenv::parse_bytes(&bytes, &|_| None)
+            .map_err(|problem| io::Error::other(problem.message))?;
+        let replaced = [LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME];
+        for variable in old.variables.iter().filter(|it| !replaced.contains(&it.name.as_str())) {
+            if let Some(value) = &variable.value {
+                text += &format!("{}={}\n", variable.name, quoted(value));
+            }
+        }
+    }
+    let new = file.with_file_name(".env.new");
+    let _ = fs::remove_file(&new);
+    let mut options = fs::OpenOptions::new();
+    let mut created = options.write(true).create_new(true).mode(0o600).open(&new)?;
+    io::Write::write_all(&mut created, text.as_bytes())?;
+    created.sync_all()?;
+    let kept = file.with_file_name(".env.bak");
+    if is_there {
+        fs::rename(file, &kept)?;
+    }
+    fs::rename(&new, file)?;
+    Ok(is_there.then_some(kept))
+}
+
+/// A value as a `.env` file has it.
+fn quoted(value: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/@+-=%?&,".contains(c);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        return value.to_string();
+    }
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_values_are_read_as_they_were() {
+        for value in
+            ["plain", "a b", "it's", "back\\slash", "\\'", "#no comment", "${X}", "ä\"", ""]
+        {
+            let line = format!("X={}\n", quoted(value));
+            let read = dotenv::parse_bytes(line.as_bytes(), &|_| None).unwrap();
+            assert_eq!(read.variables[0].value.as_deref(), Some(value), "{line}");
+        }
+    }
+}

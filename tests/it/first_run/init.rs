@@ -1,0 +1,96 @@
+//! `init`: the first set-up.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::harness::{Reply, Server, Test};
+
+const FILE: &str = "home/.config/skills-runner/.env";
+
+fn unset() -> Test {
+    Test::new().env_unset("LLM_API_BASE_URL").env_unset("LLM_API_KEY").env_unset("LLM_MODEL_NAME")
+}
+
+/// Answers the checks of `doctor`.
+fn server() -> Server {
+    Server::always(|request| match request.path.as_str() {
+        "/v1/models" => Reply::models(["only-model"]),
+        "/v1/chat/completions" => Reply::text("fine"),
+        _ => Reply::status(404),
+    })
+}
+
+/// With options, no question is asked; the older file stays beside the new one, and so do its other
+/// settings.
+#[test]
+fn options_answer_beforehand() {
+    let server = server();
+    let url = server.url();
+    let test = unset().file(FILE, "LLM_MODEL_NAME=old\nMEMORY_PATH='~/my notes.md'\n");
+    let run = test.next_run().args(["init", "--base-url", &url]).run();
+    run.stderr_has("the only model is only-model\n").stderr_has("readable by you alone");
+    let text = test.read(FILE);
+    let expected =
+        format!("LLM_API_BASE_URL={url}\nLLM_MODEL_NAME=only-model\nMEMORY_PATH='~/my notes.md'\n");
+    assert_eq!(text, expected);
+    assert!(test.read("home/.config/skills-runner/.env.bak").starts_with("LLM_MODEL_NAME=old"));
+    let mode = |path: &str| fs::metadata(test.path(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(FILE), 0o600);
+    let run = test.next_run().args(["init", "-m", "other", "--base-url", &url]).run();
+    run.stdout_has("LLM_MODEL_NAME=other");
+    // The written file is what the next command reads.
+    test.next_run().args(["hi"]).run().success().stdout("fine\n");
+}
+
+/// A key is read from standard input or a file, and appears in no output.
+#[test]
+fn keys_are_read_and_not_shown() {
+    let server = server();
+    let url = server.url();
+    let test = unset();
+    let words = ["init", "--base-url", &url, "-m", "m", "--key-file", "-"];
+    let run = test.next_run().args(words).stdin("sk-a-secret-key-2\n").run();
+    run.stderr_lacks("sk-a").stdout_lacks("sk-a");
+    assert!(test.read(FILE).contains("LLM_API_KEY=sk-a-secret-key-2\n"));
+    let test = test.file("key", "sk-a-secret-key-3\n").mode("key", 0o600);
+    let words = ["init", "--base-url", &url, "-m", "m", "--key-file", "key"];
+    test.next_run().args(words).run().stderr_lacks("sk-a").stdout_lacks("sk-a");
+    assert!(!test.read(FILE).contains("sk-a") && test.read(FILE).contains("LLM_API_KEY_FILE="));
+}
+
+/// Without a terminal, what is open is an error with the option, and nothing is written.
+#[test]
+fn open_questions_need_a_terminal() {
+    let test = unset();
+    let run = test.next_run().args(["init"]).run().status(78);
+    run.stderr_has("give --base-url URL");
+    let far = "https://host.example/v1";
+    let run = test.next_run().args(["init", "--base-url", far]).run().status(78);
+    run.stderr_has("give --key-file FILE");
+    let run = test.next_run().args(["init", "--base-url", "not an address", "-m", "m"]).run();
+    run.stderr_has("hint");
+    assert!(!test.exists("home/.config/skills-runner/.env.bak"));
+    let hello = test.next_run().args(["hello"]).run().status(78);
+    hello.stderr_has("run `skills-runner init`");
+    let hello = test.next_run().env("LLM_API_URL", "x").args(["hello"]).run().status(78);
+    hello.stderr_has("LLM_API_URL (environment) is not a setting; did you mean LLM_API_BASE_URL?");
+}
+
+/// On a terminal it asks; a key is not echoed.
+#[test]
+fn questions_on_a_terminal() {
+    let server = server();
+    let url = server.url();
+    let test = unset().env("TERM", "xterm");
+    let mut terminal = test.next_run().args(["init"]).spawn_on_terminal();
+    terminal.expect("Address of the API").type_line(&url);
+    terminal.expect("skills-runner works");
+    let run = terminal.wait_exit().success();
+    assert!(run.terminal.contains("the only model is only-model"), "{}", run.terminal);
+    let words = ["init", "--base-url", "https://host.example/v1", "-m", "m"];
+    let mut terminal = test.next_run().args(words).spawn_on_terminal();
+    terminal.expect("API key: ").type_line("sk-typed-secret-4");
+    let run = terminal.wait_exit();
+    assert!(!run.terminal.contains("sk-typed"), "{}", run.terminal);
+    assert!(test.read(FILE).contains("LLM_API_KEY=sk-typed-secret-4"));
+}
