@@ -248,11 +248,15 @@ fn write_settings(file: &Path, chosen: &[(&'static str, String)]) -> io::Result<
     };
     let mut text = String::new();
     for (name, value) in chosen {
+        if value.contains("${") {
+            return Err(io::Error::other(format!("`${{` in {name} would be replaced")));
+        }
         text += &format!("{name}={}\n", quoted(value));
     }
     if is_there {
         let bytes = files::read_whole(file, limits::ENV_FILE_BYTES).map_err(io::Error::other)?;
-        let old = dotenv::parse_bytes(&bytes, &|_| None)
+        // References to variables stay as they are.
+        let old = dotenv::parse_bytes(&bytes, &|name| Some(format!("${{{name}}}")))
             .map_err(|problem| io::Error::other(problem.message))?;
         let replaced = [LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME];
         for variable in old.variables.iter().filter(|it| !replaced.contains(&it.name.as_str())) {
@@ -290,8 +294,7 @@ mod tests {
 
     #[test]
     fn quoted_values_are_read_as_they_were() {
-        for value in
-            ["plain", "a b", "it's", "back\\slash", "\\'", "#no comment", "${X}", "ä\"", ""]
+        for value in ["plain", "a b", "it's", "back\\slash", "\\'", "#no comment", "$X", "ä\"", ""]
         {
             let line = format!("X={}\n", quoted(value));
             let read = dotenv::parse_bytes(line.as_bytes(), &|_| None).unwrap();

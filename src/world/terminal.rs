@@ -57,7 +57,7 @@ pub(crate) fn ask(question: &str, cancellation: &Cancellation, is_secret: bool) 
 }
 
 /// Open terminal. A signal or the deadline ends reading and writing; the error then
-/// carries a [`StopReason`](crate::world::cancellation::StopReason).
+/// carries a [`StopReason`].
 #[derive(Debug)]
 pub(crate) struct Terminal {
     file: File,

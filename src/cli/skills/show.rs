@@ -12,6 +12,7 @@ use crate::cli::skills::selection::{SkillSelection, deleted_error};
 use crate::cli::skills::skill_json::SkillJson;
 use crate::error::Result;
 use crate::limits;
+use crate::skills::file_list;
 use crate::skills::frontmatter;
 use crate::text;
 use crate::world::output::Output;
@@ -99,8 +100,7 @@ fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
     lines.extend(needs.map(|(label, kind, names)| row(label, &format!("{kind} {names}"))));
     let more = if show.more_files { " and more" } else { "" };
     lines.push(row("files", &format!("{}{more}", show.files.len())));
-    let files = show.files.iter().map(|file| file.to_string_lossy());
-    lines.extend(files.map(|file| format!("  {}", text::one_line_name(&file))));
+    lines.extend(folded_files(&show.files));
     if !view.problems.is_empty() {
         lines.push(row("problems", &view.counts.to_string()));
     }
@@ -117,6 +117,14 @@ fn describe(show: &SkillDetailsJson, document_bytes: Option<usize>) -> String {
         }
     }
     lines.join("\n")
+}
+
+/// The files, of which folders of many alike are one line.
+fn folded_files(files: &[PathBuf]) -> impl Iterator<Item = String> {
+    let files: Vec<String> =
+        files.iter().map(|file| text::one_line_name(&file.to_string_lossy())).collect();
+    let (folded, _) = file_list::fold(files.iter().map(String::as_str));
+    folded.into_iter().map(|line| format!("  {}", line.trim_start_matches("- ").trim_end()))
 }
 
 /// A line with the label in its own column.

@@ -26,12 +26,13 @@ fn server() -> Server {
 fn options_answer_beforehand() {
     let server = server();
     let url = server.url();
-    let test = unset().file(FILE, "LLM_MODEL_NAME=old\nMEMORY_PATH='~/my notes.md'\n");
+    let test = unset().file(FILE, "LLM_MODEL_NAME=old\nMEMORY_PATH='${HOME}/my notes.md'\n");
     let run = test.next_run().args(["init", "--base-url", &url]).run();
     run.stderr_has("the only model is only-model\n").stderr_has("readable by you alone");
     let text = test.read(FILE);
-    let expected =
-        format!("LLM_API_BASE_URL={url}\nLLM_MODEL_NAME=only-model\nMEMORY_PATH='~/my notes.md'\n");
+    let expected = format!(
+        "LLM_API_BASE_URL={url}\nLLM_MODEL_NAME=only-model\nMEMORY_PATH='${{HOME}}/my notes.md'\n"
+    );
     assert_eq!(text, expected);
     assert!(test.read("home/.config/skills-runner/.env.bak").starts_with("LLM_MODEL_NAME=old"));
     let mode = |path: &str| fs::metadata(test.path(path)).unwrap().permissions().mode() & 0o777;
