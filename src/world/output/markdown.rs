@@ -25,23 +25,40 @@ pub(super) struct MarkdownColors {
 impl MarkdownColors {
     /// Adds a piece; returns what is shown of it now.
     pub(super) fn add(&mut self, piece: &str) -> String {
-        let mut shown = String::with_capacity(piece.len());
-        for c in piece.chars() {
-            if !self.held.is_empty() && !self.held.starts_with(c) {
-                self.show_marks(c, &mut shown);
+        let mut shown = String::with_capacity(piece.len() + PLAIN.len() * 2);
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let next = rest.find(['#', '`', '*', '\n']).unwrap_or(rest.len());
+            let (text, marked) = rest.split_at(next);
+            if !text.is_empty() {
+                self.show_marks_before(text, &mut shown);
+                self.has_text |= text.bytes().any(|byte| byte != b' ');
+                shown.push_str(text);
             }
-            match c {
-                '#' if !self.has_text && self.fence.is_none() => self.held.push(c),
-                '`' if !self.has_text || self.fence.is_none() => self.held.push(c),
-                '*' if self.fence.is_none() && !self.is_code => self.held.push(c),
+            let Some(mark) = marked.chars().next() else { break };
+            self.show_marks_before(marked, &mut shown);
+            match mark {
                 '\n' => self.end_line(&mut shown),
-                c => {
-                    self.has_text |= c != ' ';
-                    shown.push(c);
+                '#' if !self.has_text && self.fence.is_none() => self.held.push(mark),
+                '`' if !self.has_text || self.fence.is_none() => self.held.push(mark),
+                '*' if self.fence.is_none() && !self.is_code => self.held.push(mark),
+                _ => {
+                    self.has_text = true;
+                    shown.push(mark);
                 }
             }
+            rest = &marked[1..];
         }
         shown
+    }
+
+    /// Shows the held marks if others follow, or text.
+    fn show_marks_before(&mut self, text: &str, shown: &mut String) {
+        if let (Some(held), Some(next)) = (self.held.chars().next(), text.chars().next())
+            && held != next
+        {
+            self.show_marks(next, shown);
+        }
     }
 
     /// Returns the rest at the end of the answer.
