@@ -200,7 +200,12 @@ fn large_paste_arrives_whole() {
     let lines: Vec<String> = (0..10_000).map(|n| format!("line {n} {}", "é".repeat(45))).collect();
     let text = lines.join("\n");
     terminal.type_text(&format!("{ESC}[200~")).type_text(&text);
-    terminal.type_text(&format!("{ESC}[201~")).resize(10, 40).type_text("!\n").expect("ok.");
+    terminal
+        .type_text(&format!("{ESC}[201~"))
+        .resize(10, 40)
+        .type_text("!\n")
+        .expect("ok.")
+        .expect("> ");
     leave(terminal);
     assert_eq!(last_prompt(&server.finish()[0]), format!("{text}!"));
 }
