@@ -90,10 +90,15 @@ impl FirstSetup<'_> {
                 output.note(&format!("found OPENAI_API_KEY: {OPENAI}"));
                 OPENAI.to_string()
             }
-            (None, None) => self.ask(
+            (None, None) => self.ask_until(
+                output,
                 "Address of the API, such as http://127.0.0.1:11434/v1: ",
                 "the address of the API is not known: give --base-url URL",
-                false,
+                |address, _| {
+                    Address::parse(address)
+                        .err()
+                        .map(|cause| format!("this is not an address: {cause}"))
+                },
             )?,
         };
         if let Err(cause) = Address::parse(&address) {
@@ -157,7 +162,13 @@ impl FirstSetup<'_> {
                             names => format!("; the endpoint lists {}", names.join(", ")),
                         };
                         output.note(&format!("no model is chosen yet{list}"));
-                        self.ask("Model: ", "the model is not known: give -m NAME", false)?
+                        let missing = "the model is not known: give -m NAME";
+                        self.ask_until(output, "Model: ", missing, |model, last| {
+                            let is_known = names.is_empty() || names.contains(&model);
+                            (!is_known && last != Some(model)).then(|| {
+                                format!("`{model}` is not listed; type it again to use it anyway")
+                            })
+                        })?
                     }
                 }
             }
@@ -223,6 +234,26 @@ impl FirstSetup<'_> {
             Err(_) if is_brief => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Asks until a reply has no fault, a few times. `fault` gets the reply and the one before.
+    fn ask_until(
+        &self,
+        output: &mut Output,
+        question: &str,
+        missing: &str,
+        fault: impl Fn(&str, Option<&str>) -> Option<String>,
+    ) -> Result<String> {
+        let mut last: Option<String> = None;
+        for _ in 1..limits::CONFIRM_TRIES {
+            let reply = self.ask(question, missing, false)?;
+            match fault(&reply, last.as_deref()) {
+                None => return Ok(reply),
+                Some(fault) => output.note(&fault),
+            }
+            last = Some(reply);
+        }
+        self.ask(question, missing, false)
     }
 
     /// Asks on the terminal; without one the error says which option answers.

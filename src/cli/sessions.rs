@@ -145,7 +145,7 @@ fn show(
         output.warn(&warning);
     }
     for message in messages {
-        let text = if is_markdown { markdown(message) } else { message_text(message) };
+        let text = if is_markdown { markdown(message) + "\n" } else { message_text(message) };
         output.print(&text);
     }
     Ok(())

@@ -84,10 +84,23 @@ fn questions_on_a_terminal() {
     let url = server.url();
     let test = unset().env("TERM", "xterm");
     let mut terminal = test.next_run().args(["init"]).spawn_on_terminal();
-    terminal.expect("Address of the API").type_line(&url);
+    terminal.expect("Address of the API").type_line("127.0.0.1:1");
+    terminal.expect("this is not an address: ").expect("Address of the API").type_line(&url);
     terminal.expect("skills-runner works");
     let run = terminal.wait_exit().success();
     assert!(run.terminal.contains("the only model is only-model"), "{}", run.terminal);
+    let two = Server::always(|request| match request.path.as_str() {
+        "/v1/models" => Reply::models(["alpha", "beta"]),
+        "/v1/chat/completions" => Reply::text("fine"),
+        _ => Reply::status(404),
+    });
+    let url = two.url();
+    let mut terminal = test.next_run().args(["init", "--base-url", &url]).spawn_on_terminal();
+    terminal.expect("the endpoint lists alpha, beta").expect("Model: ").type_line("gamma");
+    terminal.expect("`gamma` is not listed; type it again").expect("Model: ").type_line("beta");
+    terminal.expect("skills-runner works");
+    terminal.wait_exit().success();
+    assert!(test.read(FILE).contains("LLM_MODEL_NAME=beta\n"));
     let words = ["init", "--base-url", "https://host.example/v1", "-m", "m"];
     let mut terminal = test.next_run().args(words).spawn_on_terminal();
     terminal.expect("API key: ").type_line("sk-typed-secret-4");

@@ -31,7 +31,7 @@ fn list_show_and_delete_commands() {
         .stdout_has("assistant: done\n");
     let run = test.next_run().args(["sessions", "show", "work.1", "--markdown"]).run().success();
     run.stdout_has(
-        "## User\n\nuse it\n## Assistant\n\n\n\n`get_skill`\n\n```\n{\"skill_name\":\"s\"}\n```\n",
+        "## User\n\nuse it\n\n## Assistant\n\n\n\n`get_skill`\n\n```\n{\"skill_name\":\"s\"}\n```\n",
     )
     .stdout_has("## Result of `get_skill`\n\n```\nBase directory")
     .stdout_has("## Assistant\n\ndone\n");
