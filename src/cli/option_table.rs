@@ -127,7 +127,7 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "-v, --verbose",
-        "also show requests, retries, timings, tokens, reasoning and results",
+        "also show requests, timings, tokens, reasoning and results",
         Common(|options, _| set(&mut options.verbosity, Verbosity::Verbose)),
     ),
     option(

@@ -61,7 +61,7 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
                     holder.map_or_else(String::new, |pid| format!(" (in use by process {pid})"));
                 let messages = &restored.saved.messages;
                 let turns = counted(turns_of(messages), "turn");
-                let question = first_question_of(messages).unwrap_or_default();
+                let question = first_question_of(&restored).unwrap_or_default();
                 let age = format_age(found.modified);
                 format!("{age:>8}  {turns:>8} {holder} {question}")
             }
@@ -79,11 +79,8 @@ fn turns_of(messages: &[Message]) -> usize {
 }
 
 /// The first question, on one line.
-fn first_question_of(messages: &[Message]) -> Option<String> {
-    messages.iter().find_map(|message| match message {
-        Message::User(message) => Some(one_line(&message.full_text(), limits::SUMMARY_CHARS)),
-        _ => None,
-    })
+fn first_question_of(restored: &RestoredSession) -> Option<String> {
+    restored.saved.first_question().map(|text| one_line(&text, limits::SUMMARY_CHARS))
 }
 
 /// A session in JSON output.
@@ -113,7 +110,7 @@ fn add_details(object: &mut Value, restored: &RestoredSession) {
     object["created"] = timestamp(restored.header.created).into();
     object["messages"] = restored.saved.messages.len().into();
     object["turns"] = turns_of(&restored.saved.messages).into();
-    object["first_question"] = first_question_of(&restored.saved.messages).into();
+    object["first_question"] = first_question_of(restored).into();
     object["estimate"] = TokenMeter::default().estimate(&restored.saved.messages).into();
     if let Some(damage) = restored.damage {
         object["problem"] = damage.to_string().into();

@@ -201,9 +201,8 @@ impl SetupView<'_> {
         ));
         for package in packages {
             let what = package.to_install().unwrap_or_default();
-            let source = if package.installer == Installer::Npm { " of npm" } else { "" };
-            let (line, text) = (&package.line, &package.line.text);
-            self.output.row(&format!("{what}{source} ({line}: {text})"));
+            let (source, line) = (package.source(), &package.line);
+            self.output.row(&format!("{what}{source} ({line}: {})", line.text));
         }
         if is_agreed {
             return Ok(true);

@@ -92,7 +92,7 @@ enum Code {
     Shell(ShellReader),
     Python,
     JavaScript,
-    /// Only lines with a prompt are commands.
+    /// Lines with a prompt, and those that begin with a well-known program, are commands.
     Plain,
     Other,
 }
@@ -148,14 +148,15 @@ fn read_code(
             npm_imports(line).for_each(|it| needs.add_package(Installer::Npm, &it));
         }
         Code::Plain => {
-            let first = line.trim().trim_start_matches("$ ").split(' ').next();
-            let is_command = line.trim_start().starts_with("$ ") || first.is_some_and(is_known);
-            if is_command && line.trim().contains(' ') {
-                // Without a prompt it may be the output of a command.
-                if !line.trim_start().starts_with("$ ") {
-                    needs.line_kind = LineKind::Prose;
-                }
-                read_line(line.trim().trim_start_matches("$ "), needs);
+            let line = line.trim();
+            let prompted = line.strip_prefix("$ ");
+            let first = line.split(' ').next();
+            if let Some(command) = prompted {
+                read_line(command, needs);
+            } else if line.contains(' ') && first.is_some_and(is_known) {
+                // It may be the output of a command.
+                needs.line_kind = LineKind::Prose;
+                read_line(line, needs);
                 needs.line_kind = LineKind::Command;
             }
         }
@@ -166,15 +167,15 @@ fn read_code(
 
 /// Whether code has the address of another machine.
 fn has_address(line: &str) -> bool {
-    let hosts = line.split("://").skip(1);
-    let is_other = |host: &&str| {
+    let mut hosts = line.split("://").skip(1);
+    let is_other = |host: &str| {
         let no_hosts = ["localhost", "127.", "0.0.0.0", "example", "www.w3.org"];
         host.starts_with(|c: char| c.is_ascii_alphanumeric())
             && !no_hosts.iter().any(|start| host.starts_with(start))
     };
     // Addresses of formats are names.
     let is_name = line.contains("schema") || line.contains("xmlns");
-    line.contains("http") && !is_name && hosts.filter(is_other).count() > 0
+    line.contains("http") && !is_name && hosts.any(is_other)
 }
 
 /// The kind of code behind a fence with this text.

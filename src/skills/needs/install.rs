@@ -22,13 +22,24 @@ pub(super) struct NamedPackage {
     pub(super) requirement: Option<String>,
 }
 
-/// The packages that a command installs. `None`: it installs none.
-pub(super) fn packages_of(command: &str) -> Option<(Installer, Vec<NamedPackage>)> {
+/// A command that installs packages, or runs one without installing it.
+pub(super) struct InstallCommand {
+    pub(super) installer: Installer,
+    pub(super) packages: Vec<NamedPackage>,
+    /// It only runs the package, as `npx` does.
+    pub(super) is_run: bool,
+}
+
+/// Packages that install others: they are no need of a skill.
+const INSTALLERS: [&str; 4] = ["npm", "pip", "setuptools", "wheel"];
+
+/// Reads a command. `None`: it installs nothing.
+pub(super) fn install_command(command: &str) -> Option<InstallCommand> {
     let words = split_words(command, limits::LISTED_NAMES);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let start = words.iter().position(|word| !is_before_command(word))?;
     let (before, words) = words.split_at(start);
-    let (installer, rest) = arguments(words)?;
+    let (installer, rest, is_run) = arguments(words)?;
     let is_setting = |word: &&str| {
         let word = word.to_ascii_lowercase();
         ["pip_", "uv_", "npm_config_"].iter().any(|start| word.starts_with(start))
@@ -51,6 +62,9 @@ pub(super) fn packages_of(command: &str) -> Option<(Installer, Vec<NamedPackage>
         };
         // What follows a word that is no package is prose.
         let Some(name) = name else { break };
+        if INSTALLERS.contains(&name.as_str()) {
+            continue;
+        }
         // Its address, versions or condition.
         let is_cut = rest.peek().is_some_and(|next| {
             installer == Installer::Python && next.starts_with(['@', ';', '=', '<', '>', '!', '~'])
@@ -63,7 +77,7 @@ pub(super) fn packages_of(command: &str) -> Option<(Installer, Vec<NamedPackage>
             package.requirement = None;
         }
     }
-    Some((installer, packages))
+    Some(InstallCommand { installer, packages, is_run })
 }
 
 /// Options that change nothing about what is installed from where.
@@ -100,8 +114,9 @@ fn plain_requirement(word: &str, installer: Installer) -> Option<String> {
     (versions.chars().all(is_plain) && !is_archive(&word)).then_some(word)
 }
 
-/// The arguments of a command that installs something: of `npx` and its like only the package.
-fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str])> {
+/// The arguments of a command that installs something, of `npx` and its like only the package; and
+/// whether it is one of these.
+fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str], bool)> {
     use Installer::{Npm, Python};
     let (installer, skipped, is_one) = match words {
         ["python" | "python3" | "py", "-m", "pip", "install", ..] => (Python, 4, false),
@@ -124,7 +139,7 @@ fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str])> {
         let first = rest.iter().position(|word| !word.starts_with('-'))?;
         rest = &rest[first..=first];
     }
-    Some((installer, rest))
+    Some((installer, rest, is_one))
 }
 
 /// Whether a word may precede the program: an assignment, a keyword, or a program that starts it.

@@ -92,6 +92,11 @@ pub(crate) struct InferredPackage {
 }
 
 impl InferredPackage {
+    /// What follows the name of a package that is not of Python.
+    pub(crate) fn source(&self) -> &'static str {
+        if self.installer == Installer::Npm { " of npm" } else { "" }
+    }
+
     /// What is installed for it. `None`: it is neither well known nor what a command of the skill
     /// installs from the usual place, or its name is nearly a well-known one.
     pub(crate) fn to_install(&self) -> Option<&str> {
@@ -109,8 +114,7 @@ impl InferredPackage {
 /// The name and the place: `docx of npm (SKILL.md line 3)`.
 impl fmt::Display for InferredPackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let source = if self.installer == Installer::Npm { " of npm" } else { "" };
-        write!(f, "`{}`{source} ({})", self.name, self.line)
+        write!(f, "`{}`{} ({})", self.name, self.source(), self.line)
     }
 }
 
@@ -254,10 +258,7 @@ impl Needs {
     }
 
     fn add_package(&mut self, installer: Installer, name: &str) {
-        // What installs packages is no package that is needed.
-        if !["pip", "setuptools", "wheel", "npm"].contains(&name) {
-            self.named.add(installer, name);
-        }
+        self.named.add(installer, name);
     }
 
     /// Records that the current line installs or imports a package. Of several lines the first

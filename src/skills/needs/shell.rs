@@ -1,6 +1,6 @@
 //! What lines of a shell need: the programs that they start, and the packages that they install.
 
-use super::install::{self, Installer, is_before_command};
+use super::install::{InstallCommand, Installer, install_command, is_before_command};
 use super::{LineKind, Needs};
 use crate::skills::packages::package_named;
 use crate::skills::programs::{is_everywhere, is_known};
@@ -70,14 +70,13 @@ fn read_command(command: &str, words: &[&str], needs: &mut Needs) {
         return;
     }
     needs.shell |= !NO_SHELL.contains(&program);
-    if let Some((installer, packages)) = install::packages_of(command) {
-        let is_run = matches!(words[0], "npx" | "bunx" | "uvx");
+    if let Some(InstallCommand { installer, packages, is_run }) = install_command(command) {
+        let is_prose = needs.line_kind == LineKind::Prose;
         for package in packages {
             needs.add_package(installer, &package.name);
-            let requirement = package.requirement.filter(|_| needs.line_kind != LineKind::Prose);
-            let is_named = needs.line_kind != LineKind::Prose
-                || installer == Installer::Python && package_named(&package.name).is_some();
-            if is_named && !is_run {
+            let is_known = installer == Installer::Python && package_named(&package.name).is_some();
+            if !is_run && (is_known || !is_prose) {
+                let requirement = package.requirement.filter(|_| !is_prose);
                 needs.infer(installer, &package.name, requirement);
             }
         }

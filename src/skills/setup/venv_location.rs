@@ -4,7 +4,8 @@
 //!
 //! 1. the old `venv` moves to `before` in the working folder (no script runs while only that
 //!    exists), and a folder with nothing but the marker becomes `venv`;
-//! 2. packages are installed; a venv with the marker is refused;
+//! 2. Python creates the venv there, or the old one is copied if packages are only added; packages
+//!    are installed; a venv with the marker is refused;
 //! 3. the marker is deleted: this is now the skill's venv, and the old one is deleted.
 //!
 //! If this is interrupted, [`VenvLocation::recover`] repairs it, now or at the next setup.

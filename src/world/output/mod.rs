@@ -66,10 +66,10 @@ pub(crate) const FORMATS: [(&str, Format); 3] =
 pub enum Verbosity {
     /// Errors and warnings.
     Quiet,
-    /// Tool calls as well.
+    /// Tool calls and retries as well.
     #[default]
     Normal,
-    /// Requests, retries, timings and reasoning as well.
+    /// Requests, timings and reasoning as well.
     Verbose,
 }
 

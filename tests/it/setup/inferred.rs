@@ -1,6 +1,7 @@
 //! What documents and guarded imports need, and whether what was installed can be imported.
 
-use super::{VENV, command, created_venvs, quick, script, setup};
+use super::{QUICK, VENV, command, created_venvs, quick, script, setup};
+use crate::harness::interpreter;
 use serde_json::json;
 use std::fs;
 
@@ -37,6 +38,7 @@ fn doubtful_names_of_documents_are_left_out() {
         "gamma.txz",
         "opnpyxl opepnyxl o-p-e-n-p-y-x-l",
         "nobody-published-it",
+        "--upgrade pip setuptools wheel",
         "'alpha == 1.0' --user",
     ];
     let lines = lines.map(|line| format!("pip install {line}\n")).concat();
@@ -88,8 +90,17 @@ fn files_of_the_skill_do_not_run() {
         let path = format!("skills/s/{name}.py");
         test = test.file(&path, "open('/proc/self/cwd/ran', 'w')\n");
     }
+    // Which modules Python imports at its start depends on its version, so each call is checked.
+    let log = "#!/bin/sh\necho \"$PWD $*\" | head -n 1 >> \"$HOME/calls\"\n";
+    let python = QUICK.replace("PYTHON", &interpreter().display().to_string());
+    let test = test.executable("python", &python.replacen("#!/bin/sh\n", log, 1));
     setup(&test, &["--yes"]);
     assert!(!test.exists("skills/s/ran") && test.exists(VENV));
+    let calls = test.read("home/calls");
+    assert!(calls.lines().count() >= 3, "{calls}");
+    for call in calls.lines() {
+        assert!(call.starts_with("/ ") || call.contains(" -I "), "{call}");
+    }
 }
 
 /// Packages of npm go into the venv, where commands and scripts find them; no script of theirs runs.

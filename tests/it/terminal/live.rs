@@ -83,3 +83,17 @@ fn answer_has_colours_around_its_text() {
         server.finish();
     }
 }
+
+/// No live line is written over a question to the user.
+#[test]
+fn live_line_waits_for_answers_of_the_user() {
+    let server = slow_server();
+    let mut terminal = test(&server).args(["--confirm", "question"]).spawn_on_terminal();
+    terminal.expect("yes to all of this run > ");
+    let before = terminal.output();
+    std::thread::sleep(seconds(2.2));
+    assert_eq!(terminal.output(), before);
+    terminal.type_line("y").expect("running run_python_script").expect("The answer.\n");
+    terminal.wait_exit().success();
+    server.finish();
+}
