@@ -423,6 +423,9 @@ pub(crate) const FACT_SOURCE_BYTES: usize = 100;
 pub(crate) const FACTS_PROMPT_BYTES: usize = 4 << 10;
 /// Wait for other writers of the facts or of a note; each needs milliseconds.
 pub(crate) const MEMORY_LOCK: Duration = Duration::from_secs(60);
+/// Wait for processes that opened the facts file before it was replaced and write to it without
+/// a lock, as `echo >>` does.
+pub(crate) const MEMORY_LATE_WRITES: Duration = Duration::from_millis(500);
 /// Reads of a file that other processes change at the same time.
 pub(crate) const MEMORY_TRIES: u32 = 5;
 /// One text that the model writes into a daily note.

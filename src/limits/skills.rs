@@ -182,6 +182,8 @@ pub(crate) const LOG_LOCK_POLL: Duration = Duration::from_micros(200);
 /// growing intervals the latest process wins each time, and of 16 that wrote all the time one
 /// got no turn in 30 s.
 pub(crate) const LOCK_POLL_SHORT: Duration = Duration::from_millis(5);
+/// Interval at which a replaced file is checked for other processes that write to it.
+pub(crate) const OTHER_WRITERS_POLL: Duration = Duration::from_millis(1);
 /// Interval at which a lock is tried that is held for seconds or minutes.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(100);
 /// Removal of a venv after Ctrl+C; the next setup removes the rest.

@@ -21,7 +21,7 @@ use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::clock::LocalTime;
 use crate::world::confined::{OpenError, Root};
 use crate::world::files::{effective_user, read_whole};
-use crate::world::lock::lock_file;
+use crate::world::lock::{lock_file, wait_for_other_writers};
 
 /// The memory between conversations: a facts file.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +153,7 @@ impl Memory<'_> {
     /// Appends to the new file what another process has appended to the replaced one, which
     /// it had opened before. `length`: the bytes of the replaced file that were read.
     fn append_late_writes(&self, mut replaced: &File, length: usize) -> std::io::Result<()> {
+        wait_for_other_writers(replaced, limits::MEMORY_LATE_WRITES, self.cancellation);
         let mut tail = Vec::new();
         replaced.seek(SeekFrom::Start(length as u64))?;
         let most = limits::FACTS_FILE_BYTES as u64;

@@ -110,6 +110,26 @@ fn lock_when_free(
     }
 }
 
+/// Waits until this process alone has the file open for writing, at most `max_wait`: whatever
+/// others write through descriptors that they opened before is then in the file. The file must
+/// be open for writing and belong to the user; without leases (some file systems) there is no
+/// wait.
+pub(crate) fn wait_for_other_writers(file: &File, max_wait: Duration, cancellation: &Cancellation) {
+    let until = Instant::now() + max_wait;
+    // The kernel grants a write lease only while no other process has the file open.
+    // SAFETY: a call with plain numbers on an open descriptor.
+    let lease =
+        |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
+    while lease(libc::F_WRLCK) != 0 {
+        let is_open_elsewhere = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+        let has_waited = || cancellation.pause(limits::OTHER_WRITERS_POLL).is_ok();
+        if !is_open_elsewhere || Instant::now() > until || !has_waited() {
+            return;
+        }
+    }
+    lease(libc::F_UNLCK);
+}
+
 /// Locks a file, which must be open for writing, for this process, without waiting.
 ///
 /// The lock ends when the process ends or closes any descriptor of the file, so the

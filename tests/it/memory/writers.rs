@@ -60,6 +60,18 @@ fn concurrent_appends_without_lock_are_kept() {
     assert_eq!(listed(&test).len(), count + 120);
 }
 
+/// The other process has opened the file before a fact is added and writes after that.
+#[test]
+fn a_line_written_through_an_old_descriptor_is_kept() {
+    let test = memory().file("kept/facts.md", format!("{FRONT}## Recent\n"));
+    let line = "exec 9>>kept/facts.md; skills-runner facts add 'new one' 9>&- & \
+                until grep -q 'new one' kept/facts.md; do :; done; \
+                echo '- by hand' >&9; exec 9>&-; wait $!";
+    test.next_run().shell(line).run().success();
+    let text = test.read("kept/facts.md");
+    assert!(text.contains("new one") && text.contains("\n- by hand\n"), "{text}");
+}
+
 /// A file in place of the notes folder is reported at the start and does not stop the run.
 #[test]
 fn file_in_place_of_the_notes_folder_is_reported() {
