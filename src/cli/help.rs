@@ -36,8 +36,9 @@ pub(crate) static STATUSES: [(&str, &str); 9] = [
     ("78", "configuration missing or invalid"),
 ];
 
-/// The help of the command that the words begin with, or else the whole help.
-pub(crate) fn text(words: &[String]) -> String {
+/// The help of the command that the words begin with, or else the whole help, in lines of at most
+/// `columns`.
+pub(crate) fn text(words: &[String], columns: usize) -> String {
     let mut words = words.iter();
     let (name, subcommand) = (words.next(), words.next());
     let rows = || COMMANDS.iter().filter(|row| name.is_some_and(|name| row.name() == name));
@@ -46,15 +47,15 @@ pub(crate) fn text(words: &[String]) -> String {
         Some(row) => vec![row],
         None => rows().collect(),
     };
-    if meant.is_empty() { whole_text() } else { command_text(&meant) }
+    if meant.is_empty() { whole_text(columns) } else { command_text(&meant, columns) }
 }
 
 /// The help of commands, with the options that only some commands take.
-fn command_text(rows: &[&CommandRow]) -> String {
+fn command_text(rows: &[&CommandRow], columns: usize) -> String {
     let mut help = String::new();
     for row in rows {
         let _ = writeln!(help, "skills-runner {}", row.usage);
-        for line in wrap(row.about, limits::HELP_COLUMNS - 2) {
+        for line in wrap(row.about, columns - 2) {
             let _ = writeln!(help, "  {line}");
         }
     }
@@ -64,7 +65,7 @@ fn command_text(rows: &[&CommandRow]) -> String {
         let mut commands = rows.iter().filter_map(|row| row.example().ok());
         !is_common && commands.any(|mut command| option.works_only(&mut command).is_none())
     };
-    option_section(&mut help, "Options", OPTIONS.iter().filter(takes));
+    option_section(&mut help, "Options", OPTIONS.iter().filter(takes), columns);
     help += "\nOptions of every command, and settings: skills-runner --help\n";
     help
 }
@@ -73,26 +74,27 @@ fn option_section<'o>(
     help: &mut String,
     title: &str,
     options: impl Iterator<Item = &'o OptionRow>,
+    columns: usize,
 ) {
     let rows = options.map(|row| {
         let indent = if row.short().is_some() { "" } else { "    " };
         (format!("{indent}{}", row.usage), row.about.to_string())
     });
-    section(help, title, rows);
+    section(help, title, rows, columns);
 }
 
-fn whole_text() -> String {
+fn whole_text(columns: usize) -> String {
     let mut help = format!("{SUMMARY}\n");
     let usages = USAGES.iter().map(|(usage, about)| (usage.to_string(), about.to_string()));
-    section(&mut help, "Usage", usages);
+    section(&mut help, "Usage", usages, columns);
     let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
-    section(&mut help, "Commands (every word after -- belongs to the prompt)", commands);
-    option_section(&mut help, "Options", OPTIONS.iter());
+    section(&mut help, "Commands (every word after -- belongs to the prompt)", commands, columns);
+    option_section(&mut help, "Options", OPTIONS.iter(), columns);
     let settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
-    section(&mut help, "Settings (environment variables or .env)", settings);
+    section(&mut help, "Settings (environment variables or .env)", settings, columns);
     help += "\nExit status:\n";
     let statuses = STATUSES.map(|(status, about)| [status, about].join(" "));
-    for line in wrap(&statuses.join(", "), limits::HELP_COLUMNS - 2) {
+    for line in wrap(&statuses.join(", "), columns - 2) {
         let _ = writeln!(help, "  {line}");
     }
     help += "\nTo try it without an account: skills-runner demo\n";
@@ -108,13 +110,22 @@ pub(crate) fn meaning(row: &Setting) -> String {
 }
 
 /// Adds a table of two columns; the second is wrapped.
-fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, String)>) {
+fn section(
+    help: &mut String,
+    title: &str,
+    rows: impl Iterator<Item = (String, String)>,
+    columns: usize,
+) {
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let room = limits::HELP_COLUMNS.saturating_sub(width + 4);
+    let beside = columns.saturating_sub(width + 4);
     let _ = writeln!(help, "\n{title}:");
     for (name, about) in rows {
-        let mut name = name.as_str();
+        let (mut name, mut width, mut room) = (name.as_str(), width, beside);
+        if beside < limits::HELP_ABOUT_COLUMNS {
+            let _ = writeln!(help, "  {name}");
+            (name, width, room) = ("", 4, columns - 8);
+        }
         for line in wrap(&about, room) {
             let _ = writeln!(help, "  {name:width$}  {line}");
             name = "";
@@ -122,14 +133,14 @@ fn section(help: &mut String, title: &str, rows: impl Iterator<Item = (String, S
     }
 }
 
-/// Breaks a text between words into lines of at most `room` characters; longer words
+/// Breaks a text between words into lines of at most `room` columns; longer words
 /// are not split.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut start, mut end, mut width) = (0, 0, 0);
     for word in text.split_inclusive(' ') {
-        let more = word.chars().count();
-        if width > 0 && width + word.trim_end().chars().count() > room {
+        let more = crate::text::columns(word);
+        if width > 0 && width + crate::text::columns(word.trim_end()) > room {
             lines.push(text[start..end].trim_end());
             (start, width) = (end, 0);
         }
@@ -146,10 +157,12 @@ mod tests {
 
     #[test]
     fn help_fits_its_width() {
-        let commands = COMMANDS.iter().map(|row| text(&[row.name().to_string()]));
-        for help in commands.chain([text(&[])]) {
-            for line in help.lines() {
-                assert!(line.chars().count() <= limits::HELP_COLUMNS, "{line}");
+        for columns in [60, 80, 100] {
+            let commands = COMMANDS.iter().map(|row| text(&[row.name().to_string()], columns));
+            for help in commands.chain([text(&[], columns)]) {
+                for line in help.lines() {
+                    assert!(line.chars().count() <= columns, "{line}");
+                }
             }
         }
     }

@@ -79,7 +79,7 @@ pub fn run(request: Result<Invocation>, startup: &Startup) -> ExitOutcome {
             return output.finish(result).into();
         }
         Err(error) => Err(error),
-        Ok(Invocation::Help(words)) => Ok(help::text(&words)),
+        Ok(Invocation::Help(words)) => Ok(help::text(&words, Output::report_columns())),
         Ok(Invocation::Generate(write)) => Ok(write()),
         Ok(Invocation::Version) => Ok(help::VERSION.to_string()),
     };

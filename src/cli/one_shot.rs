@@ -3,6 +3,7 @@
 use crate::agent::{self, TurnLimits, TurnOutcome};
 use crate::cli::attach::Attachments;
 use crate::cli::invocation;
+use crate::cli::model_lookup::{ModelLookup, look_up_model};
 use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
 use crate::cli::session_handle::{self, SessionHandle};
@@ -10,7 +11,7 @@ use crate::cli::startup::Startup;
 use crate::cli::stdin;
 use crate::cli::values::usage;
 use crate::conversation::Conversation;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::message::{InvokedSkill, UserMessage};
@@ -68,8 +69,28 @@ pub(super) fn run(
     } else {
         let stats = &mut RunStats::default();
         let limits = run.turn_limits();
-        run_turn(&mut conversation, &model, &tools, &limits, stats, |_, _| {}, output)?;
+        run_turn(&mut conversation, &model, &tools, &limits, stats, |_, _| {}, output)
+            .map_err(|error| with_listed_models(error, &run, output))?;
         run.check_answer(&conversation, &stats.actions)
+    }
+}
+
+/// Adds the models that the endpoint lists to its refusal of the configured one. Only a person at
+/// a terminal gets this: other runs send no request but those for the answer.
+fn with_listed_models(error: Error, run: &Run, output: &mut Output) -> Error {
+    let endpoint = run.config.endpoint.as_ref();
+    let Some(endpoint) = endpoint.filter(|_| error.part() == Some(FailedPart::Model)) else {
+        return error;
+    };
+    if !output.is_on_terminal() {
+        return error;
+    }
+    let found = look_up_model(endpoint, &run.cancellation, &mut |event| output.show(&event));
+    match found.map(|found| found.model) {
+        Ok(ModelLookup::Unlisted(model)) => {
+            error.with_hint(format!("{}: {}", model.message, model.fix))
+        }
+        _ => error,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::secret::Secrets;
 use crate::session::{RestoredSession, SessionFile, Sessions, format_age, message_value};
-use crate::text::{counted, fitting, one_line};
+use crate::text::{counted, one_line, shortened};
 use crate::world::clock::timestamp;
 use crate::world::output::Output;
 
@@ -69,7 +69,7 @@ fn list(sessions: &Sessions, is_json: bool, output: &mut Output) -> Result<()> {
             Err(error) => format!("({})", error.message()),
         };
         let line = format!("{name:width$}  {line}");
-        output.print(fitting(&line, Output::columns().unwrap_or(usize::MAX)));
+        output.print(&shortened(&line, Output::columns().unwrap_or(usize::MAX)));
     }
     Ok(())
 }

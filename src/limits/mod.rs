@@ -238,10 +238,12 @@ pub(crate) const STDOUT_PIECE_BYTES: usize = 4 << 10;
 pub(crate) const STDOUT_AFTER_SIGNAL: Duration = Duration::from_millis(500);
 /// Shortest time for a reader that accepts no responses after standard input has ended.
 pub(crate) const STDOUT_AFTER_STDIN: Duration = Duration::from_secs(1);
-/// Width of the help text.
-pub(crate) const HELP_COLUMNS: usize = 80;
-/// Width of a report on a terminal.
+/// Width of help and reports that are not shown on a terminal.
 pub(crate) const REPORT_COLUMNS: usize = 80;
+/// Smallest and largest width of help and reports on a terminal.
+pub(crate) const TERMINAL_REPORT_COLUMNS: (usize, usize) = (40, 100);
+/// Columns that a description in the help needs beside the name.
+pub(crate) const HELP_ABOUT_COLUMNS: usize = 30;
 /// The kernel's limit for one line typed on a terminal.
 pub(crate) const TERMINAL_LINE_BYTES: usize = 4095;
 /// Unrecognized answers to a `--confirm` question; after them the answer is no.

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use unicode_width::UnicodeWidthChar;
+
 use crate::limits;
 
 mod fence;
@@ -229,15 +231,27 @@ pub(crate) fn shell_quoted(path: &Path) -> String {
     }
 }
 
-/// The start of a line that fits into this many columns of a terminal. Assumes two columns for every
-/// character that is not ASCII.
+/// The start of a line that fits into this many columns of a terminal.
 pub(crate) fn fitting(line: &str, columns: usize) -> &str {
     let mut used = 0;
     let end = line.char_indices().find(|(_, c)| {
-        used += if c.is_ascii() { 1 } else { 2 };
+        used += c.width().unwrap_or(0);
         used > columns
     });
     &line[..end.map_or(line.len(), |(end, _)| end)]
+}
+
+/// A line that fits into this many columns of a terminal; an ellipsis marks that it was cut.
+pub(crate) fn shortened(line: &str, columns: usize) -> Cow<'_, str> {
+    if fitting(line, columns).len() == line.len() {
+        return Cow::Borrowed(line);
+    }
+    Cow::Owned(format!("{}…", fitting(line, columns.saturating_sub(1)).trim_end()))
+}
+
+/// The columns of a terminal that a line takes.
+pub(crate) fn columns(line: &str) -> usize {
+    line.chars().filter_map(UnicodeWidthChar::width).sum()
 }
 
 #[cfg(test)]

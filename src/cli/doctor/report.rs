@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use crate::cli::help::wrap;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::limits;
 use crate::text::counted;
 use crate::world::output::{Output, Tone};
 
@@ -231,7 +230,7 @@ fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
         _ => part.replace(' ', UNBROKEN),
     });
     let text = parts.collect::<Vec<_>>().join("`");
-    let room = limits::REPORT_COLUMNS - MARK_COLUMNS - indent.len() - 2;
+    let room = Output::report_columns() - MARK_COLUMNS - indent.len() - 2;
     let lines = wrap(&text, room).into_iter().enumerate();
     let lines = lines.map(|(index, line)| {
         let more = if index == 0 { "" } else { "  " };

@@ -108,11 +108,11 @@ fn report_folders(catalogue: &Catalogue, is_search: bool, run: &Run, output: &mu
 }
 
 fn print_lines(skills: &[SkillSummary], output: &mut Output) {
-    // A control character is shown as one character.
-    let width = skills.iter().map(|skill| skill.name.chars().count());
-    let width = width.max().unwrap_or(0).min(limits::REPORT_COLUMNS / 3);
+    let room = Output::columns().filter(|_| output.is_on_terminal());
+    let width = skills.iter().map(|skill| text::columns(&skill.display_name()));
+    let width = width.max().unwrap_or(0).min(room.unwrap_or_default() / 3);
     for skill in skills {
-        output.print(&skill_line(skill, width, output.is_on_terminal()));
+        output.print(&skill_line(skill, width, room));
     }
 }
 
@@ -145,16 +145,17 @@ fn folder_problems(catalogue: &Catalogue) -> Vec<ProblemJson> {
 }
 
 /// One line: the name and description of a skill, or why it cannot be used.
-fn skill_line(skill: &SkillSummary, width: usize, is_on_terminal: bool) -> String {
+/// `room`: the columns of the terminal; `None`: there is no terminal.
+fn skill_line(skill: &SkillSummary, width: usize, room: Option<usize>) -> String {
     let about = match &skill.error {
         Some(error) => format!("(cannot be used: {error})"),
         None => skill.description.clone(),
     };
     let name = skill.display_name();
-    if !is_on_terminal {
-        return format!("{name}\t{}", text::one_line(&about, limits::DESCRIPTION_BYTES));
-    }
-    let used = width.max(name.chars().count()) + 2;
-    let room = limits::REPORT_COLUMNS.saturating_sub(used);
-    format!("{name:width$}  {}", text::one_line(&about, room))
+    let about = text::one_line(&about, limits::DESCRIPTION_BYTES);
+    let Some(room) = room else {
+        return format!("{name}\t{about}");
+    };
+    let padding = width.saturating_sub(text::columns(&name)) + 2;
+    text::shortened(&format!("{name}{:padding$}{about}", ""), room).into_owned()
 }

@@ -151,6 +151,12 @@ impl Output {
         io::stdout().is_terminal().then(|| terminal::columns(io::stdout()))
     }
 
+    /// The width of help and reports.
+    pub(crate) fn report_columns() -> usize {
+        let (least, most) = limits::TERMINAL_REPORT_COLUMNS;
+        Output::columns().map_or(limits::REPORT_COLUMNS, |columns| columns.clamp(least, most))
+    }
+
     /// Whether messages can be edited: all three streams are terminals, and the cursor can move.
     pub(crate) fn can_edit(&self) -> bool {
         self.features.can_move && io::stdout().is_terminal() && Output::can_ask()

@@ -26,7 +26,7 @@ fn server(replies: usize) -> Server {
 }
 
 /// What a user types, in which `^X` is Ctrl and a letter, and the message that is sent.
-const KEYS: [(&str, &str); 48] = [
+const KEYS: [(&str, &str); 62] = [
     ("plain words", "plain words"),
     ("helo\x1b[Dl", "hello"),
     ("ab\x1b[D\x1b[D\x1b[CX", "aXb"),
@@ -75,6 +75,20 @@ const KEYS: [(&str, &str); 48] = [
     ("^P", "only_previous"),
     ("^rsecond thi^E!", "a second thing!"),
     ("^V^I.", "."),
+    ("bc\x1b[7~a\x1b[8~d", "abcd"),
+    ("one two\x1b[1;3DX", "one Xtwo"),
+    ("one two^A\x1b[1;3CX", "oneX two"),
+    ("one^Utwo^U^Y\x1by", "one"),
+    ("zzz^P^N", "zzz"),
+    ("zzz\x1b<\x1b>", "zzz"),
+    ("half^Lway", "halfway"),
+    ("^rsecond^G^Uplain", "plain"),
+    ("^rxyzxyz^G^Unone", "none"),
+    ("a b c\x1b2\x1bbX", "a Xb c"),
+    ("漢字\x1b[D\x7f", "字"),
+    ("한국어^A^F^K", "한"),
+    ("x\x1b[A\x1b[A\x1b[B\x1b[By", "xy"),
+    ("\x1b[200~/help me\x1b[201~^Aa ", "a /help me"),
 ];
 
 /// The keys as bytes.

@@ -6,6 +6,7 @@ mod messages;
 mod start;
 mod turns;
 mod typing;
+mod widths;
 
 use crate::harness::{Request, Server, Terminal, Test, seconds};
 use serde_json::Value;
