@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn help_fits_its_width() {
-        for columns in [60, 80, 100] {
+        for columns in [70, 80, 100] {
             let commands = COMMANDS.iter().map(|row| text(&[row.name().to_string()], columns));
             for help in commands.chain([text(&[], columns)]) {
                 for line in help.lines() {
