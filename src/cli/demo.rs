@@ -129,7 +129,7 @@ pub(super) fn run(
         let error = Error::new(ErrorKind::Io, "failed to run the scripts of the demo");
         return Err(error.with_hint("`skills-runner doctor` reports what is missing"));
     }
-    output.note("next: set LLM_API_BASE_URL, LLM_MODEL_NAME and LLM_API_KEY to use a real model");
+    output.note("next: `skills-runner init` sets up a real model");
     Ok(())
 }
 

@@ -117,6 +117,9 @@ fn section(
     columns: usize,
 ) {
     let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return;
+    }
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let beside = columns.saturating_sub(width + 4);
     let _ = writeln!(help, "\n{title}:");

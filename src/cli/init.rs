@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::address::Address;
@@ -113,11 +113,19 @@ impl FirstSetup<'_> {
         match self.command.key_file.as_deref() {
             Some(file) if file == "-" => {
                 let key = stdin::read_text(limits::KEY_FILE_BYTES, &self.cancellation)?;
+                if key.trim().is_empty() {
+                    let text = "failed to read the key: standard input is empty";
+                    return Err(Error::new(ErrorKind::Config, text));
+                }
                 self.chosen.push((LLM_API_KEY, key.trim().to_string()));
                 return Ok(());
             }
             Some(file) => {
                 let path = self.startup.folder.join(file);
+                if !path.is_file() {
+                    let text = format!("failed to read the key: {} is no file", path.display());
+                    return Err(Error::new(ErrorKind::Config, text));
+                }
                 self.chosen.push((LLM_API_KEY_FILE, path.to_string_lossy().into_owned()));
                 return Ok(());
             }
@@ -150,7 +158,8 @@ impl FirstSetup<'_> {
             Some(model) => model,
             None => {
                 let models = self.models(&self.address(), false, output)?.unwrap_or_default();
-                let listed: Vec<&str> = names(&models).take(limits::LISTED_NAMES).collect();
+                let listed = names(&models).filter(|name| !name.contains(char::is_control));
+                let listed: Vec<&str> = listed.take(limits::LISTED_NAMES).collect();
                 match listed.as_slice() {
                     [only] => {
                         output.note(&format!("the only model is {only}"));
@@ -173,6 +182,11 @@ impl FirstSetup<'_> {
                 }
             }
         };
+        if model.contains(char::is_control) {
+            let text =
+                format!("failed to use the model {model:?}: its name has control characters");
+            return Err(Error::new(ErrorKind::Config, text).with_hint("give -m NAME"));
+        }
         self.chosen.push((LLM_MODEL_NAME, model));
         Ok(())
     }
@@ -246,8 +260,12 @@ impl FirstSetup<'_> {
     ) -> Result<String> {
         let mut last: Option<String> = None;
         for _ in 1..limits::CONFIRM_TRIES {
-            let reply = self.ask(question, missing, false)?;
-            match fault(&reply, last.as_deref()) {
+            let reply = self.reply(question, missing, false)?;
+            let fault = match reply.as_str() {
+                "" => Some("nothing was typed; Ctrl+C ends the set-up".to_string()),
+                reply => fault(reply, last.as_deref()),
+            };
+            match fault {
                 None => return Ok(reply),
                 Some(fault) => output.note(&fault),
             }
@@ -256,22 +274,29 @@ impl FirstSetup<'_> {
         self.ask(question, missing, false)
     }
 
-    /// Asks on the terminal; without one the error says which option answers.
+    /// Asks on the terminal once; an empty reply is an error.
     fn ask(&self, question: &str, missing: &str, is_secret: bool) -> Result<String> {
-        let unknown = || Error::new(ErrorKind::Config, missing);
+        let reply = self.reply(question, missing, is_secret)?;
+        if reply.is_empty() { Err(Error::new(ErrorKind::Config, missing)) } else { Ok(reply) }
+    }
+
+    /// The reply on the terminal; without one the error says which option answers.
+    fn reply(&self, question: &str, missing: &str, is_secret: bool) -> Result<String> {
         if !Output::can_ask() {
-            return Err(unknown());
+            return Err(Error::new(ErrorKind::Config, missing));
         }
-        let reply = terminal::ask(question, &self.cancellation, is_secret)?;
-        if reply.is_empty() { Err(unknown()) } else { Ok(reply) }
+        terminal::ask(question, &self.cancellation, is_secret)
     }
 }
 
-/// Writes the lines and the other settings of an older file, which is kept beside it; returns
-/// where.
+/// Writes the lines, and the other ones of an older file, which is kept beside it; returns where.
+/// A failure leaves the older file as it was.
 fn write_settings(file: &Path, chosen: &[(&'static str, String)]) -> io::Result<Option<PathBuf>> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if folder.metadata()?.mode() & 0o002 != 0 {
+        return Err(io::Error::other("all users may write in its folder"));
+    }
     let is_there = match file.symlink_metadata() {
         Ok(meta) if meta.is_file() => true,
         Ok(_) => return Err(io::Error::other("it is not a regular file")),
@@ -284,30 +309,35 @@ fn write_settings(file: &Path, chosen: &[(&'static str, String)]) -> io::Result<
         }
         text += &format!("{name}={}\n", quoted(value));
     }
+    let kept = file.with_file_name(".env.bak");
     if is_there {
         let bytes = files::read_whole(file, limits::ENV_FILE_BYTES).map_err(io::Error::other)?;
-        // References to variables stay as they are.
-        let old = dotenv::parse_bytes(&bytes, &|name| Some(format!("${{{name}}}")))
-            .map_err(|problem| io::Error::other(problem.message))?;
+        let old = std::str::from_utf8(&bytes).map_err(io::Error::other)?;
         let replaced = [LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME];
-        for variable in old.variables.iter().filter(|it| !replaced.contains(&it.name.as_str())) {
-            if let Some(value) = &variable.value {
-                text += &format!("{}={}\n", variable.name, quoted(value));
-            }
+        let rest = dotenv::without_names(old, &replaced);
+        text += rest.trim_start_matches('\n');
+        if text == old {
+            return Ok(None);
         }
+        replace(&kept, &bytes)?;
     }
+    replace(file, text.as_bytes())?;
+    Ok(is_there.then_some(kept))
+}
+
+/// Replaces a private file in one step.
+fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = file.with_file_name(".env.new");
     let _ = fs::remove_file(&new);
     let mut options = fs::OpenOptions::new();
     let mut created = options.write(true).create_new(true).mode(0o600).open(&new)?;
-    io::Write::write_all(&mut created, text.as_bytes())?;
-    created.sync_all()?;
-    let kept = file.with_file_name(".env.bak");
-    if is_there {
-        fs::rename(file, &kept)?;
+    let written = io::Write::write_all(&mut created, bytes)
+        .and_then(|()| created.sync_all())
+        .and_then(|()| fs::rename(&new, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
     }
-    fs::rename(&new, file)?;
-    Ok(is_there.then_some(kept))
+    written
 }
 
 /// A value as a `.env` file has it.

@@ -13,7 +13,7 @@ use crate::cli::startup::Startup;
 use crate::config::{Config, ConfigNeeds, SkillsFolder};
 use crate::error::{Fault, Result};
 use crate::memory::Memory;
-use crate::settings::Settings;
+use crate::settings::{Settings, misspelled};
 use crate::skills::Skills;
 use crate::system_prompt::SystemPromptOverride;
 use crate::tools::{CallHistory, Consent, ToolContext};
@@ -74,6 +74,11 @@ impl Run {
         output.set_secrets(config.secrets.clone());
         for warning in &config.warnings {
             output.warn(&warning.to_string());
+        }
+        if needs == ConfigNeeds::Endpoint {
+            for warning in misspelled::warnings_in_files(&settings) {
+                output.note(&warning.message);
+            }
         }
         output.set_deadline(cancellation.deadline);
         Ok(Run::assemble(options, startup, config, settings, cancellation))

@@ -65,9 +65,13 @@ pub(super) fn run(
     Ok(u8::from(!result.ok))
 }
 
-/// Arguments by a JSON Schema: those that are required, each with a first choice or `...`.
+/// Arguments by a JSON Schema: those that are required, each with a first choice or `...`. Of
+/// several, `run_python_script` requires one.
 fn example_of(schema: &Value) -> String {
+    const ONE_OF_SEVERAL: &str = "script";
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let has_it = schema["properties"][ONE_OF_SEVERAL].is_object();
+    let required = required.chain(has_it.then_some(ONE_OF_SEVERAL));
     let value_of = |name: &str| {
         let property = &schema["properties"][name];
         match property["enum"].get(0) {

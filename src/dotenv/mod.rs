@@ -109,6 +109,30 @@ pub fn parse(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Dotenv
     Dotenv { variables: scope.variables, problems }
 }
 
+/// The text without the statements that define one of these names; all others stay as they are,
+/// with their comments, quotes and references.
+pub(crate) fn without_names(text: &str, names: &[&str]) -> String {
+    let text = translate_newlines(text.strip_prefix('\u{feff}').unwrap_or(text));
+    let mut reader = DotenvReader { rest: &text, line: 1 };
+    let mut kept = String::new();
+    while !reader.rest.is_empty() {
+        let statement = reader.rest;
+        reader.advance_while(is_space);
+        let is_named = match reader.read_statement() {
+            Ok(found) => found.is_some_and(|(name, _)| names.contains(&name)),
+            Err(_) => {
+                reader.advance_while(|c| c != '\n');
+                false
+            }
+        };
+        let length = statement.len() - reader.rest.len();
+        if !is_named {
+            kept += &statement[..length];
+        }
+    }
+    kept
+}
+
 /// Values are secrets: debug output shows only whether there is one.
 impl fmt::Debug for Variable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -254,6 +254,8 @@ pub(crate) const LIVE_LINE_DELAY: Duration = Duration::from_secs(1);
 pub(crate) const LIVE_LINE_INTERVAL: Duration = Duration::from_millis(500);
 /// Longest message in the history of typed ones.
 pub(crate) const HISTORY_MESSAGE_BYTES: usize = 64 << 10;
+/// Largest file of the history of typed messages.
+pub(crate) const HISTORY_FILE_BYTES: usize = 64 << 20;
 /// Messages in the history of typed ones.
 pub(crate) const HISTORY_LINES: usize = 1_000;
 /// A line of a conversation, or all lines of one message.
@@ -262,6 +264,8 @@ pub(crate) const CHAT_LINE_BYTES: usize = 4 << 20;
 pub(crate) const PASTE_SECOND_LINE: Duration = Duration::from_millis(50);
 /// Time until a terminal delivers a line that it was ordered to release; it needs none.
 pub(crate) const TERMINAL_LINE_READY: Duration = Duration::from_millis(10);
+/// Silence after which the rest of an unusable paste has arrived, and how often it is waited for.
+pub(crate) const UNUSABLE_PASTE: (Duration, u32) = (Duration::from_millis(50), 200);
 /// Time until each further line of a paste: a terminal delivers a long one in pieces.
 pub(crate) const PASTE_NEXT_LINE: Duration = Duration::from_millis(250);
 /// Shortest secret that is masked. A shorter key is a word such as `ollama`, which would be

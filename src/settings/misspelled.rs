@@ -1,7 +1,8 @@
 //! Finds misspelled settings.
 //!
 //! Most of the environment belongs to other programs, so only names with the prefixes of settings
-//! are looked at, by `doctor` and where a setting is missing.
+//! are looked at, by `doctor` and where a setting is missing. A file of settings belongs to this
+//! program, mostly, so its names are looked at in each run.
 
 use super::{Setting, Settings};
 use crate::error::Fault;
@@ -29,11 +30,28 @@ const FOREIGN_NAMES: [&str; 11] = [
 
 /// A warning and its remedy for each name that is similar to a setting.
 pub(crate) fn warnings(settings: &Settings) -> Vec<Fault> {
-    let in_environment = settings.environment().iter().filter_map(|(name, value)| {
+    let all = in_environment(settings).chain(in_files(settings));
+    all.filter_map(|found| warning(found, settings)).take(limits::LISTED_NAMES).collect()
+}
+
+/// The same for names in files only.
+pub(crate) fn warnings_in_files(settings: &Settings) -> Vec<Fault> {
+    let all = in_files(settings).filter_map(|found| warning(found, settings));
+    all.take(limits::LISTED_NAMES).collect()
+}
+
+/// A name and where it is set.
+type FoundName<'s> = (&'s str, String);
+
+fn in_environment(settings: &Settings) -> impl Iterator<Item = FoundName<'_>> {
+    settings.environment().iter().filter_map(|(name, value)| {
         let name = name.to_str().filter(|_| !value.is_empty())?;
         Some((name, "environment".to_string()))
-    });
-    let in_files = settings.files().iter().flat_map(|file| {
+    })
+}
+
+fn in_files(settings: &Settings) -> impl Iterator<Item = FoundName<'_>> {
+    settings.files().iter().flat_map(|file| {
         let variables = file.contents.variables.iter();
         let set =
             variables.filter(|variable| variable.value.as_deref().is_some_and(|v| !v.is_empty()));
@@ -41,17 +59,16 @@ pub(crate) fn warnings(settings: &Settings) -> Vec<Fault> {
             let origin = format!("{} line {}", file.path.display(), variable.line);
             (variable.name.as_str(), origin)
         })
-    });
-    let warning = |(name, origin): (&str, String)| {
-        let meant = intended_setting(name, settings)?;
-        let name = one_line(name, limits::SUMMARY_CHARS);
-        Some(Fault::new(
-            format!("{name} ({origin}) is not a setting; did you mean {meant}?"),
-            format!("rename it to {meant}, unless it belongs to another program"),
-        ))
-    };
-    let all = in_environment.chain(in_files);
-    all.filter_map(warning).take(limits::LISTED_NAMES).collect()
+    })
+}
+
+fn warning((name, origin): FoundName<'_>, settings: &Settings) -> Option<Fault> {
+    let meant = intended_setting(name, settings)?;
+    let name = one_line(name, limits::SUMMARY_CHARS);
+    Some(Fault::new(
+        format!("{name} ({origin}) is not a setting; did you mean {meant}?"),
+        format!("rename it to {meant}, unless it belongs to another program"),
+    ))
 }
 
 /// The setting that an unknown name probably means.

@@ -32,21 +32,22 @@ pub(crate) fn without_invisible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.replace(is_invisible, ""))
 }
 
-/// Escapes invisible characters as `\u{200b}`, except variation selectors.
+/// Escapes invisible characters as `\u{200b}`, except those that join or select others than
+/// ASCII.
 pub(super) fn escape_invisible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || !text.contains(is_invisible) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
-    let mut before = None;
-    for c in text.chars() {
-        if is_invisible(c) && !selects_variant(before, c) {
-            shown.extend(c.escape_unicode());
-        } else {
+    let mut is_after_ascii = false;
+    classify(None, text, |_, c, is_text| {
+        if !is_invisible(c) || is_text && !is_direction_mark(c) && !is_after_ascii {
             shown.push(c);
+        } else {
+            shown.extend(c.escape_unicode());
         }
-        before = Some(c);
-    }
+        is_after_ascii = c.is_ascii();
+    });
     Cow::Owned(shown)
 }
 
@@ -114,7 +115,7 @@ fn classify(mut before: Option<char>, text: &str, mut visit: impl FnMut(usize, c
         }
         let is_text = !is_invisible(c)
             || tags_left > 0
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}')
+            || is_direction_mark(c)
             || selects_variant(before, c)
             || matches!(c, '\u{200c}' | '\u{200d}')
                 && before.is_some_and(can_be_joined)
@@ -123,6 +124,11 @@ fn classify(mut before: Option<char>, text: &str, mut visit: impl FnMut(usize, c
         visit(at, c, is_text);
         before = Some(c);
     }
+}
+
+/// Whether a character changes the direction of the text around it.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
 /// Number of characters in the tags of a flag, including the end tag.
@@ -218,7 +224,9 @@ mod tests {
     fn invisible_characters_are_escaped_for_users() {
         for (text, expected) in [
             ("a\u{200b}b\u{202e}c", "a\\u{200b}b\\u{202e}c"),
-            ("👨\u{200d}👩 ✔\u{fe0f}", "👨\\u{200d}👩 ✔\u{fe0f}"),
+            ("👨\u{200d}👩 ✔\u{fe0f}", "👨\u{200d}👩 ✔\u{fe0f}"),
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("a\u{200d}b \u{200e}", "a\\u{200d}b \\u{200e}"),
             ("x\u{e0041}", "x\\u{e0041}"),
             ("grüße", "grüße"),
         ] {

@@ -5,22 +5,24 @@
 //! of signals, and a timer for the deadline, replace standard input by `/dev/null`: the crate sees
 //! the end of the input and returns. See [`signal::end_reading`].
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
 
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
-use rustyline::highlight::Highlighter;
+use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
-use rustyline::history::FileHistory;
+use rustyline::history::{History, MemHistory};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Config, Context, Editor, Helper};
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{self, Error, Result};
 use crate::limits;
+use crate::text::without_controls;
 use crate::world::cancellation::Cancellation;
-use crate::world::signal;
+use crate::world::history::HistoryFile;
+use crate::world::{signal, terminal};
 
 /// What the user typed at a prompt.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(crate) enum EditedText {
     Cancelled(bool),
     /// Ctrl+D on an empty line.
     End,
+    /// Bytes that are not UTF-8; they and what followed at once are discarded.
+    NotUtf8,
 }
 
 /// What the editor has to know about messages.
@@ -45,19 +49,20 @@ pub(crate) trait MessageRules {
 
 /// An editor of messages on the terminal of standard input and output.
 pub(crate) struct LineEditor<R: MessageRules> {
-    editor: Editor<EditHelper<R>, FileHistory>,
-    /// Private file of typed messages.
-    history: Option<PathBuf>,
+    editor: Editor<EditHelper<R>, MemHistory>,
+    history: Option<HistoryFile>,
 }
 
 impl<R: MessageRules> LineEditor<R> {
-    /// Prepares an editor, with the history of earlier conversations if there is a file of it.
-    /// `None`: the terminal cannot be used.
-    pub(crate) fn new(history: Option<&Path>, rules: R) -> Option<LineEditor<R>> {
+    /// Prepares an editor. `None`: the terminal cannot be used.
+    pub(crate) fn new(rules: R) -> Option<LineEditor<R>> {
         let config = Config::builder().max_history_size(limits::HISTORY_LINES).ok()?;
         let config = config.history_ignore_dups(true).ok()?;
+        // Not for colours: so that the text passes through our `Highlighter`.
+        let config = config.color_mode(ColorMode::Forced);
         let config = config.completion_type(CompletionType::List).build();
-        let mut editor = Editor::with_config(config).ok()?;
+        let history = MemHistory::with_config(&config);
+        let mut editor = Editor::with_history(config, history).ok()?;
         let helper = EditHelper {
             rules,
             files: FilenameCompleter::new(),
@@ -65,12 +70,15 @@ impl<R: MessageRules> LineEditor<R> {
             continued: RefCell::default(),
         };
         editor.set_helper(Some(helper));
-        // A file that is missing or unreadable is an empty history.
-        let history = history.map(Path::to_path_buf);
-        if let Some(path) = &history {
-            let _ = editor.load_history(path);
+        Some(LineEditor { editor, history: None })
+    }
+
+    /// Adds the messages of a history, and saves further ones there.
+    pub(crate) fn use_history(&mut self, file: HistoryFile, messages: Vec<String>) {
+        for message in messages {
+            let _ = self.editor.history_mut().add_owned(message);
         }
-        Some(LineEditor { editor, history })
+        self.history = Some(file);
     }
 
     /// Reads a message after a prompt. `typed`: what the user has typed already.
@@ -99,9 +107,13 @@ impl<R: MessageRules> LineEditor<R> {
                 Ok(EditedText::Cancelled(!is_empty))
             }
             Err(ReadlineError::Eof) => Ok(EditedText::End),
+            Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
+                terminal::discard_paste(std::io::stdin());
+                Ok(EditedText::NotUtf8)
+            }
             Err(error) => {
                 let text = format!("failed to read the terminal: {error}");
-                Err(Error::new(ErrorKind::Io, text))
+                Err(Error::new(error::ErrorKind::Io, text))
             }
         }
     }
@@ -113,11 +125,8 @@ impl<R: MessageRules> LineEditor<R> {
         }
         // A history that cannot be written is no reason to stop a conversation.
         let is_new = self.editor.add_history_entry(text).unwrap_or(false);
-        if let Some(path) = self.history.as_ref().filter(|_| is_new) {
-            if let Some(folder) = path.parent() {
-                let _ = fs::create_dir_all(folder);
-            }
-            let _ = self.editor.append_history(path);
+        if let Some(file) = self.history.as_ref().filter(|_| is_new) {
+            let _ = file.append(text);
         }
     }
 }
@@ -168,7 +177,21 @@ impl<R> Hinter for EditHelper<R> {
     }
 }
 
-impl<R> Highlighter for EditHelper<R> {}
+/// The crate writes the text to the terminal as it is, so nothing in it may be a command of the
+/// terminal.
+impl<R> Highlighter for EditHelper<R> {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        without_controls(line)
+    }
+
+    fn highlight_candidate<'c>(&self, name: &'c str, _: CompletionType) -> Cow<'c, str> {
+        without_controls(name)
+    }
+
+    fn highlight_char(&self, line: &str, _: usize, _: CmdKind) -> bool {
+        matches!(without_controls(line), Cow::Owned(_))
+    }
+}
 
 impl<R: MessageRules> Completer for EditHelper<R> {
     type Candidate = Pair;
@@ -181,7 +204,9 @@ impl<R: MessageRules> Completer for EditHelper<R> {
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let before = &line[..position];
         if self.rules.completes_files(before) {
-            return self.files.complete(line, position, context);
+            let (start, mut found) = self.files.complete(line, position, context)?;
+            found.retain(|file| !file.replacement.contains(char::is_control));
+            return Ok((start, found));
         }
         let words = self.rules.completions(before).into_iter();
         Ok((0, words.map(|word| Pair { display: word.clone(), replacement: word }).collect()))

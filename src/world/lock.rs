@@ -110,6 +110,9 @@ fn lock_when_free(
     }
 }
 
+/// `F_SETSIG` of `fcntl(2)`, from the kernel's `asm-generic/fcntl.h`.
+const F_SETSIG: libc::c_int = 10;
+
 /// Waits until this process alone has the file open for writing, at most `max_wait`: whatever
 /// others write through descriptors that they opened before is then in the file. The file must
 /// be open for writing and belong to the user; without leases (some file systems) there is no
@@ -120,6 +123,10 @@ pub(crate) fn wait_for_other_writers(file: &File, max_wait: Duration, cancellati
     // SAFETY: a call with plain numbers on an open descriptor.
     let lease =
         |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
+    // Another process that opens the file meanwhile would cause SIGIO, which ends a program; SIGURG
+    // is ignored.
+    // SAFETY: as above.
+    unsafe { libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) };
     while lease(libc::F_WRLCK) != 0 {
         let is_open_elsewhere = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
         let has_waited = || cancellation.pause(limits::OTHER_WRITERS_POLL).is_ok();

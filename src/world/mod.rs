@@ -11,6 +11,7 @@ pub(crate) mod event_source;
 pub(crate) mod files;
 mod guardian;
 pub(crate) mod hardening;
+pub(crate) mod history;
 pub(crate) mod input;
 mod line_editing;
 pub(crate) mod line_editor;

@@ -12,6 +12,7 @@ use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 use crate::world::event_source::EventSource;
 use crate::world::files::is_transient;
 use crate::world::line_editing;
+use crate::world::poll::is_ready_within;
 
 /// The number of columns of a terminal, 80 if it is unknown.
 pub(crate) fn columns(terminal: impl AsFd) -> usize {
@@ -29,6 +30,18 @@ fn size(terminal: impl AsFd) -> (usize, usize) {
     (or(size.ws_row, 24).into(), or(size.ws_col, 80).into())
 }
 
+/// Discards what was typed or pasted and still arrives.
+pub(crate) fn discard_paste(terminal: impl AsFd) {
+    let (silence, most) = limits::UNUSABLE_PASTE;
+    for _ in 0..most {
+        line_editing::discard_typed_text(terminal.as_fd());
+        if !is_ready_within((terminal.as_fd(), Readiness::Read), silence) {
+            break;
+        }
+    }
+    line_editing::discard_typed_text(terminal.as_fd());
+}
+
 /// Asks the user; returns the trimmed reply, which is empty at the end of the input. A secret reply
 /// is not shown while it is typed.
 pub(crate) fn ask(question: &str, cancellation: &Cancellation, is_secret: bool) -> Result<String> {
@@ -38,6 +51,8 @@ pub(crate) fn ask(question: &str, cancellation: &Cancellation, is_secret: bool) 
         if let Some(modes) = &modes {
             let mut hidden = *modes;
             hidden.c_lflag &= !libc::ECHO;
+            // After Ctrl+Z and `fg` a shell would let the secret be shown.
+            hidden.c_cc[libc::VSUSP] = libc::_POSIX_VDISABLE;
             line_editing::set_modes(tty.as_fd(), &hidden);
         }
         let reply = terminal.read_reply(question, cancellation, None);

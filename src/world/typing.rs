@@ -117,6 +117,10 @@ impl TypeAhead {
             }
             pause = limits::PASTE_NEXT_LINE;
         };
+        // Enter, if the program before this one had switched its translation off.
+        for byte in message.iter_mut().filter(|byte| **byte == b'\r') {
+            *byte = b'\n';
+        }
         if !message.is_empty() {
             input.messages.push_back(message);
         }

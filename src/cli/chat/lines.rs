@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::text::{self, counted, printable};
 use crate::world::cancellation::Cancellation;
+use crate::world::history::HistoryFile;
 use crate::world::input::{self, StdinKind, StdinReader};
 use crate::world::line_editor::{EditedText, LineEditor, MessageRules};
 use crate::world::output::Output;
@@ -40,6 +41,8 @@ pub(super) enum ChatMessage {
     Unfinished,
     /// Ctrl+C in the editor; whether text was discarded.
     Cancelled(bool),
+    /// Bytes that are not UTF-8, which are discarded.
+    NotUtf8,
     /// End of the input.
     End,
 }
@@ -86,8 +89,14 @@ impl ChatInput {
     }
 
     /// Edits messages from now on, if the terminal can do that. `names`: what can follow a slash.
-    pub(super) fn edit(&mut self, history: Option<&Path>, names: Vec<String>) {
-        self.editor = LineEditor::new(history, ChatRules { names });
+    pub(super) fn edit(&mut self, history: Option<&Path>, names: Vec<String>, output: &mut Output) {
+        self.editor = LineEditor::new(ChatRules { names });
+        if let (Some(editor), Some(path)) = (&mut self.editor, history) {
+            match HistoryFile::open(path) {
+                Ok((file, messages)) => editor.use_history(file, messages),
+                Err(reason) => output.warn(&format!("there is no history: {reason}")),
+            }
+        }
     }
 
     /// Whether messages are edited.
@@ -164,6 +173,7 @@ impl ChatInput {
                 EditedText::Cancelled(was_partial) => {
                     return Ok(ChatMessage::Cancelled(was_partial));
                 }
+                EditedText::NotUtf8 => return Ok(ChatMessage::NotUtf8),
                 EditedText::End => return Ok(ChatMessage::End),
             };
             if text.len() > limits::CHAT_LINE_BYTES {
@@ -208,7 +218,9 @@ impl ChatInput {
         if let EditedText::Text(text) = &read
             && !text.trim().is_empty()
         {
-            editor.remember(&output.mask(text));
+            // Up would show it again.
+            let text = text.replace(|c: char| c.is_control() && c != '\n', " ");
+            editor.remember(&output.mask(&text));
         }
         Ok(read)
     }

@@ -109,7 +109,7 @@ pub(super) fn run(
         let mut names: Vec<String> =
             commands::command_names().map(|name| format!("/{name}")).collect();
         names.extend(run.skills.catalogue().usable().map(|skill| format!("/{}", skill.name)));
-        lines.edit(run.config.storage.history.as_deref(), names);
+        lines.edit(run.config.storage.history.as_deref(), names, output);
     }
     let mut chat = Chat {
         saved_as: handle.saved_as(),
@@ -241,6 +241,10 @@ impl Chat<'_> {
             ChatMessage::TooLong => {
                 let most = limits::CHAT_LINE_BYTES;
                 let message = format!("the message is longer than {most} bytes: it is not sent");
+                self.refuse_line(line_error(message), output)
+            }
+            ChatMessage::NotUtf8 => {
+                let message = "the text is not UTF-8: it is not sent";
                 self.refuse_line(line_error(message), output)
             }
             ChatMessage::Cut => {

@@ -11,7 +11,7 @@ use super::tone::{DIM, PLAIN};
 use super::{Output, Verbosity};
 use crate::event::{Event, RunStats};
 use crate::limits;
-use crate::secret::Secrets;
+use crate::secret::{CutEdges, Secrets};
 use crate::text::{counted, fitting, group_digits, printable};
 use crate::world::signal::WaitObserver;
 use crate::world::terminal;
@@ -117,7 +117,10 @@ impl WaitObserver for LiveLine {
             let text = String::from_utf8_lossy(bytes);
             let last = text.lines().rev().find(|line| !line.trim().is_empty());
             if let (Some(wait), Some(line)) = (&mut state.wait, last) {
-                wait.printed = line.trim().chars().take(limits::SUMMARY_CHARS).collect();
+                // The line may have begun before, and may go on.
+                let cut = CutEdges { before: true, after: true };
+                let line = state.secrets.mask_cut(line.trim(), cut);
+                wait.printed = line.chars().take(limits::SUMMARY_CHARS).collect();
             }
         });
     }

@@ -43,6 +43,36 @@ fn options_answer_beforehand() {
     test.next_run().args(["hi"]).run().success().stdout("fine\n");
 }
 
+/// Lines of the older file that are not replaced stay as they are, and what cannot work is refused
+/// before anything is written.
+#[test]
+fn other_lines_stay_and_nothing_is_lost() {
+    let server = server();
+    let url = server.url();
+    let rest = "# mine\nMEMORY_PATH=\"${FACTS:-/x}/facts.md\" # here\n'we ird'=1\nbroken line\n";
+    let old = format!("LLM_API_KEY=sk-a-good-key-9\n{rest}export LLM_MODEL_NAME='a\nb'\n");
+    let test = unset().file(FILE, &old).mode(FILE, 0o644);
+    let init = ["init", "--base-url", &url, "-m", "m", "--key-file"];
+    test.next_run().args(init).args(["-"]).stdin("").run().status(78).stderr_has("is empty");
+    test.next_run().args(init).args(["."]).run().status(78).stderr_has("is no file");
+    let run = test.next_run().args(["init", "--base-url", &url, "-m", "a\u{1b}b"]).run().status(78);
+    run.stderr_has("control characters");
+    assert_eq!(test.read(FILE), old);
+    test.next_run().args(["init", "--base-url", &url, "-m", "m"]).run();
+    assert_eq!(test.read(FILE), format!("LLM_API_BASE_URL={url}\nLLM_MODEL_NAME=m\n{rest}"));
+    let kept = "home/.config/skills-runner/.env.bak";
+    assert_eq!(test.read(kept), old);
+    let mode = fs::metadata(test.path(kept)).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // The same again changes nothing, so the older file is still there.
+    test.next_run().args(["init", "--base-url", &url, "-m", "m"]).run();
+    assert_eq!(test.read(kept), old);
+    fs::set_permissions(test.path("home/.config/skills-runner"), fs::Permissions::from_mode(0o777))
+        .unwrap();
+    let run = test.next_run().args(["init", "--base-url", &url, "-m", "n"]).run().status(1);
+    run.stderr_has("all users may write in its folder");
+}
+
 /// A key is read from standard input or a file, and appears in no output.
 #[test]
 fn keys_are_read_and_not_shown() {
@@ -75,6 +105,16 @@ fn open_questions_need_a_terminal() {
     hello.stderr_has("run `skills-runner init`");
     let hello = test.next_run().env("LLM_API_URL", "x").args(["hello"]).run().status(78);
     hello.stderr_has("LLM_API_URL (environment) is not a setting; did you mean LLM_API_BASE_URL?");
+}
+
+/// A misspelled setting in a file is named even if nothing is missing.
+#[test]
+fn misspelled_settings_in_files_are_named() {
+    let server = Server::start([Reply::text("fine"), Reply::text("fine")]);
+    let test = Test::new().endpoint(&server).dotenv("LLM_API_BASEURL=http://127.0.0.1:1/v1\n");
+    let run = test.next_run().args(["hi"]).run().success().stdout("fine\n");
+    run.stderr_has(".env line 1) is not a setting; did you mean LLM_API_BASE_URL?");
+    test.next_run().args(["-q", "hi"]).run().success().stderr_lacks("LLM_API_BASEURL");
 }
 
 /// On a terminal it asks; a key is not echoed.

@@ -73,6 +73,12 @@ impl Terminal {
         self.send(text.replace('\n', "\r").as_bytes())
     }
 
+    /// Sends these bytes as they are.
+    #[track_caller]
+    pub(crate) fn type_bytes(&mut self, bytes: &[u8]) -> &mut Terminal {
+        self.send(bytes)
+    }
+
     /// Types a line and Enter.
     #[track_caller]
     pub(crate) fn type_line(&mut self, line: &str) -> &mut Terminal {

@@ -5,6 +5,8 @@ use crate::harness::{Reply, Server, Terminal, Test};
 use std::os::unix::fs::PermissionsExt;
 
 const ESC: &str = "\u{1b}";
+/// First line of the history.
+const HEADER: &str = "# messages typed in skills-runner\n";
 
 /// A conversation with the editor. Its replies are `ok.`.
 fn test_with(server: &Server) -> Test {
@@ -188,7 +190,8 @@ fn history_is_private_and_kept() {
     let test = test_with(&server).env("LLM_API_KEY", "sk-very-secret-key-1");
     let mut terminal = edited(&test);
     terminal.type_line("my key is sk-very-secret-key-1").expect("ok.").expect("> ");
-    terminal.type_line(&"x".repeat(70_000)).expect("ok.").expect("> ");
+    let long = "x".repeat(70_000);
+    terminal.type_text(&format!("{ESC}[200~{long}{ESC}[201~\n")).expect("ok.").expect("> ");
     leave(terminal);
     let path = "home/.local/state/skills-runner/history";
     let text = test.read(path);
@@ -204,6 +207,24 @@ fn history_is_private_and_kept() {
     terminal.type_line("not kept").expect("ok.").expect("> ");
     leave(terminal);
     assert!(!test.read(path).contains("not kept"));
+}
+
+/// Messages that arrive at once, without the marks of a paste, are all sent, and so is one that was
+/// typed before the first prompt, while another program had the terminal.
+#[test]
+fn messages_typed_at_once_are_kept() {
+    let server = server(4);
+    let mut terminal = edited(&test_with(&server));
+    terminal.type_text("r one\rr two\rr three\r");
+    terminal.expect("ok.").expect("ok.").expect("ok.").expect("> ");
+    leave(terminal);
+    let test = test_with(&server)
+        .shell("stty -icrnl; echo ready; sleep 0.3; stty icrnl; exec skills-runner");
+    let mut terminal = test.spawn_on_terminal();
+    terminal.expect("ready").type_text("b one\r").expect("ok.").expect("> ");
+    leave(terminal);
+    let sent: Vec<String> = server.finish().iter().map(last_prompt).collect();
+    assert_eq!(sent, ["r one", "r two", "r three", "b one"]);
 }
 
 /// A paste of a megabyte arrives whole, also after the window has changed its size.
@@ -222,4 +243,62 @@ fn large_paste_arrives_whole() {
         .expect("> ");
     leave(terminal);
     assert_eq!(last_prompt(&server.finish()[0]), format!("{text}!"));
+}
+
+/// No text is a command of the terminal: not a name of a file, not the history, not a paste.
+#[test]
+fn control_characters_are_not_echoed() {
+    let server = server(2);
+    let history = format!("{HEADER}old{ESC}]0;TITLE\u{7}line\n");
+    let test = test_with(&server)
+        .file(&format!("evil{ESC}]0;TITLE\u{7}.txt"), "x")
+        .file("home/.local/state/skills-runner/history", history);
+    let mut terminal = edited(&test);
+    terminal.type_text("/attach ev\t\t").type_text("\u{15}\u{1b}[A").expect("old");
+    terminal.type_text("\n").expect("ok.").expect("> ");
+    terminal.type_text("\u{1b}[200~a\u{7}\u{0}\u{9b}b\u{1b}[201~").type_text("\n").expect("ok.");
+    terminal.expect("> ");
+    let shown = terminal.output();
+    leave(terminal);
+    server.finish();
+    assert!(!shown.contains("TITLE\u{7}") && !shown.contains(['\u{0}', '\u{9b}']), "{shown:?}");
+}
+
+/// A file that is not a history is neither read nor changed, and nothing waits for it.
+#[test]
+fn other_files_are_not_used_as_history() {
+    let server = server(5);
+    let test = test_with(&server).file("notes.txt", "mine\n").file("target.txt", HEADER);
+    std::os::unix::fs::symlink("target.txt", test.path("link")).unwrap();
+    std::os::unix::fs::symlink("nothing", test.path("dangling")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(test.path("fifo")).status().unwrap();
+    assert!(made.success());
+    for (name, reason) in [
+        ("notes.txt", "is another file"),
+        ("link", "cannot be read"),
+        ("dangling", "cannot be read"),
+        ("fifo", "is not a regular file"),
+        ("/dev/zero", "is not a regular file"),
+    ] {
+        let mut terminal = test.next_run().env("HISTORY_PATH", name).spawn_on_terminal();
+        terminal.expect("there is no history: ").expect(reason).expect("> ");
+        terminal.type_line("hello").expect("ok.").expect("> ");
+        leave(terminal);
+    }
+    server.finish();
+    assert_eq!((test.read("notes.txt"), test.read("target.txt")), ("mine\n".into(), HEADER.into()));
+    assert!(!test.exists("nothing"));
+}
+
+/// Nothing of a paste that is not UTF-8 is sent, and the conversation goes on.
+#[test]
+fn paste_that_is_not_utf8_is_discarded() {
+    let server = server(1);
+    let mut terminal = edited(&test_with(&server));
+    let lines = "# a line of the paste\n".repeat(1000);
+    terminal.type_bytes(b"\x1b[200~caf\xe9\n").type_text(&lines).type_text("rest\n\x1b[201~");
+    terminal.expect("the text is not UTF-8: it is not sent").expect("> ");
+    terminal.type_line("after").expect("ok.").expect("> ");
+    leave(terminal);
+    assert_eq!(last_prompt(&server.finish()[0]), "after");
 }
