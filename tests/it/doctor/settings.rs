@@ -138,7 +138,7 @@ fn misspelt_settings_are_reported() {
     .stdout_lacks("SKILLS_FOLDERS_PATH")
     .stdout_has("no failures, 2 warnings: skills-runner works");
     let run = test.args(["-v", "hi"]).run().success();
-    run.stderr_lacks("did you mean");
+    run.stderr_has(".env line 3) is not a setting").stderr_lacks("SCRIPT_TIMEOUT (");
     server.finish();
 }
 
