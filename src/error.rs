@@ -60,6 +60,13 @@ impl ErrorKind {
         }
     }
 
+    /// The kind with this name; an unknown one is [`ErrorKind::Io`].
+    pub(crate) fn from_name(name: &str) -> ErrorKind {
+        use ErrorKind::{Auth, Config, Endpoint, Protocol, Skill, Temporary, Usage};
+        let kinds = [Usage, Config, Auth, Temporary, Endpoint, Protocol, Skill];
+        kinds.into_iter().find(|kind| kind.name() == name).unwrap_or(ErrorKind::Io)
+    }
+
     /// The exit status of a run that ends with this kind. Numbers from 64 on are
     /// those of `sysexits.h`.
     pub fn exit_status(self) -> u8 {

@@ -4,8 +4,8 @@
 use std::vec;
 
 use crate::cli::options::{
-    AskOptions, CheckCommand, Command, FactsCommand, InitCommand, McpOptions, SessionsCommand,
-    SetupCommand, SkillsCommand, ToolCommand, ToolOptions,
+    AskOptions, CheckCommand, Command, EvalCommand, FactsCommand, InitCommand, McpOptions,
+    SessionsCommand, SetupCommand, SkillsCommand, ToolCommand, ToolOptions,
 };
 use crate::cli::values::usage;
 use crate::error::Result;
@@ -120,6 +120,14 @@ pub(super) static COMMANDS: &[CommandRow] = &[
             let name = words.next().unwrap_or_default();
             let setup = SetupCommand { name, packages: words.collect(), yes: false };
             Ok(Command::Skills(SkillsCommand::Setup(setup)))
+        },
+    ),
+    command(
+        "skills eval [NAME]...",
+        "run the tests in the evals/ of skills: does the model use a skill, and does it help",
+        |words| {
+            let eval = EvalCommand { names: words.collect(), ..EvalCommand::default() };
+            Ok(Command::Eval(eval))
         },
     ),
     command(

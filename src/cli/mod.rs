@@ -92,7 +92,9 @@ fn stdout_format(line: &CommandLine) -> Format {
     match &line.command {
         Command::Ask(ask) | Command::Chat(ask) if ask.dry_run => Format::Text,
         Command::Ask(_) | Command::Chat(_) | Command::Demo(_) => line.options.format,
-        Command::Facts(_) | Command::Sessions(_) | Command::Skills(_) if line.options.is_json() => {
+        Command::Facts(_) | Command::Sessions(_) | Command::Skills(_) | Command::Eval(_)
+            if line.options.is_json() =>
+        {
             Format::Object
         }
         _ => Format::Text,
@@ -135,6 +137,7 @@ fn dispatch(line: CommandLine, startup: &Startup, output: &mut Output) -> Result
             sessions::run(&sessions, options, startup, output).map(|()| 0)
         }
         Command::Skills(skills) => skills::run(skills, options, startup, output),
+        Command::Eval(eval) => skills::eval::run(&eval, options, startup, output),
         Command::Tool(tool) => tool::run(tool, options, startup, output),
     }
 }

@@ -2,8 +2,9 @@
 //! option is a row here and a field in `options`.
 
 use crate::cli::options::{
-    AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, InitCommand,
-    McpOptions, SessionChoice, SessionsCommand, SetupCommand, SkillsCommand, ToolOptions,
+    AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, EvalCommand,
+    InitCommand, McpOptions, SessionChoice, SessionsCommand, SetupCommand, SkillsCommand,
+    ToolOptions,
 };
 use crate::cli::values::{TypedOption, usage};
 use crate::error::Result;
@@ -39,6 +40,8 @@ pub(super) enum Effect {
     Mcp(Setter<McpOptions>),
     /// For `skills check`.
     Check(Setter<CheckCommand>),
+    /// For `skills eval`.
+    Eval(Setter<EvalCommand>),
     /// For `init`.
     Init(Setter<InitCommand>),
     /// For `skills setup`.
@@ -52,7 +55,9 @@ pub(super) enum Effect {
     /// Prints a man page or a completion instead.
     Generate,
 }
-use Effect::{Ask, Check, Common, Generate, Help, Init, Mcp, Setup, ShowSession, Tools, Version};
+use Effect::{
+    Ask, Check, Common, Eval, Generate, Help, Init, Mcp, Setup, ShowSession, Tools, Version,
+};
 
 const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
     OptionRow { usage, about, effect }
@@ -227,6 +232,54 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Check(|check, _| set(&mut check.here, true)),
     ),
     option(
+        "--runs N",
+        "with `skills eval`: runs of each case (default 3)",
+        Eval(|eval, typed| set(&mut eval.runs, typed.whole_number(limits::EVAL_RUNS)?)),
+    ),
+    option(
+        "--triggers",
+        "with `skills eval`: only whether the model uses the skill",
+        Eval(|eval, _| set(&mut eval.triggers, true)),
+    ),
+    option(
+        "--tasks",
+        "with `skills eval`: only whether tasks succeed",
+        Eval(|eval, _| set(&mut eval.tasks, true)),
+    ),
+    option(
+        "--baseline",
+        "with `skills eval`: the tasks also without the skill",
+        Eval(|eval, _| set(&mut eval.baseline, true)),
+    ),
+    option(
+        "--judge MODEL",
+        "with `skills eval`: let this model decide assertions in prose",
+        Eval(|eval, typed| {
+            typed.required("a model")?;
+            set(&mut eval.judge, Some(typed.text()?))
+        }),
+    ),
+    option(
+        "-j, --jobs N",
+        "with `skills eval`: runs at a time (default 1)",
+        Eval(|eval, typed| set(&mut eval.jobs, typed.whole_number(limits::EVAL_JOBS)? as usize)),
+    ),
+    option(
+        "--min RATE",
+        "with `skills eval`: status 1 if a rate (0 to 1) is below this one",
+        Eval(|eval, typed| set(&mut eval.min_millionths, Some(typed.part()?))),
+    ),
+    option(
+        "--junit FILE",
+        "with `skills eval`: write the results for CI servers",
+        Eval(|eval, typed| set(&mut eval.junit, Some(typed.required("a file")?))),
+    ),
+    option(
+        "--out DIR",
+        "with `skills eval`: keep all results there, and go on from those that are there",
+        Eval(|eval, typed| set(&mut eval.out, Some(typed.required("a folder")?))),
+    ),
+    option(
         "--base-url URL",
         "with `init`: the address of the API",
         Init(|init, typed| set(&mut init.base_url, Some(typed.text()?))),
@@ -318,6 +371,7 @@ impl OptionRow {
             Check(_) => {
                 (matches!(command, Command::Skills(SkillsCommand::Check(_))), "with `skills check`")
             }
+            Eval(_) => (matches!(command, Command::Eval(_)), "with `skills eval`"),
             Init(_) => (matches!(command, Command::Init(_)), "with `init`"),
             Setup(_) => {
                 (matches!(command, Command::Skills(SkillsCommand::Setup(_))), "with `skills setup`")
@@ -344,6 +398,7 @@ impl OptionRow {
             }
             (Mcp(setter), Command::Mcp(mcp)) => setter(mcp, typed),
             (Check(setter), Command::Skills(SkillsCommand::Check(check))) => setter(check, typed),
+            (Eval(setter), Command::Eval(eval)) => setter(eval, typed),
             (Init(setter), Command::Init(init)) => setter(init, typed),
             (Setup(setter), Command::Skills(SkillsCommand::Setup(setup))) => setter(setup, typed),
             (ShowSession(setter), Command::Sessions(SessionsCommand::Show { markdown, .. })) => {

@@ -35,6 +35,8 @@ pub enum Command {
     Sessions(SessionsCommand),
     /// Listing, checking and setting up skills.
     Skills(SkillsCommand),
+    /// Running the tests of skills.
+    Eval(EvalCommand),
     /// One tool call without a model.
     Tool(ToolCommand),
 }
@@ -195,6 +197,56 @@ pub enum SkillsCommand {
     Setup(SetupCommand),
 }
 
+/// `skills eval [NAME]...`.
+#[derive(Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
+pub struct EvalCommand {
+    /// The skills; none: all with tests.
+    pub names: Vec<String>,
+    /// `--runs`: runs of each case.
+    pub runs: u32,
+    /// `--triggers`: only these, unless `tasks` is set, too.
+    pub triggers: bool,
+    /// `--tasks`: only these, unless `triggers` is set, too.
+    pub tasks: bool,
+    /// `--baseline`: tasks also without the skill.
+    pub baseline: bool,
+    /// `--judge`: the model that decides assertions in prose.
+    pub judge: Option<String>,
+    /// `--jobs`: runs at a time.
+    pub jobs: usize,
+    /// `--min`: the least rate in millionths.
+    pub min_millionths: Option<u32>,
+    /// `--junit`: a file for CI servers.
+    pub junit: Option<OsString>,
+    /// `--out`: the folder of the results.
+    pub out: Option<OsString>,
+}
+
+impl Default for EvalCommand {
+    fn default() -> EvalCommand {
+        EvalCommand {
+            names: Vec::new(),
+            runs: limits::EVAL_RUNS_USUAL,
+            triggers: false,
+            tasks: false,
+            baseline: false,
+            judge: None,
+            jobs: 1,
+            min_millionths: None,
+            junit: None,
+            out: None,
+        }
+    }
+}
+
+impl EvalCommand {
+    /// The least rate, from 0 to 1.
+    pub(super) fn min(&self) -> Option<f64> {
+        self.min_millionths.map(|millionths| f64::from(millionths) / 1e6)
+    }
+}
+
 /// The preparation of a skill.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SetupCommand {
@@ -265,7 +317,8 @@ impl Command {
             | Command::Init(_)
             | Command::Facts(_)
             | Command::Sessions(_)
-            | Command::Skills(_) => None,
+            | Command::Skills(_)
+            | Command::Eval(_) => None,
         }
     }
 }

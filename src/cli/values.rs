@@ -60,6 +60,15 @@ impl TypedOption {
         seconds.filter(valid).ok_or_else(|| self.invalid("a number of seconds greater than 0"))
     }
 
+    /// A part of 1, in millionths.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 1e6")]
+    pub(super) fn part(&self) -> Result<u32> {
+        let part: Option<f64> = self.value.to_str().and_then(|text| text.parse().ok());
+        let part = part.filter(|part| (0.0..=1.0).contains(part));
+        let part = part.ok_or_else(|| self.invalid("a number from 0 to 1"))?;
+        Ok((part * 1e6).round() as u32)
+    }
+
     fn invalid(&self, valid: &str) -> Error {
         let shown = text::one_line(&self.value.to_string_lossy(), limits::SUMMARY_CHARS);
         usage(format!("{} takes {valid}, not `{shown}`", self.name))

@@ -184,6 +184,34 @@ pub(crate) const LOG_LOCK_POLL: Duration = Duration::from_micros(200);
 pub(crate) const LOCK_POLL_SHORT: Duration = Duration::from_millis(5);
 /// Interval at which a replaced file is checked for other processes that write to it.
 pub(crate) const OTHER_WRITERS_POLL: Duration = Duration::from_millis(1);
+/// Largest file of tests of a skill.
+pub(crate) const EVALS_FILE_BYTES: usize = 4 << 20;
+/// Most cases in it.
+pub(crate) const EVAL_CASES: usize = 10_000;
+/// Largest file that a test copies into its working folder.
+pub(crate) const EVAL_FILE_BYTES: usize = 256 << 20;
+/// Bytes of each file of a skill on which results depend.
+pub(crate) const EVAL_DIGEST_BYTES: usize = 64 << 20;
+/// Bytes of a file or of all texts that a check or a judge reads.
+pub(crate) const EVAL_RESULT_BYTES: usize = 64 << 10;
+/// Files that a judge reads.
+pub(crate) const EVAL_JUDGED_FILES: usize = 50;
+/// Bytes of an answer in the results of tests.
+pub(crate) const EVAL_ANSWER_BYTES: usize = 4 << 10;
+/// Bytes of what was found instead of what a test asserts.
+pub(crate) const EVAL_EVIDENCE_BYTES: usize = 300;
+/// Bytes of a case's or skill's name in the name of a folder.
+pub(crate) const EVAL_NAME_BYTES: usize = 64;
+/// Most runs of a case.
+pub(crate) const EVAL_RUNS: u32 = 1000;
+/// Most runs at a time.
+pub(crate) const EVAL_JOBS: u32 = 256;
+/// Runs of a case unless `--runs` says otherwise.
+pub(crate) const EVAL_RUNS_USUAL: u32 = 3;
+/// Interval at which the progress of tests is shown.
+pub(crate) const EVAL_PROGRESS: Duration = Duration::from_secs(1);
+/// Time for runs that are interrupted, and for another evaluation that has just been killed.
+pub(crate) const EVAL_END: Duration = Duration::from_secs(5);
 /// Interval at which a lock is tried that is held for seconds or minutes.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(100);
 /// Removal of a venv after Ctrl+C; the next setup removes the rest.

@@ -21,6 +21,7 @@ mod catalogue;
 pub(crate) mod changes;
 pub(crate) mod check;
 mod discovery;
+pub(crate) mod evals;
 pub(crate) mod file_list;
 mod folder_problems;
 pub(crate) mod frontmatter;
@@ -80,6 +81,8 @@ pub struct Skills {
     is_addressed_by_path: bool,
     /// The program in commands that are suggested to the user, as a shell takes it.
     program: String,
+    /// The folder of a skill that is not used.
+    left_out: Option<PathBuf>,
 }
 
 /// The program's name.
@@ -95,6 +98,7 @@ impl Skills {
             installed_folder: None,
             is_addressed_by_path: false,
             program: PROGRAM.into(),
+            left_out: None,
         }
     }
 
@@ -188,7 +192,18 @@ impl Skills {
 
     /// Reads the list of all skills.
     pub fn catalogue(&self) -> Catalogue {
-        discovery::read(self)
+        let mut catalogue = discovery::read(self);
+        if let Some(path) = &self.left_out {
+            catalogue.skills.retain(|skill| skill.path != *path);
+        }
+        catalogue
+    }
+
+    /// The same skills without the one in this folder.
+    #[must_use]
+    pub(crate) fn without(mut self, folder: &Path) -> Skills {
+        self.left_out = Some(folder.to_path_buf());
+        self
     }
 
     /// Opens a skill by a name as [`Catalogue::find`] takes it. Fails if its document cannot be
@@ -203,8 +218,8 @@ impl Skills {
     /// first, or that report its problems.
     pub fn open_any(&self, name: &str) -> Result<Skill, String> {
         match search::open_by_folder_name(&OpenFolders::of(self), name) {
-            Some((root, path)) => Ok(self.opened(name, root, path)),
-            None => self.open_listed(self.catalogue().find(name)?),
+            Some((root, path)) if self.left_out.is_none() => Ok(self.opened(name, root, path)),
+            _ => self.open_listed(self.catalogue().find(name)?),
         }
     }
 

@@ -123,6 +123,8 @@ pub enum Rule {
     UnreadableFile,
     /// The skill has more files, or deeper folders, than are checked.
     ManyFiles,
+    /// A file of tests in `evals/` is invalid, so `skills eval` does not make these tests.
+    InvalidEvals,
 
     // The skills folders.
     /// A skills folder is missing, is not a folder or cannot be read.
@@ -270,6 +272,7 @@ pub const RULES: &[RuleRow] = &[
         .fixed_by("remove the link, or replace it with a copy of its target"),
     error(Rule::UnreadableFile, "unreadable-file"),
     warning(Rule::ManyFiles, "many-files"),
+    warning(Rule::InvalidEvals, "invalid-evals"),
     error(Rule::UnreadableFolder, "unreadable-folder"),
     warning(Rule::SkillsBelow, "skills-below"),
     warning(Rule::NameClash, "name-clash")

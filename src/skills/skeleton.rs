@@ -1,4 +1,4 @@
-//! A new skill: a document that every client accepts, and one example script.
+//! A new skill: a document that every client accepts, one example script, and tests.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -110,12 +110,20 @@ fn exists_error(path: &Path, name: &str) -> Error {
 
 fn write_files(path: &Path, name: &str) -> io::Result<()> {
     fs::create_dir(path.join("scripts"))?;
+    fs::create_dir_all(path.join("evals/files"))?;
     let mut title = name.replace('-', " ");
     if let Some(first) = title.get_mut(..1) {
         first.make_ascii_uppercase();
     }
     let document = DOCUMENT.replace("NAME", &quoted_name(name)).replace("TITLE", &title);
-    for (file, text) in [("SKILL.md", document.as_str()), ("scripts/main.py", SCRIPT)] {
+    let evals = EVALS.replace("NAME", name);
+    let files = [
+        ("SKILL.md", document.as_str()),
+        ("scripts/main.py", SCRIPT),
+        ("evals/evals.json", &evals),
+        ("evals/files/note.txt", "One line.\nAnother one.\n"),
+    ];
+    for (file, text) in files {
         let mut file = OpenOptions::new().write(true).create_new(true).open(path.join(file))?;
         file.write_all(text.as_bytes())?;
     }
@@ -167,6 +175,24 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+"#;
+
+/// One test of each kind.
+const EVALS: &str = r#"{
+  "skill_name": "NAME",
+  "evals": [
+    {
+      "id": "counts-lines",
+      "prompt": "How many lines does note.txt have?",
+      "expected_output": "It has 2 lines.",
+      "files": ["evals/files/note.txt"],
+      "checks": {"answer_contains": "2", "script": "scripts/main.py", "returncode": 0},
+      "expectations": ["The answer is a short sentence for the user"]
+    },
+    {"id": "asks-for-a-count", "query": "How long is this text file?", "should_trigger": true},
+    {"id": "asks-for-something-else", "query": "What is the capital of Peru?", "should_trigger": false}
+  ]
+}
 "#;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::secret::CutEdges;
 use crate::skills::invocation::SkillFolders;
 use crate::skills::needs::Needs;
 use crate::skills::python::setup_command;
-use crate::skills::{Document, Skill, file_list, frontmatter, invocation};
+use crate::skills::{Document, Skill, evals, file_list, frontmatter, invocation};
 use crate::text::{self, counted, one_line, one_line_name};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
@@ -235,10 +235,12 @@ fn headings(text: &str, page_bytes: usize) -> impl Iterator<Item = (usize, &str)
     })
 }
 
-/// Lists the skill's other files; empty without any.
+/// Lists the skill's other files; empty without any. Its tests are not for the model: they contain
+/// the answers.
 fn other_files(skill: &Skill, document: &str) -> String {
     let tree = skill.all_files();
-    let names: Vec<_> = tree.files.iter().map(|path| path.to_string_lossy()).collect();
+    let others = tree.files.iter().filter(|path| !path.starts_with(evals::FOLDER));
+    let names: Vec<_> = others.map(|path| path.to_string_lossy()).collect();
     let others = names.iter().map(AsRef::as_ref).filter(|name| *name != document);
     let (lines, is_folded) = file_list::fold(others);
     if lines.is_empty() {

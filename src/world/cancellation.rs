@@ -89,6 +89,21 @@ impl Cancellation {
         self.wait_limited(Some(what), None, event_source)
     }
 
+    /// Waits until data can be read from one of these, or this time has passed. Returns which are
+    /// ready.
+    pub(crate) fn wait_for_any(
+        &self,
+        pipes: &[BorrowedFd<'_>],
+        limit: Duration,
+    ) -> Result<Vec<bool>, StopReason> {
+        self.check()?;
+        let watched = pipes.iter().map(|pipe| Some((*pipe, Readiness::Read)));
+        let limit = self.capped_by_deadline(limit);
+        let ready = self.interrupt.poll_all(&watched.collect::<Vec<_>>(), Some(limit));
+        self.check()?;
+        Ok(ready)
+    }
+
     fn wait_limited(
         &self,
         what: Option<(BorrowedFd<'_>, Readiness)>,

@@ -30,3 +30,4 @@ pub(crate) mod signal;
 pub(crate) mod subreaper;
 pub(crate) mod terminal;
 pub(crate) mod typing;
+pub(crate) mod worker;

@@ -12,8 +12,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::limits;
-use crate::world::after_fork::set_attribute;
 use crate::world::cancellation::{Cancellation, Readiness, StopReason};
+use crate::world::signal::Signal;
+use crate::world::worker::Worker;
 
 /// Returns the addresses of a host, at least one. Literal addresses and `localhost` need
 /// no resolver: an empty `chroot` has no `/etc/hosts`.
@@ -42,41 +43,15 @@ fn look_up_in_child(
     limit: Duration,
     cancellation: &Cancellation,
 ) -> io::Result<Vec<SocketAddr>> {
-    let (mut reader, mut writer) = io::pipe()?;
-    // SAFETY: no arguments, and it always succeeds.
-    let parent = unsafe { libc::getpid() };
-    // SAFETY: the program has one thread, so the child may run any code. In a host
-    // program with several threads the lookup hangs until `limit` at worst.
-    let pid = unsafe { libc::fork() };
-    match pid {
-        -1 => Err(io::Error::last_os_error()),
-        0 => {
-            // The child must die with this program: it has copies of all its descriptors.
-            set_attribute(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            // SAFETY: calls with plain numbers. The parent may already have been killed.
-            unsafe {
-                if libc::getppid() != parent {
-                    libc::_exit(1);
-                }
-            }
-            let _ = writer.write_all(look_up(host, port).as_bytes());
-            // SAFETY: ends the child immediately, without running the parent's exit handlers.
-            unsafe { libc::_exit(0) }
+    let mut child = Worker::start(Signal::KILL, || look_up(host, port).into_bytes())?;
+    let answer = child.wait(limit, cancellation).map_err(|error| {
+        if let Some(StopReason::Silence(_)) = StopReason::from_io_error(&error) {
+            let text = format!("the name was not found within {} s", limit.as_secs());
+            return io::Error::new(io::ErrorKind::TimedOut, text);
         }
-        _ => {
-            drop(writer);
-            let answer = read_answer(&mut reader, limit, cancellation);
-            // SAFETY: kills and reaps the child forked above, which no other code reaps.
-            unsafe {
-                libc::kill(pid, libc::SIGKILL);
-                while libc::waitpid(pid, std::ptr::null_mut(), 0) < 0
-                    && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-                {
-                }
-            }
-            parse_answer(&answer?)
-        }
-    }
+        error
+    })?;
+    parse_answer(&String::from_utf8_lossy(&answer))
 }
 
 /// Runs in the child. Returns one address a line, or `!` and the error.
@@ -87,33 +62,6 @@ fn look_up(host: &str, port: u16) -> String {
             addresses.map(|address| address.to_string() + "\n").collect()
         }
         Err(error) => format!("!{error}"),
-    }
-}
-
-fn read_answer(
-    reader: &mut io::PipeReader,
-    limit: Duration,
-    cancellation: &Cancellation,
-) -> io::Result<String> {
-    let start = Instant::now();
-    let mut answer = Vec::new();
-    let mut piece = [0u8; limits::PIPE_READ_BYTES];
-    loop {
-        let left = limit.saturating_sub(start.elapsed());
-        match cancellation.wait(Some((reader.as_fd(), Readiness::Read)), Some(left)) {
-            Ok(()) => {}
-            Err(StopReason::Silence(_)) => {
-                let text = format!("the name was not found within {} s", limit.as_secs());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
-            }
-            Err(stop) => return Err(stop.into()),
-        }
-        match reader.read(&mut piece) {
-            Ok(0) => return String::from_utf8(answer).map_err(io::Error::other),
-            Ok(count) => answer.extend_from_slice(&piece[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
     }
 }
 

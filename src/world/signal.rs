@@ -26,6 +26,8 @@ pub struct Signal(pub i32);
 impl Signal {
     /// Ctrl+C.
     pub const INT: Signal = Signal(libc::SIGINT);
+    /// Ends a process at once.
+    pub(crate) const KILL: Signal = Signal(libc::SIGKILL);
     /// Request to terminate, as from `kill` or a service manager.
     pub const TERM: Signal = Signal(libc::SIGTERM);
     /// The terminal was closed.
@@ -265,20 +267,27 @@ impl Interrupt {
         watched: [Watched<'_>; N],
         limit: Option<Duration>,
     ) -> [bool; N] {
+        let ready = self.poll_all(&watched, limit);
+        array::from_fn(|index| ready[index])
+    }
+
+    /// The same for any number of descriptors.
+    pub(super) fn poll_all(&self, watched: &[Watched<'_>], limit: Option<Duration>) -> Vec<bool> {
         let mut all = watched.to_vec();
         if let Some(source) = &self.source {
             all.extend(source.watched());
         }
-        let ready = self.poll_observed(&all, limit);
+        let mut ready = self.poll_observed(&all, limit);
         if let Some(source) = &self.source
-            && ready[N]
+            && ready[watched.len()]
             && PENDING.load(Ordering::Relaxed) == 0
         {
             // A byte without a signal, from a handler that ran in a child process. It would
             // keep the pipe readable.
             source.empty_pipe();
         }
-        array::from_fn(|index| ready[index])
+        ready.truncate(watched.len());
+        ready
     }
 
     /// Polls, and calls the observer whenever it is due.
@@ -303,6 +312,16 @@ impl Interrupt {
 
     fn observer(&self) -> Option<&dyn WaitObserver> {
         self.source.as_ref()?.observer.get().map(|observer| &**observer)
+    }
+
+    /// Handlers for a child that was just forked from a process with this interrupt: its signals
+    /// and waits are its own from now on.
+    pub(crate) fn install_in_child(&self) -> Interrupt {
+        PENDING.store(0, Ordering::Relaxed);
+        match &self.source {
+            Some(_) => Interrupt::install().unwrap_or(Interrupt::never()),
+            None => Interrupt::never(),
+        }
     }
 
     /// Sets what is called while the program waits.

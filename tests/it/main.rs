@@ -28,6 +28,7 @@ mod discovery;
 mod doctor;
 mod endpoint;
 mod environments;
+mod eval;
 mod faults;
 mod first_run;
 mod generate;

@@ -10,6 +10,7 @@ use crate::settings::SCRIPT_SANDBOX;
 use crate::world::output::Output;
 
 mod check;
+pub(super) mod eval;
 mod json;
 mod list;
 mod new;

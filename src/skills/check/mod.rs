@@ -10,6 +10,7 @@
 use std::path::Path;
 
 use crate::limits;
+use crate::skills::evals::{EvalsProblem, SkillEvals};
 use crate::skills::frontmatter::{self, Frontmatter};
 use crate::skills::yaml::fence::line_number;
 use crate::skills::{Catalogue, Problem, Rule, Severity, Skill};
@@ -48,6 +49,11 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
     // The skill was just deleted, so its files are not checked.
     if !findings.problems.iter().any(|problem| problem.rule == Rule::NoDocument) {
         files::check(skill, &mut findings);
+        findings.extend(SkillEvals::read(skill).problems.into_iter().map(|problem| {
+            let EvalsProblem { file, place, message } = problem;
+            let separator = if place.is_empty() { "" } else { ": " };
+            Problem::new(Rule::InvalidEvals, file, format!("{place}{separator}{message}"))
+        }));
     }
     let mut problems = findings.into_sorted();
     if !is_read {

@@ -1,0 +1,190 @@
+//! Makes the runs, several at a time, each in a process of its own.
+
+use std::fs;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::PlannedRun;
+use super::execute;
+use super::record::{RunRecord, RunReply};
+use super::store::Store;
+use crate::cli::options::EvalCommand;
+use crate::cli::run::Run;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
+use crate::text::{counted, group_digits, one_line};
+use crate::world::output::Output;
+use crate::world::scratch::Scratch;
+use crate::world::signal::Signal;
+use crate::world::worker::Worker;
+
+/// A run in progress.
+struct RunningRun {
+    worker: Worker,
+    workspace: PathBuf,
+    /// Where the workspace is kept; `None`: it is deleted.
+    kept: Option<PathBuf>,
+}
+
+/// Makes the planned runs, and stores each result at once. Ends early if the endpoint fails or the
+/// run is interrupted.
+pub(super) fn run_all(
+    run: &mut Run,
+    planned: &[PlannedRun<'_>],
+    command: &EvalCommand,
+    store: &mut Store,
+    output: &mut Output,
+) -> Result<()> {
+    let failure = |error| Error::new(ErrorKind::Io, format!("failed to start a run: {error}"));
+    // Beside what is kept, as a file system renames only within itself.
+    let base = store.folder().unwrap_or(&run.config.scripts.temporary_folder);
+    let scratch = Scratch::new(base).map_err(failure)?;
+    let mut progress = Progress::new(planned.len());
+    let mut waiting = planned.iter().enumerate();
+    let mut running: Vec<RunningRun> = Vec::new();
+    let result = loop {
+        while running.len() < command.jobs
+            && let Some((number, planned)) = waiting.next()
+        {
+            // The path is in the system prompt: it says nothing about the test.
+            let workspace = scratch.path().join(number.to_string());
+            let kept = store.outputs(&planned.key);
+            let reply = || execute::reply(run, planned, command, &workspace);
+            let worker = Worker::start(Signal::TERM, reply).map_err(failure)?;
+            running.push(RunningRun { worker, workspace, kept });
+        }
+        if running.is_empty() {
+            break Ok(());
+        }
+        output.show_live(&progress.line());
+        let pipes: Vec<BorrowedFd<'_>> = running.iter().map(|run| run.worker.pipe()).collect();
+        let ready = match run.cancellation.wait_for_any(&pipes, limits::EVAL_PROGRESS) {
+            Ok(ready) => ready,
+            Err(stop) => break Err(stop.into()),
+        };
+        let ended = take_replies(&mut running, &ready);
+        let ended = ended.into_iter().try_for_each(|reply| {
+            let record = reply?;
+            progress.count(&record, output);
+            store.add(record)
+        });
+        if ended.is_err() {
+            break ended;
+        }
+    };
+    output.clear_live();
+    end_all(running);
+    result
+}
+
+/// The replies of the runs that have ended, which are removed.
+fn take_replies(running: &mut Vec<RunningRun>, ready: &[bool]) -> Vec<Result<RunRecord>> {
+    let mut replies = Vec::new();
+    for index in (0..running.len()).rev().filter(|index| ready[*index]) {
+        let bytes = match running[index].worker.read() {
+            Ok(None) => continue,
+            Ok(Some(bytes)) => bytes,
+            Err(_) => Vec::new(),
+        };
+        let ended = running.swap_remove(index);
+        replies.push(match serde_json::from_slice(&bytes) {
+            Ok(RunReply::Record(record)) => ended.keep_workspace().map(|()| *record),
+            Ok(RunReply::Failure { kind, message, hint }) => {
+                let error = Error::new(ErrorKind::from_name(&kind), message);
+                Err(match hint {
+                    Some(hint) => error.with_hint(hint),
+                    None => error,
+                })
+            }
+            Err(_) => {
+                Err(Error::new(ErrorKind::Io, "failed to run a test: its process was killed"))
+            }
+        });
+    }
+    replies
+}
+
+/// Ends the runs in progress; their results are not used.
+fn end_all(running: Vec<RunningRun>) {
+    let until = Instant::now() + limits::EVAL_END;
+    for run in &running {
+        run.worker.request_end();
+    }
+    for mut run in running {
+        run.worker.wait_for_end(until);
+    }
+}
+
+impl RunningRun {
+    /// Moves the workspace, or deletes it.
+    fn keep_workspace(self) -> Result<()> {
+        // The process has ended: nothing writes there any more.
+        drop(self.worker);
+        let Some(kept) = &self.kept else {
+            let _ = fs::remove_dir_all(&self.workspace);
+            return Ok(());
+        };
+        let _ = fs::remove_dir_all(kept);
+        let parent = kept.parent().unwrap_or(kept);
+        fs::create_dir_all(parent).and_then(|()| fs::rename(&self.workspace, kept)).map_err(
+            |error| {
+                let text = format!("failed to keep a working folder as `{}`", kept.display());
+                Error::new(ErrorKind::Io, format!("{text}: {error}"))
+            },
+        )
+    }
+}
+
+/// What has been done so far.
+struct Progress {
+    planned: usize,
+    done: usize,
+    passed: usize,
+    failed: usize,
+    tokens: u64,
+    start: Instant,
+}
+
+impl Progress {
+    fn new(planned: usize) -> Progress {
+        Progress { planned, done: 0, passed: 0, failed: 0, tokens: 0, start: Instant::now() }
+    }
+
+    /// Counts a run, and reports one that failed.
+    fn count(&mut self, record: &RunRecord, output: &mut Output) {
+        self.done += 1;
+        self.tokens += record.tokens;
+        match record.passed {
+            Some(true) => self.passed += 1,
+            Some(false) => {
+                self.failed += 1;
+                let reason = one_line(&record.failure(), limits::EVAL_EVIDENCE_BYTES);
+                output.note(&format!("failed: {}: {reason}", record.key));
+            }
+            None => {}
+        }
+    }
+
+    fn line(&self) -> String {
+        let left = self.planned - self.done;
+        let mut line = format!(
+            "… {} of {}, {} failed, {left} left",
+            self.done,
+            counted(self.planned, "run"),
+            self.failed
+        );
+        if let Some(percent) = (100 * self.passed).checked_div(self.passed + self.failed) {
+            line += &format!(", {percent} % passed");
+        }
+        if self.tokens > 0 {
+            line += &format!(", {} tokens", group_digits(self.tokens));
+        }
+        if self.done > 0 {
+            let each = self.start.elapsed() / u32::try_from(self.done).unwrap_or(u32::MAX);
+            let time = each * u32::try_from(left).unwrap_or(u32::MAX);
+            line += &format!(", about {} s to go", time.as_secs());
+        }
+        line
+    }
+}
