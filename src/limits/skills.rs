@@ -186,16 +186,18 @@ pub(crate) const LOCK_POLL_SHORT: Duration = Duration::from_millis(5);
 pub(crate) const OTHER_WRITERS_POLL: Duration = Duration::from_millis(1);
 /// Largest file of tests of a skill.
 pub(crate) const EVALS_FILE_BYTES: usize = 4 << 20;
-/// Most cases in it.
+/// Most cases of a skill.
 pub(crate) const EVAL_CASES: usize = 10_000;
 /// Largest file that a test copies into its working folder.
 pub(crate) const EVAL_FILE_BYTES: usize = 256 << 20;
 /// Bytes of each file of a skill on which results depend.
 pub(crate) const EVAL_DIGEST_BYTES: usize = 64 << 20;
-/// Bytes of a file or of all texts that a check or a judge reads.
+/// Bytes of all texts that a judge reads.
 pub(crate) const EVAL_RESULT_BYTES: usize = 64 << 10;
 /// Files that a judge reads.
 pub(crate) const EVAL_JUDGED_FILES: usize = 50;
+/// Requests to a judge that does not answer in its form.
+pub(crate) const EVAL_JUDGE_TRIES: u32 = 2;
 /// Bytes of an answer in the results of tests.
 pub(crate) const EVAL_ANSWER_BYTES: usize = 4 << 10;
 /// Bytes of what was found instead of what a test asserts.
@@ -206,6 +208,14 @@ pub(crate) const EVAL_NAME_BYTES: usize = 64;
 pub(crate) const EVAL_RUNS: u32 = 1000;
 /// Most runs at a time.
 pub(crate) const EVAL_JOBS: u32 = 256;
+/// Most runs of an evaluation.
+pub(crate) const EVAL_PLANNED: usize = 100_000;
+/// Most checks of a case.
+pub(crate) const EVAL_CHECKS: usize = 100;
+/// Size of a compiled regular expression in a check.
+pub(crate) const EVAL_REGEX_BYTES: usize = 32 << 10;
+/// Bytes of a file that a check reads.
+pub(crate) const EVAL_CHECKED_BYTES: usize = 1 << 20;
 /// Runs of a case unless `--runs` says otherwise.
 pub(crate) const EVAL_RUNS_USUAL: u32 = 3;
 /// Interval at which the progress of tests is shown.

@@ -91,6 +91,10 @@ impl Checks {
                 _ => return Err((place, unknown_key(&KEYS))),
             }
         }
+        if list.len() > limits::EVAL_CHECKS {
+            let message = format!("there are more than {} of them", limits::EVAL_CHECKS);
+            return Err((String::new(), message));
+        }
         Ok(Checks { list })
     }
 
@@ -158,7 +162,7 @@ fn patterns(value: &Value, place: &str) -> Result<Vec<String>, CheckProblem> {
 
 /// `^` and `$` stand for the ends of lines.
 fn regex(pattern: &str) -> Result<Regex, regex_lite::Error> {
-    RegexBuilder::new(pattern).multi_line(true).build()
+    RegexBuilder::new(pattern).multi_line(true).size_limit(limits::EVAL_REGEX_BYTES).build()
 }
 
 fn is_match(pattern: &str, text: &str) -> bool {
@@ -232,16 +236,12 @@ fn is_script(ran: &str, file: &str) -> bool {
 
 fn names<'n>(verb: &str, names: impl Iterator<Item = &'n String>) -> String {
     let names: Vec<&str> = names.map(String::as_str).collect();
-    if names.is_empty() {
-        format!("none was {verb}")
-    } else {
-        format!("{verb}: {}", names.join(", "))
-    }
+    if names.is_empty() { "none".into() } else { format!("{verb}: {}", names.join(", ")) }
 }
 
 fn read_file(workspace: &Root, path: &str) -> Result<String, String> {
     let file = workspace.file(path).map_err(|error| error.user_message())?;
-    let piece = read_whole(&file, limits::EVAL_RESULT_BYTES).map_err(|error| error.to_string())?;
+    let piece = read_whole(&file, limits::EVAL_CHECKED_BYTES).map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&piece.bytes).into_owned())
 }
 

@@ -64,7 +64,8 @@ pub(super) fn add_cases(
         Err(_) if !is_tasks_file => return,
         Err(message) => return evals.problems.push(problem(String::new(), message)),
     };
-    let has_case = |case: &Value| TRIGGER_KEYS.iter().any(|key| case.get(key).is_some());
+    let has_case =
+        |case: &Value| TRIGGER_KEYS.iter().chain(&QUERIES).any(|key| case.get(key).is_some());
     if !is_tasks_file && !cases.iter().any(has_case) {
         return;
     }
@@ -75,13 +76,19 @@ pub(super) fn add_cases(
         let message = format!("this list is not defined beside `{key}`");
         evals.problems.push(problem(unknown.clone(), message));
     }
-    if cases.len() > limits::EVAL_CASES {
-        let message = format!("it has more than {} cases", limits::EVAL_CASES);
+    let count = evals.triggers.len() + evals.tasks.len() + cases.len();
+    if count > limits::EVAL_CASES {
+        let message = format!("with it there are more than {} cases", limits::EVAL_CASES);
         return evals.problems.push(problem(key.to_string(), message));
     }
     for (index, case) in cases.iter().enumerate() {
         let place = format!("{key}[{index}]");
-        let added = add_case(case, index, skill, evals);
+        let number = if is_tasks_file {
+            (index + 1).to_string()
+        } else {
+            format!("{}-{}", file.file_stem().unwrap_or_default().display(), index + 1)
+        };
+        let added = add_case(case, number, skill, evals);
         if let Err((inside, message)) = added {
             evals.problems.push(problem(place + &inside, message));
         }
@@ -105,14 +112,14 @@ fn list_of(value: &Value) -> Result<(&str, &[Value]), String> {
 
 fn add_case(
     case: &Value,
-    index: usize,
+    number: String,
     skill: &Skill,
     evals: &mut SkillEvals,
 ) -> Result<(), CaseProblem> {
     let Some(case) = case.as_object() else {
         return Err((String::new(), "it is not an object".into()));
     };
-    let id = case_id(case, index)?;
+    let id = case_id(case, number)?;
     let is_trigger = TRIGGER_KEYS.iter().any(|key| case.contains_key(*key));
     if is_trigger {
         let trigger = trigger(case, id, skill)?;
@@ -134,10 +141,11 @@ fn same_id(id: &str) -> String {
     format!("another case has the id `{}`", text::one_line(id, limits::SUMMARY_CHARS))
 }
 
-/// The id of a case, or its number in the file, from 1.
-fn case_id(case: &Map<String, Value>, index: usize) -> Result<String, CaseProblem> {
+/// The id of a case; without one its number, from 1, which in other files than `evals.json` follows
+/// the file's name.
+fn case_id(case: &Map<String, Value>, number: String) -> Result<String, CaseProblem> {
     match case.get("id") {
-        None => Ok((index + 1).to_string()),
+        None => Ok(number),
         Some(Value::String(id)) if !id.trim().is_empty() => Ok(id.clone()),
         Some(Value::Number(id)) => Ok(id.to_string()),
         Some(_) => Err((".id".into(), "it is neither a text nor a number".into())),

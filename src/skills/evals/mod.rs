@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::skills::Skill;
-use crate::world::confined::{EntryKind, PathTarget, read_whole};
+use crate::world::confined::{EntryKind, FolderEntry, OpenError, PathTarget, read_whole};
 
 pub(crate) use checks::{Checks, Observed};
 
@@ -106,16 +106,38 @@ impl SkillEvals {
     /// Reads the tests of a skill; none if it has no such folder.
     pub(crate) fn read(skill: &Skill) -> SkillEvals {
         let mut evals = SkillEvals::default();
-        let Ok(PathTarget::Folder(folder)) = skill.root.open_target(FOLDER) else {
-            return evals;
+        let problem =
+            |file: PathBuf, message: String| EvalsProblem { file, place: String::new(), message };
+        let folder = match skill.root.open_target(FOLDER) {
+            Ok(PathTarget::Folder(folder)) => folder.entries(limits::FOLDER_ENTRIES),
+            Ok(PathTarget::File(_)) | Err(OpenError::NotFound) => return evals,
+            Err(error) => Err(error),
         };
-        let entries = folder.entries(limits::FOLDER_ENTRIES);
-        let entries = entries.map(|found| found.entries).unwrap_or_default();
+        let entries = match folder {
+            Ok(found) if found.omitted == 0 && !found.is_incomplete => found.entries,
+            Ok(_) => {
+                evals.problems.push(problem(FOLDER.into(), "it has too many files".into()));
+                return evals;
+            }
+            Err(error) => {
+                let message = format!("it cannot be read: {}", error.user_message());
+                evals.problems.push(problem(FOLDER.into(), message));
+                return evals;
+            }
+        };
+        let is_json = |entry: &&FolderEntry| {
+            let extension = Path::new(&entry.name).extension();
+            extension.is_some_and(|it| it.eq_ignore_ascii_case("json"))
+        };
+        for link in entries.iter().filter(is_json).filter(|it| it.kind == EntryKind::Link) {
+            let file = Path::new(FOLDER).join(&link.name);
+            evals.problems.push(problem(file, "it is a link, which is not followed".into()));
+        }
         let mut names: Vec<String> = entries
-            .into_iter()
+            .iter()
+            .filter(is_json)
             .filter(|entry| entry.kind == EntryKind::File)
-            .filter_map(|entry| entry.name.into_string().ok())
-            .filter(|name| Path::new(name).extension().is_some_and(|it| it == "json"))
+            .filter_map(|entry| entry.name.clone().into_string().ok())
             .collect();
         names.sort();
         for name in names {
@@ -123,7 +145,7 @@ impl SkillEvals {
             match read_json(skill, &file) {
                 Ok(value) => evals.add_file(&value, name == TASKS_FILE, &file, skill),
                 Err(message) => {
-                    evals.problems.push(EvalsProblem { file, place: String::new(), message });
+                    evals.problems.push(problem(file, message));
                 }
             }
         }

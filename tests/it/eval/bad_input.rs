@@ -75,6 +75,23 @@ fn invalid_files_are_reported() {
         let run = test.next_run().args(["skills", "check"]).run();
         run.stdout_has("invalid-evals");
     }
+    // A link is not followed, and not left out silently.
+    let test = Test::new().skill("s", super::OTHER).file("skills/s/real.json", "[]");
+    std::fs::create_dir(test.path("skills/s/evals")).unwrap();
+    std::os::unix::fs::symlink("../real.json", test.path("skills/s/evals/evals.json")).unwrap();
+    test.next_run()
+        .args(["skills", "check"])
+        .run()
+        .stdout_has("it is a link, which is not followed");
+    // Cases without an id in several files, and a list with a mistyped key.
+    let list = |key: &str| text(json!([{"query": "x", key: true}]));
+    let test = Test::new().skill("s", super::OTHER);
+    let test = test.file("skills/s/evals/train.json", list("should_trigger"));
+    let test = test.file("skills/s/evals/validation.json", list("should_trigger"));
+    test.next_run().args(["skills", "check"]).run().stdout_lacks("evals");
+    let test = test.file("skills/s/evals/validation.json", list("should_tigger"));
+    let run = test.next_run().args(["skills", "check"]).run();
+    run.stdout_has("evals/validation.json").stdout_has("should_tigger");
     // Other JSON files are data.
     let test = Test::new().skill("s", super::OTHER).file("skills/s/evals/data.json", "{\"a\": [");
     test.next_run().args(["skills", "check"]).run().stdout_has("evals/data.json");

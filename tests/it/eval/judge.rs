@@ -41,7 +41,7 @@ fn a_judge_decides_assertions_in_prose() {
     let run = test.next_run().args(words).run().success();
     let tasks = &results(&run.stdout)["skills"][0]["tasks"];
     assert_eq!((&tasks["passed"], &tasks["not_judged"]), (&json!(0), &json!(0)));
-    run.stderr_has("it is not so that It is polite (as it says)");
+    run.stderr_has("not met: It is polite (as it says)");
     let grading = test.read("o/sums/eval-1/with_skill/run-1/grading.json");
     assert!(grading.contains(r#""evidence":"as it says""#), "{grading}");
     server.finish();

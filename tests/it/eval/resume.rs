@@ -32,15 +32,22 @@ fn an_endpoint_that_fails_ends_the_evaluation() {
         }
     });
     let test = test_with(&json!([]), &triggers(6)).endpoint(&server);
-    let words = ["skills", "eval", "--json", "--out", "out"];
+    let words = ["skills", "eval", "--json", "--out", "out", "--junit", "j.xml"];
     let run = test.next_run().args(words).run().status(77).stderr_has("the key has expired");
     let found = results(&run.stdout);
     assert_eq!((&found["runs"], &found["status"]), (&json!(10), &json!("error")));
     assert_eq!((&found["exit_code"], &found["error"]["kind"]), (&json!(77), &json!("auth")));
     assert_eq!(stored_runs(&test).len(), 10);
+    run.stderr_has("stopped after 10 of 18 runs; the same command goes on from there");
+    let xml = test.read("j.xml");
+    assert!(xml.contains("tests=\"6\" failures=\"0\" skipped=\"0\" errors=\"0\""), "{xml}");
+    // A line that was cut by a kill.
+    let cut = test.read("out/runs.jsonl") + "{\"skill\":\"sums\",\"ki";
+    let test = test.file("out/runs.jsonl", cut);
     count.store(0, Ordering::Relaxed);
     test.next_run().args(words).run().success();
     assert_eq!(count.load(Ordering::Relaxed), 8);
+    assert_eq!(test.read("out/runs.jsonl").lines().count(), 18);
     assert_eq!(stored_runs(&test).len(), 18);
     // Everything is there; more runs are added to it.
     test.next_run().args(words).run().success();
@@ -56,7 +63,7 @@ fn changes_start_the_evaluation_over() {
     let words = ["skills", "eval", "--json", "--out", "out", "--runs", "1"];
     let runs = |test: &Test, more: &[&str]| {
         let run = test.next_run().args(words).args(more).run().success();
-        (run.stderr.contains("have changed: 2 runs"), results(&run.stdout)["runs"].clone())
+        (run.stderr.contains("has changed: 2 runs"), results(&run.stdout)["runs"].clone())
     };
     assert_eq!(runs(&test, &[]), (false, json!(2)));
     assert_eq!(runs(&test, &[]), (false, json!(2)));
@@ -64,6 +71,12 @@ fn changes_start_the_evaluation_over() {
     let test = test.file("skills/sums/SKILL.md", super::SUMS.replace("Add.", "Add well."));
     assert_eq!(runs(&test, &["-m", "another"]), (true, json!(2)));
     assert_eq!(runs(&test, &["-m", "another"]), (false, json!(2)));
+    // The model chooses among all skills.
+    let test = test.file("skills/other/SKILL.md", super::OTHER.replace("other things", "sums"));
+    assert_eq!(runs(&test, &["-m", "another"]), (true, json!(2)));
+    assert_eq!(runs(&test, &["-m", "another", "--max-steps", "9"]), (true, json!(2)));
+    let test = test.env("LLM_EXTRA_BODY", r#"{"temperature": 1.5}"#);
+    assert_eq!(runs(&test, &["-m", "another", "--max-steps", "9"]), (true, json!(2)));
     server.finish();
 }
 

@@ -1,7 +1,7 @@
 //! Rates, workspaces and files.
 
 use super::{OTHER, SUMS, results, server, test_with};
-use crate::harness::Test;
+use crate::harness::{Reply, Server, Test};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -92,9 +92,10 @@ fn table_and_status() {
     let test = test_with(&evals, &triggers).endpoint(&server);
     let run = test.next_run().args(["skills", "eval", "sums", "--runs", "1"]).run().success();
     run.stdout_has("skill  kind      passed  rate   95 % interval  tokens  seconds\n")
-        .stdout_has("sums   triggers  0/1     0 %    0–79 %                          recall 0 %\n")
+        .stdout_has("sums   triggers  0/1     0 %    0–79 %\n")
+        .stdout_has("sums: recall 0 %\n")
         .stdout_has("       tasks     1/1     100 %  21–100 %")
-        .stderr_has("failed: sums, trigger 1, run 1: the model read `other`");
+        .stderr_has("failed: sums, trigger triggers-1, run 1: the model read `other`");
     let run =
         test.next_run().args(["skills", "eval", "--min", "0.5", "--runs", "1"]).run().status(1);
     run.stderr_has("sums: below --min");
@@ -105,6 +106,17 @@ fn table_and_status() {
     run.stderr_has("--min takes a number from 0 to 1, not `2`");
     let run = test.next_run().args(["skills", "eval", "other"]).run().status(1);
     run.stderr_has("the skill `other` has no tests");
+    let alone = Test::new().skill("s", SUMS).endpoint(&server);
+    let alone = alone.file("skills/s/evals/evals.json", evals.to_string());
+    let run = alone.next_run().args(["skills", "eval", "s", "--triggers", "--min", "1"]).run();
+    run.status(1).stderr_has("the skill `s` has no tests of this kind");
+    // Two skills of one name, one of which fails.
+    let wrong = json!([{"prompt": "six", "checks": {"answer_contains": "seven"}}]);
+    let both = Test::new().file("a/s/SKILL.md", SUMS).file("b/s/SKILL.md", SUMS).endpoint(&server);
+    let both = both.file("a/s/evals/evals.json", evals.to_string());
+    let both = both.file("b/s/evals/evals.json", wrong.to_string());
+    let run = both.next_run().args(["skills", "eval", "./a/s", "./b/s", "--out", "out"]).run();
+    run.success().stdout_has("tasks  3/3").stdout_has("tasks  0/3");
     // A path selects a skill in no skills folder.
     let moved = Test::new().file("mine/s/SKILL.md", SUMS.replace("sums", "s"));
     let moved = moved.file("mine/s/evals/evals.json", evals.to_string()).endpoint(&server);
@@ -115,6 +127,45 @@ fn table_and_status() {
         .run()
         .status(1)
         .stderr_has("no skill has a file in evals/");
+    server.finish();
+}
+
+/// A case of which a run was not judged does not count, also not its failed runs.
+#[test]
+fn cases_that_are_judged_in_part_do_not_count() {
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    let server = Server::always(move |_| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Reply::text(if number == 0 { "wrong" } else { "right" })
+    });
+    let evals = json!([{"prompt": "a", "checks": {"answer_contains": "right"}, "assertions": ["x"]},
+                       {"prompt": "b", "checks": {"answer_contains": "right"}}]);
+    let test = test_with(&evals, &json!([])).endpoint(&server);
+    let words = ["skills", "eval", "--runs", "2", "--junit", "j.xml"];
+    let run = test.next_run().args(words).run().success();
+    run.stdout_has("tasks  2/2, 2 not judged  100 %")
+        .stderr_has("not judged")
+        .stderr_has("no --judge");
+    let run = test.next_run().args(["skills", "eval", "--min", "0.1", "--tasks"]).run();
+    run.success();
+    let xml = test.read("j.xml");
+    assert!(xml.contains("failures=\"1\" skipped=\"0\""), "{xml}");
+    server.finish();
+}
+
+/// Where results cannot be written is reported before any request.
+#[test]
+fn places_of_results_are_checked_first() {
+    let server = Server::start([]);
+    let test = test_with(&json!([{"prompt": "a"}]), &json!([])).endpoint(&server);
+    let run = test.next_run().args(["skills", "eval", "--out", "skills/sums/out"]).run().status(2);
+    run.stderr_has("--out is in the skill `sums`");
+    let run = test.next_run().args(["skills", "eval", "--junit", "none/j.xml"]).run().status(1);
+    run.stderr_has("failed to write");
+    let made = std::process::Command::new("mkfifo").arg(test.path("fifo")).status().unwrap();
+    assert!(made.success());
+    let run = test.next_run().args(["skills", "eval", "--junit", "fifo"]).run().status(1);
+    run.stderr_has("is not a regular file");
     server.finish();
 }
 

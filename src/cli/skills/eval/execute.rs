@@ -32,7 +32,13 @@ pub(super) fn reply(
     workspace: &Path,
 ) -> Vec<u8> {
     run.cancellation.interrupt = run.cancellation.interrupt.install_in_child();
-    let reply = match record(run, planned, command, workspace) {
+    let record = record(run, planned, command, workspace);
+    if run.cancellation.interrupt.pending().is_some() && record.is_err() {
+        // The parent may have been killed: it deletes nothing then.
+        let _ = fs::remove_dir_all(workspace);
+        let _ = workspace.parent().map(fs::remove_dir);
+    }
+    let reply = match record {
         Ok(record) => RunReply::Record(Box::new(record)),
         Err(error) => RunReply::Failure {
             kind: error.kind().name().into(),
@@ -64,7 +70,7 @@ fn record(
         digest: suite.digest.clone(),
         passed: None,
         expectations: Vec::new(),
-        first_skill: made.stats.actions.skills_read.first().cloned(),
+        first_skill: made.first_skill(),
         answer: truncate(&made.answer, limits::EVAL_ANSWER_BYTES).into_owned(),
         error: made.error.take(),
         steps: made.stats.steps,
@@ -120,7 +126,7 @@ fn make_workspace<'f>(
         let folder = workspace.display();
         Error::new(ErrorKind::Io, format!("failed to prepare the folder `{folder}`: {cause}"))
     };
-    fs::create_dir_all(workspace).map_err(|error| failure(error.to_string()))?;
+    fs::create_dir(workspace).map_err(|error| failure(error.to_string()))?;
     let skill = Root::open(&suite.path).map_err(|error| failure(error.user_message()))?;
     for (source, target) in files {
         let copied = skill.file(source).map_err(|error| error.user_message()).and_then(|file| {
@@ -161,6 +167,13 @@ struct Made {
 }
 
 impl Made {
+    /// The first skill that came into play: its document was read, or a script of it ran.
+    fn first_skill(&self) -> Option<String> {
+        let actions = &self.stats.actions;
+        let scripts = || actions.scripts_run.iter().find_map(|script| script.skill.clone());
+        actions.skills_read.first().cloned().or_else(scripts)
+    }
+
     /// Asks the model. An error is one of the endpoint or of this machine, not of the model.
     fn run(run: &Run, prompt: &str, ends_at_skill: bool) -> Result<Made> {
         let mut output = Output::new(

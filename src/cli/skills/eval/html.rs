@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::Suite;
 use super::record::{EvalKind, RunKey, RunRecord};
 use super::score::{Rate, SkillScore};
-use super::table::{percent, rounded};
+use super::table::{percent, points, recall_and_precision, rounded};
 use crate::limits;
 use crate::text::{counted, group_digits, one_line, printable};
 use crate::world::clock::LocalTime;
@@ -44,21 +44,12 @@ pub(super) fn page(
 fn rows(score: &SkillScore, page: &mut String) {
     let name = escaped(&score.name);
     if let Some(triggers) = &score.triggers {
-        let parts = [("recall", triggers.recall), ("precision", triggers.precision)];
-        let parts = parts.into_iter();
-        let parts = parts.filter_map(|(what, value)| Some(format!("{what} {}", percent(value?))));
-        let parts = parts.collect::<Vec<_>>().join(", ");
+        let parts = recall_and_precision(triggers);
         row(&name, "triggers", &triggers.rate, 0, [String::new(), String::new(), parts], page);
     }
     let kinds = [("tasks", &score.tasks), ("without the skill", &score.baseline)];
     for (kind, tasks) in kinds.into_iter().filter_map(|(kind, it)| Some((kind, it.as_ref()?))) {
-        let without = score.baseline.as_ref().and_then(|it| it.rate.value);
-        let note = match (tasks.rate.value, without) {
-            (Some(with), Some(without)) if kind == "tasks" => {
-                format!("{:+.0} points with the skill", 100.0 * (with - without))
-            }
-            _ => String::new(),
-        };
+        let note = score.difference.filter(|_| kind == "tasks").map(points).unwrap_or_default();
         let tokens = tasks.tokens.map(|it| group_digits(rounded(it))).unwrap_or_default();
         let seconds = tasks.seconds.map(|it| format!("{it:.1}")).unwrap_or_default();
         row(&name, kind, &tasks.rate, tasks.not_judged, [tokens, seconds, note], page);
@@ -100,7 +91,7 @@ fn row(
 fn failures(suite: &Suite, records: &BTreeMap<RunKey, RunRecord>, page: &mut String) {
     let of_suite = records.values().filter(|record| {
         let ids = || record.key.kind.ids(&suite.evals);
-        record.key.skill == suite.name
+        record.key.skill == suite.label
             && record.key.kind != EvalKind::Baseline
             && record.passed != Some(true)
             && ids().any(|id| id == record.key.case)
@@ -110,7 +101,7 @@ fn failures(suite: &Suite, records: &BTreeMap<RunKey, RunRecord>, page: &mut Str
         return;
     }
     let runs = counted(found.len(), "run");
-    let _ = writeln!(page, "<h2>{}: {runs} that did not pass</h2>", escaped(&suite.name));
+    let _ = writeln!(page, "<h2>{}: {runs} that did not pass</h2>", escaped(&suite.label));
     for record in found {
         let prompt = record.key.kind.text(&suite.evals, &record.key.case);
         let state = if record.passed.is_none() { "not judged" } else { "failed" };

@@ -34,7 +34,7 @@ struct JudgedExpectation {
     evidence: String,
 }
 
-/// Asks the model, once, about all assertions in prose.
+/// Asks the model about all assertions in prose, again if it does not answer in its form.
 pub(super) fn judge(
     run: &Run,
     model: &str,
@@ -46,20 +46,29 @@ pub(super) fn judge(
     let messages =
         [Message::System(PROMPT.into()), Message::User(data(task, observed).to_string().into())];
     let request = ModelRequest { messages: &messages, tools: &[] };
-    let reply = match judge.complete(&request, &mut |_| {}) {
-        Ok(reply) => reply.message.content,
-        Err(error)
-            if error.part() == Some(FailedPart::Answer)
-                || matches!(error.kind(), ErrorKind::Context { .. }) =>
-        {
-            return Ok(undecided(task, error.message()));
+    let mut reason = String::new();
+    for _ in 0..limits::EVAL_JUDGE_TRIES {
+        match judge.complete(&request, &mut |_| {}) {
+            Ok(reply) => match verdicts(&reply.message.content, task) {
+                Some(verdicts) => return Ok(verdicts),
+                None => {
+                    let reply = text::one_line(&reply.message.content, limits::EVAL_EVIDENCE_BYTES);
+                    reason = format!("the judge did not answer in its form: {reply}");
+                }
+            },
+            Err(error)
+                if error.part() == Some(FailedPart::Answer)
+                    || matches!(error.kind(), ErrorKind::Context { .. }) =>
+            {
+                reason = format!("the judge has no answer: {}", error.message());
+            }
+            Err(error) if error.part() == Some(FailedPart::Model) => {
+                return Err(error.with_hint("check --judge"));
+            }
+            Err(error) => return Err(error),
         }
-        Err(error) => return Err(error),
-    };
-    Ok(verdicts(&reply, task).unwrap_or_else(|| {
-        let reply = text::one_line(&reply, limits::EVAL_EVIDENCE_BYTES);
-        undecided(task, &format!("the judge did not answer in its form: {reply}"))
-    }))
+    }
+    Ok(undecided(task, &reason))
 }
 
 /// The assertions, none of which is decided.

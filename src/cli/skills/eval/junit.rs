@@ -12,7 +12,7 @@ use super::score::records_of;
 use crate::cli::options::EvalCommand;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::text::one_line;
+use crate::text::{counted, one_line};
 
 /// Writes the file. A case fails if fewer of its runs passed than `--min` asks for, or than all.
 pub(super) fn write(
@@ -38,14 +38,15 @@ pub(super) fn write(
             });
             let cases: Vec<CaseXml> = cases.collect();
             let count = |state| cases.iter().filter(|case| case.state == state).count();
-            let name = escaped(&format!("{} {}", suite.name, kind_name(kind)));
+            let name = escaped(&format!("{} {}", suite.label, kind_name(kind)));
             let _ = writeln!(
                 xml,
-                "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" errors=\"0\" time=\"{:.3}\">",
+                "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" errors=\"{}\" time=\"{:.3}\">",
                 cases.len(),
                 count(CaseState::Failed),
                 count(CaseState::NotJudged),
-                cases.iter().map(|case| case.seconds).sum::<f64>(),
+                count(CaseState::NotRun),
+                0.0 + cases.iter().map(|case| case.seconds).sum::<f64>(),
             );
             for case in &cases {
                 case.write(&name, &mut xml);
@@ -72,6 +73,8 @@ enum CaseState {
     Passed,
     Failed,
     NotJudged,
+    /// The evaluation ended before.
+    NotRun,
 }
 
 struct CaseXml {
@@ -84,18 +87,22 @@ struct CaseXml {
 
 impl CaseXml {
     fn new(name: &str, runs: &[&RunRecord], least: f64) -> CaseXml {
-        let judged = runs.iter().filter(|run| run.passed.is_some()).count();
+        let open = runs.iter().filter(|run| run.passed.is_none()).count();
         let passed = runs.iter().filter(|run| run.passed == Some(true)).count();
         #[allow(clippy::cast_precision_loss, reason = "runs are counted in thousands")]
-        let state = match judged {
-            0 => CaseState::NotJudged,
-            judged if passed as f64 >= least * judged as f64 => CaseState::Passed,
-            _ => CaseState::Failed,
+        let can_reach = |passed: usize| passed as f64 >= least * runs.len() as f64;
+        let state = match open {
+            _ if runs.is_empty() => CaseState::NotRun,
+            _ if !can_reach(passed + open) => CaseState::Failed,
+            0 => CaseState::Passed,
+            _ => CaseState::NotJudged,
         };
         let reasons = runs.iter().filter(|run| run.passed == Some(false));
         let reasons = reasons.map(|run| format!("\nrun {}: {}", run.key.run, run.failure()));
-        let message = format!("{passed} of {judged} runs passed{}", reasons.collect::<String>());
-        let seconds = runs.iter().map(|run| run.seconds).sum();
+        let count = counted(runs.len(), "run");
+        let message = format!("{passed} of {count} passed{}", reasons.collect::<String>());
+        // The sum of nothing is -0.
+        let seconds = 0.0 + runs.iter().map(|run| run.seconds).sum::<f64>();
         CaseXml { name: name.to_string(), state, message, seconds }
     }
 
@@ -112,6 +119,7 @@ impl CaseXml {
             CaseState::Failed => {
                 let _ = write!(xml, "<failure message=\"{first}\">{message}</failure>");
             }
+            CaseState::NotRun => *xml += "<error message=\"not run\"/>",
             CaseState::NotJudged => *xml += "<skipped message=\"not judged\"/>",
         }
         *xml += "</testcase>\n";

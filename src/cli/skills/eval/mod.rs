@@ -3,13 +3,15 @@
 //! Each run is a process of its own ([`execute`]), forked from this one, with a fresh working
 //! folder. This process starts them, stores each result at once ([`store`]), and reports.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 
 use crate::cli::options::{AskOptions, CommonOptions, EvalCommand};
 use crate::cli::run::Run;
 use crate::cli::skills::json::print_json;
 use crate::cli::skills::selection::SkillSelection;
 use crate::cli::startup::Startup;
+use crate::cli::values::usage;
 use crate::config::Endpoint;
 use crate::digest::sha256;
 use crate::error::{Error, ErrorKind, Result};
@@ -35,6 +37,8 @@ use store::Store;
 
 /// A skill and its tests.
 struct Suite {
+    /// The skill's name, or its path if another skill that is tested has the same name.
+    label: String,
     /// The skill's name.
     name: String,
     /// The folder of the skill.
@@ -64,19 +68,14 @@ pub(in crate::cli) fn run(
     let is_json = options.is_json();
     let run = &mut Run::for_questions(&AskOptions::default(), options, startup, output)?;
     let endpoint = run.config.endpoint()?;
-    let (suites, mut is_complete) = select(command, run, &endpoint, output)?;
+    let (suites, mut is_complete) = select(command, run, output)?;
+    check_places(command, run, &suites)?;
     let mut store = Store::open(command.out.as_deref(), &suites, run, output)?;
-    let planned = plan(&suites, command, &store);
+    let planned = plan(&suites, command, &store)?;
     let finished = pool::run_all(run, &planned, command, &mut store, output);
     let scores: Vec<SkillScore> =
         suites.iter().map(|suite| SkillScore::new(suite, command, store.records())).collect();
-    if let Some(folder) = store.folder() {
-        let report = html::page(&endpoint.model, &suites, &scores, store.records());
-        run_files::write(folder, &endpoint.model, &suites, command, store.records(), &report)?;
-    }
-    if let Some(file) = &command.junit {
-        junit::write(&run.folder.join(file), &suites, command, store.records())?;
-    }
+    let finished = finished.and(write_files(run, command, &suites, &scores, &store));
     for score in scores.iter().filter(|score| !score.reaches(command.min())) {
         is_complete = false;
         output.note(&format!("{}: below --min, or not judged", score.name));
@@ -93,13 +92,53 @@ pub(in crate::cli) fn run(
     finished.map(|()| status)
 }
 
-/// The skills with tests, and whether all that were named have valid ones.
-fn select(
-    command: &EvalCommand,
+/// Writes the files of `--out` and `--junit`.
+fn write_files(
     run: &Run,
-    endpoint: &Endpoint,
-    output: &mut Output,
-) -> Result<(Vec<Suite>, bool)> {
+    command: &EvalCommand,
+    suites: &[Suite],
+    scores: &[SkillScore],
+    store: &Store,
+) -> Result<()> {
+    let model = run.config.endpoint()?.model;
+    if let Some(folder) = store.folder() {
+        let report = html::page(&model, suites, scores, store.records());
+        run_files::write(folder, &model, suites, command, store.records(), &report)?;
+    }
+    match &command.junit {
+        Some(file) => junit::write(&run.folder.join(file), suites, command, store.records()),
+        None => Ok(()),
+    }
+}
+
+/// Returns an error if results cannot be written where they should be.
+fn check_places(command: &EvalCommand, run: &Run, suites: &[Suite]) -> Result<()> {
+    if let Some(out) = &command.out {
+        let out = run.folder.join(out);
+        if let Some(suite) = suites.iter().find(|suite| out.starts_with(&suite.path)) {
+            let text = format!("--out is in the skill `{}`, which it would change", suite.name);
+            return Err(usage(text).with_hint("name a folder outside of it"));
+        }
+    }
+    let Some(file) = &command.junit else { return Ok(()) };
+    let file = run.folder.join(file);
+    check_file(&file)?;
+    OpenOptions::new().append(true).create(true).open(&file).map(drop).map_err(|error| {
+        Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", file.display()))
+    })
+}
+
+/// Returns an error if this is something else than a file, such as a pipe, which would be waited for.
+fn check_file(file: &Path) -> Result<()> {
+    if file.exists() && !file.is_file() {
+        let text = format!("failed to write `{}`: it is not a regular file", file.display());
+        return Err(Error::new(ErrorKind::Io, text));
+    }
+    Ok(())
+}
+
+/// The skills with tests, and whether all that were named have valid ones.
+fn select(command: &EvalCommand, run: &Run, output: &mut Output) -> Result<(Vec<Suite>, bool)> {
     let mut found: Vec<(Skills, Skill)> = Vec::new();
     for word in &command.names {
         let selection = SkillSelection::parse(word, run)?;
@@ -129,11 +168,20 @@ fn select(
         if command.triggers != command.tasks {
             if command.triggers { evals.tasks.clear() } else { evals.triggers.clear() }
         }
+        if evals.is_empty() {
+            if !command.names.is_empty() {
+                is_complete = false;
+                output.warn(&format!("the skill `{}` has no tests of this kind", skill.name));
+            }
+            continue;
+        }
         if suites.iter().any(|suite| suite.path == skill.path) {
             continue;
         }
-        let digest = digest(&skill, endpoint, command);
-        suites.push(Suite { name: skill.name, path: skill.path, skills, evals, digest });
+        let is_taken = suites.iter().any(|suite| suite.label == skill.name);
+        let label = if is_taken { skill.path.display().to_string() } else { skill.name.clone() };
+        let digest = digest(&skill, &skills, command, run)?;
+        suites.push(Suite { label, name: skill.name, path: skill.path, skills, evals, digest });
     }
     if suites.is_empty() && is_complete {
         let text = "failed to find a test: no skill has a file in evals/";
@@ -150,9 +198,23 @@ fn all_skills(skills: &Skills) -> Vec<(Skills, Skill)> {
     opened.map(|skill| (skills.clone(), skill)).collect()
 }
 
-/// The digest of a skill's files and of the models.
-fn digest(skill: &Skill, endpoint: &Endpoint, command: &EvalCommand) -> String {
-    let mut text = format!("{} {} {:?}\n", endpoint.address, endpoint.model, command.judge);
+/// The digest of what results depend on: the skill's files, the models and settings, and what the
+/// model reads about the skills beside it.
+fn digest(skill: &Skill, skills: &Skills, command: &EvalCommand, run: &Run) -> Result<String> {
+    let Endpoint { address, model, extra_body, tool_calling, .. } = run.config.endpoint()?;
+    let scripts = &run.config.scripts;
+    let options = &run.options;
+    let mut text = format!(
+        "{address} {model} {extra_body:?} {tool_calling:?} {:?} {} {} {} {:?} {:?} {:?} {}\n",
+        command.judge,
+        options.max_steps,
+        options.scripts,
+        scripts.sandbox.is_some(),
+        scripts.limit,
+        run.prompt_override,
+        run.config.context_window,
+        skills.catalogue().digest(),
+    );
     for path in skill.all_files().files {
         let bytes = skill.root.file(&path).ok().and_then(|file| {
             crate::world::confined::read_whole(&file, limits::EVAL_DIGEST_BYTES).ok()
@@ -160,12 +222,21 @@ fn digest(skill: &Skill, endpoint: &Endpoint, command: &EvalCommand) -> String {
         let bytes = bytes.map(|piece| piece.bytes).unwrap_or_default();
         text += &format!("{} {}\n", path.display(), sha256(&bytes));
     }
-    sha256(text.as_bytes())
+    Ok(sha256(text.as_bytes()))
 }
 
 /// The runs that are not stored yet: first all cases once, so that an interrupted evaluation has
 /// something of each.
-fn plan<'s>(suites: &'s [Suite], command: &EvalCommand, store: &Store) -> Vec<PlannedRun<'s>> {
+fn plan<'s>(
+    suites: &'s [Suite],
+    command: &EvalCommand,
+    store: &Store,
+) -> Result<Vec<PlannedRun<'s>>> {
+    let cases = suites.iter().map(|suite| suite.evals.triggers.len() + suite.evals.tasks.len());
+    if cases.sum::<usize>() * command.runs as usize > limits::EVAL_PLANNED {
+        let most = limits::EVAL_PLANNED;
+        return Err(usage(format!("--runs {} would be more than {most} runs", command.runs)));
+    }
     let mut planned = Vec::new();
     for run in 1..=command.runs {
         for suite in suites {
@@ -174,7 +245,7 @@ fn plan<'s>(suites: &'s [Suite], command: &EvalCommand, store: &Store) -> Vec<Pl
                     continue;
                 }
                 for (case, id) in kind.ids(&suite.evals).enumerate() {
-                    let skill = suite.name.clone();
+                    let skill = suite.label.clone();
                     let key = RunKey { skill, kind, case: id.to_string(), run };
                     if !store.has(&key) {
                         planned.push(PlannedRun { suite, case, key });
@@ -183,5 +254,5 @@ fn plan<'s>(suites: &'s [Suite], command: &EvalCommand, store: &Store) -> Vec<Pl
             }
         }
     }
-    planned
+    Ok(planned)
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::PlannedRun;
@@ -37,9 +38,11 @@ pub(super) fn run_all(
     output: &mut Output,
 ) -> Result<()> {
     let failure = |error| Error::new(ErrorKind::Io, format!("failed to start a run: {error}"));
-    // Beside what is kept, as a file system renames only within itself.
-    let base = store.folder().unwrap_or(&run.config.scripts.temporary_folder);
-    let scratch = Scratch::new(base).map_err(failure)?;
+    let temporary = run.config.scripts.temporary_folder.clone();
+    // A file system renames only within itself.
+    let device = |folder: &Path| folder.metadata().ok().map(|metadata| metadata.dev());
+    let kept = store.folder().filter(|kept| device(kept) != device(&temporary));
+    let scratch = Scratch::new(kept.unwrap_or(&temporary)).map_err(failure)?;
     let mut progress = Progress::new(planned.len());
     let mut waiting = planned.iter().enumerate();
     let mut running: Vec<RunningRun> = Vec::new();
@@ -75,6 +78,7 @@ pub(super) fn run_all(
     };
     output.clear_live();
     end_all(running);
+    progress.report_end(&result, store, output);
     result
 }
 
@@ -144,11 +148,14 @@ struct Progress {
     failed: usize,
     tokens: u64,
     start: Instant,
+    /// Why a run was not judged.
+    open: Option<String>,
 }
 
 impl Progress {
     fn new(planned: usize) -> Progress {
-        Progress { planned, done: 0, passed: 0, failed: 0, tokens: 0, start: Instant::now() }
+        let start = Instant::now();
+        Progress { planned, done: 0, passed: 0, failed: 0, tokens: 0, start, open: None }
     }
 
     /// Counts a run, and reports one that failed.
@@ -162,7 +169,23 @@ impl Progress {
                 let reason = one_line(&record.failure(), limits::EVAL_EVIDENCE_BYTES);
                 output.note(&format!("failed: {}: {reason}", record.key));
             }
-            None => {}
+            None => self.open = Some(one_line(&record.failure(), limits::EVAL_EVIDENCE_BYTES)),
+        }
+    }
+
+    /// Reports what is missing.
+    fn report_end(&self, result: &Result<()>, store: &Store, output: &mut Output) {
+        if result.is_err() {
+            let advice = match store.folder() {
+                Some(_) => "; the same command goes on from there",
+                None => "; with --out DIR the same command goes on from there",
+            };
+            let planned = counted(self.planned, "run");
+            output.note(&format!("stopped after {} of {planned}{advice}", self.done));
+        }
+        if let Some(reason) = &self.open {
+            output
+                .note(&format!("some runs were not judged, so their cases do not count: {reason}"));
         }
     }
 

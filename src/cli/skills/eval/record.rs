@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits;
 use crate::skills::evals::SkillEvals;
+use crate::text::one_line;
 
 /// What a run measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -108,7 +110,8 @@ impl std::fmt::Display for RunKey {
             EvalKind::Task => "task",
             EvalKind::Baseline => "baseline",
         };
-        write!(f, "{}, {kind} {}, run {}", self.skill, self.case, self.run)
+        let case = one_line(&self.case, limits::SUMMARY_CHARS);
+        write!(f, "{}, {kind} {case}, run {}", self.skill, self.run)
     }
 }
 
@@ -123,7 +126,7 @@ impl RunRecord {
         match (&self.error, failed) {
             (Some(error), _) => error.clone(),
             (None, Some(Expectation { text, evidence, .. })) => {
-                format!("it is not so that {text} ({evidence})")
+                format!("not met: {text} ({evidence})")
             }
             (None, None) => match &self.first_skill {
                 Some(skill) => format!("the model read `{skill}`"),

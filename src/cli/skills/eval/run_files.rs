@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -26,7 +27,12 @@ pub(super) fn write(
 ) -> Result<()> {
     let write = |path: &Path, text: String| {
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).and_then(|()| fs::write(path, text)).map_err(|error| {
+        let written = fs::create_dir_all(parent).and_then(|()| {
+            // Not through a link, which a test may have left there.
+            let _ = fs::remove_file(path);
+            fs::File::create_new(path)?.write_all(text.as_bytes())
+        });
+        written.map_err(|error| {
             Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", path.display()))
         })
     };
@@ -40,7 +46,7 @@ pub(super) fn write(
             write(&run.join("timing.json"), timing(record).to_string())?;
         }
         let benchmark = benchmark(model, suite, command, &with, &without);
-        let file = folder.join(skill_folder(&suite.name)).join("benchmark.json");
+        let file = folder.join(skill_folder(&suite.label)).join("benchmark.json");
         write(&file, benchmark.to_string())?;
     }
     Ok(())

@@ -21,6 +21,9 @@ pub(super) struct SkillScore {
     pub tasks: Option<TaskScore>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<TaskScore>,
+    /// The rate with the skill minus that without it, of the cases that count in both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<f64>,
 }
 
 /// How many runs passed.
@@ -60,12 +63,13 @@ pub(super) struct TaskScore {
 }
 
 impl Rate {
-    fn of<'r>(records: impl Iterator<Item = &'r RunRecord>) -> Rate {
-        let mut rate = Rate::default();
+    /// A case of which a run was not judged does not count: its failed runs alone would make the
+    /// rate look worse than it is.
+    fn of(records: &[&RunRecord]) -> Rate {
+        let mut rate = Rate { runs: records.len(), ..Rate::default() };
         let mut judged = 0;
-        for record in records {
-            rate.runs += 1;
-            judged += usize::from(record.passed.is_some());
+        for record in records.iter().filter(|record| is_judged(&record.key.case, records)) {
+            judged += 1;
             rate.passed += usize::from(record.passed == Some(true));
         }
         if judged > 0 {
@@ -74,6 +78,11 @@ impl Rate {
         }
         rate
     }
+}
+
+/// Whether all runs of the case were judged.
+pub(super) fn is_judged(case: &str, records: &[&RunRecord]) -> bool {
+    records.iter().all(|record| record.key.case != case || record.passed.is_some())
 }
 
 #[allow(clippy::cast_precision_loss, reason = "runs are counted in thousands")]
@@ -109,21 +118,38 @@ impl SkillScore {
             let has_any = !suite.evals.tasks.is_empty();
             has_any.then(|| TaskScore::new(&of(kind)))
         };
+        let difference = || {
+            let (with, without) = (of(EvalKind::Task), of(EvalKind::Baseline));
+            let in_both = |record: &&&RunRecord| {
+                let case = &record.key.case;
+                let has_case = |list: &[&RunRecord]| list.iter().any(|it| it.key.case == *case);
+                has_case(&with)
+                    && has_case(&without)
+                    && is_judged(case, &with)
+                    && is_judged(case, &without)
+            };
+            let rate = |list: &[&RunRecord]| {
+                Rate::of(&list.iter().filter(in_both).copied().collect::<Vec<_>>()).value
+            };
+            Some(rate(&with)? - rate(&without)?)
+        };
         let has_triggers = !suite.evals.triggers.is_empty();
         SkillScore {
-            name: suite.name.clone(),
+            name: suite.label.clone(),
             triggers: has_triggers.then(|| TriggerScore::new(suite, &of(EvalKind::Trigger))),
             tasks: tasks(EvalKind::Task),
             baseline: tasks(EvalKind::Baseline).filter(|_| command.baseline),
+            difference: difference().filter(|_| command.baseline),
         }
     }
 
-    /// Whether every rate is at least this one.
+    /// Whether of every kind at least this part of the runs passed. What was not judged has not
+    /// passed.
     pub(super) fn reaches(&self, least: Option<f64>) -> bool {
         let Some(least) = least else { return true };
-        let triggers = self.triggers.iter().map(|score| score.rate.value);
-        let tasks = self.tasks.iter().map(|score| score.rate.value);
-        triggers.chain(tasks).all(|rate| rate.is_some_and(|rate| rate >= least))
+        let rates = self.triggers.iter().map(|score| &score.rate);
+        let mut rates = rates.chain(self.tasks.iter().map(|score| &score.rate));
+        rates.all(|rate| ratio(rate.passed, rate.runs).is_some_and(|part| part >= least))
     }
 }
 
@@ -138,7 +164,7 @@ pub(super) fn records_of<'r>(
     let mut found = Vec::new();
     for id in kind.ids(&suite.evals) {
         for run in 1..=command.runs {
-            let key = RunKey { skill: suite.name.clone(), kind, case: id.to_string(), run };
+            let key = RunKey { skill: suite.label.clone(), kind, case: id.to_string(), run };
             found.extend(records.get(&key));
         }
     }
@@ -157,7 +183,7 @@ impl TriggerScore {
             both += usize::from(is_wanted && is_triggered);
         }
         TriggerScore {
-            rate: Rate::of(records.iter().copied()),
+            rate: Rate::of(records),
             recall: ratio(both, wanted),
             precision: ratio(both, triggered),
         }
@@ -169,8 +195,8 @@ impl TaskScore {
     fn new(records: &[&RunRecord]) -> TaskScore {
         let average = |sum: f64| (!records.is_empty()).then(|| sum / records.len() as f64);
         TaskScore {
-            rate: Rate::of(records.iter().copied()),
-            not_judged: records.iter().filter(|record| record.passed.is_none()).count(),
+            rate: Rate::of(records),
+            not_judged: records.iter().filter(|it| !is_judged(&it.key.case, records)).count(),
             tokens: average(records.iter().map(|record| record.tokens as f64).sum()),
             seconds: average(records.iter().map(|record| record.seconds).sum()),
         }

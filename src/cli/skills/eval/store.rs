@@ -6,8 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::Suite;
 use super::record::{EvalKind, RunKey, RunRecord};
+use super::{Suite, check_file};
 use crate::cli::run::Run;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
@@ -43,6 +43,7 @@ impl Store {
             Error::new(ErrorKind::Io, format!("failed to use `{}`: {error}", path.display()))
         };
         fs::create_dir_all(&folder).map_err(failure)?;
+        check_file(&path)?;
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(&path).map_err(failure)?;
         lock_file(&file, limits::EVAL_END, &run.cancellation).map_err(|error| {
@@ -54,14 +55,15 @@ impl Store {
                 _ => failure(error),
             }
         })?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(failure)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failure)?;
+        let text = String::from_utf8_lossy(&bytes);
         let mut store = Store { place: None, records: BTreeMap::new() };
         let mut old = BTreeSet::new();
         for line in text.lines() {
             // A line may have been cut by a kill.
             let Ok(record) = serde_json::from_str::<RunRecord>(line) else { continue };
-            let suite = suites.iter().find(|suite| suite.name == record.key.skill);
+            let suite = suites.iter().find(|suite| suite.label == record.key.skill);
             match suite {
                 Some(suite) if suite.digest == record.digest => {
                     store.records.insert(record.key.clone(), record);
@@ -76,12 +78,18 @@ impl Store {
         if !old.is_empty() {
             let runs = counted(old.len(), "run");
             output.note(&format!(
-                "the skill, its tests or the model have changed: {runs} in {} are not used",
+                "what results depend on has changed: {runs} in {} are not used",
                 folder.display()
             ));
         }
-        if !text.is_empty() && !text.ends_with('\n') {
-            file.write_all(b"\n").map_err(failure)?;
+        if !store.records.is_empty() {
+            let runs = counted(store.records.len(), "run");
+            output.note(&format!("{runs} in {} are used", folder.display()));
+        }
+        // A kill may have cut the last line.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        if whole < bytes.len() {
+            file.set_len(whole as u64).map_err(failure)?;
         }
         store.place = Some((folder, file));
         Ok(store)
@@ -155,5 +163,6 @@ fn file_name(text: &str) -> String {
     let start: String =
         plain.trim_start_matches('.').chars().take(limits::EVAL_NAME_BYTES).collect();
     let digest = crate::digest::sha256(text.as_bytes());
-    format!("{start}-{}", &digest[..8])
+    // A name without a tilde is a text itself.
+    format!("{start}~{}", &digest[..8])
 }

@@ -1,6 +1,6 @@
 //! The table of results for people.
 
-use super::score::{Rate, SkillScore, TaskScore};
+use super::score::{Rate, SkillScore, TaskScore, TriggerScore};
 use crate::text::{self, group_digits};
 
 const HEADINGS: [&str; 7] =
@@ -10,28 +10,23 @@ const NOTE: &str = "The intervals treat the runs of a case as independent of eac
 /// The table, with a note about its intervals.
 pub(super) fn lines(scores: &[SkillScore]) -> String {
     let mut rows = vec![HEADINGS.map(String::from).to_vec()];
+    let mut notes = Vec::new();
     for score in scores {
         let mut name = score.name.as_str();
         if let Some(triggers) = &score.triggers {
-            let mut row = rate_cells(name, "triggers", &triggers.rate, 0);
-            row.extend([String::new(), String::new()]);
-            let parts = [("recall", triggers.recall), ("precision", triggers.precision)];
-            let parts = parts.into_iter();
-            let parts =
-                parts.filter_map(|(what, value)| Some(format!("{what} {}", percent(value?))));
-            row.push(parts.collect::<Vec<_>>().join(", "));
-            rows.push(row);
+            rows.push(rate_cells(name, "triggers", &triggers.rate, 0));
+            notes.push(format!("{}: {}", score.name, recall_and_precision(triggers)));
             name = "";
         }
         let kinds = [("tasks", &score.tasks), ("baseline", &score.baseline)];
         for (kind, tasks) in kinds.into_iter().filter_map(|(kind, it)| Some((kind, it.as_ref()?))) {
             let mut row = rate_cells(name, kind, &tasks.rate, tasks.not_judged);
             row.extend(cost_cells(tasks));
-            if kind == "tasks" {
-                row.push(difference(tasks, score.baseline.as_ref()));
-            }
             rows.push(row);
             name = "";
+        }
+        if let Some(difference) = score.difference {
+            notes.push(format!("{}: {}", score.name, points(difference)));
         }
     }
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -49,7 +44,9 @@ pub(super) fn lines(scores: &[SkillScore]) -> String {
         table += cells.collect::<Vec<_>>().join("  ").trim_end();
         table.push('\n');
     }
-    table + NOTE + "\n"
+    notes.retain(|note| !note.ends_with(": "));
+    notes.push(NOTE.into());
+    table + &notes.join("\n") + "\n"
 }
 
 fn rate_cells(name: &str, kind: &str, rate: &Rate, not_judged: usize) -> Vec<String> {
@@ -76,13 +73,18 @@ fn cost_cells(tasks: &TaskScore) -> [String; 2] {
 }
 
 /// What the skill changes.
-fn difference(tasks: &TaskScore, baseline: Option<&TaskScore>) -> String {
-    match (tasks.rate.value, baseline.and_then(|baseline| baseline.rate.value)) {
-        (Some(with), Some(without)) => {
-            format!("{:+.0} points with the skill", 100.0 * (with - without))
-        }
-        _ => String::new(),
-    }
+pub(super) fn points(difference: f64) -> String {
+    format!(
+        "{:+.0} points with the skill, in the cases judged with and without it",
+        100.0 * difference
+    )
+}
+
+/// How well the skill is recognized; empty if nothing is known.
+pub(super) fn recall_and_precision(triggers: &TriggerScore) -> String {
+    let parts = [("recall", triggers.recall), ("precision", triggers.precision)].into_iter();
+    let parts = parts.filter_map(|(what, value)| Some(format!("{what} {}", percent(value?))));
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// A part of 1 in percent.
