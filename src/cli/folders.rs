@@ -55,7 +55,9 @@ impl Run {
         if !is_usable {
             // Shown with --quiet too: without skills the program has little use.
             let reason = self.no_skills_reason(catalogue);
-            output.warn(&format!("{reason}: {consequence} (use --skills DIR)"));
+            output.warn(&format!(
+                "{reason}: {consequence} (--skills DIR names a folder, `skills-runner skills new NAME` creates a skill)"
+            ));
         }
         // Without a usable skill, the first folder problem was the reason.
         let folders = catalogue.folder_errors.iter().skip(usize::from(!is_usable));

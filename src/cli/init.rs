@@ -95,15 +95,22 @@ impl FirstSetup<'_> {
                 "Address of the API, such as http://127.0.0.1:11434/v1: ",
                 "the address of the API is not known: give --base-url URL",
                 |address, _| {
-                    Address::parse(address)
+                    Address::parse(&with_scheme(address))
                         .err()
                         .map(|cause| format!("this is not an address: {cause}"))
                 },
             )?,
         };
+        let mut address = with_scheme(&address);
         if let Err(cause) = Address::parse(&address) {
             let text = format!("failed to use the address: {cause}");
             return Err(Error::new(ErrorKind::Config, text).with_hint("give --base-url URL"));
+        }
+        // What servers show is often the address without the path of the API.
+        let with_path = format!("{}/v1", address.trim_end_matches('/'));
+        let has_no_path = address.trim_end_matches('/').matches('/').count() == 2;
+        if has_no_path && self.models(&with_path, true, output)?.is_some() {
+            address = with_path;
         }
         self.chosen.push((LLM_API_BASE_URL, address));
         Ok(())
@@ -287,6 +294,16 @@ impl FirstSetup<'_> {
         }
         terminal::ask(question, &self.cancellation, is_secret)
     }
+}
+
+/// An address with its scheme: on this machine plain HTTP.
+fn with_scheme(address: &str) -> String {
+    if address.contains("://") || address.contains(char::is_whitespace) {
+        return address.to_string();
+    }
+    let plain = format!("http://{address}");
+    let is_local = Address::parse(&plain).is_ok_and(|it| it.is_loopback());
+    if is_local { plain } else { format!("https://{address}") }
 }
 
 /// Writes the lines, and the other ones of an older file, which is kept beside it; returns where.

@@ -124,11 +124,15 @@ fn questions_on_a_terminal() {
     let url = server.url();
     let test = unset().env("TERM", "xterm");
     let mut terminal = test.next_run().args(["init"]).spawn_on_terminal();
-    terminal.expect("Address of the API").type_line("127.0.0.1:1");
-    terminal.expect("this is not an address: ").expect("Address of the API").type_line(&url);
+    terminal.expect("Address of the API").type_line("not an address");
+    terminal.expect("this is not an address: ").expect("Address of the API").type_line("");
+    // Without the scheme and the path.
+    let short = url.trim_start_matches("http://").trim_end_matches("/v1");
+    terminal.expect("nothing was typed").expect("Address of the API").type_line(short);
     terminal.expect("skills-runner works");
     let run = terminal.wait_exit().success();
     assert!(run.terminal.contains("the only model is only-model"), "{}", run.terminal);
+    assert!(test.read(FILE).contains(&format!("LLM_API_BASE_URL={url}\n")), "{}", test.read(FILE));
     let two = Server::always(|request| match request.path.as_str() {
         "/v1/models" => Reply::models(["alpha", "beta"]),
         "/v1/chat/completions" => Reply::text("fine"),
