@@ -232,7 +232,7 @@ mod tests {
             (&["--skills", ""], "--skills needs a folder"),
             (&["--quiet=yes"], "unexpected argument"),
             (&["skills", "lsit"], "did you mean `skills list`?"),
-            (&["skills", "are", "nice"], "the commands are list, show, check, new, setup; for a "),
+            (&["skills", "are", "nice"], "the commands are list, show, check, new, setup, eval; "),
             (&["skills", "show"], "skills show needs NAME\nhint: skills-runner skills show NAME"),
             (&["skills", "show", "a", "b"], "skills show takes NAME\nhint: "),
             (&["demo", "the"], "demo takes no arguments\nhint: skills-runner demo; for a prompt "),

@@ -227,7 +227,7 @@ impl Default for EvalCommand {
     fn default() -> EvalCommand {
         EvalCommand {
             names: Vec::new(),
-            runs: limits::EVAL_RUNS_USUAL,
+            runs: limits::EVAL_DEFAULT_RUNS,
             triggers: false,
             tasks: false,
             baseline: false,

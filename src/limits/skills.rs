@@ -196,8 +196,6 @@ pub(crate) const EVAL_DIGEST_BYTES: usize = 64 << 20;
 pub(crate) const EVAL_RESULT_BYTES: usize = 64 << 10;
 /// Files that a judge reads.
 pub(crate) const EVAL_JUDGED_FILES: usize = 50;
-/// Requests to a judge that does not answer in its form.
-pub(crate) const EVAL_JUDGE_TRIES: u32 = 2;
 /// Bytes of an answer in the results of tests.
 pub(crate) const EVAL_ANSWER_BYTES: usize = 4 << 10;
 /// Bytes of what was found instead of what a test asserts.
@@ -208,20 +206,20 @@ pub(crate) const EVAL_NAME_BYTES: usize = 64;
 pub(crate) const EVAL_RUNS: u32 = 1000;
 /// Most runs at a time.
 pub(crate) const EVAL_JOBS: u32 = 256;
-/// Most runs of an evaluation.
+/// Most runs of an evaluation, without those of a baseline.
 pub(crate) const EVAL_PLANNED: usize = 100_000;
 /// Most checks of a case.
 pub(crate) const EVAL_CHECKS: usize = 100;
 /// Size of a compiled regular expression in a check.
 pub(crate) const EVAL_REGEX_BYTES: usize = 32 << 10;
 /// Bytes of a file that a check reads.
-pub(crate) const EVAL_CHECKED_BYTES: usize = 1 << 20;
+pub(crate) const EVAL_CHECKED_BYTES: usize = 4 << 20;
 /// Runs of a case unless `--runs` says otherwise.
-pub(crate) const EVAL_RUNS_USUAL: u32 = 3;
+pub(crate) const EVAL_DEFAULT_RUNS: u32 = 3;
 /// Interval at which the progress of tests is shown.
 pub(crate) const EVAL_PROGRESS: Duration = Duration::from_secs(1);
 /// Time for runs that are interrupted, and for another evaluation that has just been killed.
-pub(crate) const EVAL_END: Duration = Duration::from_secs(5);
+pub(crate) const EVAL_END_WAIT: Duration = Duration::from_secs(5);
 /// Interval at which a lock is tried that is held for seconds or minutes.
 pub(crate) const LOCK_POLL: Duration = Duration::from_millis(100);
 /// Removal of a venv after Ctrl+C; the next setup removes the rest.

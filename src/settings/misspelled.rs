@@ -2,7 +2,7 @@
 //!
 //! Most of the environment belongs to other programs, so only names with the prefixes of settings
 //! are looked at, by `doctor` and where a setting is missing. A file of settings belongs to this
-//! program, mostly, so its names are looked at in each run.
+//! program, mostly, so its names are looked at by each command that asks a model.
 
 use super::{Setting, Settings};
 use crate::error::Fault;

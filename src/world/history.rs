@@ -29,10 +29,16 @@ impl HistoryFile {
             return Ok((history, Vec::new()));
         }
         let text = history.read()?;
-        let lines: Vec<&str> = text[HEADER.len().min(text.len())..].lines().collect();
-        let latest = lines.len().saturating_sub(limits::HISTORY_LINES);
-        let messages: Vec<String> = lines[latest..].iter().map(|line| unescaped(line)).collect();
-        if lines.len() > 2 * limits::HISTORY_LINES || text.len() > limits::HISTORY_FILE_BYTES / 2 {
+        let lines = String::from_utf8_lossy(text.get(HEADER.len()..).unwrap_or_default());
+        let count = lines.lines().count();
+        let mut left = limits::HISTORY_FILE_BYTES / 4;
+        let latest = lines.lines().rev().take(limits::HISTORY_LINES).take_while(|line| {
+            left = left.saturating_sub(line.len());
+            left > 0
+        });
+        let mut messages: Vec<String> = latest.map(unescaped).collect();
+        messages.reverse();
+        if count > 2 * limits::HISTORY_LINES || text.len() > limits::HISTORY_FILE_BYTES / 2 {
             history.replace(&text, &messages);
         }
         Ok((history, messages))
@@ -48,7 +54,7 @@ impl HistoryFile {
         file.write_all(format!("{header}{}\n", escaped(message)).as_bytes())
     }
 
-    fn read(&self) -> Result<String, String> {
+    fn read(&self) -> Result<Vec<u8>, String> {
         let name = self.path.display();
         let failure = |error: std::io::Error| format!("{name} cannot be read: {error}");
         let file = self.file(OpenOptions::new().read(true)).map_err(failure)?;
@@ -59,7 +65,7 @@ impl HistoryFile {
         if !is_history || bytes.len() > most {
             return Err(format!("{name} is another file: it is not used as history"));
         }
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(bytes)
     }
 
     /// Opens a regular file that is not a link.
@@ -72,12 +78,12 @@ impl HistoryFile {
     }
 
     /// Replaces the file, unless it has changed since it was read; a failure keeps the old one.
-    fn replace(&self, old: &str, messages: &[String]) {
+    fn replace(&self, old: &[u8], messages: &[String]) {
         let lines = messages.iter().map(|message| escaped(message) + "\n");
         let new = HEADER.to_string() + &lines.collect::<String>();
         let name = self.path.file_name().and_then(|name| name.to_str());
         if let (Some(name), Some(Ok(root))) = (name, self.path.parent().map(Root::open)) {
-            let _ = root.save(name, Some(old.as_bytes()), new.as_bytes(), false);
+            let _ = root.save(name, Some(old), new.as_bytes(), false);
         }
     }
 }

@@ -113,10 +113,9 @@ fn lock_when_free(
 /// `F_SETSIG` of `fcntl(2)`, from the kernel's `asm-generic/fcntl.h`.
 const F_SETSIG: libc::c_int = 10;
 
-/// Waits until this process alone has the file open for writing, at most `max_wait`: whatever
-/// others write through descriptors that they opened before is then in the file. The file must
-/// be open for writing and belong to the user; without leases (some file systems) there is no
-/// wait.
+/// Waits until this process alone has the file open, at most `max_wait`: whatever others write
+/// through descriptors that they opened before is then in the file. The file must be open for
+/// writing and belong to the user; without leases (some file systems) there is no wait.
 pub(crate) fn wait_for_other_writers(file: &File, max_wait: Duration, cancellation: &Cancellation) {
     let until = Instant::now() + max_wait;
     // The kernel grants a write lease only while no other process has the file open.

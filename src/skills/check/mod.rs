@@ -50,9 +50,8 @@ pub fn check(skill: &Skill) -> Vec<Problem> {
     if !findings.problems.iter().any(|problem| problem.rule == Rule::NoDocument) {
         files::check(skill, &mut findings);
         findings.extend(SkillEvals::read(skill).problems.into_iter().map(|problem| {
-            let EvalsProblem { file, place, message } = problem;
-            let separator = if place.is_empty() { "" } else { ": " };
-            Problem::new(Rule::InvalidEvals, file, format!("{place}{separator}{message}"))
+            let EvalsProblem { file, message } = problem;
+            Problem::new(Rule::InvalidEvals, file, message)
         }));
     }
     let mut problems = findings.into_sorted();

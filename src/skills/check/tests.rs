@@ -189,6 +189,7 @@ fn every_rule_is_reported_where_it_is_broken() {
         Rule::UnreadableFile,
         Rule::LinkAbove,
         Rule::ManyFiles,
+        Rule::InvalidEvals,
         Rule::TooManySkills,
         Rule::SkillsBelow,
         Rule::NameTaken,

@@ -1,13 +1,13 @@
 //! The forms of cases in the files of authors.
 
+use std::mem::discriminant;
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::checks::Checks;
-use super::{
-    EvalsProblem, ExpectedSkill, FOLDER, SkillEvals, TaskCase, TaskFile, TriggerCase, unknown_key,
-};
+use super::fields::{Field, FieldProblem};
+use super::{EvalCase, ExpectedSkill, FOLDER, Goal, Task, TaskFile};
 use crate::limits;
 use crate::skills::Skill;
 use crate::text;
@@ -15,6 +15,8 @@ use crate::world::confined::PathTarget;
 
 /// Keys under which an object holds the cases.
 const LISTS: [&str; 3] = ["evals", "cases", "queries"];
+/// Key of further facts about a file.
+const METADATA: &str = "metadata";
 /// Keys that describe a case for people.
 const NOTES: [&str; 16] = [
     "id",
@@ -37,229 +39,187 @@ const NOTES: [&str; 16] = [
 /// Further keys of a case with `question`, which say how a good answer is found.
 const QUESTION_NOTES: [&str; 4] =
     ["ground_truth", "expected_behavior", "expected_script", "expected_references"];
-/// Keys of the text that is asked.
-const QUERIES: [&str; 3] = ["query", "question", "prompt"];
-/// Keys that make a case a trigger.
-const TRIGGER_KEYS: [&str; 2] = ["should_trigger", "expected_skill"];
+/// Keys of a trigger: what is asked, and what makes a case a trigger.
+const TRIGGER_KEYS: [&str; 5] = ["query", "question", "prompt", "should_trigger", "expected_skill"];
+/// How many of them are keys of the question.
+const QUERIES: usize = 3;
 /// Keys of a task.
 const TASK_KEYS: [&str; 5] = ["prompt", "files", "assertions", "expectations", "checks"];
-/// Folders of files for the workspace, in which their paths start there.
+/// Keys of an assertion that is an object.
+const ASSERTION_KEYS: [&str; 4] = ["text", "description", "id", "name"];
+/// Folders of files for the working folder, in which their paths start there.
 const FILE_FOLDERS: [&str; 2] = ["evals/files/", "evals/"];
 
-/// Why a case cannot be used: the place in it, and the problem.
-type CaseProblem = (String, String);
-
-/// Adds the cases of a file. `is_tasks_file`: another file without any case is data.
+/// Adds the cases of a file, and returns its problems. `is_tasks_file`: another file without any
+/// case is data.
 pub(super) fn add_cases(
     value: &Value,
     is_tasks_file: bool,
     file: &Path,
     skill: &Skill,
-    evals: &mut SkillEvals,
-) {
-    let problem =
-        |place: String, message: String| EvalsProblem { file: file.to_path_buf(), place, message };
-    let (key, cases) = match list_of(value) {
-        Ok((key, cases)) => (key, cases),
-        Err(_) if !is_tasks_file => return,
-        Err(message) => return evals.problems.push(problem(String::new(), message)),
+    cases: &mut Vec<EvalCase>,
+) -> Vec<FieldProblem> {
+    let root = Field { value, place: String::new() };
+    let is_list = |key: &&&str| value.get(**key).is_some_and(Value::is_array);
+    let lists: Vec<&str> = LISTS.iter().filter(is_list).copied().collect();
+    let list = match lists.as_slice() {
+        _ if value.is_array() => root,
+        [key] => Field { value: &value[*key], place: (*key).to_string() },
+        [] if !is_tasks_file => return Vec::new(),
+        [] => return vec!["there is no list of cases: the file itself, `evals` or `cases`".into()],
+        _ => return vec![format!("there are several lists of cases: {}", lists.join(", "))],
     };
-    let has_case =
-        |case: &Value| TRIGGER_KEYS.iter().chain(&QUERIES).any(|key| case.get(key).is_some());
-    if !is_tasks_file && !cases.iter().any(has_case) {
-        return;
+    let items = list.items().unwrap_or_default();
+    let has_key = |item: &Field<'_>| TRIGGER_KEYS.iter().any(|key| item.value.get(key).is_some());
+    if !is_tasks_file && !items.iter().any(has_key) {
+        return Vec::new();
     }
-    if let Some(object) = value.as_object()
-        && let Some((unknown, _)) =
-            object.iter().find(|(name, value)| *name != key && value.is_array())
-    {
-        let message = format!("this list is not defined beside `{key}`");
-        evals.problems.push(problem(unknown.clone(), message));
+    if cases.len() + items.len() > limits::EVAL_CASES {
+        let most = limits::EVAL_CASES;
+        return vec![list.problem(&format!("with it there are more than {most} cases"))];
     }
-    let count = evals.triggers.len() + evals.tasks.len() + cases.len();
-    if count > limits::EVAL_CASES {
-        let message = format!("with it there are more than {} cases", limits::EVAL_CASES);
-        return evals.problems.push(problem(key.to_string(), message));
+    let mut problems = Vec::new();
+    if let Some(object) = value.as_object() {
+        let is_data = |(key, value): &(&String, &Value)| {
+            **key != list.place && *key != METADATA && (value.is_array() || value.is_object())
+        };
+        let unknown = object.iter().filter(is_data);
+        problems.extend(unknown.map(|(key, _)| {
+            format!("{key}: it is not defined beside the cases in `{}`", list.place)
+        }));
     }
-    for (index, case) in cases.iter().enumerate() {
-        let place = format!("{key}[{index}]");
+    for (index, item) in items.iter().enumerate() {
         let number = if is_tasks_file {
             (index + 1).to_string()
         } else {
             format!("{}-{}", file.file_stem().unwrap_or_default().display(), index + 1)
         };
-        let added = add_case(case, number, skill, evals);
-        if let Err((inside, message)) = added {
-            evals.problems.push(problem(place + &inside, message));
+        match case(item, number, skill, cases) {
+            Ok(case) => cases.push(case),
+            Err(problem) => problems.push(problem),
         }
     }
+    problems
 }
 
-/// The cases of a file, and the key under which they are; empty for a bare list.
-fn list_of(value: &Value) -> Result<(&str, &[Value]), String> {
-    if let Some(list) = value.as_array() {
-        return Ok(("", list));
-    }
-    let keys = LISTS.iter().filter_map(|key| Some((*key, value.get(key)?.as_array()?.as_slice())));
-    match keys.collect::<Vec<_>>().as_slice() {
-        [one] => Ok(*one),
-        [] => {
-            Err("there is no list of cases: neither the file itself nor `evals` or `cases`".into())
-        }
-        _ => Err("there are several lists of cases".into()),
-    }
-}
-
-fn add_case(
-    case: &Value,
+/// A case; without an id it has this number as its name.
+fn case(
+    field: &Field<'_>,
     number: String,
     skill: &Skill,
-    evals: &mut SkillEvals,
-) -> Result<(), CaseProblem> {
-    let Some(case) = case.as_object() else {
-        return Err((String::new(), "it is not an object".into()));
+    others: &[EvalCase],
+) -> Result<EvalCase, FieldProblem> {
+    let Some(object) = field.value.as_object() else {
+        return Err(field.problem("it is not an object"));
     };
-    let id = case_id(case, number)?;
-    let is_trigger = TRIGGER_KEYS.iter().any(|key| case.contains_key(*key));
-    if is_trigger {
-        let trigger = trigger(case, id, skill)?;
-        if evals.triggers.iter().any(|other| other.id == trigger.id) {
-            return Err((".id".into(), same_id(&trigger.id)));
+    let is_trigger = TRIGGER_KEYS[QUERIES..].iter().any(|key| object.contains_key(*key));
+    let (prompt, goal) = if is_trigger {
+        field.object(&[&TRIGGER_KEYS, &NOTES, &QUESTION_NOTES])?;
+        let mut queries = TRIGGER_KEYS[..QUERIES].iter().filter_map(|key| field.get(key));
+        match (queries.next(), queries.next()) {
+            (Some(query), None) => (query.text()?, Goal::Trigger(expected_skill(field, skill)?)),
+            _ => return Err(field.problem("it needs one of `query`, `question`, `prompt`")),
         }
-        evals.triggers.push(trigger);
+    } else if let Some(prompt) = field.get("prompt") {
+        field.object(&[&TASK_KEYS, &NOTES])?;
+        (prompt.text()?, Goal::Task(task(field, skill)?))
     } else {
-        let task = task(case, id, skill)?;
-        if evals.tasks.iter().any(|other| other.id == task.id) {
-            return Err((".id".into(), same_id(&task.id)));
-        }
-        evals.tasks.push(task);
-    }
-    Ok(())
-}
-
-fn same_id(id: &str) -> String {
-    format!("another case has the id `{}`", text::one_line(id, limits::SUMMARY_CHARS))
-}
-
-/// The id of a case; without one its number, from 1, which in other files than `evals.json` follows
-/// the file's name.
-fn case_id(case: &Map<String, Value>, number: String) -> Result<String, CaseProblem> {
-    match case.get("id") {
-        None => Ok(number),
-        Some(Value::String(id)) if !id.trim().is_empty() => Ok(id.clone()),
-        Some(Value::Number(id)) => Ok(id.to_string()),
-        Some(_) => Err((".id".into(), "it is neither a text nor a number".into())),
-    }
-}
-
-fn trigger(
-    case: &Map<String, Value>,
-    id: String,
-    skill: &Skill,
-) -> Result<TriggerCase, CaseProblem> {
-    check_keys(case, &[&QUERIES[..], &TRIGGER_KEYS].concat(), &QUESTION_NOTES)?;
-    let mut texts = QUERIES.iter().filter(|key| case.contains_key(**key));
-    let query = match (texts.next(), texts.next()) {
-        (Some(key), None) => text_of(case, key)?,
-        _ => return Err((String::new(), "it needs one of `query`, `question`, `prompt`".into())),
+        let keys: Vec<&str> = object.keys().map(String::as_str).collect();
+        return Err(field.problem(&format!(
+            "it has neither `prompt` nor `should_trigger` or `expected_skill`, but {}",
+            text::first_names(&keys)
+        )));
     };
-    let should = match case.get("should_trigger") {
-        None => None,
-        Some(Value::Bool(should)) => Some(*should),
-        Some(_) => return Err((".should_trigger".into(), "it is neither true nor false".into())),
+    let id = match field.get("id").map(|id| (id.value, id)) {
+        None => number,
+        Some((Value::String(id), _)) if !id.trim().is_empty() => id.clone(),
+        Some((Value::Number(id), _)) => id.to_string(),
+        Some((_, id)) => return Err(id.problem("it is neither a text nor a number")),
     };
-    let is_this = |name: &str| name == skill.name || name == skill.folder_name();
-    let named = match case.get("expected_skill") {
+    let is_same =
+        |other: &EvalCase| other.id == id && discriminant(&other.goal) == discriminant(&goal);
+    if others.iter().any(is_same) {
+        let id = text::one_line(&id, limits::SUMMARY_CHARS);
+        return Err(format!("{}.id: another case has the id `{id}`", field.place));
+    }
+    Ok(EvalCase { id, prompt: prompt.to_string(), goal })
+}
+
+fn expected_skill(case: &Field<'_>, skill: &Skill) -> Result<ExpectedSkill, FieldProblem> {
+    let should = case.get("should_trigger");
+    let should = should.map(|field| {
+        field.value.as_bool().ok_or_else(|| field.problem("it is neither true nor false"))
+    });
+    let should = should.transpose()?;
+    let named = match case.value.get("expected_skill") {
         None => None,
         Some(Value::Null) => Some(ExpectedSkill::None),
-        Some(Value::String(name)) if is_this(name) => Some(ExpectedSkill::This),
+        Some(Value::String(name)) if *name == skill.name || *name == skill.folder_name() => {
+            Some(ExpectedSkill::This)
+        }
         Some(Value::String(name)) => Some(ExpectedSkill::Named(name.clone())),
-        Some(_) => return Err((".expected_skill".into(), "it is neither a name nor null".into())),
-    };
-    let expected = match (should, named) {
-        (Some(true), None | Some(ExpectedSkill::This)) => ExpectedSkill::This,
-        (Some(false), None) => ExpectedSkill::NotThis,
-        (None | Some(false), Some(named)) if should.is_none() || named != ExpectedSkill::This => {
-            named
-        }
-        _ => {
-            let message = "it contradicts `expected_skill`";
-            return Err((".should_trigger".into(), message.into()));
+        Some(_) => {
+            return Err(format!("{}.expected_skill: it is neither a name nor null", case.place));
         }
     };
-    Ok(TriggerCase { id, query, expected })
+    match (should, named) {
+        (Some(true), None | Some(ExpectedSkill::This)) => Ok(ExpectedSkill::This),
+        (Some(false), None) => Ok(ExpectedSkill::NotThis),
+        (None, Some(named)) => Ok(named),
+        (Some(false), Some(named)) if named != ExpectedSkill::This => Ok(named),
+        _ => Err(format!("{}.should_trigger: it contradicts `expected_skill`", case.place)),
+    }
 }
 
-fn task(case: &Map<String, Value>, id: String, skill: &Skill) -> Result<TaskCase, CaseProblem> {
-    if !case.contains_key("prompt") {
-        let keys: Vec<&str> = case.keys().map(String::as_str).collect();
-        let keys = text::first_names(&keys);
-        return Err((
-            String::new(),
-            format!("it has neither `prompt` nor `should_trigger` or `expected_skill`, but {keys}"),
-        ));
-    }
-    check_keys(case, &TASK_KEYS, &[])?;
+fn task(case: &Field<'_>, skill: &Skill) -> Result<Task, FieldProblem> {
     let mut expectations = Vec::new();
     for key in ["assertions", "expectations"] {
-        for (index, entry) in list(case, key)?.iter().enumerate() {
-            let place = || format!(".{key}[{index}]");
-            expectations.push(expectation(entry).map_err(|message| (place(), message))?);
+        for entry in case.list(key)? {
+            expectations.push(assertion(&entry)?.to_string());
         }
     }
-    let mut files = Vec::new();
-    for (index, entry) in list(case, "files")?.iter().enumerate() {
-        let place = || format!(".files[{index}]");
-        let Some(path) = entry.as_str() else {
-            return Err((place(), "it is not a path".into()));
-        };
-        files.push(task_file(path, skill).map_err(|message| (place(), message))?);
+    let mut files: Vec<TaskFile> = Vec::new();
+    for entry in case.list("files")? {
+        let path = entry.value.as_str().ok_or_else(|| entry.problem("it is not a path"))?;
+        let file = task_file(path, skill).map_err(|message| entry.problem(&message))?;
+        if files.iter().any(|other| other.target == file.target) {
+            return Err(entry.problem(&format!("another file has the place `{}`", file.target)));
+        }
+        files.push(file);
     }
-    let checks = match case.get("checks") {
-        None => Checks::default(),
-        Some(value) => Checks::parse(value)
-            .map_err(|(inside, message)| (format!(".checks{inside}"), message))?,
-    };
-    Ok(TaskCase {
-        id,
-        prompt: text_of(case, "prompt")?,
-        expected_output: match case.get("expected_output") {
-            None => String::new(),
-            Some(_) => text_of(case, "expected_output")?,
-        },
+    let expected_output = case.get("expected_output").map(|output| output.text());
+    Ok(Task {
+        expected_output: expected_output.transpose()?.unwrap_or_default().to_string(),
         files,
         expectations,
-        checks,
+        checks: case
+            .get("checks")
+            .map(|checks| Checks::parse(&checks))
+            .transpose()?
+            .unwrap_or_default(),
     })
 }
 
 /// An assertion in prose: a text, or an object that holds one and names.
-fn expectation(entry: &Value) -> Result<String, String> {
-    let known = ["text", "description", "id", "name"];
-    let text = match entry {
-        Value::String(text) => Some(text.as_str()),
-        Value::Object(object) => {
-            if let Some(unknown) = object.keys().find(|key| !known.contains(&key.as_str())) {
-                return Err(format!(
-                    "`{unknown}` is not defined for an assertion; assertions that a program decides are `checks`"
-                ));
-            }
-            object.get("text").or(object.get("description")).and_then(Value::as_str)
-        }
-        _ => None,
-    };
-    match text {
-        Some(text) if !text.trim().is_empty() => Ok(text.to_string()),
-        _ => Err("it has no text".into()),
+fn assertion<'v>(entry: &Field<'v>) -> Result<&'v str, FieldProblem> {
+    if entry.value.is_string() {
+        return entry.text();
     }
+    let object = entry.value.as_object().ok_or_else(|| entry.problem("it has no text"))?;
+    if let Some(unknown) = object.keys().find(|key| !ASSERTION_KEYS.contains(&key.as_str())) {
+        return Err(entry.problem(&format!(
+            "`{unknown}` is not defined for an assertion; assertions that a program decides are `checks`"
+        )));
+    }
+    let text = entry.get("text").or(entry.get("description"));
+    text.ok_or_else(|| entry.problem("it has no text"))?.text()
 }
 
-/// A file of the skill, and its place in the workspace.
+/// A file of the skill, and its place in the working folder.
 fn task_file(path: &str, skill: &Skill) -> Result<TaskFile, String> {
     let source = skill.root.relative_path(path).map_err(|error| error.user_message())?;
-    let places = [source.clone(), format!("{FOLDER}/{source}")];
     let mut failure = None;
-    for place in places {
+    for place in [source.clone(), format!("{FOLDER}/{source}")] {
         match skill.root.open_target(&place) {
             Ok(PathTarget::File(_)) => {
                 let target = FILE_FOLDERS.iter().find_map(|folder| place.strip_prefix(folder));
@@ -272,32 +232,4 @@ fn task_file(path: &str, skill: &Skill) -> Result<TaskFile, String> {
     }
     let cause = failure.unwrap_or_default();
     Err(format!("`{}` cannot be opened in the skill: {cause}", text::one_line_name(path)))
-}
-
-fn list<'c>(case: &'c Map<String, Value>, key: &str) -> Result<&'c [Value], CaseProblem> {
-    match case.get(key) {
-        None | Some(Value::Null) => Ok(&[]),
-        Some(Value::Array(list)) => Ok(list),
-        Some(_) => Err((format!(".{key}"), "it is not a list".into())),
-    }
-}
-
-fn text_of(case: &Map<String, Value>, key: &str) -> Result<String, CaseProblem> {
-    match case.get(key).and_then(Value::as_str) {
-        Some(text) if !text.trim().is_empty() => Ok(text.to_string()),
-        _ => Err((format!(".{key}"), "it is not a text, or empty".into())),
-    }
-}
-
-/// Checks that every key is defined. `notes`: further ones that describe the case.
-fn check_keys(
-    case: &Map<String, Value>,
-    known: &[&str],
-    notes: &[&str],
-) -> Result<(), CaseProblem> {
-    let is_known = |key: &&str| [known, notes, &NOTES].iter().any(|keys| keys.contains(key));
-    match case.keys().map(String::as_str).find(|key| !is_known(key)) {
-        Some(unknown) => Err((format!(".{unknown}"), unknown_key(known))),
-        None => Ok(()),
-    }
 }

@@ -7,9 +7,11 @@
 
 mod checks;
 mod dialects;
+mod fields;
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::limits;
@@ -26,26 +28,33 @@ const TASKS_FILE: &str = "evals.json";
 /// The tests of a skill.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SkillEvals {
-    /// Questions that say whether the skill comes into play.
-    pub triggers: Vec<TriggerCase>,
-    /// Tasks that say whether it helps.
-    pub tasks: Vec<TaskCase>,
+    /// The cases of all files.
+    pub cases: Vec<EvalCase>,
     /// What is wrong with the files.
     pub problems: Vec<EvalsProblem>,
 }
 
-/// A question, and the skill that it should bring into play.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TriggerCase {
-    /// The name of the case, unique among the skill's triggers.
+/// A test.
+#[derive(Clone, Debug)]
+pub(crate) struct EvalCase {
+    /// Its name, unique among the triggers or the tasks of the skill.
     pub id: String,
-    /// The question.
-    pub query: String,
+    /// What the model is asked.
+    pub prompt: String,
     /// What should happen.
-    pub expected: ExpectedSkill,
+    pub goal: Goal,
 }
 
-/// The first skill that the model should read.
+/// What should happen in a test.
+#[derive(Clone, Debug)]
+pub(crate) enum Goal {
+    /// This skill comes into play.
+    Trigger(ExpectedSkill),
+    /// The result of a task is correct.
+    Task(Task),
+}
+
+/// The first skill that the model should use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedSkill {
     /// The skill that the test belongs to.
@@ -58,16 +67,12 @@ pub(crate) enum ExpectedSkill {
     None,
 }
 
-/// A task, and what its result must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TaskCase {
-    /// The name of the case, unique among the skill's tasks.
-    pub id: String,
-    /// What the user asks for.
-    pub prompt: String,
+/// What the result of a task must be.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
     /// What a good result is, for the judge.
     pub expected_output: String,
-    /// The files of the workspace.
+    /// The files of the working folder.
     pub files: Vec<TaskFile>,
     /// Assertions in prose, which only a judge can decide.
     pub expectations: Vec<String>,
@@ -75,13 +80,24 @@ pub(crate) struct TaskCase {
     pub checks: Checks,
 }
 
-/// A file of the workspace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A file of the working folder.
+#[derive(Clone, Debug)]
 pub(crate) struct TaskFile {
     /// Its path in the skill.
     pub source: String,
-    /// Its path in the workspace.
+    /// Its path in the working folder.
     pub target: String,
+}
+
+/// An assertion about a run, and whether it holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Assertion {
+    /// What is asserted.
+    pub text: String,
+    /// `None`: it was not judged.
+    pub passed: Option<bool>,
+    /// What shows that, or why it was not judged.
+    pub evidence: String,
 }
 
 /// What is wrong with a file.
@@ -89,83 +105,62 @@ pub(crate) struct TaskFile {
 pub(crate) struct EvalsProblem {
     /// The file, relative to the skill.
     pub file: PathBuf,
-    /// The value in it, such as `evals[2].files`; empty for the whole file.
-    pub place: String,
-    /// The problem.
+    /// The problem, behind the value in the file that has it, such as `evals[2].files`.
     pub message: String,
-}
-
-impl std::fmt::Display for EvalsProblem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let separator = if self.place.is_empty() { "" } else { ": " };
-        write!(f, "{}{separator}{}: {}", self.file.display(), self.place, self.message)
-    }
 }
 
 impl SkillEvals {
     /// Reads the tests of a skill; none if it has no such folder.
     pub(crate) fn read(skill: &Skill) -> SkillEvals {
         let mut evals = SkillEvals::default();
-        let problem =
-            |file: PathBuf, message: String| EvalsProblem { file, place: String::new(), message };
-        let folder = match skill.root.open_target(FOLDER) {
+        let entries = match skill.root.open_target(FOLDER) {
             Ok(PathTarget::Folder(folder)) => folder.entries(limits::FOLDER_ENTRIES),
             Ok(PathTarget::File(_)) | Err(OpenError::NotFound) => return evals,
             Err(error) => Err(error),
         };
-        let entries = match folder {
+        let mut entries: Vec<FolderEntry> = match entries {
             Ok(found) if found.omitted == 0 && !found.is_incomplete => found.entries,
-            Ok(_) => {
-                evals.problems.push(problem(FOLDER.into(), "it has too many files".into()));
-                return evals;
-            }
+            Ok(_) => return evals.with_problem(FOLDER.into(), "it has too many files"),
             Err(error) => {
                 let message = format!("it cannot be read: {}", error.user_message());
-                evals.problems.push(problem(FOLDER.into(), message));
-                return evals;
+                return evals.with_problem(FOLDER.into(), &message);
             }
         };
-        let is_json = |entry: &&FolderEntry| {
-            let extension = Path::new(&entry.name).extension();
-            extension.is_some_and(|it| it.eq_ignore_ascii_case("json"))
-        };
-        for link in entries.iter().filter(is_json).filter(|it| it.kind == EntryKind::Link) {
-            let file = Path::new(FOLDER).join(&link.name);
-            evals.problems.push(problem(file, "it is a link, which is not followed".into()));
-        }
-        let mut names: Vec<String> = entries
-            .iter()
-            .filter(is_json)
-            .filter(|entry| entry.kind == EntryKind::File)
-            .filter_map(|entry| entry.name.clone().into_string().ok())
-            .collect();
-        names.sort();
-        for name in names {
-            let file = PathBuf::from(FOLDER).join(&name);
-            match read_json(skill, &file) {
-                Ok(value) => evals.add_file(&value, name == TASKS_FILE, &file, skill),
-                Err(message) => {
-                    evals.problems.push(problem(file, message));
-                }
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        for entry in entries {
+            let file = Path::new(FOLDER).join(&entry.name);
+            if !file.extension().is_some_and(|it| it.eq_ignore_ascii_case("json")) {
+                continue;
             }
+            let read = match entry.kind {
+                EntryKind::File => read_json(skill, &file),
+                EntryKind::Link => Err("it is a link, which is not followed".into()),
+                _ => continue,
+            };
+            evals = match read {
+                Ok(value) => evals.with_file(&value, &file, skill),
+                Err(message) => evals.with_problem(file, &message),
+            };
         }
         evals
     }
 
-    /// Adds the cases of a file; none of them if any is invalid.
-    fn add_file(&mut self, value: &Value, is_tasks_file: bool, file: &Path, skill: &Skill) {
-        let (triggers, tasks) = (self.triggers.len(), self.tasks.len());
-        let problems = self.problems.len();
-        dialects::add_cases(value, is_tasks_file, file, skill, self);
-        if self.problems.len() > problems {
-            self.triggers.truncate(triggers);
-            self.tasks.truncate(tasks);
-        }
+    fn with_problem(mut self, file: PathBuf, message: &str) -> SkillEvals {
+        self.problems.push(EvalsProblem { file, message: message.into() });
+        self
     }
 
-    /// Whether there is nothing to test.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.triggers.is_empty() && self.tasks.is_empty() && self.problems.is_empty()
+    /// Adds the cases of a file; none of them if any is invalid.
+    fn with_file(mut self, value: &Value, file: &Path, skill: &Skill) -> SkillEvals {
+        let count = self.cases.len();
+        let is_tasks_file = file.file_name().is_some_and(|name| name == TASKS_FILE);
+        let problems = dialects::add_cases(value, is_tasks_file, file, skill, &mut self.cases);
+        if !problems.is_empty() {
+            self.cases.truncate(count);
+        }
+        let problems = problems.into_iter();
+        self.problems.extend(problems.map(|message| EvalsProblem { file: file.into(), message }));
+        self
     }
 }
 
@@ -177,9 +172,4 @@ fn read_json(skill: &Skill, file: &Path) -> Result<Value, String> {
     }
     let bytes = piece.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&piece.bytes);
     serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))
-}
-
-/// The message about a key that is not one of these, which say what is tested.
-fn unknown_key(known: &[&str]) -> String {
-    format!("this key is not defined here; what is tested stands in {}", known.join(", "))
 }

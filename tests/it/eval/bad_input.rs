@@ -14,7 +14,15 @@ fn invalid_files_are_reported() {
         ("[1]".into(), "evals.json: [0]: it is not an object"),
         ("{}".into(), "there is no list of cases"),
         (text(json!({"evals": [], "cases": []})), "there are several lists of cases"),
-        (text(json!({"evals": [], "more": [1]})), "more: this list is not defined beside `evals`"),
+        (
+            text(json!({"evals": [], "more": [1]})),
+            "more: it is not defined beside the cases in `evals`",
+        ),
+        (text(json!({"evals": [], "chekcs": {}})), "chekcs: it is not defined beside"),
+        (
+            case(json!({"prompt": "x", "files": ["evals/evals.json", "evals/files/evals.json"]})),
+            "another file has the place `evals.json`",
+        ),
         (case(json!({"id": 1})), "evals[0]: it has neither `prompt` nor"),
         (case(json!({"input": "x", "id": 1})), "but id, input"),
         (case(json!({"prompt": ""})), "evals[0].prompt: it is not a text, or empty"),
@@ -69,6 +77,7 @@ fn invalid_files_are_reported() {
     for (evals, message) in table {
         let test = test_with(&json!([]), &json!([]));
         let test = test.file("skills/sums/evals/evals.json", evals).endpoint(&server);
+        let test = test.file("skills/sums/evals/files/evals.json", "{}");
         std::os::unix::fs::symlink("/etc/passwd", test.path("skills/sums/evals/link")).unwrap();
         let run = test.next_run().args(["skills", "eval", "--json"]).run().status(1);
         run.stderr_has("sums: evals/evals.json").stderr_has(message);
@@ -92,7 +101,10 @@ fn invalid_files_are_reported() {
     let test = test.file("skills/s/evals/validation.json", list("should_tigger"));
     let run = test.next_run().args(["skills", "check"]).run();
     run.stdout_has("evals/validation.json").stdout_has("should_tigger");
-    // Other JSON files are data.
+    let lists = text(json!({"evals": [{"query": "x", "should_trigger": true}], "cases": []}));
+    let test = Test::new().skill("s", super::OTHER).file("skills/s/evals/two.json", lists);
+    test.next_run().args(["skills", "check"]).run().stdout_has("there are several lists of cases");
+    // Other JSON files are data, if they are JSON.
     let test = Test::new().skill("s", super::OTHER).file("skills/s/evals/data.json", "{\"a\": [");
     test.next_run().args(["skills", "check"]).run().stdout_has("evals/data.json");
     let test =

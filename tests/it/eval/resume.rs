@@ -55,6 +55,25 @@ fn an_endpoint_that_fails_ends_the_evaluation() {
     server.finish();
 }
 
+/// A run that has ended is stored, also if another one fails at the same time.
+#[test]
+fn results_beside_a_failure_are_kept() {
+    for _ in 0..5 {
+        let server = Server::always(|request| match request.json.to_string().contains("fails") {
+            true => Reply::error(401, "no"),
+            false => obedient(request),
+        });
+        let cases = json!([{"query": "fails", "should_trigger": true},
+                           {"query": "read sums\nfine", "should_trigger": true}]);
+        let test = test_with(&json!([]), &cases).endpoint(&server);
+        let words = ["skills", "eval", "--json", "--out", "out", "--runs", "1", "-j", "2"];
+        let run = test.next_run().args(words).run().status(77);
+        let runs = results(&run.stdout)["runs"].clone();
+        assert_eq!(json!(stored_runs(&test).len()), runs);
+        server.finish();
+    }
+}
+
 /// If skill, tests or model have changed, earlier results do not count.
 #[test]
 fn changes_start_the_evaluation_over() {
@@ -63,7 +82,10 @@ fn changes_start_the_evaluation_over() {
     let words = ["skills", "eval", "--json", "--out", "out", "--runs", "1"];
     let runs = |test: &Test, more: &[&str]| {
         let run = test.next_run().args(words).args(more).run().success();
-        (run.stderr.contains("has changed: 2 runs"), results(&run.stdout)["runs"].clone())
+        (
+            run.stderr.contains("what results depend on has changed"),
+            results(&run.stdout)["runs"].clone(),
+        )
     };
     assert_eq!(runs(&test, &[]), (false, json!(2)));
     assert_eq!(runs(&test, &[]), (false, json!(2)));
@@ -71,6 +93,12 @@ fn changes_start_the_evaluation_over() {
     let test = test.file("skills/sums/SKILL.md", super::SUMS.replace("Add.", "Add well."));
     assert_eq!(runs(&test, &["-m", "another"]), (true, json!(2)));
     assert_eq!(runs(&test, &["-m", "another"]), (false, json!(2)));
+    let test =
+        test.file("skills/sums/evals/more.json", r#"[{"query": "a", "should_trigger": false}]"#);
+    assert_eq!(runs(&test, &["-m", "another"]), (true, json!(3)));
+    // As before; one stored run has no case any more.
+    std::fs::remove_file(test.path("skills/sums/evals/more.json")).unwrap();
+    assert_eq!(runs(&test, &["-m", "another"]), (true, json!(2)));
     // The model chooses among all skills.
     let test = test.file("skills/other/SKILL.md", super::OTHER.replace("other things", "sums"));
     assert_eq!(runs(&test, &["-m", "another"]), (true, json!(2)));
@@ -100,6 +128,7 @@ fn interrupt_keeps_the_results() {
     }
     let second = test.next_run().args(words).run().status(75);
     second.stderr_has("another evaluation uses");
+    test.next_run().args(words).args(["--timeout", "0.5"]).run().status(3);
     running.signal(libc::SIGINT);
     running.wait().status(-libc::SIGINT).took_at_most(seconds(20.0));
     assert_eq!(stored_runs(&test).len(), 3);

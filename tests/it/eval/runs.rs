@@ -1,7 +1,7 @@
 //! Rates, workspaces and files.
 
 use super::{OTHER, SUMS, results, server, test_with};
-use crate::harness::{Reply, Server, Test};
+use crate::harness::{Reply, Server, Test, processes_with_marker};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -93,9 +93,9 @@ fn table_and_status() {
     let run = test.next_run().args(["skills", "eval", "sums", "--runs", "1"]).run().success();
     run.stdout_has("skill  kind      passed  rate   95 % interval  tokens  seconds\n")
         .stdout_has("sums   triggers  0/1     0 %    0–79 %\n")
-        .stdout_has("sums: recall 0 %\n")
+        .stdout_has("sums, triggers: recall 0 %\n")
         .stdout_has("       tasks     1/1     100 %  21–100 %")
-        .stderr_has("failed: sums, trigger triggers-1, run 1: the model read `other`");
+        .stderr_has("failed: sums, trigger triggers-1, run 1: the model used `other`");
     let run =
         test.next_run().args(["skills", "eval", "--min", "0.5", "--runs", "1"]).run().status(1);
     run.stderr_has("sums: below --min");
@@ -105,11 +105,11 @@ fn table_and_status() {
     let run = test.next_run().args(["skills", "eval", "--min", "2"]).run().status(2);
     run.stderr_has("--min takes a number from 0 to 1, not `2`");
     let run = test.next_run().args(["skills", "eval", "other"]).run().status(1);
-    run.stderr_has("the skill `other` has no tests");
+    run.stderr_has("the skill `other` has no such tests");
     let alone = Test::new().skill("s", SUMS).endpoint(&server);
     let alone = alone.file("skills/s/evals/evals.json", evals.to_string());
     let run = alone.next_run().args(["skills", "eval", "s", "--triggers", "--min", "1"]).run();
-    run.status(1).stderr_has("the skill `s` has no tests of this kind");
+    run.status(1).stderr_has("the skill `s` has no such tests");
     // Two skills of one name, one of which fails.
     let wrong = json!([{"prompt": "six", "checks": {"answer_contains": "seven"}}]);
     let both = Test::new().file("a/s/SKILL.md", SUMS).file("b/s/SKILL.md", SUMS).endpoint(&server);
@@ -117,6 +117,8 @@ fn table_and_status() {
     let both = both.file("b/s/evals/evals.json", wrong.to_string());
     let run = both.next_run().args(["skills", "eval", "./a/s", "./b/s", "--out", "out"]).run();
     run.success().stdout_has("tasks  3/3").stdout_has("tasks  0/3");
+    // A folder names none of its skills.
+    test.next_run().args(["skills", "eval", "./skills", "--runs", "1"]).run().success();
     // A path selects a skill in no skills folder.
     let moved = Test::new().file("mine/s/SKILL.md", SUMS.replace("sums", "s"));
     let moved = moved.file("mine/s/evals/evals.json", evals.to_string()).endpoint(&server);
@@ -126,7 +128,7 @@ fn table_and_status() {
         .args(["skills", "eval"])
         .run()
         .status(1)
-        .stderr_has("no skill has a file in evals/");
+        .stderr_has("no skill has such tests in evals/");
     server.finish();
 }
 
@@ -160,6 +162,14 @@ fn places_of_results_are_checked_first() {
     let test = test_with(&json!([{"prompt": "a"}]), &json!([])).endpoint(&server);
     let run = test.next_run().args(["skills", "eval", "--out", "skills/sums/out"]).run().status(2);
     run.stderr_has("--out is in the skill `sums`");
+    let out = "skills/other/../sums/out";
+    test.next_run().args(["skills", "eval", "--out", out]).run().status(2);
+    let run = test.next_run().args(["skills", "eval", "--junit", "skills/sums/j.xml"]).run();
+    run.status(2).stderr_has("--junit is in the skill");
+    let test = test.file("mine/runs.jsonl", "not ours\nlast");
+    let run = test.next_run().args(["skills", "eval", "--out", "mine"]).run().status(1);
+    run.stderr_has("it has no results of runs");
+    assert_eq!(test.read("mine/runs.jsonl"), "not ours\nlast");
     let run = test.next_run().args(["skills", "eval", "--junit", "none/j.xml"]).run().status(1);
     run.stderr_has("failed to write");
     let made = std::process::Command::new("mkfifo").arg(test.path("fifo")).status().unwrap();
@@ -175,7 +185,7 @@ fn places_of_results_are_checked_first() {
 fn each_run_starts_in_a_fresh_folder() {
     let server = server();
     let code = "run import os,subprocess;print(sorted(os.listdir()));\
-                open('left','w');subprocess.Popen(['sleep','300'])";
+                open('left','w');subprocess.Popen(['sleep','300'],env={'MARKER':'eval-leftover'})";
     let evals = json!([{"prompt": format!("{code}\nok"), "files": ["evals/files/.env"],
                         "checks": {"returncode": 0, "files": [{"path": "left"}]}}]);
     let test = test_with(&evals, &json!([]))
@@ -197,6 +207,7 @@ fn each_run_starts_in_a_fresh_folder() {
     }
     let left = fs::read_dir(test.path(".")).unwrap().filter_map(Result::ok);
     assert!(left.map(|entry| entry.file_name()).all(|name| name != "left"));
+    assert!(processes_with_marker("eval-leftover").is_empty(), "a process is left");
 }
 
 /// The tests of a new skill are valid.

@@ -4,7 +4,6 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::record::Expectation;
 use crate::cli::run::Run;
 use crate::config::Endpoint;
 use crate::error::{ErrorKind, FailedPart, Result};
@@ -12,7 +11,7 @@ use crate::limits;
 use crate::message::Message;
 use crate::model::http::HttpModel;
 use crate::model::{Model, ModelRequest};
-use crate::skills::evals::{Observed, TaskCase};
+use crate::skills::evals::{Assertion, Observed, Task};
 use crate::text::{self, single_fence, truncate};
 use crate::world::confined::{Root, WalkLimits, read_whole};
 
@@ -23,57 +22,50 @@ const PROMPT: &str = include_str!("judge.txt");
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Verdicts {
-    expectations: Vec<JudgedExpectation>,
+    expectations: Vec<JudgedAssertion>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct JudgedExpectation {
+struct JudgedAssertion {
     text: String,
     passed: bool,
     evidence: String,
 }
 
-/// Asks the model about all assertions in prose, again if it does not answer in its form.
+/// Asks the model, once, about all assertions in prose.
 pub(super) fn judge(
     run: &Run,
     model: &str,
-    task: &TaskCase,
+    task: &Task,
+    prompt: &str,
     observed: &Observed<'_>,
-) -> Result<Vec<Expectation>> {
+) -> Result<Vec<Assertion>> {
     let endpoint = Endpoint { model: model.to_string(), ..run.config.endpoint()? };
     let judge = HttpModel::new(endpoint, run.options.stream, run.cancellation.clone());
-    let messages =
-        [Message::System(PROMPT.into()), Message::User(data(task, observed).to_string().into())];
+    let messages = [
+        Message::System(PROMPT.into()),
+        Message::User(data(task, prompt, observed).to_string().into()),
+    ];
     let request = ModelRequest { messages: &messages, tools: &[] };
-    let mut reason = String::new();
-    for _ in 0..limits::EVAL_JUDGE_TRIES {
-        match judge.complete(&request, &mut |_| {}) {
-            Ok(reply) => match verdicts(&reply.message.content, task) {
-                Some(verdicts) => return Ok(verdicts),
-                None => {
-                    let reply = text::one_line(&reply.message.content, limits::EVAL_EVIDENCE_BYTES);
-                    reason = format!("the judge did not answer in its form: {reply}");
-                }
-            },
-            Err(error)
-                if error.part() == Some(FailedPart::Answer)
-                    || matches!(error.kind(), ErrorKind::Context { .. }) =>
-            {
-                reason = format!("the judge has no answer: {}", error.message());
-            }
-            Err(error) if error.part() == Some(FailedPart::Model) => {
-                return Err(error.with_hint("check --judge"));
-            }
-            Err(error) => return Err(error),
+    match judge.complete(&request, &mut |_| {}) {
+        Ok(reply) => Ok(verdicts(&reply.message.content, task)),
+        Err(error)
+            if error.part() == Some(FailedPart::Answer)
+                || matches!(error.kind(), ErrorKind::Context { .. }) =>
+        {
+            Ok(undecided(task, &format!("the judge has no answer: {}", error.message())))
         }
+        Err(error) if error.part() == Some(FailedPart::Model) => {
+            Err(error.with_hint("check --judge"))
+        }
+        Err(error) => Err(error),
     }
-    Ok(undecided(task, &reason))
 }
 
-/// The assertions, none of which is decided.
-pub(super) fn undecided(task: &TaskCase, reason: &str) -> Vec<Expectation> {
-    let all = task.expectations.iter().map(|text| Expectation {
+/// The assertions in prose, none of which is decided.
+pub(super) fn undecided(task: &Task, reason: &str) -> Vec<Assertion> {
+    let all = task.expectations.iter().map(|text| Assertion {
         text: text.clone(),
         passed: None,
         evidence: reason.to_string(),
@@ -82,23 +74,27 @@ pub(super) fn undecided(task: &TaskCase, reason: &str) -> Vec<Expectation> {
 }
 
 /// The verdicts of a reply that consists of them alone, in the order and words of the task.
-fn verdicts(reply: &str, task: &TaskCase) -> Option<Vec<Expectation>> {
+fn verdicts(reply: &str, task: &Task) -> Vec<Assertion> {
     let json = single_fence(reply).filter(|fence| fence.is_alone).map_or(reply, |fence| fence.body);
-    let verdicts: Verdicts = serde_json::from_str(json).ok()?;
-    let texts = verdicts.expectations.iter().map(|verdict| verdict.text.trim());
-    if !texts.eq(task.expectations.iter().map(|text| text.trim())) {
-        return None;
-    }
-    let all = verdicts.expectations.into_iter().map(|verdict| Expectation {
+    let parsed = serde_json::from_str::<Verdicts>(json).map(|verdicts| verdicts.expectations);
+    let is_complete = |verdicts: &Vec<JudgedAssertion>| {
+        let texts = verdicts.iter().map(|verdict| verdict.text.trim());
+        texts.eq(task.expectations.iter().map(|text| text.trim()))
+    };
+    let Some(verdicts) = parsed.ok().filter(is_complete) else {
+        let reply = text::one_line(reply, limits::EVAL_EVIDENCE_BYTES);
+        return undecided(task, &format!("the judge did not answer in its form: {reply}"));
+    };
+    let all = verdicts.into_iter().map(|verdict| Assertion {
         text: verdict.text,
         passed: Some(verdict.passed),
         evidence: text::one_line(&verdict.evidence, limits::EVAL_EVIDENCE_BYTES),
     });
-    Some(all.collect())
+    all.collect()
 }
 
 /// What the judge gets.
-fn data(task: &TaskCase, observed: &Observed<'_>) -> Value {
+fn data(task: &Task, prompt: &str, observed: &Observed<'_>) -> Value {
     let actions = observed.actions;
     let scripts = actions.scripts_run.iter();
     let scripts = scripts.map(|run| json!({"file": run.file, "returncode": run.returncode}));
@@ -106,7 +102,7 @@ fn data(task: &TaskCase, observed: &Observed<'_>) -> Value {
     let commands =
         commands.map(|run| json!({"command": run.command, "returncode": run.returncode}));
     json!({
-        "task": task.prompt,
+        "task": prompt,
         "expected_output": task.expected_output,
         "answer": truncate(observed.answer, limits::EVAL_RESULT_BYTES),
         "actions": {
@@ -114,24 +110,30 @@ fn data(task: &TaskCase, observed: &Observed<'_>) -> Value {
             "scripts_run": scripts.collect::<Vec<_>>(),
             "commands_run": commands.collect::<Vec<_>>(),
         },
-        "files": files(observed.workspace),
+        "files": files(task, observed.workspace),
         "expectations": task.expectations,
     })
 }
 
-/// The files of the workspace with their texts, up to a limit.
-fn files(workspace: &Root) -> Vec<Value> {
-    let most = limits::EVAL_JUDGED_FILES;
-    let bounds =
-        WalkLimits { depth: limits::WALK_DEPTH, files: most, entries: limits::WALK_ENTRIES };
+/// The files of the workspace with their texts, up to a limit: those that the run has made first.
+fn files(task: &Task, workspace: &Root) -> Vec<Value> {
+    let files = limits::EVAL_JUDGED_FILES;
+    let bounds = WalkLimits { depth: limits::WALK_DEPTH, files, entries: limits::WALK_ENTRIES };
+    let mut paths = workspace.walk(bounds).unwrap_or_default().files;
+    let is_given = |path: &std::path::PathBuf| {
+        task.files.iter().any(|file| std::path::Path::new(&file.target) == path)
+    };
+    paths.sort_by_key(is_given);
     let mut left = limits::EVAL_RESULT_BYTES;
-    let tree = workspace.walk(bounds).unwrap_or_default();
-    let described = tree.files.iter().filter_map(|path| {
+    let described = paths.iter().filter_map(|path| {
         let file = workspace.file(path).ok()?;
         let size = file.metadata().ok()?.len();
         let piece = read_whole(&file, left).ok()?;
-        let text = String::from_utf8(piece.bytes).ok().filter(|text| !text.contains('\0'));
-        left -= text.as_ref().map_or(0, String::len);
+        // A character may be cut at the end.
+        let text = String::from_utf8_lossy(&piece.bytes);
+        let text = Some(text.trim_end_matches('\u{fffd}'))
+            .filter(|text| !text.contains(['\0', '\u{fffd}']));
+        left -= text.map_or(0, str::len).min(left);
         Some(json!({
             "path": path.to_string_lossy(),
             "bytes": size,

@@ -1,127 +1,83 @@
 //! Results as XML in the form of `JUnit`: a test case for each case, as CI servers show it.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use super::Suite;
+use super::Evaluation;
 use super::html::escaped;
-use super::record::{EvalKind, RunKey, RunRecord};
-use super::score::records_of;
-use crate::cli::options::EvalCommand;
-use crate::error::{Error, ErrorKind, Result};
+use super::record::{EvalKind, RunRecord};
+use super::score::ratio;
 use crate::limits;
+use crate::skills::evals::EvalCase;
 use crate::text::{counted, one_line};
 
-/// Writes the file. A case fails if fewer of its runs passed than `--min` asks for, or than all.
-pub(super) fn write(
-    file: &Path,
-    suites: &[Suite],
-    command: &EvalCommand,
-    records: &BTreeMap<RunKey, RunRecord>,
-) -> Result<()> {
+/// The elements of test cases that have not passed, in the order of the attributes that count them.
+const RESULTS: [(&str, &str); 3] =
+    [("failure", "failures"), ("skipped", "skipped"), ("error", "errors")];
+
+/// The file. A case fails if fewer of its runs passed than `--min` asks for, or than all.
+pub(super) fn xml(evaluation: &Evaluation<'_>) -> String {
+    let least = evaluation.command.min().unwrap_or(1.0);
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
-    for suite in suites {
+    for suite in &evaluation.suites {
         for kind in [EvalKind::Trigger, EvalKind::Task] {
-            let ids: Vec<&str> = kind.ids(&suite.evals).collect();
-            if ids.is_empty() {
+            let records = evaluation.records(suite, kind);
+            let class = escaped(&format!("{} {}s", suite.label, kind.name()));
+            let cases = suite.cases(kind).map(|case| {
+                let runs = records.iter().copied().filter(|record| record.key.case == case.id);
+                case_xml(case, &runs.collect::<Vec<_>>(), least, &class)
+            });
+            let cases: Vec<(Option<&str>, String)> = cases.collect();
+            if cases.is_empty() {
                 continue;
             }
-            let found = records_of(suite, kind, command, records);
-            let cases = ids.iter().map(|id| {
-                let runs: Vec<&RunRecord> =
-                    found.iter().copied().filter(|record| record.key.case == *id).collect();
-                let text = kind.text(&suite.evals, id).unwrap_or_default();
-                let name = one_line(&format!("{id}: {text}"), limits::SUMMARY_CHARS);
-                CaseXml::new(&name, &runs, command.min().unwrap_or(1.0))
-            });
-            let cases: Vec<CaseXml> = cases.collect();
-            let count = |state| cases.iter().filter(|case| case.state == state).count();
-            let name = escaped(&format!("{} {}", suite.label, kind_name(kind)));
-            let _ = writeln!(
-                xml,
-                "  <testsuite name=\"{name}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" errors=\"{}\" time=\"{:.3}\">",
-                cases.len(),
-                count(CaseState::Failed),
-                count(CaseState::NotJudged),
-                count(CaseState::NotRun),
-                0.0 + cases.iter().map(|case| case.seconds).sum::<f64>(),
-            );
-            for case in &cases {
-                case.write(&name, &mut xml);
+            let _ = write!(xml, "  <testsuite name=\"{class}\" tests=\"{}\"", cases.len());
+            for (element, attribute) in RESULTS {
+                let count = cases.iter().filter(|(result, _)| *result == Some(element)).count();
+                let _ = write!(xml, " {attribute}=\"{count}\"");
             }
+            let _ = writeln!(xml, " time=\"{:.3}\">", seconds(&records));
+            xml.extend(cases.into_iter().map(|(_, case)| case));
             xml += "  </testsuite>\n";
         }
     }
-    xml += "</testsuites>\n";
-    fs::write(file, xml).map_err(|error| {
-        Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", file.display()))
-    })
+    xml + "</testsuites>\n"
 }
 
-fn kind_name(kind: EvalKind) -> &'static str {
-    match kind {
-        EvalKind::Trigger => "triggers",
-        EvalKind::Task => "tasks",
-        EvalKind::Baseline => "baseline",
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CaseState {
-    Passed,
-    Failed,
-    NotJudged,
-    /// The evaluation ended before.
-    NotRun,
-}
-
-struct CaseXml {
-    name: String,
-    state: CaseState,
-    /// How many runs passed, and the reasons of the others.
-    message: String,
-    seconds: f64,
-}
-
-impl CaseXml {
-    fn new(name: &str, runs: &[&RunRecord], least: f64) -> CaseXml {
-        let open = runs.iter().filter(|run| run.passed.is_none()).count();
-        let passed = runs.iter().filter(|run| run.passed == Some(true)).count();
-        #[allow(clippy::cast_precision_loss, reason = "runs are counted in thousands")]
-        let can_reach = |passed: usize| passed as f64 >= least * runs.len() as f64;
-        let state = match open {
-            _ if runs.is_empty() => CaseState::NotRun,
-            _ if !can_reach(passed + open) => CaseState::Failed,
-            0 => CaseState::Passed,
-            _ => CaseState::NotJudged,
+/// A test case, and the element of its result if it has not passed.
+fn case_xml(
+    case: &EvalCase,
+    runs: &[&RunRecord],
+    least: f64,
+    class: &str,
+) -> (Option<&'static str>, String) {
+    let count = |passed| runs.iter().filter(|run| run.passed == passed).count();
+    let (passed, unknown) = (count(Some(true)), count(None));
+    let [failure, skipped, error] = RESULTS.map(|(element, _)| element);
+    let result = match ratio(passed + unknown, runs.len()) {
+        None => Some(error),
+        Some(best) if best < least => Some(failure),
+        Some(_) => (unknown > 0).then_some(skipped),
+    };
+    let title = one_line(&format!("{}: {}", case.id, case.prompt), limits::SUMMARY_CHARS);
+    let mut xml = format!(
+        "    <testcase classname=\"{class}\" name=\"{}\" time=\"{:.3}\">",
+        escaped(&title),
+        seconds(runs)
+    );
+    if let Some(result) = result {
+        let summary = match runs.len() {
+            0 => "not run".to_string(),
+            count => format!("{passed} of {} passed", counted(count, "run")),
         };
-        let reasons = runs.iter().filter(|run| run.passed == Some(false));
-        let reasons = reasons.map(|run| format!("\nrun {}: {}", run.key.run, run.failure()));
-        let count = counted(runs.len(), "run");
-        let message = format!("{passed} of {count} passed{}", reasons.collect::<String>());
-        // The sum of nothing is -0.
-        let seconds = 0.0 + runs.iter().map(|run| run.seconds).sum::<f64>();
-        CaseXml { name: name.to_string(), state, message, seconds }
+        let others = runs.iter().filter(|run| run.passed != Some(true));
+        let reasons = others.map(|run| format!("\nrun {}: {}", run.key.run, run.reason()));
+        let text = escaped(&format!("{summary}{}", reasons.collect::<String>()));
+        let _ = write!(xml, "<{result} message=\"{}\">{text}</{result}>", escaped(&summary));
     }
+    (result, xml + "</testcase>\n")
+}
 
-    fn write(&self, class: &str, xml: &mut String) {
-        let (name, message) = (escaped(&self.name), escaped(&self.message));
-        let first = message.lines().next().unwrap_or_default();
-        let _ = write!(
-            xml,
-            "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{:.3}\">",
-            self.seconds
-        );
-        match self.state {
-            CaseState::Passed => {}
-            CaseState::Failed => {
-                let _ = write!(xml, "<failure message=\"{first}\">{message}</failure>");
-            }
-            CaseState::NotRun => *xml += "<error message=\"not run\"/>",
-            CaseState::NotJudged => *xml += "<skipped message=\"not judged\"/>",
-        }
-        *xml += "</testcase>\n";
-    }
+/// The time of all runs. The sum of nothing is -0.
+fn seconds(runs: &[&RunRecord]) -> f64 {
+    0.0 + runs.iter().map(|run| run.seconds).sum::<f64>()
 }

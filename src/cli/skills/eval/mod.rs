@@ -4,6 +4,7 @@
 //! folder. This process starts them, stores each result at once ([`store`]), and reports.
 
 use std::fs::OpenOptions;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::cli::options::{AskOptions, CommonOptions, EvalCommand};
@@ -16,8 +17,9 @@ use crate::config::Endpoint;
 use crate::digest::sha256;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::evals::SkillEvals;
+use crate::skills::evals::{EvalCase, SkillEvals};
 use crate::skills::{Skill, Skills};
+use crate::world::confined::read_whole;
 use crate::world::output::Output;
 
 mod execute;
@@ -31,9 +33,18 @@ mod score;
 mod store;
 mod table;
 
-use record::{EvalKind, RunKey};
+use record::{EvalKind, RunKey, RunRecord};
 use score::SkillScore;
 use store::Store;
+
+/// The tests of skills, and their results.
+struct Evaluation<'e> {
+    command: &'e EvalCommand,
+    /// The name of the model.
+    model: String,
+    suites: Vec<Suite>,
+    store: Store,
+}
 
 /// A skill and its tests.
 struct Suite {
@@ -45,16 +56,15 @@ struct Suite {
     path: PathBuf,
     /// All skills that the model gets.
     skills: Skills,
-    evals: SkillEvals,
-    /// Changes if a result could be another one: with the skill, its tests, or a model.
+    cases: Vec<EvalCase>,
+    /// Changes if a result could be another one.
     digest: String,
 }
 
 /// A run that is still to be made.
 struct PlannedRun<'s> {
     suite: &'s Suite,
-    /// The index of the case among those of its kind.
-    case: usize,
+    case: &'s EvalCase,
     key: RunKey,
 }
 
@@ -67,15 +77,16 @@ pub(in crate::cli) fn run(
 ) -> Result<u8> {
     let is_json = options.is_json();
     let run = &mut Run::for_questions(&AskOptions::default(), options, startup, output)?;
-    let endpoint = run.config.endpoint()?;
+    let model = run.config.endpoint()?.model;
     let (suites, mut is_complete) = select(command, run, output)?;
     check_places(command, run, &suites)?;
     let mut store = Store::open(command.out.as_deref(), &suites, run, output)?;
     let planned = plan(&suites, command, &store)?;
     let finished = pool::run_all(run, &planned, command, &mut store, output);
-    let scores: Vec<SkillScore> =
-        suites.iter().map(|suite| SkillScore::new(suite, command, store.records())).collect();
-    let finished = finished.and(write_files(run, command, &suites, &scores, &store));
+    let evaluation = Evaluation { command, model, suites, store };
+    let suites = evaluation.suites.iter();
+    let scores: Vec<SkillScore> = suites.map(|suite| SkillScore::new(&evaluation, suite)).collect();
+    let finished = finished.and(evaluation.write_files(run, &scores));
     for score in scores.iter().filter(|score| !score.reaches(command.min())) {
         is_complete = false;
         output.note(&format!("{}: below --min, or not judged", score.name));
@@ -85,65 +96,113 @@ pub(in crate::cli) fn run(
         Err(error) => error.kind().exit_status(),
     };
     if is_json {
-        print_json(&score::summary(&endpoint.model, &scores, &finished, status), output);
-    } else {
-        output.print(table::lines(&scores).trim_end());
+        print_json(&score::summary(&evaluation.model, &scores, &finished, status), output);
+    } else if !scores.is_empty() {
+        output.print(&table::lines(&scores));
     }
     finished.map(|()| status)
 }
 
-/// Writes the files of `--out` and `--junit`.
-fn write_files(
-    run: &Run,
+impl Suite {
+    /// The cases of a kind.
+    fn cases(&self, kind: EvalKind) -> impl Iterator<Item = &EvalCase> {
+        self.cases.iter().filter(move |case| kind.covers(case))
+    }
+
+    /// The runs of a kind.
+    fn runs(&self, kind: EvalKind, count: u32) -> impl Iterator<Item = PlannedRun<'_>> {
+        self.cases(kind).flat_map(move |case| {
+            (1..=count).map(move |run| {
+                let (skill, name) = (self.label.clone(), case.id.clone());
+                PlannedRun { suite: self, case, key: RunKey { skill, kind, case: name, run } }
+            })
+        })
+    }
+}
+
+impl Evaluation<'_> {
+    /// The results of a kind that count: of the cases that the suite has, and of as many runs as are
+    /// asked for.
+    fn records(&self, suite: &Suite, kind: EvalKind) -> Vec<&RunRecord> {
+        let runs = suite.runs(kind, self.command.runs);
+        runs.filter_map(|planned| self.store.record(&planned.key)).collect()
+    }
+
+    /// Writes the files of `--out` and `--junit`.
+    fn write_files(&self, run: &Run, scores: &[SkillScore]) -> Result<()> {
+        if let Some(folder) = self.store.folder() {
+            run_files::write(folder, self, scores)?;
+        }
+        match &self.command.junit {
+            Some(file) => run_files::write_file(&run.folder.join(file), &junit::xml(self)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The runs that have no result yet: first all cases once, so that an interrupted evaluation has
+/// something of each.
+fn plan<'s>(
+    suites: &'s [Suite],
     command: &EvalCommand,
-    suites: &[Suite],
-    scores: &[SkillScore],
     store: &Store,
-) -> Result<()> {
-    let model = run.config.endpoint()?.model;
-    if let Some(folder) = store.folder() {
-        let report = html::page(&model, suites, scores, store.records());
-        run_files::write(folder, &model, suites, command, store.records(), &report)?;
+) -> Result<Vec<PlannedRun<'s>>> {
+    let runs = command.runs;
+    let cases: usize = suites.iter().map(|suite| suite.cases.len()).sum();
+    if cases * runs as usize > limits::EVAL_PLANNED {
+        let most = limits::EVAL_PLANNED;
+        return Err(usage(format!("{cases} cases with --runs {runs} are more than {most} runs")));
     }
-    match &command.junit {
-        Some(file) => junit::write(&run.folder.join(file), suites, command, store.records()),
-        None => Ok(()),
-    }
+    let kinds = EvalKind::ALL.into_iter();
+    let kinds = kinds.filter(|kind| *kind != EvalKind::Baseline || command.baseline);
+    let all = kinds.flat_map(|kind| suites.iter().flat_map(move |suite| suite.runs(kind, runs)));
+    let mut planned: Vec<PlannedRun<'_>> = all.filter(|planned| !store.has(&planned.key)).collect();
+    planned.sort_by_key(|planned| planned.key.run);
+    Ok(planned)
 }
 
 /// Returns an error if results cannot be written where they should be.
 fn check_places(command: &EvalCommand, run: &Run, suites: &[Suite]) -> Result<()> {
-    if let Some(out) = &command.out {
-        let out = run.folder.join(out);
-        if let Some(suite) = suites.iter().find(|suite| out.starts_with(&suite.path)) {
-            let text = format!("--out is in the skill `{}`, which it would change", suite.name);
-            return Err(usage(text).with_hint("name a folder outside of it"));
+    for (option, place) in [("--out", &command.out), ("--junit", &command.junit)] {
+        let Some(place) = place else { continue };
+        let place = run.folder.join(place);
+        let folder = place.ancestors().find_map(|folder| folder.canonicalize().ok());
+        let is_in = |suite: &&Suite| {
+            let skill = suite.path.canonicalize().ok();
+            skill.zip(folder.as_ref()).is_some_and(|(skill, folder)| folder.starts_with(skill))
+        };
+        if let Some(suite) = suites.iter().find(is_in) {
+            let text = format!("{option} is in the skill `{}`, which it would change", suite.name);
+            return Err(usage(text).with_hint("name a place outside of it"));
         }
     }
     let Some(file) = &command.junit else { return Ok(()) };
     let file = run.folder.join(file);
     check_file(&file)?;
-    OpenOptions::new().append(true).create(true).open(&file).map(drop).map_err(|error| {
-        Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", file.display()))
-    })
+    let opened = OpenOptions::new().append(true).create(true).open(&file);
+    opened.map(drop).map_err(|error| write_error(&file, &error))
 }
 
 /// Returns an error if this is something else than a file, such as a pipe, which would be waited for.
 fn check_file(file: &Path) -> Result<()> {
     if file.exists() && !file.is_file() {
-        let text = format!("failed to write `{}`: it is not a regular file", file.display());
-        return Err(Error::new(ErrorKind::Io, text));
+        return Err(write_error(file, &io::Error::other("it is not a regular file")));
     }
     Ok(())
 }
 
+/// The error for a file or folder that cannot be written.
+fn write_error(path: &Path, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", path.display()))
+}
+
 /// The skills with tests, and whether all that were named have valid ones.
 fn select(command: &EvalCommand, run: &Run, output: &mut Output) -> Result<(Vec<Suite>, bool)> {
-    let mut found: Vec<(Skills, Skill)> = Vec::new();
+    let mut found: Vec<(Skills, Skill, bool)> = Vec::new();
     for word in &command.names {
         let selection = SkillSelection::parse(word, run)?;
         match selection.name {
-            Some(_) => found.push((selection.skills.clone(), selection.skill()?)),
+            Some(_) => found.push((selection.skills.clone(), selection.skill()?, true)),
             None => found.extend(all_skills(&selection.skills)),
         }
     }
@@ -152,50 +211,44 @@ fn select(command: &EvalCommand, run: &Run, output: &mut Output) -> Result<(Vec<
     }
     let mut is_complete = true;
     let mut suites: Vec<Suite> = Vec::new();
-    for (skills, skill) in found {
-        let mut evals = SkillEvals::read(&skill);
-        if evals.is_empty() {
-            if !command.names.is_empty() {
-                is_complete = false;
-                output.warn(&format!("the skill `{}` has no tests in evals/", skill.name));
-            }
-            continue;
-        }
-        for problem in &evals.problems {
+    for (skills, skill, is_named) in found {
+        let SkillEvals { mut cases, problems } = SkillEvals::read(&skill);
+        for problem in &problems {
             is_complete = false;
-            output.warn(&format!("{}: {problem}", skill.name));
+            let file = problem.file.display();
+            output.warn(&format!("{}: {file}: {}", skill.name, problem.message));
         }
         if command.triggers != command.tasks {
-            if command.triggers { evals.tasks.clear() } else { evals.triggers.clear() }
+            cases.retain(|case| EvalKind::Trigger.covers(case) == command.triggers);
         }
-        if evals.is_empty() {
-            if !command.names.is_empty() {
+        if cases.is_empty() {
+            if is_named && problems.is_empty() {
                 is_complete = false;
-                output.warn(&format!("the skill `{}` has no tests of this kind", skill.name));
+                output.warn(&format!("the skill `{}` has no such tests in evals/", skill.name));
             }
-            continue;
+        } else if !suites.iter().any(|suite| suite.path == skill.path) {
+            let is_taken = suites.iter().any(|suite| suite.label == skill.name);
+            let label =
+                if is_taken { skill.path.display().to_string() } else { skill.name.clone() };
+            let digest = digest(&skill, &skills, command, run)?;
+            let (name, path) = (skill.name, skill.path);
+            suites.push(Suite { label, name, path, skills, cases, digest });
         }
-        if suites.iter().any(|suite| suite.path == skill.path) {
-            continue;
-        }
-        let is_taken = suites.iter().any(|suite| suite.label == skill.name);
-        let label = if is_taken { skill.path.display().to_string() } else { skill.name.clone() };
-        let digest = digest(&skill, &skills, command, run)?;
-        suites.push(Suite { label, name: skill.name, path: skill.path, skills, evals, digest });
     }
     if suites.is_empty() && is_complete {
-        let text = "failed to find a test: no skill has a file in evals/";
+        let text = "failed to find a test: no skill has such tests in evals/";
         return Err(Error::new(ErrorKind::Io, text).with_hint(
-            "`skills-runner skills new NAME` writes one to begin with; docs/evals.md describes them",
+            "`skills-runner skills new NAME` writes some to begin with; docs/evals.md describes them",
         ));
     }
     Ok((suites, is_complete))
 }
 
-fn all_skills(skills: &Skills) -> Vec<(Skills, Skill)> {
+/// All skills, none of which was named.
+fn all_skills(skills: &Skills) -> Vec<(Skills, Skill, bool)> {
     let catalogue = skills.catalogue();
     let opened = catalogue.usable().filter_map(|skill| skills.open_listed(skill).ok());
-    opened.map(|skill| (skills.clone(), skill)).collect()
+    opened.map(|skill| (skills.clone(), skill, false)).collect()
 }
 
 /// The digest of what results depend on: the skill's files, the models and settings, and what the
@@ -216,43 +269,10 @@ fn digest(skill: &Skill, skills: &Skills, command: &EvalCommand, run: &Run) -> R
         skills.catalogue().digest(),
     );
     for path in skill.all_files().files {
-        let bytes = skill.root.file(&path).ok().and_then(|file| {
-            crate::world::confined::read_whole(&file, limits::EVAL_DIGEST_BYTES).ok()
-        });
-        let bytes = bytes.map(|piece| piece.bytes).unwrap_or_default();
+        let piece = skill.root.file(&path).ok();
+        let piece = piece.and_then(|file| read_whole(&file, limits::EVAL_DIGEST_BYTES).ok());
+        let bytes = piece.map(|piece| piece.bytes).unwrap_or_default();
         text += &format!("{} {}\n", path.display(), sha256(&bytes));
     }
     Ok(sha256(text.as_bytes()))
-}
-
-/// The runs that are not stored yet: first all cases once, so that an interrupted evaluation has
-/// something of each.
-fn plan<'s>(
-    suites: &'s [Suite],
-    command: &EvalCommand,
-    store: &Store,
-) -> Result<Vec<PlannedRun<'s>>> {
-    let cases = suites.iter().map(|suite| suite.evals.triggers.len() + suite.evals.tasks.len());
-    if cases.sum::<usize>() * command.runs as usize > limits::EVAL_PLANNED {
-        let most = limits::EVAL_PLANNED;
-        return Err(usage(format!("--runs {} would be more than {most} runs", command.runs)));
-    }
-    let mut planned = Vec::new();
-    for run in 1..=command.runs {
-        for suite in suites {
-            for kind in EvalKind::ALL {
-                if kind == EvalKind::Baseline && !command.baseline {
-                    continue;
-                }
-                for (case, id) in kind.ids(&suite.evals).enumerate() {
-                    let skill = suite.label.clone();
-                    let key = RunKey { skill, kind, case: id.to_string(), run };
-                    if !store.has(&key) {
-                        planned.push(PlannedRun { suite, case, key });
-                    }
-                }
-            }
-        }
-    }
-    Ok(planned)
 }

@@ -6,10 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::PlannedRun;
 use super::execute;
 use super::record::{RunRecord, RunReply};
 use super::store::Store;
+use super::{PlannedRun, write_error};
 use crate::cli::options::EvalCommand;
 use crate::cli::run::Run;
 use crate::error::{Error, ErrorKind, Result};
@@ -41,8 +41,8 @@ pub(super) fn run_all(
     let temporary = run.config.scripts.temporary_folder.clone();
     // A file system renames only within itself.
     let device = |folder: &Path| folder.metadata().ok().map(|metadata| metadata.dev());
-    let kept = store.folder().filter(|kept| device(kept) != device(&temporary));
-    let scratch = Scratch::new(kept.unwrap_or(&temporary)).map_err(failure)?;
+    let other_device = store.folder().filter(|folder| device(folder) != device(&temporary));
+    let scratch = Scratch::new(other_device.unwrap_or(&temporary)).map_err(failure)?;
     let mut progress = Progress::new(planned.len());
     let mut waiting = planned.iter().enumerate();
     let mut running: Vec<RunningRun> = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn run_all(
             // The path is in the system prompt: it says nothing about the test.
             let workspace = scratch.path().join(number.to_string());
             let kept = store.outputs(&planned.key);
-            let reply = || execute::reply(run, planned, command, &workspace);
+            let reply = || execute::reply_as_json(run, planned, command, &workspace);
             let worker = Worker::start(Signal::TERM, reply).map_err(failure)?;
             running.push(RunningRun { worker, workspace, kept });
         }
@@ -66,14 +66,15 @@ pub(super) fn run_all(
             Ok(ready) => ready,
             Err(stop) => break Err(stop.into()),
         };
-        let ended = take_replies(&mut running, &ready);
-        let ended = ended.into_iter().try_for_each(|reply| {
+        // All that were measured are stored, also if one of them failed.
+        let stored = take_replies(&mut running, &ready).into_iter().map(|reply| {
             let record = reply?;
             progress.count(&record, output);
             store.add(record)
         });
-        if ended.is_err() {
-            break ended;
+        let stored: Vec<Result<()>> = stored.collect();
+        if let Some(failed) = stored.into_iter().find(Result::is_err) {
+            break failed;
         }
     };
     output.clear_live();
@@ -111,7 +112,7 @@ fn take_replies(running: &mut Vec<RunningRun>, ready: &[bool]) -> Vec<Result<Run
 
 /// Ends the runs in progress; their results are not used.
 fn end_all(running: Vec<RunningRun>) {
-    let until = Instant::now() + limits::EVAL_END;
+    let until = Instant::now() + limits::EVAL_END_WAIT;
     for run in &running {
         run.worker.request_end();
     }
@@ -131,12 +132,9 @@ impl RunningRun {
         };
         let _ = fs::remove_dir_all(kept);
         let parent = kept.parent().unwrap_or(kept);
-        fs::create_dir_all(parent).and_then(|()| fs::rename(&self.workspace, kept)).map_err(
-            |error| {
-                let text = format!("failed to keep a working folder as `{}`", kept.display());
-                Error::new(ErrorKind::Io, format!("{text}: {error}"))
-            },
-        )
+        fs::create_dir_all(parent)
+            .and_then(|()| fs::rename(&self.workspace, kept))
+            .map_err(|error| write_error(kept, &error))
     }
 }
 
@@ -149,13 +147,13 @@ struct Progress {
     tokens: u64,
     start: Instant,
     /// Why a run was not judged.
-    open: Option<String>,
+    unjudged_reason: Option<String>,
 }
 
 impl Progress {
     fn new(planned: usize) -> Progress {
         let start = Instant::now();
-        Progress { planned, done: 0, passed: 0, failed: 0, tokens: 0, start, open: None }
+        Progress { planned, done: 0, passed: 0, failed: 0, tokens: 0, start, unjudged_reason: None }
     }
 
     /// Counts a run, and reports one that failed.
@@ -166,10 +164,13 @@ impl Progress {
             Some(true) => self.passed += 1,
             Some(false) => {
                 self.failed += 1;
-                let reason = one_line(&record.failure(), limits::EVAL_EVIDENCE_BYTES);
+                let reason = one_line(&record.reason(), limits::EVAL_EVIDENCE_BYTES);
                 output.note(&format!("failed: {}: {reason}", record.key));
             }
-            None => self.open = Some(one_line(&record.failure(), limits::EVAL_EVIDENCE_BYTES)),
+            None => {
+                self.unjudged_reason =
+                    Some(one_line(&record.reason(), limits::EVAL_EVIDENCE_BYTES));
+            }
         }
     }
 
@@ -183,7 +184,7 @@ impl Progress {
             let planned = counted(self.planned, "run");
             output.note(&format!("stopped after {} of {planned}{advice}", self.done));
         }
-        if let Some(reason) = &self.open {
+        if let Some(reason) = &self.unjudged_reason {
             output
                 .note(&format!("some runs were not judged, so their cases do not count: {reason}"));
         }

@@ -1,9 +1,11 @@
 //! The result of a run, as it is stored: one JSON line.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-use crate::skills::evals::SkillEvals;
+use crate::skills::evals::{Assertion, EvalCase, Goal};
 use crate::text::one_line;
 
 /// What a run measures.
@@ -21,25 +23,17 @@ pub(super) enum EvalKind {
 impl EvalKind {
     pub(super) const ALL: [EvalKind; 3] = [EvalKind::Trigger, EvalKind::Task, EvalKind::Baseline];
 
-    /// The names of the cases of this kind.
-    pub(super) fn ids(self, evals: &SkillEvals) -> Box<dyn Iterator<Item = &str> + '_> {
-        match self {
-            EvalKind::Trigger => Box::new(evals.triggers.iter().map(|case| case.id.as_str())),
-            EvalKind::Task | EvalKind::Baseline => {
-                Box::new(evals.tasks.iter().map(|case| case.id.as_str()))
-            }
-        }
+    /// Whether a case is of this kind.
+    pub(super) fn covers(self, case: &EvalCase) -> bool {
+        matches!(case.goal, Goal::Trigger(_)) == (self == EvalKind::Trigger)
     }
 
-    /// What the model is asked in the case with this name.
-    pub(super) fn text<'e>(self, evals: &'e SkillEvals, id: &str) -> Option<&'e str> {
+    /// The name of a run of this kind.
+    pub(super) fn name(self) -> &'static str {
         match self {
-            EvalKind::Trigger => {
-                evals.triggers.iter().find(|case| case.id == id).map(|case| case.query.as_str())
-            }
-            EvalKind::Task | EvalKind::Baseline => {
-                evals.tasks.iter().find(|case| case.id == id).map(|case| case.prompt.as_str())
-            }
+            EvalKind::Trigger => "trigger",
+            EvalKind::Task => "task",
+            EvalKind::Baseline => "baseline",
         }
     }
 }
@@ -56,6 +50,13 @@ pub(super) struct RunKey {
     pub run: u32,
 }
 
+impl fmt::Display for RunKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let case = one_line(&self.case, limits::SUMMARY_CHARS);
+        write!(f, "{}, {} {case}, run {}", self.skill, self.kind.name(), self.run)
+    }
+}
+
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunRecord {
@@ -65,9 +66,9 @@ pub(super) struct RunRecord {
     pub digest: String,
     /// Whether it passed; `None`: it was not judged.
     pub passed: Option<bool>,
-    /// The assertions.
-    pub expectations: Vec<Expectation>,
-    /// The first skill that was read, in a trigger run.
+    /// The assertions of a task.
+    pub expectations: Vec<Assertion>,
+    /// The first skill that came into play: its document was read, or a script of it ran.
     pub first_skill: Option<String>,
     /// The beginning of the answer.
     pub answer: String,
@@ -80,13 +81,22 @@ pub(super) struct RunRecord {
     pub seconds: f64,
 }
 
-/// An assertion, and whether it holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Expectation {
-    pub text: String,
-    /// `None`: it was not judged.
-    pub passed: Option<bool>,
-    pub evidence: String,
+impl RunRecord {
+    /// Why the run failed or was not judged: the first reason.
+    pub(super) fn reason(&self) -> String {
+        let first = |passed| self.expectations.iter().find(|it| it.passed == passed);
+        match (self.passed, &self.error, first(Some(false))) {
+            (None, ..) => {
+                first(None).map_or("it has no assertions".into(), |it| it.evidence.clone())
+            }
+            (_, Some(error), _) => error.clone(),
+            (_, None, Some(failed)) => format!("not met: {} ({})", failed.text, failed.evidence),
+            (_, None, None) => match &self.first_skill {
+                Some(skill) => format!("the model used `{skill}`"),
+                None => "the model used no skill".into(),
+            },
+        }
+    }
 }
 
 /// What a process of a run returns.
@@ -101,37 +111,4 @@ pub(super) enum RunReply {
         message: String,
         hint: Option<String>,
     },
-}
-
-impl std::fmt::Display for RunKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kind = match self.kind {
-            EvalKind::Trigger => "trigger",
-            EvalKind::Task => "task",
-            EvalKind::Baseline => "baseline",
-        };
-        let case = one_line(&self.case, limits::SUMMARY_CHARS);
-        write!(f, "{}, {kind} {case}, run {}", self.skill, self.run)
-    }
-}
-
-impl RunRecord {
-    /// Why the run failed or was not judged: the first reason.
-    pub(super) fn failure(&self) -> String {
-        if self.passed.is_none() {
-            let open = self.expectations.iter().find(|it| it.passed.is_none());
-            return open.map_or("it has no assertions".into(), |it| it.evidence.clone());
-        }
-        let failed = self.expectations.iter().find(|it| it.passed == Some(false));
-        match (&self.error, failed) {
-            (Some(error), _) => error.clone(),
-            (None, Some(Expectation { text, evidence, .. })) => {
-                format!("not met: {text} ({evidence})")
-            }
-            (None, None) => match &self.first_skill {
-                Some(skill) => format!("the model read `{skill}`"),
-                None => "the model read no skill".into(),
-            },
-        }
-    }
 }

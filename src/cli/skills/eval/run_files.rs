@@ -1,92 +1,89 @@
 //! The files of `--out` beside the results: those of agentskills.io and skill-creator, which their
 //! viewers read, and the report.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::Suite;
-use super::record::{EvalKind, RunKey, RunRecord};
-use super::score::records_of;
-use super::store::{run_folder, skill_folder};
-use crate::cli::options::EvalCommand;
-use crate::error::{Error, ErrorKind, Result};
+use super::record::{EvalKind, RunRecord};
+use super::score::{SkillScore, ratio, rounded};
+use super::store::{file_name, run_folder};
+use super::{Evaluation, Suite, html, write_error};
+use crate::error::Result;
 use crate::world::clock::LocalTime;
 
 /// Writes the files of all runs, and the report.
 pub(super) fn write(
     folder: &Path,
-    model: &str,
-    suites: &[Suite],
-    command: &EvalCommand,
-    records: &BTreeMap<RunKey, RunRecord>,
-    report: &str,
+    evaluation: &Evaluation<'_>,
+    scores: &[SkillScore],
 ) -> Result<()> {
-    let write = |path: &Path, text: String| {
-        let parent = path.parent().unwrap_or(folder);
-        let written = fs::create_dir_all(parent).and_then(|()| {
-            // Not through a link, which a test may have left there.
-            let _ = fs::remove_file(path);
-            fs::File::create_new(path)?.write_all(text.as_bytes())
-        });
-        written.map_err(|error| {
-            Error::new(ErrorKind::Io, format!("failed to write `{}`: {error}", path.display()))
-        })
-    };
-    write(&folder.join("report.html"), report.to_string())?;
-    for suite in suites.iter().filter(|suite| !suite.evals.tasks.is_empty()) {
-        let of = |kind| records_of(suite, kind, command, records);
-        let (with, without) = (of(EvalKind::Task), of(EvalKind::Baseline));
+    write_file(&folder.join("report.html"), &html::page(evaluation, scores))?;
+    for suite in &evaluation.suites {
+        let [with, without] =
+            [EvalKind::Task, EvalKind::Baseline].map(|kind| evaluation.records(suite, kind));
         for record in with.iter().chain(&without) {
             let run = folder.join(run_folder(&record.key));
-            write(&run.join("grading.json"), grading(record).to_string())?;
-            write(&run.join("timing.json"), timing(record).to_string())?;
+            write_file(&run.join("grading.json"), &grading(record).to_string())?;
+            write_file(&run.join("timing.json"), &timing(record).to_string())?;
         }
-        let benchmark = benchmark(model, suite, command, &with, &without);
-        let file = folder.join(skill_folder(&suite.label)).join("benchmark.json");
-        write(&file, benchmark.to_string())?;
+        if !with.is_empty() {
+            let file = folder.join(file_name(&suite.label)).join("benchmark.json");
+            write_file(&file, &benchmark(evaluation, suite, &with, &without).to_string())?;
+        }
     }
     Ok(())
+}
+
+/// Writes a file, and the folders above it, never through a link, which a test may have left there.
+pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
+    let parent = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(parent).and_then(|()| {
+        let _ = fs::remove_file(path);
+        fs::File::create_new(path)?.write_all(text.as_bytes())
+    });
+    written.map_err(|error| write_error(path, &error))
 }
 
 /// `grading.json`. What was not judged has no `passed`, and is not counted. Both sources name the
 /// list differently.
 fn grading(record: &RunRecord) -> Value {
-    let results = json!(record.expectations);
     json!({
-        "expectations": results,
-        "assertion_results": results,
+        "expectations": record.expectations,
+        "assertion_results": record.expectations,
         "summary": counts(record),
         "error": record.error,
     })
+}
+
+/// The part of the assertions that hold, of those that were judged.
+fn pass_rate(record: &RunRecord) -> Option<f64> {
+    let judged = record.expectations.iter().filter_map(|it| it.passed);
+    let judged: Vec<bool> = judged.collect();
+    ratio(judged.iter().filter(|passed| **passed).count(), judged.len())
 }
 
 /// `passed`, `failed`, `total` and `pass_rate` of the assertions that were judged.
 fn counts(record: &RunRecord) -> Value {
     let count = |passed| record.expectations.iter().filter(|it| it.passed == Some(passed)).count();
     let (passed, failed) = (count(true), count(false));
-    let total = passed + failed;
-    #[allow(clippy::cast_precision_loss, reason = "assertions are counted in tens")]
-    let pass_rate = (total > 0).then(|| passed as f64 / total as f64);
-    json!({"passed": passed, "failed": failed, "total": total, "pass_rate": pass_rate})
+    json!({"passed": passed, "failed": failed, "total": passed + failed, "pass_rate": pass_rate(record)})
 }
 
 fn timing(record: &RunRecord) -> Value {
     json!({
         "total_tokens": record.tokens,
-        "duration_ms": super::table::rounded(record.seconds * 1000.0),
+        "duration_ms": rounded(record.seconds * 1000.0),
         "total_duration_seconds": record.seconds,
     })
 }
 
 /// `benchmark.json` of a skill.
 fn benchmark(
-    model: &str,
+    evaluation: &Evaluation<'_>,
     suite: &Suite,
-    command: &EvalCommand,
     with: &[&RunRecord],
     without: &[&RunRecord],
 ) -> Value {
@@ -106,29 +103,26 @@ fn benchmark(
             "expectations": record.expectations,
         })
     });
-    let mut summary = json!({"with_skill": statistics(with)});
+    let (one, other) = (statistics(with), statistics(without));
+    let mut summary = json!({"with_skill": one});
     if !without.is_empty() {
-        let (one, other) = (statistics(with), statistics(without));
-        let difference = |key: &str| {
-            let mean = |of: &Value| of[key]["mean"].as_f64();
-            Some(mean(&one)? - mean(&other)?)
-        };
-        summary["delta"] = json!({
-            "pass_rate": difference("pass_rate"),
-            "time_seconds": difference("time_seconds"),
-            "tokens": difference("tokens"),
+        let delta = one.iter().map(|(key, values)| {
+            let mean = |of: &Value| of["mean"].as_f64();
+            let difference = mean(values).zip(mean(&other[key]));
+            (key.clone(), json!(difference.map(|(with, without)| with - without)))
         });
-        summary["without_skill"] = other;
+        summary["delta"] = Value::Object(delta.collect());
+        summary["without_skill"] = json!(other);
     }
     json!({
         "metadata": {
             "skill_name": suite.name,
             "skill_path": suite.path.to_string_lossy(),
-            "executor_model": model,
-            "analyzer_model": command.judge,
+            "executor_model": evaluation.model,
+            "analyzer_model": evaluation.command.judge,
             "timestamp": LocalTime::now().stamp,
-            "evals_run": suite.evals.tasks.iter().map(|task| &task.id).collect::<Vec<_>>(),
-            "runs_per_configuration": command.runs,
+            "evals_run": suite.cases(EvalKind::Task).map(|case| &case.id).collect::<Vec<_>>(),
+            "runs_per_configuration": evaluation.command.runs,
         },
         "runs": runs.collect::<Vec<_>>(),
         "run_summary": summary,
@@ -136,15 +130,14 @@ fn benchmark(
     })
 }
 
-fn statistics(records: &[&RunRecord]) -> Value {
-    let rates = records.iter().filter_map(|record| counts(record)["pass_rate"].as_f64());
-    #[allow(clippy::cast_precision_loss, reason = "an average for people")]
-    let tokens = records.iter().map(|record| record.tokens as f64);
-    json!({
-        "pass_rate": moments(&rates.collect::<Vec<_>>()),
-        "time_seconds": moments(&records.iter().map(|it| it.seconds).collect::<Vec<_>>()),
-        "tokens": moments(&tokens.collect::<Vec<_>>()),
-    })
+#[allow(clippy::cast_precision_loss, reason = "an average for people")]
+fn statistics(records: &[&RunRecord]) -> Map<String, Value> {
+    let values: [(&str, Vec<f64>); 3] = [
+        ("pass_rate", records.iter().filter_map(|record| pass_rate(record)).collect()),
+        ("time_seconds", records.iter().map(|record| record.seconds).collect()),
+        ("tokens", records.iter().map(|record| record.tokens as f64).collect()),
+    ];
+    values.map(|(key, values)| (key.to_string(), moments(&values))).into_iter().collect()
 }
 
 /// Mean, standard deviation of the sample, smallest and largest value.

@@ -1,26 +1,24 @@
 //! Rates of runs that passed, with their intervals.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Suite;
-use super::record::{EvalKind, RunKey, RunRecord};
-use crate::cli::options::EvalCommand;
+use super::record::{EvalKind, RunRecord};
+use super::{Evaluation, Suite};
 use crate::error::Result;
-use crate::skills::evals::ExpectedSkill;
+use crate::skills::evals::{ExpectedSkill, Goal};
+use crate::text::group_digits;
 
 /// The results of a skill.
 #[derive(Debug, Serialize)]
 pub(super) struct SkillScore {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub triggers: Option<TriggerScore>,
+    pub triggers: Option<KindScore>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tasks: Option<TaskScore>,
+    pub tasks: Option<KindScore>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<TaskScore>,
+    pub baseline: Option<KindScore>,
     /// The rate with the skill minus that without it, of the cases that count in both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<f64>,
@@ -32,62 +30,71 @@ pub(super) struct Rate {
     /// Runs, also those that were not judged.
     pub runs: usize,
     pub passed: usize,
-    /// Passed runs of the judged ones; `null`: none was judged.
+    /// Passed runs of those that count; `null`: none counts.
     #[serde(rename = "rate")]
     pub value: Option<f64>,
     /// The 95 % interval of the rate, as if all runs were independent of each other.
     pub interval: Option<[f64; 2]>,
 }
 
-/// The results of triggers.
-#[derive(Debug, Serialize)]
-pub(super) struct TriggerScore {
+/// The results of a kind of runs. What only the other kinds have is left out.
+#[derive(Debug, Default, Serialize)]
+#[allow(clippy::option_option, reason = "left out, null or a number")]
+pub(super) struct KindScore {
     #[serde(flatten)]
     pub rate: Rate,
-    /// Of the runs that should bring the skill into play, those that did.
-    pub recall: Option<f64>,
-    /// Of the runs that brought it into play, those that should.
-    pub precision: Option<f64>,
-}
-
-/// The results of tasks.
-#[derive(Debug, Serialize)]
-pub(super) struct TaskScore {
-    #[serde(flatten)]
-    pub rate: Rate,
-    pub not_judged: usize,
+    /// Of the runs that should bring the skill into play, the part that did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recall: Option<Option<f64>>,
+    /// Of the runs that brought it into play, the part that should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Option<f64>>,
+    /// Runs of cases that do not count, as one of their runs was not judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_judged: Option<usize>,
     /// Tokens of a run, on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<f64>,
     /// Seconds of a run, on average.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+}
+
+/// A kind of runs of a skill, for people.
+pub(super) struct ScoreRow<'s> {
+    pub kind: &'static str,
+    pub passed: String,
+    pub rate: &'s Rate,
+    pub tokens: String,
+    pub seconds: String,
+    pub note: String,
 }
 
 impl Rate {
     /// A case of which a run was not judged does not count: its failed runs alone would make the
     /// rate look worse than it is.
     fn of(records: &[&RunRecord]) -> Rate {
-        let mut rate = Rate { runs: records.len(), ..Rate::default() };
-        let mut judged = 0;
-        for record in records.iter().filter(|record| is_judged(&record.key.case, records)) {
-            judged += 1;
-            rate.passed += usize::from(record.passed == Some(true));
+        let counted = records.iter().filter(|record| counts(&record.key.case, records));
+        let counted: Vec<_> = counted.collect();
+        let passed = counted.iter().filter(|record| record.passed == Some(true)).count();
+        Rate {
+            runs: records.len(),
+            passed,
+            value: ratio(passed, counted.len()),
+            interval: (!counted.is_empty()).then(|| wilson(passed, counted.len())),
         }
-        if judged > 0 {
-            rate.value = Some(fraction(rate.passed, judged));
-            rate.interval = Some(wilson(rate.passed, judged));
-        }
-        rate
     }
 }
 
 /// Whether all runs of the case were judged.
-pub(super) fn is_judged(case: &str, records: &[&RunRecord]) -> bool {
+fn counts(case: &str, records: &[&RunRecord]) -> bool {
     records.iter().all(|record| record.key.case != case || record.passed.is_some())
 }
 
+/// A part; `None` of nothing.
 #[allow(clippy::cast_precision_loss, reason = "runs are counted in thousands")]
-fn fraction(part: usize, whole: usize) -> f64 {
-    part as f64 / whole as f64
+pub(super) fn ratio(part: usize, whole: usize) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// The score interval of a binomial proportion for 95 % (Wilson, Journal of the American
@@ -96,50 +103,27 @@ fn fraction(part: usize, whole: usize) -> f64 {
 fn wilson(passed: usize, runs: usize) -> [f64; 2] {
     // The quantile of the normal distribution for 97.5 %.
     let z = 1.959_963_984_540_054_f64;
-    let (n, p) = (runs as f64, fraction(passed, runs));
+    let n = runs as f64;
+    let p = passed as f64 / n;
     let (center, scale) = (p + z * z / (2.0 * n), 1.0 + z * z / n);
     let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
-    [((center - half) / scale).max(0.0), ((center + half) / scale).min(1.0)]
-}
-
-fn ratio(part: usize, whole: usize) -> Option<f64> {
-    (whole > 0).then(|| fraction(part, whole))
+    let low = if passed == 0 { 0.0 } else { (center - half) / scale };
+    let high = if passed == runs { 1.0 } else { (center + half) / scale };
+    [low, high]
 }
 
 impl SkillScore {
     /// The scores of the cases that the suite has now.
-    pub(super) fn new(
-        suite: &Suite,
-        command: &EvalCommand,
-        records: &BTreeMap<RunKey, RunRecord>,
-    ) -> SkillScore {
-        let of = |kind| records_of(suite, kind, command, records);
-        let tasks = |kind| {
-            let has_any = !suite.evals.tasks.is_empty();
-            has_any.then(|| TaskScore::new(&of(kind)))
-        };
-        let difference = || {
-            let (with, without) = (of(EvalKind::Task), of(EvalKind::Baseline));
-            let in_both = |record: &&&RunRecord| {
-                let case = &record.key.case;
-                let has_case = |list: &[&RunRecord]| list.iter().any(|it| it.key.case == *case);
-                has_case(&with)
-                    && has_case(&without)
-                    && is_judged(case, &with)
-                    && is_judged(case, &without)
-            };
-            let rate = |list: &[&RunRecord]| {
-                Rate::of(&list.iter().filter(in_both).copied().collect::<Vec<_>>()).value
-            };
-            Some(rate(&with)? - rate(&without)?)
-        };
-        let has_triggers = !suite.evals.triggers.is_empty();
+    pub(super) fn new(evaluation: &Evaluation<'_>, suite: &Suite) -> SkillScore {
+        let [triggers, tasks, baseline] = EvalKind::ALL.map(|kind| evaluation.records(suite, kind));
+        let has = |kind: EvalKind| suite.cases(kind).next().is_some();
+        let has_baseline = has(EvalKind::Baseline) && evaluation.command.baseline;
         SkillScore {
             name: suite.label.clone(),
-            triggers: has_triggers.then(|| TriggerScore::new(suite, &of(EvalKind::Trigger))),
-            tasks: tasks(EvalKind::Task),
-            baseline: tasks(EvalKind::Baseline).filter(|_| command.baseline),
-            difference: difference().filter(|_| command.baseline),
+            triggers: has(EvalKind::Trigger).then(|| KindScore::of_triggers(suite, &triggers)),
+            tasks: has(EvalKind::Task).then(|| KindScore::of_tasks(&tasks)),
+            baseline: has_baseline.then(|| KindScore::of_tasks(&baseline)),
+            difference: difference(&tasks, &baseline).filter(|_| has_baseline),
         }
     }
 
@@ -147,58 +131,82 @@ impl SkillScore {
     /// passed.
     pub(super) fn reaches(&self, least: Option<f64>) -> bool {
         let Some(least) = least else { return true };
-        let rates = self.triggers.iter().map(|score| &score.rate);
-        let mut rates = rates.chain(self.tasks.iter().map(|score| &score.rate));
+        let mut rates = [&self.triggers, &self.tasks].into_iter().flatten().map(|it| &it.rate);
         rates.all(|rate| ratio(rate.passed, rate.runs).is_some_and(|part| part >= least))
     }
-}
 
-/// The results of a kind that count: those of cases that the suite has, and of as many runs as are
-/// asked for.
-pub(super) fn records_of<'r>(
-    suite: &Suite,
-    kind: EvalKind,
-    command: &EvalCommand,
-    records: &'r BTreeMap<RunKey, RunRecord>,
-) -> Vec<&'r RunRecord> {
-    let mut found = Vec::new();
-    for id in kind.ids(&suite.evals) {
-        for run in 1..=command.runs {
-            let key = RunKey { skill: suite.label.clone(), kind, case: id.to_string(), run };
-            found.extend(records.get(&key));
-        }
+    /// The kinds for people, with what else is known.
+    pub(super) fn rows(&self) -> Vec<ScoreRow<'_>> {
+        let kinds =
+            [("triggers", &self.triggers), ("tasks", &self.tasks), ("baseline", &self.baseline)];
+        let rows = kinds.into_iter().filter_map(|(kind, score)| {
+            let score = score.as_ref()?;
+            let KindScore { rate, not_judged, tokens, seconds, .. } = score;
+            let passed = match not_judged.unwrap_or_default() {
+                0 => format!("{}/{}", rate.passed, rate.runs),
+                some => format!("{}/{}, {some} not judged", rate.passed, rate.runs - some),
+            };
+            let difference = self.difference.filter(|_| kind == "tasks");
+            let difference =
+                difference.map(|it| format!("{:+.0} points with the skill", 100.0 * it));
+            let parts = [("recall", score.recall), ("precision", score.precision)].into_iter();
+            let parts = parts.filter_map(|(what, it)| Some(format!("{what} {}", percent(it??))));
+            Some(ScoreRow {
+                kind,
+                passed,
+                rate,
+                tokens: tokens.map(|it| group_digits(rounded(it))).unwrap_or_default(),
+                seconds: seconds.map(|it| format!("{it:.1}")).unwrap_or_default(),
+                note: difference.into_iter().chain(parts).collect::<Vec<_>>().join(", "),
+            })
+        });
+        rows.collect()
     }
-    found
 }
 
-impl TriggerScore {
-    fn new(suite: &Suite, records: &[&RunRecord]) -> TriggerScore {
-        let (mut wanted, mut triggered, mut both) = (0, 0, 0);
-        for record in records {
-            let case = suite.evals.triggers.iter().find(|case| case.id == record.key.case);
-            let is_wanted = case.is_some_and(|case| case.expected == ExpectedSkill::This);
-            let is_triggered = record.first_skill.as_deref() == Some(suite.name.as_str());
-            wanted += usize::from(is_wanted);
-            triggered += usize::from(is_triggered);
-            both += usize::from(is_wanted && is_triggered);
-        }
-        TriggerScore {
+/// The rate with the skill minus that without it, of the cases that count in both.
+fn difference(with: &[&RunRecord], without: &[&RunRecord]) -> Option<f64> {
+    let is_common = |record: &&&RunRecord| {
+        [with, without].into_iter().all(|records| {
+            let case = &record.key.case;
+            counts(case, records) && records.iter().any(|other| other.key.case == *case)
+        })
+    };
+    let [with, without] = [with, without].map(|records| {
+        Rate::of(&records.iter().filter(is_common).copied().collect::<Vec<_>>()).value
+    });
+    Some(with? - without?)
+}
+
+impl KindScore {
+    fn of_triggers(suite: &Suite, records: &[&RunRecord]) -> KindScore {
+        let is_wanted = |record: &RunRecord| {
+            let mut cases = suite.cases(EvalKind::Trigger);
+            cases.any(|case| {
+                case.id == record.key.case
+                    && matches!(case.goal, Goal::Trigger(ExpectedSkill::This))
+            })
+        };
+        let is_used = |record: &RunRecord| record.first_skill.as_deref() == Some(&suite.name);
+        let count = |is: &dyn Fn(&RunRecord) -> bool| records.iter().filter(|it| is(it)).count();
+        let both = count(&|record| is_wanted(record) && is_used(record));
+        KindScore {
             rate: Rate::of(records),
-            recall: ratio(both, wanted),
-            precision: ratio(both, triggered),
+            recall: Some(ratio(both, count(&is_wanted))),
+            precision: Some(ratio(both, count(&is_used))),
+            ..KindScore::default()
         }
     }
-}
 
-impl TaskScore {
     #[allow(clippy::cast_precision_loss, reason = "an average for people")]
-    fn new(records: &[&RunRecord]) -> TaskScore {
+    fn of_tasks(records: &[&RunRecord]) -> KindScore {
         let average = |sum: f64| (!records.is_empty()).then(|| sum / records.len() as f64);
-        TaskScore {
+        KindScore {
             rate: Rate::of(records),
-            not_judged: records.iter().filter(|it| !is_judged(&it.key.case, records)).count(),
+            not_judged: Some(records.iter().filter(|it| !counts(&it.key.case, records)).count()),
             tokens: average(records.iter().map(|record| record.tokens as f64).sum()),
             seconds: average(records.iter().map(|record| record.seconds).sum()),
+            ..KindScore::default()
         }
     }
 }
@@ -210,23 +218,29 @@ pub(super) fn summary(
     finished: &Result<()>,
     status: u8,
 ) -> Value {
-    let rates = scores.iter().flat_map(|score| {
-        let triggers = score.triggers.iter().map(|score| score.rate.runs);
-        let tasks = score.tasks.iter().chain(&score.baseline).map(|score| score.rate.runs);
-        triggers.chain(tasks)
-    });
+    let kinds = scores.iter().flat_map(|score| [&score.triggers, &score.tasks, &score.baseline]);
     let mut summary = json!({
         "type": "eval",
         "status": if status == 0 { "ok" } else { "error" },
         "exit_code": status,
         "model": model,
-        "runs": rates.sum::<usize>(),
+        "runs": kinds.flatten().map(|score| score.rate.runs).sum::<usize>(),
         "skills": scores,
     });
     if let Err(error) = finished {
         summary["error"] = json!({"kind": error.kind().name(), "message": error.message()});
     }
     summary
+}
+
+/// A part of 1 in percent.
+pub(super) fn percent(part: f64) -> String {
+    format!("{:.0} %", 100.0 * part)
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "tokens are positive")]
+pub(super) fn rounded(value: f64) -> u64 {
+    value.round() as u64
 }
 
 #[cfg(test)]

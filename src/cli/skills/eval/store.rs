@@ -2,16 +2,19 @@
 //! a later evaluation goes on where this one stopped.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::record::{EvalKind, RunKey, RunRecord};
-use super::{Suite, check_file};
+use super::{Suite, check_file, write_error};
 use crate::cli::run::Run;
-use crate::error::{Error, ErrorKind, Result};
+use crate::digest::sha256;
+use crate::error::{self, Error, Result};
 use crate::limits;
 use crate::text::counted;
+use crate::world::cancellation::StopReason;
 use crate::world::lock::lock_file;
 use crate::world::output::Output;
 
@@ -19,6 +22,7 @@ use crate::world::output::Output;
 const FILE: &str = "runs.jsonl";
 
 /// Results by their key, and where they are stored.
+#[derive(Default)]
 pub(super) struct Store {
     /// The folder of `--out`, and the file in it, which stays locked.
     place: Option<(PathBuf, File)>,
@@ -29,75 +33,80 @@ impl Store {
     /// Opens the folder, which may be new, and reads the results of the same skills, tests and
     /// models; others do not count. Fails if another process uses it.
     pub(super) fn open(
-        folder: Option<&std::ffi::OsStr>,
+        folder: Option<&OsStr>,
         suites: &[Suite],
         run: &Run,
         output: &mut Output,
     ) -> Result<Store> {
-        let Some(folder) = folder else {
-            return Ok(Store { place: None, records: BTreeMap::new() });
-        };
+        let Some(folder) = folder else { return Ok(Store::default()) };
         let folder = run.folder.join(folder);
         let path = folder.join(FILE);
-        let failure = |error: std::io::Error| {
-            Error::new(ErrorKind::Io, format!("failed to use `{}`: {error}", path.display()))
-        };
+        let failure = |error: std::io::Error| write_error(&path, &error);
         fs::create_dir_all(&folder).map_err(failure)?;
         check_file(&path)?;
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(&path).map_err(failure)?;
-        lock_file(&file, limits::EVAL_END, &run.cancellation).map_err(|error| {
-            match error.kind() {
-                std::io::ErrorKind::WouldBlock => {
-                    let text = format!("another evaluation uses `{}`", folder.display());
-                    Error::new(ErrorKind::Temporary, format!("failed to start: {text}"))
+        lock_file(&file, limits::EVAL_END_WAIT, &run.cancellation).map_err(|error| {
+            match StopReason::from_io_error(&error) {
+                Some(stop) => stop.into(),
+                None if error.kind() == ErrorKind::WouldBlock => {
+                    let folder = folder.display();
+                    let text = format!("failed to start: another evaluation uses `{folder}`");
+                    Error::new(error::ErrorKind::Temporary, text)
                 }
-                _ => failure(error),
+                None => failure(error),
             }
         })?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failure)?;
-        let text = String::from_utf8_lossy(&bytes);
-        let mut store = Store { place: None, records: BTreeMap::new() };
-        let mut old = BTreeSet::new();
-        for line in text.lines() {
-            // A line may have been cut by a kill.
-            let Ok(record) = serde_json::from_str::<RunRecord>(line) else { continue };
-            let suite = suites.iter().find(|suite| suite.label == record.key.skill);
-            match suite {
-                Some(suite) if suite.digest == record.digest => {
-                    store.records.insert(record.key.clone(), record);
-                }
-                Some(_) => {
-                    old.insert(record.key);
-                }
-                None => {}
-            }
-        }
-        old.retain(|key| !store.has(key));
-        if !old.is_empty() {
-            let runs = counted(old.len(), "run");
-            output.note(&format!(
-                "what results depend on has changed: {runs} in {} are not used",
-                folder.display()
-            ));
-        }
-        if !store.records.is_empty() {
-            let runs = counted(store.records.len(), "run");
-            output.note(&format!("{runs} in {} are used", folder.display()));
-        }
         // A kill may have cut the last line.
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines = bytes[..whole].split(|byte| *byte == b'\n');
+        let found: Vec<RunRecord> =
+            lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        if found.is_empty() && whole > 0 {
+            return Err(failure(std::io::Error::other("it has no results of runs")));
+        }
         if whole < bytes.len() {
             file.set_len(whole as u64).map_err(failure)?;
         }
-        store.place = Some((folder, file));
+        let mut store = Store { place: Some((folder, file)), records: BTreeMap::new() };
+        store.take(found, suites, output);
         Ok(store)
     }
 
-    /// The results.
-    pub(super) fn records(&self) -> &BTreeMap<RunKey, RunRecord> {
-        &self.records
+    /// Takes the results that count, and reports how many others there are.
+    fn take(&mut self, found: Vec<RunRecord>, suites: &[Suite], output: &mut Output) {
+        let digest_of = |record: &RunRecord| {
+            let suite = suites.iter().find(|suite| suite.label == record.key.skill)?;
+            Some(&suite.digest)
+        };
+        let mut old = BTreeSet::new();
+        for record in found {
+            match digest_of(&record) {
+                Some(digest) if *digest == record.digest => {
+                    self.records.insert(record.key.clone(), record);
+                }
+                Some(_) => drop(old.insert(record.key)),
+                None => {}
+            }
+        }
+        old.retain(|key| !self.has(key));
+        let folder = self.folder().unwrap_or(Path::new("")).display();
+        if !old.is_empty() {
+            let runs = counted(old.len(), "run");
+            output.note(&format!(
+                "what results depend on has changed: {runs} in {folder} are not used"
+            ));
+        }
+        if !self.records.is_empty() {
+            output.note(&format!("{} in {folder} are used", counted(self.records.len(), "run")));
+        }
+    }
+
+    /// The result of a run.
+    pub(super) fn record(&self, key: &RunKey) -> Option<&RunRecord> {
+        self.records.get(key)
     }
 
     /// Whether the run has a result.
@@ -113,10 +122,10 @@ impl Store {
     /// Adds a result, in one write.
     pub(super) fn add(&mut self, record: RunRecord) -> Result<()> {
         if let Some((folder, file)) = &mut self.place {
-            file.write_all(line(&record).as_bytes()).map_err(|error| {
-                let text = format!("failed to write in `{}`: {error}", folder.display());
-                Error::new(ErrorKind::Io, text)
-            })?;
+            // Structures of texts and numbers always serialize.
+            let line = serde_json::to_string(&record).unwrap_or_default() + "\n";
+            file.write_all(line.as_bytes())
+                .map_err(|error| write_error(&folder.join(FILE), &error))?;
         }
         self.records.insert(record.key.clone(), record);
         Ok(())
@@ -129,32 +138,16 @@ impl Store {
     }
 }
 
-fn line(record: &RunRecord) -> String {
-    // Structures of texts and numbers always serialize.
-    serde_json::to_string(record).unwrap_or_default() + "\n"
-}
-
 /// The folder of a run of a task, relative to that of `--out`, as agentskills.io and skill-creator
 /// name it.
 pub(super) fn run_folder(key: &RunKey) -> PathBuf {
     let configuration = if key.kind == EvalKind::Baseline { "without_skill" } else { "with_skill" };
-    [
-        skill_folder(&key.skill),
-        format!("eval-{}", file_name(&key.case)),
-        configuration.to_string(),
-        format!("run-{}", key.run),
-    ]
-    .iter()
-    .collect()
-}
-
-/// The folder of a skill's results.
-pub(super) fn skill_folder(skill: &str) -> String {
-    file_name(skill)
+    let (skill, case) = (file_name(&key.skill), file_name(&key.case));
+    PathBuf::from(format!("{skill}/eval-{case}/{configuration}/run-{}", key.run))
 }
 
 /// A name of a file that is like this text, and differs for different texts.
-fn file_name(text: &str) -> String {
+pub(super) fn file_name(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let plain: String = text.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
     if plain == text && text.len() <= limits::EVAL_NAME_BYTES && !text.starts_with('.') {
@@ -162,7 +155,6 @@ fn file_name(text: &str) -> String {
     }
     let start: String =
         plain.trim_start_matches('.').chars().take(limits::EVAL_NAME_BYTES).collect();
-    let digest = crate::digest::sha256(text.as_bytes());
-    // A name without a tilde is a text itself.
-    format!("{start}~{}", &digest[..8])
+    // No plain text has a tilde.
+    format!("{start}~{}", &sha256(text.as_bytes())[..8])
 }
