@@ -66,7 +66,8 @@ fn command_text(rows: &[&CommandRow], columns: usize) -> String {
         !is_common && commands.any(|mut command| option.works_only(&mut command).is_none())
     };
     option_section(&mut help, "Options", OPTIONS.iter().filter(takes), columns);
-    help += "\nOptions of every command, and settings: skills-runner --help\n";
+    help.push('\n');
+    paragraph(&mut help, "Options of every command, and settings: skills-runner --help", columns);
     help
 }
 
@@ -84,7 +85,8 @@ fn option_section<'o>(
 }
 
 fn whole_text(columns: usize) -> String {
-    let mut help = format!("{SUMMARY}\n");
+    let mut help = String::new();
+    paragraph(&mut help, SUMMARY, columns);
     let usages = USAGES.iter().map(|(usage, about)| (usage.to_string(), about.to_string()));
     section(&mut help, "Usage", usages, columns);
     let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
@@ -97,7 +99,8 @@ fn whole_text(columns: usize) -> String {
     for line in wrap(&statuses.join(", "), columns - 2) {
         let _ = writeln!(help, "  {line}");
     }
-    help += "\nTo try it without an account: skills-runner demo\n";
+    help.push('\n');
+    paragraph(&mut help, "To try it without an account: skills-runner demo", columns);
     help
 }
 
@@ -106,6 +109,13 @@ pub(crate) fn meaning(row: &Setting) -> String {
     match row.default {
         "" => row.about.to_string(),
         default => format!("{} [{default}]", row.about),
+    }
+}
+
+/// Adds a wrapped text.
+fn paragraph(help: &mut String, text: &str, columns: usize) {
+    for line in wrap(text, columns) {
+        let _ = writeln!(help, "{line}");
     }
 }
 
@@ -122,7 +132,8 @@ fn section(
     }
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let beside = columns.saturating_sub(width + 4);
-    let _ = writeln!(help, "\n{title}:");
+    help.push('\n');
+    paragraph(help, &format!("{title}:"), columns);
     for (name, about) in rows {
         let (mut name, mut width, mut room) = (name.as_str(), width, beside);
         if beside < limits::HELP_ABOUT_COLUMNS {

@@ -151,7 +151,7 @@ fn bash_completion_works() {
     run.success().stderr_is_empty().stdout(
         "--script-timeout\n\
          list\n\
-         list show check new setup\n\
+         list show check new setup eval\n\
          text json jsonl\n\
          text json jsonl\n\
          text\n\
@@ -208,7 +208,7 @@ fn fish_completion_works() {
     run.success().stderr_is_empty().stdout(
         "--script-timeout\n\
          list\n\
-         check list new setup show\n\
+         check eval list new setup show\n\
          json jsonl text\n\
          --output=text\n\
          complete-fish\n\
