@@ -31,7 +31,9 @@ fn a_judge_decides_assertions_in_prose() {
         let file = json!({"path": "a.txt", "bytes": 5, "text": "words", "is_cut": false});
         assert_eq!(data["files"], json!([file]));
         assert!(request.json.get("tools").is_none());
-        Reply::text(&format!("```json\n{}\n```", verdict(&data, false)))
+        // Other signs and capitals than those of the statements.
+        let verdict = verdict(&data, false).to_string().replace("It is short", "it is short.");
+        Reply::text(&format!("```json\n{verdict}\n```"))
     });
     let evals = json!([{"prompt": "write a.txt words\nhello", "expected_output": "A greeting",
                         "assertions": ["It is polite", {"name": "x", "description": "It is short"}],

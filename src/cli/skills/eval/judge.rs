@@ -73,24 +73,30 @@ pub(super) fn undecided(task: &Task, reason: &str) -> Vec<Assertion> {
     all.collect()
 }
 
-/// The verdicts of a reply that consists of them alone, in the order and words of the task.
+/// The verdicts of a reply that consists of them alone, in the order and words of the statements.
 fn verdicts(reply: &str, task: &Task) -> Vec<Assertion> {
     let json = single_fence(reply).filter(|fence| fence.is_alone).map_or(reply, |fence| fence.body);
     let parsed = serde_json::from_str::<Verdicts>(json).map(|verdicts| verdicts.expectations);
     let is_complete = |verdicts: &Vec<JudgedAssertion>| {
-        let texts = verdicts.iter().map(|verdict| verdict.text.trim());
-        texts.eq(task.expectations.iter().map(|text| text.trim()))
+        let texts = verdicts.iter().map(|verdict| words(&verdict.text));
+        texts.eq(task.expectations.iter().map(|text| words(text)))
     };
     let Some(verdicts) = parsed.ok().filter(is_complete) else {
         let reply = text::one_line(reply, limits::EVAL_EVIDENCE_BYTES);
         return undecided(task, &format!("the judge did not answer in its form: {reply}"));
     };
-    let all = verdicts.into_iter().map(|verdict| Assertion {
-        text: verdict.text,
+    let all = verdicts.into_iter().zip(&task.expectations).map(|(verdict, text)| Assertion {
+        text: text.clone(),
         passed: Some(verdict.passed),
         evidence: text::one_line(&verdict.evidence, limits::EVAL_EVIDENCE_BYTES),
     });
     all.collect()
+}
+
+/// The words of a statement: models change its signs and capitals when they repeat it.
+fn words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
 /// What the judge gets.

@@ -58,10 +58,9 @@ fn grading(record: &RunRecord) -> Value {
     })
 }
 
-/// The part of the assertions that hold, of those that were judged.
+/// The part of the assertions that hold; `None`: some were not judged.
 fn pass_rate(record: &RunRecord) -> Option<f64> {
-    let judged = record.expectations.iter().filter_map(|it| it.passed);
-    let judged: Vec<bool> = judged.collect();
+    let judged = record.expectations.iter().map(|it| it.passed).collect::<Option<Vec<bool>>>()?;
     ratio(judged.iter().filter(|passed| **passed).count(), judged.len())
 }
 
