@@ -130,7 +130,8 @@ impl FirstSetup<'_> {
             Some(file) => {
                 let path = self.startup.folder.join(file);
                 if !path.is_file() {
-                    let text = format!("failed to read the key: {} is no file", path.display());
+                    let text =
+                        format!("failed to read the key: {} is not a regular file", path.display());
                     return Err(Error::new(ErrorKind::Config, text));
                 }
                 self.chosen.push((LLM_API_KEY_FILE, path.to_string_lossy().into_owned()));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::limits;
 use crate::world::after_fork::set_attribute;
 use crate::world::cancellation::{Cancellation, Readiness};
-use crate::world::poll::is_ready_within;
+use crate::world::poll::{is_ready, is_ready_within};
 use crate::world::signal::Signal;
 
 /// A child process. It is killed when this value is dropped.
@@ -61,18 +61,20 @@ impl Worker {
         self.pipe.as_fd()
     }
 
-    /// Reads once, which blocks unless the pipe is ready. Returns all bytes when the child has
+    /// Reads what is there; blocks unless the pipe is ready. Returns all bytes when the child has
     /// closed the pipe.
     pub(crate) fn read(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut piece = [0u8; limits::PIPE_READ_BYTES];
-        match self.pipe.read(&mut piece) {
-            Ok(0) => Ok(Some(std::mem::take(&mut self.bytes))),
-            Ok(count) => {
-                self.bytes.extend_from_slice(&piece[..count]);
-                Ok(None)
+        loop {
+            match self.pipe.read(&mut piece) {
+                Ok(0) => return Ok(Some(std::mem::take(&mut self.bytes))),
+                Ok(count) => self.bytes.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(error),
+            if !is_ready((self.pipe.as_fd(), Readiness::Read)) {
+                return Ok(None);
+            }
         }
     }
 

@@ -2,7 +2,8 @@
 //! is a paste, a line with its continuation lines, or a block between `"""`.
 //!
 //! On most terminals an editor reads messages (see [`crate::world::line_editor`]). A simple one
-//! delivers whole lines; lines that arrive right after a line were pasted. Input typed while a turn runs is collected by [`Interrupt::collect_typing_from`].
+//! delivers whole lines; lines that arrive right after a line were pasted. Input typed while a turn
+//! runs is collected by [`Interrupt::collect_typing_from`].
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;

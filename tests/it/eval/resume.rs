@@ -1,6 +1,6 @@
 //! `--out`: what was measured is kept, and each run counts once.
 
-use super::{obedient, results, server, test_with};
+use super::{obedient, question, results, server, test_with};
 use crate::harness::{Reply, Server, Test, seconds};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,20 +58,24 @@ fn an_endpoint_that_fails_ends_the_evaluation() {
 /// A run that has ended is stored, also if another one fails at the same time.
 #[test]
 fn results_beside_a_failure_are_kept() {
-    for _ in 0..5 {
-        let server = Server::always(|request| match request.json.to_string().contains("fails") {
-            true => Reply::error(401, "no"),
-            false => obedient(request),
-        });
-        let cases = json!([{"query": "fails", "should_trigger": true},
-                           {"query": "read sums\nfine", "should_trigger": true}]);
-        let test = test_with(&json!([]), &cases).endpoint(&server);
-        let words = ["skills", "eval", "--json", "--out", "out", "--runs", "1", "-j", "2"];
-        let run = test.next_run().args(words).run().status(77);
-        let runs = results(&run.stdout)["runs"].clone();
-        assert_eq!(json!(stored_runs(&test).len()), runs);
-        server.finish();
-    }
+    let server = Server::always(|request| {
+        let fails = question(request).0 == "fails";
+        let reply = if fails { Reply::error(401, "no") } else { obedient(request) };
+        reply.delay(Duration::from_millis(500))
+    });
+    let cases = json!([{"query": "read sums\nfine", "should_trigger": true},
+                       {"query": "fails", "should_trigger": true}]);
+    let test = test_with(&json!([]), &cases).endpoint(&server);
+    let words = ["skills", "eval", "--json", "--out", "out", "--runs", "1", "-j", "2"];
+    let running = test.next_run().args(words).spawn();
+    server.wait_for_requests(2);
+    // Both end while the program is stopped, so it sees them at once.
+    running.signal(libc::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(2));
+    running.signal(libc::SIGCONT);
+    running.wait().status(77);
+    assert_eq!(stored_runs(&test), ["\"trigger\"/\"triggers-1\"/1"]);
+    server.finish();
 }
 
 /// If skill, tests or model have changed, earlier results do not count.

@@ -54,7 +54,7 @@ fn other_lines_stay_and_nothing_is_lost() {
     let test = unset().file(FILE, &old).mode(FILE, 0o644);
     let init = ["init", "--base-url", &url, "-m", "m", "--key-file"];
     test.next_run().args(init).args(["-"]).stdin("").run().status(78).stderr_has("is empty");
-    test.next_run().args(init).args(["."]).run().status(78).stderr_has("is no file");
+    test.next_run().args(init).args(["."]).run().status(78).stderr_has("is not a regular file");
     let run = test.next_run().args(["init", "--base-url", &url, "-m", "a\u{1b}b"]).run().status(78);
     run.stderr_has("control characters");
     assert_eq!(test.read(FILE), old);
