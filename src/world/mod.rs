@@ -3,6 +3,8 @@
 //! The only layer that contains `unsafe`; every use states why it is sound.
 
 mod after_fork;
+#[cfg(all(target_env = "musl", panic = "abort"))]
+mod backtraces;
 pub(crate) mod cancellation;
 pub(crate) mod capture;
 pub(crate) mod clock;
