@@ -77,6 +77,39 @@ impl Address {
         format!("{base}{path}")
     }
 
+    /// The URL itself.
+    pub(crate) fn url(&self) -> String {
+        self.join("")
+    }
+
+    /// The path, which starts with a slash or is empty.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether there is a query, which may contain credentials.
+    pub(crate) fn has_query(&self) -> bool {
+        self.query.is_some()
+    }
+
+    /// The address with another path, which starts with a slash, and no query.
+    pub(crate) fn with_path(&self, path: String) -> Address {
+        Address { path, query: None, ..self.clone() }
+    }
+
+    /// The address to which a `Location` header (RFC 9110, 10.2.2) leads from this one. A path
+    /// that does not start with a slash is not supported.
+    pub(crate) fn redirected(&self, location: &str) -> Result<Address, String> {
+        let scheme = if self.encrypted { "https" } else { "http" };
+        if location.starts_with("//") {
+            Address::parse(&format!("{scheme}:{location}"))
+        } else if location.starts_with('/') {
+            Address::parse(&format!("{scheme}://{}{location}", self.authority))
+        } else {
+            Address::parse(location)
+        }
+    }
+
     /// The host, without port; an IPv6 address without its brackets.
     pub fn host(&self) -> &str {
         &self.authority.host

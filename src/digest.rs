@@ -1,11 +1,35 @@
 //! SHA-256 digests (FIPS 180-4), with which clients verify files.
 
-use ring::digest::{SHA256, digest};
+use std::io::{self, Read, Write};
+
+use ring::digest::{Context, SHA256, digest};
+
+use crate::limits;
 
 /// Returns the digest as 64 lowercase hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let digest = digest(&SHA256, bytes);
-    let digits = digest.as_ref().iter().flat_map(|byte| {
+    hexadecimal(digest(&SHA256, bytes).as_ref())
+}
+
+/// Copies all bytes, and returns their digest like [`sha256`].
+pub(crate) fn copy_sha256(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<String> {
+    let mut context = Context::new(&SHA256);
+    let mut piece = vec![0; limits::READ_BYTES];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(hexadecimal(context.finish().as_ref())),
+            Ok(length) => {
+                context.update(&piece[..length]);
+                to.write_all(&piece[..length])?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    let digits = digest.iter().flat_map(|byte| {
         [byte >> 4, byte & 0xf].map(|half| char::from_digit(half.into(), 16).unwrap_or('0'))
     });
     digits.collect()

@@ -195,6 +195,11 @@ impl Error {
         self
     }
 
+    /// Whether the run must stop, whatever the cause of other failures.
+    pub(crate) fn is_stop(&self) -> bool {
+        matches!(self.kind, ErrorKind::Interrupted(_) | ErrorKind::Limit)
+    }
+
     /// The kind of failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind

@@ -104,7 +104,11 @@ fn find_command(mut words: Vec<String>, prompt_words: Vec<String>) -> Result<Com
     let mut rows = COMMANDS.iter().filter(is_named);
     match rows.find(|row| row.subcommand() == Some(&word)) {
         Some(row) => row.command(words),
-        None => Err(unknown_subcommand(default.name(), &word)),
+        None => {
+            // More words may be a sentence.
+            let prompt = (!words.is_empty()).then(|| prompt_hint(default.name()));
+            Err(unknown_subcommand(default.name(), &word, prompt))
+        }
     }
 }
 
@@ -127,13 +131,30 @@ fn command_line(
     Ok(line)
 }
 
-fn unknown_subcommand(name: &str, word: &str) -> Error {
+/// What other programs call subcommands, and their names here.
+const OTHER_NAMES: [(&str, &str); 8] = [
+    ("delete", "remove"),
+    ("info", "show"),
+    ("install", "add"),
+    ("rm", "remove"),
+    ("search", "list"),
+    ("sync", "restore"),
+    ("uninstall", "remove"),
+    ("upgrade", "update"),
+];
+
+fn unknown_subcommand(name: &str, word: &str, prompt: Option<String>) -> Error {
     let rows = COMMANDS.iter().filter(|row| row.name() == name);
     let known: Vec<&str> = rows.filter_map(CommandRow::subcommand).collect();
     let shown = text::one_line(word, limits::SUMMARY_CHARS);
     let error = usage(format!("unknown command `{name} {shown}`"));
-    error.with_hint(match text::similar_names(word, known.iter().copied(), 1).first() {
-        Some(near) => format!("did you mean `{name} {near}`?"),
+    let meant = OTHER_NAMES.iter().find(|(other, name)| *other == word && known.contains(name));
+    let near = text::similar_names(word, known.iter().copied(), 1);
+    error.with_hint(match meant.map(|(_, name)| name).or(near.first()) {
+        Some(near) => match prompt {
+            Some(prompt) => format!("did you mean `{name} {near}`? {prompt}"),
+            None => format!("did you mean `{name} {near}`?"),
+        },
         None => format!("the commands are {}; {}", known.join(", "), prompt_hint(name)),
     })
 }
@@ -232,7 +253,10 @@ mod tests {
             (&["--skills", ""], "--skills needs a folder"),
             (&["--quiet=yes"], "unexpected argument"),
             (&["skills", "lsit"], "did you mean `skills list`?"),
-            (&["skills", "are", "nice"], "the commands are list, show, check, new, setup, eval; "),
+            (
+                &["skills", "taught", "here"],
+                "the commands are list, show, check, new, setup, add, update, remove, restore, eval; ",
+            ),
             (&["skills", "show"], "skills show needs NAME\nhint: skills-runner skills show NAME"),
             (&["skills", "show", "a", "b"], "skills show takes NAME\nhint: "),
             (&["demo", "the"], "demo takes no arguments\nhint: skills-runner demo; for a prompt "),

@@ -4,8 +4,9 @@
 use std::vec;
 
 use crate::cli::options::{
-    AskOptions, CheckCommand, Command, EvalCommand, FactsCommand, InitCommand, McpOptions,
-    SessionsCommand, SetupCommand, SkillsCommand, ToolCommand, ToolOptions,
+    AskOptions, ChangeAction, ChangeCommand, CheckCommand, Command, EvalCommand, FactsCommand,
+    InitCommand, McpOptions, SessionsCommand, SetupCommand, SkillsCommand, ToolCommand,
+    ToolOptions,
 };
 use crate::cli::values::usage;
 use crate::error::Result;
@@ -123,6 +124,22 @@ pub(super) static COMMANDS: &[CommandRow] = &[
         },
     ),
     command(
+        "skills add SOURCE",
+        "install skills from OWNER/REPO of GitHub, an https, ssh or file address, an archive or a folder",
+        |words| install(ChangeAction::Add(first(words))),
+    ),
+    command(
+        "skills update [NAME]...",
+        "install the present version of skills that were added; shows what changes",
+        |words| install(ChangeAction::Update(words.collect())),
+    ),
+    command("skills remove NAME...", "remove skills that were added", |words| {
+        install(ChangeAction::Remove(words.collect()))
+    }),
+    command("skills restore", "bring back what skills-runner.lock lists, byte for byte", |_| {
+        install(ChangeAction::Restore)
+    }),
+    command(
         "skills eval [NAME]...",
         "run the tests in the evals/ of skills: does the model use a skill, and does it help",
         |words| {
@@ -140,6 +157,11 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     )
     .with_hint("put the JSON into single quotes"),
 ];
+
+#[allow(clippy::unnecessary_wraps, reason = "the form of a command")]
+fn install(action: ChangeAction) -> Result<Command> {
+    Ok(Command::Skills(SkillsCommand::Change(ChangeCommand::new(action))))
+}
 
 /// The only argument. It is never missing, as the command requires it.
 fn first(mut words: Operands) -> String {

@@ -106,6 +106,8 @@ pub(super) fn run(
     // Kept until the demo ends.
     let folder = unpack(&run)?;
     run.config.skills_folders = vec![SkillsFolder::named(folder.path())];
+    // They are from the program itself.
+    run.config.scripts.skills_locked = false;
     run.skills = Skills::from_config(&run.config).addressed_by_path();
     output.note(
         "demo: the model's replies are scripted; the skills, the tools and their results are real",

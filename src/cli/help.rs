@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::cli::commands::{COMMANDS, CommandRow};
 use crate::cli::option_table::{Effect, OPTIONS, OptionRow};
+use crate::cli::options::{Command, SkillsCommand};
 use crate::limits;
 use crate::settings::{SETTINGS, Setting};
 
@@ -65,23 +66,23 @@ fn command_text(rows: &[&CommandRow], columns: usize) -> String {
         let mut commands = rows.iter().filter_map(|row| row.example().ok());
         !is_common && commands.any(|mut command| option.works_only(&mut command).is_none())
     };
-    option_section(&mut help, "Options", OPTIONS.iter().filter(takes), columns);
+    let changes_skills = rows.iter().filter_map(|row| row.example().ok()).any(is_change);
+    let rows = OPTIONS.iter().filter(takes).map(|row| option_entry(row, row.part(changes_skills)));
+    section(&mut help, "Options", rows, columns);
     help.push('\n');
     paragraph(&mut help, "Options of every command, and settings: skills-runner --help", columns);
     help
 }
 
-fn option_section<'o>(
-    help: &mut String,
-    title: &str,
-    options: impl Iterator<Item = &'o OptionRow>,
-    columns: usize,
-) {
-    let rows = options.map(|row| {
-        let indent = if row.short().is_some() { "" } else { "    " };
-        (format!("{indent}{}", row.usage), row.about.to_string())
-    });
-    section(help, title, rows, columns);
+#[allow(clippy::needless_pass_by_value, reason = "the form of any")]
+fn is_change(command: Command) -> bool {
+    matches!(command, Command::Skills(SkillsCommand::Change(_)))
+}
+
+/// An option and its description as a row of a table.
+fn option_entry(row: &OptionRow, about: &str) -> (String, String) {
+    let indent = if row.short().is_some() { "" } else { "    " };
+    (format!("{indent}{}", row.usage), about.to_string())
 }
 
 fn whole_text(columns: usize) -> String {
@@ -91,7 +92,8 @@ fn whole_text(columns: usize) -> String {
     section(&mut help, "Usage", usages, columns);
     let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut help, "Commands (every word after -- belongs to the prompt)", commands, columns);
-    option_section(&mut help, "Options", OPTIONS.iter(), columns);
+    let options = OPTIONS.iter().map(|row| option_entry(row, row.about));
+    section(&mut help, "Options", options, columns);
     let settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
     section(&mut help, "Settings (environment variables or .env)", settings, columns);
     help += "\nExit status:\n";

@@ -2,9 +2,9 @@
 //! option is a row here and a field in `options`.
 
 use crate::cli::options::{
-    AskOptions, CheckCommand, Command, CommandLine, CommonOptions, EnvFiles, EvalCommand,
-    InitCommand, McpOptions, SessionChoice, SessionsCommand, SetupCommand, SkillsCommand,
-    ToolOptions,
+    AskOptions, ChangeAction, ChangeCommand, CheckCommand, Command, CommandLine, CommonOptions,
+    EnvFiles, EvalCommand, InitCommand, McpOptions, SessionChoice, SessionsCommand, SetupCommand,
+    SkillsCommand, ToolOptions,
 };
 use crate::cli::values::{TypedOption, usage};
 use crate::error::Result;
@@ -44,8 +44,16 @@ pub(super) enum Effect {
     Eval(Setter<EvalCommand>),
     /// For `init`.
     Init(Setter<InitCommand>),
-    /// For `skills setup`.
-    Setup(Setter<SetupCommand>),
+    /// For `skills add`, `update`, `remove` and `restore`.
+    Install(Setter<ChangeCommand>),
+    /// For `skills update`, `remove` and `restore`.
+    Force(Setter<ChangeCommand>),
+    /// For a question and `chat`, and for `skills add`.
+    AskOrAdd(Setter<AskOptions>, Setter<ChangeCommand>),
+    /// For a question and `chat`, and for `skills add`, `update`, `remove` and `restore`.
+    AskOrInstall(Setter<AskOptions>, Setter<ChangeCommand>),
+    /// For `skills setup`, `add`, `update`, `remove` and `restore`.
+    SetupOrInstall(Setter<SetupCommand>, Setter<ChangeCommand>),
     /// For `sessions show`.
     ShowSession(Setter<bool>),
     /// Prints the help instead of running a command.
@@ -56,7 +64,8 @@ pub(super) enum Effect {
     Generate,
 }
 use Effect::{
-    Ask, Check, Common, Eval, Generate, Help, Init, Mcp, Setup, ShowSession, Tools, Version,
+    Ask, AskOrAdd, AskOrInstall, Check, Common, Eval, Force, Generate, Help, Init, Install, Mcp,
+    SetupOrInstall, ShowSession, Tools, Version,
 };
 
 const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
@@ -85,11 +94,11 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--skill NAME",
-        "send the document of this skill with the first question; may be repeated",
-        Ask(|ask, typed| {
-            typed.required("a name")?;
-            add(&mut ask.skills, typed.text()?)
-        }),
+        "send the document of this skill with the first question; with `skills add`: install only this one; may be repeated",
+        AskOrAdd(
+            |ask, typed| add_name(&mut ask.skills, typed),
+            |install, typed| add_name(&mut install.skills, typed),
+        ),
     ),
     option(
         "--require-skill",
@@ -203,8 +212,11 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--dry-run",
-        "print the request that would be sent, without credentials, and exit",
-        Ask(|ask, _| set(&mut ask.dry_run, true)),
+        "print the request that would be sent, without credentials, and exit; with `skills add`, `update`, `remove`, `restore`: only show what would change",
+        AskOrInstall(
+            |ask, _| set(&mut ask.dry_run, true),
+            |install, _| set(&mut install.dry_run, true),
+        ),
     ),
     option(
         "--json",
@@ -290,9 +302,22 @@ pub(super) static OPTIONS: &[OptionRow] = &[
         Init(|init, typed| set(&mut init.key_file, Some(typed.value.clone()))),
     ),
     option(
-        "--yes",
-        "with `skills setup`: install what its documents name without asking",
-        Setup(|setup, _| set(&mut setup.yes, true)),
+        "-y, --yes",
+        "with `skills setup`: install what its documents name without asking; with `skills add`, `update`, `remove`, `restore`: change the skills without asking",
+        SetupOrInstall(
+            |setup, _| set(&mut setup.yes, true),
+            |install, _| set(&mut install.yes, true),
+        ),
+    ),
+    option(
+        "--to DIR",
+        "with `skills add`, `update`, `remove`, `restore`: the skills folder",
+        Install(|install, typed| set(&mut install.to, Some(typed.required("a folder")?))),
+    ),
+    option(
+        "--force",
+        "with `skills update`, `remove`, `restore`: also skills that were changed by hand",
+        Force(|install, _| set(&mut install.force, true)),
     ),
     option(
         "--markdown",
@@ -320,6 +345,22 @@ fn add<T>(list: &mut Vec<T>, value: T) -> Result<()> {
     Ok(())
 }
 
+fn add_name(list: &mut Vec<String>, typed: &TypedOption) -> Result<()> {
+    typed.required("a name")?;
+    add(list, typed.text()?)
+}
+
+fn change_command(command: &Command) -> Option<&ChangeCommand> {
+    match command {
+        Command::Skills(SkillsCommand::Change(install)) => Some(install),
+        _ => None,
+    }
+}
+
+fn is_add(install: &ChangeCommand) -> bool {
+    matches!(install.action, ChangeAction::Add(_))
+}
+
 fn add_setting(
     options: &mut CommonOptions,
     variable: &'static str,
@@ -342,6 +383,16 @@ impl OptionRow {
     pub(super) fn long(&self) -> &'static str {
         let mut names = self.usage.split(' ');
         names.find(|name| name.starts_with("--")).unwrap_or_default()
+    }
+
+    /// The part of the description that is about the commands which change installed skills, or the
+    /// one about other commands.
+    pub(super) fn part(&self, changes_skills: bool) -> &'static str {
+        let Some((first, second)) = self.about.split_once("; with `skills ") else {
+            return self.about;
+        };
+        let second = second.split_once(": ").map_or(second, |(_, about)| about);
+        if changes_skills { second } else { first }
     }
 
     /// The letter of the short form.
@@ -373,9 +424,31 @@ impl OptionRow {
             }
             Eval(_) => (matches!(command, Command::Eval(_)), "with `skills eval`"),
             Init(_) => (matches!(command, Command::Init(_)), "with `init`"),
-            Setup(_) => {
-                (matches!(command, Command::Skills(SkillsCommand::Setup(_))), "with `skills setup`")
-            }
+            Install(_) => (
+                change_command(command).is_some(),
+                "with `skills add`, `update`, `remove` and `restore`",
+            ),
+            Force(_) => (
+                change_command(command).is_some_and(|install| !is_add(install)),
+                "with `skills update`, `remove` and `restore`",
+            ),
+            AskOrAdd(..) => (
+                matches!(command, Command::Ask(_) | Command::Chat(_))
+                    || change_command(command).is_some_and(is_add),
+                "with a question, chat or `skills add`",
+            ),
+            AskOrInstall(..) => (
+                matches!(command, Command::Ask(_) | Command::Chat(_))
+                    || change_command(command).is_some(),
+                "with a question, chat, or `skills add`, `update`, `remove` and `restore`",
+            ),
+            SetupOrInstall(..) => (
+                matches!(
+                    command,
+                    Command::Skills(SkillsCommand::Setup(_) | SkillsCommand::Change(_))
+                ),
+                "with `skills setup`, `add`, `update`, `remove` and `restore`",
+            ),
             ShowSession(_) => (
                 matches!(command, Command::Sessions(SessionsCommand::Show { .. })),
                 "with `sessions show`",
@@ -392,7 +465,10 @@ impl OptionRow {
         }
         match (self.effect, &mut line.command) {
             (Common(setter), _) => setter(&mut line.options, typed),
-            (Ask(setter), Command::Ask(ask) | Command::Chat(ask)) => setter(ask, typed),
+            (
+                Ask(setter) | AskOrAdd(setter, _) | AskOrInstall(setter, _),
+                Command::Ask(ask) | Command::Chat(ask),
+            ) => setter(ask, typed),
             (Tools(setter), command) => {
                 command.tool_options().map_or(Ok(()), |tools| setter(tools, typed))
             }
@@ -400,7 +476,17 @@ impl OptionRow {
             (Check(setter), Command::Skills(SkillsCommand::Check(check))) => setter(check, typed),
             (Eval(setter), Command::Eval(eval)) => setter(eval, typed),
             (Init(setter), Command::Init(init)) => setter(init, typed),
-            (Setup(setter), Command::Skills(SkillsCommand::Setup(setup))) => setter(setup, typed),
+            (
+                Install(setter)
+                | Force(setter)
+                | AskOrAdd(_, setter)
+                | AskOrInstall(_, setter)
+                | SetupOrInstall(_, setter),
+                Command::Skills(SkillsCommand::Change(install)),
+            ) => setter(install, typed),
+            (SetupOrInstall(setter, _), Command::Skills(SkillsCommand::Setup(setup))) => {
+                setter(setup, typed)
+            }
             (ShowSession(setter), Command::Sessions(SessionsCommand::Show { markdown, .. })) => {
                 setter(markdown, typed)
             }

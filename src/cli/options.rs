@@ -195,6 +195,65 @@ pub enum SkillsCommand {
     New(String),
     /// `skills setup NAME [PACKAGE]...`.
     Setup(SetupCommand),
+    /// `skills add`, `update`, `remove` and `restore`.
+    Change(ChangeCommand),
+}
+
+/// A change of a folder of installed skills.
+#[derive(Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
+pub struct ChangeCommand {
+    /// What is changed.
+    pub action: ChangeAction,
+    /// `--skill`: of a source only these; none: all.
+    pub skills: Vec<String>,
+    /// `--to`: the skills folder.
+    pub to: Option<OsString>,
+    /// `--yes`: without asking.
+    pub yes: bool,
+    /// `--force`: also skills that were changed by hand.
+    pub force: bool,
+    /// `--dry-run`: only show it.
+    pub dry_run: bool,
+}
+
+/// What a change of installed skills is.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ChangeAction {
+    /// `skills add SOURCE`.
+    Add(String),
+    /// `skills update [NAME]...`; none: all.
+    Update(Vec<String>),
+    /// `skills remove NAME...`.
+    Remove(Vec<String>),
+    /// `skills restore`.
+    Restore,
+}
+
+impl ChangeAction {
+    /// The name of the subcommand.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            ChangeAction::Add(_) => "add",
+            ChangeAction::Update(_) => "update",
+            ChangeAction::Remove(_) => "remove",
+            ChangeAction::Restore => "restore",
+        }
+    }
+}
+
+impl ChangeCommand {
+    /// The change, without options.
+    pub(super) fn new(action: ChangeAction) -> ChangeCommand {
+        ChangeCommand {
+            action,
+            skills: Vec::new(),
+            to: None,
+            yes: false,
+            force: false,
+            dry_run: false,
+        }
+    }
 }
 
 /// `skills eval [NAME]...`.

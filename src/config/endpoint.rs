@@ -13,7 +13,7 @@ use crate::config::{Config, ConfigProblem, ConfigReader, ollama_host};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
 use crate::secret::{Secret, Secrets};
-use crate::settings::{self, ValueSource};
+use crate::settings::{self, Origin, ValueSource};
 
 /// The endpoint and how requests are sent to it.
 #[derive(Clone, Debug)]
@@ -112,6 +112,34 @@ impl EndpointWithoutModel {
     fn with_model(self, model: ModelName) -> Endpoint {
         let sources = EndpointSources { model: Some(model.source), ..self.0.sources };
         Endpoint { model: model.name, sources, ..self.0 }
+    }
+}
+
+impl Endpoint {
+    /// A server for downloads: it gets no credentials. `setting` is what the user typed the address
+    /// for, in hints.
+    pub(crate) fn for_download(
+        address: Address,
+        network: Network,
+        setting: &'static str,
+    ) -> Endpoint {
+        Endpoint {
+            address,
+            model: String::new(),
+            key: None,
+            extra_body: Map::new(),
+            extra_headers: Vec::new(),
+            network,
+            idle_limit: Duration::from_secs(limits::IDLE_SECONDS),
+            secrets: Secrets::default(),
+            vision: false,
+            tool_calling: ToolCalling::Native,
+            sources: EndpointSources {
+                address: ValueSource { name: setting, origin: Origin::Flag(setting) },
+                credentials: Vec::new(),
+                model: None,
+            },
+        }
     }
 }
 

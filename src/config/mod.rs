@@ -34,7 +34,7 @@ mod trust;
 pub(crate) use endpoint::EndpointWithoutModel;
 pub use endpoint::{Endpoint, ToolCalling};
 pub(crate) use missing::{SettingLine, configuration_error};
-pub(crate) use network::{CertificateFile, Proxy, ProxyScheme};
+pub(crate) use network::{CertificateFile, Network, Proxy, ProxyScheme};
 pub(crate) use ollama_host::OLLAMA_PORT;
 pub(crate) use sandbox::SandboxConfig;
 pub use skills_folders::{FolderOrigin, SkillsFolder};
@@ -79,6 +79,8 @@ pub struct ScriptSettings {
     pub default_skills_folders: Vec<PathBuf>,
     /// The folder for temporary files.
     pub temporary_folder: PathBuf,
+    /// Whether only skills are used that are as the lock file beside them lists them.
+    pub skills_locked: bool,
 }
 
 impl ScriptSettings {
@@ -174,8 +176,7 @@ impl Config {
         user_folder: &Path,
         needs: ConfigNeeds,
     ) -> (Config, Vec<ConfigProblem>) {
-        let mut reader =
-            ConfigReader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() };
+        let mut reader = ConfigReader::new(settings, user_folder);
         // Credentials are masked and kept from scripts even if no endpoint is needed.
         let (credentials, secrets) = reader.secrets();
         reader.warn_about_readable_files();
@@ -205,6 +206,7 @@ impl Config {
             // Absolute, because scripts start in a different folder.
             temporary_folder: user_folder
                 .join(settings.variable("TMPDIR").unwrap_or("/tmp".as_ref())),
+            skills_locked: reader.skills_locked(),
         };
         let mut config = Config {
             endpoint: None,
@@ -239,6 +241,12 @@ struct ConfigReader<'s> {
     warnings: Vec<Fault>,
 }
 
+impl<'s> ConfigReader<'s> {
+    fn new(settings: &'s Settings, user_folder: &'s Path) -> ConfigReader<'s> {
+        ConfigReader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() }
+    }
+}
+
 impl ConfigReader<'_> {
     /// Whether leftover processes are kept. In a sandbox `./.env` cannot allow that: such a
     /// process could change the skill after the run.
@@ -246,6 +254,19 @@ impl ConfigReader<'_> {
         let name = settings::SCRIPT_LEFTOVERS;
         let keeps = self.choice(name, ["kill", "keep"]) == Some(true);
         keeps && !(is_sandboxed && self.is_untrusted(name))
+    }
+
+    /// Whether skills are locked. `./.env` can only switch it on.
+    fn skills_locked(&mut self) -> bool {
+        for (value, source) in self.settings.values(settings::SKILLS_LOCKED) {
+            match value.to_str().map(str::trim) {
+                Some("on") => return true,
+                Some("off") if source.is_untrusted() => {}
+                Some("off") => return false,
+                _ => self.report(Fault::without_fix(format!("{source} is not on or off"))),
+            }
+        }
+        false
     }
 
     fn python(&mut self) -> PythonChoice {

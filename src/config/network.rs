@@ -5,15 +5,15 @@
 //! endpoint is on this machine or excluded by `NO_PROXY`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::address::{Address, Authority};
 use crate::config::trust::EndpointRoute;
-use crate::config::{ConfigReader, no_proxy};
-use crate::error::Fault;
+use crate::config::{ConfigReader, configuration_error, no_proxy};
+use crate::error::{Fault, Result};
 use crate::limits;
 use crate::secret::Secret;
-use crate::settings::{self, ValueSource};
+use crate::settings::{self, Settings, ValueSource};
 use crate::world::files;
 
 /// The proxy and the trusted certificates for an endpoint.
@@ -91,6 +91,31 @@ pub struct CertificateFile {
 /// The first line of each certificate in a file.
 const CERTIFICATE_START: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
+impl Network {
+    /// The network settings for a download from this address. `./.env`, whose author may not be
+    /// the user, must not choose the route: it could replace what is downloaded.
+    pub(crate) fn for_download(
+        settings: &Settings,
+        user_folder: &Path,
+        address: &Address,
+    ) -> Result<Network> {
+        let mut reader = ConfigReader::new(settings, user_folder);
+        let (network, routes) = reader.network(address);
+        for EndpointRoute { description: way, source, .. } in routes {
+            if source.is_untrusted() {
+                reader.report(Fault::new(
+                    format!("nothing is downloaded {way}, which only {} sets", source.origin),
+                    format!("set {} in the environment or in your own .env", source.name),
+                ));
+            }
+        }
+        match reader.problems.as_slice() {
+            [] => Ok(network),
+            problems => Err(configuration_error(problems, &[])),
+        }
+    }
+}
+
 impl ConfigReader<'_> {
     /// The network settings for this endpoint, and the routes whose source must be checked.
     pub(super) fn network(&mut self, address: &Address) -> (Network, Vec<EndpointRoute>) {
@@ -123,7 +148,10 @@ impl ConfigReader<'_> {
 
     /// Reads the proxy: the variable for the address's scheme, then `ALL_PROXY`. Returns
     /// otherwise why there is none.
-    fn proxy(&mut self, address: &Address) -> Result<(Proxy, ValueSource), &'static str> {
+    fn proxy(
+        &mut self,
+        address: &Address,
+    ) -> std::result::Result<(Proxy, ValueSource), &'static str> {
         if address.is_loopback() {
             return Err("loopback");
         }

@@ -84,8 +84,7 @@ impl ConfigReader<'_> {
 
     /// The default folders of the user.
     fn of_user(&self) -> Vec<PathBuf> {
-        let shared = self.settings.xdg_folder("XDG_DATA_HOME", ".local/share");
-        let shared = shared.map(|folder| folder.join("skills-runner/skills"));
+        let shared = self.settings.user_skills_folder();
         let home = self.settings.home();
         let in_home = home.iter().flat_map(|home| IN_HOME.map(|path| home.join(path)));
         shared.into_iter().chain(in_home).collect()

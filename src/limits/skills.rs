@@ -235,6 +235,43 @@ pub(crate) const SETUP_REASON_LINES: usize = 8;
 /// Those lines, or another text of a skill's author that a setup quotes.
 pub(crate) const SETUP_REASON_BYTES: usize = 1000;
 
+// Getting skills.
+
+/// Entries of an archive.
+pub(crate) const ARCHIVE_ENTRIES: usize = 50_000;
+/// All files of an archive, or an archive itself.
+pub(crate) const ARCHIVE_BYTES: u64 = 1 << 30;
+/// How many times as large as the archive its files may be; text reaches 20.
+pub(crate) const ARCHIVE_RATIO: u64 = 200;
+/// Size of its files below which this ratio does not count: padding is compressed well.
+pub(crate) const ARCHIVE_RATIO_BYTES: u64 = 64 << 10;
+/// A long name, or other additional data of an entry.
+pub(crate) const ARCHIVE_EXTENSION_BYTES: u64 = 64 << 10;
+/// Files that are installed at once.
+pub(crate) const INSTALLED_FILES: usize = 10_000;
+/// Bytes of these files.
+pub(crate) const INSTALLED_BYTES: u64 = 64 << 20;
+/// Folders in which a file of a skill may lie, one in the other.
+pub(crate) const INSTALLED_DEPTH: usize = 64;
+/// The same for a local folder, in which skills lie.
+pub(crate) const SOURCE_DEPTH: usize = 128;
+/// Names and targets of links in an archive; usual repositories have a tenth.
+pub(crate) const ARCHIVE_NAMES_BYTES: usize = 8 << 20;
+/// Largest text of which an update shows the lines that differ.
+pub(crate) const COMPARED_BYTES: usize = 1 << 20;
+/// The lock file.
+pub(crate) const LOCK_FILE_BYTES: usize = 16 << 20;
+/// Redirects of one download.
+pub(crate) const REDIRECTS: usize = 5;
+/// One command of git: a large repository over a slow line takes this long.
+pub(crate) const GIT_TIMEOUT: Duration = Duration::from_secs(1800);
+/// Files of a skill that are listed before it is installed.
+pub(crate) const SHOWN_FILES: usize = 30;
+/// Lines of each file that are shown of the differences of an update.
+pub(crate) const SHOWN_LINES: usize = 80;
+/// Skills up to which the files of each are listed.
+pub(crate) const SHOWN_SKILLS: usize = 5;
+
 // Checking skills.
 
 /// Characters of a description, by the specification.

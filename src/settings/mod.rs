@@ -259,6 +259,12 @@ impl Settings {
         }
     }
 
+    /// The folder of the user's skills, whether it exists or not.
+    pub(crate) fn user_skills_folder(&self) -> Option<PathBuf> {
+        let shared = self.xdg_folder("XDG_DATA_HOME", ".local/share")?;
+        Some(shared.join("skills-runner/skills"))
+    }
+
     /// A base folder of the XDG specification: the variable, or its default below the home
     /// folder. The specification says to ignore relative values.
     pub fn xdg_folder(&self, variable: &str, default: &str) -> Option<PathBuf> {

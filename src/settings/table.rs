@@ -42,6 +42,8 @@ pub(crate) enum FolderRule {
     Stored,
     /// Switch it off.
     SwitchOff,
+    /// Switch it on.
+    SwitchOn,
     /// Change how scripts run, unless the user's own file does.
     Scripts,
     /// Grant visible paths in the working folder to sandboxed scripts, unless the user's own
@@ -138,6 +140,8 @@ pub(crate) const SESSIONS_PATH: &str = "SESSIONS_PATH";
 pub(crate) const HISTORY_PATH: &str = "HISTORY_PATH";
 /// The skills folders.
 pub(crate) const SKILLS_FOLDER_PATH: &str = "SKILLS_FOLDER_PATH";
+/// Whether only skills are used that are as the lock file beside them lists them.
+pub(crate) const SKILLS_LOCKED: &str = "SKILLS_LOCKED";
 /// The time limit of a script.
 pub(crate) const SCRIPT_TIMEOUT_SECONDS: &str = "SCRIPT_TIMEOUT_SECONDS";
 /// The interpreter for skills without a venv.
@@ -291,6 +295,12 @@ pub static SETTINGS: &[Setting] = &[
         FolderRule::Any,
         "skills, .agents/skills and .claude/skills here, then those of the user and of the program",
         "skills folders, separated as in PATH and searched below; the first wins a name",
+    ),
+    row(
+        SKILLS_LOCKED,
+        FolderRule::SwitchOn,
+        "off",
+        "`on`: only skills that skills-runner.lock beside them lists, with exactly these files",
     ),
     row(
         SCRIPT_TIMEOUT_SECONDS,

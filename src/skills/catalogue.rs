@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use crate::config::SkillsFolder;
 use crate::limits;
-use crate::skills::Problem;
 use crate::skills::names::is_qualified_name;
+use crate::skills::{Problem, Rule};
 use crate::text;
 
 /// The catalogue's entry for a skill.
@@ -41,6 +41,8 @@ pub struct SkillSummary {
     pub problems: Vec<Problem>,
     /// Why the skill cannot be used; `None` if it can.
     pub error: Option<String>,
+    /// The rule of that error.
+    pub error_rule: Rule,
 }
 
 /// A skill without a document.
@@ -58,6 +60,7 @@ impl Default for SkillSummary {
             path: PathBuf::new(),
             problems: Vec::new(),
             error: None,
+            error_rule: Rule::UnreadableFile,
         }
     }
 }

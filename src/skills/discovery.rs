@@ -12,12 +12,13 @@ use crate::limits;
 use crate::skills::catalogue::{Catalogue, FolderSummary, SkillSummary};
 use crate::skills::folder_problems as problems;
 use crate::skills::invocation;
+use crate::skills::lock_file::LockFiles;
 use crate::skills::lookup::{Found, OpenFolders, OpenedFolder};
 use crate::skills::metadata::{self, Metadata};
 use crate::skills::names::distinct_names;
 use crate::skills::search::{self, FolderContents};
 use crate::skills::skill::DOCUMENT_NAME;
-use crate::skills::{Problem, Skills};
+use crate::skills::{Problem, Rule, Skills};
 use crate::text;
 use crate::world::confined::{OpenError, OpenFile, identity};
 
@@ -26,7 +27,7 @@ pub(super) fn read(skills: &Skills) -> Catalogue {
     let opened = OpenFolders::of(skills);
     let mut run = DiscoveryRun::default();
     for folder in &opened.folders {
-        run.read_folder(&opened, folder);
+        run.read_folder(skills, &opened, folder);
     }
     let DiscoveryRun { mut catalogue, names, .. } = run;
     let left_out = names.len().saturating_sub(limits::SKILLS);
@@ -56,6 +57,8 @@ struct DiscoveryRun<'s> {
     names: BTreeMap<String, NameEntries<'s>>,
     /// Buffer for the start of a document.
     head: Vec<u8>,
+    /// The lock files, if skills are locked.
+    locks: LockFiles,
 }
 
 /// What the skills folders have under a name, in the order of the folders.
@@ -69,7 +72,12 @@ struct NameEntries<'s> {
 
 impl<'s> DiscoveryRun<'s> {
     /// Reads a skills folder; reports one that cannot be used.
-    fn read_folder(&mut self, folders: &OpenFolders<'s>, opened: &OpenedFolder<'s>) {
+    fn read_folder(
+        &mut self,
+        skills: &Skills,
+        folders: &OpenFolders<'s>,
+        opened: &OpenedFolder<'s>,
+    ) {
         let folder = opened.folder;
         self.head.resize(limits::FRONTMATTER_BYTES, 0);
         let mut found: Vec<(usize, SkillSummary)> = Vec::new();
@@ -81,7 +89,18 @@ impl<'s> DiscoveryRun<'s> {
                 ..SkillSummary::default()
             };
             if let Found::Skill(document) = skill {
-                found.push((path.split('/').count(), self.read_summary(summary, document)));
+                let summary = self.read_summary(summary, document);
+                let root = || folders.open_at(opened, path);
+                let summary = match skills.is_locked.then(root).flatten() {
+                    Some(root) => match skills.check_lock(&summary.path, &root, &mut self.locks) {
+                        Err(error) if summary.is_usable() => {
+                            SkillSummary { error_rule: Rule::NotLocked, ..summary }.unusable(error)
+                        }
+                        _ => summary,
+                    },
+                    None => summary,
+                };
+                found.push((path.split('/').count(), summary));
             }
         });
         let contents = match contents {

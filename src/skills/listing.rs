@@ -14,7 +14,8 @@ use crate::skills::skill::is_document_name;
 use crate::world::confined::VENV_MARKER;
 
 /// Folders that tools create wherever they run.
-const TOOL_FOLDERS: [&str; 4] = [".git", "__pycache__", "node_modules", "venv"];
+const TOOL_FOLDERS: [&str; 6] =
+    [".git", ".skills-runner-install", ".venv", "__pycache__", "node_modules", "venv"];
 
 /// The entries of a folder.
 #[derive(Default)]

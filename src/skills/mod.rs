@@ -25,9 +25,11 @@ pub(crate) mod evals;
 pub(crate) mod file_list;
 mod folder_problems;
 pub(crate) mod frontmatter;
+pub(crate) mod install;
 pub(crate) mod installed;
 pub(crate) mod invocation;
 mod listing;
+pub(crate) mod lock_file;
 mod lookup;
 mod metadata;
 mod names;
@@ -57,12 +59,14 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
     check::is_name(name)
 }
 
+use lock_file::LockFiles;
+
 pub use catalogue::{Catalogue, FolderSummary, SkillSummary};
 pub use problem::Problem;
 pub(crate) use problem::ProblemCounts;
 pub use rule::{RULES, Rule, RuleRow, Severity};
-pub(crate) use skill::Document;
 pub use skill::Skill;
+pub(crate) use skill::{Document, is_document_name};
 pub use words::split_words;
 
 /// Path of the skills that are installed with the program, relative to the parent of the
@@ -83,6 +87,8 @@ pub struct Skills {
     program: String,
     /// The folder of a skill that is not used.
     left_out: Option<PathBuf>,
+    /// Whether only skills are used that are as the lock file beside them lists them.
+    is_locked: bool,
 }
 
 /// The program's name.
@@ -99,6 +105,7 @@ impl Skills {
             is_addressed_by_path: false,
             program: PROGRAM.into(),
             left_out: None,
+            is_locked: false,
         }
     }
 
@@ -108,6 +115,7 @@ impl Skills {
         Skills {
             folders: config.skills_folders.clone(),
             boundary: Boundary::new(&config.scripts),
+            is_locked: config.scripts.skills_locked,
             ..Skills::new([])
         }
     }
@@ -143,7 +151,7 @@ impl Skills {
     #[must_use]
     pub fn with_folder(&self, folder: PathBuf) -> Skills {
         let (boundary, program) = (self.boundary.clone(), self.program.clone());
-        Skills { boundary, program, ..Skills::new([folder]) }
+        Skills { boundary, program, is_locked: self.is_locked, ..Skills::new([folder]) }
     }
 
     /// The same folders of a program that was started by this path: commands that are suggested
@@ -218,20 +226,35 @@ impl Skills {
     /// first, or that report its problems.
     pub fn open_any(&self, name: &str) -> Result<Skill, String> {
         match search::open_by_folder_name(&OpenFolders::of(self), name) {
-            Some((root, path)) if self.left_out.is_none() => Ok(self.opened(name, root, path)),
+            Some((root, path)) if self.left_out.is_none() && !self.is_locked => {
+                Ok(self.opened(name, root, path))
+            }
             _ => self.open_listed(self.catalogue().find(name)?),
         }
     }
 
     /// Opens a skill of the catalogue, but not its document.
     pub fn open_listed(&self, skill: &SkillSummary) -> Result<Skill, String> {
-        match OpenFolders::of(self).open_listed(skill) {
-            Some(root) => Ok(self.opened(&skill.name, root, skill.path.clone())),
-            None => {
-                let error = skill.error.as_deref().unwrap_or("it was deleted");
+        let root = OpenFolders::of(self).open_listed(skill);
+        let root = root.ok_or_else(|| skill.error.clone().unwrap_or("it was deleted".into()));
+        // The check is repeated with the folder that is read later.
+        match root.and_then(|root| {
+            self.check_lock(&skill.path, &root, &mut LockFiles::new()).map(|()| root)
+        }) {
+            Ok(root) => Ok(self.opened(&skill.name, root, skill.path.clone())),
+            Err(error) => {
                 Err(format!("the skill `{}` cannot be used: {error}", skill.display_name()))
             }
         }
+    }
+
+    /// If skills are locked, checks that a skill is as the lock file beside it lists it.
+    fn check_lock(&self, path: &Path, skill: &Root, locks: &mut LockFiles) -> Result<(), String> {
+        if !self.is_locked {
+            return Ok(());
+        }
+        lock_file::check_locked(path, skill, locks)
+            .map_err(|cause| format!("SKILLS_LOCKED is on, and {cause}"))
     }
 
     /// Opens the other skill that a path of a skill leads to: `../OTHER/FILE`, or an absolute
@@ -276,7 +299,8 @@ impl Skills {
 
     fn opened(&self, name: &str, root: Root, path: PathBuf) -> Skill {
         let address = self.command_address(name, &path);
-        Skill { name: name.to_string(), address, program: self.program.clone(), path, root }
+        let (name, program) = (name.to_string(), self.program.clone());
+        Skill { name, address, program, path, root, is_locked: self.is_locked }
     }
 }
 

@@ -197,6 +197,11 @@ pub(crate) fn script_environment(
     ] {
         set(name, value.into());
     }
+    if scripts.skills_locked {
+        // Compiled files, which no lock file lists, are neither read nor written: no path is below
+        // a file.
+        set("PYTHONPYCACHEPREFIX", "/dev/null".into());
+    }
     // Without the skill's folder: entries come before the standard library, and Python
     // runs a `sitecustomize` that it finds there.
     if scripts.variable("PYTHONPATH").is_some() {

@@ -121,6 +121,8 @@ pub enum Rule {
     BrokenLink,
     /// A file or folder cannot be opened or read.
     UnreadableFile,
+    /// `SKILLS_LOCKED` is on, and the skill is not as the lock file beside it lists it.
+    NotLocked,
     /// The skill has more files, or deeper folders, than are checked.
     ManyFiles,
     /// A file of tests in `evals/` is invalid, so `skills eval` does not make these tests.
@@ -271,6 +273,9 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::BrokenLink, "broken-link")
         .fixed_by("remove the link, or replace it with a copy of its target"),
     error(Rule::UnreadableFile, "unreadable-file"),
+    error(Rule::NotLocked, "not-locked").fixed_by(
+        "`skills-runner skills restore --force` brings the listed files back; for another folder, with --to DIR",
+    ),
     warning(Rule::ManyFiles, "many-files"),
     warning(Rule::InvalidEvals, "invalid-evals"),
     error(Rule::UnreadableFolder, "unreadable-folder"),

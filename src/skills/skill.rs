@@ -24,6 +24,8 @@ pub struct Skill {
     pub path: PathBuf,
     /// The opened folder: all files of the skill are opened through it.
     pub root: Root,
+    /// Whether only what the lock file lists may be used of it.
+    pub(crate) is_locked: bool,
 }
 
 /// A skill's document.
@@ -131,7 +133,7 @@ impl Skill {
 pub(super) const DOCUMENT_NAME: &str = "SKILL.md";
 
 /// Whether this is a name of the document, in any letter case.
-pub(super) fn is_document_name(name: &str) -> bool {
+pub(crate) fn is_document_name(name: &str) -> bool {
     name.eq_ignore_ascii_case(DOCUMENT_NAME)
 }
 

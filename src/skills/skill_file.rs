@@ -35,6 +35,10 @@ impl Skill {
     /// relative.
     pub(crate) fn resolve_file(&self, path: &str) -> Result<ResolvedFile, OpenError> {
         let relative = self.root.relative_path(path)?;
+        // Compiled files, which no lock file lists, are not read then.
+        if self.is_locked && relative.split('/').any(|name| name == "__pycache__") {
+            return Err(OpenError::NotFound);
+        }
         match self.root.open_target(&relative) {
             Ok(target) => Ok(ResolvedFile { path: relative, target, asked: None }),
             Err(OpenError::NotFound) => {

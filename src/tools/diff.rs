@@ -7,7 +7,7 @@ type MarkedLine<'t> = (char, &'t [u8]);
 
 /// Lists the lines that are removed (`-`) and added (`+`), with the lines around them; `…` stands
 /// for equal lines.
-pub(super) fn diff(old: &[u8], new: &[u8]) -> String {
+pub(crate) fn diff(old: &[u8], new: &[u8]) -> String {
     let lines = compare(&split(old), &split(new));
     let is_change = |line: &MarkedLine<'_>| line.0 != ' ';
     let mut text = String::new();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::limits;
 use crate::skills::ranking::Ranking;
-use crate::skills::{Catalogue, Problem, SkillSummary};
+use crate::skills::{Catalogue, Problem, Rule, SkillSummary};
 use crate::text::{self, counted};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
@@ -85,7 +85,9 @@ fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
     let catalogue = context.skills.catalogue();
     let offered: Vec<&SkillSummary> =
         catalogue.skills.iter().filter(|skill| skill.is_offered).collect();
-    let for_model = offered.iter().copied().filter(|skill| skill.is_for_model);
+    let is_found =
+        |skill: &&SkillSummary| skill.is_for_model && skill.error_rule != Rule::NotLocked;
+    let for_model = offered.iter().copied().filter(is_found);
     let for_model: Vec<&SkillSummary> = for_model.collect();
     match Ranking::new(context.skills, &for_model, query) {
         Some(ranking) => {

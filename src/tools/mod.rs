@@ -50,6 +50,7 @@ mod write_file;
 pub use arguments::{ArgumentError, Arguments};
 pub(crate) use call_history::CallHistory;
 pub(crate) use consent::Consent;
+pub(crate) use diff::diff;
 
 /// The context in which tools run.
 #[derive(Clone, Debug)]

@@ -3,9 +3,11 @@
 //!
 //! Files in a skill, which may be hostile, are opened through `confined/` instead.
 
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
@@ -122,6 +124,40 @@ pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(content)?;
     file.sync_all()
+}
+
+/// Puts each of two folders, which must exist, in the place of the other, at once.
+pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    let name = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let (old, new) = (name(one)?, name(other)?);
+    let (at, flag) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+    // SAFETY: both paths end with NUL for the call.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_renameat2, at, old.as_ptr(), at, new.as_ptr(), flag) };
+    if answer == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        // Not supported by the file system or the kernel: for a moment, nothing is at `other`.
+        Some(libc::EINVAL | libc::ENOSYS) => {
+            let mut between = one.as_os_str().to_os_string();
+            between.push(".old");
+            fs::rename(other, &between)?;
+            fs::rename(one, other)?;
+            fs::rename(&between, one)
+        }
+        _ => Err(error),
+    }
+}
+
+/// Waits until everything in the file system of an open file is on the disk.
+pub(crate) fn sync_all(file: &impl AsFd) -> io::Result<()> {
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::syncfs(file.as_fd().as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The effective user ID of the process.

@@ -7,6 +7,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,6 +46,12 @@ impl FolderLock {
     /// folders.
     pub(crate) fn is_held(&self) -> bool {
         self.is_locked
+    }
+
+    /// Whether the locked folder is the one at this path.
+    pub(crate) fn is_of(&self, path: &Path) -> bool {
+        let there = path.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
+        self.folder.metadata().map(|meta| (meta.dev(), meta.ino())).ok() == there
     }
 
     /// Restrictions for a [`ProcessJob`](crate::world::process::ProcessJob) whose program

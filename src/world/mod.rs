@@ -3,6 +3,7 @@
 //! The only layer that contains `unsafe`; every use states why it is sound.
 
 mod after_fork;
+pub(crate) mod archive;
 #[cfg(all(target_env = "musl", panic = "abort"))]
 mod backtraces;
 pub(crate) mod cancellation;

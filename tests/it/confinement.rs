@@ -214,7 +214,7 @@ fn documents() -> (Test, Vec<String>) {
 /// user.
 fn shells(test: &Test) -> Vec<String> {
     let ordinary = as_an_ordinary_user(test);
-    let mut shells = vec![FRUGAL.to_owned(), format!("ulimit -v 24576; {ordinary}")];
+    let mut shells = vec![FRUGAL.to_owned(), format!("ulimit -v 26624; {ordinary}")];
     shells.extend(
         [PLAIN, ordinary]
             .iter()

@@ -36,6 +36,7 @@ mod harness;
 mod hints;
 mod images;
 mod imports;
+mod install;
 mod installed;
 mod interrupts;
 mod invisible_characters;

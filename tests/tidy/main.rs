@@ -272,7 +272,7 @@ fn documents_name_the_settings() {
                 "OPENAI_",
                 "OLLAMA_HOST",
                 "SCRIPT_",
-                "SKILLS_FOLDER",
+                "SKILLS_",
                 "SYSTEM_PROMPT",
                 "MEMORY_",
                 "NOTES_",

@@ -1,4 +1,4 @@
-//! `skills`: lists, shows, checks, creates and sets up skills.
+//! `skills`: lists, shows, checks, creates, sets up and installs skills.
 
 use crate::cli::options::{CommonOptions, SkillsCommand};
 use crate::cli::run::Run;
@@ -7,10 +7,12 @@ use crate::cli::values::usage;
 use crate::config::ConfigNeeds;
 use crate::error::Result;
 use crate::settings::SCRIPT_SANDBOX;
+use crate::skills::install::Staging;
 use crate::world::output::Output;
 
 mod check;
 pub(super) mod eval;
+mod install;
 mod json;
 mod list;
 mod new;
@@ -37,9 +39,15 @@ pub(super) fn run(
         ));
     }
     let run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
-    // `new` creates the skills folder if it is missing.
-    if !matches!(command, SkillsCommand::New(_)) {
+    // These create the skills folder if it is missing.
+    if !matches!(command, SkillsCommand::New(_) | SkillsCommand::Change(_)) {
         run.check_folders(output)?;
+    }
+    for folder in run.skills.folders() {
+        if let Err(error) = Staging::finish_interrupted(&folder.path) {
+            let folder = folder.path.display();
+            output.warn(&format!("failed to finish an interrupted change of {folder}: {error}"));
+        }
     }
     match command {
         SkillsCommand::List { query } => {
@@ -49,5 +57,6 @@ pub(super) fn run(
         SkillsCommand::Check(check) => check::run(&run, &check, is_json, output),
         SkillsCommand::New(name) => new::run(&run, &name, is_json, output).map(|()| 0),
         SkillsCommand::Setup(command) => setup::run(&run, &command, is_json, output),
+        SkillsCommand::Change(command) => install::run(&run, &command, is_json, output),
     }
 }

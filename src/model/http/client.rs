@@ -99,6 +99,12 @@ impl Client {
         }
     }
 
+    /// Requests a file, and waits for the start of the response.
+    pub(super) fn get(&self, url: &str) -> Result<Response<ureq::Body>, ureq::Error> {
+        self.limit_first_byte();
+        self.with_headers(self.agent.get(url)).call()
+    }
+
     fn send(&self, url: &str, body: &[u8]) -> Result<Response<ureq::Body>, ureq::Error> {
         self.with_headers(self.agent.post(url).content_type(JSON)).send(body)
     }

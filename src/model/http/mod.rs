@@ -31,6 +31,7 @@ mod absolute_form;
 mod authority;
 mod certificates;
 mod client;
+mod download;
 mod endpoint_query;
 mod failure;
 mod models;
@@ -43,6 +44,7 @@ mod tls;
 mod transport;
 
 pub(crate) use crate::model::quirks::servers::ServerKind;
+pub(crate) use download::{Download, download};
 pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing, query_briefly};
 pub(crate) use models::{ListedModel, find_model};
 

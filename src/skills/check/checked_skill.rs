@@ -48,7 +48,7 @@ fn unopened_problem(summary: &SkillSummary, message_for_model: String) -> Proble
         return problem.clone();
     }
     let message = summary.error.clone().unwrap_or(message_for_model);
-    Problem::new(Rule::UnreadableFile, "", message)
+    Problem::new(summary.error_rule, "", message)
 }
 
 /// Adds the Python problems of the skills, and what this machine lacks for them; every interpreter is started once.

@@ -37,6 +37,7 @@ impl TestSkill {
 
     pub(super) fn skill(&self) -> Skill {
         Skill {
+            is_locked: false,
             name: self.name.to_owned(),
             address: self.name.to_owned(),
             program: "skills-runner".to_owned(),
@@ -187,6 +188,7 @@ fn every_rule_is_reported_where_it_is_broken() {
         Rule::OtherSkill,
         Rule::OutsideReference,
         Rule::UnreadableFile,
+        Rule::NotLocked,
         Rule::LinkAbove,
         Rule::ManyFiles,
         Rule::InvalidEvals,

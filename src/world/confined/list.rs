@@ -14,8 +14,15 @@ use super::{OpenError, Root};
 use crate::world::listing::visit_entries;
 
 /// Folders that tools create, with no content written for readers.
-const TOOL_FOLDERS: [&str; 6] =
-    [".git", ".skills-runner-setup", ".venv", "__pycache__", "node_modules", "venv"];
+const TOOL_FOLDERS: [&str; 7] = [
+    ".git",
+    ".skills-runner-install",
+    ".skills-runner-setup",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "venv",
+];
 
 /// File that every venv contains (PEP 405).
 pub(crate) const VENV_MARKER: &str = "pyvenv.cfg";

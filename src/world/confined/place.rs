@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::open::{INSPECT_FLAGS, OpenedKind, entry_status, open_name};
+use super::open::{INSPECT_FLAGS, OpenedKind, entry_status, open_name, open_name_with_mode};
 use super::path::RelativePath;
 use super::read::FileRange;
 use super::write::{check, create_draft, open_writable, remove, rename_to_new};
@@ -169,6 +169,12 @@ impl FilePlace {
                 _ => error.into(),
             }
         })
+    }
+
+    /// Creates the file, which must be missing, in its folder, which must exist.
+    pub(crate) fn create(&self, mode: libc::c_uint) -> Result<File, OpenError> {
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        Ok(open_name_with_mode(self.folder.as_fd(), &self.name, flags, mode)?.into())
     }
 
     /// Whether the name, which may be of a link, leads to the file that was found.

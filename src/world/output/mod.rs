@@ -323,6 +323,11 @@ impl Output {
         }
     }
 
+    /// Whether notes are left out.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
+    }
+
     /// Shows a row of a list that a note introduces, even with `--quiet`.
     pub(crate) fn row(&mut self, text: &str) {
         self.line(DIM, &format!("  {text}"));

@@ -5,6 +5,7 @@
 #   ca            the authority
 #   server        localhost, 127.0.0.1, llm.test
 #   other-name    other.test only
+#   forges        the hosts of github.com, gitlab.com, codeberg.org, gitea.com and git.example.test
 #   expired       ended in 2021
 #   future        starts in 2120
 #   self-signed   as `openssl req -x509` creates it: an authority's certificate
@@ -53,6 +54,7 @@ certificate() {
 
 begin=20200101000000Z end=21200101000000Z
 names=subjectAltName=DNS:localhost,DNS:llm.test,IP:127.0.0.1
+forges=DNS:github.com,DNS:codeload.github.com,DNS:gitlab.com,DNS:codeberg.org,DNS:gitea.com,DNS:git.example.test
 leaf=basicConstraints=CA:FALSE\\nextendedKeyUsage=serverAuth\\n
 
 certificate ca $begin $end 'basicConstraints=critical,CA:TRUE\nkeyUsage=keyCertSign' \
@@ -71,6 +73,7 @@ certificate v1 $begin $end '' -selfsign -keyfile v1.key
 certificate v1-leaf $begin $end '' -cert ca.pem -keyfile ca.key
 certificate server $begin $end "$leaf$names" -cert ca.pem -keyfile ca.key
 certificate other-name $begin $end "${leaf}subjectAltName=DNS:other.test" -cert ca.pem -keyfile ca.key
+certificate forges $begin $end "${leaf}subjectAltName=$forges" -cert ca.pem -keyfile ca.key
 certificate expired $begin 20210101000000Z "$leaf$names" -cert ca.pem -keyfile ca.key
 certificate future $end 21210101000000Z "$leaf$names" -cert ca.pem -keyfile ca.key
 for name in other-name ca-unsigning ca-mail v1 v1-leaf; do

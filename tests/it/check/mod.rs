@@ -27,6 +27,7 @@ fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
         user_folder_identity: None,
         default_skills_folders: Vec::new(),
         temporary_folder: PathBuf::from("/tmp"),
+        skills_locked: false,
     }
 }
 

@@ -151,7 +151,7 @@ fn bash_completion_works() {
     run.success().stderr_is_empty().stdout(
         "--script-timeout\n\
          list\n\
-         list show check new setup eval\n\
+         list show check new setup add update remove restore eval\n\
          text json jsonl\n\
          text json jsonl\n\
          text\n\
@@ -208,7 +208,7 @@ fn fish_completion_works() {
     run.success().stderr_is_empty().stdout(
         "--script-timeout\n\
          list\n\
-         check eval list new setup show\n\
+         add check eval list new remove restore setup show update\n\
          json jsonl text\n\
          --output=text\n\
          complete-fish\n\

@@ -28,6 +28,7 @@ fn scripts(test: &Test) -> ScriptSettings {
         user_folder_identity: None,
         default_skills_folders: Vec::new(),
         temporary_folder: PathBuf::from("/tmp"),
+        skills_locked: false,
     }
 }
 

@@ -1,0 +1,286 @@
+//! `skills add`, `update`, `remove` and `restore`: installed skills, and the lock file beside them.
+//!
+//! First everything is prepared in a folder of its own ([`Staging`]); then the user sees what will
+//! change, and agrees; then it is changed.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::cli::options::{ChangeAction, ChangeCommand};
+use crate::cli::run::Run;
+use crate::cli::skills::json::{self, print_json};
+use crate::cli::values::usage;
+use crate::error::{Error, ErrorKind, Result};
+use crate::skills::install::Staging;
+use crate::skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, LockedSkill};
+use crate::text::{self, shell_quoted};
+use crate::world::files;
+use crate::world::output::Output;
+use crate::world::terminal;
+
+mod fetch;
+mod git;
+mod plan;
+mod source;
+mod view;
+
+use source::Source;
+
+/// A change of a skills folder.
+struct Change<'r> {
+    run: &'r Run,
+    command: &'r ChangeCommand,
+    /// The skills folder.
+    folder: PathBuf,
+    staging: Staging,
+    /// The lock file before the change.
+    old: LockFile,
+    planned: Vec<Planned>,
+}
+
+/// A skill that the change is about.
+struct Planned {
+    name: String,
+    /// Its entry in the lock file; for a skill that is removed, the old one.
+    locked: LockedSkill,
+    /// Its files before the change, or why they cannot be read; `None`: it is missing.
+    before: Option<std::result::Result<FileDigests, String>>,
+    outcome: Outcome,
+}
+
+/// What happens to a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Outcome {
+    Added,
+    Updated,
+    Restored,
+    Removed,
+    Unchanged,
+    /// It was changed by hand, and stays as it is.
+    Kept(String),
+    /// It cannot be installed, for this reason.
+    Refused(String),
+}
+
+/// The result in JSON output.
+#[derive(Serialize)]
+struct ChangeReport<'p> {
+    skills: Vec<ChangedSkill<'p>>,
+    dry_run: bool,
+}
+
+/// A skill in JSON output.
+#[derive(Serialize)]
+struct ChangedSkill<'p> {
+    name: &'p str,
+    #[serde(serialize_with = "json::path")]
+    path: PathBuf,
+    source: &'p str,
+    revision: Option<&'p str>,
+    action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'p str>,
+}
+
+/// Changes the skills folder. The status is 1 if a skill was left as it is or refused, or if the
+/// user does not agree.
+pub(super) fn run(
+    run: &Run,
+    command: &ChangeCommand,
+    is_json: bool,
+    output: &mut Output,
+) -> Result<u8> {
+    let source = match &command.action {
+        ChangeAction::Add(text) => Some(Source::parse(text, run)?),
+        _ => None,
+    };
+    let folder = skills_folder(run, command)?;
+    let wait = format!("waiting for another command that changes {}", folder.display());
+    let staging = Staging::open(&folder, &run.cancellation, &mut || output.note(&wait));
+    let staging = staging.map_err(|error| folder_error(&folder, &error))?;
+    let old = LockFile::read(staging.root()).map_err(|cause| {
+        let path = folder.join(LOCK_FILE_NAME);
+        Error::new(ErrorKind::Config, format!("failed to read {}: {cause}", path.display()))
+            .with_hint("bring it back from version control, or delete it and add the skills again")
+    })?;
+    if source.is_none() && old.skills.is_empty() {
+        let text =
+            format!("failed to find installed skills: there are none in {}", folder.display());
+        return Err(Error::new(ErrorKind::Io, text).with_hint(other_folder_hint(run, command)));
+    }
+    let mut change = Change { run, command, folder, staging, old, planned: Vec::new() };
+    match (&command.action, &source) {
+        (_, Some(source)) => change.add(source, output)?,
+        (ChangeAction::Update(names), None) => {
+            change.renew(change.named(names)?, false, output)?;
+        }
+        (ChangeAction::Remove(names), None) => change.remove(change.named(names)?),
+        (_, None) => change.renew(change.named(&[])?, true, output)?,
+    }
+    change.finish(is_json, output)
+}
+
+/// The folder of installed skills: `--to`, else the first named skills folder, else the one of the
+/// user's data.
+fn skills_folder(run: &Run, command: &ChangeCommand) -> Result<PathBuf> {
+    let named = run.skills.folders().first().filter(|_| run.has_named_folders);
+    let folder = match (&command.to, named) {
+        (Some(folder), _) => Some(run.settings.path(folder, &run.folder)),
+        (None, Some(folder)) => Some(folder.path.clone()),
+        (None, None) => run.settings.user_skills_folder(),
+    };
+    let error = || usage("there is no folder for skills: HOME is not set");
+    // Without a slash at the end, which would follow a link.
+    let folder: PathBuf = folder
+        .ok_or_else(|| error().with_hint("name a folder with --to DIR"))?
+        .components()
+        .collect();
+    let creates = matches!(command.action, ChangeAction::Add(_) | ChangeAction::Restore);
+    if !creates && !folder.is_dir() {
+        let text = format!("failed to open {}: there is no such folder", folder.display());
+        return Err(Error::new(ErrorKind::Config, text).with_hint(other_folder_hint(run, command)));
+    }
+    Ok(folder)
+}
+
+/// The hint where a folder has no installed skills: another one that has some.
+fn other_folder_hint(run: &Run, command: &ChangeCommand) -> String {
+    let folders = run.skills.folders().iter().map(|folder| &folder.path);
+    let mut others = folders.filter(|folder| folder.join(LOCK_FILE_NAME).is_file());
+    match others.next().filter(|_| command.to.is_none()) {
+        Some(folder) => {
+            format!("for those of this folder: --to {}", shell_quoted(&run.short_path(folder)))
+        }
+        None => "--to DIR names the skills folder".into(),
+    }
+}
+
+fn folder_error(folder: &std::path::Path, error: &io::Error) -> Error {
+    files::read_error(error, |cause| {
+        let cause = if folder.is_file() { "it is not a folder" } else { cause };
+        let text = format!("failed to change the skills folder {}: {cause}", folder.display());
+        Error::new(ErrorKind::Io, text)
+    })
+}
+
+impl Change<'_> {
+    /// Shows what will change, asks, changes it, and reports it.
+    fn finish(mut self, is_json: bool, output: &mut Output) -> Result<u8> {
+        self.planned.sort_by(|one, other| one.name.cmp(&other.name));
+        let installed: BTreeSet<&str> =
+            self.planned.iter().filter_map(Planned::installed).collect();
+        for Planned { name, .. } in &self.planned {
+            if !installed.contains(name.as_str()) {
+                self.staging.discard(name);
+            }
+        }
+        view::show(&self, output)?;
+        let changing = self.planned.iter().filter(|planned| planned.outcome.is_change());
+        let changing: Vec<String> = changing.map(|planned| planned.name.clone()).collect();
+        let is_left = |planned: &Planned| planned.outcome.reason().is_some();
+        let status = u8::from(self.planned.iter().any(is_left));
+        let Change { run, command, folder, .. } = &self;
+        if !changing.is_empty() && !command.dry_run {
+            if !command.yes && !agrees(command.action.name(), changing.len(), run, folder)? {
+                output.note_always("nothing was changed");
+                return Ok(1);
+            }
+            self.commit(&changing, output)?;
+        }
+        let skills = self.planned.iter().map(|planned| ChangedSkill {
+            name: &planned.name,
+            path: folder.join(&planned.name),
+            source: &planned.locked.source,
+            revision: planned.locked.revision.as_deref(),
+            action: planned.outcome.name(),
+            reason: planned.outcome.reason(),
+        });
+        if is_json {
+            let report = ChangeReport { skills: skills.collect(), dry_run: command.dry_run };
+            print_json(&report, output);
+            return Ok(status);
+        }
+        for ChangedSkill { action, path, .. } in skills {
+            let is_left = matches!(action, "unchanged" | "kept" | "refused");
+            let would = if command.dry_run && !is_left { "would be " } else { "" };
+            let path = run.short_path(&path);
+            output.print(&format!(
+                "{would}{action}: {}",
+                text::one_line_name(&path.to_string_lossy())
+            ));
+        }
+        Ok(status)
+    }
+
+    /// Changes these skills and the lock file, if they are still as the user saw them.
+    fn commit(&self, changing: &[String], output: &mut Output) -> Result<()> {
+        let mut lock = self.old.clone();
+        for Planned { name, locked, outcome, .. } in &self.planned {
+            if outcome.is_installed() {
+                lock.skills.insert(name.clone(), locked.clone());
+            } else if *outcome == Outcome::Removed {
+                lock.skills.remove(name);
+            }
+        }
+        let is_same = |planned: &Planned| self.files_now(&planned.name) == planned.before;
+        let is_unchanged = || self.planned.iter().all(is_same);
+        let mut on_wait = || output.note("waiting for the setup of a skill");
+        let cancellation = &self.run.cancellation;
+        let done = self.staging.commit(&lock, changing, &is_unchanged, cancellation, &mut on_wait);
+        done.map_err(|error| folder_error(&self.folder, &error))
+    }
+}
+
+/// Asks whether the skills may be changed.
+fn agrees(verb: &str, changes: usize, run: &Run, folder: &std::path::Path) -> Result<bool> {
+    if !Output::can_ask() {
+        let text = "nothing was changed: there is no terminal to ask on";
+        return Err(Error::new(ErrorKind::Usage, text)
+            .with_hint("--yes changes the skills without asking, --dry-run only shows them"));
+    }
+    let folder = run.short_path(folder);
+    let skills = text::counted(changes, "skill");
+    let question = format!("{verb} {skills} in {}? [y/N] ", folder.display());
+    let reply = terminal::ask(&question, &run.cancellation, false)?.to_lowercase();
+    Ok(["y", "yes"].contains(&reply.as_str()))
+}
+
+impl Planned {
+    /// The name, if the prepared files are put in their place.
+    fn installed(&self) -> Option<&str> {
+        self.outcome.is_installed().then_some(&self.name)
+    }
+}
+
+impl Outcome {
+    fn name(&self) -> &'static str {
+        match self {
+            Outcome::Added => "added",
+            Outcome::Updated => "updated",
+            Outcome::Restored => "restored",
+            Outcome::Removed => "removed",
+            Outcome::Unchanged => "unchanged",
+            Outcome::Kept(_) => "kept",
+            Outcome::Refused(_) => "refused",
+        }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        match self {
+            Outcome::Kept(reason) | Outcome::Refused(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Whether the prepared files are put in their place.
+    fn is_installed(&self) -> bool {
+        matches!(self, Outcome::Added | Outcome::Updated | Outcome::Restored)
+    }
+
+    fn is_change(&self) -> bool {
+        self.is_installed() || *self == Outcome::Removed
+    }
+}

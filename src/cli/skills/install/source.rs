@@ -1,0 +1,309 @@
+//! Where skills come from, as the user names it: see `skills add` in docs/skills.md.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use crate::address::Address;
+use crate::cli::run::Run;
+use crate::cli::values::usage;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
+use crate::secret::mask_url_logins;
+use crate::skills::is_document_name;
+use crate::text;
+use crate::world::confined::OpenError;
+
+/// Hosts whose archives of a repository are at `/archive/REF.tar.gz`, and no other.
+const ARCHIVE_HOSTS: [&str; 3] = ["github.com", "codeberg.org", "gitea.com"];
+/// The host whose archives are below `/-/archive/`.
+const GITLAB_HOST: &str = "gitlab.com";
+
+/// What the names of archives end with.
+const ARCHIVE_ENDS: [&str; 2] = [".tar.gz", ".zip"];
+
+/// The forms of a source.
+const FORMS: &str = "a source is OWNER/REPO of GitHub, https://…, ssh://…, file://… of a repository, \
+                     a .tar.gz or .zip, or a folder such as ./skills";
+
+/// What separates the path of a repository from a ref and a folder, in addresses that browsers
+/// show: of GitLab, Gitea and GitHub.
+const TREE_MARKS: [&str; 7] =
+    ["/-/tree/", "/-/blob/", "/src/branch/", "/src/tag/", "/src/commit/", "/tree/", "/blob/"];
+
+/// Characters of a ref that an address must not contain.
+const IN_PATH: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'#').add(b'%').add(b'?').add(b'"').add(b'<').add(b'>');
+
+/// Where skills come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The source without the folder, for the lock file: parsing it again gives the same place.
+    pub text: String,
+    pub place: SourcePlace,
+    /// The folder in it; empty: all of it.
+    pub folder: String,
+    /// The branch, tag or commit.
+    pub reference: Option<String>,
+    /// The name of a skill that is the whole source.
+    pub root_name: String,
+}
+
+/// A kind of source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SourcePlace {
+    /// A folder of this machine.
+    Folder(PathBuf),
+    /// An archive of this machine.
+    File(PathBuf),
+    /// The address of an archive.
+    Archive(Address),
+    /// The address of a repository, without a ref.
+    Repository(Address),
+    /// An address that only git can clone.
+    Git(String),
+}
+
+impl Source {
+    /// Parses a source that the user typed.
+    pub(super) fn parse(text: &str, run: &Run) -> Result<Source> {
+        let source = Source::parse_locked(text, run)?;
+        if let SourcePlace::File(path) = &source.place
+            && let Err(error) = path.metadata()
+        {
+            let shown = text::one_line(text, limits::SUMMARY_CHARS);
+            let cause = OpenError::from(error).user_message();
+            let error = Error::new(ErrorKind::Io, format!("failed to read `{shown}`: {cause}"));
+            return Err(error.with_hint(FORMS));
+        }
+        let is_path = matches!(source.place, SourcePlace::Folder(_) | SourcePlace::File(_));
+        if !is_path && !text.contains("://") && run.folder.join(text).is_dir() {
+            let error = usage(format!("`{text}` is a folder here and a repository of GitHub"));
+            return Err(error.with_hint(format!("write ./{text} or https://github.com/{text}")));
+        }
+        Ok(source)
+    }
+
+    /// Parses the source of a lock file, where nothing is ambiguous.
+    pub(super) fn parse_locked(text: &str, run: &Run) -> Result<Source> {
+        if text.is_empty() || text.chars().any(char::is_control) {
+            return Err(invalid(text, "it is empty or contains control characters"));
+        }
+        let is_path = ["/", "./", "../", "~/"].iter().any(|start| text.starts_with(start));
+        match text.split_once("://") {
+            Some((scheme, rest)) if !is_path => match scheme.to_ascii_lowercase().as_str() {
+                "https" | "http" => Source::web(text),
+                scheme @ ("ssh" | "file") => Source::git(text, scheme, rest),
+                _ => Err(invalid(text, "only https, ssh and file addresses are supported")),
+            },
+            None if !is_path && text.contains("::") => {
+                Err(invalid(text, "only https, ssh and file addresses are supported"))
+            }
+            None if !is_path && !is_archive(text) && is_github(text) => {
+                let source = Source::web(&format!("https://github.com/{text}"))?;
+                let text = source.text.trim_start_matches("https://github.com/").into();
+                Ok(Source { text, ..source })
+            }
+            None if !is_path && text.contains('@') && text.contains(':') => {
+                let address = format!("ssh://{}", text.replacen(':', "/", 1));
+                Err(invalid(text, "it is not an address").with_hint(format!("write {address}")))
+            }
+            _ => Ok(Source::path(text, run)),
+        }
+    }
+
+    fn path(text: &str, run: &Run) -> Source {
+        let path = run.settings.path(OsStr::new(text), &run.folder);
+        let path = path.canonicalize().unwrap_or(path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_folder = path.is_dir();
+        Source {
+            text: path.to_string_lossy().into_owned(),
+            root_name: if is_folder { name } else { without_extension(&name).into() },
+            place: if is_folder { SourcePlace::Folder(path) } else { SourcePlace::File(path) },
+            folder: String::new(),
+            reference: None,
+        }
+    }
+
+    /// An address of an archive or a repository.
+    fn web(text: &str) -> Result<Source> {
+        let authority = text.split("://").nth(1).and_then(|rest| rest.split('/').next());
+        if authority.is_some_and(|authority| authority.contains('@')) {
+            return Err(invalid(
+                "",
+                "it contains a user name or password, which the lock file would keep",
+            )
+            .with_hint("git's credential helpers hold them for private repositories"));
+        }
+        let is_plain_archive = is_archive(text.split(['?', '#']).next().unwrap_or(text));
+        let (text, mut reference) = if is_plain_archive { (text, None) } else { split_ref(text) };
+        let address = Address::parse(text).map_err(|cause| invalid(text, &cause))?;
+        if address.has_query() {
+            let cause = "it has a query, which may be secret, and the lock file would keep it";
+            let hint = "download the archive, and add the file";
+            return Err(invalid(address.path(), cause).with_hint(hint));
+        }
+        if !address.is_encrypted() && !address.is_loopback() {
+            return Err(invalid(text, "plain http is supported only on this machine"));
+        }
+        let name = address.path().rsplit('/').next().unwrap_or_default().to_string();
+        if is_plain_archive {
+            return Ok(Source {
+                text: address.url(),
+                root_name: without_extension(&name).into(),
+                place: SourcePlace::Archive(address),
+                folder: String::new(),
+                reference: None,
+            });
+        }
+        let (mut path, tree, mut folder) = split_tree(address.path());
+        reference = tree.or(reference);
+        let is_known = ARCHIVE_HOSTS.contains(&address.host().to_ascii_lowercase().as_str());
+        if let Some((end, _)) = path.match_indices('/').nth(2).filter(|_| is_known) {
+            (path, folder) = (&path[..end], &path[end + 1..]);
+        }
+        if path.len() < 2 || is_known && path.matches('/').count() < 2 {
+            return Err(invalid(text, "a repository has an owner and a name"));
+        }
+        check_ref(reference.as_deref(), text)?;
+        let folder = checked_folder(folder, text)?;
+        let repository = address.with_path(path.trim_end_matches('/').to_string());
+        let name = path.rsplit('/').next().unwrap_or_default();
+        Ok(Source {
+            text: with_ref(repository.url(), reference.as_deref()),
+            root_name: name.strip_suffix(".git").unwrap_or(name).into(),
+            place: SourcePlace::Repository(repository),
+            folder,
+            reference,
+        })
+    }
+
+    /// An address that git can clone.
+    fn git(text: &str, scheme: &str, rest: &str) -> Result<Source> {
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (path, reference) = split_ref(path);
+        check_ref(reference.as_deref(), text)?;
+        let user = host.split_once('@').map_or("", |(user, _)| user);
+        if user.contains(':') {
+            let cause = "it contains a password, which the lock file would keep";
+            return Err(invalid("", cause));
+        }
+        // A host that starts with a hyphen would be an option of ssh.
+        if path.len() < 2 || host.starts_with('-') || user.starts_with('-') {
+            return Err(invalid(text, "it has no repository"));
+        }
+        let address = format!("{scheme}://{host}{}", path.trim_end_matches('/'));
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        Ok(Source {
+            text: with_ref(address.clone(), reference.as_deref()),
+            root_name: name.strip_suffix(".git").unwrap_or(name).into(),
+            place: SourcePlace::Git(address),
+            folder: String::new(),
+            reference,
+        })
+    }
+}
+
+/// The addresses at which a server may have the archive of a repository, in the order in which
+/// they are tried.
+pub(super) fn archive_addresses(repository: &Address, reference: &str) -> Vec<Address> {
+    let path = repository.path();
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let part = utf8_percent_encode(reference, IN_PATH).to_string();
+    let usual = repository.with_path(format!("{path}/archive/{part}.tar.gz"));
+    let flat = part.replace('/', "-");
+    let gitlab = repository.with_path(format!("{path}/-/archive/{part}/{name}-{flat}.tar.gz"));
+    match repository.host().to_ascii_lowercase().as_str() {
+        GITLAB_HOST => vec![gitlab],
+        host if ARCHIVE_HOSTS.contains(&host) => vec![usual],
+        _ => vec![usual, gitlab],
+    }
+}
+
+/// Splits the path of an address that a browser shows into those of the repository and of a folder
+/// in it, and the ref between them. Of the page of a document, the folder is that of the skill.
+fn split_tree(path: &str) -> (&str, Option<String>, &str) {
+    let marks = TREE_MARKS.iter();
+    let first = marks.filter_map(|mark| Some((path.find(mark)?, mark))).min();
+    let Some((at, mark)) = first else { return (path, None, "") };
+    let rest = &path[at + mark.len()..];
+    let (reference, below) = rest.split_once('/').unwrap_or((rest, ""));
+    let document = below.rsplit_once('/').filter(|(_, name)| is_document_name(name));
+    let folder = document.map_or(below, |(folder, _)| folder);
+    (&path[..at], Some(reference.to_string()), folder)
+}
+
+/// Splits a ref off: after the first `@` that does not begin a name, as in `@scope`.
+fn split_ref(text: &str) -> (&str, Option<String>) {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let is_mark = |at: &usize| *at > 0 && !text[..*at].ends_with('/');
+    let at = text.match_indices('@').map(|(at, _)| at).find(|at| *at >= start && is_mark(at));
+    match at {
+        Some(at) => (&text[..at], Some(text[at + 1..].to_string())),
+        None => (text, None),
+    }
+}
+
+fn with_ref(mut text: String, reference: Option<&str>) -> String {
+    if let Some(reference) = reference {
+        text.push('@');
+        text.push_str(reference);
+    }
+    text
+}
+
+/// Checks a ref by the rules of git (`git check-ref-format`), so that it is no option and no
+/// pattern.
+fn check_ref(reference: Option<&str>, text: &str) -> Result<()> {
+    let Some(reference) = reference else { return Ok(()) };
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "~^:?*[\\".contains(c);
+    if reference.is_empty()
+        || reference.starts_with(['-', '+', '/'])
+        || reference.contains("..")
+        || reference.contains("@{")
+        || reference.chars().any(is_odd)
+    {
+        return Err(invalid(text, "what follows the @ is not a branch, tag or commit"));
+    }
+    Ok(())
+}
+
+fn checked_folder(folder: &str, text: &str) -> Result<String> {
+    let names: Vec<&str> = folder.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    if names.contains(&"..") {
+        return Err(invalid(text, "its folder contains `..`"));
+    }
+    let folder = percent_encoding::percent_decode_str(&names.join("/")).decode_utf8_lossy().into();
+    Ok(folder)
+}
+
+/// Whether this is `OWNER/REPO`, maybe with a folder and a ref.
+fn is_github(text: &str) -> bool {
+    let (path, _) = split_ref(text);
+    let is_name = |name: &str| {
+        let is_usual = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+        !name.is_empty() && !name.starts_with(['-', '.']) && name.bytes().all(is_usual)
+    };
+    let mut names = path.split('/');
+    let owner = names.next().filter(|owner| !owner.contains('.'));
+    owner.is_some_and(is_name) && names.next().is_some_and(is_name)
+}
+
+fn is_archive(text: &str) -> bool {
+    ARCHIVE_ENDS.iter().any(|end| text.to_ascii_lowercase().ends_with(end))
+}
+
+fn without_extension(name: &str) -> &str {
+    let lower = name.to_ascii_lowercase();
+    let end = ARCHIVE_ENDS.iter().find(|end| lower.ends_with(*end));
+    &name[..name.len() - end.map_or(0, |end| end.len())]
+}
+
+fn invalid(text: &str, cause: &str) -> Error {
+    let shown = text::one_line(&mask_url_logins(text), limits::SUMMARY_CHARS);
+    let shown = if shown.is_empty() { shown } else { format!(" `{shown}`") };
+    usage(format!("the source{shown} is not valid: {cause}")).with_hint(FORMS)
+}

@@ -1,0 +1,176 @@
+//! What the user sees before skills are changed: names, descriptions, files, sizes, scripts,
+//! findings of the check, and the lines that differ from what is there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::cli::run::Run;
+use crate::cli::skills::install::{Change, Outcome, Planned};
+use crate::error::Result;
+use crate::limits;
+use crate::skills::check::CheckedSkill;
+use crate::skills::lock_file::FileDigests;
+use crate::skills::{Severity, Skills};
+use crate::text;
+use crate::tools::diff;
+use crate::world::output::Output;
+
+/// Shows all skills of a change. With `--quiet` and `--yes` only what is not changed.
+pub(super) fn show(change: &Change<'_>, output: &mut Output) -> Result<()> {
+    let new = change.staging.new_folder();
+    let described = describe(&new, change.run)?;
+    let is_quiet = change.command.yes && output.is_quiet();
+    let installed = change.planned.iter().filter(|planned| planned.outcome.is_installed());
+    let is_brief = installed.count() > limits::SHOWN_SKILLS;
+    for planned in &change.planned {
+        let name = text::one_line_name(&planned.name);
+        match &planned.outcome {
+            Outcome::Kept(reason) => {
+                output.warn(&text::one_line(
+                    &format!("{name} stays as it is: {reason}"),
+                    limits::LINE_BYTES,
+                ));
+            }
+            Outcome::Refused(reason) => {
+                output.warn(&text::one_line(
+                    &format!("{name} is left out: {reason}"),
+                    limits::LINE_BYTES,
+                ));
+            }
+            _ if is_quiet => {}
+            // Standard output says so.
+            Outcome::Unchanged => {}
+            Outcome::Removed => output.note_always(&format!("remove {name}")),
+            Outcome::Added | Outcome::Updated | Outcome::Restored => {
+                let verb = match planned.outcome {
+                    Outcome::Added => "add",
+                    Outcome::Updated => "update",
+                    _ => "restore",
+                };
+                output.note_always(&format!("{verb} {name} from {}", source(planned)));
+                let of_skill = || described.iter().filter(|(skill, _)| *skill == planned.name);
+                of_skill().for_each(|(_, row)| output.row(row));
+                let (old, new) = (change.folder.join(&planned.name), new.join(&planned.name));
+                match &planned.before {
+                    Some(Ok(there)) => {
+                        let files = [there, &planned.locked.files];
+                        show_differences([&old, &new], files, output);
+                    }
+                    _ => show_files(&new, &planned.locked.files, is_brief, output),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Source, folder and revision in words.
+fn source(planned: &Planned) -> String {
+    let locked = &planned.locked;
+    let folder = Some(&locked.folder).filter(|folder| !folder.is_empty());
+    let parts = [Some(&locked.source), folder, locked.revision.as_ref()].into_iter().flatten();
+    let parts = parts.map(|part| text::one_line_name(part));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// Descriptions, errors and warnings as rows, with the names of the skills.
+fn describe(folder: &Path, run: &Run) -> Result<Vec<(String, String)>> {
+    let skills = Skills::new([folder.to_path_buf()]);
+    let mut rows = Vec::new();
+    for summary in skills.catalogue().skills {
+        run.cancellation.check()?;
+        // Without Python, which could be one that the source brings.
+        let one = CheckedSkill::open(summary, &skills);
+        let name = one.summary.path.file_name().unwrap_or_default().to_string_lossy();
+        let description = one.summary.description_line();
+        let description = text::truncate_words(&description, limits::SENTENCE_BYTES);
+        let found = one.problems.iter().filter(|it| it.severity != Severity::Note);
+        let found = found.map(|problem| {
+            let row = format!("{}: {problem}", problem.severity.name());
+            text::one_line(&row, limits::LINE_BYTES)
+        });
+        let all = [description.into_owned()].into_iter().chain(found);
+        rows.extend(all.map(|row| (name.to_string(), row)));
+    }
+    Ok(rows)
+}
+
+/// Lists files with sizes, and marks scripts; with `is_brief` only their numbers.
+fn show_files(skill: &Path, files: &FileDigests, is_brief: bool, output: &mut Output) {
+    let mut rows: Vec<(bool, &String, u64)> = files
+        .keys()
+        .map(|path| {
+            let size = fs::metadata(skill.join(path)).map_or(0, |meta| meta.len());
+            (!is_script(skill, path), path, size)
+        })
+        .collect();
+    // Scripts first: they are what may run.
+    rows.sort();
+    let scripts = rows.iter().filter(|(is_plain, ..)| !is_plain).count();
+    let shown = if is_brief { 0 } else { rows.len().min(limits::SHOWN_FILES) };
+    let more = rows.split_off(shown);
+    for (is_plain, path, size) in rows {
+        let mark = if is_plain { "" } else { "  script" };
+        let path = text::one_line_name(path);
+        output.row(&format!("{:>9} bytes  {path}{mark}", text::group_digits(size)));
+    }
+    if !more.is_empty() {
+        let size = more.iter().map(|(_, _, size)| size).sum();
+        let size = text::group_digits(size);
+        output.row(&if is_brief {
+            let files = text::counted(more.len(), "file");
+            format!("{files}, {size} bytes, {}", text::counted(scripts, "script"))
+        } else {
+            format!("{size:>9} bytes  {}", text::counted(more.len(), "more file"))
+        });
+    }
+}
+
+/// Lists files that differ, with the lines of text files that do.
+fn show_differences([old, new]: [&Path; 2], files: [&FileDigests; 2], output: &mut Output) {
+    let [old_files, new_files] = files;
+    let all: BTreeSet<&String> = old_files.keys().chain(new_files.keys()).collect();
+    let mut all: Vec<&String> = all.into_iter().collect();
+    // What tells the model what to do, and what may run, first.
+    let is_document = |path: &str| Path::new(path).extension() == Some("md".as_ref());
+    all.sort_by_key(|path| !(is_script(new, path) || is_document(path)));
+    for path in all {
+        let mark = match (old_files.get(path), new_files.get(path)) {
+            (Some(one), Some(other)) if one == other => continue,
+            (Some(_), Some(_)) => '~',
+            (None, _) => '+',
+            (Some(_), None) => '-',
+        };
+        let read = |folder: &Path| fs::read(folder.join(path)).unwrap_or_default();
+        let (before, after) = (read(old), read(new));
+        let size = text::group_digits(after.len() as u64);
+        let script = if is_script(new, path) { "  script" } else { "" };
+        output.row(&format!("{mark} {}, {size} bytes{script}", text::one_line_name(path)));
+        let is_text = |bytes: &[u8]| {
+            bytes.len() <= limits::COMPARED_BYTES && std::str::from_utf8(bytes).is_ok()
+        };
+        if mark == '-' || !is_text(&before) || !is_text(&after) {
+            continue;
+        }
+        let lines = diff(&before, &after);
+        for line in lines.lines().take(limits::SHOWN_LINES) {
+            output.row(&format!(
+                "    {}",
+                text::truncate(&text::printable(line), limits::LINE_BYTES)
+            ));
+        }
+        let more = lines.lines().count().saturating_sub(limits::SHOWN_LINES);
+        if more > 0 {
+            output.row(&format!("    … {} of this file", text::counted(more, "more line")));
+        }
+    }
+}
+
+/// Whether a file is executable or has the extension of a script.
+fn is_script(skill: &Path, path: &str) -> bool {
+    let extension = Path::new(path).extension().and_then(|it| it.to_str()).unwrap_or_default();
+    ["py", "sh", "bash", "js", "mjs", "cjs", "ts", "rb", "pl", "ps1", "bat"].contains(&extension)
+        || fs::metadata(skill.join(path)).is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,106 @@
+//! Downloads of files, such as archives of skills. No credentials are sent, except the login of a
+//! proxy to that proxy.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::time::Instant;
+
+use ureq::http::HeaderMap;
+
+use crate::address::Address;
+use crate::config::{Endpoint, Network};
+use crate::error::{Error, ErrorKind, Result};
+use crate::event::{Event, EventSink};
+use crate::limits;
+use crate::model::http::client::{Client, without_query};
+use crate::model::http::failure::transport_failure;
+use crate::model::request_failure::RequestFailure;
+use crate::secret::mask_url_logins;
+use crate::text::one_line;
+use crate::world::cancellation::Cancellation;
+
+/// The answer of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Download {
+    /// The file was written.
+    Complete,
+    /// There is no such file, or it is not public: the HTTP status 401, 403, 404 or 410.
+    Refused(u16),
+}
+
+/// Downloads a file of at most [`limits::ARCHIVE_BYTES`]. Redirects are followed if they are
+/// encrypted. `network` gives the route to each address.
+pub(crate) fn download(
+    address: &Address,
+    network: &dyn Fn(&Address) -> Result<Network>,
+    into: &mut File,
+    cancellation: &Cancellation,
+    sink: &mut EventSink<'_>,
+) -> Result<Download> {
+    let mut address = address.clone();
+    for _ in 0..=limits::REDIRECTS {
+        let url = address.url();
+        let failed = |failure: RequestFailure| download_error(&url, failure);
+        let endpoint = Endpoint::for_download(address.clone(), network(&address)?, "SOURCE");
+        let client = Client::new(endpoint, cancellation.clone());
+        sink(Event::Request { method: "GET", url: without_query(&url), bytes: 0 });
+        let start = Instant::now();
+        let response = client.get(&url).map_err(|error| failed(transport_failure(error)))?;
+        sink(Event::Response { duration: start.elapsed(), usage: None });
+        let (parts, mut body) = response.into_parts();
+        let refuse = |kind, cause: String| Err(failed(RequestFailure::new(kind, cause)));
+        match parts.status.as_u16() {
+            200 => {
+                client.limit_silence();
+                let mut reader = body.as_reader().take(limits::ARCHIVE_BYTES + 1);
+                let copied = io::copy(&mut reader, into);
+                let length = copied.map_err(|error| failed(transport_failure(error.into())))?;
+                if length > limits::ARCHIVE_BYTES {
+                    return refuse(ErrorKind::Endpoint, "it is larger than 1 GiB".into());
+                }
+                return Ok(Download::Complete);
+            }
+            301 | 302 | 303 | 307 | 308 => match redirect(&address, &parts.headers) {
+                Ok(next) => address = next,
+                Err(cause) => return refuse(ErrorKind::Endpoint, cause),
+            },
+            status @ (401 | 403 | 404 | 410) => return Ok(Download::Refused(status)),
+            status @ (408 | 429 | 500..=599) => {
+                return refuse(ErrorKind::Temporary, format!("the server answered {status}"));
+            }
+            status => return refuse(ErrorKind::Endpoint, format!("the server answered {status}")),
+        }
+    }
+    let cause = format!("more than {} redirects", limits::REDIRECTS);
+    Err(download_error(&address.url(), RequestFailure::new(ErrorKind::Endpoint, cause)))
+}
+
+/// The address that a redirect leads to. The error is the cause.
+fn redirect(address: &Address, headers: &HeaderMap) -> std::result::Result<Address, String> {
+    let location = headers.get("location").and_then(|value| value.to_str().ok()).unwrap_or("");
+    let shown = one_line(&mask_url_logins(without_query(location)), limits::QUOTED_BYTES);
+    if shown != one_line(without_query(location), limits::QUOTED_BYTES) {
+        return Err(format!("it redirects to `{shown}`, which has a login"));
+    }
+    let next = address.redirected(location);
+    let next = next.map_err(|cause| format!("it redirects to `{shown}`, but {cause}"))?;
+    if next.is_encrypted() {
+        Ok(next)
+    } else {
+        Err(format!("it redirects to `{shown}`, which is not https"))
+    }
+}
+
+fn download_error(url: &str, failure: RequestFailure) -> Error {
+    if failure.is_stop() {
+        return Error::new(failure.kind, failure.cause);
+    }
+    let url = one_line(without_query(url), limits::QUOTED_BYTES);
+    let error = Error::new(failure.kind, format!("failed to download {url}: {}", failure.cause));
+    // After silence the hint is about models.
+    let is_silence = failure.kind == ErrorKind::Temporary && !failure.is_retryable;
+    match failure.hint.filter(|_| !is_silence) {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}

@@ -1,0 +1,10 @@
+//! Installing skills: what a source contains ([`tree`]), which names can be installed together
+//! ([`names`]), and how a skills folder changes at once ([`staging`]).
+
+mod names;
+mod staging;
+mod tree;
+
+pub(crate) use names::PathSet;
+pub(crate) use staging::Staging;
+pub(crate) use tree::{FoundSkill, SkillFile, SourceTree};

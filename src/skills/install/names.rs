@@ -1,0 +1,98 @@
+//! Names of files that some file systems take for the same one.
+
+use std::collections::HashMap;
+
+use unicode_width::UnicodeWidthChar;
+
+/// Files and the folders that they lie in. Only names are kept, as there may be many deep paths.
+#[derive(Default)]
+pub(crate) struct PathSet {
+    /// Names without differences of letter case, each with the number of its folder (0: the root):
+    /// the name, and the number of a folder or `None` for a file.
+    folded: HashMap<(usize, String), (String, Option<usize>)>,
+    /// The same without differences of normal forms: the name, and whether it has combining
+    /// characters.
+    outlines: HashMap<(usize, String), (String, bool)>,
+}
+
+impl PathSet {
+    /// Adds a file. The error is the name of another file or folder, or the same one, that cannot
+    /// be distinguished from a part of its path everywhere.
+    pub(crate) fn add(&mut self, file: &str) -> Result<(), String> {
+        let mut parent = 0;
+        let mut names = file.split('/').peekable();
+        while let Some(name) = names.next() {
+            let is_file = names.peek().is_none();
+            let folded = name.to_uppercase().to_lowercase();
+            let next = self.folded.len() + 1;
+            let (outline, has_marks) = outline(&folded);
+            match self.folded.get(&(parent, folded.clone())) {
+                Some((other, Some(known))) if other == name && !is_file => {
+                    parent = *known;
+                    continue;
+                }
+                Some((other, _)) => return Err(other.clone()),
+                None => {}
+            }
+            let twin = self.outlines.get(&(parent, outline.clone()));
+            if let Some((other, _)) =
+                twin.filter(|(_, other_has_marks)| has_marks || *other_has_marks)
+            {
+                return Err(other.clone());
+            }
+            self.outlines.insert((parent, outline), (name.into(), has_marks));
+            let kind = (!is_file).then_some(next);
+            self.folded.insert((parent, folded), (name.into(), kind));
+            parent = next;
+        }
+        Ok(())
+    }
+}
+
+/// A name in which each letter that is not ASCII, with its combining characters, is one sign, and
+/// whether there are combining characters. In two normal forms a name has the same outline, and
+/// only one of them has such characters; without tables of Unicode, names that differ only in
+/// them are refused, too.
+fn outline(name: &str) -> (String, bool) {
+    let mut outline = String::new();
+    let mut has_marks = false;
+    for c in name.chars() {
+        if !c.is_ascii() && c.width() == Some(0) {
+            has_marks = true;
+            outline.pop();
+            outline.push(char::REPLACEMENT_CHARACTER);
+        } else {
+            outline.push(if c.is_ascii() { c } else { char::REPLACEMENT_CHARACTER });
+        }
+    }
+    (outline, has_marks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_the_same_on_some_file_systems_are_found() {
+        let table: &[(&[&str], bool)] = &[
+            (&["a/b", "a/c", "ab"], true),
+            (&["é.md", "è.md", "日本", "日曜"], true),
+            (&["a", "a"], false),
+            (&["a", "a/b"], false),
+            (&["a/b", "a"], false),
+            (&["Read.md", "READ.md"], false),
+            (&["docs/a", "Docs/b"], false),
+            (&["ſ", "s"], false),
+            (&["\u{212a}", "k"], false),
+            (&["\u{e9}.md", "e\u{301}.md"], false),
+            (&["e\u{301}.md", "\u{c9}.md"], false),
+            (&["\u{d55c}", "\u{1112}\u{1161}\u{11ab}"], false),
+            (&["\u{304c}", "\u{304b}\u{3099}"], false),
+        ];
+        for (paths, expected) in table {
+            let mut set = PathSet::default();
+            let all_added = paths.iter().all(|path| set.add(path).is_ok());
+            assert_eq!(all_added, *expected, "{paths:?}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Changes of a skills folder that are made whole or not at all.
+//!
+//! New skills and the new lock file are written to a hidden folder in the skills folder. Renaming
+//! that folder decides: before, a change that was interrupted is undone; afterwards it is finished,
+//! by the next command if need be. Each skill is put in its place by one rename.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::{SkillFile, SourceTree};
+use crate::digest::copy_sha256;
+use crate::limits;
+use crate::skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, file_digests, is_left_out};
+use crate::world::cancellation::{Cancellation, StopReason};
+use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
+use crate::world::files::{effective_user, exchange, sync_all};
+use crate::world::lock::FolderLock;
+
+/// The hidden folder, and the folders in it: before and after the decision.
+const INSTALL_FOLDER: &str = ".skills-runner-install";
+const NEW: &str = "new";
+const DECIDED: &str = "decided";
+
+/// Bits of a mode with which others than the owner use a folder.
+const OPEN_TO_OTHERS: u32 = 0o077;
+
+/// A change of a skills folder that is being prepared. The folder is locked; what was prepared is
+/// removed when this is dropped.
+pub(crate) struct Staging {
+    folder: PathBuf,
+    root: Root,
+    /// Folders that did not exist before, the outermost first.
+    created: Vec<PathBuf>,
+    _lock: FolderLock,
+}
+
+impl Staging {
+    /// Locks the skills folder, which is created if it is missing, and finishes or undoes an
+    /// interrupted change. The error of a wait carries its reason.
+    pub(crate) fn open(
+        folder: &Path,
+        cancellation: &Cancellation,
+        on_wait: &mut dyn FnMut(),
+    ) -> io::Result<Staging> {
+        let missing = folder.ancestors().take_while(|path| !path.exists());
+        let mut created: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+        created.reverse();
+        let lock = loop {
+            if let Err(error) = fs::create_dir_all(folder) {
+                remove_empty(&created);
+                return Err(error);
+            }
+            let lock = FolderLock::acquire(folder, cancellation, on_wait)?;
+            // Another command that created the folder may have removed it.
+            if lock.is_of(folder) {
+                break lock;
+            }
+        };
+        finish_interrupted(folder)?;
+        let root = Root::open(folder).map_err(to_io_error)?;
+        let staging = Staging { folder: folder.into(), root, created, _lock: lock };
+        DirBuilder::new().mode(0o700).create(folder.join(INSTALL_FOLDER))?;
+        fs::create_dir(staging.new_folder())?;
+        Ok(staging)
+    }
+
+    /// Finishes or undoes an interrupted change, unless another command is at work there.
+    pub(crate) fn finish_interrupted(folder: &Path) -> io::Result<()> {
+        if folder.join(INSTALL_FOLDER).symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let now = Cancellation { deadline: Some(Instant::now()), ..Cancellation::never() };
+        match FolderLock::acquire(folder, &now, &mut || {}) {
+            Ok(lock) if lock.is_held() => finish_interrupted(folder),
+            // Another command may be at work.
+            Ok(_) => Ok(()),
+            Err(error) if StopReason::from_io_error(&error).is_some() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The folder that holds the prepared skills.
+    pub(crate) fn new_folder(&self) -> PathBuf {
+        self.folder.join(INSTALL_FOLDER).join(NEW)
+    }
+
+    /// The skills folder.
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Writes skills, each with its name and files, and returns the digests of the files.
+    pub(crate) fn add(
+        &self,
+        tree: &SourceTree,
+        skills: &[(String, Vec<SkillFile>)],
+        cancellation: &Cancellation,
+    ) -> io::Result<BTreeMap<String, FileDigests>> {
+        let mut digests: BTreeMap<String, FileDigests> =
+            skills.iter().map(|(name, _)| (name.clone(), FileDigests::new())).collect();
+        let all = skills.iter().flat_map(|(name, files)| files.iter().map(move |it| (name, it)));
+        let (names, files): (Vec<_>, Vec<_>) = all.map(|(name, file)| (name, file.clone())).unzip();
+        if files.len() > limits::INSTALLED_FILES {
+            let text = format!("the skills have more than {} files", limits::INSTALLED_FILES);
+            return Err(io::Error::other(text));
+        }
+        let new = Root::open(&self.new_folder()).map_err(to_io_error)?;
+        let mut left = limits::INSTALLED_BYTES;
+        tree.read(&files, cancellation, &mut |places, is_executable, content| {
+            let mode = if is_executable { 0o777 } else { 0o666 };
+            let mut copies = Copies { files: Vec::new(), left: &mut left };
+            for place in places {
+                let path = format!("{}/{}", names[*place], files[*place].path);
+                let place = new.place(&path).and_then(FilePlace::create_folders);
+                let file = place.and_then(|place| place.create(mode)).map_err(to_io_error)?;
+                copies.files.push(file);
+            }
+            let digest = copy_sha256(content, &mut copies)?;
+            for place in places {
+                let files_of_skill = digests.entry(names[*place].clone()).or_default();
+                files_of_skill.insert(files[*place].path.clone(), format!("sha256:{digest}"));
+            }
+            Ok(())
+        })?;
+        Ok(digests)
+    }
+
+    /// Removes a prepared skill that is not installed after all.
+    pub(crate) fn discard(&self, name: &str) {
+        let _ = fs::remove_dir_all(self.new_folder().join(name));
+    }
+
+    /// Puts the prepared skills in their places, removes those that only the old lock file has,
+    /// and replaces the lock file. After an error everything is as before, or the next command
+    /// finishes the change; the error says which. `changed`: the skills that are replaced or
+    /// removed, which must not be set up at the same time; `is_unchanged` says whether all of them
+    /// are still as the user saw them.
+    pub(crate) fn commit(
+        &self,
+        lock: &LockFile,
+        changed: &[String],
+        is_unchanged: &dyn Fn() -> bool,
+        cancellation: &Cancellation,
+        on_wait: &mut dyn FnMut(),
+    ) -> io::Result<()> {
+        let places = changed.iter().map(|name| self.folder.join(name));
+        let places = places.filter(|place| place.is_dir());
+        let _locks: Vec<FolderLock> = places
+            .map(|place| FolderLock::acquire(&place, cancellation, on_wait))
+            .collect::<io::Result<_>>()?;
+        cancellation.check()?;
+        if !is_unchanged() {
+            return Err(io::Error::other("a skill has just been changed"));
+        }
+        let new = self.new_folder();
+        let json = lock.to_json();
+        if json.len() > limits::LOCK_FILE_BYTES {
+            return Err(io::Error::other(format!("{LOCK_FILE_NAME} would be too large")));
+        }
+        let mut file = fs::File::create_new(new.join(LOCK_FILE_NAME))?;
+        file.write_all(json.as_bytes())?;
+        sync_all(&file)?;
+        fs::rename(&new, self.folder.join(INSTALL_FOLDER).join(DECIDED))?;
+        finish(&self.folder).map_err(|error| {
+            io::Error::other(format!("{error}; the next `skills` command tries to finish it"))
+        })
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(self.new_folder());
+        // Not if a change could not be finished.
+        let _ = fs::remove_dir(self.folder.join(INSTALL_FOLDER));
+        remove_empty(&self.created);
+    }
+}
+
+/// Removes those of these folders that are empty, the innermost first.
+fn remove_empty(folders: &[PathBuf]) {
+    for folder in folders.iter().rev() {
+        let _ = fs::remove_dir(folder);
+    }
+}
+
+/// Files that get the same content.
+struct Copies<'l> {
+    files: Vec<fs::File>,
+    /// Bytes that may still be written.
+    left: &'l mut u64,
+}
+
+impl Write for Copies<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let size = (bytes.len() * self.files.len()) as u64;
+        let left = self.left.checked_sub(size);
+        *self.left = left.ok_or_else(|| io::Error::other("the skills are larger than 64 MiB"))?;
+        for file in &mut self.files {
+            file.write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Finishes or undoes an interrupted change of a skills folder that is locked.
+fn finish_interrupted(folder: &Path) -> io::Result<()> {
+    let install = folder.join(INSTALL_FOLDER);
+    // Not behind a link, which the program has not created.
+    let kind = |path: &Path| path.symlink_metadata().map(|meta| meta.file_type()).ok();
+    match kind(&install) {
+        None => return Ok(()),
+        Some(found) if !found.is_dir() => return fs::remove_file(install),
+        Some(_) if !is_own(&install) => {
+            let text = format!("{} is not from this program: delete it", install.display());
+            return Err(io::Error::other(text));
+        }
+        Some(_) if kind(&install.join(DECIDED)).is_some_and(|it| it.is_dir()) => finish(folder)?,
+        Some(_) => {}
+    }
+    fs::remove_dir_all(install)
+}
+
+/// Whether a folder was created by this program: the folder of another author's project is open to
+/// others, unless the user has closed it.
+fn is_own(folder: &Path) -> bool {
+    folder
+        .metadata()
+        .is_ok_and(|meta| meta.uid() == effective_user() && meta.mode() & OPEN_TO_OTHERS == 0)
+}
+
+/// Finishes a change that was decided. May be interrupted and repeated at any time.
+fn finish(folder: &Path) -> io::Result<()> {
+    let decided = folder.join(INSTALL_FOLDER).join(DECIDED);
+    let opened = Root::open(&decided).map_err(to_io_error)?;
+    let new_lock_file = decided.join(LOCK_FILE_NAME);
+    if new_lock_file.exists() {
+        let invalid = |cause: String| io::Error::other(format!("{LOCK_FILE_NAME}: {cause}"));
+        let new = LockFile::read(&opened).map_err(invalid)?;
+        for entry in opened.entries(limits::ENTRIES_READ).map_err(to_io_error)?.entries {
+            let locked = entry.name.to_str().and_then(|name| new.skills.get(name));
+            if entry.kind == EntryKind::Folder
+                && let Some(locked) = locked
+            {
+                put(&decided.join(&entry.name), &folder.join(&entry.name), &locked.files)?;
+            }
+        }
+        let root = Root::open(folder).map_err(to_io_error)?;
+        let old = LockFile::read(&root).unwrap_or_default();
+        for name in old.skills.keys().filter(|name| !new.skills.contains_key(*name)) {
+            match fs::rename(folder.join(name), decided.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&new_lock_file, folder.join(LOCK_FILE_NAME))?;
+    }
+    fs::remove_dir_all(decided)
+}
+
+/// Puts a new version of a skill, which has these files, in its place, and keeps what tools created
+/// in the old one.
+fn put(new: &Path, place: &Path, files: &FileDigests) -> io::Result<()> {
+    let is_there = Root::open(place).is_ok_and(|root| file_digests(&root).as_ref() == Ok(files));
+    match place.symlink_metadata() {
+        _ if is_there => {}
+        Ok(_) => exchange(new, place)?,
+        Err(_) => return fs::rename(new, place),
+    }
+    // What is behind a link is not the program's.
+    if new.is_symlink() { Ok(()) } else { keep_left_out(new, place, "") }
+}
+
+/// Moves what tools created in an old version of a skill to the new one.
+fn keep_left_out(old: &Path, new: &Path, folder: &str) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(old.join(folder)) else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        if !entry.file_type()?.is_dir() {
+            continue;
+        }
+        if !is_left_out(&path) {
+            keep_left_out(old, new, &path)?;
+        } else if new.join(folder).is_dir() && new.join(&path).symlink_metadata().is_err() {
+            fs::rename(entry.path(), new.join(&path))?;
+        }
+    }
+    Ok(())
+}
+
+fn to_io_error(error: OpenError) -> io::Error {
+    match error {
+        OpenError::Io(error) => error,
+        other => io::Error::other(other.user_message()),
+    }
+}

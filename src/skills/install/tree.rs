@@ -1,0 +1,369 @@
+//! The files of a source: an archive, or a folder of this machine.
+//!
+//! First all entries are listed, without their content; then the files that are to be installed are
+//! read. Nothing else of an archive reaches the disk.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::names::PathSet;
+use crate::limits;
+use crate::skills::listing::is_tool_folder;
+use crate::skills::skeleton::invalid_name_reason;
+use crate::skills::skill::is_document_name;
+use crate::skills::{frontmatter, is_skill_name};
+use crate::world::archive::{self, ArchiveEntryKind};
+use crate::world::cancellation::Cancellation;
+use crate::world::confined::{EntryKind, OpenError, Root};
+
+/// The entries of a source.
+pub(crate) struct SourceTree {
+    /// By path, without the folder that an archive of a commit has all its files in.
+    entries: BTreeMap<String, ArchiveEntryKind>,
+    /// Paths that occur more than once.
+    repeated: BTreeSet<String>,
+    /// The commit that an archive names.
+    pub commit: Option<String>,
+    /// The folder that all files of an archive are in, with a slash.
+    prefix: String,
+    content: Content,
+}
+
+/// Where the content of the files is.
+enum Content {
+    Archive(File),
+    Folder(Root),
+}
+
+/// A skill in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundSkill {
+    /// The name of its folder.
+    pub name: String,
+    /// Its folder in the source; empty: the root.
+    pub folder: String,
+}
+
+/// A file of a skill in a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SkillFile {
+    /// Its path in the skill.
+    pub path: String,
+    /// The path of its content in the source: another one for a link.
+    source: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Gets the places of a file in a list, whether it is executable, and its content.
+type FileVisitor<'v> = dyn FnMut(&[usize], bool, &mut dyn Read) -> io::Result<()> + 'v;
+
+impl SourceTree {
+    /// Lists an archive. The error has the cause, or the reason to stop. All files of an archive of
+    /// a repository are in one folder, which does not belong to their paths.
+    pub(crate) fn of_archive(
+        file: File,
+        is_repository: bool,
+        cancellation: &Cancellation,
+    ) -> io::Result<SourceTree> {
+        let (mut entries, mut repeated) = (BTreeMap::new(), BTreeSet::new());
+        let commit = archive::read(&file, cancellation, &mut |entry, _| {
+            if let Some(path) = entries.insert(entry.path.clone(), entry.kind).map(|_| entry.path) {
+                repeated.insert(path);
+            }
+            Ok(())
+        })?;
+        let mut tree = SourceTree {
+            entries,
+            repeated,
+            commit,
+            prefix: String::new(),
+            content: Content::Archive(file),
+        };
+        if is_repository || tree.commit.is_some() {
+            tree.remove_prefix();
+        }
+        Ok(tree)
+    }
+
+    /// Lists a folder, without what tools create in it.
+    pub(crate) fn of_folder(path: &Path, cancellation: &Cancellation) -> io::Result<SourceTree> {
+        let failed = |folder: &str, error: &OpenError| match folder {
+            "" => io::Error::other(error.user_message()),
+            folder => io::Error::other(format!("`{folder}`: {}", error.user_message())),
+        };
+        let root = Root::open(path).map_err(|error| failed("", &error))?;
+        let mut entries = BTreeMap::new();
+        let mut folders = vec![(String::new(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            cancellation.check()?;
+            let opened = root.folder(&folder).and_then(|it| it.entries(limits::ARCHIVE_ENTRIES));
+            let listed = opened.map_err(|error| failed(&folder, &error))?;
+            if entries.len() + listed.entries.len() > limits::ARCHIVE_ENTRIES {
+                let text = format!("it has more than {} entries", limits::ARCHIVE_ENTRIES);
+                return Err(io::Error::other(text));
+            }
+            for entry in listed.without_tool_folders() {
+                // Names that are not UTF-8 are left out, like all that no skill can have.
+                let Some(name) = entry.name.to_str() else { continue };
+                let below =
+                    if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
+                let kind = match entry.kind {
+                    _ if entry.name.to_str().is_none() => {
+                        ArchiveEntryKind::Unsupported("a name that is not UTF-8")
+                    }
+                    EntryKind::Folder if depth < limits::SOURCE_DEPTH => {
+                        folders.push((below, depth + 1));
+                        continue;
+                    }
+                    EntryKind::File => ArchiveEntryKind::File {
+                        size: entry.size.unwrap_or(0),
+                        is_executable: false,
+                    },
+                    EntryKind::Link => {
+                        let target = fs::read_link(path.join(&below))?;
+                        ArchiveEntryKind::Link(target.to_string_lossy().into_owned())
+                    }
+                    EntryKind::Folder => ArchiveEntryKind::Unsupported("too deep a folder"),
+                    EntryKind::Other => ArchiveEntryKind::Unsupported("a FIFO, socket or device"),
+                };
+                entries.insert(below, kind);
+            }
+        }
+        Ok(SourceTree {
+            entries,
+            repeated: BTreeSet::new(),
+            commit: None,
+            prefix: String::new(),
+            content: Content::Folder(root),
+        })
+    }
+
+    /// Removes the folder that all files are in, as git's archives have it.
+    fn remove_prefix(&mut self) {
+        let first = self.entries.keys().next().and_then(|path| path.split_once('/'));
+        let Some(prefix) = first.map(|(name, _)| format!("{name}/")) else { return };
+        if self.entries.keys().all(|path| path.starts_with(&prefix)) {
+            let without = |path: &str| path.strip_prefix(&prefix).unwrap_or(path).to_string();
+            let entries = std::mem::take(&mut self.entries).into_iter();
+            self.entries = entries
+                .map(|(path, kind)| match kind {
+                    ArchiveEntryKind::HardLink(to) => {
+                        (without(&path), ArchiveEntryKind::HardLink(without(&to)))
+                    }
+                    kind => (without(&path), kind),
+                })
+                .collect();
+            self.repeated = self.repeated.iter().map(|path| without(path)).collect();
+            self.prefix = prefix;
+        }
+    }
+
+    /// The skills in a folder of the source, the shallower first: folders with a document, but not
+    /// those inside of another skill. `root_name` is the name of a skill that is the root itself.
+    pub(crate) fn skills(&self, folder: &str, root_name: &str) -> Vec<FoundSkill> {
+        let start = folder_start(folder);
+        let mut folders: Vec<&str> = self
+            .entries
+            .keys()
+            .filter_map(|path| {
+                let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+                let below = path.strip_prefix(&start)?;
+                let depth = below.matches('/').count();
+                let is_searched =
+                    depth <= limits::SEARCHED_LEVELS && !folder.split('/').any(is_tool_folder);
+                (is_document_name(name) && is_searched).then_some(folder)
+            })
+            .collect();
+        folders.sort_by_key(|folder| {
+            (folder.matches('/').count() + usize::from(!folder.is_empty()), *folder)
+        });
+        folders.dedup();
+        let mut found: Vec<FoundSkill> = Vec::new();
+        let mut outer: HashSet<&str> = HashSet::new();
+        for folder in folders {
+            let mut above = folder.match_indices('/').map(|(end, _)| &folder[..end]).chain([""]);
+            let name = folder.rsplit('/').next().filter(|name| !name.is_empty());
+            let name = name.unwrap_or(root_name);
+            if is_skill_name(name) && !above.any(|above| outer.contains(above)) {
+                outer.insert(folder);
+                found.push(FoundSkill { name: name.into(), folder: folder.into() });
+            }
+        }
+        found
+    }
+
+    /// The files of a skill, in which links are replaced by what they lead to. The error is why
+    /// the skill cannot be installed.
+    pub(crate) fn files(&self, folder: &str) -> Result<Vec<SkillFile>, String> {
+        let mut collected = Collected { tree: self, skill: folder, files: Vec::new(), steps: 0 };
+        collected.add_folder(folder, "", 0)?;
+        if collected.files.iter().map(|file| file.size).sum::<u64>() > limits::INSTALLED_BYTES {
+            return Err("it is larger than 64 MiB".into());
+        }
+        let mut paths = PathSet::default();
+        for SkillFile { path, .. } in &collected.files {
+            if path.contains('\\') {
+                return Err(format!("the name `{path}` contains a backslash"));
+            }
+            paths.add(path).map_err(|other| {
+                format!(
+                    "`{path}` occurs twice, or some file systems take `{other}` for a part of it"
+                )
+            })?;
+        }
+        Ok(collected.files)
+    }
+
+    /// The name that the document of a skill which is the whole source gives, if it is a valid one.
+    pub(crate) fn root_name(&self, cancellation: &Cancellation) -> Option<String> {
+        let is_document = |path: &String| !path.contains('/') && is_document_name(path);
+        if !self.entries.keys().any(is_document) {
+            return None;
+        }
+        let mut files = self.files("").ok()?;
+        files.retain(|file| is_document_name(&file.path));
+        let mut document = Vec::new();
+        let mut read = |content: &mut dyn Read| {
+            content.take(limits::DOCUMENT_BYTES as u64).read_to_end(&mut document).map(drop)
+        };
+        self.read(&files, cancellation, &mut |_, _, content| read(content)).ok()?;
+        let name = frontmatter::parse(&String::from_utf8_lossy(&document)).name()?;
+        invalid_name_reason(&name).is_none().then_some(name)
+    }
+
+    fn is_folder(&self, path: &str) -> bool {
+        let start = folder_start(path);
+        let first = self.entries.range(start.clone()..).next();
+        first.is_some_and(|(below, _)| below.starts_with(&start))
+    }
+
+    /// Calls `visit` for each content of these files of the source.
+    pub(crate) fn read(
+        &self,
+        files: &[SkillFile],
+        cancellation: &Cancellation,
+        visit: &mut FileVisitor<'_>,
+    ) -> io::Result<()> {
+        let mut wanted: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, file) in files.iter().enumerate() {
+            wanted.entry(format!("{}{}", self.prefix, file.source)).or_default().push(index);
+        }
+        match &self.content {
+            Content::Archive(archive) => {
+                archive::read(archive, cancellation, &mut |entry, content| match entry.kind {
+                    ArchiveEntryKind::File { is_executable, .. } => {
+                        let places = wanted.remove(&entry.path);
+                        places.map_or(Ok(()), |places| visit(&places, is_executable, content))
+                    }
+                    _ => Ok(()),
+                })?;
+            }
+            Content::Folder(root) => {
+                for (path, places) in std::mem::take(&mut wanted) {
+                    cancellation.check()?;
+                    let mut file =
+                        root.file(&path).map_err(|error| io::Error::other(error.user_message()))?;
+                    let is_executable = file.metadata()?.mode() & 0o111 != 0;
+                    visit(&places, is_executable, &mut file)?;
+                }
+            }
+        }
+        match wanted.keys().next() {
+            Some(path) => Err(io::Error::other(format!("`{path}` has just been deleted"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The files of a skill, while links are followed.
+struct Collected<'t> {
+    tree: &'t SourceTree,
+    /// The folder of the skill.
+    skill: &'t str,
+    files: Vec<SkillFile>,
+    /// Entries that were looked at: links may lead in circles.
+    steps: usize,
+}
+
+impl Collected<'_> {
+    /// Adds what is below a folder of the source, as files below `to`.
+    fn add_folder(&mut self, folder: &str, to: &str, links: u32) -> Result<(), String> {
+        let start = folder_start(folder);
+        for path in self.tree.entries.range(start.clone()..).map(|(path, _)| path) {
+            let Some(below) = path.strip_prefix(&start) else { break };
+            self.add(path, &format!("{}{below}", folder_start(to)), links)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is at a path of the source as `to`: a file, all files of a folder, or what a link
+    /// leads to. `links`: the number of links that were followed to it.
+    fn add(&mut self, path: &str, to: &str, links: u32) -> Result<(), String> {
+        self.steps += 1;
+        if self.steps > limits::ARCHIVE_ENTRIES || links > limits::LINKS {
+            return Err("its links lead in circles".into());
+        }
+        // Also behind a link of such a name.
+        if to.rsplit('/').skip(1).any(is_tool_folder) {
+            return Ok(());
+        }
+        if to.matches('/').count() > limits::INSTALLED_DEPTH {
+            return Err(format!("it has more than {} levels of folders", limits::INSTALLED_DEPTH));
+        }
+        if self.files.len() >= limits::INSTALLED_FILES {
+            return Err(format!("it has more than {} files", limits::INSTALLED_FILES));
+        }
+        if self.tree.repeated.contains(path) {
+            return Err(format!("`{to}` occurs twice"));
+        }
+        let target = match self.tree.entries.get(path) {
+            Some(ArchiveEntryKind::File { size, .. }) => {
+                self.files.push(SkillFile { path: to.into(), source: path.into(), size: *size });
+                return Ok(());
+            }
+            Some(ArchiveEntryKind::Unsupported(what)) => return Err(format!("`{to}` is {what}")),
+            Some(ArchiveEntryKind::HardLink(target)) => Some(target.clone()),
+            Some(ArchiveEntryKind::Link(target)) => resolved(path, target),
+            None if self.tree.is_folder(path) => return self.add_folder(path, to, links),
+            None => return Err(format!("the link `{to}` leads to nothing")),
+        };
+        match target.filter(|target| is_below(target, self.skill)) {
+            Some(target) => self.add(&target, to, links + 1),
+            None => Err(format!("the link `{to}` leads out of the skill")),
+        }
+    }
+}
+
+/// What the paths of a folder's entries start with.
+fn folder_start(folder: &str) -> String {
+    if folder.is_empty() { String::new() } else { format!("{folder}/") }
+}
+
+/// Whether a path is a folder or lies in it; everything is in the root.
+fn is_below(path: &str, folder: &str) -> bool {
+    let rest = path.strip_prefix(folder);
+    folder.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The path that a link at `path` leads to; `None`: out of the source.
+fn resolved(path: &str, target: &str) -> Option<String> {
+    let mut names: Vec<&str> = path.split('/').collect();
+    names.pop();
+    if target.starts_with('/') {
+        return None;
+    }
+    for name in target.split('/') {
+        match name {
+            "" | "." => {}
+            ".." => {
+                names.pop()?;
+            }
+            name => names.push(name),
+        }
+    }
+    Some(names.join("/"))
+}

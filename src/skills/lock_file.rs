@@ -1,0 +1,182 @@
+//! `skills-runner.lock`: what was installed beside it, from where, and the digest of each file.
+//! With `SKILLS_LOCKED=on` only skills with exactly these files are used.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::copy_sha256;
+use crate::limits;
+use crate::skills::is_skill_name;
+use crate::world::confined::{EntryKind, OpenError, Root, read_whole};
+
+/// The name of the lock file.
+pub(crate) const LOCK_FILE_NAME: &str = "skills-runner.lock";
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// The files of a skill, by path, each with its digest as `sha256:…`.
+pub(crate) type FileDigests = BTreeMap<String, String>;
+
+/// The content of a lock file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LockFile {
+    version: u32,
+    /// The skills by the names of their folders.
+    pub skills: BTreeMap<String, LockedSkill>,
+}
+
+/// An installed skill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LockedSkill {
+    /// Where it is from, as for `skills add`.
+    pub source: String,
+    /// Its folder there; empty: the root.
+    pub folder: String,
+    /// The commit, or the digest of an archive that names none; null for a local folder.
+    pub revision: Option<String>,
+    /// Its files.
+    pub files: FileDigests,
+}
+
+impl Default for LockFile {
+    fn default() -> LockFile {
+        LockFile { version: VERSION, skills: BTreeMap::new() }
+    }
+}
+
+impl LockFile {
+    /// Reads the lock file in this folder; without one it is empty. The error is the cause.
+    pub(crate) fn read(folder: &Root) -> Result<LockFile, String> {
+        let file = match folder.file(LOCK_FILE_NAME) {
+            Ok(file) => file,
+            Err(OpenError::NotFound) => return Ok(LockFile::default()),
+            Err(error) => return Err(error.user_message()),
+        };
+        let content = read_whole(&file, limits::LOCK_FILE_BYTES).map_err(|it| it.user_message())?;
+        if content.has_more {
+            return Err(format!("it is larger than {} bytes", limits::LOCK_FILE_BYTES));
+        }
+        LockFile::parse(&content.bytes)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<LockFile, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+        let invalid = |error: serde_json::Error| format!("it is not valid: {error}");
+        let Version { version } = serde_json::from_slice(bytes).map_err(invalid)?;
+        if version != VERSION {
+            return Err(format!(
+                "it has version {version}, and this program knows only version {VERSION}"
+            ));
+        }
+        let lock: LockFile = serde_json::from_slice(bytes).map_err(invalid)?;
+        let is_valid = |name: &str| is_skill_name(name) && name != LOCK_FILE_NAME;
+        if let Some(name) = lock.skills.keys().find(|name| !is_valid(name)) {
+            return Err(format!("{name:?} is not the name of a skill"));
+        }
+        let mut revisions = lock.skills.values().filter_map(|skill| skill.revision.as_deref());
+        match revisions.find(|revision| !is_revision(revision)) {
+            Some(revision) => Err(format!("{revision:?} is not a revision")),
+            None => Ok(lock),
+        }
+    }
+
+    /// The content of the file.
+    pub(crate) fn to_json(&self) -> String {
+        // Strings and numbers always serialize.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Checks that a skill has exactly the files that the lock file beside it lists. The error is
+    /// the cause.
+    pub(crate) fn check(&self, name: &str, skill: &Root) -> Result<(), String> {
+        let locked = self.skills.get(name);
+        let locked = locked.ok_or_else(|| format!("no {LOCK_FILE_NAME} beside it lists it"))?;
+        let change = first_change(&locked.files, &file_digests(skill)?);
+        change.map_or(Ok(()), |change| Err(format!("{change} since {LOCK_FILE_NAME} was written")))
+    }
+}
+
+/// Lock files that were read, by their folders.
+pub(super) type LockFiles = HashMap<PathBuf, Result<LockFile, String>>;
+
+/// Checks a skill against the lock file beside it.
+pub(super) fn check_locked(path: &Path, skill: &Root, locks: &mut LockFiles) -> Result<(), String> {
+    let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
+        return Err("its folder has no name".into());
+    };
+    let lock = locks.entry(folder.to_path_buf()).or_insert_with(|| {
+        let folder = Root::open(folder).map_err(|error| error.user_message())?;
+        LockFile::read(&folder).map_err(|cause| format!("{LOCK_FILE_NAME}: {cause}"))
+    });
+    lock.as_ref().map_err(Clone::clone)?.check(&name.to_string_lossy(), skill)
+}
+
+/// Whether this is the name of a commit or the digest of an archive.
+fn is_revision(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    matches!(digits.len(), 40 | 64) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The first difference in words; `None`: there is none.
+pub(crate) fn first_change(old: &FileDigests, new: &FileDigests) -> Option<String> {
+    let missing = old.keys().find(|path| !new.contains_key(*path));
+    let added = new.keys().find(|path| !old.contains_key(*path));
+    let changed = new.iter().find(|(path, digest)| old.get(*path) != Some(digest));
+    changed
+        .filter(|(path, _)| old.contains_key(*path))
+        .map(|(path, _)| format!("`{path}` was changed"))
+        .or_else(|| missing.map(|path| format!("`{path}` was deleted")))
+        .or_else(|| added.map(|path| format!("`{path}` was added")))
+}
+
+/// The digests of all files of a skill, except those that tools create. The error is the cause; a
+/// link and anything else that no skill is installed with is one.
+pub(crate) fn file_digests(skill: &Root) -> Result<FileDigests, String> {
+    let mut digests = FileDigests::new();
+    let mut folders = vec![String::new()];
+    while let Some(folder) = folders.pop() {
+        let describe = |error: OpenError| match folder.as_str() {
+            "" => error.user_message(),
+            folder => format!("`{folder}`: {}", error.user_message()),
+        };
+        let opened = skill.folder(&folder).map_err(describe)?;
+        let listed = opened.entries(limits::INSTALLED_FILES).map_err(describe)?;
+        if listed.omitted > 0 || digests.len() > limits::INSTALLED_FILES {
+            return Err(format!("it has more than {} files", limits::INSTALLED_FILES));
+        }
+        for entry in listed.entries {
+            let Some(name) = entry.name.to_str() else {
+                return Err(format!("the name {} is not UTF-8", entry.name.display()));
+            };
+            let path = if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
+            match entry.kind {
+                EntryKind::Folder if is_left_out(&path) => {}
+                EntryKind::Folder if path.matches('/').count() < limits::INSTALLED_DEPTH => {
+                    folders.push(path);
+                }
+                EntryKind::File => {
+                    let digest = skill.file(&path).map_err(|error| error.user_message());
+                    let digest = digest.and_then(|mut file| {
+                        copy_sha256(&mut file, &mut std::io::sink()).map_err(|it| it.to_string())
+                    });
+                    let digest = digest.map_err(|cause| format!("`{path}`: {cause}"))?;
+                    digests.insert(path, format!("sha256:{digest}"));
+                }
+                _ => return Err(format!("`{path}` is not a file or a folder")),
+            }
+        }
+    }
+    Ok(digests)
+}
+
+/// Whether a folder of a skill does not count: what a setup, npm and Python create.
+pub(crate) fn is_left_out(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    path == "venv" || matches!(name, "node_modules" | "__pycache__")
+}

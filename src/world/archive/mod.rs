@@ -1,0 +1,197 @@
+//! Reading archives: tar, as it is or compressed by gzip, and zip.
+//!
+//! An archive may be hostile: sizes, numbers and the ratio of compression are bounded, and an
+//! archive with a path that leads out, or with a device, is refused as a whole. Nothing is written
+//! here: the caller decides what to do with an entry.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+
+use crate::limits;
+use crate::world::cancellation::{Cancellation, StopReason};
+
+/// The mark of a tar archive, and its place in the first header.
+const TAR_MARK: &[u8; 5] = b"ustar";
+const TAR_MARK_OFFSET: u64 = 257;
+
+mod inflate;
+mod tar;
+mod zip;
+
+/// An entry of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ArchiveEntry {
+    /// The path, relative, without `.`, `..` and empty names.
+    pub path: String,
+    /// What it is.
+    pub kind: ArchiveEntryKind,
+}
+
+/// What an entry of an archive is. Folders are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ArchiveEntryKind {
+    /// A regular file of this many bytes.
+    File { size: u64, is_executable: bool },
+    /// A symbolic link with this target.
+    Link(String),
+    /// Another name of the file with this path in the archive.
+    HardLink(String),
+    /// What no skill can contain; only of a folder of this machine.
+    Unsupported(&'static str),
+}
+
+/// Gets an entry, and the content of a file.
+pub(crate) type EntryVisitor<'v> = dyn FnMut(ArchiveEntry, &mut dyn Read) -> io::Result<()> + 'v;
+
+/// Reads all entries of an archive in their order. Returns the commit that the archive was made
+/// of, if it names one, as archives made by git do. The text of an error follows
+/// `failed to read ARCHIVE: `.
+pub(crate) fn read(
+    file: &File,
+    cancellation: &Cancellation,
+    visit: &mut EntryVisitor<'_>,
+) -> io::Result<Option<String>> {
+    let mut start = [0; 4];
+    let length = io::Seek::rewind(&mut &*file).and_then(|()| (&mut &*file).read(&mut start))?;
+    io::Seek::rewind(&mut &*file)?;
+    let mut names = 0;
+    let visit = &mut |entry: ArchiveEntry, content: &mut dyn Read| {
+        names += entry.path.len();
+        if let ArchiveEntryKind::Link(target) | ArchiveEntryKind::HardLink(target) = &entry.kind {
+            names += target.len();
+            if target.len() > limits::PATH_BYTES {
+                return Err(refused("the target of a link is too long"));
+            }
+        }
+        if names > limits::ARCHIVE_NAMES_BYTES {
+            return Err(refused("the names of its entries are too long"));
+        }
+        visit(entry, content)
+    };
+    let budget = Budget { size: file.metadata()?.len(), read: 0, entries: 0, cancellation };
+    match &start[..length] {
+        [0x1f, 0x8b, ..] => tar::read(inflate::Gzip::new(file)?, budget, visit),
+        [b'P', b'K', 3, 4] | [b'P', b'K', 5, 6] => zip::read(file, budget, visit),
+        [first, ..] if first.is_ascii_graphic() && is_tar(file)? => tar::read(file, budget, visit),
+        _ => Err(refused("it is neither a .tar.gz nor a .zip archive")),
+    }
+}
+
+/// Whether this is the start of a tar archive: a name, and the mark of the format.
+fn is_tar(file: &File) -> io::Result<bool> {
+    let mut mark = [0; TAR_MARK.len()];
+    let length = file.read_at(&mut mark, TAR_MARK_OFFSET)?;
+    Ok(mark[..length] == *TAR_MARK)
+}
+
+/// What may still be read.
+struct Budget<'c> {
+    /// Size of the archive in bytes.
+    size: u64,
+    /// Decompressed bytes that were read.
+    read: u64,
+    entries: usize,
+    cancellation: &'c Cancellation,
+}
+
+impl Budget<'_> {
+    fn count_entry(&mut self) -> io::Result<()> {
+        self.entries += 1;
+        let limit = limits::ARCHIVE_ENTRIES;
+        if self.entries > limit {
+            return Err(refused(format!("it has more than {limit} entries")));
+        }
+        Ok(())
+    }
+
+    fn count_bytes(&mut self, bytes: u64) -> io::Result<()> {
+        self.cancellation.check()?;
+        self.read = self.read.saturating_add(bytes);
+        if self.read > limits::ARCHIVE_BYTES {
+            return Err(refused("its files are larger than 1 GiB"));
+        }
+        let most = self.size.saturating_mul(limits::ARCHIVE_RATIO);
+        if self.read > limits::ARCHIVE_RATIO_BYTES.max(most) {
+            let ratio = limits::ARCHIVE_RATIO;
+            return Err(refused(format!("its files are more than {ratio} times as large as it")));
+        }
+        Ok(())
+    }
+}
+
+/// Counts what is read.
+struct Counted<'b, 'c, R> {
+    reader: R,
+    budget: &'b RefCell<Budget<'c>>,
+    /// Whether the end was reached.
+    has_ended: &'b Cell<bool>,
+}
+
+impl<R: Read> Read for Counted<'_, '_, R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(room)?;
+        self.has_ended.set(length == 0 && !room.is_empty());
+        self.budget.borrow_mut().count_bytes(length as u64)?;
+        Ok(length)
+    }
+}
+
+/// Checks a path of an entry; an empty one is the root.
+fn checked_path(bytes: &[u8]) -> io::Result<String> {
+    let shown = || crate::text::one_line(&String::from_utf8_lossy(bytes), limits::SUMMARY_CHARS);
+    let refuse = |cause: &str| Err(refused(format!("the path `{}` {cause}", shown())));
+    let Ok(path) = std::str::from_utf8(bytes) else { return refuse("is not UTF-8") };
+    if path.starts_with('/') {
+        return refuse("is absolute");
+    }
+    if path.len() > limits::PATH_BYTES {
+        return refuse("is too long");
+    }
+    let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    if names.contains(&"..") {
+        return refuse("contains `..`");
+    }
+    if path.chars().any(char::is_control) {
+        return refuse("contains a control character");
+    }
+    Ok(names.join("/"))
+}
+
+/// The name of a commit, if this is one.
+fn commit(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?.trim();
+    let is_digest = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    is_digest.then(|| text.to_ascii_lowercase())
+}
+
+fn refused(cause: impl Into<String>) -> io::Error {
+    io::Error::other(RefusedArchive(cause.into()))
+}
+
+/// Why an archive is refused.
+#[derive(Debug)]
+struct RefusedArchive(String);
+
+impl fmt::Display for RefusedArchive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RefusedArchive {}
+
+/// An error of a crate, in plain words: an archive that cannot be read is damaged. Errors of the
+/// system, reasons to stop and refusals stay.
+fn in_plain_words(error: io::Error) -> io::Error {
+    let is_own =
+        error.get_ref().is_some_and(|it| it.is::<RefusedArchive>() || it.is::<StopReason>());
+    if is_own || error.raw_os_error().is_some() { error } else { damaged() }
+}
+
+/// An archive that ends too early, or with a wrong checksum.
+fn damaged() -> io::Error {
+    refused("it is damaged or incomplete")
+}

@@ -1,0 +1,68 @@
+//! Zip archives (PKWARE's APPNOTE 6.3), stored or compressed by DEFLATE. Only the directory at
+//! the end counts.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+
+use rawzip::{CompressionMethod, Error, RECOMMENDED_BUFFER_SIZE, ZipArchive};
+
+use super::inflate::Inflate;
+use super::{ArchiveEntry, ArchiveEntryKind, Budget, EntryVisitor};
+use super::{checked_path, commit, damaged, refused};
+use crate::limits;
+
+/// Bits of a mode: the kind of the file, and those that make it executable.
+const KIND: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+const FOLDER: u32 = 0o040_000;
+const EXECUTABLE: u32 = 0o111;
+
+/// Reads all entries.
+pub(super) fn read(
+    file: &File,
+    mut budget: Budget<'_>,
+    visit: &mut EntryVisitor<'_>,
+) -> io::Result<Option<String>> {
+    let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
+    let archive = ZipArchive::from_file(file.try_clone()?, &mut buffer).map_err(zip_error)?;
+    let mut comment = Vec::new();
+    archive.comment().read_to_end(&mut comment)?;
+    let mut entries = archive.entries(&mut buffer);
+    while let Some(entry) = entries.next_entry().map_err(zip_error)? {
+        budget.count_entry()?;
+        let (mode, size) = (entry.mode(), entry.uncompressed_size_hint());
+        // What there really is has the same size: the reader checks that.
+        budget.count_bytes(size)?;
+        let path = checked_path(entry.file_path().as_bytes())?;
+        if entry.is_dir() || mode.value() & KIND == FOLDER {
+            continue;
+        }
+        if entry.flags().is_encrypted() {
+            return Err(refused("it is encrypted"));
+        }
+        let found = archive.get_entry(entry.wayfinder()).map_err(zip_error)?;
+        let data = BufReader::new(found.reader());
+        let data: Box<dyn Read> = match entry.compression_method() {
+            CompressionMethod::STORE => Box::new(data),
+            CompressionMethod::DEFLATE => Box::new(Inflate::new(data)),
+            _ => return Err(refused("it is compressed by a method other than DEFLATE")),
+        };
+        let mut data = found.verifying_reader(data);
+        let kind = if mode.is_symlink() {
+            let mut target = String::new();
+            (&mut data).take(limits::PATH_BYTES as u64).read_to_string(&mut target)?;
+            ArchiveEntryKind::Link(target)
+        } else if mode.value() & KIND == REGULAR {
+            ArchiveEntryKind::File { size, is_executable: mode.value() & EXECUTABLE != 0 }
+        } else {
+            return Err(refused("it contains a device or a FIFO"));
+        };
+        visit(ArchiveEntry { path, kind }, &mut data)?;
+    }
+    Ok(commit(&comment))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "the form of map_err")]
+fn zip_error(_: Error) -> io::Error {
+    damaged()
+}
