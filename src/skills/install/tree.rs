@@ -107,10 +107,7 @@ impl SourceTree {
                 return Err(io::Error::other(text));
             }
             for entry in listed.without_tool_folders() {
-                // Names that are not UTF-8 are left out, like all that no skill can have.
-                let Some(name) = entry.name.to_str() else { continue };
-                let below =
-                    if folder.is_empty() { name.into() } else { format!("{folder}/{name}") };
+                let below = format!("{}{}", folder_start(&folder), entry.name.to_string_lossy());
                 let kind = match entry.kind {
                     _ if entry.name.to_str().is_none() => {
                         ArchiveEntryKind::Unsupported("a name that is not UTF-8")

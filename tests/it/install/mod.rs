@@ -18,6 +18,7 @@ mod locked;
 mod pack;
 mod restore;
 mod targets;
+mod trust;
 mod update;
 
 use std::collections::BTreeMap;

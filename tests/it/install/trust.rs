@@ -1,0 +1,155 @@
+//! What must not happen, whatever a source, a cloned project or another process does.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use serde_json::json;
+
+use super::{added, assert_nothing_left, change, document, files, lock, skills, with_source};
+use crate::harness::Test;
+
+/// The check of a skill starts the Python of its venv; a link must not make one of the source.
+#[test]
+fn nothing_of_a_source_is_run() {
+    let program = "#!/bin/sh\ntouch \"$HOME/ran\"\n";
+    for name in ["venv", ".venv", "node_modules", "__pycache__"] {
+        let test = Test::new()
+            .file("source/one/SKILL.md", document("one"))
+            .file("source/one/a.py", "import foo\n")
+            .executable("source/one/env/bin/python", program)
+            .executable("source/one/env/bin/python3", program)
+            .link(&format!("source/one/{name}"), "env");
+        skills(&test, &["add", "./source", "--to", "skills", "--dry-run"]).run().success();
+        change(&test, &["add", "./source"]).success();
+        assert!(!test.exists("ran") && !test.exists("home/ran"), "{name}");
+        assert!(!test.exists(&format!("skills/one/{name}")), "{name} is installed");
+        assert!(test.exists("skills/one/env/bin/python"), "{name}: the rest is there");
+        let locked = test.next_run().env("SKILLS_LOCKED", "on").args(["skills", "list"]).run();
+        locked.success().stdout_lacks("cannot be used");
+    }
+}
+
+/// A folder of this name in a cloned project may have been made by its author.
+#[test]
+fn hidden_folders_of_other_authors_are_left_alone() {
+    let decided = "skills/.skills-runner-install/decided";
+    let test = with_source()
+        .file("skills/mine/SKILL.md", document("mine"))
+        .file(&format!("{decided}/skills-runner.lock"), "{\"version\":1,\"skills\":{}}");
+    let before = files(&test.path(""));
+    for words in [&["list"][..], &["check"], &["add", "./source", "--to", "skills", "--yes"]] {
+        let run = skills(&test, words).run();
+        run.stderr_has(".skills-runner-install is not from this program: delete it");
+        assert_eq!(files(&test.path("")), before, "{words:?}");
+    }
+}
+
+/// The user sees a state, and agrees to change that one.
+#[test]
+fn changes_while_the_question_is_open_are_not_lost() {
+    let test = with_source();
+    let add = skills(&test, &["add", "./source", "--to", "skills"]);
+    let mut terminal = add.env("TERM", "xterm").spawn_on_terminal();
+    terminal.expect("[y/N]");
+    fs::create_dir(test.path("skills/one")).unwrap();
+    fs::write(test.path("skills/one/mine.txt"), "mine").unwrap();
+    terminal.type_line("y");
+    terminal.wait_exit().status(1).terminal_has("has just been changed");
+    assert_nothing_left(&test);
+    assert_eq!(test.read("skills/one/mine.txt"), "mine");
+    assert!(!test.exists("skills/two"), "nothing is changed");
+
+    let test = with_source();
+    added(&test);
+    for words in [&["update"][..], &["remove", "two"]] {
+        fs::write(test.path("source/two/SKILL.md"), document("two") + "New.\n").unwrap();
+        let run = skills(&test, words).args(["--to", "skills"]).env("TERM", "xterm");
+        let mut terminal = run.spawn_on_terminal();
+        terminal.expect("[y/N]");
+        fs::write(test.path("skills/two/mine.txt"), "mine").unwrap();
+        terminal.type_line("y");
+        terminal.wait_exit().status(1).terminal_has("has just been changed");
+        assert_nothing_left(&test);
+        assert_eq!(test.read("skills/two/mine.txt"), "mine", "{words:?}");
+        assert_eq!(test.read("skills/two/SKILL.md"), document("two"), "{words:?}");
+        fs::remove_file(test.path("skills/two/mine.txt")).unwrap();
+    }
+}
+
+/// A skill is whole or left out, also if no other skill could have such a file.
+#[test]
+fn skills_with_files_that_cannot_be_copied_are_left_out() {
+    let deep = format!("source/one/{}/file", ["d"; 65].join("/"));
+    let table: [(&str, &dyn Fn(Test) -> Test); 3] = [
+        ("64 levels", &|test| test.file(&deep, "x")),
+        ("not UTF-8", &|test| {
+            let name = std::ffi::OsStr::from_bytes(b"source/one/\xff");
+            fs::write(test.path(name), "x").unwrap();
+            test
+        }),
+        ("a FIFO", &|test| {
+            let path = std::ffi::CString::new(test.path("source/one/fifo").as_os_str().as_bytes());
+            // SAFETY: the path ends with NUL.
+            assert_eq!(unsafe { libc::mkfifo(path.unwrap().as_ptr(), 0o600) }, 0);
+            test
+        }),
+    ];
+    for (reason, prepare) in table {
+        let test = prepare(with_source());
+        change(&test, &["add", "./source"]).status(1).stderr_has(reason);
+        assert!(!test.exists("skills/one") && test.exists("skills/two/SKILL.md"), "{reason}");
+    }
+}
+
+/// Names that some file systems take for the same one, of skills.
+#[test]
+fn skills_with_names_that_are_the_same_somewhere_are_left_out() {
+    let composed = "caf\u{e9}";
+    let test = Test::new()
+        .file(&format!("source/a/{composed}/SKILL.md"), document("x"))
+        .file("source/b/cafe\u{301}/SKILL.md", document("x"));
+    change(&test, &["add", "./source"]).status(1).stderr_has("in another folder, too");
+    assert_eq!(lock(&test)["skills"].as_object().unwrap().len(), 1);
+}
+
+/// A lock file of a cloned project must not choose where the source is.
+#[test]
+fn revisions_that_are_none_are_refused() {
+    let test = with_source();
+    added(&test);
+    for revision in ["../../../evil/repo/archive/HEAD", "main", "", "sha256:1", "--output=x"] {
+        let mut content = lock(&test);
+        content["skills"]["one"]["revision"] = json!(revision);
+        let other = with_source().file("skills/skills-runner.lock", content.to_string());
+        let before = files(&other.path(""));
+        for words in [&["restore"][..], &["update"], &["remove", "one"]] {
+            change(&other, words).status(78).stderr_has("is not a revision");
+        }
+        assert_eq!(files(&other.path("")), before);
+    }
+}
+
+/// What is refused is not offered by a search, and compiled files are not read.
+#[test]
+fn locked_skills_are_not_used_by_detours() {
+    let test = with_source();
+    added(&test);
+    let test = test.env("SKILLS_LOCKED", "on");
+    let tool = |name: &str, arguments: serde_json::Value| {
+        test.next_run().args(["tool", name, &arguments.to_string()]).run()
+    };
+    fs::create_dir(test.path("skills/one/__pycache__")).unwrap();
+    fs::write(test.path("skills/one/__pycache__/x.py"), "print('planted')\n").unwrap();
+    for path in ["__pycache__/x.py", "./__pycache__/x.py"] {
+        let read = json!({"skill_name": "one", "file_path": path});
+        tool("read_file_in_skill", read.clone()).status(1).stdout_lacks("planted");
+        tool("run_python_script", read).stdout_lacks("planted");
+    }
+    let text = document("two").replace("Adds numbers", "Frobnicates IGNORE");
+    fs::write(test.path("skills/two/SKILL.md"), text).unwrap();
+    for query in ["frobnicates", "two"] {
+        tool("list_skills", json!({"query": query})).stdout_lacks("IGNORE");
+    }
+    let check = test.next_run().args(["skills", "check"]).run();
+    check.status(1).stdout_has("error[not-locked]").stdout_has("skills restore --force");
+}
