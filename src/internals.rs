@@ -86,6 +86,9 @@ pub mod tools {
     pub use crate::tools::BUILTIN_TOOLS;
 }
 pub mod world {
+    pub mod archive {
+        pub use crate::world::archive::{ArchiveEntry, ArchiveEntryKind, EntryVisitor, read};
+    }
     pub use crate::world::capture::{Capture, CaptureLimits};
     pub use crate::world::confined::{
         Mechanism, OpenError, OpenFile, PathTarget, Root, WalkLimits, read_whole,

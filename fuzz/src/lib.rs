@@ -6,6 +6,7 @@
 //! file in `fuzz_targets/`, an entry in `Cargo.toml`, and a folder of seeds. The modules
 //! `cuts` and `memory` are not targets: the targets use them.
 
+pub mod archive;
 pub mod arguments;
 pub mod capture_mask;
 pub mod cuts;
@@ -26,6 +27,7 @@ pub type Check = fn(&[u8]);
 
 /// All targets with their names.
 pub const TARGETS: &[(&str, Check)] = &[
+    ("archive", archive::check),
     ("arguments", arguments::check),
     ("capture_mask", capture_mask::check),
     ("dotenv", dotenv::check),

@@ -23,7 +23,7 @@ mod zip;
 
 /// An entry of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ArchiveEntry {
+pub struct ArchiveEntry {
     /// The path, relative, without `.`, `..` and empty names.
     pub path: String,
     /// What it is.
@@ -32,9 +32,14 @@ pub(crate) struct ArchiveEntry {
 
 /// What an entry of an archive is. Folders are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ArchiveEntryKind {
+pub enum ArchiveEntryKind {
     /// A regular file of this many bytes.
-    File { size: u64, is_executable: bool },
+    File {
+        /// Its size.
+        size: u64,
+        /// Whether its mode makes it executable.
+        is_executable: bool,
+    },
     /// A symbolic link with this target.
     Link(String),
     /// Another name of the file with this path in the archive.
@@ -44,12 +49,12 @@ pub(crate) enum ArchiveEntryKind {
 }
 
 /// Gets an entry, and the content of a file.
-pub(crate) type EntryVisitor<'v> = dyn FnMut(ArchiveEntry, &mut dyn Read) -> io::Result<()> + 'v;
+pub type EntryVisitor<'v> = dyn FnMut(ArchiveEntry, &mut dyn Read) -> io::Result<()> + 'v;
 
 /// Reads all entries of an archive in their order. Returns the commit that the archive was made
 /// of, if it names one, as archives made by git do. The text of an error follows
 /// `failed to read ARCHIVE: `.
-pub(crate) fn read(
+pub fn read(
     file: &File,
     cancellation: &Cancellation,
     visit: &mut EntryVisitor<'_>,
