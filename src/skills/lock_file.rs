@@ -2,6 +2,7 @@
 //! With `SKILLS_LOCKED=on` only skills with exactly these files are used.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -139,6 +140,7 @@ pub(crate) fn first_change(old: &FileDigests, new: &FileDigests) -> Option<Strin
 /// link and anything else that no skill is installed with is one.
 pub(crate) fn file_digests(skill: &Root) -> Result<FileDigests, String> {
     let mut digests = FileDigests::new();
+    let mut left = limits::INSTALLED_BYTES;
     let mut folders = vec![String::new()];
     while let Some(folder) = folders.pop() {
         let describe = |error: OpenError| match folder.as_str() {
@@ -161,8 +163,13 @@ pub(crate) fn file_digests(skill: &Root) -> Result<FileDigests, String> {
                     folders.push(path);
                 }
                 EntryKind::File => {
+                    // It may grow; more than its size is not read.
+                    let size = entry.size.unwrap_or(0);
+                    let too_large = || "it is larger than 64 MiB".to_string();
+                    left = left.checked_sub(size).ok_or_else(too_large)?;
                     let digest = skill.file(&path).map_err(|error| error.user_message());
-                    let digest = digest.and_then(|mut file| {
+                    let digest = digest.and_then(|file| {
+                        let mut file = file.take(size);
                         copy_sha256(&mut file, &mut std::io::sink()).map_err(|it| it.to_string())
                     });
                     let digest = digest.map_err(|cause| format!("`{path}`: {cause}"))?;

@@ -19,15 +19,6 @@ use crate::secret::mask_url_logins;
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
 
-/// The answer of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Download {
-    /// The file was written.
-    Complete,
-    /// There is no such file, or it is not public: the HTTP status 401, 403, 404 or 410.
-    Refused(u16),
-}
-
 /// Downloads a file of at most [`limits::ARCHIVE_BYTES`]. Redirects are followed if they are
 /// encrypted. `network` gives the route to each address.
 pub(crate) fn download(
@@ -36,7 +27,7 @@ pub(crate) fn download(
     into: &mut File,
     cancellation: &Cancellation,
     sink: &mut EventSink<'_>,
-) -> Result<Download> {
+) -> Result<()> {
     let mut address = address.clone();
     for _ in 0..=limits::REDIRECTS {
         let url = address.url();
@@ -54,17 +45,28 @@ pub(crate) fn download(
                 client.limit_silence();
                 let mut reader = body.as_reader().take(limits::ARCHIVE_BYTES + 1);
                 let copied = io::copy(&mut reader, into);
-                let length = copied.map_err(|error| failed(transport_failure(error.into())))?;
+                let length = copied.map_err(|error| match error.kind() {
+                    // Of the file, not of the connection.
+                    io::ErrorKind::StorageFull
+                    | io::ErrorKind::QuotaExceeded
+                    | io::ErrorKind::FileTooLarge => {
+                        failed(RequestFailure::new(ErrorKind::Io, error.to_string()))
+                            .with_hint("set TMPDIR to a folder with enough space")
+                    }
+                    _ => failed(transport_failure(error.into())),
+                })?;
                 if length > limits::ARCHIVE_BYTES {
                     return refuse(ErrorKind::Endpoint, "it is larger than 1 GiB".into());
                 }
-                return Ok(Download::Complete);
+                return Ok(());
             }
             301 | 302 | 303 | 307 | 308 => match redirect(&address, &parts.headers) {
                 Ok(next) => address = next,
                 Err(cause) => return refuse(ErrorKind::Endpoint, cause),
             },
-            status @ (401 | 403 | 404 | 410) => return Ok(Download::Refused(status)),
+            status @ (401 | 403) => {
+                return refuse(ErrorKind::Auth, format!("the server answered {status}"));
+            }
             status @ (408 | 429 | 500..=599) => {
                 return refuse(ErrorKind::Temporary, format!("the server answered {status}"));
             }

@@ -44,7 +44,7 @@ mod tls;
 mod transport;
 
 pub(crate) use crate::model::quirks::servers::ServerKind;
-pub(crate) use download::{Download, download};
+pub(crate) use download::download;
 pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing, query_briefly};
 pub(crate) use models::{ListedModel, find_model};
 

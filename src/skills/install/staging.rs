@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -60,26 +60,35 @@ impl Staging {
                 break lock;
             }
         };
-        finish_interrupted(folder)?;
+        // Where folders cannot be locked, it may be the change of another command.
+        if lock.is_held() {
+            finish_interrupted(folder)?;
+        }
         let root = Root::open(folder).map_err(to_io_error)?;
         let staging = Staging { folder: folder.into(), root, created, _lock: lock };
-        DirBuilder::new().mode(0o700).create(folder.join(INSTALL_FOLDER))?;
+        let hidden = folder.join(INSTALL_FOLDER);
+        DirBuilder::new().mode(0o700).create(&hidden).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                let text = "is of another command; delete it if there is none";
+                io::Error::other(format!("{} {text}", hidden.display()))
+            }
+            _ => error,
+        })?;
         fs::create_dir(staging.new_folder())?;
         Ok(staging)
     }
 
     /// Finishes or undoes an interrupted change, unless another command is at work there.
-    pub(crate) fn finish_interrupted(folder: &Path) -> io::Result<()> {
+    pub(crate) fn recover(folder: &Path) -> io::Result<()> {
         if folder.join(INSTALL_FOLDER).symlink_metadata().is_err() {
             return Ok(());
         }
         let now = Cancellation { deadline: Some(Instant::now()), ..Cancellation::never() };
         match FolderLock::acquire(folder, &now, &mut || {}) {
             Ok(lock) if lock.is_held() => finish_interrupted(folder),
+            Err(error) if StopReason::from_io_error(&error).is_none() => Err(error),
             // Another command may be at work.
-            Ok(_) => Ok(()),
-            Err(error) if StopReason::from_io_error(&error).is_some() => Ok(()),
-            Err(error) => Err(error),
+            _ => Ok(()),
         }
     }
 
@@ -112,14 +121,23 @@ impl Staging {
         let mut left = limits::INSTALLED_BYTES;
         tree.read(&files, cancellation, &mut |places, is_executable, content| {
             let mode = if is_executable { 0o777 } else { 0o666 };
-            let mut copies = Copies { files: Vec::new(), left: &mut left };
-            for place in places {
-                let path = format!("{}/{}", names[*place], files[*place].path);
-                let place = new.place(&path).and_then(FilePlace::create_folders);
-                let file = place.and_then(|place| place.create(mode)).map_err(to_io_error)?;
-                copies.files.push(file);
+            let path = |place: usize| format!("{}/{}", names[place], files[place].path);
+            let create = |place: usize| {
+                let place = new.place(&path(place)).and_then(FilePlace::create_folders);
+                place.and_then(|place| place.create(mode)).map_err(to_io_error)
+            };
+            let [first, others @ ..] = places else { return Ok(()) };
+            let mut file = create(*first)?;
+            let digest = copy_sha256(&mut content.take(left + 1), &mut file)?;
+            // What links led to is copied.
+            let size = file.metadata()?.len().saturating_mul(places.len() as u64);
+            let too_large = || io::Error::other("the skills are larger than 64 MiB");
+            left = left.checked_sub(size).ok_or_else(too_large)?;
+            for other in others {
+                cancellation.check()?;
+                let mut copied = new.file(path(*first)).map_err(to_io_error)?;
+                io::copy(&mut copied, &mut create(*other)?)?;
             }
-            let digest = copy_sha256(content, &mut copies)?;
             for place in places {
                 let files_of_skill = digests.entry(names[*place].clone()).or_default();
                 files_of_skill.insert(files[*place].path.clone(), format!("sha256:{digest}"));
@@ -165,7 +183,10 @@ impl Staging {
         file.write_all(json.as_bytes())?;
         sync_all(&file)?;
         fs::rename(&new, self.folder.join(INSTALL_FOLDER).join(DECIDED))?;
-        finish(&self.folder).map_err(|error| {
+        let done = finish(&self.folder)
+            .and_then(|()| fs::File::open(&self.folder))
+            .and_then(|folder| sync_all(&folder));
+        done.map_err(|error| {
             io::Error::other(format!("{error}; the next `skills` command tries to finish it"))
         })
     }
@@ -184,29 +205,6 @@ impl Drop for Staging {
 fn remove_empty(folders: &[PathBuf]) {
     for folder in folders.iter().rev() {
         let _ = fs::remove_dir(folder);
-    }
-}
-
-/// Files that get the same content.
-struct Copies<'l> {
-    files: Vec<fs::File>,
-    /// Bytes that may still be written.
-    left: &'l mut u64,
-}
-
-impl Write for Copies<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let size = (bytes.len() * self.files.len()) as u64;
-        let left = self.left.checked_sub(size);
-        *self.left = left.ok_or_else(|| io::Error::other("the skills are larger than 64 MiB"))?;
-        for file in &mut self.files {
-            file.write_all(bytes)?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

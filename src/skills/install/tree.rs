@@ -97,20 +97,25 @@ impl SourceTree {
         };
         let root = Root::open(path).map_err(|error| failed("", &error))?;
         let mut entries = BTreeMap::new();
+        let mut seen = 0;
         let mut folders = vec![(String::new(), 0)];
         while let Some((folder, depth)) = folders.pop() {
             cancellation.check()?;
             let opened = root.folder(&folder).and_then(|it| it.entries(limits::ARCHIVE_ENTRIES));
             let listed = opened.map_err(|error| failed(&folder, &error))?;
-            if entries.len() + listed.entries.len() > limits::ARCHIVE_ENTRIES {
+            seen += listed.entries.len();
+            if seen > limits::ARCHIVE_ENTRIES || listed.omitted > 0 {
                 let text = format!("it has more than {} entries", limits::ARCHIVE_ENTRIES);
                 return Err(io::Error::other(text));
             }
-            for entry in listed.without_tool_folders() {
+            for entry in listed.entries {
                 let below = format!("{}{}", folder_start(&folder), entry.name.to_string_lossy());
                 let kind = match entry.kind {
                     _ if entry.name.to_str().is_none() => {
                         ArchiveEntryKind::Unsupported("a name that is not UTF-8")
+                    }
+                    EntryKind::Folder if entry.name.to_str().is_some_and(is_tool_folder) => {
+                        continue;
                     }
                     EntryKind::Folder if depth < limits::SOURCE_DEPTH => {
                         folders.push((below, depth + 1));
@@ -217,12 +222,9 @@ impl SourceTree {
 
     /// The name that the document of a skill which is the whole source gives, if it is a valid one.
     pub(crate) fn root_name(&self, cancellation: &Cancellation) -> Option<String> {
-        let is_document = |path: &String| !path.contains('/') && is_document_name(path);
-        if !self.entries.keys().any(is_document) {
-            return None;
-        }
-        let mut files = self.files("").ok()?;
-        files.retain(|file| is_document_name(&file.path));
+        let is_document = |path: &&String| !path.contains('/') && is_document_name(path);
+        let path = self.entries.keys().find(is_document)?.clone();
+        let files = [SkillFile { source: path.clone(), path, size: 0 }];
         let mut document = Vec::new();
         let mut read = |content: &mut dyn Read| {
             content.take(limits::DOCUMENT_BYTES as u64).read_to_end(&mut document).map(drop)

@@ -4,8 +4,7 @@
 //! archive with a path that leads out, or with a device, is refused as a whole. Nothing is written
 //! here: the caller decides what to do with an entry.
 
-use std::cell::{Cell, RefCell};
-use std::fmt;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -76,7 +75,13 @@ pub fn read(
         }
         visit(entry, content)
     };
-    let budget = Budget { size: file.metadata()?.len(), read: 0, entries: 0, cancellation };
+    let budget = Budget {
+        size: file.metadata()?.len(),
+        read: 0,
+        until_next: 2 * limits::ARCHIVE_EXTENSION_BYTES,
+        entries: 0,
+        cancellation,
+    };
     match &start[..length] {
         [0x1f, 0x8b, ..] => tar::read(inflate::Gzip::new(file)?, budget, visit),
         [b'P', b'K', 3, 4] | [b'P', b'K', 5, 6] => zip::read(file, budget, visit),
@@ -98,12 +103,16 @@ struct Budget<'c> {
     size: u64,
     /// Decompressed bytes that were read.
     read: u64,
+    /// Bytes that may be read before the next entry: a long name is no content.
+    until_next: u64,
     entries: usize,
     cancellation: &'c Cancellation,
 }
 
 impl Budget<'_> {
-    fn count_entry(&mut self) -> io::Result<()> {
+    /// Counts an entry with a content of this many bytes.
+    fn count_entry(&mut self, size: u64) -> io::Result<()> {
+        self.until_next = size.saturating_add(2 * limits::ARCHIVE_EXTENSION_BYTES);
         self.entries += 1;
         let limit = limits::ARCHIVE_ENTRIES;
         if self.entries > limit {
@@ -114,6 +123,8 @@ impl Budget<'_> {
 
     fn count_bytes(&mut self, bytes: u64) -> io::Result<()> {
         self.cancellation.check()?;
+        let left = self.until_next.checked_sub(bytes);
+        self.until_next = left.ok_or_else(|| refused("the name of an entry is too long"))?;
         self.read = self.read.saturating_add(bytes);
         if self.read > limits::ARCHIVE_BYTES {
             return Err(refused("its files are larger than 1 GiB"));
@@ -131,14 +142,11 @@ impl Budget<'_> {
 struct Counted<'b, 'c, R> {
     reader: R,
     budget: &'b RefCell<Budget<'c>>,
-    /// Whether the end was reached.
-    has_ended: &'b Cell<bool>,
 }
 
 impl<R: Read> Read for Counted<'_, '_, R> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         let length = self.reader.read(room)?;
-        self.has_ended.set(length == 0 && !room.is_empty());
         self.budget.borrow_mut().count_bytes(length as u64)?;
         Ok(length)
     }
@@ -172,28 +180,18 @@ fn commit(bytes: &[u8]) -> Option<String> {
     is_digest.then(|| text.to_ascii_lowercase())
 }
 
+/// The error of an archive that is refused.
 fn refused(cause: impl Into<String>) -> io::Error {
-    io::Error::other(RefusedArchive(cause.into()))
+    io::Error::new(io::ErrorKind::InvalidData, cause.into())
 }
-
-/// Why an archive is refused.
-#[derive(Debug)]
-struct RefusedArchive(String);
-
-impl fmt::Display for RefusedArchive {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for RefusedArchive {}
 
 /// An error of a crate, in plain words: an archive that cannot be read is damaged. Errors of the
 /// system, reasons to stop and refusals stay.
 fn in_plain_words(error: io::Error) -> io::Error {
-    let is_own =
-        error.get_ref().is_some_and(|it| it.is::<RefusedArchive>() || it.is::<StopReason>());
-    if is_own || error.raw_os_error().is_some() { error } else { damaged() }
+    let is_own = error.kind() == io::ErrorKind::InvalidData
+        || StopReason::from_io_error(&error).is_some()
+        || error.raw_os_error().is_some();
+    if is_own { error } else { damaged() }
 }
 
 /// An archive that ends too early, or with a wrong checksum.

@@ -29,8 +29,8 @@ pub(super) fn read(
     archive.comment().read_to_end(&mut comment)?;
     let mut entries = archive.entries(&mut buffer);
     while let Some(entry) = entries.next_entry().map_err(zip_error)? {
-        budget.count_entry()?;
         let (mode, size) = (entry.mode(), entry.uncompressed_size_hint());
+        budget.count_entry(size)?;
         // What there really is has the same size: the reader checks that.
         budget.count_bytes(size)?;
         let path = checked_path(entry.file_path().as_bytes())?;
@@ -50,7 +50,7 @@ pub(super) fn read(
         let mut data = found.verifying_reader(data);
         let kind = if mode.is_symlink() {
             let mut target = String::new();
-            (&mut data).take(limits::PATH_BYTES as u64).read_to_string(&mut target)?;
+            (&mut data).take(limits::PATH_BYTES as u64 + 1).read_to_string(&mut target)?;
             ArchiveEntryKind::Link(target)
         } else if mode.value() & KIND == REGULAR {
             ArchiveEntryKind::File { size, is_executable: mode.value() & EXECUTABLE != 0 }

@@ -141,7 +141,7 @@ fn failing_downloads_change_nothing() {
     let table = [
         (body(404), "404", 1),
         (body(403), "403", 77),
-        (body(410), "410", 77),
+        (body(410), "410", 1),
         (body(500), "500", 75),
         (body(429), "429", 75),
         (body(418), "418", 1),

@@ -11,7 +11,7 @@ use crate::cli::skills::install::source::{Source, SourcePlace, archive_addresses
 use crate::config::Network;
 use crate::digest::copy_sha256;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::http::{Download, download};
+use crate::model::http::download;
 use crate::skills::install::SourceTree;
 use crate::text;
 use crate::world::files;
@@ -48,13 +48,7 @@ pub(super) fn fetch(
             let file = open(path).map_err(|error| read_error(&source.text, &error))?;
             listed(source, file, run)
         }
-        SourcePlace::Archive(address) => {
-            let mut file = temporary_file(run)?;
-            match download_to(address, &mut file, run, output)? {
-                Download::Complete => listed(source, file, run),
-                Download::Refused(status) => Err(refused(source, status)),
-            }
-        }
+        SourcePlace::Archive(address) => listed(source, downloaded(address, run, output)?, run),
         SourcePlace::Repository(address) => repository(source, address, reference, run, output),
         SourcePlace::Git(address) => listed(source, git::tree(address, reference, run)?, run),
     }
@@ -71,12 +65,7 @@ fn repository(
 ) -> Result<Fetched> {
     let mut failure = None;
     for archive in archive_addresses(address, reference.unwrap_or("HEAD")) {
-        let mut file = temporary_file(run)?;
-        let got = match download_to(&archive, &mut file, run, output) {
-            Ok(Download::Refused(status)) => Err(refused(source, status)),
-            Ok(Download::Complete) => listed(source, file, run),
-            Err(error) => Err(error),
-        };
+        let got = downloaded(&archive, run, output).and_then(|file| listed(source, file, run));
         match got {
             // Of another kind of server: a page, such as a login, or a refusal.
             Err(error)
@@ -93,27 +82,20 @@ fn repository(
     if address.is_encrypted() && git::is_there(run) {
         return listed(source, git::tree(&address.url(), reference, run)?, run);
     }
-    let error = failure.unwrap_or_else(|| refused(source, 404));
+    let text = format!("failed to get {}", source.text);
+    let error = failure.unwrap_or_else(|| Error::new(ErrorKind::Endpoint, text));
     Err(error.with_hint("check the name; a private repository needs git and its credentials"))
 }
 
-fn refused(source: &Source, status: u16) -> Error {
-    let text = format!("failed to get {}: the server answered {status}", source.text);
-    let kind = if status == 404 { ErrorKind::Endpoint } else { ErrorKind::Auth };
-    Error::new(kind, text)
-}
-
-fn download_to(
-    address: &Address,
-    file: &mut File,
-    run: &Run,
-    output: &mut Output,
-) -> Result<Download> {
+/// Downloads an archive into a file without a name.
+fn downloaded(address: &Address, run: &Run, output: &mut Output) -> Result<File> {
+    let mut file = temporary_file(run)?;
     let network = |address: &Address| Network::for_download(&run.settings, &run.folder, address);
-    download(address, &network, file, &run.cancellation, &mut |event| {
+    download(address, &network, &mut file, &run.cancellation, &mut |event| {
         output.show(&event);
         output.show_live(&getting(&address.url()));
-    })
+    })?;
+    Ok(file)
 }
 
 /// The line that a terminal shows while a source is got.

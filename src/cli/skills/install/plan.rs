@@ -52,11 +52,11 @@ impl Change<'_> {
                 }
             }
         }
-        let there = self.names_there();
+        let mut there = self.names_there();
         for (name, files) in self.stage(&fetched, &wanted, &source.text)? {
             let Some(entry) = locked.remove(&name) else { continue };
             let entry = LockedSkill { files, ..entry };
-            let outcome = self.outcome_of_adding(&name, &entry, &there);
+            let outcome = self.outcome_of_adding(&name, &entry, &mut there);
             self.plan(name, entry, outcome);
         }
         Ok(())
@@ -72,40 +72,43 @@ impl Change<'_> {
             Error::new(ErrorKind::Io, text)
         };
         let names: Vec<&str> = found.iter().map(|skill| skill.name.as_str()).collect();
+        let shown = |names: &[&str]| text::one_line_name(&text::first_names(names));
         if names.is_empty() {
             let all = fetched.tree.skills("", root_name);
             let folders: Vec<&str> = all.iter().map(|skill| skill.folder.as_str()).collect();
             return Err(match folders.as_slice() {
                 [] => failed("no folder in it contains a SKILL.md".into()),
                 folders => failed(format!("the folder `{}` contains no skill", source.folder))
-                    .with_hint(format!("there are skills in {}", text::first_names(folders))),
+                    .with_hint(format!("there are skills in {}", shown(folders))),
             });
         }
         let wanted = &self.command.skills;
         if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
             return Err(failed(format!("it has no skill `{unknown}`"))
-                .with_hint(format!("its skills are {}", text::first_names(&names))));
+                .with_hint(format!("its skills are {}", shown(&names))));
         }
         let is_wanted = |skill: &FoundSkill| wanted.is_empty() || wanted.contains(&skill.name);
         Ok(found.into_iter().filter(is_wanted).collect())
     }
 
-    /// The names of what is in the skills folder.
-    fn names_there(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    /// What is in the skills folder.
+    fn names_there(&self) -> PathSet {
+        let mut names = PathSet::default();
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if let Ok(name) = entry.file_name().into_string() {
+                // Two that are the same elsewhere may well be here.
+                let _ = names.add(&name);
+            }
+        }
+        names
     }
 
     /// What happens to a skill that is not to be installed over another one.
-    fn outcome_of_adding(&self, name: &str, entry: &LockedSkill, there: &[String]) -> Outcome {
-        let is_twin = |other: &&String| {
-            let mut both = PathSet::default();
-            both.add(other).and_then(|()| both.add(name)).is_err()
-        };
-        let Some(there) = there.iter().find(is_twin) else {
+    fn outcome_of_adding(&self, name: &str, entry: &LockedSkill, there: &mut PathSet) -> Outcome {
+        let Err(there) = there.add(name) else {
             return Outcome::Added;
         };
-        match self.old.skills.get(there) {
+        match self.old.skills.get(&there) {
             Some(old) if (&old.source, &old.folder) != (&entry.source, &entry.folder) => {
                 let remove = self.command_text(&format!("remove {there}"));
                 Outcome::Refused(format!(
@@ -113,7 +116,7 @@ impl Change<'_> {
                     old.source
                 ))
             }
-            Some(old) if old.files == entry.files => match self.state(there) {
+            Some(old) if old.files == entry.files => match self.state(&there) {
                 State::Changed(change) => self.kept(&change),
                 State::Same | State::Missing => Outcome::Unchanged,
             },
@@ -214,8 +217,7 @@ impl Change<'_> {
         if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
             let shown = text::one_line_name(unknown);
             let text = format!("failed to find `{shown}` in {}", self.lock_path());
-            let listed = text::first_names(&known);
-            let listed = if listed.is_empty() { "no skills".into() } else { listed };
+            let listed = text::one_line_name(&text::first_names(&known));
             return Err(Error::new(ErrorKind::Io, text).with_hint(format!("it lists {listed}")));
         }
         let all = known.iter().map(ToString::to_string);

@@ -1,7 +1,7 @@
 //! What the user sees before skills are changed: names, descriptions, files, sizes, scripts,
 //! findings of the check, and the lines that differ from what is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -15,6 +15,7 @@ use crate::skills::lock_file::FileDigests;
 use crate::skills::{Severity, Skills};
 use crate::text;
 use crate::tools::diff;
+use crate::world::files;
 use crate::world::output::Output;
 
 /// Shows all skills of a change. With `--quiet` and `--yes` only what is not changed.
@@ -42,7 +43,10 @@ pub(super) fn show(change: &Change<'_>, output: &mut Output) -> Result<()> {
             _ if is_quiet => {}
             // Standard output says so.
             Outcome::Unchanged => {}
-            Outcome::Removed => output.note_always(&format!("remove {name}")),
+            Outcome::Removed => {
+                output.note_always(&format!("remove {name}"));
+                show_lost(planned, output);
+            }
             Outcome::Added | Outcome::Updated | Outcome::Restored => {
                 let verb = match planned.outcome {
                     Outcome::Added => "add",
@@ -50,20 +54,40 @@ pub(super) fn show(change: &Change<'_>, output: &mut Output) -> Result<()> {
                     _ => "restore",
                 };
                 output.note_always(&format!("{verb} {name} from {}", source(planned)));
-                let of_skill = || described.iter().filter(|(skill, _)| *skill == planned.name);
-                of_skill().for_each(|(_, row)| output.row(row));
+                for row in described.get(&planned.name).into_iter().flatten() {
+                    output.row(row);
+                }
                 let (old, new) = (change.folder.join(&planned.name), new.join(&planned.name));
                 match &planned.before {
                     Some(Ok(there)) => {
                         let files = [there, &planned.locked.files];
                         show_differences([&old, &new], files, output);
                     }
-                    _ => show_files(&new, &planned.locked.files, is_brief, output),
+                    Some(Err(_)) => {
+                        show_lost(planned, output);
+                        show_files(&new, &planned.locked.files, is_brief, output);
+                    }
+                    None => show_files(&new, &planned.locked.files, is_brief, output),
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Shows what was changed by hand in a skill that is removed all the same.
+fn show_lost(planned: &Planned, output: &mut Output) {
+    match &planned.before {
+        Some(Ok(there)) => {
+            let changed =
+                there.iter().filter(|(path, it)| planned.locked.files.get(*path) != Some(it));
+            for (path, _) in changed {
+                output.row(&format!("changed by hand: {}", text::one_line_name(path)));
+            }
+        }
+        Some(Err(cause)) => output.row(&format!("changed by hand: {}", text::one_line_name(cause))),
+        None => {}
+    }
 }
 
 /// Source, folder and revision in words.
@@ -76,9 +100,9 @@ fn source(planned: &Planned) -> String {
 }
 
 /// Descriptions, errors and warnings as rows, with the names of the skills.
-fn describe(folder: &Path, run: &Run) -> Result<Vec<(String, String)>> {
+fn describe(folder: &Path, run: &Run) -> Result<BTreeMap<String, Vec<String>>> {
     let skills = Skills::new([folder.to_path_buf()]);
-    let mut rows = Vec::new();
+    let mut rows = BTreeMap::new();
     for summary in skills.catalogue().skills {
         run.cancellation.check()?;
         // Without Python, which could be one that the source brings.
@@ -92,7 +116,7 @@ fn describe(folder: &Path, run: &Run) -> Result<Vec<(String, String)>> {
             text::one_line(&row, limits::LINE_BYTES)
         });
         let all = [description.into_owned()].into_iter().chain(found);
-        rows.extend(all.map(|row| (name.to_string(), row)));
+        rows.insert(name.to_string(), all.collect());
     }
     Ok(rows)
 }
@@ -143,17 +167,19 @@ fn show_differences([old, new]: [&Path; 2], files: [&FileDigests; 2], output: &m
             (None, _) => '+',
             (Some(_), None) => '-',
         };
-        let read = |folder: &Path| fs::read(folder.join(path)).unwrap_or_default();
-        let (before, after) = (read(old), read(new));
-        let size = text::group_digits(after.len() as u64);
+        let folder = if mark == '-' { old } else { new };
+        let size = fs::metadata(folder.join(path)).map_or(0, |meta| meta.len());
+        let size = text::group_digits(size);
         let script = if is_script(new, path) { "  script" } else { "" };
         output.row(&format!("{mark} {}, {size} bytes{script}", text::one_line_name(path)));
-        let is_text = |bytes: &[u8]| {
-            bytes.len() <= limits::COMPARED_BYTES && std::str::from_utf8(bytes).is_ok()
+        // Text that is not too large; of a missing file, none.
+        let read = |folder: &Path, is_there: bool| {
+            let read = || files::read_whole(&folder.join(path), limits::COMPARED_BYTES).ok();
+            let bytes = if is_there { read() } else { Some(Vec::new()) };
+            bytes.filter(|bytes| std::str::from_utf8(bytes).is_ok())
         };
-        if mark == '-' || !is_text(&before) || !is_text(&after) {
-            continue;
-        }
+        let texts = (read(old, mark != '+'), read(new, mark != '-'));
+        let (Some(before), Some(after)) = texts else { continue };
         let lines = diff(&before, &after);
         for line in lines.lines().take(limits::SHOWN_LINES) {
             output.row(&format!(
