@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::cli::commands::{COMMANDS, CommandRow};
 use crate::cli::option_table::{Effect, OPTIONS, OptionRow};
-use crate::cli::options::{Command, SkillsCommand};
 use crate::limits;
 use crate::settings::{SETTINGS, Setting};
 
@@ -66,17 +65,15 @@ fn command_text(rows: &[&CommandRow], columns: usize) -> String {
         let mut commands = rows.iter().filter_map(|row| row.example().ok());
         !is_common && commands.any(|mut command| option.works_only(&mut command).is_none())
     };
-    let changes_skills = rows.iter().filter_map(|row| row.example().ok()).any(is_change);
-    let rows = OPTIONS.iter().filter(takes).map(|row| option_entry(row, row.part(changes_skills)));
-    section(&mut help, "Options", rows, columns);
+    let mut only = if let [row] = rows { row.example().ok() } else { None };
+    let options = OPTIONS.iter().filter(takes).map(|row| match &mut only {
+        Some(command) => option_entry(row, row.about_for(command)),
+        None => option_entry(row, &row.whole_about()),
+    });
+    section(&mut help, "Options", options, columns);
     help.push('\n');
     paragraph(&mut help, "Options of every command, and settings: skills-runner --help", columns);
     help
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "the form of any")]
-fn is_change(command: Command) -> bool {
-    matches!(command, Command::Skills(SkillsCommand::Change(_)))
 }
 
 /// An option and its description as a row of a table.
@@ -92,7 +89,7 @@ fn whole_text(columns: usize) -> String {
     section(&mut help, "Usage", usages, columns);
     let commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut help, "Commands (every word after -- belongs to the prompt)", commands, columns);
-    let options = OPTIONS.iter().map(|row| option_entry(row, row.about));
+    let options = OPTIONS.iter().map(|row| option_entry(row, &row.whole_about()));
     section(&mut help, "Options", options, columns);
     let settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
     section(&mut help, "Settings (environment variables or .env)", settings, columns);

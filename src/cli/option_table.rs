@@ -22,6 +22,8 @@ pub(super) struct OptionRow {
     pub about: &'static str,
     /// The commands that take it, and its effect on them.
     pub effect: Effect,
+    /// What it does for other commands.
+    other: Option<(&'static str, Effect)>,
 }
 
 /// Changes the options of a command.
@@ -44,16 +46,14 @@ pub(super) enum Effect {
     Eval(Setter<EvalCommand>),
     /// For `init`.
     Init(Setter<InitCommand>),
+    /// For `skills setup`.
+    Setup(Setter<SetupCommand>),
+    /// For `skills add`.
+    Add(Setter<ChangeCommand>),
     /// For `skills add`, `update`, `remove` and `restore`.
-    Install(Setter<ChangeCommand>),
+    Change(Setter<ChangeCommand>),
     /// For `skills update`, `remove` and `restore`.
     Force(Setter<ChangeCommand>),
-    /// For a question and `chat`, and for `skills add`.
-    AskOrAdd(Setter<AskOptions>, Setter<ChangeCommand>),
-    /// For a question and `chat`, and for `skills add`, `update`, `remove` and `restore`.
-    AskOrInstall(Setter<AskOptions>, Setter<ChangeCommand>),
-    /// For `skills setup`, `add`, `update`, `remove` and `restore`.
-    SetupOrInstall(Setter<SetupCommand>, Setter<ChangeCommand>),
     /// For `sessions show`.
     ShowSession(Setter<bool>),
     /// Prints the help instead of running a command.
@@ -64,12 +64,12 @@ pub(super) enum Effect {
     Generate,
 }
 use Effect::{
-    Ask, AskOrAdd, AskOrInstall, Check, Common, Eval, Force, Generate, Help, Init, Install, Mcp,
-    SetupOrInstall, ShowSession, Tools, Version,
+    Add, Ask, Change, Check, Common, Eval, Force, Generate, Help, Init, Mcp, Setup, ShowSession,
+    Tools, Version,
 };
 
 const fn option(usage: &'static str, about: &'static str, effect: Effect) -> OptionRow {
-    OptionRow { usage, about, effect }
+    OptionRow { usage, about, effect, other: None }
 }
 
 /// Every option.
@@ -94,11 +94,12 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--skill NAME",
-        "send the document of this skill with the first question; with `skills add`: install only this one; may be repeated",
-        AskOrAdd(
-            |ask, typed| add_name(&mut ask.skills, typed),
-            |install, typed| add_name(&mut install.skills, typed),
-        ),
+        "send the document of this skill with the first question; may be repeated",
+        Ask(|ask, typed| add_name(&mut ask.skills, typed)),
+    )
+    .or(
+        "install only this one; may be repeated",
+        Add(|change, typed| add_name(&mut change.skills, typed)),
     ),
     option(
         "--require-skill",
@@ -212,12 +213,10 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--dry-run",
-        "print the request that would be sent, without credentials, and exit; with `skills add`, `update`, `remove`, `restore`: only show what would change",
-        AskOrInstall(
-            |ask, _| set(&mut ask.dry_run, true),
-            |install, _| set(&mut install.dry_run, true),
-        ),
-    ),
+        "print the request that would be sent, without credentials, and exit",
+        Ask(|ask, _| set(&mut ask.dry_run, true)),
+    )
+    .or("only show what would change", Change(|change, _| set(&mut change.dry_run, true))),
     option(
         "--json",
         "same as -o json",
@@ -303,21 +302,19 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "-y, --yes",
-        "with `skills setup`: install what its documents name without asking; with `skills add`, `update`, `remove`, `restore`: change the skills without asking",
-        SetupOrInstall(
-            |setup, _| set(&mut setup.yes, true),
-            |install, _| set(&mut install.yes, true),
-        ),
-    ),
+        "with `skills setup`: install what its documents name without asking",
+        Setup(|setup, _| set(&mut setup.yes, true)),
+    )
+    .or("change the skills without asking", Change(|change, _| set(&mut change.yes, true))),
     option(
         "--to DIR",
         "with `skills add`, `update`, `remove`, `restore`: the skills folder",
-        Install(|install, typed| set(&mut install.to, Some(typed.required("a folder")?))),
+        Change(|change, typed| set(&mut change.to, Some(typed.required("a folder")?))),
     ),
     option(
         "--force",
         "with `skills update`, `remove`, `restore`: also skills that were changed by hand",
-        Force(|install, _| set(&mut install.force, true)),
+        Force(|change, _| set(&mut change.force, true)),
     ),
     option(
         "--markdown",
@@ -350,17 +347,6 @@ fn add_name(list: &mut Vec<String>, typed: &TypedOption) -> Result<()> {
     add(list, typed.text()?)
 }
 
-fn change_command(command: &Command) -> Option<&ChangeCommand> {
-    match command {
-        Command::Skills(SkillsCommand::Change(install)) => Some(install),
-        _ => None,
-    }
-}
-
-fn is_add(install: &ChangeCommand) -> bool {
-    matches!(install.action, ChangeAction::Add(_))
-}
-
 fn add_setting(
     options: &mut CommonOptions,
     variable: &'static str,
@@ -385,14 +371,16 @@ impl OptionRow {
         names.find(|name| name.starts_with("--")).unwrap_or_default()
     }
 
-    /// The part of the description that is about the commands which change installed skills, or the
-    /// one about other commands.
-    pub(super) fn part(&self, changes_skills: bool) -> &'static str {
-        let Some((first, second)) = self.about.split_once("; with `skills ") else {
-            return self.about;
-        };
-        let second = second.split_once(": ").map_or(second, |(_, about)| about);
-        if changes_skills { second } else { first }
+    /// What the option does, for all commands that take it.
+    pub(super) fn whole_about(&self) -> String {
+        let other = self.other.map(|(about, effect)| format!("; {}: {about}", effect.works()));
+        format!("{}{}", self.about, other.unwrap_or_default())
+    }
+
+    /// What the option does for a command.
+    pub(super) fn about_for(&self, command: &mut Command) -> &'static str {
+        let other = self.other.filter(|(_, effect)| effect.is_for(command));
+        other.map_or(self.about, |(about, _)| about)
     }
 
     /// The letter of the short form.
@@ -407,54 +395,18 @@ impl OptionRow {
         (!last.starts_with('-')).then_some(last)
     }
 
+    const fn or(self, about: &'static str, effect: Effect) -> OptionRow {
+        OptionRow { other: Some((about, effect)), ..self }
+    }
+
     /// Where the option works, if the command does not take it.
-    pub(super) fn works_only(&self, command: &mut Command) -> Option<&'static str> {
-        let (takes, works) = match self.effect {
-            Common(_) | Help | Version | Generate => return None,
-            Ask(_) => {
-                (matches!(command, Command::Ask(_) | Command::Chat(_)), "with a question or chat")
-            }
-            Tools(_) => (
-                command.tool_options().is_some(),
-                "where tools can run: with a question, chat, demo, mcp or tool",
-            ),
-            Mcp(_) => (matches!(command, Command::Mcp(_)), "with `mcp`"),
-            Check(_) => {
-                (matches!(command, Command::Skills(SkillsCommand::Check(_))), "with `skills check`")
-            }
-            Eval(_) => (matches!(command, Command::Eval(_)), "with `skills eval`"),
-            Init(_) => (matches!(command, Command::Init(_)), "with `init`"),
-            Install(_) => (
-                change_command(command).is_some(),
-                "with `skills add`, `update`, `remove` and `restore`",
-            ),
-            Force(_) => (
-                change_command(command).is_some_and(|install| !is_add(install)),
-                "with `skills update`, `remove` and `restore`",
-            ),
-            AskOrAdd(..) => (
-                matches!(command, Command::Ask(_) | Command::Chat(_))
-                    || change_command(command).is_some_and(is_add),
-                "with a question, chat or `skills add`",
-            ),
-            AskOrInstall(..) => (
-                matches!(command, Command::Ask(_) | Command::Chat(_))
-                    || change_command(command).is_some(),
-                "with a question, chat, or `skills add`, `update`, `remove` and `restore`",
-            ),
-            SetupOrInstall(..) => (
-                matches!(
-                    command,
-                    Command::Skills(SkillsCommand::Setup(_) | SkillsCommand::Change(_))
-                ),
-                "with `skills setup`, `add`, `update`, `remove` and `restore`",
-            ),
-            ShowSession(_) => (
-                matches!(command, Command::Sessions(SessionsCommand::Show { .. })),
-                "with `sessions show`",
-            ),
-        };
-        (!takes).then_some(works)
+    pub(super) fn works_only(&self, command: &mut Command) -> Option<String> {
+        let effects = [Some(self.effect), self.other.map(|(_, effect)| effect)];
+        let effects = effects.into_iter().flatten();
+        if effects.clone().any(|effect| effect.is_for(command)) {
+            return None;
+        }
+        Some(effects.map(Effect::works).collect::<Vec<_>>().join(" or "))
     }
 
     /// Applies the option to a command line. It is wrong usage with a command that does not take
@@ -463,12 +415,11 @@ impl OptionRow {
         if let Some(works) = self.works_only(&mut line.command) {
             return Err(usage(format!("{} works only {works}", self.long())));
         }
-        match (self.effect, &mut line.command) {
+        let other = self.other.map(|(_, effect)| effect);
+        let other = other.filter(|effect| effect.is_for(&mut line.command));
+        match (other.unwrap_or(self.effect), &mut line.command) {
             (Common(setter), _) => setter(&mut line.options, typed),
-            (
-                Ask(setter) | AskOrAdd(setter, _) | AskOrInstall(setter, _),
-                Command::Ask(ask) | Command::Chat(ask),
-            ) => setter(ask, typed),
+            (Ask(setter), Command::Ask(ask) | Command::Chat(ask)) => setter(ask, typed),
             (Tools(setter), command) => {
                 command.tool_options().map_or(Ok(()), |tools| setter(tools, typed))
             }
@@ -476,22 +427,59 @@ impl OptionRow {
             (Check(setter), Command::Skills(SkillsCommand::Check(check))) => setter(check, typed),
             (Eval(setter), Command::Eval(eval)) => setter(eval, typed),
             (Init(setter), Command::Init(init)) => setter(init, typed),
+            (Setup(setter), Command::Skills(SkillsCommand::Setup(setup))) => setter(setup, typed),
             (
-                Install(setter)
-                | Force(setter)
-                | AskOrAdd(_, setter)
-                | AskOrInstall(_, setter)
-                | SetupOrInstall(_, setter),
-                Command::Skills(SkillsCommand::Change(install)),
-            ) => setter(install, typed),
-            (SetupOrInstall(setter, _), Command::Skills(SkillsCommand::Setup(setup))) => {
-                setter(setup, typed)
-            }
+                Add(setter) | Change(setter) | Force(setter),
+                Command::Skills(SkillsCommand::Change(change)),
+            ) => setter(change, typed),
             (ShowSession(setter), Command::Sessions(SessionsCommand::Show { markdown, .. })) => {
                 setter(markdown, typed)
             }
             // The parser has returned the texts of help, version and generators.
             _ => Ok(()),
+        }
+    }
+}
+
+impl Effect {
+    /// Whether a command takes an option with this effect.
+    fn is_for(self, command: &mut Command) -> bool {
+        let action = match command {
+            Command::Skills(SkillsCommand::Change(change)) => Some(&change.action),
+            _ => None,
+        };
+        let is_add = matches!(action, Some(ChangeAction::Add(_)));
+        match self {
+            Common(_) | Help | Version | Generate => true,
+            Ask(_) => matches!(command, Command::Ask(_) | Command::Chat(_)),
+            Tools(_) => command.tool_options().is_some(),
+            Mcp(_) => matches!(command, Command::Mcp(_)),
+            Check(_) => matches!(command, Command::Skills(SkillsCommand::Check(_))),
+            Eval(_) => matches!(command, Command::Eval(_)),
+            Init(_) => matches!(command, Command::Init(_)),
+            Setup(_) => matches!(command, Command::Skills(SkillsCommand::Setup(_))),
+            Add(_) => is_add,
+            Change(_) => action.is_some(),
+            Force(_) => action.is_some() && !is_add,
+            ShowSession(_) => matches!(command, Command::Sessions(SessionsCommand::Show { .. })),
+        }
+    }
+
+    /// The commands that take such an option, in words.
+    fn works(self) -> &'static str {
+        match self {
+            Common(_) | Help | Version | Generate => "everywhere",
+            Ask(_) => "with a question or chat",
+            Tools(_) => "where tools can run: with a question, chat, demo, mcp or tool",
+            Mcp(_) => "with `mcp`",
+            Check(_) => "with `skills check`",
+            Eval(_) => "with `skills eval`",
+            Init(_) => "with `init`",
+            Setup(_) => "with `skills setup`",
+            Add(_) => "with `skills add`",
+            Change(_) => "with `skills add`, `update`, `remove`, `restore`",
+            Force(_) => "with `skills update`, `remove`, `restore`",
+            ShowSession(_) => "with `sessions show`",
         }
     }
 }

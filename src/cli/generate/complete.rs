@@ -54,7 +54,7 @@ pub(super) fn bash() -> String {
 pub(super) fn zsh() -> String {
     let mut options = String::new();
     for (name, row) in option_names() {
-        let about = row.about.replace('\'', "'\\''");
+        let about = row.whole_about().replace('\'', "'\\''");
         let value = match (row.value(), value_kind(row)) {
             (None, _) => String::new(),
             (Some(value), ValueKind::Unknown) => format!(":{value}: "),
@@ -93,7 +93,7 @@ pub(super) fn fish() -> String {
             ValueKind::Folder => " -xa '(__fish_complete_directories)'".to_string(),
             ValueKind::Words(words) => format!(" -xa '{words}'"),
         };
-        let about = row.about.replace('\'', "\\'");
+        let about = row.whole_about().replace('\'', "\\'");
         options += &format!("complete -c skills-runner {name}{value} -d '{about}'\n");
     }
     let word = |(before, word, about): (&str, &str, &str)| {

@@ -55,7 +55,7 @@ pub(super) fn page() -> String {
     section(&mut page, "DESCRIPTION", DESCRIPTION, &mut USAGES.iter().map(owned));
     let mut commands = COMMANDS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
     section(&mut page, "COMMANDS", COMMANDS_ABOUT, &mut commands);
-    let mut options = OPTIONS.iter().map(|row| (row.usage.to_string(), row.about.to_string()));
+    let mut options = OPTIONS.iter().map(|row| (row.usage.to_string(), row.whole_about()));
     section(&mut page, "OPTIONS", "", &mut options);
     let mut settings = SETTINGS.iter().map(|row| (row.name.to_string(), meaning(row)));
     section(&mut page, "ENVIRONMENT", ENVIRONMENT, &mut settings);

@@ -19,13 +19,13 @@ pub(crate) static KINDS: [(&str, Generator); 4] = [
 mod tests {
     use super::KINDS;
     use crate::cli::commands::COMMANDS;
-    use crate::cli::option_table::OPTIONS;
+    use crate::cli::option_table::{OPTIONS, OptionRow};
 
     /// The completion scripts do not escape these characters.
     #[test]
     fn descriptions_need_no_escaping() {
-        let options = OPTIONS.iter().map(|row| row.about);
-        for about in options.chain(COMMANDS.iter().map(|row| row.about)) {
+        let options = OPTIONS.iter().map(OptionRow::whole_about);
+        for about in options.chain(COMMANDS.iter().map(|row| row.about.to_string())) {
             assert!(!about.contains([']', '\\']), "{about}");
         }
     }
