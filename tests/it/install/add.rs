@@ -257,7 +257,8 @@ fn two_skills_with_one_name_are_not_both_added() {
     for names in [["a/one", "b/one"], ["a/one", "b/One"]] {
         let test = Test::new();
         let test = names.iter().fold(test, |test, name| {
-            test.file(&format!("source/{name}/SKILL.md"), document("one"))
+            let more = if name.starts_with('b') { "Another one.\n" } else { "" };
+            test.file(&format!("source/{name}/SKILL.md"), document("one") + more)
         });
         let run = change(&test, &["add", "./source"]).status(1);
         run.check(run.stderr.contains("one"), "the name is not reported");

@@ -107,7 +107,7 @@ fn skills_with_names_that_are_the_same_somewhere_are_left_out() {
     let composed = "caf\u{e9}";
     let test = Test::new()
         .file(&format!("source/a/{composed}/SKILL.md"), document("x"))
-        .file("source/b/cafe\u{301}/SKILL.md", document("x"));
+        .file("source/b/cafe\u{301}/SKILL.md", document("another"));
     change(&test, &["add", "./source"]).status(1).stderr_has("in another folder, too");
     assert_eq!(lock(&test)["skills"].as_object().unwrap().len(), 1);
 }
@@ -152,4 +152,19 @@ fn locked_skills_are_not_used_by_detours() {
     }
     let check = test.next_run().args(["skills", "check"]).run();
     check.status(1).stdout_has("error[not-locked]").stdout_has("skills restore --force");
+}
+
+/// Repositories have copies of their skills for several clients.
+#[test]
+fn copies_of_a_skill_in_one_source_are_added_once() {
+    let test = with_source();
+    let copy = test.read("source/two/SKILL.md");
+    let test = test.file("source/.claude/skills/two/SKILL.md", copy);
+    change(&test, &["add", "./source"]).success().stdout("added: skills/one\nadded: skills/two\n");
+    assert_eq!(lock(&test)["skills"]["two"]["folder"], "two");
+    let other =
+        with_source().file("source/.claude/skills/two/SKILL.md", document("two") + "Other.\n");
+    let run = change(&other, &["add", "./source"]);
+    run.status(1).stderr_has("a skill `two` in another folder, too");
+    assert_eq!(other.read("skills/two/SKILL.md"), document("two"));
 }

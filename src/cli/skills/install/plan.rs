@@ -40,9 +40,17 @@ impl Change<'_> {
                 files: FileDigests::new(),
             };
             self.run.cancellation.check()?;
-            let files = match names.add(&name) {
-                Err(twin) => Err(format!("the source has a skill `{twin}` in another folder, too")),
-                Ok(()) => fetched.tree.files(&entry.folder),
+            let files = fetched.tree.files(&entry.folder);
+            let files = match (names.add(&name), files) {
+                (Err(twin), files) => {
+                    let first = wanted.iter().find(|(other, _)| *other == twin);
+                    // A copy for another client is no other skill.
+                    if first.is_some_and(|(_, first)| files.is_ok_and(|it| is_copy(first, &it))) {
+                        continue;
+                    }
+                    Err(format!("the source has a skill `{twin}` in another folder, too"))
+                }
+                (Ok(()), files) => files,
             };
             match files {
                 Err(cause) => self.plan(name, entry, Outcome::Refused(cause)),
@@ -310,4 +318,11 @@ fn outcome_of_renewing(
         None if matches!(state, State::Same) => (old, Outcome::Unchanged),
         None => (old, Outcome::Restored),
     })
+}
+
+/// Whether two skills have files of the same paths and sizes.
+fn is_copy(one: &[SkillFile], other: &[SkillFile]) -> bool {
+    let same =
+        |(one, other): (&SkillFile, &SkillFile)| (&one.path, one.size) == (&other.path, other.size);
+    one.len() == other.len() && one.iter().zip(other).all(same)
 }
