@@ -28,6 +28,11 @@ pub(crate) fn copy_sha256(from: &mut dyn Read, to: &mut dyn Write) -> io::Result
     }
 }
 
+/// Whether a text is a SHA-1 or SHA-256 digest in hexadecimal digits, as the name of a commit is.
+pub(crate) fn is_digest(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 fn hexadecimal(digest: &[u8]) -> String {
     let digits = digest.iter().flat_map(|byte| {
         [byte >> 4, byte & 0xf].map(|half| char::from_digit(half.into(), 16).unwrap_or('0'))

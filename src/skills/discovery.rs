@@ -89,17 +89,15 @@ impl<'s> DiscoveryRun<'s> {
                 ..SkillSummary::default()
             };
             if let Found::Skill(document) = skill {
-                let summary = self.read_summary(summary, document);
-                let root = || folders.open_at(opened, path);
-                let summary = match skills.is_locked.then(root).flatten() {
-                    Some(root) => match skills.check_lock(&summary.path, &root, &mut self.locks) {
-                        Err(error) if summary.is_usable() => {
-                            SkillSummary { error_rule: Rule::NotLocked, ..summary }.unusable(error)
-                        }
-                        _ => summary,
-                    },
-                    None => summary,
-                };
+                let mut summary = self.read_summary(summary, document);
+                if skills.is_locked
+                    && summary.is_usable()
+                    && let Some(root) = folders.open_at(opened, path)
+                    && let Err(error) = skills.check_lock(&summary.path, &root, &mut self.locks)
+                {
+                    summary.error_rule = Rule::NotLocked;
+                    summary.error = Some(error);
+                }
                 found.push((path.split('/').count(), summary));
             }
         });

@@ -2,18 +2,21 @@
 //! With `SKILLS_LOCKED=on` only skills with exactly these files are used.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::copy_sha256;
+use crate::digest::{copy_sha256, is_digest};
 use crate::limits;
 use crate::skills::is_skill_name;
 use crate::world::confined::{EntryKind, OpenError, Root, read_whole};
 
 /// The name of the lock file.
 pub(crate) const LOCK_FILE_NAME: &str = "skills-runner.lock";
+
+/// What digests start with, unlike the name of a commit.
+pub(crate) const DIGEST_START: &str = "sha256:";
 
 /// The version of the format.
 const VERSION: u32 = 1;
@@ -92,21 +95,13 @@ impl LockFile {
         // Strings and numbers always serialize.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
-
-    /// Checks that a skill has exactly the files that the lock file beside it lists. The error is
-    /// the cause.
-    pub(crate) fn check(&self, name: &str, skill: &Root) -> Result<(), String> {
-        let locked = self.skills.get(name);
-        let locked = locked.ok_or_else(|| format!("no {LOCK_FILE_NAME} beside it lists it"))?;
-        let change = first_change(&locked.files, &file_digests(skill)?);
-        change.map_or(Ok(()), |change| Err(format!("{change} since {LOCK_FILE_NAME} was written")))
-    }
 }
 
 /// Lock files that were read, by their folders.
 pub(super) type LockFiles = HashMap<PathBuf, Result<LockFile, String>>;
 
-/// Checks a skill against the lock file beside it.
+/// Checks that a skill has exactly the files that the lock file beside it lists. The error is the
+/// cause.
 pub(super) fn check_locked(path: &Path, skill: &Root, locks: &mut LockFiles) -> Result<(), String> {
     let (Some(name), Some(folder)) = (path.file_name(), path.parent()) else {
         return Err("its folder has no name".into());
@@ -115,16 +110,23 @@ pub(super) fn check_locked(path: &Path, skill: &Root, locks: &mut LockFiles) -> 
         let folder = Root::open(folder).map_err(|error| error.user_message())?;
         LockFile::read(&folder).map_err(|cause| format!("{LOCK_FILE_NAME}: {cause}"))
     });
-    lock.as_ref().map_err(Clone::clone)?.check(&name.to_string_lossy(), skill)
+    let locked = lock.as_ref().map_err(Clone::clone)?.skills.get(&*name.to_string_lossy());
+    let locked = locked.ok_or_else(|| format!("no {LOCK_FILE_NAME} beside it lists it"))?;
+    let change = first_change(&locked.files, &file_digests(skill)?);
+    change.map_or(Ok(()), |change| Err(format!("{change} since {LOCK_FILE_NAME} was written")))
+}
+
+/// Copies all bytes, and returns their digest as a lock file has it.
+pub(crate) fn copy_digest(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<String> {
+    Ok(format!("{DIGEST_START}{}", copy_sha256(from, to)?))
 }
 
 /// Whether this is the name of a commit or the digest of an archive.
 fn is_revision(text: &str) -> bool {
-    let digits = text.strip_prefix("sha256:").unwrap_or(text);
-    matches!(digits.len(), 40 | 64) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    is_digest(text.strip_prefix(DIGEST_START).unwrap_or(text))
 }
 
-/// The first difference in words; `None`: there is none.
+/// The first difference in words; `None`: they are equal.
 pub(crate) fn first_change(old: &FileDigests, new: &FileDigests) -> Option<String> {
     let missing = old.keys().find(|path| !new.contains_key(*path));
     let added = new.keys().find(|path| !old.contains_key(*path));
@@ -163,17 +165,17 @@ pub(crate) fn file_digests(skill: &Root) -> Result<FileDigests, String> {
                     folders.push(path);
                 }
                 EntryKind::File => {
-                    // It may grow; more than its size is not read.
+                    // It may grow: one byte more shows that, and is all that is read.
                     let size = entry.size.unwrap_or(0);
                     let too_large = || "it is larger than 64 MiB".to_string();
                     left = left.checked_sub(size).ok_or_else(too_large)?;
                     let digest = skill.file(&path).map_err(|error| error.user_message());
                     let digest = digest.and_then(|file| {
-                        let mut file = file.take(size);
-                        copy_sha256(&mut file, &mut std::io::sink()).map_err(|it| it.to_string())
+                        let mut file = file.take(size.saturating_add(1));
+                        copy_digest(&mut file, &mut io::sink()).map_err(|it| it.to_string())
                     });
                     let digest = digest.map_err(|cause| format!("`{path}`: {cause}"))?;
-                    digests.insert(path, format!("sha256:{digest}"));
+                    digests.insert(path, digest);
                 }
                 _ => return Err(format!("`{path}` is not a file or a folder")),
             }

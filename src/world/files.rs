@@ -152,7 +152,7 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 }
 
 /// Waits until everything in the file system of an open file is on the disk.
-pub(crate) fn sync_all(file: &impl AsFd) -> io::Result<()> {
+pub(crate) fn sync_file_system(file: &impl AsFd) -> io::Result<()> {
     // SAFETY: the descriptor is open.
     match unsafe { libc::syncfs(file.as_fd().as_raw_fd()) } {
         0 => Ok(()),

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::limits;
 use crate::world::cancellation::Cancellation;
+use crate::world::confined::identity;
 use crate::world::process::Restrictions;
 
 /// Exclusive lock on a folder, released when dropped.
@@ -50,8 +51,8 @@ impl FolderLock {
 
     /// Whether the locked folder is the one at this path.
     pub(crate) fn is_of(&self, path: &Path) -> bool {
-        let there = path.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
-        self.folder.metadata().map(|meta| (meta.dev(), meta.ino())).ok() == there
+        let own = self.folder.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
+        own.is_some() && own == identity(path)
     }
 
     /// Restrictions for a [`ProcessJob`](crate::world::process::ProcessJob) whose program

@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::{SkillFile, SourceTree};
-use crate::digest::copy_sha256;
 use crate::limits;
-use crate::skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, file_digests, is_left_out};
+use crate::skills::lock_file::{
+    FileDigests, LOCK_FILE_NAME, LockFile, copy_digest, file_digests, is_left_out,
+};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
-use crate::world::files::{effective_user, exchange, sync_all};
+use crate::world::files::{effective_user, exchange, sync_file_system};
 use crate::world::lock::FolderLock;
 
 /// The hidden folder, and the folders in it: before and after the decision.
@@ -69,7 +70,7 @@ impl Staging {
         let hidden = folder.join(INSTALL_FOLDER);
         DirBuilder::new().mode(0o700).create(&hidden).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                let text = "is of another command; delete it if there is none";
+                let text = "belongs to another command; if no other command runs, delete it";
                 io::Error::other(format!("{} {text}", hidden.display()))
             }
             _ => error,
@@ -128,7 +129,7 @@ impl Staging {
             };
             let [first, others @ ..] = places else { return Ok(()) };
             let mut file = create(*first)?;
-            let digest = copy_sha256(&mut content.take(left + 1), &mut file)?;
+            let digest = copy_digest(&mut content.take(left + 1), &mut file)?;
             // What links led to is copied.
             let size = file.metadata()?.len().saturating_mul(places.len() as u64);
             let too_large = || io::Error::other("the skills are larger than 64 MiB");
@@ -140,7 +141,7 @@ impl Staging {
             }
             for place in places {
                 let files_of_skill = digests.entry(names[*place].clone()).or_default();
-                files_of_skill.insert(files[*place].path.clone(), format!("sha256:{digest}"));
+                files_of_skill.insert(files[*place].path.clone(), digest.clone());
             }
             Ok(())
         })?;
@@ -181,11 +182,11 @@ impl Staging {
         }
         let mut file = fs::File::create_new(new.join(LOCK_FILE_NAME))?;
         file.write_all(json.as_bytes())?;
-        sync_all(&file)?;
+        sync_file_system(&file)?;
         fs::rename(&new, self.folder.join(INSTALL_FOLDER).join(DECIDED))?;
         let done = finish(&self.folder)
             .and_then(|()| fs::File::open(&self.folder))
-            .and_then(|folder| sync_all(&folder));
+            .and_then(|folder| sync_file_system(&folder));
         done.map_err(|error| {
             io::Error::other(format!("{error}; the next `skills` command tries to finish it"))
         })

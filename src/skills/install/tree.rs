@@ -22,7 +22,8 @@ use crate::world::confined::{EntryKind, OpenError, Root};
 /// The entries of a source.
 pub(crate) struct SourceTree {
     /// By path, without the folder that an archive of a commit has all its files in.
-    entries: BTreeMap<String, ArchiveEntryKind>,
+    /// An error is what no skill can contain.
+    entries: BTreeMap<String, std::result::Result<ArchiveEntryKind, &'static str>>,
     /// Paths that occur more than once.
     repeated: BTreeSet<String>,
     /// The commit that an archive names.
@@ -71,7 +72,9 @@ impl SourceTree {
     ) -> io::Result<SourceTree> {
         let (mut entries, mut repeated) = (BTreeMap::new(), BTreeSet::new());
         let commit = archive::read(&file, cancellation, &mut |entry, _| {
-            if let Some(path) = entries.insert(entry.path.clone(), entry.kind).map(|_| entry.path) {
+            if let Some(path) =
+                entries.insert(entry.path.clone(), Ok(entry.kind)).map(|_| entry.path)
+            {
                 repeated.insert(path);
             }
             Ok(())
@@ -111,9 +114,7 @@ impl SourceTree {
             for entry in listed.entries {
                 let below = format!("{}{}", folder_start(&folder), entry.name.to_string_lossy());
                 let kind = match entry.kind {
-                    _ if entry.name.to_str().is_none() => {
-                        ArchiveEntryKind::Unsupported("a name that is not UTF-8")
-                    }
+                    _ if entry.name.to_str().is_none() => Err("a name that is not UTF-8"),
                     EntryKind::Folder if entry.name.to_str().is_some_and(is_tool_folder) => {
                         continue;
                     }
@@ -121,16 +122,16 @@ impl SourceTree {
                         folders.push((below, depth + 1));
                         continue;
                     }
-                    EntryKind::File => ArchiveEntryKind::File {
-                        size: entry.size.unwrap_or(0),
-                        is_executable: false,
-                    },
+                    EntryKind::File => {
+                        let size = entry.size.unwrap_or(0);
+                        Ok(ArchiveEntryKind::File { size, is_executable: false })
+                    }
                     EntryKind::Link => {
                         let target = fs::read_link(path.join(&below))?;
-                        ArchiveEntryKind::Link(target.to_string_lossy().into_owned())
+                        Ok(ArchiveEntryKind::Link(target.to_string_lossy().into_owned()))
                     }
-                    EntryKind::Folder => ArchiveEntryKind::Unsupported("too deep a folder"),
-                    EntryKind::Other => ArchiveEntryKind::Unsupported("a FIFO, socket or device"),
+                    EntryKind::Folder => Err("too deep a folder"),
+                    EntryKind::Other => Err("a FIFO, socket or device"),
                 };
                 entries.insert(below, kind);
             }
@@ -153,8 +154,8 @@ impl SourceTree {
             let entries = std::mem::take(&mut self.entries).into_iter();
             self.entries = entries
                 .map(|(path, kind)| match kind {
-                    ArchiveEntryKind::HardLink(to) => {
-                        (without(&path), ArchiveEntryKind::HardLink(without(&to)))
+                    Ok(ArchiveEntryKind::HardLink(to)) => {
+                        (without(&path), Ok(ArchiveEntryKind::HardLink(without(&to))))
                     }
                     kind => (without(&path), kind),
                 })
@@ -320,13 +321,13 @@ impl Collected<'_> {
             return Err(format!("`{to}` occurs twice"));
         }
         let target = match self.tree.entries.get(path) {
-            Some(ArchiveEntryKind::File { size, .. }) => {
+            Some(Ok(ArchiveEntryKind::File { size, .. })) => {
                 self.files.push(SkillFile { path: to.into(), source: path.into(), size: *size });
                 return Ok(());
             }
-            Some(ArchiveEntryKind::Unsupported(what)) => return Err(format!("`{to}` is {what}")),
-            Some(ArchiveEntryKind::HardLink(target)) => Some(target.clone()),
-            Some(ArchiveEntryKind::Link(target)) => resolved(path, target),
+            Some(Err(what)) => return Err(format!("`{to}` is {what}")),
+            Some(Ok(ArchiveEntryKind::HardLink(target))) => Some(target.clone()),
+            Some(Ok(ArchiveEntryKind::Link(target))) => resolved(path, target),
             None if self.tree.is_folder(path) => return self.add_folder(path, to, links),
             None => return Err(format!("the link `{to}` leads to nothing")),
         };

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
+use crate::digest::is_digest;
 use crate::limits;
 use crate::world::cancellation::{Cancellation, StopReason};
 
@@ -43,8 +44,6 @@ pub enum ArchiveEntryKind {
     Link(String),
     /// Another name of the file with this path in the archive.
     HardLink(String),
-    /// What no skill can contain; only of a folder of this machine.
-    Unsupported(&'static str),
 }
 
 /// Gets an entry, and the content of a file.
@@ -176,8 +175,7 @@ fn checked_path(bytes: &[u8]) -> io::Result<String> {
 /// The name of a commit, if this is one.
 fn commit(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
-    let is_digest = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
-    is_digest.then(|| text.to_ascii_lowercase())
+    is_digest(text).then(|| text.to_ascii_lowercase())
 }
 
 /// The error of an archive that is refused.

@@ -9,10 +9,10 @@ use crate::cli::run::Run;
 use crate::cli::skills::install::git;
 use crate::cli::skills::install::source::{Source, SourcePlace, archive_addresses};
 use crate::config::Network;
-use crate::digest::copy_sha256;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::http::download;
 use crate::skills::install::SourceTree;
+use crate::skills::lock_file::{DIGEST_START, copy_digest};
 use crate::text;
 use crate::world::files;
 use crate::world::output::Output;
@@ -25,9 +25,6 @@ pub(super) struct Fetched {
     pub revision: Option<String>,
 }
 
-/// The start of a revision that is the digest of an archive.
-const DIGEST: &str = "sha256:";
-
 /// Gets a source, at this revision if there is one.
 pub(super) fn fetch(
     source: &Source,
@@ -36,7 +33,7 @@ pub(super) fn fetch(
     output: &mut Output,
 ) -> Result<Fetched> {
     output.show_live(&getting(&source.text));
-    let commit = revision.filter(|revision| !revision.starts_with(DIGEST));
+    let commit = revision.filter(|revision| !revision.starts_with(DIGEST_START));
     let reference = commit.or(source.reference.as_deref());
     match &source.place {
         SourcePlace::Folder(path) => {
@@ -113,10 +110,9 @@ fn listed(source: &Source, mut file: File, run: &Run) -> Result<Fetched> {
     let revision = match &tree.commit {
         Some(commit) => commit.clone(),
         None => {
-            let digest = io::Seek::rewind(&mut file)
-                .and_then(|()| copy_sha256(&mut file, &mut io::sink()))
-                .map_err(|error| failed(&error))?;
-            format!("{DIGEST}{digest}")
+            let digest =
+                io::Seek::rewind(&mut file).and_then(|()| copy_digest(&mut file, &mut io::sink()));
+            digest.map_err(|error| failed(&error))?
         }
     };
     Ok(Fetched { tree, revision: Some(revision) })

@@ -22,15 +22,13 @@ use crate::world::scratch::Scratch;
 const ATTRIBUTES: &[u8] = b"* -filter -text -ident -working-tree-encoding -export-subst\n";
 
 /// Variables that would make git use another repository.
-const REMOVED_VARIABLES: [&str; 8] = [
+const REMOVED_VARIABLES: [&str; 6] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
-    "GIT_DIR",
     "GIT_INDEX_FILE",
     "GIT_NAMESPACE",
     "GIT_OBJECT_DIRECTORY",
     "GIT_WORK_TREE",
-    "GIT_ALLOW_PROTOCOL",
 ];
 
 /// The settings that git has for the network, under the same names.
@@ -81,27 +79,25 @@ pub(super) fn tree(address: &str, reference: Option<&str>, run: &Run) -> Result<
 /// The environment of git: the user's, with the network settings of this program.
 fn environment(address: &str, scratch: &Scratch, run: &Run) -> Vec<(OsString, OsString)> {
     let mut environment = run.config.scripts.environment.clone();
+    environment.retain(|(name, _)| !REMOVED_VARIABLES.iter().any(|each| name == each));
     let mut set = |name: &str, value: OsString| {
         environment.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         environment.push((name.into(), value));
     };
+    // `./.env` must not choose the route, as in downloads.
+    let trusted = |name| run.settings.value(name).filter(|(_, source)| !source.is_untrusted());
     for name in NETWORK {
-        if let Some((value, _)) = run.settings.value(name) {
+        if let Some((value, _)) = trusted(name) {
             set(&name.to_ascii_lowercase(), value);
         }
     }
-    if let Some((value, _)) = run.settings.value(settings::SSL_CERT_FILE) {
+    if let Some((value, _)) = trusted(settings::SSL_CERT_FILE) {
         set("GIT_SSL_CAINFO", run.settings.path(&value, &run.folder).into());
     }
     let scheme = address.split(':').next().unwrap_or_default();
     set("GIT_ALLOW_PROTOCOL", scheme.into());
     set("GIT_DIR", repository(scratch).into());
     set("GIT_TERMINAL_PROMPT", "0".into());
-    set("GIT_LFS_SKIP_SMUDGE", "1".into());
-    environment.retain(|(name, _)| {
-        let is_own = name == "GIT_ALLOW_PROTOCOL" || name == "GIT_DIR";
-        is_own || !REMOVED_VARIABLES.iter().any(|each| name == each)
-    });
     environment
 }
 

@@ -3,7 +3,6 @@
 //! First everything is prepared in a folder of its own ([`Staging`]); then the user sees what will
 //! change, and agrees; then it is changed.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -59,9 +58,9 @@ enum Outcome {
     Restored,
     Removed,
     Unchanged,
-    /// It was changed by hand, and stays as it is.
+    /// It is there, and stays as it is, for this reason.
     Kept(String),
-    /// It cannot be installed, for this reason.
+    /// It is not installed, for this reason.
     Refused(String),
 }
 
@@ -107,8 +106,9 @@ pub(super) fn run(
             .with_hint("bring it back from version control, or delete it and add the skills again")
     })?;
     if source.is_none() && old.skills.is_empty() {
+        let folder = folder.display();
         let text =
-            format!("failed to find installed skills: there are none in {}", folder.display());
+            format!("failed to find installed skills: `skills add` has added none to {folder}");
         return Err(Error::new(ErrorKind::Io, text).with_hint(other_folder_hint(run, command)));
     }
     let mut change = Change { run, command, folder, staging, old, planned: Vec::new() };
@@ -170,13 +170,6 @@ impl Change<'_> {
     /// Shows what will change, asks, changes it, and reports it.
     fn finish(mut self, is_json: bool, output: &mut Output) -> Result<u8> {
         self.planned.sort_by(|one, other| one.name.cmp(&other.name));
-        let installed: BTreeSet<&str> =
-            self.planned.iter().filter_map(Planned::installed).collect();
-        for Planned { name, .. } in &self.planned {
-            if !installed.contains(name.as_str()) {
-                self.staging.discard(name);
-            }
-        }
         view::show(&self, output)?;
         let changing = self.planned.iter().filter(|planned| planned.outcome.is_change());
         let changing: Vec<String> = changing.map(|planned| planned.name.clone()).collect();
@@ -246,13 +239,6 @@ fn agrees(verb: &str, changes: usize, run: &Run, folder: &std::path::Path) -> Re
     let question = format!("{verb} {skills} in {}? [y/N] ", folder.display());
     let reply = terminal::ask(&question, &run.cancellation, false)?.to_lowercase();
     Ok(["y", "yes"].contains(&reply.as_str()))
-}
-
-impl Planned {
-    /// The name, if the prepared files are put in their place.
-    fn installed(&self) -> Option<&str> {
-        self.outcome.is_installed().then_some(&self.name)
-    }
 }
 
 impl Outcome {

@@ -141,14 +141,13 @@ impl Change<'_> {
     /// Plans the present version of skills, or with `is_restore` the version of the lock file.
     pub(super) fn renew(
         &mut self,
-        names: Vec<String>,
+        skills: Vec<(String, LockedSkill)>,
         is_restore: bool,
         output: &mut Output,
     ) -> Result<()> {
         // By source and revision, as each is got once.
         let mut groups: BTreeMap<_, Vec<(String, LockedSkill)>> = BTreeMap::new();
-        for name in names {
-            let locked = self.old.skills[&name].clone();
+        for (name, locked) in skills {
             match self.state(&name) {
                 State::Changed(change) if !self.command.force => {
                     let outcome = self.kept(&change);
@@ -208,9 +207,8 @@ impl Change<'_> {
     }
 
     /// Plans the removal of skills.
-    pub(super) fn remove(&mut self, names: Vec<String>) {
-        for name in names {
-            let locked = self.old.skills[&name].clone();
+    pub(super) fn remove(&mut self, skills: Vec<(String, LockedSkill)>) {
+        for (name, locked) in skills {
             let outcome = match self.state(&name) {
                 State::Changed(change) if !self.command.force => self.kept(&change),
                 _ => Outcome::Removed,
@@ -220,7 +218,7 @@ impl Change<'_> {
     }
 
     /// These skills of the lock file; without names all of them.
-    pub(super) fn named(&self, names: &[String]) -> Result<Vec<String>> {
+    pub(super) fn named(&self, names: &[String]) -> Result<Vec<(String, LockedSkill)>> {
         let known: Vec<&str> = self.old.skills.keys().map(String::as_str).collect();
         if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
             let shown = text::one_line_name(unknown);
@@ -228,8 +226,8 @@ impl Change<'_> {
             let listed = text::one_line_name(&text::first_names(&known));
             return Err(Error::new(ErrorKind::Io, text).with_hint(format!("it lists {listed}")));
         }
-        let all = known.iter().map(ToString::to_string);
-        Ok(all.filter(|name| names.is_empty() || names.contains(name)).collect())
+        let all = self.old.skills.clone().into_iter();
+        Ok(all.filter(|(name, _)| names.is_empty() || names.contains(name)).collect())
     }
 
     /// A command for this folder, as a hint has it.
@@ -284,6 +282,10 @@ impl Change<'_> {
     }
 
     fn plan(&mut self, name: String, locked: LockedSkill, outcome: Outcome) {
+        // What is refused before anything is prepared has nothing to discard.
+        if !outcome.is_installed() {
+            self.staging.discard(&name);
+        }
         let before = self.files_now(&name);
         self.planned.push(Planned { name, locked, before, outcome });
     }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::address::Address;
 use crate::cli::run::Run;
@@ -168,7 +168,7 @@ impl Source {
             return Err(invalid(text, "a repository has an owner and a name"));
         }
         check_ref(reference.as_deref(), text)?;
-        let folder = checked_folder(folder, text)?;
+        let folder = folder_path(folder);
         let repository = address.with_path(path.trim_end_matches('/').to_string());
         let name = path.rsplit('/').next().unwrap_or_default();
         Ok(Source {
@@ -271,13 +271,11 @@ fn check_ref(reference: Option<&str>, text: &str) -> Result<()> {
     Ok(())
 }
 
-fn checked_folder(folder: &str, text: &str) -> Result<String> {
-    let names: Vec<&str> = folder.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
-    if names.contains(&"..") {
-        return Err(invalid(text, "its folder contains `..`"));
-    }
-    let folder = percent_encoding::percent_decode_str(&names.join("/")).decode_utf8_lossy().into();
-    Ok(folder)
+/// The path of a folder in a source. It is only compared with paths that are there.
+fn folder_path(folder: &str) -> String {
+    let decoded = percent_decode_str(folder).decode_utf8_lossy();
+    let names = decoded.split('/').filter(|name| !matches!(*name, "" | "."));
+    names.collect::<Vec<_>>().join("/")
 }
 
 /// Whether this is `OWNER/REPO`, maybe with a folder and a ref.
