@@ -116,11 +116,6 @@ impl Cancellation {
         loop {
             self.check()?;
             let now = Instant::now();
-            if let Some((limit, end)) = end
-                && now >= end
-            {
-                return Err(StopReason::Silence(limit));
-            }
             let next_call = event_source.and_then(EventSource::next_call);
             let ends = [end.map(|(_, end)| end), self.deadline, next_call];
             let until = ends.into_iter().flatten().min();
@@ -130,6 +125,12 @@ impl Cancellation {
             let [is_ready, has_event] = self.interrupt.poll([what, events], left);
             if is_ready {
                 return Ok(());
+            }
+            // After the poll: what is ready counts, even if this thread was paused before it.
+            if let Some((limit, end)) = end
+                && now >= end
+            {
+                return Err(StopReason::Silence(limit));
             }
             if event_source.is_some_and(|source| !source.handle_if_due(has_event)) {
                 return Err(StopReason::Cancelled);
@@ -209,6 +210,7 @@ mod tests {
         writer.write_all(b"x").unwrap();
         assert_eq!(cancellation.wait(readable, Some(limit)), Ok(()));
         assert_eq!(cancellation.pause(Duration::from_micros(100)), Ok(()));
+        assert_eq!(cancellation.wait(readable, Some(Duration::ZERO)), Ok(()));
     }
 
     /// Allows the wait to continue after its first event and ends it at the second.
