@@ -51,14 +51,17 @@ const NO_ERROR: c_int = 0;
 /// argument is then its number, 0 for the calling process.
 const PROCESS: MaskedValue = MaskedValue(u32::MAX, 0);
 const IO_PROCESS: MaskedValue = MaskedValue(u32::MAX, 1);
-/// Since Linux 6.13; the next three numbers are `getxattrat`, `listxattrat`, `removexattrat`.
-const SYS_SETXATTRAT: c_long = 463;
-/// Since Linux 6.17; the next number is `file_setattr`.
-const SYS_FILE_GETATTR: c_long = 468;
-/// Since Linux 6.8; the next number is `listmount`.
-const SYS_STATMOUNT: c_long = 457;
-/// Since Linux 6.6; libc does not define it for every processor.
+/// Newer calls, which libc does not define for every processor; their numbers are the same on all
+/// of them.
 const SYS_FCHMODAT2: c_long = 452;
+const SYS_STATMOUNT: c_long = 457;
+const SYS_LISTMOUNT: c_long = 458;
+const SYS_SETXATTRAT: c_long = 463;
+const SYS_GETXATTRAT: c_long = 464;
+const SYS_LISTXATTRAT: c_long = 465;
+const SYS_REMOVEXATTRAT: c_long = 466;
+const SYS_FILE_GETATTR: c_long = 468;
+const SYS_FILE_SETATTR: c_long = 469;
 
 const RULES: &[SyscallRule] = &[
     // The network. Pairs of connected sockets are allowed: they reach nothing else.
@@ -102,14 +105,14 @@ const RULES: &[SyscallRule] = &[
     Deny(libc::SYS_removexattr, libc::ENOTSUP),
     Deny(libc::SYS_lremovexattr, libc::ENOTSUP),
     Deny(SYS_SETXATTRAT, libc::ENOSYS),
-    Deny(SYS_SETXATTRAT + 1, libc::ENOSYS),
-    Deny(SYS_SETXATTRAT + 2, libc::ENOSYS),
-    Deny(SYS_SETXATTRAT + 3, libc::ENOSYS),
+    Deny(SYS_GETXATTRAT, libc::ENOSYS),
+    Deny(SYS_LISTXATTRAT, libc::ENOSYS),
+    Deny(SYS_REMOVEXATTRAT, libc::ENOSYS),
     Deny(SYS_FILE_GETATTR, libc::ENOSYS),
-    Deny(SYS_FILE_GETATTR + 1, libc::ENOSYS),
+    Deny(SYS_FILE_SETATTR, libc::ENOSYS),
     // The list of mounts.
     Deny(SYS_STATMOUNT, libc::ENOSYS),
-    Deny(SYS_STATMOUNT + 1, libc::ENOSYS),
+    Deny(SYS_LISTMOUNT, libc::ENOSYS),
     // Shared memory and queues that any process of the user can open by number or name.
     Deny(libc::SYS_shmget, libc::EPERM),
     Deny(libc::SYS_shmat, libc::EPERM),
@@ -308,4 +311,33 @@ const NUMBER: usize = offset_of!(libc::seccomp_data, nr);
 fn number(call: c_long) -> u32 {
     // Numbers of system calls are small.
     u32::try_from(call).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of each rule is that of its name in the kernel's table for this processor.
+    #[test]
+    fn numbers_are_those_of_the_kernel() {
+        let source = include_str!("filter.rs");
+        let source = source.split("mod tests").next().unwrap().split("&[SyscallRule] = ").skip(1);
+        let names: Vec<String> = source
+            .flat_map(|list| list.split("];").next().unwrap().split("SYS_").skip(1))
+            .map(|rest| rest.split(',').next().unwrap().to_lowercase())
+            .collect();
+        let rules = RULES.iter().chain(OLD_RULES).chain(TRUNCATION_RULES);
+        let numbers = rules.map(|rule| match rule {
+            Deny(call, _) | DenyUnless(call, ..) | DenyIf(call, ..) | DenySetId(call, ..) => *call,
+        });
+        let numbers: Vec<c_long> = numbers.collect();
+        let table = include_str!("../../../tests/data/syscalls");
+        let column = if cfg!(target_arch = "x86_64") { 1 } else { 2 };
+        let number = |name: &str| -> Option<c_long> {
+            let row = table.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+            row.into_iter().find(|row| row[0] == name)?[column].parse().ok()
+        };
+        let expected: Vec<c_long> = names.iter().filter_map(|name| number(name)).collect();
+        assert_eq!(numbers, expected, "{names:?}");
+    }
 }
