@@ -92,6 +92,16 @@ impl InterpreterError {
     }
 }
 
+/// The fault if a program was not started because its guardian could not be.
+pub(crate) fn guardian_fault(error: &io::Error) -> Option<Fault> {
+    let fix = "scripts need Linux itself, not an emulator of its system calls";
+    let fault = || match error.kind() {
+        ErrorKind::InvalidInput => Fault::new(error.to_string(), fix),
+        _ => Fault::without_fix(error.to_string()),
+    };
+    process::is_guardian_error(error).then(fault)
+}
+
 impl From<Fault> for InterpreterError {
     fn from(fault: Fault) -> InterpreterError {
         InterpreterError { defect: None, fault }
@@ -147,6 +157,9 @@ impl Interpreter {
     /// The error for an interpreter that does not start; that of a venv means that the venv is
     /// broken.
     pub fn start_error(&self, skill: Option<&Skill>, error: &io::Error) -> InterpreterError {
+        if let Some(fault) = guardian_fault(error) {
+            return fault.into();
+        }
         let (Some(venv), Some(skill)) = (&self.venv, skill) else {
             return Fault::new(error.to_string(), PYTHON_FIX).into();
         };

@@ -131,7 +131,7 @@ fn set_timer(left: Duration) {
     // SAFETY: a structure of plain numbers, for which zero is a valid value.
     unsafe {
         let mut timer: libc::itimerval = std::mem::zeroed();
-        timer.it_value.tv_sec = left.as_secs().try_into().unwrap_or(libc::time_t::MAX);
+        timer.it_value.tv_sec = left.as_secs().try_into().unwrap_or(i32::MAX.into());
         timer.it_value.tv_usec = left.subsec_micros().into();
         libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
     }

@@ -14,7 +14,7 @@ use crate::limits;
 use crate::settings::{self, EnvFile, Settings};
 use crate::skills::Catalogue;
 use crate::skills::probe::SANDBOX_FIX;
-use crate::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX};
+use crate::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX, guardian_fault};
 use crate::skills::sandbox_grants::query_restrictions;
 use crate::system_prompt;
 use crate::text::one_line;
@@ -149,12 +149,11 @@ pub(super) fn python(run: &Run, catalogue: &Catalogue) -> Result<DoctorCheck> {
         Err(stop @ StopReason::Deadline) => return Ok(DoctorCheck::from_error(NAME, &stop.into())),
         checked => checked?,
     }
-    let shown = program.display();
-    let fix = confine.as_ref().map_or(PYTHON_FIX, |_| SANDBOX_FIX);
     let info = match info {
         Ok(info) => info,
-        Err(cause) => return Ok(lacking(&format!("{shown} {cause}"), fix)),
+        Err(fault) => return Ok(lacking(&fault.message, fault.fix.as_deref().unwrap_or_default())),
     };
+    let shown = program.display();
     let took = milliseconds(info.duration);
     let place = if confine.is_some() { " in the sandbox" } else { "" };
     let message = format!("{shown}, Python {}, starts in {took} ms{place}", info.version);
@@ -179,7 +178,7 @@ fn start_interpreter(
     scripts: &ScriptSettings,
     confine: Option<&Restrictions>,
     cancellation: &Cancellation,
-) -> std::result::Result<InterpreterInfo, String> {
+) -> std::result::Result<InterpreterInfo, Fault> {
     match query_interpreter(program, scripts, confine, cancellation) {
         Ok(info) if info.duration > limits::PYTHON_START_SLOW => {
             query_interpreter(program, scripts, confine, cancellation)
@@ -194,7 +193,9 @@ fn query_interpreter(
     scripts: &ScriptSettings,
     confine: Option<&Restrictions>,
     cancellation: &Cancellation,
-) -> std::result::Result<InterpreterInfo, String> {
+) -> std::result::Result<InterpreterInfo, Fault> {
+    let fix = confine.map_or(PYTHON_FIX, |_| SANDBOX_FIX);
+    let fault = |cause: String| Fault::new(format!("{} {cause}", program.display()), fix);
     let question = InterpreterQuery {
         source: VERSION_SCRIPT,
         stdin: b"",
@@ -204,13 +205,15 @@ fn query_interpreter(
         restrictions: confine.cloned(),
     };
     let outcome = question.run(program, cancellation);
-    let outcome = outcome.map_err(|error| format!("cannot be started: {error}"))?;
+    let outcome = outcome.map_err(|error| {
+        guardian_fault(&error).unwrap_or_else(|| fault(format!("cannot be started: {error}")))
+    })?;
     let (stdout, stderr) = (outcome.stdout.text(), outcome.stderr.text());
     let lines: Vec<&str> = stdout.lines().collect();
     match (outcome.exit, lines.as_slice()) {
         _ if outcome.timed_out => {
             let limit = limits::PYTHON_START_TIMEOUT.as_secs();
-            Err(format!("does not start within {limit} s"))
+            Err(fault(format!("does not start within {limit} s")))
         }
         (ProcessExit::Exited(0), [.., executable, version]) => Ok(InterpreterInfo {
             executable: (*executable).into(),
@@ -220,7 +223,7 @@ fn query_interpreter(
         _ => {
             let words = stderr.lines().last().unwrap_or("it prints nothing");
             let words = one_line(words, limits::QUOTED_BYTES);
-            Err(format!("is not a working Python: {words}"))
+            Err(fault(format!("is not a working Python: {words}")))
         }
     }
 }

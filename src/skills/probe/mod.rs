@@ -11,7 +11,7 @@ use std::time::Instant;
 use crate::config::{ScriptSettings, SkillsFolder};
 use crate::error::Fault;
 use crate::limits;
-use crate::skills::python::{Interpreter, InterpreterError};
+use crate::skills::python::{Interpreter, InterpreterError, guardian_fault};
 use crate::skills::sandbox_grants::query_restrictions;
 use crate::skills::{Skill, venv};
 use crate::text::one_line;
@@ -137,7 +137,7 @@ pub fn probe(
             Ok(answered) => answered,
             Err(error) if has_answered => break error.to_string(),
             // The interpreter may well start without the sandbox.
-            Err(error) if confine.is_some() => {
+            Err(error) if confine.is_some() && guardian_fault(&error).is_none() => {
                 return Err(Fault::new(format!("{error}, in the sandbox"), SANDBOX_FIX).into());
             }
             Err(error) => return Err(interpreter.start_error(Some(skills[left[0]]), &error)),

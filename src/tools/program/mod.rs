@@ -13,7 +13,7 @@ use crate::error::Fault;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::changes::SkillsSnapshot;
-use crate::skills::python::{Interpreter, script_environment};
+use crate::skills::python::{Interpreter, guardian_fault, script_environment};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::ToolContext;
 pub(super) use crate::tools::hints::StartFolder;
@@ -130,17 +130,23 @@ impl ProgramRun<'_> {
         not_run(self.noun(), what, cause)
     }
 
+    fn cannot_run(&self, cause: impl fmt::Display) -> String {
+        format!("the {} could not be run: {cause}", self.noun())
+    }
+
     fn start_error(&self, error: &std::io::Error) -> String {
         let folder = self.start_path();
         if !folder.is_dir() {
             return self.not_run(&format!("the folder {}", folder.display()), error);
         }
-        match self.python.filter(|python| python.program == self.program) {
-            Some(python) => {
+        let python = self.python.filter(|python| python.program == self.program);
+        match (guardian_fault(error), python) {
+            (Some(fault), _) => self.cannot_run(for_model(&fault)),
+            (None, Some(python)) => {
                 let fault = python.start_error(self.skill, error).fault;
                 self.not_run("no Python", for_model(&fault))
             }
-            None => format!("the {} could not be run: {error}", self.noun()),
+            (None, None) => self.cannot_run(error),
         }
     }
 

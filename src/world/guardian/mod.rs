@@ -83,6 +83,12 @@ impl GuardianReport {
     }
 }
 
+/// Reports that the guardian could not start, on the channel; called instead of running it.
+pub(super) fn report_failure(config: &GuardianConfig) {
+    // SAFETY: sends one byte of a constant.
+    unsafe { libc::send(config.channel, c"".as_ptr().cast(), 1, libc::MSG_NOSIGNAL) };
+}
+
 /// Splits a forked child in two, before it executes the script's program: one process becomes
 /// the guardian and never returns, the other returns and executes the program. All signals
 /// must be blocked; the script's process unblocks them.

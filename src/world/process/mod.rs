@@ -33,6 +33,7 @@ use super::scratch::Scratch;
 use super::signal::{Interrupt, Signal};
 use super::subreaper::adopt_orphans;
 use script_process::GuardianHandle;
+pub(crate) use script_process::is_guardian_error;
 use streams::ChildOutput;
 
 /// Program to run, with its limits.

@@ -3,9 +3,11 @@
 //!
 //! Output and results are handled by `process`. Every wait here has a limit.
 
+use std::error::Error;
 use std::ffi::{CStr, c_uint};
+use std::fmt;
 use std::fs::File;
-use std::io::{self, ErrorKind, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -60,14 +62,19 @@ impl GuardianHandle {
         // SAFETY: after the fork only system calls are made, here and, by contract, in
         // `restrictions.enter`.
         unsafe {
-            command.pre_exec(move || guardian::split_guardian(config));
+            command.pre_exec(move || {
+                guardian::split_guardian(config).inspect_err(|_| guardian::report_failure(&config))
+            });
             if let Some(confine) = job.restrictions.clone() {
                 command.pre_exec(move || (confine.enter)());
             }
             command.pre_exec(move || Err(exec.run()));
         }
         let child = with_signals_blocked(|| command.spawn());
-        let child = child.map_err(|error| start_error(&error, job))?;
+        let child = child.map_err(|error| match (&channel).read(&mut [0]) {
+            Ok(1) => io::Error::new(error.kind(), GuardianError(error)),
+            _ => start_error(&error, job),
+        })?;
         let pid = pid_t::try_from(child.id()).unwrap_or(0);
         Ok(GuardianHandle { child, pid, channel, reaped: false })
     }
@@ -196,6 +203,29 @@ fn with_signals_blocked<T>(start: impl FnOnce() -> T) -> T {
     // SAFETY: the set was filled by the call that blocked the signals.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
     started
+}
+
+/// The guardian could not start, for this reason.
+#[derive(Debug)]
+struct GuardianError(io::Error);
+
+impl Error for GuardianError {}
+
+impl fmt::Display for GuardianError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = "the guardian, which kills all processes of a script";
+        // The kernel knows the attribute since Linux 3.4; emulators of system calls may not.
+        let cause = match self.0.kind() {
+            ErrorKind::InvalidInput => "PR_SET_CHILD_SUBREAPER is refused: ",
+            _ => "",
+        };
+        write!(f, "failed to start {what}: {cause}{}", self.0)
+    }
+}
+
+/// Whether an error of starting a program was one of its guardian.
+pub(crate) fn is_guardian_error(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn Error + Send + Sync>::is::<GuardianError>)
 }
 
 /// Adds the cause to an error of starting a program: a missing folder, interpreter or program.

@@ -264,3 +264,25 @@ os.kill(int(parent), signal.SIGKILL)";
     let is_gone = is_soon(|| test.processes().is_empty());
     run.check(is_gone, "a process or file is left");
 }
+
+/// An emulator that has no subreapers: the guardian is named, not the interpreter or the venv.
+#[test]
+fn an_emulator_without_subreapers_is_named() {
+    const SUBREAPER: RefusedSyscall =
+        RefusedSyscall(157, 167, Some(libc::PR_SET_CHILD_SUBREAPER.cast_unsigned()), libc::EINVAL);
+    let test = test_with_skill();
+    let Some(line) = program_refusing_syscalls(&test, &[SUBREAPER]) else {
+        return;
+    };
+    for test in [test.clone(), test.venv("s")] {
+        let run = tool(&test, &source("print(1)")).shell(&line).run().status(1);
+        let error = run.stdout_json()["error"].to_string();
+        let expected = "could not be run: failed to start the guardian, which kills all processes \
+                        of a script: PR_SET_CHILD_SUBREAPER is refused: Invalid argument";
+        run.check(error.contains(expected), "the guardian is not named");
+        run.check(error.contains("an emulator"), "no remedy");
+        run.check(!error.contains("SCRIPT_PYTHON") && !error.contains("venv"), "another cause");
+        let run = test.next_run().shell(&line).args(["doctor"]).run();
+        run.stdout_has("failed to start the guardian").stdout_lacks("cannot be started");
+    }
+}
