@@ -6,7 +6,7 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{Outcome, Test, report_skipped};
+use crate::harness::{Outcome, Test, program, report_skipped};
 
 const SKILLS: &str = "prefix/share/skills-runner/skills";
 /// Command that runs a program as an ordinary user.
@@ -36,8 +36,7 @@ fn test_with_installation() -> Test {
 /// Copies in a separate process. Otherwise a child of another test could inherit the open file,
 /// which then could not be executed.
 pub(super) fn copy_program(to: &Path) {
-    let from = env!("CARGO_BIN_EXE_skills-runner");
-    let copied = Command::new("cp").arg(from).arg(to).status();
+    let copied = Command::new("cp").arg(program()).arg(to).status();
     assert!(copied.unwrap().success());
 }
 
@@ -169,10 +168,9 @@ fn make_installs_and_removes_skills() {
     let test = Test::new().folder("work").cwd("work");
     let prefix = test.path("prefix");
     let make = |target: &str| {
-        let binary = env!("CARGO_BIN_EXE_skills-runner");
         let mut make = Command::new("sh");
         let line = format!("umask 002; make -C \"$0\" {target} PREFIX=\"$1\" BINARY=\"$2\"");
-        make.args(["-c", &line, repository]).arg(&prefix).arg(binary);
+        make.args(["-c", &line, repository]).arg(&prefix).arg(program());
         let output = make.output().unwrap();
         assert!(output.status.success(), "{output:?}");
     };

@@ -7,7 +7,7 @@ use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -58,6 +58,13 @@ pub(super) struct ExitRecord {
     pub(super) peak_memory_kib: u64,
 }
 
+/// The program under test: that of this build, or the one that `SKILLS_RUNNER_BINARY` names, such
+/// as a script of this name that runs the program of another processor in an emulator.
+pub(crate) fn program() -> PathBuf {
+    let other = std::env::var_os("SKILLS_RUNNER_BINARY");
+    other.map_or_else(|| env!("CARGO_BIN_EXE_skills-runner").into(), PathBuf::from)
+}
+
 impl Test {
     /// Starts the program without waiting for its end.
     #[track_caller]
@@ -73,7 +80,8 @@ impl Test {
 
     /// The program with its arguments, environment and folder, without streams.
     pub(super) fn command(&self) -> Command {
-        let program = Path::new(env!("CARGO_BIN_EXE_skills-runner"));
+        let program = program();
+        let program = program.as_path();
         let mut command = match &self.shell {
             None => Command::new(program),
             Some(_) => Command::new("/bin/sh"),

@@ -37,7 +37,7 @@ use std::fmt::Display;
 use std::io::{Write as _, stderr};
 use std::time::Duration;
 
-pub(crate) use command::{Running, reset_signal_handlers};
+pub(crate) use command::{Running, program, reset_signal_handlers};
 pub(crate) use outcome::Outcome;
 pub(crate) use processes::{is_alive, process_tree, processes_with_marker, wait_until};
 pub(crate) use proxy::Proxy;

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::documents::root;
-use crate::harness::{CANARY, MODEL, ProgramText, Reply, Request, Server, Test, interpreter};
+use crate::harness::{
+    CANARY, MODEL, ProgramText, Reply, Request, Server, Test, interpreter, program,
+};
 
 /// Real programs that commands may use. A program that could reach the network or
 /// anything outside the test's folder has a stand-in instead.
@@ -212,7 +214,7 @@ impl Reader {
     fn filled_in(&self, text: &str) -> String {
         let workspace = self.test.path("");
         let workspace = workspace.to_string_lossy();
-        text.replace("@BINARY@", env!("CARGO_BIN_EXE_skills-runner"))
+        text.replace("@BINARY@", &program().to_string_lossy())
             .replace("@URL@", &self.server.url())
             .replace("@MODEL@", MODEL)
             .replace("@KEY@", CANARY)
