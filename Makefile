@@ -12,11 +12,10 @@ STATIC = target/$(TARGET)/release/skills-runner
 build:
 	@$(CARGO) build --release --target-dir target
 
-# One file that runs on any Linux of this architecture. Needs musl's C compiler
-# (Debian: musl-tools) and `rustup target add` of the target. packaging/rustflags
-# removes the paths of the cargo home from it.
+# One file that runs on any Linux of the target's processor, by default this machine's;
+# TARGET=aarch64-unknown-linux-musl is the other. Without a compiler it prints how to get one.
 static:
-	flags=$$(packaging/rustflags) && CARGO_ENCODED_RUSTFLAGS=$$flags $(CARGO) build --release --target-dir target --target $(TARGET)
+	packaging/with-toolchain $(TARGET) $(CARGO) build --release --locked --target-dir target --target $(TARGET)
 	@ls -l $(STATIC)
 
 demo: build

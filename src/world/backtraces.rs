@@ -1,7 +1,7 @@
 //! Leaves the code that walks the stack out of the static binary, a twentieth of it.
 //!
 //! A panic ends the program (Cargo.toml), and the tables that a walk needs are not in the static
-//! binary (packaging/rustflags): nothing can be walked. The standard library calls the functions of
+//! binary (packaging/with-toolchain): nothing can be walked. The standard library calls the functions of
 //! the C runtime all the same (Itanium C++ ABI, "Exception Handling"). Defined here, the runtime's
 //! own are not linked, and the compiler sees that a backtrace has no frames.
 
