@@ -7,7 +7,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check wheel wheel-check clean
+.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check packages-check wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release --target-dir target
@@ -131,13 +131,15 @@ target/release/skills-runner: Cargo.toml Cargo.lock $(shell find src skills -typ
 	@touch -c $@
 
 # Man page and completions are generated before anything is installed, so that a
-# failing program leaves no incomplete installation.
+# failing program leaves no incomplete installation. If BINARY is for another processor,
+# PROGRAM is the same for this one.
+PROGRAM ?= $(BINARY)
 install: $(BINARY)
 	@case "$(DESTDIR)$(BINDIR)" in /*) ;; *) \
 		echo 'PREFIX and DESTDIR must be absolute paths; only bash expands a ~ after =' >&2; exit 2 ;; esac
 	@texts=$$(mktemp -d) && trap 'rm -rf "$$texts"' EXIT && \
 	for text in man complete-bash complete-zsh complete-fish; do \
-		"$(abspath $(BINARY))" --generate $$text >"$$texts/$$text" || exit; \
+		"$(abspath $(PROGRAM))" --generate $$text >"$$texts/$$text" || exit; \
 	done && \
 	install -D -m 755 "$(abspath $(BINARY))" "$(DESTDIR)$(BINDIR)/skills-runner" && \
 	install -D -m 644 "$$texts/man" "$(DESTDIR)$(MANDIR)/man1/skills-runner.1" && \
@@ -159,27 +161,36 @@ uninstall:
 	for skill in $(EXAMPLES); do rm -rf "$(DESTDIR)$(DATADIR)/skills/$$skill"; done
 	@rmdir "$(DESTDIR)$(DATADIR)/skills" "$(DESTDIR)$(DATADIR)" 2>/dev/null || true
 
-# An archive of the static binary, and its checksum. The archive is reproducible:
-# `make dist-check` builds it a second time in another place and compares.
-dist: static
-	@MAKE_CARGO='$(CARGO)' packaging/dist $(STATIC) $(TARGET)
+# Everything that can be installed, for both processors, in target/dist: archives, Debian
+# packages, wheels and container images, with their checksums. Needs two C compilers,
+# mmdebstrap and dpkg-deb (it prints how to get what is missing). The same commit gives the same
+# bytes: `make dist-check` builds everything again in another place and compares.
+# `make packages-check` installs each package in clean roots, uses and removes it (as root).
+TARGETS = $(foreach arch,x86_64 aarch64,$(arch)-unknown-linux-musl)
+dist: target/maturin/bin/maturin
+	@for target in $(TARGETS); do packaging/with-toolchain $$target packaging/has-tools || exit; done
+	@for target in $(TARGETS); do $(MAKE) --no-print-directory static TARGET=$$target || exit; done
+	@MAKE_CARGO='$(CARGO)' packaging/dist $(TARGETS)
 
 dist-check: dist
 	@packaging/check-dist
 
-# A Python wheel with the same static binary, for any Linux of this architecture:
-# `pip install target/dist/*.whl`. The first run installs maturin in target/.
-# `make wheel-check` installs the wheel in venvs of its own and tests it.
+packages-check: dist
+	@packaging/check-packages
+
+# The Python wheels carry the same static binaries: `pip install target/dist/*x86_64.whl`.
+# maturin is installed in target/. `make wheel-check` installs the wheel in venvs of its own and
+# tests it.
 target/maturin/bin/maturin:
 	python3 -m venv target/maturin
 	target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
 
 wheel: target/maturin/bin/maturin
-	@rm -f target/dist/*.whl
+	@rm -f target/dist/*$(firstword $(subst -, ,$(TARGET))).whl
 	MAKE_CARGO='$(CARGO)' packaging/wheel $(TARGET)
 
 wheel-check: wheel
-	python3 packaging/check_wheel.py target/dist/*.whl
+	python3 packaging/check_wheel.py target/dist/*$(firstword $(subst -, ,$(TARGET))).whl
 
 clean:
 	$(CARGO) clean
