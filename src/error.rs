@@ -41,6 +41,25 @@ pub enum ErrorKind {
     Skill,
 }
 
+/// The cause for a file in a format that this version does not know: a newer version has written
+/// it, the one of this number if the file names it. The number of an older one is not shown: that
+/// version started the file, and a newer one continued it.
+pub(crate) fn newer_version_cause(program: Option<&str>) -> String {
+    let own = version_numbers(env!("CARGO_PKG_VERSION"));
+    match program.filter(|program| version_numbers(program) > own) {
+        Some(program) => format!("the newer version {program} of skills-runner has written it"),
+        None => "a newer version of skills-runner has written it".to_string(),
+    }
+}
+
+/// The numbers of a version such as `1.2.3-rc.1`, without what follows them; `None` for any other
+/// text.
+fn version_numbers(version: &str) -> Option<[u64; 3]> {
+    let end = version.find(['-', '+']).unwrap_or(version.len());
+    let numbers = version[..end].split('.').map(|number| number.parse().ok());
+    numbers.collect::<Option<Vec<u64>>>()?.try_into().ok()
+}
+
 impl ErrorKind {
     /// The name of the kind in JSON output.
     pub fn name(self) -> &'static str {

@@ -125,8 +125,8 @@ pub(super) fn read(file: &File) -> io::Result<(Vec<u8>, SystemTime)> {
 }
 
 /// Reads the header of the session at this path.
-pub(super) fn header_at(path: &Path) -> Option<SessionHeader> {
-    read_header(&open(path, false).ok()?).ok()
+pub(super) fn header_at(path: &Path) -> Result<SessionHeader, SessionFileError> {
+    read_header(&open(path, false).map_err(|_| SessionFileError::Damaged)?)
 }
 
 /// Reads the header of an open file from its current position.
@@ -152,7 +152,7 @@ pub(super) fn prune(folder: &Path, own: &str) {
     let Ok(all) = list_files(folder) else { return };
     let is_automatic = |found: &&SessionFile| {
         let header = header_at(&session_path(folder, &found.name));
-        header.is_some_and(|header| header.automatic.as_ref() == Some(&found.name))
+        header.is_ok_and(|header| header.automatic.as_ref() == Some(&found.name))
     };
     // The own file must not be opened a second time: closing it would release the lock.
     let others = all.iter().filter(|found| found.name != own);

@@ -77,11 +77,15 @@ impl Sessions {
         found.ok_or_else(|| self.unknown_session_error(name))
     }
 
-    /// The session that was last used in this working folder.
+    /// The session that was last used in this working folder, also by a newer version.
     pub(crate) fn latest(&self, user_folder: &str) -> Result<Option<SessionFile>> {
         Ok(self.list()?.into_iter().find(|found| {
-            let header = folder::header_at(&self.path(&found.name));
-            header.is_some_and(|header| header.folder == user_folder)
+            let started_in = match folder::header_at(&self.path(&found.name)) {
+                Ok(header) => Some(header.folder),
+                Err(SessionFileError::Newer { folder, .. }) => folder,
+                Err(_) => None,
+            };
+            started_in.is_some_and(|folder| folder == user_folder)
         }))
     }
 

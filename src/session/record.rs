@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::conversation::ConversationChange;
+use crate::error::newer_version_cause;
 use crate::message::Message;
 use crate::secret::Secrets;
 use crate::session::older_formats;
@@ -32,6 +33,8 @@ pub enum SessionFileError {
     Newer {
         /// The version of the program, if it is readable.
         program: Option<String>,
+        /// The working folder in which the session was started, if it is readable.
+        folder: Option<String>,
     },
 }
 
@@ -40,11 +43,8 @@ impl fmt::Display for SessionFileError {
         match self {
             SessionFileError::Foreign => write!(formatter, "it is not a session of skills-runner"),
             SessionFileError::Damaged => write!(formatter, "its first line is damaged"),
-            SessionFileError::Newer { program: Some(program) } => {
-                write!(formatter, "the newer version {program} of skills-runner has written it")
-            }
-            SessionFileError::Newer { program: None } => {
-                write!(formatter, "a newer version of skills-runner has written it")
+            SessionFileError::Newer { program, .. } => {
+                formatter.write_str(&newer_version_cause(program.as_deref()))
             }
         }
     }
@@ -93,7 +93,10 @@ impl SessionHeader {
         let text = |name: &str| fields[name].as_str().map(String::from);
         let version = fields["version"].as_u64().ok_or(SessionFileError::Damaged)?;
         if version > VERSION {
-            return Err(SessionFileError::Newer { program: text("program") });
+            return Err(SessionFileError::Newer {
+                program: text("program"),
+                folder: text("folder"),
+            });
         }
         let header = || {
             Some(SessionHeader {

@@ -203,11 +203,19 @@ mod tests {
             assert_eq!(restore(bytes.as_bytes(), NOW).unwrap_err(), SessionFileError::Foreign);
         }
         let newer = header().replace("\"version\":3", "\"version\":4");
-        let program = Some(env!("CARGO_PKG_VERSION").to_string());
-        assert_eq!(
-            restore(newer.as_bytes(), NOW).unwrap_err(),
-            SessionFileError::Newer { program }
-        );
+        let own = env!("CARGO_PKG_VERSION");
+        for (program, shown) in [
+            ("9.10.0", "the newer version 9.10.0 of skills-runner has written it"),
+            // It started the session, which a newer one continued.
+            (own, "a newer version of skills-runner has written it"),
+            ("?", "a newer version of skills-runner has written it"),
+        ] {
+            let newer = newer.replace(own, program);
+            let error = restore(newer.as_bytes(), NOW).unwrap_err();
+            assert_eq!(error.to_string(), shown);
+            let folder = Some("/f".to_string());
+            assert_eq!(error, SessionFileError::Newer { program: Some(program.into()), folder });
+        }
         let damaged = header().replace("\"id\":\"i\"", "\"id\":7");
         for bytes in [&damaged, &header()[..60]] {
             assert_eq!(restore(bytes.as_bytes(), NOW).unwrap_err(), SessionFileError::Damaged);

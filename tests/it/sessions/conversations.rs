@@ -161,9 +161,13 @@ fn old_automatic_sessions_are_pruned() {
     let mut test = test;
     for number in 0..105 {
         let name = format!("2020-01-01-0000-{number:04}");
-        // One of them was renamed by the user, and one is damaged.
+        // One of them was renamed by the user, one is damaged, one is of a newer version.
         let stem = if number == 1 { "renamed".into() } else { name.clone() };
-        let text = if number == 2 { "junk\n".into() } else { automatic(&name) };
+        let text = match number {
+            2 => "junk\n".into(),
+            3 => automatic(&name).replacen("\"version\":3", "\"version\":4", 1),
+            _ => automatic(&name),
+        };
         test = test.file(&file(&stem), text);
         let path = test.path(file(&stem));
         let time = std::time::SystemTime::UNIX_EPOCH + seconds(1e9 + f64::from(number));
@@ -175,14 +179,15 @@ fn old_automatic_sessions_are_pruned() {
     terminal.wait_exit().success();
     server.finish();
     let left = names(&test);
-    // 99 old ones and the new one, and `s`, `renamed`, the damaged one.
-    assert_eq!(left.len(), 103, "{left:?}");
-    for name in
-        ["s", "renamed", "2020-01-01-0000-0002", "2020-01-01-0000-0006", "2020-01-01-0000-0104"]
-    {
+    // 99 old ones and the new one, and `s`, `renamed`, the damaged one, the newer one.
+    assert_eq!(left.len(), 104, "{left:?}");
+    for name in ["s", "renamed"] {
         assert!(left.contains(&format!("{name}.jsonl")), "{name}");
     }
-    for number in [0, 3, 4, 5] {
+    for number in [2, 3, 6, 104] {
+        assert!(left.contains(&format!("2020-01-01-0000-{number:04}.jsonl")), "{number}");
+    }
+    for number in [0, 4, 5] {
         assert!(!left.contains(&format!("2020-01-01-0000-{number:04}.jsonl")), "{number}");
     }
 }
