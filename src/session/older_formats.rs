@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 const SUMMARY_START: &str =
     "[Summary of the conversation so far. What it stands for is not here any more.]\n";
 const INTERRUPTED: &str = "(no answer: the turn was interrupted)";
+const INVOCATION_START: &str = "I invoke the skill `";
 const CONTINUATION: &str = "(The conversation continues.)";
 
 /// Converts the fields of one message.
@@ -16,7 +17,9 @@ pub(super) fn convert_message(fields: &mut Map<String, Value>) {
     }
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     if text("kind") == "document" || fields.get("document") == Some(&Value::Bool(true)) {
-        let skill = json!({"name": "", "arguments": "", "text": text("text")});
+        let name = text("text").strip_prefix(INVOCATION_START).and_then(|it| it.split_once('`'));
+        let name = name.map_or("", |(name, _)| name);
+        let skill = json!({"name": name, "arguments": "", "text": text("text")});
         fields.insert("kind".into(), "question".into());
         fields.insert("text".into(), "".into());
         fields.insert("skills".into(), json!([skill]));
