@@ -10,7 +10,20 @@ use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 use crate::text::{self, shell_quoted};
 use crate::world::output::Output;
 
+/// The hint for a lock file that a newer version has written.
+pub(super) const NEWER_LOCK_FILE_HINT: &str =
+    "use that version of skills-runner, or bring back an older lock file from version control";
+
 impl Run {
+    /// Returns an error if the skills are locked by a file that this version cannot read: a run
+    /// without them would only seem to have worked.
+    pub(super) fn check_lock_files(&self) -> Result<()> {
+        let Some((path, cause)) = self.skills.newer_lock_file() else { return Ok(()) };
+        let message =
+            format!("SKILLS_LOCKED is on, and failed to read {}: {cause}", path.display());
+        Err(Error::new(ErrorKind::Config, message).with_hint(NEWER_LOCK_FILE_HINT))
+    }
+
     /// Warns about missing skills folders, or returns an error if one is required.
     pub(super) fn check_folders(&self, output: &mut Output) -> Result<()> {
         for missing in self.missing_folders()? {

@@ -20,6 +20,7 @@ pub(super) fn run(
     let mut run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
     run.apply_tool_options(&command.tools, output)?;
     run.check_folders(output)?;
+    run.check_lock_files()?;
     let catalogue = run.skills.catalogue();
     run.report_skills(&catalogue, "there is nothing to serve", output);
     record_start(&catalogue, output);

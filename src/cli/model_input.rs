@@ -41,6 +41,7 @@ impl Run {
             run.apply_tool_options(&ask.tools, output)?;
         }
         run.check_folders(output)?;
+        run.check_lock_files()?;
         run.requirements = ask.requirements;
         let most = TokenMeter::result_bytes(run.config.context_window);
         Tools::builtin(run.tool_context()).limit_results(most);

@@ -35,6 +35,7 @@ pub(super) fn run(
     let mut run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
     run.apply_tool_options(&tools, output)?;
     run.check_folders(output)?;
+    run.check_lock_files()?;
     let arguments = match json {
         Some(json) if json == "-" => stdin::read_text(limits::STDIN_BYTES, &run.cancellation)?,
         json => json.unwrap_or_default(),

@@ -2,12 +2,15 @@
 //! With `SKILLS_LOCKED=on` only skills with exactly these files are used.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::digest::{copy_sha256, is_digest};
+use crate::error::newer_version_cause;
 use crate::limits;
 use crate::skills::is_skill_name;
 use crate::world::confined::{EntryKind, OpenError, Root, read_whole};
@@ -18,7 +21,8 @@ pub(crate) const LOCK_FILE_NAME: &str = "skills-runner.lock";
 /// What digests start with, unlike the name of a commit.
 pub(crate) const DIGEST_START: &str = "sha256:";
 
-/// The version of the format.
+/// The version of the format. In later ones the file names the program that wrote it, as sessions
+/// do; in this one it does not, as every version can read it.
 const VERSION: u32 = 1;
 
 /// The files of a skill, by path, each with its digest as `sha256:…`.
@@ -51,41 +55,82 @@ impl Default for LockFile {
     }
 }
 
+/// Why a lock file cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LockFileError {
+    /// It cannot be read, or is not a lock file; the cause.
+    Invalid(String),
+    /// A newer version of this program has written it.
+    Newer {
+        /// The version of the program, if the file names it.
+        program: Option<String>,
+    },
+}
+
+impl fmt::Display for LockFileError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LockFileError::Invalid(cause) => formatter.write_str(cause),
+            LockFileError::Newer { program } => {
+                formatter.write_str(&newer_version_cause(program.as_deref()))
+            }
+        }
+    }
+}
+
+impl std::error::Error for LockFileError {}
+
+impl From<OpenError> for LockFileError {
+    fn from(error: OpenError) -> LockFileError {
+        LockFileError::Invalid(error.user_message())
+    }
+}
+
 impl LockFile {
-    /// Reads the lock file in this folder; without one it is empty. The error is the cause.
-    pub(crate) fn read(folder: &Root) -> Result<LockFile, String> {
+    /// Reads the lock file in this folder; without one it is empty.
+    pub(crate) fn read(folder: &Root) -> Result<LockFile, LockFileError> {
         let file = match folder.file(LOCK_FILE_NAME) {
             Ok(file) => file,
             Err(OpenError::NotFound) => return Ok(LockFile::default()),
-            Err(error) => return Err(error.user_message()),
+            Err(error) => return Err(error.into()),
         };
-        let content = read_whole(&file, limits::LOCK_FILE_BYTES).map_err(|it| it.user_message())?;
+        let content = read_whole(&file, limits::LOCK_FILE_BYTES)?;
         if content.has_more {
-            return Err(format!("it is larger than {} bytes", limits::LOCK_FILE_BYTES));
+            let cause = format!("it is larger than {} bytes", limits::LOCK_FILE_BYTES);
+            return Err(LockFileError::Invalid(cause));
         }
         LockFile::parse(&content.bytes)
     }
 
-    fn parse(bytes: &[u8]) -> Result<LockFile, String> {
+    fn parse(bytes: &[u8]) -> Result<LockFile, LockFileError> {
         #[derive(Deserialize)]
         struct Version {
             version: u32,
+            #[serde(default)]
+            program: Value,
         }
-        let invalid = |error: serde_json::Error| format!("it is not valid: {error}");
-        let Version { version } = serde_json::from_slice(bytes).map_err(invalid)?;
-        if version != VERSION {
-            return Err(format!(
-                "it has version {version}, and this program knows only version {VERSION}"
-            ));
+        let invalid =
+            |error: serde_json::Error| LockFileError::Invalid(format!("it is not valid: {error}"));
+        let Version { version, program } = serde_json::from_slice(bytes).map_err(invalid)?;
+        if version > VERSION {
+            let program = program.as_str().map(String::from);
+            return Err(LockFileError::Newer { program });
+        }
+        if version < VERSION {
+            return Err(LockFileError::Invalid(format!(
+                "{version} is not a version of its format"
+            )));
         }
         let lock: LockFile = serde_json::from_slice(bytes).map_err(invalid)?;
         let is_valid = |name: &str| is_skill_name(name) && name != LOCK_FILE_NAME;
         if let Some(name) = lock.skills.keys().find(|name| !is_valid(name)) {
-            return Err(format!("{name:?} is not the name of a skill"));
+            return Err(LockFileError::Invalid(format!("{name:?} is not the name of a skill")));
         }
         let mut revisions = lock.skills.values().filter_map(|skill| skill.revision.as_deref());
         match revisions.find(|revision| !is_revision(revision)) {
-            Some(revision) => Err(format!("{revision:?} is not a revision")),
+            Some(revision) => {
+                Err(LockFileError::Invalid(format!("{revision:?} is not a revision")))
+            }
             None => Ok(lock),
         }
     }
@@ -98,7 +143,7 @@ impl LockFile {
 }
 
 /// Lock files that were read, by their folders.
-pub(super) type LockFiles = HashMap<PathBuf, Result<LockFile, String>>;
+pub(super) type LockFiles = HashMap<PathBuf, Result<LockFile, LockFileError>>;
 
 /// Checks that a skill has exactly the files that the lock file beside it lists. The error is the
 /// cause.
@@ -107,10 +152,11 @@ pub(super) fn check_locked(path: &Path, skill: &Root, locks: &mut LockFiles) -> 
         return Err("its folder has no name".into());
     };
     let lock = locks.entry(folder.to_path_buf()).or_insert_with(|| {
-        let folder = Root::open(folder).map_err(|error| error.user_message())?;
-        LockFile::read(&folder).map_err(|cause| format!("{LOCK_FILE_NAME}: {cause}"))
+        let folder = Root::open(folder).map_err(LockFileError::from);
+        folder.and_then(|folder| LockFile::read(&folder))
     });
-    let locked = lock.as_ref().map_err(Clone::clone)?.skills.get(&*name.to_string_lossy());
+    let lock = lock.as_ref().map_err(|cause| format!("{LOCK_FILE_NAME}: {cause}"))?;
+    let locked = lock.skills.get(&*name.to_string_lossy());
     let locked = locked.ok_or_else(|| format!("no {LOCK_FILE_NAME} beside it lists it"))?;
     let change = first_change(&locked.files, &file_digests(skill)?);
     change.map_or(Ok(()), |change| Err(format!("{change} since {LOCK_FILE_NAME} was written")))

@@ -5,6 +5,7 @@
 //! or that folder itself. A folder without a document is not a skill, and its files are never
 //! opened. Nothing is cached: each call sees the skills as they are on disk.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::io;
@@ -59,7 +60,7 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
     check::is_name(name)
 }
 
-use lock_file::LockFiles;
+use lock_file::{LOCK_FILE_NAME, LockFile, LockFileError, LockFiles};
 
 pub use catalogue::{Catalogue, FolderSummary, SkillSummary};
 pub use problem::Problem;
@@ -255,6 +256,18 @@ impl Skills {
         }
         lock_file::check_locked(path, skill, locks)
             .map_err(|cause| format!("SKILLS_LOCKED is on, and {cause}"))
+    }
+
+    /// If skills are locked, finds a lock file beside one of them that a newer version has written.
+    pub(crate) fn newer_lock_file(&self) -> Option<(PathBuf, LockFileError)> {
+        let skills = if self.is_locked { self.catalogue().skills } else { Vec::new() };
+        let folders: BTreeSet<&Path> =
+            skills.iter().filter_map(|skill| skill.path.parent()).collect();
+        folders.into_iter().find_map(|folder| {
+            let error = LockFile::read(&Root::open(folder).ok()?).err()?;
+            let is_newer = matches!(error, LockFileError::Newer { .. });
+            is_newer.then(|| (folder.join(LOCK_FILE_NAME), error))
+        })
     }
 
     /// Opens the other skill that a path of a skill leads to: `../OTHER/FILE`, or an absolute

@@ -14,7 +14,7 @@ use std::time::Instant;
 use super::{SkillFile, SourceTree};
 use crate::limits;
 use crate::skills::lock_file::{
-    FileDigests, LOCK_FILE_NAME, LockFile, copy_digest, file_digests, is_left_out,
+    FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, copy_digest, file_digests, is_left_out,
 };
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
@@ -241,8 +241,16 @@ fn finish(folder: &Path) -> io::Result<()> {
     let opened = Root::open(&decided).map_err(to_io_error)?;
     let new_lock_file = decided.join(LOCK_FILE_NAME);
     if new_lock_file.exists() {
-        let invalid = |cause: String| io::Error::other(format!("{LOCK_FILE_NAME}: {cause}"));
+        let invalid = |error: LockFileError| match error {
+            LockFileError::Newer { .. } => io::Error::other(error),
+            LockFileError::Invalid(cause) => io::Error::other(format!("{LOCK_FILE_NAME}: {cause}")),
+        };
         let new = LockFile::read(&opened).map_err(invalid)?;
+        let root = Root::open(folder).map_err(to_io_error)?;
+        let old = match LockFile::read(&root) {
+            Err(error @ LockFileError::Newer { .. }) => return Err(invalid(error)),
+            old => old.unwrap_or_default(),
+        };
         for entry in opened.entries(limits::ENTRIES_READ).map_err(to_io_error)?.entries {
             let locked = entry.name.to_str().and_then(|name| new.skills.get(name));
             if entry.kind == EntryKind::Folder
@@ -251,8 +259,6 @@ fn finish(folder: &Path) -> io::Result<()> {
                 put(&decided.join(&entry.name), &folder.join(&entry.name), &locked.files)?;
             }
         }
-        let root = Root::open(folder).map_err(to_io_error)?;
-        let old = LockFile::read(&root).unwrap_or_default();
         for name in old.skills.keys().filter(|name| !new.skills.contains_key(*name)) {
             match fs::rename(folder.join(name), decided.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

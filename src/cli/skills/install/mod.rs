@@ -4,17 +4,18 @@
 //! change, and agrees; then it is changed.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::cli::folders::NEWER_LOCK_FILE_HINT;
 use crate::cli::options::{ChangeAction, ChangeCommand};
 use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::skills::install::Staging;
-use crate::skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, LockedSkill};
+use crate::skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, LockedSkill};
 use crate::text::{self, shell_quoted};
 use crate::world::files;
 use crate::world::output::Output;
@@ -100,11 +101,7 @@ pub(super) fn run(
     let wait = format!("waiting for another command that changes {}", folder.display());
     let staging = Staging::open(&folder, &run.cancellation, &mut || output.note(&wait));
     let staging = staging.map_err(|error| folder_error(&folder, &error))?;
-    let old = LockFile::read(staging.root()).map_err(|cause| {
-        let path = folder.join(LOCK_FILE_NAME);
-        Error::new(ErrorKind::Config, format!("failed to read {}: {cause}", path.display()))
-            .with_hint("bring it back from version control, or delete it and add the skills again")
-    })?;
+    let old = LockFile::read(staging.root()).map_err(|error| lock_file_error(&folder, &error))?;
     if source.is_none() && old.skills.is_empty() {
         let folder = folder.display();
         let text =
@@ -158,7 +155,23 @@ fn other_folder_hint(run: &Run, command: &ChangeCommand) -> String {
     }
 }
 
-fn folder_error(folder: &std::path::Path, error: &io::Error) -> Error {
+/// The error for a lock file in this folder that cannot be used.
+fn lock_file_error(folder: &Path, error: &LockFileError) -> Error {
+    let path = folder.join(LOCK_FILE_NAME);
+    let hint = match error {
+        LockFileError::Newer { .. } => NEWER_LOCK_FILE_HINT,
+        LockFileError::Invalid(_) => {
+            "bring it back from version control, or delete it and add the skills again"
+        }
+    };
+    Error::new(ErrorKind::Config, format!("failed to read {}: {error}", path.display()))
+        .with_hint(hint)
+}
+
+fn folder_error(folder: &Path, error: &io::Error) -> Error {
+    if let Some(error) = error.get_ref().and_then(|error| error.downcast_ref()) {
+        return lock_file_error(folder, error);
+    }
     files::read_error(error, |cause| {
         let cause = if folder.is_file() { "it is not a folder" } else { cause };
         let text = format!("failed to change the skills folder {}: {cause}", folder.display());
