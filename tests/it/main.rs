@@ -78,4 +78,5 @@ mod stuck;
 mod terminal;
 mod tools;
 mod transcripts;
+mod upgrade;
 mod user_files;

@@ -1,6 +1,6 @@
 //! Session files that are damaged or cannot be written.
 
-use super::{NO_ANSWER, contents, file, names, saved};
+use super::{contents, file, names, saved};
 use crate::harness::{Reply, Server, Test};
 use std::fs;
 
@@ -19,40 +19,6 @@ fn unfinished_last_line_is_removed() {
     let requests = server.finish();
     assert_eq!(contents(&requests[0]), ["2 + 2?", "4.", "more"]);
     assert_eq!(contents(&requests[1]), ["2 + 2?", "4.", "more", "5.", "even more"]);
-}
-
-/// A session of version 0.1.0 is continued; its lines stay, and its header becomes that of the
-/// current format.
-#[test]
-fn session_of_format_1_is_continued() {
-    let time = "\"time\":\"2026-11-22T10:00:00.000Z\"";
-    let old = [
-        "{\"format\":\"skills-runner session\",\"automatic\":null,\"created\":\"2026-11-22T09:00:00.000Z\",\"folder\":\"/work\",\"id\":\"7\",\"model\":\"m\",\"version\":1}".to_string(),
-        format!("{{{time},\"add\":{{\"role\":\"user\",\"text\":\"one\"}}}}"),
-        format!("{{{time},\"replace\":[{{\"role\":\"user\",\"text\":\"[Summary of the conversation so far. What it stands for is not here any more.]\\nsum\"}},{{\"role\":\"assistant\",\"text\":\"(The conversation continues.)\"}},{{\"role\":\"user\",\"text\":\"two\"}}]}}"),
-        format!("{{{time},\"add\":{{\"role\":\"assistant\",\"text\":\"Par\\n\\n{NO_ANSWER}\"}}}}"),
-        format!("{{{time},\"add\":{{\"role\":\"user\",\"text\":\"failed\"}}}}"),
-        format!("{{{time},\"cut\":5}}"),
-    ];
-    let old = old.join("\n") + "\n";
-    let server = Server::start([Reply::text("a"), Reply::text("b")]);
-    let test = Test::new().file(&file("old"), &old).endpoint(&server);
-    let run = test.next_run().args(["--session", "old", "three"]).run().success();
-    run.stderr_lacks("cannot be read");
-    let now = test.read(&file("old"));
-    assert!(now.starts_with(&old.replacen("\"version\":1", "\"version\":3", 1)), "{now}");
-    test.next_run().args(["--session", "old", "four"]).run().success();
-    let requests = server.finish();
-    let mut expected = vec![
-        "[Summary of the conversation so far. What it stands for is not here any more.]\nsum",
-        "(The conversation continues.)",
-        "two",
-        "Par\n\n(no answer: the turn was interrupted)",
-        "three",
-    ];
-    assert_eq!(contents(&requests[0]), expected);
-    expected.extend(["a", "four"]);
-    assert_eq!(contents(&requests[1]), expected);
 }
 
 /// Damaged lines are reported, skipped and kept in the file; the other lines are used.
@@ -94,10 +60,8 @@ fn file_that_is_not_a_session_is_not_changed() {
     let (test, text) = saved();
     let huge = test.path(file("huge"));
     fs::File::create(&huge).unwrap().set_len((128 << 20) + 1).unwrap();
-    let newer = text.replacen("\"version\":3", "\"version\":4", 1);
     let test = test
         .file(&file("foreign"), "dear diary\n")
-        .file(&file("newer"), &newer)
         .file(&file("locked"), &text)
         .mode(&file("locked"), 0o400)
         .link(&file("link"), "s.jsonl")
@@ -128,20 +92,10 @@ fn file_that_is_not_a_session_is_not_changed() {
         assert_eq!(contents(&server.finish()[0]).len(), count, "{name}");
     }
     assert_eq!(names(&test), before);
-    for (name, expected) in
-        [("foreign", "dear diary\n"), ("newer", &newer), ("s", &text), ("locked", &text)]
-    {
+    for (name, expected) in [("foreign", "dear diary\n"), ("s", &text), ("locked", &text)] {
         assert_eq!(test.read(&file(name)), expected);
     }
     assert_eq!(test.read("diary"), text);
-    for args in [
-        ["--session", "newer", "more"].as_slice(),
-        &["sessions", "show", "newer"],
-        &["sessions", "delete", "newer"],
-    ] {
-        let cause = format!("the newer version {} of skills-runner", env!("CARGO_PKG_VERSION"));
-        test.next_run().args(args).run().status(78).stderr_has(&cause);
-    }
     for (name, cause) in [
         ("foreign", "it is not a session of skills-runner"),
         ("link", "it is a link"),

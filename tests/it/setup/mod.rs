@@ -5,6 +5,7 @@
 //! of `python -m venv` with the interpreter's own pip; one runs the real `venv`.
 
 mod inferred;
+mod older;
 mod requirements;
 mod venvs;
 
