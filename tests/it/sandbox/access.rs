@@ -153,7 +153,8 @@ fn sandboxed_script_has_only_the_granted_access() {
     assert!(probes.len() >= 24);
     let script = all_probes(&probes);
     for is_root in [true, false] {
-        let mut test = test_with_skills();
+        // All probes in one script, on a machine that is perhaps emulated.
+        let mut test = test_with_skills().env("SCRIPT_TIMEOUT_SECONDS", "120");
         if !is_root {
             let Some(ordinary) = run_as_ordinary_user(test, 65534) else {
                 continue;
