@@ -7,7 +7,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check packages-check wheel wheel-check clean
+.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check packages-check release test-aarch64 test-aarch64-machine workflows wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release --target-dir target
@@ -177,6 +177,29 @@ dist-check: dist
 
 packages-check: dist
 	@packaging/check-packages
+
+# Everything to publish, from a tag, in target/release-TAG: `make release TAG=v0.2.0`.
+# SIGNING_KEY=FILE signs the checksums.
+release:
+	@packaging/release '$(TAG)'
+
+# The program for aarch64: the integration tests in an emulator of system calls, and those of
+# scripts and of the sandbox in an emulated machine. TESTS="sandbox::" selects tests.
+TESTS ?=
+test-aarch64:
+	@tests/aarch64/run $(TESTS)
+
+test-aarch64-machine:
+	@tests/aarch64/machine $(TESTS)
+
+# Checks the files of GitHub and GitLab against their schemas. Installs the linter in target/.
+target/linter/bin/check-jsonschema:
+	python3 -m venv target/linter
+	target/linter/bin/pip install --quiet --disable-pip-version-check 'check-jsonschema>=0.30,<1'
+
+workflows: target/linter/bin/check-jsonschema
+	$< --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$< --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci .gitlab-ci.yml
 
 # The Python wheels carry the same static binaries: `pip install target/dist/*x86_64.whl`.
 # maturin is installed in target/. `make wheel-check` installs the wheel in venvs of its own and

@@ -3,7 +3,7 @@
 use super::{BEFORE, is_sandbox_available, run, test_with_skills};
 use crate::harness::{
     LANDLOCK, RefusedSyscall, Reply, SECCOMP, Server, Test, program_refusing_syscalls,
-    report_skipped,
+    report_skipped, seconds,
 };
 use crate::paths::as_an_ordinary_user;
 use Expected::{Refused as No, Works};
@@ -154,7 +154,8 @@ fn sandboxed_script_has_only_the_granted_access() {
     let script = all_probes(&probes);
     for is_root in [true, false] {
         // All probes in one script, on a machine that is perhaps emulated.
-        let mut test = test_with_skills().env("SCRIPT_TIMEOUT_SECONDS", "120");
+        let mut test =
+            test_with_skills().env("SCRIPT_TIMEOUT_SECONDS", "120").timeout(seconds(150.0));
         if !is_root {
             let Some(ordinary) = run_as_ordinary_user(test, 65534) else {
                 continue;
