@@ -7,11 +7,18 @@ use super::documents::{Document, Faults, documents, root};
 use crate::harness::{Server, Test};
 
 /// Options of other programs, and which programs.
-const FOREIGN: [(&str, &str); 4] = [
+const FOREIGN: [(&str, &str); 11] = [
     ("--init", "docker"),
     ("--enable-auto-tool-choice", "vLLM"),
     ("--tool-call-parser", "vLLM"),
     ("--jinja", "llama.cpp"),
+    ("--mcp-servers-config", "llama.cpp"),
+    ("--tools", "llama.cpp"),
+    ("--api-key", "llama.cpp, mcpo"),
+    ("--strict-auth", "mcpo"),
+    ("--host", "mcpo, Open WebUI"),
+    ("--cwd", "mcp-proxy"),
+    ("-e", "mcp-proxy"),
 ];
 
 /// Programs whose options are not checked.

@@ -164,13 +164,20 @@ impl Reader {
         format!("{}:{}", place("bin"), place("programs"))
     }
 
-    /// The archive of a release: the program in a folder.
+    /// The archives of a release: the program in a folder.
     fn release(&self) {
         let test = self.test.clone();
         let test = test
             .executable("release/skills-runner-1-linux/skills-runner", &self.filled_in(PROGRAM));
         let pack = "tar -C release -czf release.tar.gz . && rm -r release";
         test.next_run().shell(pack).run().success();
+        let name = format!("skills-runner-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
+        let program = format!("release/{name}/skills-runner");
+        let test = test.executable(&program, &self.filled_in(PROGRAM));
+        let pack = format!(
+            "tar -C release -czf {name}.tar.gz . && rm -r release && sha256sum {name}.tar.gz >SHA256SUMS"
+        );
+        test.next_run().shell(&pack).run().success();
     }
 
     /// An optional program that the commands use and this machine lacks.
@@ -216,6 +223,7 @@ impl Reader {
         let workspace = workspace.to_string_lossy();
         text.replace("@BINARY@", &program().to_string_lossy())
             .replace("@URL@", &self.server.url())
+            .replace("@VERSION@", env!("CARGO_PKG_VERSION"))
             .replace("@MODEL@", MODEL)
             .replace("@KEY@", CANARY)
             .replace("@PYTHON@", &interpreter().to_string_lossy())

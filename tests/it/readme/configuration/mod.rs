@@ -144,6 +144,9 @@ fn unit(reader: &Reader, block: &Block) -> Result<(), String> {
 
 /// Resources of a cluster are applied, workflows are run step by step.
 fn yaml(reader: &Reader, block: &Block) -> Result<(), String> {
+    if let Some(servers) = things(&block.text)?.iter().find_map(|thing| thing.get("mcpServers")) {
+        return servers::serve(reader, servers);
+    }
     let things = things(&reader.played(&block.text))?;
     if things.iter().all(|thing| thing["kind"].is_string()) {
         return used(reader, block, "job.yaml", "kubectl apply -f");

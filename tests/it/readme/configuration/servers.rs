@@ -35,7 +35,7 @@ pub(super) fn python(reader: &Reader, text: &str) -> Result<(), String> {
 }
 
 /// Starts every server in the value.
-fn serve(reader: &Reader, value: &Value) -> Result<(), String> {
+pub(super) fn serve(reader: &Reader, value: &Value) -> Result<(), String> {
     match value {
         Value::Object(fields) => match fields.get("command").and_then(Value::as_str) {
             Some(command) => start(reader, command, &fields["args"]),
