@@ -7,7 +7,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-check packages-check release test-aarch64 test-aarch64-machine workflows wheel wheel-check clean
+.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-tools dist-check packages-check release test-aarch64 test-aarch64-machine workflows wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release --target-dir target
@@ -167,21 +167,24 @@ uninstall:
 # bytes: `make dist-check` builds everything again in another place and compares.
 # `make packages-check` installs each package in clean roots, uses and removes it (as root).
 TARGETS = $(foreach arch,x86_64 aarch64,$(arch)-unknown-linux-musl)
-dist: target/maturin/bin/maturin
-	@for target in $(TARGETS); do packaging/with-toolchain $$target packaging/has-tools || exit; done
+dist: dist-tools target/maturin/bin/maturin
 	@for target in $(TARGETS); do $(MAKE) --no-print-directory static TARGET=$$target || exit; done
 	@MAKE_CARGO='$(CARGO)' packaging/dist $(TARGETS)
 
 dist-check: dist
 	@packaging/check-dist
 
-packages-check: dist
+dist-tools:
+	@for target in $(TARGETS); do packaging/with-toolchain $$target packaging/has-tools || exit; done
+
+packages-check:
 	@packaging/check-packages
 
 # Everything to publish, from a tag, in target/release-TAG: `make release TAG=v0.2.0`.
 # SIGNING_KEY=FILE signs the checksums.
+release: export TAG := $(value TAG)
 release:
-	@packaging/release '$(TAG)'
+	@packaging/release "$$TAG"
 
 # The program for aarch64: the integration tests in an emulator of system calls, and those of
 # scripts and of the sandbox in an emulated machine. TESTS="sandbox::" selects tests.
@@ -206,10 +209,10 @@ workflows: target/linter/bin/check-jsonschema
 # tests it.
 target/maturin/bin/maturin:
 	python3 -m venv target/maturin
-	target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2'
+	target/maturin/bin/pip install --quiet --disable-pip-version-check 'maturin==1.16.0'
 
 wheel: target/maturin/bin/maturin
-	@rm -f target/dist/*$(firstword $(subst -, ,$(TARGET))).whl
+	@rm -f target/dist/SHA256SUMS target/dist/*$(firstword $(subst -, ,$(TARGET))).whl
 	MAKE_CARGO='$(CARGO)' packaging/wheel $(TARGET)
 
 wheel-check: wheel

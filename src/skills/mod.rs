@@ -260,7 +260,11 @@ impl Skills {
 
     /// If skills are locked, finds a lock file beside one of them that a newer version has written.
     pub(crate) fn newer_lock_file(&self) -> Option<(PathBuf, LockFileError)> {
-        let skills = if self.is_locked { self.catalogue().skills } else { Vec::new() };
+        if !self.is_locked {
+            return None;
+        }
+        // Without the digests of all files.
+        let skills = Skills { is_locked: false, ..self.clone() }.catalogue().skills;
         let folders: BTreeSet<&Path> =
             skills.iter().filter_map(|skill| skill.path.parent()).collect();
         folders.into_iter().find_map(|folder| {

@@ -94,12 +94,11 @@ impl InterpreterError {
 
 /// The fault if a program was not started because its guardian could not be.
 pub(crate) fn guardian_fault(error: &io::Error) -> Option<Fault> {
-    let fix = "scripts need Linux itself, not an emulator of its system calls";
-    let fault = || match error.kind() {
-        ErrorKind::InvalidInput => Fault::new(error.to_string(), fix),
-        _ => Fault::without_fix(error.to_string()),
+    let fix = match error.kind() {
+        ErrorKind::InvalidInput => "scripts need Linux itself, not an emulator of its system calls",
+        _ => "check the limits of processes and memory (`ulimit -a`)",
     };
-    process::is_guardian_error(error).then(fault)
+    process::is_guardian_error(error).then(|| Fault::new(error.to_string(), fix))
 }
 
 impl From<Fault> for InterpreterError {

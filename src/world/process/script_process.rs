@@ -71,7 +71,8 @@ impl GuardianHandle {
             command.pre_exec(move || Err(exec.run()));
         }
         let child = with_signals_blocked(|| command.spawn());
-        let child = child.map_err(|error| match (&channel).read(&mut [0]) {
+        // A guardian that could start reports the end of its script, in more bytes.
+        let child = child.map_err(|error| match (&channel).read(&mut [0; 2]) {
             Ok(1) => io::Error::new(error.kind(), GuardianError(error)),
             _ => start_error(&error, job),
         })?;

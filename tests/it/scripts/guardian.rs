@@ -274,6 +274,11 @@ fn an_emulator_without_subreapers_is_named() {
     let Some(line) = program_refusing_syscalls(&test, &[SUBREAPER]) else {
         return;
     };
+    let not_started = test.executable("python", "#!/nonexistent\n");
+    let python = not_started.path("python");
+    let run = tool(&not_started.clone().env("SCRIPT_PYTHON", python), &source("print(1)")).run();
+    run.status(1).stdout_has("its interpreter is missing").stdout_lacks("guardian");
+    let test = not_started;
     for test in [test.clone(), test.venv("s")] {
         let run = tool(&test, &source("print(1)")).shell(&line).run().status(1);
         let error = run.stdout_json()["error"].to_string();
