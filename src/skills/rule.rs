@@ -282,7 +282,7 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::SkillsBelow, "skills-below"),
     warning(Rule::NameClash, "name-clash")
         .fixed_by("rename one of the two folders, or leave one out"),
-    note(Rule::NameTaken, "name-taken"),
+    note(Rule::NameTaken, "name-taken").fixed_by("rename its folder, if you need both"),
     warning(Rule::NameNotUtf8, "name-not-utf8").fixed_by("rename the folder"),
     warning(Rule::TooManySkills, "too-many-skills")
         .fixed_by("split them into several folders, and name those that you need"),

@@ -15,7 +15,7 @@ pub(super) const SYSTEM_FOLDERS: [&str; 9] = [
 
 /// Settings of the system that programs read: names, fonts, time zones, and the public
 /// part of certificates.
-pub(super) const SYSTEM_SETTINGS: [&str; 34] = [
+pub(super) const SYSTEM_SETTINGS: [&str; 40] = [
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
     "/etc/R",
@@ -45,6 +45,13 @@ pub(super) const SYSTEM_SETTINGS: [&str; 34] = [
     "/etc/passwd",
     "/etc/pki/tls/certs",
     "/etc/pki/tls/openssl.cnf",
+    // The `sitecustomize.py` of Debian and Ubuntu, which each start of Python reads.
+    "/etc/python3.9",
+    "/etc/python3.10",
+    "/etc/python3.11",
+    "/etc/python3.12",
+    "/etc/python3.13",
+    "/etc/python3.14",
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
     "/etc/terminfo",

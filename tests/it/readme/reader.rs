@@ -167,12 +167,14 @@ impl Reader {
     /// The archives of a release: the program in a folder.
     fn release(&self) {
         let test = self.test.clone();
-        let test = test
-            .executable("release/skills-runner-1-linux/skills-runner", &self.filled_in(PROGRAM));
+        let test = test.executable(
+            "release/skills-runner-1-linux/bin/skills-runner",
+            &self.filled_in(PROGRAM),
+        );
         let pack = "tar -C release -czf release.tar.gz . && rm -r release";
         test.next_run().shell(pack).run().success();
         let name = format!("skills-runner-{}-x86_64-linux", env!("CARGO_PKG_VERSION"));
-        let program = format!("release/{name}/skills-runner");
+        let program = format!("release/{name}/bin/skills-runner");
         let test = test.executable(&program, &self.filled_in(PROGRAM));
         let pack = format!(
             "tar -C release -czf {name}.tar.gz . && rm -r release && sha256sum {name}.tar.gz >SHA256SUMS"
