@@ -125,6 +125,8 @@ fn text(text: &str) -> String {
             '^' => page.push_str("\\(ha"),
             // At the start of a line it would be a request.
             '.' if page.is_empty() || page.ends_with(' ') => page.push_str("\\&."),
+            // Terminals without UTF-8 have no such character.
+            '…' => page.push_str("..."),
             ' '..='\u{7e}' => page.push(character),
             _ => {
                 let _ = write!(page, "\\[u{:04X}]", u32::from(character));
