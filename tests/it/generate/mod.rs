@@ -255,7 +255,7 @@ fn man_page_has_no_groff_warnings() {
         .stderr_is_empty()
         .stdout_has("skills-runner - Give any OpenAI-compatible language model skills\n")
         .stdout_has("-a, --attach FILE\n")
-        .stdout_has("(also http://…, https://…)")
+        .stdout_has("(also http://..., https://...)")
         .stdout_has("{\"temperature\": 0}")
         .stdout_has("./.env")
         .stdout_has("into the skill's venv");
