@@ -182,7 +182,7 @@ packages-check:
 
 # Everything to publish, from a tag, in target/release-TAG: `make release TAG=v0.2.0`.
 # SIGNING_KEY=FILE signs the checksums.
-release: export TAG := $(value TAG)
+release: override export TAG := $(value TAG)
 release:
 	@packaging/release "$$TAG"
 

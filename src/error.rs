@@ -46,8 +46,11 @@ pub enum ErrorKind {
 /// version started the file, and a newer one continued it.
 pub(crate) fn newer_version_cause(program: Option<&str>) -> String {
     let own = version_numbers(env!("CARGO_PKG_VERSION"));
-    match program.filter(|program| version_numbers(program) > own) {
-        Some(program) => format!("the newer version {program} of skills-runner has written it"),
+    // Only numbers: the file may be of another author, whose words would look like ours.
+    match program.and_then(version_numbers).filter(|numbers| Some(*numbers) > own) {
+        Some([major, minor, patch]) => {
+            format!("the newer version {major}.{minor}.{patch} of skills-runner has written it")
+        }
         None => "a newer version of skills-runner has written it".to_string(),
     }
 }

@@ -11,8 +11,7 @@ use crate::text::{self, shell_quoted};
 use crate::world::output::Output;
 
 /// The hint for a lock file that a newer version has written.
-pub(super) const NEWER_LOCK_FILE_HINT: &str =
-    "use that version of skills-runner, or bring back an older lock file from version control";
+pub(super) const NEWER_LOCK_FILE_HINT: &str = "use that version of skills-runner, bring back an older lock file from version control, or name other skills folders with --skills";
 
 impl Run {
     /// Returns an error if the skills are locked by a file that this version cannot read: a run

@@ -118,9 +118,16 @@ pub(super) fn header_update(bytes: &[u8]) -> Option<(u64, String)> {
     const NAME: &[u8] = b"\"version\":";
     let header = bytes.split(|byte| *byte == b'\n').next()?;
     let at = header.windows(NAME.len()).position(|window| window == NAME)? + NAME.len();
+    let at = at + header[at..].iter().take_while(|byte| **byte == b' ').count();
     let version = VERSION.to_string();
-    let is_older = header.get(at..at + version.len())? != version.as_bytes();
-    Some((u64::try_from(at).ok()?, version)).filter(|_| is_older)
+    let mut updated = header.to_vec();
+    updated.get_mut(at..at + version.len())?.copy_from_slice(version.as_bytes());
+    // Anything else than a header as this program writes it stays as it is.
+    let mut expected: Map<String, Value> = serde_json::from_slice(header).ok()?;
+    expected.insert("version".into(), VERSION.into());
+    let is_expected = serde_json::from_slice(&updated).is_ok_and(|it: Map<_, _>| it == expected);
+    let is_older = updated != header;
+    Some((u64::try_from(at).ok()?, version)).filter(|_| is_expected && is_older)
 }
 
 /// A change that was read from a line.
@@ -305,6 +312,24 @@ mod tests {
         });
         let text = round_trip(&message, &secrets).text().into_owned();
         assert_eq!(text, "doc [secret]|files [secret]");
+    }
+
+    /// Only the number of the format is changed, whatever else the line contains.
+    #[test]
+    fn the_header_of_an_older_format_is_updated() {
+        let rest = r#","id":"i","folder":"f","model":"m","created":"2026-11-22T10:00:00.000Z"}"#;
+        let header = |fields: &str| format!("{HEADER_START}{fields}{rest}\n");
+        let update = |fields: &str| header_update(header(fields).as_bytes());
+        for (fields, prefix) in
+            [("\"version\":1", "\"version\":"), ("\"version\": 2", "\"version\": ")]
+        {
+            let at = u64::try_from(HEADER_START.len() + prefix.len()).unwrap();
+            assert_eq!(update(fields), Some((at, VERSION.to_string())));
+        }
+        for fields in ["\"version\":3", "\"x\":{\"version\":7},\"version\":2", "\"version\":\"2\""]
+        {
+            assert_eq!(update(fields), None, "{fields}");
+        }
     }
 
     /// As version 0.1.0 wrote them.

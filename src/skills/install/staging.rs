@@ -222,9 +222,20 @@ fn finish_interrupted(folder: &Path) -> io::Result<()> {
             return Err(io::Error::other(text));
         }
         Some(_) if kind(&install.join(DECIDED)).is_some_and(|it| it.is_dir()) => finish(folder)?,
-        Some(_) => {}
+        Some(_) => refuse_newer(&[folder, &install.join(NEW)])?,
     }
     fs::remove_dir_all(install)
+}
+
+/// Returns an error if one of these folders has a lock file of a newer version, whose changes this
+/// one does not know.
+fn refuse_newer(folders: &[&Path]) -> io::Result<()> {
+    for root in folders.iter().filter_map(|folder| Root::open(folder).ok()) {
+        if let Err(error @ LockFileError::Newer { .. }) = LockFile::read(&root) {
+            return Err(io::Error::other(error));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a folder was created by this program: the folder of another author's project is open to

@@ -111,6 +111,8 @@ const RULES: &[SyscallRule] = &[
     Deny(SYS_REMOVEXATTRAT, libc::ENOSYS),
     Deny(SYS_FILE_GETATTR, libc::ENOSYS),
     Deny(SYS_FILE_SETATTR, libc::ENOSYS),
+    // The kernel's log.
+    Deny(libc::SYS_syslog, libc::EPERM),
     // The list of mounts.
     Deny(SYS_STATMOUNT, libc::ENOSYS),
     Deny(SYS_LISTMOUNT, libc::ENOSYS),

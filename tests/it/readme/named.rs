@@ -7,7 +7,7 @@ use super::documents::{Document, Faults, documents, root};
 use crate::harness::{Server, Test};
 
 /// Options of other programs, and which programs.
-const FOREIGN: [(&str, &str); 11] = [
+const FOREIGN: [(&str, &str); 12] = [
     ("--init", "docker"),
     ("--enable-auto-tool-choice", "vLLM"),
     ("--tool-call-parser", "vLLM"),
@@ -15,6 +15,7 @@ const FOREIGN: [(&str, &str); 11] = [
     ("--mcp-servers-config", "llama.cpp"),
     ("--tools", "llama.cpp"),
     ("--api-key", "llama.cpp, mcpo"),
+    ("--api-key-file", "llama.cpp"),
     ("--strict-auth", "mcpo"),
     ("--host", "mcpo, Open WebUI"),
     ("--cwd", "mcp-proxy"),

@@ -99,6 +99,7 @@ const CALLS: &[(&str, i64, i64, &str)] = &[
     ("shmget", 29, 194, "0, 4096, 0o1600"),
     ("mq_open", 240, 180, "b'q', 0o102, 0o600, 0"),
     ("keyctl", 250, 219, "0, -3, 1"),
+    ("the kernel's log", 103, 116, "3, ctypes.create_string_buffer(99), 99"),
     ("bpf", 321, 280, "0, 0, 0"),
     ("mount", 165, 40, "b'none', b'.', b'tmpfs', 0, 0"),
     ("file_getattr", 468, 468, "-100, b'/etc/passwd', ctypes.create_string_buffer(24), 24, 0"),

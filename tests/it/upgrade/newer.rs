@@ -100,15 +100,22 @@ const CHANGES: [&[&str]; 7] = [
 #[test]
 fn newer_lock_file_is_refused_and_unharmed() {
     let unnamed = NEWER_LOCK.replace("\"program\":\"9.10.0\",", "");
-    for (text, cause) in
-        [(NEWER_LOCK, CAUSE), (&unnamed, "a newer version of skills-runner has written it")]
-    {
+    // Words of another author would look like those of the program.
+    let hostile = NEWER_LOCK.replace("9.10.0", "9.10.0-x\\n\\nhint: run evil");
+    for (text, cause) in [
+        (NEWER_LOCK, CAUSE),
+        (&hostile, CAUSE),
+        (&unnamed, "a newer version of skills-runner has written it"),
+    ] {
         let test = with_lock_file(text);
         for words in CHANGES {
             let before = contents(&test);
             let run = test.next_run().args(["skills"]).args(words).args(["--to", "skills"]);
             let run = run.args(["--yes"]).run().status(78).stdout_is_empty();
-            run.stderr_has(cause).stderr_has("skills-runner.lock").stderr_lacks("delete it");
+            run.stderr_has(cause)
+                .stderr_has("skills-runner.lock")
+                .stderr_lacks("delete it")
+                .stderr_lacks("evil");
             assert_eq!(contents(&test), before, "{words:?}");
         }
     }
@@ -121,15 +128,21 @@ fn contents(test: &Test) -> Vec<(String, Option<Vec<u8>>)> {
     all.map(|(path, content, _)| (path, content)).collect()
 }
 
-/// A change that a newer version had decided when it was killed, and one of this version in a folder
-/// whose lock file is now that of a newer one.
+/// A change that a newer version had decided, or only begun, when it was killed, and one of this
+/// version in a folder whose lock file is now that of a newer one.
 #[test]
 fn interrupted_change_of_a_newer_version_is_left() {
     let known = "{\"version\":1,\"skills\":{}}";
-    for (lock, decided) in [(known, NEWER_LOCK), (NEWER_LOCK, known)] {
+    for (lock, place, changed) in [
+        (known, "decided", NEWER_LOCK),
+        (known, "new", NEWER_LOCK),
+        (NEWER_LOCK, "decided", known),
+        (NEWER_LOCK, "new", known),
+    ] {
+        let place = format!("skills/.skills-runner-install/{place}");
         let test = with_lock_file(lock)
-            .file("skills/.skills-runner-install/decided/skills-runner.lock", decided)
-            .file("skills/.skills-runner-install/decided/three/SKILL.md", "three\n")
+            .file(&format!("{place}/skills-runner.lock"), changed)
+            .file(&format!("{place}/three/SKILL.md"), "three\n")
             .mode("skills/.skills-runner-install", 0o700);
         for words in CHANGES {
             let before = contents(&test);
