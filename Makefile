@@ -165,7 +165,8 @@ uninstall:
 # packages, wheels and container images, with their checksums. Needs two C compilers,
 # mmdebstrap and dpkg-deb (it prints how to get what is missing). The same commit gives the same
 # bytes: `make dist-check` builds everything again in another place and compares.
-# `make packages-check` installs each package in clean roots, uses and removes it (as root).
+# `make packages-check` (as root) uses the Debian package, the archive and the images for this
+# processor in clean roots, and checks that nothing is left.
 TARGETS = $(foreach arch,x86_64 aarch64,$(arch)-unknown-linux-musl)
 dist: dist-tools target/maturin/bin/maturin
 	@for target in $(TARGETS); do $(MAKE) --no-print-directory static TARGET=$$target || exit; done

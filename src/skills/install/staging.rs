@@ -221,16 +221,18 @@ fn finish_interrupted(folder: &Path) -> io::Result<()> {
             let text = format!("{} is not from this program: delete it", install.display());
             return Err(io::Error::other(text));
         }
-        Some(_) if kind(&install.join(DECIDED)).is_some_and(|it| it.is_dir()) => finish(folder)?,
-        Some(_) => refuse_newer(&[folder, &install.join(NEW)])?,
+        Some(_) => refuse_newer([folder, &install.join(NEW), &install.join(DECIDED)])?,
+    }
+    if kind(&install.join(DECIDED)).is_some_and(|it| it.is_dir()) {
+        finish(folder)?;
     }
     fs::remove_dir_all(install)
 }
 
 /// Returns an error if one of these folders has a lock file of a newer version, whose changes this
 /// one does not know.
-fn refuse_newer(folders: &[&Path]) -> io::Result<()> {
-    for root in folders.iter().filter_map(|folder| Root::open(folder).ok()) {
+fn refuse_newer(folders: [&Path; 3]) -> io::Result<()> {
+    for root in folders.into_iter().filter_map(|folder| Root::open(folder).ok()) {
         if let Err(error @ LockFileError::Newer { .. }) = LockFile::read(&root) {
             return Err(io::Error::other(error));
         }
@@ -252,16 +254,10 @@ fn finish(folder: &Path) -> io::Result<()> {
     let opened = Root::open(&decided).map_err(to_io_error)?;
     let new_lock_file = decided.join(LOCK_FILE_NAME);
     if new_lock_file.exists() {
-        let invalid = |error: LockFileError| match error {
-            LockFileError::Newer { .. } => io::Error::other(error),
-            LockFileError::Invalid(cause) => io::Error::other(format!("{LOCK_FILE_NAME}: {cause}")),
-        };
-        let new = LockFile::read(&opened).map_err(invalid)?;
+        let new = LockFile::read(&opened)
+            .map_err(|error| io::Error::other(format!("{LOCK_FILE_NAME}: {error}")))?;
         let root = Root::open(folder).map_err(to_io_error)?;
-        let old = match LockFile::read(&root) {
-            Err(error @ LockFileError::Newer { .. }) => return Err(invalid(error)),
-            old => old.unwrap_or_default(),
-        };
+        let old = LockFile::read(&root).unwrap_or_default();
         for entry in opened.entries(limits::ENTRIES_READ).map_err(to_io_error)?.entries {
             let locked = entry.name.to_str().and_then(|name| new.skills.get(name));
             if entry.kind == EntryKind::Folder
