@@ -29,6 +29,7 @@ pub(crate) use super::event_source::{EventSource, ScriptStream};
 use super::files::is_transient;
 use super::guardian::GuardianReport;
 use super::poll::Readiness;
+use super::sandbox::limit_file_size;
 use super::scratch::Scratch;
 use super::signal::{Interrupt, Signal};
 use super::subreaper::adopt_orphans;
@@ -75,6 +76,13 @@ pub struct Restrictions {
     /// call kills all processes of the program. They can neither gain privileges nor signal a
     /// process outside.
     pub scopes_signals: bool,
+}
+
+impl Restrictions {
+    /// No file that is larger than this many bytes can be written.
+    pub(crate) fn file_size(bytes: u64) -> Restrictions {
+        Restrictions { enter: Arc::new(move || limit_file_size(bytes)), scopes_signals: false }
+    }
 }
 
 /// Treatment of processes that outlive the program. At the time limit and at an interrupt they

@@ -197,6 +197,18 @@ fn a_script_does_not_run_if_a_restriction_fails() {
 }
 
 #[test]
+fn a_program_with_a_limit_of_file_size_sees_why_it_fails() {
+    let scratch = Scratch::new(&std::env::temp_dir()).expect("there is room");
+    let script = format!("cd {} && head -c 3000 /dev/zero > file", scratch.path().display());
+    let outcome = run_shell(&script, |job| job.restrictions = Some(Restrictions::file_size(2000)));
+    let outcome = outcome.expect("the shell starts");
+    assert_eq!(outcome.exit, ProcessExit::Exited(1), "{}", outcome.stderr.text());
+    assert!(outcome.stderr.text().contains("File too large"));
+    let length = fs::metadata(scratch.path().join("file")).map(|meta| meta.len());
+    assert_eq!(length.expect("it was created"), 2000);
+}
+
+#[test]
 fn the_sink_gets_all_output_also_what_is_not_kept() {
     // The sink answers each piece of output by creating a file.
     let next = |file| format!("until [ -e {file} ]; do sleep 0.01; done");

@@ -165,6 +165,14 @@ fn process_count() -> u64 {
     }
 }
 
+/// Lets this process and its children write no file of more than this many bytes: the write fails.
+/// Called after a fork: system calls only.
+pub(super) fn limit_file_size(bytes: u64) -> io::Result<()> {
+    // SAFETY: plain numbers. Otherwise the signal would end the program without a cause.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    lower_limit(c_long::from(libc::RLIMIT_FSIZE), bytes)
+}
+
 /// Lowers a resource limit; never raises it.
 fn lower_limit(resource: c_long, most: u64) -> io::Result<()> {
     let change = |new: *const libc::rlimit64, old: *mut libc::rlimit64| {

@@ -301,6 +301,21 @@ fn missing_git_is_reported() {
     added(&without);
 }
 
+/// A repository whose files are larger than an archive may be: git stops at that size.
+#[test]
+#[ignore = "long"]
+fn repositories_above_the_limit_are_refused() {
+    if !is_there() {
+        return;
+    }
+    let (test, repository, _) = with_repository();
+    let large = fs::File::create(test.path("repo/large")).unwrap();
+    large.set_len((1 << 30) + 1).unwrap();
+    repository.commit("large");
+    change(&test, &["add", &repository.address()]).status(1).stderr_has("File too large");
+    assert!(!test.exists("skills"));
+}
+
 /// What a repository has in its history and links does not lead out.
 #[test]
 fn links_of_repositories_do_not_lead_out() {

@@ -15,11 +15,16 @@ use crate::secret::mask_url_logins;
 use crate::settings;
 use crate::text;
 use crate::world::capture::CaptureLimits;
-use crate::world::process::{self, Leftovers, ProcessExit, ProcessJob};
+use crate::world::process::{self, Leftovers, ProcessExit, ProcessJob, Restrictions};
 use crate::world::scratch::Scratch;
 
 /// Attributes that would make files depend on the settings of this machine, switched off.
 const ATTRIBUTES: &[u8] = b"* -filter -text -ident -working-tree-encoding -export-subst\n";
+
+/// Settings of each command: nothing of the user's runs or counts, and what a server sends is one
+/// file, whose size is limited.
+const SETTINGS: [&str; 3] =
+    ["core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "fetch.unpackLimit=1"];
 
 /// Variables that would make git use another repository.
 const REMOVED_VARIABLES: [&str; 6] = [
@@ -137,8 +142,8 @@ impl Git<'_> {
 
     /// Runs a command of git, and returns what it prints.
     fn call(&self, words: &[&str]) -> Result<String> {
-        let settings = ["-c", "core.hooksPath=/dev/null", "-c", "core.attributesFile=/dev/null"];
-        let args = settings.iter().chain(words).map(OsString::from).collect::<Vec<_>>();
+        let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]);
+        let args = settings.chain(words.iter().copied()).map(OsString::from).collect::<Vec<_>>();
         let cancellation = &self.run.cancellation;
         let job = ProcessJob {
             program: &self.program,
@@ -151,7 +156,7 @@ impl Git<'_> {
             output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
             interrupt: &cancellation.interrupt,
             scratch: None,
-            restrictions: None,
+            restrictions: Some(Restrictions::file_size(limits::ARCHIVE_BYTES)),
             event_source: None,
         };
         cancellation.check()?;
