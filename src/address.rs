@@ -2,7 +2,7 @@
 //!
 //! Quotes, trailing slashes and a trailing `/chat/completions` are removed, since
 //! users paste them. Nothing is added to the path, and a query string (Azure's
-//! `api-version`) is kept.
+//! `api-version`) is kept. The addresses of skills are parsed here, too.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,15 +15,23 @@ const CHAT_COMPLETIONS: &str = "/chat/completions";
 pub struct Address {
     encrypted: bool,
     authority: Authority,
-    /// Empty, or starts with a slash and does not end with one.
+    /// Empty, or starts with a slash. It does not end with one in the address of an endpoint.
     path: String,
     /// Without the question mark.
     query: Option<String>,
 }
 
 impl Address {
-    /// Parses an address, or returns why it is invalid.
+    /// Parses the address of an endpoint, or returns why it is invalid.
     pub fn parse(text: &str) -> Result<Address, String> {
+        let address = Address::exact(text)?;
+        let path = address.path.trim_end_matches('/');
+        let path = path.strip_suffix(CHAT_COMPLETIONS).unwrap_or(path).trim_end_matches('/');
+        Ok(Address { path: path.into(), ..address })
+    }
+
+    /// Parses the address of a file or repository, whose path stays as it is.
+    pub(crate) fn exact(text: &str) -> Result<Address, String> {
         let is_wrapping = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>');
         let text = text.trim_matches(is_wrapping);
         if let Some(odd) = text.chars().find(|c| c.is_control() || c.is_whitespace()) {
@@ -51,8 +59,6 @@ impl Address {
             );
         }
         let authority = Authority::parse(authority)?;
-        let path = path.trim_end_matches('/');
-        let path = path.strip_suffix(CHAT_COMPLETIONS).unwrap_or(path).trim_end_matches('/');
         if !path.is_ascii() || query.as_ref().is_some_and(|query| !query.is_ascii()) {
             return Err("it contains characters that must be percent-encoded".into());
         }
@@ -102,11 +108,11 @@ impl Address {
     pub(crate) fn redirected(&self, location: &str) -> Result<Address, String> {
         let scheme = if self.encrypted { "https" } else { "http" };
         if location.starts_with("//") {
-            Address::parse(&format!("{scheme}:{location}"))
+            Address::exact(&format!("{scheme}:{location}"))
         } else if location.starts_with('/') {
-            Address::parse(&format!("{scheme}://{}{location}", self.authority))
+            Address::exact(&format!("{scheme}://{}{location}", self.authority))
         } else {
-            Address::parse(location)
+            Address::exact(location)
         }
     }
 
@@ -255,6 +261,19 @@ mod tests {
         ];
         for (text, url) in table {
             assert_eq!(Address::parse(text).unwrap().chat_completions_url(), url, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_of_files_stay_as_they_are() {
+        let base = Address::exact("https://x.example/a/chat/completions").unwrap();
+        assert_eq!(base.url(), "https://x.example/a/chat/completions");
+        for (location, url) in [
+            ("/b/", "https://x.example/b/"),
+            ("//y.example/b/chat/completions", "https://y.example/b/chat/completions"),
+            ("https://z.example/", "https://z.example/"),
+        ] {
+            assert_eq!(base.redirected(location).unwrap().url(), url);
         }
     }
 

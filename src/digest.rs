@@ -34,10 +34,7 @@ pub(crate) fn is_digest(text: &str) -> bool {
 }
 
 fn hexadecimal(digest: &[u8]) -> String {
-    let digits = digest.iter().flat_map(|byte| {
-        [byte >> 4, byte & 0xf].map(|half| char::from_digit(half.into(), 16).unwrap_or('0'))
-    });
-    digits.collect()
+    digest.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 #[cfg(test)]

@@ -18,16 +18,23 @@ use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 
 /// Reads a regular file of at most `max_bytes`. The error is the cause in words.
 pub(crate) fn read_whole(path: &Path, max_bytes: usize) -> Result<Vec<u8>, String> {
-    let file = open(path).map_err(|error| error.to_string())?;
-    if !file.metadata().map_err(|error| error.to_string())?.is_file() {
-        return Err("it is not a regular file".into());
-    }
+    let file = open_regular(path).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     file.take(max_bytes as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() > max_bytes {
         return Err(too_large(max_bytes));
     }
     Ok(bytes)
+}
+
+/// Opens a regular file for reading, without waiting for the writer of a FIFO.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let file = open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a regular file"))
+    }
 }
 
 /// Reads a file that the user names on the command line: a regular file, a pipe as in

@@ -66,8 +66,8 @@ impl Staging {
             finish_interrupted(folder)?;
         }
         let root = Root::open(folder).map_err(to_io_error)?;
-        let staging = Staging { folder: folder.into(), root, created, _lock: lock };
         let hidden = folder.join(INSTALL_FOLDER);
+        // Before there is something to drop, which would remove what another command prepared.
         DirBuilder::new().mode(0o700).create(&hidden).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
                 let text = "belongs to another command; if no other command runs, delete it";
@@ -75,6 +75,7 @@ impl Staging {
             }
             _ => error,
         })?;
+        let staging = Staging { folder: folder.into(), root, created, _lock: lock };
         fs::create_dir(staging.new_folder())?;
         Ok(staging)
     }
@@ -110,24 +111,27 @@ impl Staging {
         skills: &[(String, Vec<SkillFile>)],
         cancellation: &Cancellation,
     ) -> io::Result<BTreeMap<String, FileDigests>> {
-        let mut digests: BTreeMap<String, FileDigests> =
-            skills.iter().map(|(name, _)| (name.clone(), FileDigests::new())).collect();
-        let all = skills.iter().flat_map(|(name, files)| files.iter().map(move |it| (name, it)));
-        let (names, files): (Vec<_>, Vec<_>) = all.map(|(name, file)| (name, file.clone())).unzip();
-        if files.len() > limits::INSTALLED_FILES {
+        let mut digests: BTreeMap<String, FileDigests> = BTreeMap::new();
+        let mut wanted: BTreeMap<&str, Vec<(&String, &String)>> = BTreeMap::new();
+        for (name, file) in
+            skills.iter().flat_map(|(name, all)| all.iter().map(move |it| (name, it)))
+        {
+            wanted.entry(&file.source).or_default().push((name, &file.path));
+        }
+        if wanted.values().map(Vec::len).sum::<usize>() > limits::INSTALLED_FILES {
             let text = format!("the skills have more than {} files", limits::INSTALLED_FILES);
             return Err(io::Error::other(text));
         }
         let new = Root::open(&self.new_folder()).map_err(to_io_error)?;
         let mut left = limits::INSTALLED_BYTES;
-        tree.read(&files, cancellation, &mut |places, is_executable, content| {
+        tree.read(wanted, cancellation, &mut |places, is_executable, content| {
             let mode = if is_executable { 0o777 } else { 0o666 };
-            let path = |place: usize| format!("{}/{}", names[place], files[place].path);
-            let create = |place: usize| {
+            let path = |(name, file): (&String, &String)| format!("{name}/{file}");
+            let create = |place| {
                 let place = new.place(&path(place)).and_then(FilePlace::create_folders);
                 place.and_then(|place| place.create(mode)).map_err(to_io_error)
             };
-            let [first, others @ ..] = places else { return Ok(()) };
+            let [first, others @ ..] = places.as_slice() else { return Ok(()) };
             let mut file = create(*first)?;
             let digest = copy_digest(&mut content.take(left + 1), &mut file)?;
             // What links led to is copied.
@@ -139,9 +143,8 @@ impl Staging {
                 let mut copied = new.file(path(*first)).map_err(to_io_error)?;
                 io::copy(&mut copied, &mut create(*other)?)?;
             }
-            for place in places {
-                let files_of_skill = digests.entry(names[*place].clone()).or_default();
-                files_of_skill.insert(files[*place].path.clone(), digest.clone());
+            for (name, path) in places {
+                digests.entry(name.clone()).or_default().insert(path.clone(), digest.clone());
             }
             Ok(())
         })?;

@@ -3,15 +3,16 @@
 //! First all entries are listed, without their content; then the files that are to be installed are
 //! read. Nothing else of an archive reaches the disk.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::names::PathSet;
 use crate::limits;
 use crate::skills::listing::is_tool_folder;
+use crate::skills::lock_file::copy_digest;
 use crate::skills::skeleton::invalid_name_reason;
 use crate::skills::skill::is_document_name;
 use crate::skills::{frontmatter, is_skill_name};
@@ -24,10 +25,8 @@ pub(crate) struct SourceTree {
     /// By path, without the folder that an archive of a commit has all its files in.
     /// An error is what no skill can contain.
     entries: BTreeMap<String, std::result::Result<ArchiveEntryKind, &'static str>>,
-    /// Paths that occur more than once.
-    repeated: BTreeSet<String>,
-    /// The commit that an archive names.
-    pub commit: Option<String>,
+    /// The commit, or the digest of an archive that names none; `None`: a local folder.
+    pub revision: Option<String>,
     /// The folder that all files of an archive are in, with a slash.
     prefix: String,
     content: Content,
@@ -54,39 +53,44 @@ pub(crate) struct SkillFile {
     /// Its path in the skill.
     pub path: String,
     /// The path of its content in the source: another one for a link.
-    source: String,
+    pub source: String,
     /// Its size in bytes.
-    pub size: u64,
+    size: u64,
 }
 
-/// Gets the places of a file in a list, whether it is executable, and its content.
-type FileVisitor<'v> = dyn FnMut(&[usize], bool, &mut dyn Read) -> io::Result<()> + 'v;
+/// Gets what is known of a file, whether it is executable, and its content.
+type FileVisitor<'v, T> = dyn FnMut(T, bool, &mut dyn Read) -> io::Result<()> + 'v;
 
 impl SourceTree {
     /// Lists an archive. The error has the cause, or the reason to stop. All files of an archive of
     /// a repository are in one folder, which does not belong to their paths.
     pub(crate) fn of_archive(
-        file: File,
+        mut file: File,
         is_repository: bool,
         cancellation: &Cancellation,
     ) -> io::Result<SourceTree> {
-        let (mut entries, mut repeated) = (BTreeMap::new(), BTreeSet::new());
+        let mut entries = BTreeMap::new();
         let commit = archive::read(&file, cancellation, &mut |entry, _| {
-            if let Some(path) =
-                entries.insert(entry.path.clone(), Ok(entry.kind)).map(|_| entry.path)
-            {
-                repeated.insert(path);
-            }
+            let is_known = entries.contains_key(&entry.path);
+            let kind = if is_known { Err("there twice") } else { Ok(entry.kind) };
+            entries.insert(entry.path, kind);
             Ok(())
         })?;
+        let has_prefix = is_repository || commit.is_some();
+        let revision = match commit {
+            Some(commit) => commit,
+            None => {
+                file.rewind()?;
+                copy_digest(&mut file, &mut io::sink())?
+            }
+        };
         let mut tree = SourceTree {
             entries,
-            repeated,
-            commit,
+            revision: Some(revision),
             prefix: String::new(),
             content: Content::Archive(file),
         };
-        if is_repository || tree.commit.is_some() {
+        if has_prefix {
             tree.remove_prefix();
         }
         Ok(tree)
@@ -101,8 +105,8 @@ impl SourceTree {
         let root = Root::open(path).map_err(|error| failed("", &error))?;
         let mut entries = BTreeMap::new();
         let mut seen = 0;
-        let mut folders = vec![(String::new(), 0)];
-        while let Some((folder, depth)) = folders.pop() {
+        let mut folders = vec![String::new()];
+        while let Some(folder) = folders.pop() {
             cancellation.check()?;
             let opened = root.folder(&folder).and_then(|it| it.entries(limits::ARCHIVE_ENTRIES));
             let listed = opened.map_err(|error| failed(&folder, &error))?;
@@ -118,8 +122,8 @@ impl SourceTree {
                     EntryKind::Folder if entry.name.to_str().is_some_and(is_tool_folder) => {
                         continue;
                     }
-                    EntryKind::Folder if depth < limits::SOURCE_DEPTH => {
-                        folders.push((below, depth + 1));
+                    EntryKind::Folder if below.matches('/').count() < limits::SOURCE_DEPTH => {
+                        folders.push(below);
                         continue;
                     }
                     EntryKind::File => {
@@ -128,7 +132,13 @@ impl SourceTree {
                     }
                     EntryKind::Link => {
                         let target = fs::read_link(path.join(&below))?;
-                        Ok(ArchiveEntryKind::Link(target.to_string_lossy().into_owned()))
+                        // An absolute one may lead into the source, too.
+                        Ok(match target.strip_prefix(path) {
+                            Ok(inside) => {
+                                ArchiveEntryKind::HardLink(inside.to_string_lossy().into_owned())
+                            }
+                            Err(_) => ArchiveEntryKind::Link(target.to_string_lossy().into_owned()),
+                        })
                     }
                     EntryKind::Folder => Err("too deep a folder"),
                     EntryKind::Other => Err("a FIFO, socket or device"),
@@ -138,8 +148,7 @@ impl SourceTree {
         }
         Ok(SourceTree {
             entries,
-            repeated: BTreeSet::new(),
-            commit: None,
+            revision: None,
             prefix: String::new(),
             content: Content::Folder(root),
         })
@@ -160,7 +169,6 @@ impl SourceTree {
                     kind => (without(&path), kind),
                 })
                 .collect();
-            self.repeated = self.repeated.iter().map(|path| without(path)).collect();
             self.prefix = prefix;
         }
     }
@@ -218,21 +226,62 @@ impl SourceTree {
                 )
             })?;
         }
+        let is_document = |file: &SkillFile| is_document_name(&file.path);
+        if !collected.files.iter().any(is_document) {
+            return Err("its SKILL.md is a folder".into());
+        }
         Ok(collected.files)
     }
 
     /// The name that the document of a skill which is the whole source gives, if it is a valid one.
     pub(crate) fn root_name(&self, cancellation: &Cancellation) -> Option<String> {
-        let is_document = |path: &&String| !path.contains('/') && is_document_name(path);
-        let path = self.entries.keys().find(is_document)?.clone();
-        let files = [SkillFile { source: path.clone(), path, size: 0 }];
-        let mut document = Vec::new();
-        let mut read = |content: &mut dyn Read| {
-            content.take(limits::DOCUMENT_BYTES as u64).read_to_end(&mut document).map(drop)
-        };
-        self.read(&files, cancellation, &mut |_, _, content| read(content)).ok()?;
-        let name = frontmatter::parse(&String::from_utf8_lossy(&document)).name()?;
+        let name = self.aliases([""].into_iter(), cancellation).ok()?.remove("")?;
         invalid_name_reason(&name).is_none().then_some(name)
+    }
+
+    /// The names that the documents of skills give, by their folders.
+    pub(crate) fn aliases<'f>(
+        &self,
+        folders: impl Iterator<Item = &'f str>,
+        cancellation: &Cancellation,
+    ) -> io::Result<HashMap<&'f str, String>> {
+        let mut aliases = HashMap::new();
+        let wanted = folders.filter_map(|folder| Some((self.document(folder)?, folder)));
+        self.read(wanted.collect(), cancellation, &mut |folder, _, content| {
+            let mut document = Vec::new();
+            content.take(limits::DOCUMENT_BYTES as u64).read_to_end(&mut document)?;
+            let name = frontmatter::parse(&String::from_utf8_lossy(&document)).name();
+            aliases.extend(name.map(|name| (folder, name)));
+            Ok(())
+        })?;
+        Ok(aliases)
+    }
+
+    /// The path of the document in a folder, if it is a file.
+    fn document(&self, folder: &str) -> Option<&str> {
+        let start = folder_start(folder);
+        let below = self
+            .entries
+            .range(start.clone()..)
+            .map_while(|(path, kind)| Some((path, path.strip_prefix(&start)?, kind)));
+        let mut documents = below.filter(|(_, name, _)| is_document_name(name));
+        let (path, _, kind) = documents.next()?;
+        matches!(kind, Ok(ArchiveEntryKind::File { .. })).then_some(path)
+    }
+
+    /// The digests of files, by their paths in the source.
+    pub(crate) fn digests<'f>(
+        &self,
+        files: impl Iterator<Item = &'f SkillFile>,
+        cancellation: &Cancellation,
+    ) -> io::Result<HashMap<String, String>> {
+        let wanted = files.map(|file| (file.source.as_str(), file.source.clone())).collect();
+        let mut digests = HashMap::new();
+        self.read(wanted, cancellation, &mut |path, _, content| {
+            digests.insert(path, copy_digest(content, &mut io::sink())?);
+            Ok(())
+        })?;
+        Ok(digests)
     }
 
     fn is_folder(&self, path: &str) -> bool {
@@ -241,34 +290,31 @@ impl SourceTree {
         first.is_some_and(|(below, _)| below.starts_with(&start))
     }
 
-    /// Calls `visit` for each content of these files of the source.
-    pub(crate) fn read(
+    /// Calls `visit` for each of these files of the source, with what is known of it.
+    pub(crate) fn read<T>(
         &self,
-        files: &[SkillFile],
+        mut wanted: BTreeMap<&str, T>,
         cancellation: &Cancellation,
-        visit: &mut FileVisitor<'_>,
+        visit: &mut FileVisitor<'_, T>,
     ) -> io::Result<()> {
-        let mut wanted: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (index, file) in files.iter().enumerate() {
-            wanted.entry(format!("{}{}", self.prefix, file.source)).or_default().push(index);
-        }
         match &self.content {
             Content::Archive(archive) => {
                 archive::read(archive, cancellation, &mut |entry, content| match entry.kind {
                     ArchiveEntryKind::File { is_executable, .. } => {
-                        let places = wanted.remove(&entry.path);
-                        places.map_or(Ok(()), |places| visit(&places, is_executable, content))
+                        let path = entry.path.strip_prefix(&self.prefix);
+                        let known = path.and_then(|path| wanted.remove(path));
+                        known.map_or(Ok(()), |known| visit(known, is_executable, content))
                     }
                     _ => Ok(()),
                 })?;
             }
             Content::Folder(root) => {
-                for (path, places) in std::mem::take(&mut wanted) {
+                for (path, known) in std::mem::take(&mut wanted) {
                     cancellation.check()?;
                     let mut file =
-                        root.file(&path).map_err(|error| io::Error::other(error.user_message()))?;
+                        root.file(path).map_err(|error| io::Error::other(error.user_message()))?;
                     let is_executable = file.metadata()?.mode() & 0o111 != 0;
-                    visit(&places, is_executable, &mut file)?;
+                    visit(known, is_executable, &mut file)?;
                 }
             }
         }
@@ -316,9 +362,6 @@ impl Collected<'_> {
         }
         if self.files.len() >= limits::INSTALLED_FILES {
             return Err(format!("it has more than {} files", limits::INSTALLED_FILES));
-        }
-        if self.tree.repeated.contains(path) {
-            return Err(format!("`{to}` occurs twice"));
         }
         let target = match self.tree.entries.get(path) {
             Some(Ok(ArchiveEntryKind::File { size, .. })) => {

@@ -15,7 +15,10 @@ use crate::world::cancellation::{Cancellation, StopReason};
 
 /// The mark of a tar archive, and its place in the first header.
 const TAR_MARK: &[u8; 5] = b"ustar";
-const TAR_MARK_OFFSET: u64 = 257;
+const TAR_MARK_OFFSET: usize = 257;
+
+/// Bits of a mode that make a file executable.
+const EXECUTABLE: u32 = 0o111;
 
 mod inflate;
 mod tar;
@@ -51,14 +54,14 @@ pub type EntryVisitor<'v> = dyn FnMut(ArchiveEntry, &mut dyn Read) -> io::Result
 
 /// Reads all entries of an archive in their order. Returns the commit that the archive was made
 /// of, if it names one, as archives made by git do. The text of an error follows
-/// `failed to read ARCHIVE: `.
+/// `failed to read ARCHIVE: `; the kind `Unsupported` says that it is no archive.
 pub fn read(
     file: &File,
     cancellation: &Cancellation,
     visit: &mut EntryVisitor<'_>,
 ) -> io::Result<Option<String>> {
-    let mut start = [0; 4];
-    let length = io::Seek::rewind(&mut &*file).and_then(|()| (&mut &*file).read(&mut start))?;
+    let mut start = [0; TAR_MARK_OFFSET + TAR_MARK.len()];
+    file.read_at(&mut start, 0)?;
     io::Seek::rewind(&mut &*file)?;
     let mut names = 0;
     let visit = &mut |entry: ArchiveEntry, content: &mut dyn Read| {
@@ -81,19 +84,15 @@ pub fn read(
         entries: 0,
         cancellation,
     };
-    match &start[..length] {
+    match &start {
         [0x1f, 0x8b, ..] => tar::read(inflate::Gzip::new(file)?, budget, visit),
-        [b'P', b'K', 3, 4] | [b'P', b'K', 5, 6] => zip::read(file, budget, visit),
-        [first, ..] if first.is_ascii_graphic() && is_tar(file)? => tar::read(file, budget, visit),
-        _ => Err(refused("it is neither a .tar.gz nor a .zip archive")),
+        [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => zip::read(file, budget, visit),
+        start if start.ends_with(TAR_MARK) => tar::read(file, budget, visit),
+        _ => {
+            let cause = "it is neither a .tar.gz nor a .zip archive";
+            Err(io::Error::new(io::ErrorKind::Unsupported, cause))
+        }
     }
-}
-
-/// Whether this is the start of a tar archive: a name, and the mark of the format.
-fn is_tar(file: &File) -> io::Result<bool> {
-    let mut mark = [0; TAR_MARK.len()];
-    let length = file.read_at(&mut mark, TAR_MARK_OFFSET)?;
-    Ok(mark[..length] == *TAR_MARK)
 }
 
 /// What may still be read.

@@ -5,12 +5,9 @@ use std::io::{self, Read};
 
 use tar::{Archive, EntryType, PaxExtensions};
 
-use super::{ArchiveEntry, ArchiveEntryKind, Budget, Counted, EntryVisitor};
+use super::{ArchiveEntry, ArchiveEntryKind, Budget, Counted, EXECUTABLE, EntryVisitor};
 use super::{checked_path, commit, damaged, in_plain_words, refused};
 use crate::limits;
-
-/// Bits of a mode that make a file executable.
-const EXECUTABLE: u32 = 0o111;
 
 /// Reads all entries.
 pub(super) fn read(

@@ -7,15 +7,9 @@ use std::io::{self, BufReader, Read};
 use rawzip::{CompressionMethod, Error, RECOMMENDED_BUFFER_SIZE, ZipArchive};
 
 use super::inflate::Inflate;
-use super::{ArchiveEntry, ArchiveEntryKind, Budget, EntryVisitor};
+use super::{ArchiveEntry, ArchiveEntryKind, Budget, EXECUTABLE, EntryVisitor};
 use super::{checked_path, commit, damaged, refused};
 use crate::limits;
-
-/// Bits of a mode: the kind of the file, and those that make it executable.
-const KIND: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
-const FOLDER: u32 = 0o040_000;
-const EXECUTABLE: u32 = 0o111;
 
 /// Reads all entries.
 pub(super) fn read(
@@ -34,7 +28,7 @@ pub(super) fn read(
         // What there really is has the same size: the reader checks that.
         budget.count_bytes(size)?;
         let path = checked_path(entry.file_path().as_bytes())?;
-        if entry.is_dir() || mode.value() & KIND == FOLDER {
+        if entry.is_dir() || mode.value() & libc::S_IFMT == libc::S_IFDIR {
             continue;
         }
         if entry.flags().is_encrypted() {
@@ -52,7 +46,7 @@ pub(super) fn read(
             let mut target = String::new();
             (&mut data).take(limits::PATH_BYTES as u64 + 1).read_to_string(&mut target)?;
             ArchiveEntryKind::Link(target)
-        } else if mode.value() & KIND == REGULAR {
+        } else if mode.value() & libc::S_IFMT == libc::S_IFREG {
             ArchiveEntryKind::File { size, is_executable: mode.value() & EXECUTABLE != 0 }
         } else {
             return Err(refused("it contains a device or a FIFO"));

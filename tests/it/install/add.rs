@@ -111,6 +111,17 @@ fn single_skills_can_be_added() {
     assert_eq!(lock(&test)["skills"]["three"]["folder"], "more/three");
 }
 
+/// The name that a document gives is an alias, as everywhere.
+#[test]
+fn names_in_documents_are_taken_for_those_of_folders() {
+    let test = with_source().file("source/folder/SKILL.md", document("alias"));
+    let add = ["add", "./source", "--skill", "alias", "--skill", "one"];
+    change(&test, &add).success().stdout("added: skills/folder\nadded: skills/one\n");
+    change(&test, &["update", "alias"]).success().stdout("unchanged: skills/folder\n");
+    change(&test, &["remove", "alias"]).success().stdout("removed: skills/folder\n");
+    assert!(test.exists("skills/one") && !test.exists("skills/folder"));
+}
+
 /// The lock file and the JSON output have exactly this form.
 #[test]
 fn lock_file_and_report_have_the_documented_form() {

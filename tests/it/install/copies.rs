@@ -32,9 +32,18 @@ fn links_inside_become_copies() {
         .link("source/one/data/up", "../scripts")
         .link("source/one/twice.csv", "./again.csv")
         .link("source/one/round.csv", "data/../data//table.csv");
+    let absolute = test.path("source/one/data/table.csv").display().to_string();
+    let test = test.link("source/one/absolute.csv", &absolute);
     change(&test, &["add", "./source"]).success();
     let found = files(&test.path("skills/one"));
-    let table = ["again.csv", "twice.csv", "round.csv", "folder/table.csv", "data/table.csv"];
+    let table = [
+        "absolute.csv",
+        "again.csv",
+        "twice.csv",
+        "round.csv",
+        "folder/table.csv",
+        "data/table.csv",
+    ];
     for path in table {
         assert_eq!(found[path].1, b"a,b\n1,2\n", "{path}");
     }

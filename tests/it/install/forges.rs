@@ -404,7 +404,7 @@ fn private_repositories_are_got_by_git() {
     let run = change(&test, &["add", "owner/private"]);
     run.check(run.status != 0, "the login was refused");
     let run = run.stdout_is_empty().stderr_has("owner/private");
-    run.stderr_lacks("horse");
+    run.stderr_has("hint: check the name").stderr_lacks("horse");
     let asked = forge.server.requests();
     let by_git = asked.iter().filter(|it| it.path.contains("/info/refs")).collect::<Vec<_>>();
     let login = Some("Basic dXNlcjpob3JzZQ==");

@@ -168,3 +168,47 @@ fn copies_of_a_skill_in_one_source_are_added_once() {
     run.status(1).stderr_has("a skill `two` in another folder, too");
     assert_eq!(other.read("skills/two/SKILL.md"), document("two"));
 }
+
+/// Skills of one name are the same only if their files are.
+#[test]
+fn skills_of_one_name_with_files_of_the_same_size_are_different() {
+    let other = document("two").replace("Adds", "Eats");
+    let test = with_source()
+        .file("source/.claude/skills/two/SKILL.md", &other)
+        .file("source/more/TWO/SKILL.md", document("two"));
+    let run = change(&test, &["add", "./source", "--json"]).status(1);
+    let skills = run.stdout_json()["skills"].as_array().unwrap().clone();
+    let actions = |name: &str| -> Vec<String> {
+        let of_name = skills.iter().filter(|skill| skill["name"] == name);
+        of_name.map(|skill| skill["action"].as_str().unwrap().into()).collect()
+    };
+    let mut twos = actions("two");
+    twos.sort();
+    assert_eq!(twos, ["added", "refused"]);
+    assert_eq!(actions("TWO"), ["refused"]);
+    assert_eq!(test.read("skills/two/SKILL.md"), document("two"));
+}
+
+/// A skill that cannot be copied does not keep out another one of its name.
+#[test]
+fn refused_skill_does_not_keep_out_one_of_its_name() {
+    let test = with_source()
+        .link("source/two/out", "../../elsewhere")
+        .file("source/.claude/skills/two/SKILL.md", document("two") + "Good.\n");
+    change(&test, &["add", "./source"]).status(1).stderr_has("`out` leads out of the skill");
+    assert!(test.read("skills/two/SKILL.md").ends_with("Good.\n"));
+    assert_eq!(lock(&test)["skills"]["two"]["folder"], ".claude/skills/two");
+}
+
+/// The name of the lock file is no name of a skill, and a skill has a document.
+#[test]
+fn skills_that_cannot_be_used_are_left_out() {
+    let test = with_source()
+        .file("source/skills-runner.lock/SKILL.md", document("lock"))
+        .file("source/three/text/notes.md", "text\n")
+        .link("source/three/SKILL.md", "text");
+    let run = change(&test, &["add", "./source"]).status(1);
+    run.stderr_has("the lock file has this name").stderr_has("its SKILL.md is a folder");
+    let names: Vec<String> = lock(&test)["skills"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(names, ["one", "two"]);
+}

@@ -180,6 +180,11 @@ fn removed_skills_are_gone() {
     change(&test, &["remove", "two", "two"]).success();
     assert_eq!(lock(&test)["skills"].as_object().unwrap().len(), 0);
     assert!(test.exists("skills/by-hand/SKILL.md"));
+    // Nothing is left to do.
+    for command in ["restore", "update"] {
+        change(&test, &[command]).success().stdout_is_empty();
+    }
+    change(&test, &["remove", "one"]).status(1).stderr_has("it lists no skill");
     // Without a name nothing is removed.
     let run = change(&test, &["remove"]);
     run.check(run.status == 2, "a name is missing");

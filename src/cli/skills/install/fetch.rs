@@ -1,8 +1,7 @@
 //! Getting the files of a source.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use crate::address::Address;
 use crate::cli::run::Run;
@@ -12,18 +11,11 @@ use crate::config::Network;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::http::download;
 use crate::skills::install::SourceTree;
-use crate::skills::lock_file::{DIGEST_START, copy_digest};
+use crate::skills::lock_file::DIGEST_START;
 use crate::text;
 use crate::world::files;
 use crate::world::output::Output;
 use crate::world::scratch::Scratch;
-
-/// The files of a source.
-pub(super) struct Fetched {
-    pub tree: SourceTree,
-    /// The commit, or the digest of an archive that names none; `None`: a local folder.
-    pub revision: Option<String>,
-}
 
 /// Gets a source, at this revision if there is one.
 pub(super) fn fetch(
@@ -31,18 +23,17 @@ pub(super) fn fetch(
     revision: Option<&str>,
     run: &Run,
     output: &mut Output,
-) -> Result<Fetched> {
+) -> Result<SourceTree> {
     output.show_live(&getting(&source.text));
     let commit = revision.filter(|revision| !revision.starts_with(DIGEST_START));
     let reference = commit.or(source.reference.as_deref());
     match &source.place {
         SourcePlace::Folder(path) => {
             let tree = SourceTree::of_folder(path, &run.cancellation);
-            let tree = tree.map_err(|error| read_error(&source.text, &error))?;
-            Ok(Fetched { tree, revision: None })
+            tree.map_err(|error| read_error(source, &error))
         }
         SourcePlace::File(path) => {
-            let file = open(path).map_err(|error| read_error(&source.text, &error))?;
+            let file = files::open_regular(path).map_err(|error| read_error(source, &error))?;
             listed(source, file, run)
         }
         SourcePlace::Archive(address) => listed(source, downloaded(address, run, output)?, run),
@@ -59,29 +50,26 @@ fn repository(
     reference: Option<&str>,
     run: &Run,
     output: &mut Output,
-) -> Result<Fetched> {
+) -> Result<SourceTree> {
     let mut failure = None;
     for archive in archive_addresses(address, reference.unwrap_or("HEAD")) {
         let got = downloaded(&archive, run, output).and_then(|file| listed(source, file, run));
         match got {
-            // Of another kind of server: a page, such as a login, or a refusal.
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::Io | ErrorKind::Endpoint | ErrorKind::Auth
-                ) =>
-            {
+            // A refusal, or another kind of server.
+            Err(error) if matches!(error.kind(), ErrorKind::Endpoint | ErrorKind::Auth) => {
                 failure.get_or_insert(error);
             }
             got => return got,
         }
     }
-    if address.is_encrypted() && git::is_there(run) {
-        return listed(source, git::tree(&address.url(), reference, run)?, run);
-    }
-    let text = format!("failed to get {}", source.text);
-    let error = failure.unwrap_or_else(|| Error::new(ErrorKind::Endpoint, text));
-    Err(error.with_hint("check the name; a private repository needs git and its credentials"))
+    let has_git = address.is_encrypted() && git::program(run).is_some();
+    let file = match failure.filter(|_| !has_git) {
+        Some(failure) => Err(failure),
+        None => git::tree(&address.url(), reference, run),
+    };
+    let hint = "check the name; a private repository needs git and its credentials";
+    let file = file.map_err(|error| if error.is_stop() { error } else { error.with_hint(hint) })?;
+    listed(source, file, run)
 }
 
 /// Downloads an archive into a file without a name.
@@ -101,36 +89,20 @@ fn getting(text: &str) -> String {
 }
 
 /// Lists an archive.
-fn listed(source: &Source, mut file: File, run: &Run) -> Result<Fetched> {
-    let failed = |error: &io::Error| read_error(&source.text, error);
+fn listed(source: &Source, file: File, run: &Run) -> Result<SourceTree> {
     let is_repository = matches!(source.place, SourcePlace::Repository(_) | SourcePlace::Git(_));
-    let tree = file.try_clone();
-    let tree = tree.and_then(|it| SourceTree::of_archive(it, is_repository, &run.cancellation));
-    let tree = tree.map_err(|error| failed(&error))?;
-    let revision = match &tree.commit {
-        Some(commit) => commit.clone(),
-        None => {
-            let digest =
-                io::Seek::rewind(&mut file).and_then(|()| copy_digest(&mut file, &mut io::sink()));
-            digest.map_err(|error| failed(&error))?
-        }
-    };
-    Ok(Fetched { tree, revision: Some(revision) })
+    let tree = SourceTree::of_archive(file, is_repository, &run.cancellation);
+    tree.map_err(|error| read_error(source, &error))
 }
 
-fn read_error(source: &str, error: &io::Error) -> Error {
+fn read_error(source: &Source, error: &io::Error) -> Error {
+    // No archive: the page of another kind of server, such as a login.
+    let is_page = error.kind() == io::ErrorKind::Unsupported
+        && matches!(source.place, SourcePlace::Repository(_));
+    let kind = if is_page { ErrorKind::Endpoint } else { ErrorKind::Io };
     files::read_error(error, |cause| {
-        Error::new(ErrorKind::Io, format!("failed to read {source}: {cause}"))
+        Error::new(kind, format!("failed to read {}: {cause}", source.text))
     })
-}
-
-/// Opens a local archive.
-fn open(path: &Path) -> io::Result<File> {
-    // A FIFO would keep the program waiting.
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    File::open(path)
 }
 
 /// Creates a file that has no name anymore, so that nothing is left of it.

@@ -49,12 +49,8 @@ struct Git<'r> {
     scratch: Scratch,
 }
 
-/// Whether git is there.
-pub(super) fn is_there(run: &Run) -> bool {
-    program(run).is_some()
-}
-
-fn program(run: &Run) -> Option<PathBuf> {
+/// The file of git, if it is installed.
+pub(super) fn program(run: &Run) -> Option<PathBuf> {
     find_program(OsStr::new("git"), run.config.scripts.variable("PATH"))
 }
 
@@ -70,7 +66,7 @@ pub(super) fn tree(address: &str, reference: Option<&str>, run: &Run) -> Result<
     let git =
         Git { run, program, environment: environment(address, &scratch, run), address, scratch };
     git.call(&["init", "--quiet", "--bare", "--template="])?;
-    let info = git.repository().join("info");
+    let info = repository(&git.scratch).join("info");
     fs::create_dir_all(&info)
         .and_then(|()| fs::write(info.join("attributes"), ATTRIBUTES))
         .map_err(|error| failed(error.to_string()))?;
@@ -111,10 +107,6 @@ fn repository(scratch: &Scratch) -> PathBuf {
 }
 
 impl Git<'_> {
-    fn repository(&self) -> PathBuf {
-        repository(&self.scratch)
-    }
-
     /// Fetches the commit of a ref, and returns its name.
     fn fetch(&self, reference: Option<&str>) -> Result<String> {
         let fetch = |options: &[&str], refs: &[&str]| {
@@ -131,12 +123,7 @@ impl Git<'_> {
             }
             (Err(error), _) => return Err(error),
         };
-        let commit = self.call(&[
-            "rev-parse",
-            "--verify",
-            "--end-of-options",
-            &format!("{name}^{{commit}}"),
-        ])?;
+        let commit = self.call(&["rev-parse", "--verify", &format!("{name}^{{commit}}")])?;
         Ok(commit.trim().to_string())
     }
 

@@ -41,13 +41,16 @@ struct Change<'r> {
     planned: Vec<Planned>,
 }
 
+/// The files of a skill before the change, or why they cannot be read; `None`: it is missing, or it
+/// is not changed.
+type Before = Option<std::result::Result<FileDigests, String>>;
+
 /// A skill that the change is about.
 struct Planned {
     name: String,
     /// Its entry in the lock file; for a skill that is removed, the old one.
     locked: LockedSkill,
-    /// Its files before the change, or why they cannot be read; `None`: it is missing.
-    before: Option<std::result::Result<FileDigests, String>>,
+    before: Before,
     outcome: Outcome,
 }
 
@@ -102,7 +105,7 @@ pub(super) fn run(
     let staging = Staging::open(&folder, &run.cancellation, &mut || output.note(&wait));
     let staging = staging.map_err(|error| folder_error(&folder, &error))?;
     let old = LockFile::read(staging.root()).map_err(|error| lock_file_error(&folder, &error))?;
-    if source.is_none() && old.skills.is_empty() {
+    if source.is_none() && !folder.join(LOCK_FILE_NAME).exists() {
         let folder = folder.display();
         let text =
             format!("failed to find installed skills: `skills add` has added none to {folder}");
@@ -232,7 +235,8 @@ impl Change<'_> {
             }
         }
         let is_same = |planned: &Planned| self.files_now(&planned.name) == planned.before;
-        let is_unchanged = || self.planned.iter().all(is_same);
+        let changes = self.planned.iter().filter(|planned| planned.outcome.is_change());
+        let is_unchanged = || changes.clone().all(is_same);
         let mut on_wait = || output.note("waiting for the setup of a skill");
         let cancellation = &self.run.cancellation;
         let done = self.staging.commit(&lock, changing, &is_unchanged, cancellation, &mut on_wait);

@@ -1,13 +1,15 @@
 //! What happens to each skill of a change.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use crate::cli::options::ChangeAction;
-use crate::cli::skills::install::fetch::{Fetched, fetch};
+use crate::cli::skills::install::fetch::fetch;
 use crate::cli::skills::install::source::Source;
-use crate::cli::skills::install::{Change, Outcome, Planned};
+use crate::cli::skills::install::{Before, Change, Outcome, Planned};
 use crate::error::{Error, ErrorKind, Result};
-use crate::skills::install::{FoundSkill, PathSet, SkillFile};
+use crate::skills::Skills;
+use crate::skills::install::{FoundSkill, PathSet, SkillFile, SourceTree};
 use crate::skills::lock_file::{
     FileDigests, LOCK_FILE_NAME, LockedSkill, file_digests, first_change,
 };
@@ -16,65 +18,92 @@ use crate::world::confined::OpenError;
 use crate::world::files;
 use crate::world::output::Output;
 
-/// A skill in the folder, compared with the lock file.
-enum State {
-    Missing,
-    Same,
-    /// Changed by hand; the first difference.
-    Changed(String),
+/// A skill of a source whose name another one has, too.
+struct Twin {
+    /// The name of the other one, which may differ in letter case.
+    first: String,
+    name: String,
+    entry: LockedSkill,
+    files: Vec<SkillFile>,
 }
 
 impl Change<'_> {
     /// Plans the skills of a source.
     pub(super) fn add(&mut self, source: &Source, output: &mut Output) -> Result<()> {
-        let fetched = fetch(source, None, self.run, output)?;
-        let found = self.chosen(source, &fetched)?;
+        let tree = fetch(source, None, self.run, output)?;
+        let found = self.chosen(source, &tree)?;
         let mut wanted: Vec<(String, Vec<_>)> = Vec::new();
         let mut locked: BTreeMap<String, LockedSkill> = BTreeMap::new();
         let mut names = PathSet::default();
+        let mut twins = Vec::new();
         for FoundSkill { name, folder } in found {
             let entry = LockedSkill {
                 source: source.text.clone(),
                 folder,
-                revision: fetched.revision.clone(),
+                revision: tree.revision.clone(),
                 files: FileDigests::new(),
             };
             self.run.cancellation.check()?;
-            let files = fetched.tree.files(&entry.folder);
-            let files = match (names.add(&name), files) {
-                (Err(twin), files) => {
-                    let first = wanted.iter().find(|(other, _)| *other == twin);
-                    // A copy for another client is no other skill.
-                    if first.is_some_and(|(_, first)| files.is_ok_and(|it| is_copy(first, &it))) {
-                        continue;
+            match tree.files(&entry.folder) {
+                Ok(_) if name == LOCK_FILE_NAME => {
+                    let cause = "the lock file has this name".into();
+                    self.plan(name, entry, None, Outcome::Refused(cause));
+                }
+                Err(cause) => self.plan(name, entry, None, Outcome::Refused(cause)),
+                Ok(files) => match names.add(&name) {
+                    Err(first) => twins.push(Twin { first, name, entry, files }),
+                    Ok(()) => {
+                        wanted.push((name.clone(), files));
+                        locked.insert(name, entry);
                     }
-                    Err(format!("the source has a skill `{twin}` in another folder, too"))
-                }
-                (Ok(()), files) => files,
-            };
-            match files {
-                Err(cause) => self.plan(name, entry, Outcome::Refused(cause)),
-                Ok(files) => {
-                    wanted.push((name.clone(), files));
-                    locked.insert(name, entry);
-                }
+                },
             }
         }
+        self.plan_twins(twins, &tree, &wanted, &source.text)?;
         let mut there = self.names_there();
-        for (name, files) in self.stage(&fetched, &wanted, &source.text)? {
+        for (name, files) in self.stage(&tree, &wanted, &source.text)? {
             let Some(entry) = locked.remove(&name) else { continue };
             let entry = LockedSkill { files, ..entry };
             let outcome = self.outcome_of_adding(&name, &entry, &mut there);
-            self.plan(name, entry, outcome);
+            self.plan(name, entry, None, outcome);
+        }
+        Ok(())
+    }
+
+    /// Refuses skills whose name another skill of the source has. A copy for another client is no
+    /// other skill.
+    fn plan_twins(
+        &mut self,
+        twins: Vec<Twin>,
+        tree: &SourceTree,
+        wanted: &[(String, Vec<SkillFile>)],
+        source: &str,
+    ) -> Result<()> {
+        if twins.is_empty() {
+            return Ok(());
+        }
+        let all = wanted.iter().map(|(_, files)| files).chain(twins.iter().map(|it| &it.files));
+        let digests = tree.digests(all.flatten(), &self.run.cancellation);
+        let digests = digests.map_err(|error| copy_error(source, &error))?;
+        let listed = |files: &[SkillFile]| -> BTreeMap<String, Option<String>> {
+            let digest = |file: &SkillFile| digests.get(&file.source).cloned();
+            files.iter().map(|file| (file.path.clone(), digest(file))).collect()
+        };
+        for Twin { first, name, entry, files } in twins {
+            let copied = wanted.iter().find(|(other, _)| *other == name);
+            if copied.is_none_or(|(_, first)| listed(first) != listed(&files)) {
+                let cause = format!("the source has a skill `{first}` in another folder, too");
+                self.plan(name, entry, None, Outcome::Refused(cause));
+            }
         }
         Ok(())
     }
 
     /// The skills of a source that the user chose.
-    fn chosen(&self, source: &Source, fetched: &Fetched) -> Result<Vec<FoundSkill>> {
-        let root_name = fetched.tree.root_name(&self.run.cancellation);
+    fn chosen(&self, source: &Source, tree: &SourceTree) -> Result<Vec<FoundSkill>> {
+        let root_name = tree.root_name(&self.run.cancellation);
         let root_name = root_name.as_ref().unwrap_or(&source.root_name);
-        let found = fetched.tree.skills(&source.folder, root_name);
+        let found = tree.skills(&source.folder, root_name);
         let failed = |cause: String| {
             let text = format!("failed to add skills from {}: {cause}", source.text);
             Error::new(ErrorKind::Io, text)
@@ -82,18 +111,34 @@ impl Change<'_> {
         let names: Vec<&str> = found.iter().map(|skill| skill.name.as_str()).collect();
         let shown = |names: &[&str]| text::one_line_name(&text::first_names(names));
         if names.is_empty() {
-            let all = fetched.tree.skills("", root_name);
+            let all = tree.skills("", root_name);
             let folders: Vec<&str> = all.iter().map(|skill| skill.folder.as_str()).collect();
             return Err(match folders.as_slice() {
                 [] => failed("no folder in it contains a SKILL.md".into()),
+                [""] => failed(format!("the folder `{}` contains no skill", source.folder))
+                    .with_hint("all of it is one skill"),
                 folders => failed(format!("the folder `{}` contains no skill", source.folder))
                     .with_hint(format!("there are skills in {}", shown(folders))),
             });
         }
-        let wanted = &self.command.skills;
-        if let Some(unknown) = wanted.iter().find(|name| !names.contains(&name.as_str())) {
-            return Err(failed(format!("it has no skill `{unknown}`"))
-                .with_hint(format!("its skills are {}", shown(&names))));
+        let mut wanted = self.command.skills.clone();
+        let mut unknown: Vec<_> =
+            wanted.iter_mut().filter(|name| !names.contains(&name.as_str())).collect();
+        if !unknown.is_empty() {
+            let folders = found.iter().map(|skill| skill.folder.as_str());
+            let aliases = tree.aliases(folders, &self.run.cancellation);
+            let aliases = aliases.map_err(|error| copy_error(&source.text, &error))?;
+            for alias in &mut unknown {
+                let is_meant =
+                    |skill: &&FoundSkill| aliases.get(skill.folder.as_str()) == Some(alias);
+                match found.iter().find(is_meant) {
+                    Some(skill) => alias.clone_from(&skill.name),
+                    None => {
+                        return Err(failed(format!("it has no skill `{alias}`"))
+                            .with_hint(format!("its skills are {}", shown(&names))));
+                    }
+                }
+            }
         }
         let is_wanted = |skill: &FoundSkill| wanted.is_empty() || wanted.contains(&skill.name);
         Ok(found.into_iter().filter(is_wanted).collect())
@@ -118,18 +163,17 @@ impl Change<'_> {
         };
         match self.old.skills.get(&there) {
             Some(old) if (&old.source, &old.folder) != (&entry.source, &entry.folder) => {
-                let remove = self.command_text(&format!("remove {there}"));
+                let remove = self.command_text("remove", &there);
                 Outcome::Refused(format!(
                     "`{there}` is there, from {} (first {remove})",
                     old.source
                 ))
             }
-            Some(old) if old.files == entry.files => match self.state(&there) {
-                State::Changed(change) => self.kept(&change),
-                State::Same | State::Missing => Outcome::Unchanged,
-            },
+            Some(old) if old.files == entry.files => {
+                self.kept(&self.files_now(&there), old).unwrap_or(Outcome::Unchanged)
+            }
             Some(_) => {
-                let update = self.command_text(&format!("update {there}"));
+                let update = self.command_text("update", &there);
                 Outcome::Refused(format!("another version is there, which {update} replaces"))
             }
             None => Outcome::Refused(format!(
@@ -148,59 +192,56 @@ impl Change<'_> {
         // By source and revision, as each is got once.
         let mut groups: BTreeMap<_, Vec<(String, LockedSkill)>> = BTreeMap::new();
         for (name, locked) in skills {
-            match self.state(&name) {
-                State::Changed(change) if !self.command.force => {
-                    let outcome = self.kept(&change);
-                    self.plan(name, locked, outcome);
-                }
-                State::Same if is_restore => self.plan(name, locked, Outcome::Unchanged),
-                _ => {
-                    let revision = locked.revision.clone().filter(|_| is_restore);
-                    groups
-                        .entry((locked.source.clone(), revision))
-                        .or_default()
-                        .push((name, locked));
-                }
+            let before = self.files_now(&name);
+            if let Some(outcome) = self.kept(&before, &locked) {
+                self.plan(name, locked, None, outcome);
+            } else if is_restore && is_same(&before, &locked) {
+                self.plan(name, locked, None, Outcome::Unchanged);
+            } else {
+                let revision = locked.revision.clone().filter(|_| is_restore);
+                groups.entry((locked.source.clone(), revision)).or_default().push((name, locked));
             }
         }
         for ((text, revision), skills) in groups {
             let source = Source::parse_locked(&text, self.run);
-            let fetched =
+            let tree =
                 source.and_then(|source| fetch(&source, revision.as_deref(), self.run, output));
-            let fetched = match fetched {
+            let tree = match tree {
                 Err(error) if !is_restore && !error.is_stop() => {
                     for (name, locked) in skills {
-                        self.plan(name, locked, Outcome::Kept(error.message().into()));
+                        self.plan(name, locked, None, Outcome::Kept(error.message().into()));
                     }
                     continue;
                 }
-                fetched => fetched?,
+                tree => tree?,
             };
             let mut wanted = Vec::new();
             for (name, locked) in &skills {
                 let folder = &locked.folder;
-                let found = fetched.tree.skills(folder, name);
+                let found = tree.skills(folder, name);
                 let is_there = found.iter().any(|skill| skill.folder == *folder);
                 let gone = || format!("{text} has no skill in the folder `{folder}` any more");
-                let files = is_there.then(|| fetched.tree.files(folder));
+                let files = is_there.then(|| tree.files(folder));
                 let files = files.unwrap_or_else(|| Err(gone()));
                 match files {
                     Ok(files) => wanted.push((name.clone(), files)),
                     Err(cause) if is_restore => return Err(restore_error(name, &cause)),
-                    Err(cause) => self.plan(name.clone(), locked.clone(), Outcome::Kept(cause)),
+                    Err(cause) => {
+                        self.plan(name.clone(), locked.clone(), None, Outcome::Kept(cause));
+                    }
                 }
             }
-            let mut digests = self.stage(&fetched, &wanted, &text)?;
+            let mut digests = self.stage(&tree, &wanted, &text)?;
             for (name, locked) in skills {
                 let Some(files) = digests.remove(&name) else { continue };
-                let new =
-                    LockedSkill { revision: fetched.revision.clone(), files, ..locked.clone() };
+                let new = LockedSkill { revision: tree.revision.clone(), files, ..locked.clone() };
                 // It may have been changed in the time that the source took.
-                let (locked, outcome) = match self.state(&name) {
-                    State::Changed(change) if !self.command.force => (locked, self.kept(&change)),
-                    state => outcome_of_renewing(&name, locked, new, is_restore, &state)?,
+                let before = self.files_now(&name);
+                let (locked, outcome) = match self.kept(&before, &locked) {
+                    Some(outcome) => (locked, outcome),
+                    None => outcome_of_renewing(&name, locked, new, is_restore, &before)?,
                 };
-                self.plan(name, locked, outcome);
+                self.plan(name, locked, before, outcome);
             }
         }
         Ok(())
@@ -209,45 +250,64 @@ impl Change<'_> {
     /// Plans the removal of skills.
     pub(super) fn remove(&mut self, skills: Vec<(String, LockedSkill)>) {
         for (name, locked) in skills {
-            let outcome = match self.state(&name) {
-                State::Changed(change) if !self.command.force => self.kept(&change),
-                _ => Outcome::Removed,
-            };
-            self.plan(name, locked, outcome);
+            let before = self.files_now(&name);
+            let outcome = self.kept(&before, &locked).unwrap_or(Outcome::Removed);
+            self.plan(name, locked, before, outcome);
         }
     }
 
-    /// These skills of the lock file; without names all of them.
+    /// These skills of the lock file, also by the names in their documents; without names all of
+    /// them.
     pub(super) fn named(&self, names: &[String]) -> Result<Vec<(String, LockedSkill)>> {
         let known: Vec<&str> = self.old.skills.keys().map(String::as_str).collect();
-        if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        let mut names = names.to_vec();
+        let is_known = |name: &String| known.contains(&name.as_str());
+        if !names.iter().all(is_known) {
+            let catalogue = Skills::new([self.folder.clone()]).catalogue();
+            for name in names.iter_mut().filter(|name| !is_known(name)) {
+                let skill = catalogue.find(name).ok().and_then(|skill| skill.path.file_name());
+                *name = skill.map_or(name.clone(), |folder| folder.to_string_lossy().into_owned());
+            }
+        }
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
             let shown = text::one_line_name(unknown);
-            let text = format!("failed to find `{shown}` in {}", self.lock_path());
+            let path = self.folder.join(LOCK_FILE_NAME);
+            let text = format!("failed to find `{shown}` in {}", path.display());
             let listed = text::one_line_name(&text::first_names(&known));
-            return Err(Error::new(ErrorKind::Io, text).with_hint(format!("it lists {listed}")));
+            let hint = if known.is_empty() {
+                "it lists no skill".into()
+            } else {
+                format!("it lists {listed}")
+            };
+            return Err(Error::new(ErrorKind::Io, text).with_hint(hint));
         }
         let all = self.old.skills.clone().into_iter();
         Ok(all.filter(|(name, _)| names.is_empty() || names.contains(name)).collect())
     }
 
-    /// A command for this folder, as a hint has it.
-    fn command_text(&self, words: &str) -> String {
+    /// A command for a skill of this folder, as a hint has it.
+    fn command_text(&self, verb: &str, name: &str) -> String {
         let to = self.command.to.as_ref().map(|to| format!(" --to {}", shell_quoted(to.as_ref())));
-        format!("`skills-runner skills {words}{}`", to.unwrap_or_default())
+        let name = shell_quoted(name.as_ref());
+        format!("`skills-runner skills {verb} {name}{}`", to.unwrap_or_default())
     }
 
-    /// What happens to a skill that was changed by hand.
-    fn kept(&self, change: &str) -> Outcome {
-        let is_add = matches!(self.command.action, ChangeAction::Add(_));
-        Outcome::Kept(format!("{change}{}", if is_add { "" } else { " (--force replaces it)" }))
+    /// The outcome of a skill that was changed by hand, unless that is forced.
+    fn kept(&self, before: &Before, locked: &LockedSkill) -> Option<Outcome> {
+        let change = match before.as_ref().filter(|_| !self.command.force)? {
+            Ok(files) => first_change(&locked.files, files)?,
+            Err(cause) => cause.clone(),
+        };
+        let hint = match self.command.action {
+            ChangeAction::Add(_) => "",
+            ChangeAction::Remove(_) => " (--force removes it)",
+            ChangeAction::Update(_) | ChangeAction::Restore => " (--force replaces it)",
+        };
+        Some(Outcome::Kept(format!("{change}{hint}")))
     }
 
-    fn lock_path(&self) -> String {
-        self.folder.join(LOCK_FILE_NAME).display().to_string()
-    }
-
-    /// The files of a skill as they are now, or why they cannot be read; `None`: it is missing.
-    pub(super) fn files_now(&self, name: &str) -> Option<std::result::Result<FileDigests, String>> {
+    /// The files of a skill as they are now.
+    pub(super) fn files_now(&self, name: &str) -> Before {
         match self.staging.root().linked_folder(name) {
             Err(OpenError::NotFound) => None,
             Err(error) => Some(Err(error.user_message())),
@@ -255,40 +315,29 @@ impl Change<'_> {
         }
     }
 
-    fn state(&self, name: &str) -> State {
-        let locked = self.old.skills.get(name).map(|locked| &locked.files);
-        match self.files_now(name) {
-            None => State::Missing,
-            Some(Err(cause)) => State::Changed(cause),
-            Some(Ok(files)) => match first_change(locked.unwrap_or(&FileDigests::new()), &files) {
-                None => State::Same,
-                Some(change) => State::Changed(change),
-            },
-        }
-    }
-
     fn stage(
         &self,
-        fetched: &Fetched,
+        tree: &SourceTree,
         wanted: &[(String, Vec<SkillFile>)],
         source: &str,
     ) -> Result<BTreeMap<String, FileDigests>> {
-        let staged = self.staging.add(&fetched.tree, wanted, &self.run.cancellation);
-        staged.map_err(|error| {
-            files::read_error(&error, |cause| {
-                Error::new(ErrorKind::Io, format!("failed to copy the skills of {source}: {cause}"))
-            })
-        })
+        let staged = self.staging.add(tree, wanted, &self.run.cancellation);
+        staged.map_err(|error| copy_error(source, &error))
     }
 
-    fn plan(&mut self, name: String, locked: LockedSkill, outcome: Outcome) {
+    fn plan(&mut self, name: String, locked: LockedSkill, before: Before, outcome: Outcome) {
         // What is refused before anything is prepared has nothing to discard.
         if !outcome.is_installed() {
             self.staging.discard(&name);
         }
-        let before = self.files_now(&name);
         self.planned.push(Planned { name, locked, before, outcome });
     }
+}
+
+fn copy_error(source: &str, error: &io::Error) -> Error {
+    files::read_error(error, |cause| {
+        Error::new(ErrorKind::Io, format!("failed to copy the skills of {source}: {cause}"))
+    })
 }
 
 fn restore_error(name: &str, cause: &str) -> Error {
@@ -302,7 +351,7 @@ fn outcome_of_renewing(
     old: LockedSkill,
     new: LockedSkill,
     is_restore: bool,
-    state: &State,
+    before: &Before,
 ) -> Result<(LockedSkill, Outcome)> {
     let change = first_change(&old.files, &new.files);
     let is_same_revision = new.revision.is_some() && new.revision == old.revision;
@@ -317,14 +366,12 @@ fn outcome_of_renewing(
             (old, Outcome::Kept(cause))
         }
         Some(_) => (new, Outcome::Updated),
-        None if matches!(state, State::Same) => (old, Outcome::Unchanged),
+        None if is_same(before, &old) => (old, Outcome::Unchanged),
         None => (old, Outcome::Restored),
     })
 }
 
-/// Whether two skills have files of the same paths and sizes.
-fn is_copy(one: &[SkillFile], other: &[SkillFile]) -> bool {
-    let same =
-        |(one, other): (&SkillFile, &SkillFile)| (&one.path, one.size) == (&other.path, other.size);
-    one.len() == other.len() && one.iter().zip(other).all(same)
+/// Whether a skill is as the lock file lists it.
+fn is_same(before: &Before, locked: &LockedSkill) -> bool {
+    matches!(before, Some(Ok(files)) if *files == locked.files)
 }

@@ -66,6 +66,20 @@ pub(super) enum SourcePlace {
 }
 
 impl Source {
+    /// All of a source; `name` is the last one of its path.
+    fn all_of(text: String, place: SourcePlace, name: &str) -> Source {
+        let name = name.strip_suffix(".git").unwrap_or_else(|| without_extension(name));
+        Source { text, place, folder: String::new(), reference: None, root_name: name.into() }
+    }
+
+    /// The source at a branch, tag or commit.
+    fn at(mut self, reference: Option<String>) -> Source {
+        if let Some(reference) = &reference {
+            self.text = format!("{}@{reference}", self.text);
+        }
+        Source { reference, ..self }
+    }
+
     /// Parses a source that the user typed.
     pub(super) fn parse(text: &str, run: &Run) -> Result<Source> {
         let source = Source::parse_locked(text, run)?;
@@ -117,13 +131,11 @@ impl Source {
         let path = run.settings.path(OsStr::new(text), &run.folder);
         let path = path.canonicalize().unwrap_or(path);
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_folder = path.is_dir();
-        Source {
-            text: path.to_string_lossy().into_owned(),
-            root_name: if is_folder { name } else { without_extension(&name).into() },
-            place: if is_folder { SourcePlace::Folder(path) } else { SourcePlace::File(path) },
-            folder: String::new(),
-            reference: None,
+        let text = path.to_string_lossy().into_owned();
+        if path.is_dir() {
+            Source { root_name: name, ..Source::all_of(text, SourcePlace::Folder(path), "") }
+        } else {
+            Source::all_of(text, SourcePlace::File(path), &name)
         }
     }
 
@@ -139,7 +151,7 @@ impl Source {
         }
         let is_plain_archive = is_archive(text.split(['?', '#']).next().unwrap_or(text));
         let (text, mut reference) = if is_plain_archive { (text, None) } else { split_ref(text) };
-        let address = Address::parse(text).map_err(|cause| invalid(text, &cause))?;
+        let address = Address::exact(text).map_err(|cause| invalid(text, &cause))?;
         if address.has_query() {
             let cause = "it has a query, which may be secret, and the lock file would keep it";
             let hint = "download the archive, and add the file";
@@ -150,15 +162,9 @@ impl Source {
         }
         let name = address.path().rsplit('/').next().unwrap_or_default().to_string();
         if is_plain_archive {
-            return Ok(Source {
-                text: address.url(),
-                root_name: without_extension(&name).into(),
-                place: SourcePlace::Archive(address),
-                folder: String::new(),
-                reference: None,
-            });
+            return Ok(Source::all_of(address.url(), SourcePlace::Archive(address), &name));
         }
-        let (mut path, tree, mut folder) = split_tree(address.path());
+        let (mut path, tree, mut folder) = split_tree(address.path().trim_end_matches('/'));
         reference = tree.or(reference);
         let is_known = ARCHIVE_HOSTS.contains(&address.host().to_ascii_lowercase().as_str());
         if let Some((end, _)) = path.match_indices('/').nth(2).filter(|_| is_known) {
@@ -171,13 +177,8 @@ impl Source {
         let folder = folder_path(folder);
         let repository = address.with_path(path.trim_end_matches('/').to_string());
         let name = path.rsplit('/').next().unwrap_or_default();
-        Ok(Source {
-            text: with_ref(repository.url(), reference.as_deref()),
-            root_name: name.strip_suffix(".git").unwrap_or(name).into(),
-            place: SourcePlace::Repository(repository),
-            folder,
-            reference,
-        })
+        let all = Source::all_of(repository.url(), SourcePlace::Repository(repository), name);
+        Ok(Source { folder, ..all.at(reference) })
     }
 
     /// An address that git can clone.
@@ -196,13 +197,7 @@ impl Source {
         }
         let address = format!("{scheme}://{host}{}", path.trim_end_matches('/'));
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        Ok(Source {
-            text: with_ref(address.clone(), reference.as_deref()),
-            root_name: name.strip_suffix(".git").unwrap_or(name).into(),
-            place: SourcePlace::Git(address),
-            folder: String::new(),
-            reference,
-        })
+        Ok(Source::all_of(address.clone(), SourcePlace::Git(address), name).at(reference))
     }
 }
 
@@ -245,14 +240,6 @@ fn split_ref(text: &str) -> (&str, Option<String>) {
         Some(at) => (&text[..at], Some(text[at + 1..].to_string())),
         None => (text, None),
     }
-}
-
-fn with_ref(mut text: String, reference: Option<&str>) -> String {
-    if let Some(reference) = reference {
-        text.push('@');
-        text.push_str(reference);
-    }
-    text
 }
 
 /// Checks a ref by the rules of git (`git check-ref-format`), so that it is no option and no

@@ -1,7 +1,7 @@
 //! What the user sees before skills are changed: names, descriptions, files, sizes, scripts,
 //! findings of the check, and the lines that differ from what is there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -28,17 +28,11 @@ pub(super) fn show(change: &Change<'_>, output: &mut Output) -> Result<()> {
     for planned in &change.planned {
         let name = text::one_line_name(&planned.name);
         match &planned.outcome {
-            Outcome::Kept(reason) => {
-                output.warn(&text::one_line(
-                    &format!("{name} stays as it is: {reason}"),
-                    limits::LINE_BYTES,
-                ));
-            }
-            Outcome::Refused(reason) => {
-                output.warn(&text::one_line(
-                    &format!("{name} is left out: {reason}"),
-                    limits::LINE_BYTES,
-                ));
+            Outcome::Kept(reason) | Outcome::Refused(reason) => {
+                let is_kept = matches!(planned.outcome, Outcome::Kept(_));
+                let what = if is_kept { "stays as it is" } else { "is left out" };
+                let line = format!("{name} {what}: {reason}");
+                output.warn(&text::one_line(&line, limits::LINE_BYTES));
             }
             _ if is_quiet => {}
             // Standard output says so.
@@ -58,16 +52,11 @@ pub(super) fn show(change: &Change<'_>, output: &mut Output) -> Result<()> {
                     output.row(row);
                 }
                 let (old, new) = (change.folder.join(&planned.name), new.join(&planned.name));
-                match &planned.before {
-                    Some(Ok(there)) => {
-                        let files = [there, &planned.locked.files];
-                        show_differences([&old, &new], files, output);
-                    }
-                    Some(Err(_)) => {
-                        show_lost(planned, output);
-                        show_files(&new, &planned.locked.files, is_brief, output);
-                    }
-                    None => show_files(&new, &planned.locked.files, is_brief, output),
+                if let Some(Ok(there)) = &planned.before {
+                    show_differences([&old, &new], [there, &planned.locked.files], output);
+                } else {
+                    show_lost(planned, output);
+                    show_files(&new, &planned.locked.files, is_brief, output);
                 }
             }
         }
@@ -155,11 +144,11 @@ fn show_files(skill: &Path, files: &FileDigests, is_brief: bool, output: &mut Ou
 /// Lists files that differ, with the lines of text files that do.
 fn show_differences([old, new]: [&Path; 2], files: [&FileDigests; 2], output: &mut Output) {
     let [old_files, new_files] = files;
-    let all: BTreeSet<&String> = old_files.keys().chain(new_files.keys()).collect();
-    let mut all: Vec<&String> = all.into_iter().collect();
+    let mut all: Vec<&String> = old_files.keys().chain(new_files.keys()).collect();
     // What tells the model what to do, and what may run, first.
     let is_document = |path: &str| Path::new(path).extension() == Some("md".as_ref());
-    all.sort_by_key(|path| !(is_script(new, path) || is_document(path)));
+    all.sort_by_cached_key(|path| (!(is_script(new, path) || is_document(path)), *path));
+    all.dedup();
     for path in all {
         let mark = match (old_files.get(path), new_files.get(path)) {
             (Some(one), Some(other)) if one == other => continue,
@@ -170,7 +159,7 @@ fn show_differences([old, new]: [&Path; 2], files: [&FileDigests; 2], output: &m
         let folder = if mark == '-' { old } else { new };
         let size = fs::metadata(folder.join(path)).map_or(0, |meta| meta.len());
         let size = text::group_digits(size);
-        let script = if is_script(new, path) { "  script" } else { "" };
+        let script = if is_script(folder, path) { "  script" } else { "" };
         output.row(&format!("{mark} {}, {size} bytes{script}", text::one_line_name(path)));
         // Text that is not too large; of a missing file, none.
         let read = |folder: &Path, is_there: bool| {
