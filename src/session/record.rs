@@ -16,7 +16,9 @@ use crate::session::older_formats;
 use crate::tool::{ToolCall, sendable_arguments};
 use crate::world::clock::{parse_timestamp, timestamp};
 
-/// The start of the first line, which identifies a session.
+/// The field `format` of the first line, which identifies a session.
+const FORMAT: &str = "skills-runner session";
+/// The start of the first line as this program writes it.
 const HEADER_START: &str = r#"{"format":"skills-runner session","#;
 
 /// The version of the format. Versions 1 and 2 are read, too: see [`older_formats`].
@@ -86,10 +88,13 @@ impl SessionHeader {
 
     /// Parses a header.
     pub fn parse(line: &[u8]) -> Result<SessionHeader, SessionFileError> {
-        if !line.starts_with(HEADER_START.as_bytes()) {
+        let is_damaged = line.starts_with(HEADER_START.as_bytes());
+        let error = if is_damaged { SessionFileError::Damaged } else { SessionFileError::Foreign };
+        let fields: Value = serde_json::from_slice(line).map_err(|_| error)?;
+        // Another program may have written the same fields in another form.
+        if fields["format"] != FORMAT {
             return Err(SessionFileError::Foreign);
         }
-        let fields: Value = serde_json::from_slice(line).map_err(|_| SessionFileError::Damaged)?;
         let text = |name: &str| fields[name].as_str().map(String::from);
         let version = fields["version"].as_u64().ok_or(SessionFileError::Damaged)?;
         if version > VERSION {

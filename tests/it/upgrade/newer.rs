@@ -64,6 +64,19 @@ fn newer_session_is_refused_and_unharmed() {
     server.finish();
 }
 
+/// The fields count, not their order or the space between them.
+#[test]
+fn newer_session_in_another_form_is_refused() {
+    let header =
+        "{ \"version\": 99, \"program\": \"9.10.0\", \"format\": \"skills-runner session\" }\n";
+    let server = Server::start([]);
+    let test = Test::new().endpoint(&server).file(&session_file("newer"), header);
+    let run = test.next_run().args(["--session", "newer", "more?"]).run();
+    run.status(78).stderr_has(CAUSE);
+    assert_eq!(test.read(&session_file("newer")), header);
+    server.finish();
+}
+
 /// The version that started a session is not the one that wrote the newer format.
 #[test]
 fn number_of_an_older_version_is_not_shown() {
