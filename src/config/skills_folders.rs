@@ -1,6 +1,6 @@
 //! The skills folders: those that the user named, or the default ones that exist.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::ConfigReader;
 use crate::settings;
@@ -36,9 +36,12 @@ pub enum FolderOrigin {
 
 impl SkillsFolder {
     /// A folder that the user named. A final slash is removed, as `path/` hides that `path` is
-    /// a link; so is `/./`.
+    /// a link; so is `/./`. A path with `..`, which no tool accepts, is replaced by the real one.
     pub fn named(path: &Path) -> SkillsFolder {
-        SkillsFolder { path: path.components().collect(), origin: FolderOrigin::Named }
+        let has_parent = path.components().any(|part| part == Component::ParentDir);
+        let real = path.canonicalize().ok().filter(|_| has_parent);
+        let path = real.unwrap_or_else(|| path.components().collect());
+        SkillsFolder { path, origin: FolderOrigin::Named }
     }
 
     /// Whether the user named it.

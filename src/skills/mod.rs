@@ -291,10 +291,15 @@ impl Skills {
     pub(crate) fn open_containing(&self, path: &Path) -> Option<(Skill, String)> {
         let catalogue = self.catalogue();
         let usable = catalogue.skills.iter().filter(|skill| skill.is_usable());
-        let skill = usable
-            .filter(|skill| path.starts_with(&skill.path))
-            .max_by_key(|skill| skill.path.as_os_str().len())?;
-        let below = path.strip_prefix(&skill.path).ok()?.to_str()?.to_string();
+        let innermost = |folder_of: &dyn Fn(&SkillSummary) -> Option<PathBuf>| {
+            let folders = usable.clone().filter_map(|skill| Some((folder_of(skill)?, skill)));
+            let containing = folders.filter(|(folder, _)| path.starts_with(folder));
+            containing.max_by_key(|(folder, _)| folder.as_os_str().len())
+        };
+        // As it is listed, else without links.
+        let (folder, skill) = innermost(&|skill| Some(skill.path.clone()))
+            .or_else(|| innermost(&|skill| skill.path.canonicalize().ok()))?;
+        let below = path.strip_prefix(&folder).ok()?.to_str()?.to_string();
         Some((self.open_listed(skill).ok()?, below))
     }
 

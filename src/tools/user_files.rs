@@ -260,10 +260,12 @@ impl<'c> UserFiles<'c> {
     /// The text for a path that could not be opened.
     pub(super) fn error(&self, path: &str, verb: &str, error: &OpenError) -> String {
         match error {
-            OpenError::Parent => {
+            OpenError::Parent if !Path::new(path).starts_with("..") => {
                 format!("`{}` cannot be {verb}: give the path without `..`", shown(path))
             }
-            OpenError::Absolute | OpenError::Outside => self.refusal(path, Refusal::Elsewhere),
+            OpenError::Parent | OpenError::Absolute | OpenError::Outside => {
+                self.refusal(path, Refusal::Elsewhere)
+            }
             error => format!("`{}` cannot be {verb}: {error}", shown(path)),
         }
     }

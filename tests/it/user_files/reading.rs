@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{DOCUMENT, assert_answer, work};
+use super::{DOCUMENT, assert_answer, call, work};
 use crate::harness::Test;
 
 #[test]
@@ -34,6 +34,7 @@ fn files_folders_and_skills_are_read() {
         (json!({"path": far("skills/far/../../secret")}), Err("a path must not contain `..`")),
         (json!({"path": far("secret")}), elsewhere),
         (json!({"path": "/etc/passwd"}), Err("use run_command for it")),
+        (json!({"path": "../home/notes.txt"}), Err("use run_command for it")),
         (json!({"path": "b.txt"}), Err("no such file or folder (did you mean `a.txt`?)")),
         (json!({"path": "nowhere"}), Err("no such file or folder; list the folder")),
         (json!({"path": "A.TXT"}), Ok("[read `a.txt`, there is no `A.TXT`]\none\ntwo\nthree\n")),
@@ -46,6 +47,28 @@ fn files_folders_and_skills_are_read() {
     let far_document = test.next_run().args(["tool", "read_file"]);
     let arguments = json!({"path": "sub/b.bin"}).to_string();
     far_document.args([arguments]).run().success().stdout_has("6 bytes: not text");
+}
+
+/// The path that `get_skill` names, and the real one, are those of the skill.
+#[test]
+fn skills_of_a_folder_beside_the_working_folder_are_read() {
+    let test = work().file("other/far/SKILL.md", "far\n").link("linked", "other");
+    let real = test.path("other").canonicalize().unwrap().join("far/SKILL.md");
+    for folder in ["../other", "../linked"] {
+        let test = test.clone().env("SKILLS_FOLDER_PATH", folder);
+        let document = call(&test, "get_skill", json!({"skill_name": "far"})).success();
+        let named =
+            document.stdout.lines().find_map(|line| line.split_once("directory for this skill: "));
+        let path = format!("{}/SKILL.md", named.expect("the folder is named").1);
+        for path in [path.as_str(), real.to_str().unwrap()] {
+            assert_answer(&test, "read_file", json!({"path": path}), Ok("far\n"));
+            let arguments = json!({"skill_name": "far", "file_path": path});
+            assert_answer(&test, "read_file_in_skill", arguments, Ok("far\n"));
+        }
+    }
+    let linked = test.path("linked").display().to_string();
+    let test = test.clone().env("SKILLS_FOLDER_PATH", linked);
+    assert_answer(&test, "read_file", json!({"path": real}), Ok("far\n"));
 }
 
 /// Files with settings and stored data are refused by every name that they have.
