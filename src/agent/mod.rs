@@ -240,7 +240,11 @@ impl Turn<'_, '_> {
                         self.conversation.record_text_call();
                     }
                     self.conversation.add_result(result);
-                    self.limits.cancellation.check().map_err(Error::from).and(counted)
+                    let stopped = self.limits.cancellation.check().map_err(Error::from);
+                    if stopped.is_ok() && counted.is_err() {
+                        self.conversation.abandon_calls("not run: the turn ended before it");
+                    }
+                    stopped.and(counted)
                 }
                 Err(stop) => Err(stop.into()),
             };

@@ -104,7 +104,9 @@ impl FirstSetup<'_> {
         let mut address = with_scheme(&address);
         if let Err(cause) = Address::parse(&address) {
             let text = format!("failed to use the address: {cause}");
-            return Err(Error::new(ErrorKind::Config, text).with_hint("give --base-url URL"));
+            let is_option = self.command.base_url.is_some();
+            let kind = if is_option { ErrorKind::Usage } else { ErrorKind::Config };
+            return Err(Error::new(kind, text).with_hint("give --base-url URL"));
         }
         // What servers show is often the address without the path of the API.
         let with_path = format!("{}/v1", address.trim_end_matches('/'));

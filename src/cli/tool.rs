@@ -36,11 +36,16 @@ pub(super) fn run(
     run.apply_tool_options(&tools, output)?;
     run.check_folders(output)?;
     run.check_lock_files()?;
+    let is_without = json.is_none();
     let arguments = match json {
         Some(json) if json == "-" => stdin::read_text(limits::STDIN_BYTES, &run.cancellation)?,
         json => json.unwrap_or_default(),
     };
-    parse_arguments(&arguments).map_err(|cause| {
+    // A model may send nothing for no arguments; here it is an unset variable, or a lost file.
+    let is_nothing = ["", "null"].contains(&arguments.trim()) && !is_without;
+    let parsed =
+        if is_nothing { Err("it is no object".into()) } else { parse_arguments(&arguments) };
+    parsed.map_err(|cause| {
         usage(format!("invalid JSON for {name}: {cause}"))
             .with_hint(format!("skills-runner tool {name} '{{\"NAME\": \"VALUE\"}}'"))
     })?;
@@ -48,7 +53,6 @@ pub(super) fn run(
         record_start(&run.skills.catalogue(), output);
     }
     let call = ToolCall { name, arguments, ..ToolCall::default() };
-    let is_without = call.arguments.trim().is_empty();
     let (result, stopped) = call_with_records(&call, &run, output)?;
     // After a signal the program ends without printing the result.
     stopped?;

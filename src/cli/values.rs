@@ -24,9 +24,9 @@ impl TypedOption {
         text.ok_or_else(|| usage(format!("the value of {} is not UTF-8 text", self.name)))
     }
 
-    /// A value that is not empty: an empty one is usually an unset variable in a script.
+    /// A value that is not empty or blank: such a one is usually an unset variable in a script.
     pub(super) fn required(&self, what: &str) -> Result<OsString> {
-        if self.value.is_empty() {
+        if self.value.to_str().is_some_and(|text| text.trim().is_empty()) {
             return Err(usage(format!("{} needs {what}, not an empty value", self.name)));
         }
         Ok(self.value.clone())

@@ -35,6 +35,25 @@ fn the_third_equal_failure_ends_the_turn() {
     }
 }
 
+/// The calls that are left have a result that does not blame the user.
+#[test]
+fn calls_after_the_third_failure_are_not_run() {
+    let call = ("get_skill", "{\"skill_name\": \"no such skill\"}");
+    let server = Server::start([Reply::calls([call; 5])]);
+    let test = Test::new().skill("s", DOCUMENT).endpoint(&server);
+    test.next_run().args(["--session", "stuck", "do it"]).run().status(3);
+    server.finish();
+    let server = Server::start([Reply::text("Sorry.")]);
+    test.next_run().endpoint(&server).args(["--session", "stuck", "go on"]).run().success();
+    let requests = server.finish();
+    let results = requests[0].messages().iter().filter(|it| it["role"] == "tool");
+    let results: Vec<&str> = results.map(|it| it["content"].as_str().unwrap()).collect();
+    assert_eq!(results.len(), 5);
+    for result in &results[3..] {
+        assert!(result.contains("not run") && !result.contains("user"), "{result}");
+    }
+}
+
 /// Other arguments, another output, or a success in between: the model is not stuck.
 #[test]
 fn different_failures_do_not_end_the_turn() {

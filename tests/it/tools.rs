@@ -45,3 +45,15 @@ fn tool_without_arguments_shows_an_example() {
     }
     test.next_run().args(["tool", "run_command", "{}"]).run().status(1).stderr_lacks("for example");
 }
+
+/// Nothing in the place of the JSON is an unset variable or a lost file, unlike no JSON.
+#[test]
+fn empty_arguments_are_wrong_usage() {
+    let test = Test::new().skill("s", "---\nname: s\ndescription: d\n---\n");
+    test.next_run().args(["tool", "list_skills"]).run().success();
+    for (json, stdin) in [("", ""), (" ", ""), ("null", ""), ("-", ""), ("-", "\n"), ("[]", "")] {
+        let run = test.next_run().args(["tool", "list_skills", json]).stdin(stdin).run();
+        run.status(2).stdout_is_empty().stderr_has("invalid JSON for list_skills");
+    }
+    test.next_run().args(["-m", " ", "hi"]).run().status(2).stderr_has("--model needs a name");
+}

@@ -99,7 +99,7 @@ fn open_questions_need_a_terminal() {
     let run = test.next_run().args(["init", "--base-url", far]).run().status(78);
     run.stderr_has("give --key-file FILE");
     let run = test.next_run().args(["init", "--base-url", "not an address", "-m", "m"]).run();
-    run.stderr_has("hint");
+    run.status(2).stderr_has("hint");
     assert!(!test.exists("home/.config/skills-runner/.env.bak"));
     let hello = test.next_run().args(["hello"]).run().status(78);
     hello.stderr_has("run `skills-runner init`");
