@@ -104,6 +104,46 @@ fn what_is_there_is_not_missing() {
     assert!(!missing["programs"].as_array().unwrap().contains(&json!("no-such-tool")));
 }
 
+/// A `python3` of pyenv starts another one, by files and a variable.
+#[test]
+fn packages_of_a_python_of_pyenv_are_found() {
+    let test = Test::new()
+        .skill(
+            "s",
+            "---\nname: s\ndescription: Reads.\n---\n```python\nimport pypdf, openpyxl\n```\n",
+        )
+        .executable("pyenv/shims/python3", "#!/bin/sh\nexit 1\n")
+        .file("pyenv/version", "3.12.1\n")
+        .file("pyenv/versions/3.13.0/lib/python3.13/site-packages/openpyxl/__init__.py", "");
+    let program = test.path("pyenv/shims/python3").display().to_string();
+    let mut test = test.env("SCRIPT_PYTHON", program);
+    for (version, package) in [("3.12.1", "pypdf"), ("3.13.0", "openpyxl")] {
+        let folder = format!("pyenv/versions/{version}");
+        test = test
+            .executable(&format!("{folder}/bin/python3"), "#!/bin/sh\nexit 1\n")
+            .file(&format!("{folder}/lib/python3.12/site-packages/{package}/__init__.py"), "");
+    }
+    let missing = |test: &Test| shown(test, "s")["missing"]["python"].clone();
+    assert_eq!(missing(&test), json!(["openpyxl"]));
+    let local = test.clone().file(".python-version", "3.13.0\n");
+    assert_eq!(missing(&local), json!(["pypdf"]));
+    assert_eq!(missing(&local.env("PYENV_VERSION", "3.12.1")), json!(["openpyxl"]));
+    let unknown = test.env("PYENV_VERSION", "none");
+    assert_eq!(missing(&unknown), json!([]), "it is not known");
+}
+
+/// Packages that only a document names.
+#[test]
+fn missing_python_packages_are_errors_with_here() {
+    let test = Test::new()
+        .env("SCRIPT_PYTHON", crate::harness::interpreter())
+        .skill("s", "---\nname: s\ndescription: Reads.\n---\nRun `pip install nobody-zz`.\n");
+    let run = test.next_run().args(["skills", "check"]).run().success();
+    run.stdout_has("note[missing-need]: it names what is not here: Python packages nobody-zz");
+    let run = test.next_run().args(["skills", "check", "--here"]).run().status(1);
+    run.stdout_has("error[missing-need]");
+}
+
 #[test]
 fn the_model_reads_what_is_missing() {
     let test = test();

@@ -1,11 +1,9 @@
 //! A skill of a catalogue with all its problems. Every command that counts problems takes them
 //! from here, so that all count alike.
 
-use std::collections::BTreeSet;
-
 use super::{check, check_python};
 use crate::config::{ScriptSettings, SkillsFolder};
-use crate::skills::needs::{NamedNeeds, Needs};
+use crate::skills::needs::Needs;
 use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
 use crate::world::cancellation::Cancellation;
 
@@ -68,17 +66,36 @@ pub(crate) fn add_python_problems(
     for (one, problems) in with_skill.zip(found) {
         one.problems.extend(problems);
         if let Some(skill) = &one.skill {
-            one.problems.extend(missing_need(skill, &one.needs, scripts));
+            let problem = missing_need(skill, &one.needs, scripts, &one.problems);
+            one.problems.extend(problem);
         }
         one.problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
     }
     Ok(())
 }
 
-/// The problem of a skill for which this machine lacks something other than Python packages, about
-/// which there are problems with more details.
-fn missing_need(skill: &Skill, needs: &Needs, scripts: &ScriptSettings) -> Option<Problem> {
-    let missing = NamedNeeds { python: BTreeSet::new(), ..needs.named.missing(skill, scripts) };
+/// Rules whose problems name missing Python packages with more details.
+const MISSING_PYTHON: [Rule; 6] = [
+    Rule::NoPython,
+    Rule::BrokenVenv,
+    Rule::StaleVenv,
+    Rule::MissingVenv,
+    Rule::MissingImport,
+    Rule::OptionalImport,
+];
+
+/// The problem of a skill for which this machine lacks something; Python packages only where none
+/// of its other problems is about them.
+fn missing_need(
+    skill: &Skill,
+    needs: &Needs,
+    scripts: &ScriptSettings,
+    problems: &[Problem],
+) -> Option<Problem> {
+    let mut missing = needs.named.missing(skill, scripts);
+    if problems.iter().any(|problem| MISSING_PYTHON.contains(&problem.rule)) {
+        missing.python.clear();
+    }
     let kinds = missing.kinds().into_iter().map(|(kind, names)| format!("{kind} {names}"));
     let list = kinds.collect::<Vec<_>>().join("; ");
     let message = || format!("it names what is not here: {list}");

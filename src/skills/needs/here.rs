@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::NamedNeeds;
 use crate::config::{ScriptSettings, find_program};
+use crate::limits;
 use crate::skills::Skill;
 use crate::skills::installed::InstalledPackages;
 use crate::skills::other_clients::has_counterpart;
 use crate::skills::programs::alternatives_of;
 use crate::skills::python::Interpreter;
+use crate::world::files::read_whole;
 
 impl NamedNeeds {
     /// What is missing for a skill. Packages whose place is unknown are not reported.
@@ -18,7 +20,8 @@ impl NamedNeeds {
         let venv = Interpreter::for_skill(skill, scripts).ok();
         let home = scripts.variable("HOME");
         let installed = venv.as_ref().and_then(|python| {
-            InstalledPackages::found_by(&python.program, python.venv.as_deref(), home)
+            let program = pyenv_program(&python.program, scripts)?;
+            InstalledPackages::found_by(&program, python.venv.as_deref(), home)
         });
         let lacks = |name: &&String| installed.as_ref().is_some_and(|it| !it.has(name));
         let bin = venv.as_ref().and_then(|it| it.venv.as_ref()).map(|venv| venv.join("bin"));
@@ -42,6 +45,23 @@ impl NamedNeeds {
             tools: of(&self.tools, &|name| !has_counterpart(name)),
         }
     }
+}
+
+/// The interpreter that a command of pyenv in its folder `shims` starts, by the rules of pyenv:
+/// `PYENV_VERSION`, `.python-version` in the working folder or above it, else the file `version` of
+/// pyenv. Any other program is returned as it is; `None`: it is not known.
+fn pyenv_program(program: &Path, scripts: &ScriptSettings) -> Option<PathBuf> {
+    let shims = program.parent().filter(|folder| folder.ends_with("shims"));
+    let Some(root) = shims.and_then(Path::parent) else { return Some(program.into()) };
+    let files = scripts.user_folder.ancestors().map(|folder| folder.join(".python-version"));
+    let mut files = files.chain([root.join("version")]);
+    let named = scripts.variable("PYENV_VERSION").map(|value| value.to_string_lossy().into_owned());
+    let read = |file: PathBuf| read_whole(&file, limits::LINE_BYTES).ok();
+    let text = || files.find_map(read).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let text = named.or_else(text)?;
+    let version = text.split([':', '\n']).next()?.trim();
+    let program = root.join("versions").join(version).join("bin").join(program.file_name()?);
+    program.is_file().then_some(program)
 }
 
 /// The folders in which Node.js finds packages for a skill's scripts and for the user's files.

@@ -258,6 +258,7 @@ fn insufficient_venv_names_its_remedy() {
     }
     for name in ["less", "more", "same"] {
         test = test.venv(name).file(&format!("skills/{name}/venv/.skills-runner.json"), record);
+        test = test.venv_module(name, "docxtpl.py", "").venv_module(name, "lxml.py", "");
     }
     let test = test
         .file("skills/unknown/a.py", "import foo_internal_zz\n")
