@@ -209,6 +209,16 @@ impl Settings {
         if row.is_some_and(|row| row.folder_rule.yields_to_user_file()) {
             found.sort_by_key(|(_, source)| source.is_untrusted());
         }
+        // A destination that the user's file sets, too, is the user's choice.
+        if row.is_some_and(|row| row.folder_rule == FolderRule::Destination)
+            && let Some((first, _)) = found.first().filter(|(_, source)| source.is_untrusted())
+            && let is_own = (|(value, source): &(OsString, ValueSource)| {
+                value == first && !source.is_untrusted()
+            })
+            && let Some(own) = found.iter().position(is_own)
+        {
+            found.swap(0, own);
+        }
         found
     }
 
@@ -322,6 +332,19 @@ mod tests {
     }
 
     #[test]
+    fn destination_that_the_user_sets_too_is_trusted() {
+        for (own, is_trusted) in [("http://a/v1", true), ("http://b/v1", false)] {
+            let mut settings = Settings::new(Vec::new());
+            settings.add_file(file("LLM_API_BASE_URL=http://a/v1\nLLM_API_KEY=k\n", ".env", false));
+            let lines = format!("LLM_API_BASE_URL={own}\nLLM_API_KEY=k\n");
+            settings.add_file(file(&lines, "home", true));
+            let (value, source) = settings.value(LLM_API_BASE_URL).unwrap();
+            assert_eq!((value, !source.is_untrusted()), ("http://a/v1".into(), is_trusted));
+            assert!(settings.value(LLM_API_KEY).unwrap().1.is_untrusted(), "no destination");
+        }
+    }
+
+    #[test]
     fn variables_of_other_programs_are_read_from_the_environment_only() {
         let mut settings = Settings::new(vec![(OLLAMA_HOST.into(), "h".into())]);
         let lines = "OPENAI_BASE_URL=u\nOPENAI_API_KEY=k\nOPENAI_MODEL=m\nOLLAMA_HOST=i\n";
@@ -346,7 +369,7 @@ mod tests {
             values.map(|(_, source)| source.to_string()).collect::<Vec<_>>()
         };
         settings.add_file(file(
-            "HTTPS_PROXY=a\nhttps_proxy=b\nREQUESTS_CA_BUNDLE=c\nSSL_CERT_FILE=d\n",
+            "HTTPS_PROXY=a\nhttps_proxy=b\nREQUESTS_CA_BUNDLE=c\nSSL_CERT_FILE=d\nssl_cert_file=e\n",
             ".env",
             false,
         ));
@@ -358,6 +381,7 @@ mod tests {
             names(&settings, SSL_CERT_FILE),
             [
                 "CURL_CA_BUNDLE (environment)",
+                "ssl_cert_file (.env line 5)",
                 "SSL_CERT_FILE (.env line 4)",
                 "REQUESTS_CA_BUNDLE (.env line 3)"
             ]

@@ -350,7 +350,7 @@ pub static SETTINGS: &[Setting] = &[
         "",
         "file of certificates (PEM) that replace the built-in ones",
     )
-    .named(&[SSL_CERT_FILE, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]),
+    .named(&["ssl_cert_file", SSL_CERT_FILE, "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"]),
     row(
         HTTPS_PROXY,
         FolderRule::Destination,
