@@ -191,7 +191,7 @@ impl Staging {
             .and_then(|()| fs::File::open(&self.folder))
             .and_then(|folder| sync_file_system(&folder));
         done.map_err(|error| {
-            io::Error::other(format!("{error}; the next `skills` command tries to finish it"))
+            io::Error::other(format!("{error}; the next command tries to finish it"))
         })
     }
 }
