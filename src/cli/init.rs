@@ -151,7 +151,9 @@ impl FirstSetup<'_> {
         }
         let is_local = Address::parse(&address).is_ok_and(|to| to.is_loopback());
         if !is_local {
-            output.note("the key is not shown while you type; it is stored in the file");
+            if Output::can_ask() {
+                output.note("the key is not shown while you type; it is stored in the file");
+            }
             let key = self.ask(
                 "API key: ",
                 "the key is not known: give --key-file FILE (`-`: standard input)",
@@ -287,16 +289,22 @@ impl FirstSetup<'_> {
     /// Asks on the terminal once; an empty reply is an error.
     fn ask(&self, question: &str, missing: &str, is_secret: bool) -> Result<String> {
         let reply = self.reply(question, missing, is_secret)?;
-        if reply.is_empty() { Err(Error::new(ErrorKind::Config, missing)) } else { Ok(reply) }
+        if reply.is_empty() { Err(missing_error(missing)) } else { Ok(reply) }
     }
 
     /// The reply on the terminal; without one the error says which option answers.
     fn reply(&self, question: &str, missing: &str, is_secret: bool) -> Result<String> {
         if !Output::can_ask() {
-            return Err(Error::new(ErrorKind::Config, missing));
+            return Err(missing_error(missing));
         }
         terminal::ask(question, &self.cancellation, is_secret)
     }
+}
+
+/// The error for an open question: what is not known, and after a colon what to do.
+fn missing_error(missing: &str) -> Error {
+    let (what, hint) = missing.split_once(": ").unwrap_or((missing, "run it on a terminal"));
+    Error::new(ErrorKind::Config, format!("failed to set up: {what}")).with_hint(hint)
 }
 
 /// An address with its scheme: on this machine plain HTTP.
