@@ -6,7 +6,6 @@ use crate::cli::run::Run;
 use crate::config::FolderOrigin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::install::Staging;
 use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 use crate::text::{self, shell_quoted};
 use crate::world::output::Output;
@@ -24,21 +23,8 @@ impl Run {
         Err(Error::new(ErrorKind::Config, message).with_hint(NEWER_LOCK_FILE_HINT))
     }
 
-    /// Finishes or undoes changes of skills folders that were interrupted.
-    pub(super) fn finish_changes(&self, output: &mut Output) {
-        for folder in self.skills.folders() {
-            if let Err(error) = Staging::recover(&folder.path) {
-                let folder = folder.path.display();
-                output
-                    .warn(&format!("failed to finish an interrupted change of {folder}: {error}"));
-            }
-        }
-    }
-
-    /// Finishes interrupted changes of skills folders, and warns about missing folders, or returns
-    /// an error if one is required.
+    /// Warns about missing skills folders, or returns an error if one is required.
     pub(super) fn check_folders(&self, output: &mut Output) -> Result<()> {
-        self.finish_changes(output);
         for missing in self.missing_folders()? {
             output.warn(&missing.message);
         }

@@ -97,6 +97,10 @@ impl SessionHeader {
         }
         let text = |name: &str| fields[name].as_str().map(String::from);
         let version = fields["version"].as_u64().ok_or(SessionFileError::Damaged)?;
+        // The header of an older file is updated in its place.
+        if version < VERSION && !line.starts_with(HEADER_START.as_bytes()) {
+            return Err(SessionFileError::Foreign);
+        }
         if version > VERSION {
             return Err(SessionFileError::Newer {
                 program: text("program"),

@@ -59,11 +59,14 @@ impl InstalledPackages {
         self.modules.contains(module)
     }
 
-    /// Whether a package is there, or another one with its modules.
+    /// Whether a package is there, or another one with its modules; of a package that is not known
+    /// its name.
     pub(crate) fn has(&self, package: &str) -> bool {
         // Packages share the folder of a namespace.
         let has_module = |module: &str| !module.contains('.') && self.has_module(module);
-        self.names.contains(package) || modules_of(package).any(has_module)
+        self.names.contains(package)
+            || modules_of(package).any(has_module)
+            || self.has_module(&package.replace('-', "_"))
     }
 }
 

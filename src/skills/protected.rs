@@ -54,6 +54,13 @@ pub(crate) fn targets_of_links(folders: &[PathBuf]) -> Vec<PathBuf> {
     links.filter_map(|entry| real_or_missing(entry.path())).collect()
 }
 
+/// Whether a real path is one of these places or in one, also by another path to the same folder.
+pub(crate) fn lies_in(real: &Path, places: &[PathBuf]) -> bool {
+    let found: Vec<Identity> = places.iter().filter_map(identity).collect();
+    let is_same = |path: &Path| identity(path).is_some_and(|it| found.contains(&it));
+    places.iter().any(|place| real.starts_with(place)) || real.ancestors().any(is_same)
+}
+
 /// Whether this folder, in which the user works, is the home, a folder above it, or `/`.
 pub(crate) fn is_home_or_above(scripts: &ScriptSettings, folder: Identity) -> bool {
     Boundary::new(scripts).forbidden_folders().describe(folder).is_some()

@@ -13,22 +13,20 @@ use crate::config::ScriptSettings;
 use crate::limits;
 use crate::secret::MASK;
 use crate::skills::Skill;
-use crate::skills::protected::{self, PrivateEntries, is_git_name, is_private_name};
+use crate::skills::lock_file::LOCK_FILE_NAME;
+use crate::skills::protected::{self, PrivateEntries, is_git_name, is_private_name, lies_in};
 use crate::text::{self, counted, one_line};
 use crate::tool::{Action, Effects};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::diff::diff;
 use crate::tools::{ToolContext, plain_path};
 use crate::world::confined::{
-    FilePlace, FoundFile, Identity, OpenError, PathTarget, Root, identity, real_path,
+    FilePlace, FoundFile, OpenError, PathTarget, Root, identity, real_path,
 };
 use crate::world::lock::lock_file;
 
 /// Effects of a tool that writes the user's files.
 pub(super) const WRITING: Effects = Effects { is_open_world: false, ..Effects::UNKNOWN };
-
-/// Name of the lock file beside installed skills, in lower case.
-const LOCK_FILE: &str = "skills-runner.lock";
 
 /// What a tool is about to do with a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,13 +96,19 @@ impl<'c> UserFiles<'c> {
 
     /// Opens a file or folder for reading.
     pub(super) fn open_to_read(&self, path: &str) -> Result<OpenedPath, String> {
-        let relative = match self.root.relative_path(&self.without_tilde(path)) {
-            Err(OpenError::Absolute) => match self.skill_of(path) {
-                Some((skill, relative)) => return self.open_in_skill(path, &skill, &relative),
-                None => return Err(self.error(path, "read", &OpenError::Absolute)),
-            },
-            relative => relative.map_err(|error| self.error(path, "read", &error))?,
+        let failed = |error: OpenError| self.error(path, "read", &error);
+        let in_skill = |place: &Path| {
+            let (skill, inside) = self.context.skills.open_containing(place)?;
+            Some(self.open_in_skill(path, &skill, &inside))
         };
+        let absolute = self.without_tilde(path);
+        let relative = self.root.relative_path(&absolute);
+        if matches!(relative, Err(OpenError::Absolute))
+            && let Some(opened) = in_skill(Path::new(&absolute))
+        {
+            return opened;
+        }
+        let relative = relative.map_err(failed)?;
         self.check_names(path, Path::new(&relative), Access::Read)?;
         let (target, note) = match self.root.open_target(&relative) {
             Err(OpenError::NotFound) => {
@@ -113,8 +117,14 @@ impl<'c> UserFiles<'c> {
             }
             target => (target, None),
         };
-        let target = target.map_err(|error| self.error(path, "read", &error))?;
-        let (real, found) = examine(&target).map_err(|error| self.error(path, "read", &error))?;
+        // The folder of a skill may be a link.
+        if matches!(target, Err(OpenError::Outside))
+            && let Some(opened) = in_skill(&self.scripts.user_folder.join(&relative))
+        {
+            return opened;
+        }
+        let target = target.map_err(failed)?;
+        let (real, found) = examine(&target).map_err(failed)?;
         self.check(path, &real, found.as_ref(), Access::Read)?;
         Ok(OpenedPath { target, action: None, note })
     }
@@ -160,11 +170,11 @@ impl<'c> UserFiles<'c> {
             return Err("`path` is empty".into());
         }
         let asked = self.without_tilde(path);
-        let relative =
-            self.root.relative_path(&asked).map_err(|error| match self.skill_of(path) {
-                Some(_) => self.refusal(path, Refusal::Skill),
-                None => self.error(path, "written", &error),
-            })?;
+        let in_skill = || self.context.skills.open_containing(Path::new(&asked));
+        let relative = self.root.relative_path(&asked).map_err(|error| match in_skill() {
+            Some(_) => self.refusal(path, Refusal::Skill),
+            None => self.error(path, "written", &error),
+        })?;
         self.check_names(path, Path::new(&relative), Access::Write)?;
         let place = self.root.place(&relative);
         let place = place.map_err(|error| self.error(path, "written", &error))?;
@@ -279,11 +289,6 @@ impl<'c> UserFiles<'c> {
             }
             _ => path.to_string(),
         }
-    }
-
-    /// The skill in which an absolute path lies, and the path in it.
-    fn skill_of(&self, path: &str) -> Option<(Skill, String)> {
-        self.context.skills.open_containing(Path::new(&self.without_tilde(path)))
     }
 
     fn open_in_skill(
@@ -482,16 +487,9 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
 
 /// Some file systems ignore dots and blanks at the end of a name.
 fn is_lock_file(name: &str) -> bool {
-    name.trim_end_matches(['.', ' ']) == LOCK_FILE
+    name.trim_end_matches(['.', ' ']) == LOCK_FILE_NAME
 }
 
 fn has_private_name(below: &Path) -> bool {
     names(below).any(|name| is_private_name(&name))
-}
-
-/// Whether a real path is one of these places or in one, also by another path to the same folder.
-fn lies_in(real: &Path, places: &[PathBuf]) -> bool {
-    let found: Vec<Identity> = places.iter().filter_map(identity).collect();
-    let is_same = |path: &Path| identity(path).is_some_and(|it| found.contains(&it));
-    places.iter().any(|place| real.starts_with(place)) || real.ancestors().any(is_same)
 }

@@ -128,8 +128,13 @@ fn packages_of_a_python_of_pyenv_are_found() {
     let local = test.clone().file(".python-version", "3.13.0\n");
     assert_eq!(missing(&local), json!(["pypdf"]));
     assert_eq!(missing(&local.env("PYENV_VERSION", "3.12.1")), json!(["openpyxl"]));
-    let unknown = test.env("PYENV_VERSION", "none");
-    assert_eq!(missing(&unknown), json!([]), "it is not known");
+    let newest = test.clone().file(".python-version", "# by a tool\n3.13 2.7\n");
+    assert_eq!(missing(&newest), json!(["pypdf"]));
+    let path = test.path("pyenv/versions/3.13.0").display().to_string();
+    for unknown in ["none", "../versions/3.13.0", ".", &path] {
+        let unknown = test.clone().env("PYENV_VERSION", unknown);
+        assert_eq!(missing(&unknown), json!([]), "it is not known");
+    }
 }
 
 /// Packages that only a document names.
@@ -142,6 +147,11 @@ fn missing_python_packages_are_errors_with_here() {
     run.stdout_has("note[missing-need]: it names what is not here: Python packages nobody-zz");
     let run = test.next_run().args(["skills", "check", "--here"]).run().status(1);
     run.stdout_has("error[missing-need]");
+    // Another problem about Python hides it not.
+    let guarded = "try:\n    import pandas_zz\nexcept ImportError:\n    pandas_zz = None\n";
+    let test = test.file("skills/s/scripts/a.py", guarded);
+    let run = test.next_run().args(["skills", "check", "--here"]).run().status(1);
+    run.stdout_has("error[missing-need]: it names what is not here: Python packages nobody-zz\n");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::cli::values::usage;
 use crate::config::ConfigNeeds;
 use crate::error::Result;
 use crate::settings::SCRIPT_SANDBOX;
+use crate::skills::install::Staging;
 use crate::world::output::Output;
 
 mod check;
@@ -39,10 +40,14 @@ pub(super) fn run(
     }
     let run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
     // These create the skills folder if it is missing.
-    if matches!(command, SkillsCommand::New(_) | SkillsCommand::Change(_)) {
-        run.finish_changes(output);
-    } else {
+    if !matches!(command, SkillsCommand::New(_) | SkillsCommand::Change(_)) {
         run.check_folders(output)?;
+    }
+    for folder in run.skills.folders() {
+        if let Err(error) = Staging::recover(&folder.path) {
+            let folder = folder.path.display();
+            output.warn(&format!("failed to finish an interrupted change of {folder}: {error}"));
+        }
     }
     match command {
         SkillsCommand::List { query } => {

@@ -4,6 +4,7 @@
 use super::{check, check_python};
 use crate::config::{ScriptSettings, SkillsFolder};
 use crate::skills::needs::Needs;
+use crate::skills::packages::modules_of;
 use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
 use crate::world::cancellation::Cancellation;
 
@@ -74,18 +75,12 @@ pub(crate) fn add_python_problems(
     Ok(())
 }
 
-/// Rules whose problems name missing Python packages with more details.
-const MISSING_PYTHON: [Rule; 6] = [
-    Rule::NoPython,
-    Rule::BrokenVenv,
-    Rule::StaleVenv,
-    Rule::MissingVenv,
-    Rule::MissingImport,
-    Rule::OptionalImport,
-];
+/// Rules whose problems mean that all Python packages may be missing.
+const NO_PACKAGES: [Rule; 4] =
+    [Rule::NoPython, Rule::BrokenVenv, Rule::StaleVenv, Rule::MissingVenv];
 
-/// The problem of a skill for which this machine lacks something; Python packages only where none
-/// of its other problems is about them.
+/// The problem of a skill for which this machine lacks something, without the Python packages that
+/// other problems are about.
 fn missing_need(
     skill: &Skill,
     needs: &Needs,
@@ -93,9 +88,16 @@ fn missing_need(
     problems: &[Problem],
 ) -> Option<Problem> {
     let mut missing = needs.named.missing(skill, scripts);
-    if problems.iter().any(|problem| MISSING_PYTHON.contains(&problem.rule)) {
+    if problems.iter().any(|problem| NO_PACKAGES.contains(&problem.rule)) {
         missing.python.clear();
     }
+    let is_named = |module: &str| {
+        let quoted = format!("`{module}`");
+        problems.iter().any(|problem| problem.message.contains(&quoted))
+    };
+    missing.python.retain(|package| {
+        !is_named(&package.replace('-', "_")) && !modules_of(package).any(is_named)
+    });
     let kinds = missing.kinds().into_iter().map(|(kind, names)| format!("{kind} {names}"));
     let list = kinds.collect::<Vec<_>>().join("; ");
     let message = || format!("it names what is not here: {list}");

@@ -112,11 +112,11 @@ impl Staging {
         cancellation: &Cancellation,
     ) -> io::Result<BTreeMap<String, FileDigests>> {
         let mut digests: BTreeMap<String, FileDigests> = BTreeMap::new();
-        let mut wanted: BTreeMap<&str, Vec<(&String, &String)>> = BTreeMap::new();
+        let mut wanted: BTreeMap<String, Vec<(&String, &String)>> = BTreeMap::new();
         for (name, file) in
             skills.iter().flat_map(|(name, all)| all.iter().map(move |it| (name, it)))
         {
-            wanted.entry(&file.source).or_default().push((name, &file.path));
+            wanted.entry(file.source.clone()).or_default().push((name, &file.path));
         }
         if wanted.values().map(Vec::len).sum::<usize>() > limits::INSTALLED_FILES {
             let text = format!("the skills have more than {} files", limits::INSTALLED_FILES);
@@ -191,7 +191,7 @@ impl Staging {
             .and_then(|()| fs::File::open(&self.folder))
             .and_then(|folder| sync_file_system(&folder));
         done.map_err(|error| {
-            io::Error::other(format!("{error}; the next command tries to finish it"))
+            io::Error::other(format!("{error}; the next `skills` command tries to finish it"))
         })
     }
 }
@@ -258,7 +258,7 @@ fn finish(folder: &Path) -> io::Result<()> {
     let new_lock_file = decided.join(LOCK_FILE_NAME);
     if new_lock_file.exists() {
         let new = LockFile::read(&opened)
-            .map_err(|error| io::Error::other(format!("{LOCK_FILE_NAME}: {error}")))?;
+            .map_err(|error| io::Error::other(format!("{}: {error}", new_lock_file.display())))?;
         let root = Root::open(folder).map_err(to_io_error)?;
         let old = LockFile::read(&root).unwrap_or_default();
         for entry in opened.entries(limits::ENTRIES_READ).map_err(to_io_error)?.entries {
@@ -283,11 +283,21 @@ fn finish(folder: &Path) -> io::Result<()> {
 /// Puts a new version of a skill, which has these files, in its place, and keeps what tools created
 /// in the old one.
 fn put(new: &Path, place: &Path, files: &FileDigests) -> io::Result<()> {
-    let is_there = Root::open(place).is_ok_and(|root| file_digests(&root).as_ref() == Ok(files));
-    match place.symlink_metadata() {
-        _ if is_there => {}
-        Ok(_) => exchange(new, place)?,
-        Err(_) => return fs::rename(new, place),
+    let has_files = |folder: &Path| {
+        !folder.is_symlink()
+            && Root::open(folder).is_ok_and(|root| file_digests(&root).as_ref() == Ok(files))
+    };
+    if !has_files(place) {
+        // A project of another author may bring what looks like an interrupted change. A skill with
+        // the listed files has no link, over which something would be moved out of the folder.
+        if !has_files(new) {
+            let text = format!("{} is not as the lock file beside it lists it", new.display());
+            return Err(io::Error::other(text));
+        }
+        match place.symlink_metadata() {
+            Ok(_) => exchange(new, place)?,
+            Err(_) => return fs::rename(new, place),
+        }
     }
     // What is behind a link is not the program's.
     if new.is_symlink() { Ok(()) } else { keep_left_out(new, place, "") }

@@ -17,7 +17,7 @@ use crate::skills::skeleton::invalid_name_reason;
 use crate::skills::skill::is_document_name;
 use crate::skills::{frontmatter, is_skill_name};
 use crate::world::archive::{self, ArchiveEntryKind};
-use crate::world::cancellation::Cancellation;
+use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, OpenError, Root};
 
 /// The entries of a source.
@@ -55,7 +55,7 @@ pub(crate) struct SkillFile {
     /// The path of its content in the source: another one for a link.
     pub source: String,
     /// Its size in bytes.
-    size: u64,
+    pub size: u64,
 }
 
 /// Gets what is known of a file, whether it is executable, and its content.
@@ -132,12 +132,11 @@ impl SourceTree {
                     }
                     EntryKind::Link => {
                         let target = fs::read_link(path.join(&below))?;
-                        // An absolute one may lead into the source, too.
-                        Ok(match target.strip_prefix(path) {
-                            Ok(inside) => {
-                                ArchiveEntryKind::HardLink(inside.to_string_lossy().into_owned())
-                            }
-                            Err(_) => ArchiveEntryKind::Link(target.to_string_lossy().into_owned()),
+                        let inside = target.strip_prefix(path).ok();
+                        // An absolute link into the source is another name of what is there.
+                        Ok(match inside.and_then(|it| resolved("", &it.to_string_lossy())) {
+                            Some(inside) => ArchiveEntryKind::HardLink(inside),
+                            None => ArchiveEntryKind::Link(target.to_string_lossy().into_owned()),
                         })
                     }
                     EntryKind::Folder => Err("too deep a folder"),
@@ -235,6 +234,10 @@ impl SourceTree {
 
     /// The name that the document of a skill which is the whole source gives, if it is a valid one.
     pub(crate) fn root_name(&self, cancellation: &Cancellation) -> Option<String> {
+        let is_document = |path: &String| !path.contains('/') && is_document_name(path);
+        if !self.entries.keys().any(is_document) {
+            return None;
+        }
         let name = self.aliases([""].into_iter(), cancellation).ok()?.remove("")?;
         invalid_name_reason(&name).is_none().then_some(name)
     }
@@ -246,7 +249,11 @@ impl SourceTree {
         cancellation: &Cancellation,
     ) -> io::Result<HashMap<&'f str, String>> {
         let mut aliases = HashMap::new();
-        let wanted = folders.filter_map(|folder| Some((self.document(folder)?, folder)));
+        let document = |folder: &str| {
+            let files = self.files(folder).ok()?;
+            files.into_iter().find(|file| is_document_name(&file.path))
+        };
+        let wanted = folders.filter_map(|folder| Some((document(folder)?.source, folder)));
         self.read(wanted.collect(), cancellation, &mut |folder, _, content| {
             let mut document = Vec::new();
             content.take(limits::DOCUMENT_BYTES as u64).read_to_end(&mut document)?;
@@ -257,31 +264,37 @@ impl SourceTree {
         Ok(aliases)
     }
 
-    /// The path of the document in a folder, if it is a file.
-    fn document(&self, folder: &str) -> Option<&str> {
-        let start = folder_start(folder);
-        let below = self
-            .entries
-            .range(start.clone()..)
-            .map_while(|(path, kind)| Some((path, path.strip_prefix(&start)?, kind)));
-        let mut documents = below.filter(|(_, name, _)| is_document_name(name));
-        let (path, _, kind) = documents.next()?;
-        matches!(kind, Ok(ArchiveEntryKind::File { .. })).then_some(path)
-    }
-
-    /// The digests of files, by their paths in the source.
-    pub(crate) fn digests<'f>(
+    /// Whether the two skills of each pair have the same files. What cannot be read is different.
+    pub(crate) fn are_copies(
         &self,
-        files: impl Iterator<Item = &'f SkillFile>,
+        pairs: &[[&[SkillFile]; 2]],
         cancellation: &Cancellation,
-    ) -> io::Result<HashMap<String, String>> {
-        let wanted = files.map(|file| (file.source.as_str(), file.source.clone())).collect();
-        let mut digests = HashMap::new();
-        self.read(wanted, cancellation, &mut |path, _, content| {
+    ) -> io::Result<Vec<bool>> {
+        let sizes = |files: &[SkillFile]| -> BTreeMap<String, u64> {
+            files.iter().map(|file| (file.path.clone(), file.size)).collect()
+        };
+        let is_possible: Vec<bool> =
+            pairs.iter().map(|[one, other]| sizes(one) == sizes(other)).collect();
+        let possible = pairs.iter().zip(&is_possible).filter(|(_, is_possible)| **is_possible);
+        let files = possible.flat_map(|(pair, _)| pair.iter().copied().flatten());
+        let wanted = files.map(|file| (file.source.clone(), file.source.clone())).collect();
+        let mut digests: HashMap<String, String> = HashMap::new();
+        let read = self.read(wanted, cancellation, &mut |path, _, content| {
             digests.insert(path, copy_digest(content, &mut io::sink())?);
             Ok(())
-        })?;
-        Ok(digests)
+        });
+        if let Err(error) = read {
+            let is_stop = StopReason::from_io_error(&error).is_some();
+            return if is_stop { Err(error) } else { Ok(vec![false; pairs.len()]) };
+        }
+        let listed = |files: &[SkillFile]| -> BTreeMap<String, Option<String>> {
+            let digest = |file: &SkillFile| digests.get(&file.source).cloned();
+            files.iter().map(|file| (file.path.clone(), digest(file))).collect()
+        };
+        let is_copy = |([one, other], is_possible): (&[&[SkillFile]; 2], bool)| {
+            is_possible && listed(one) == listed(other)
+        };
+        Ok(pairs.iter().zip(is_possible).map(is_copy).collect())
     }
 
     fn is_folder(&self, path: &str) -> bool {
@@ -293,10 +306,13 @@ impl SourceTree {
     /// Calls `visit` for each of these files of the source, with what is known of it.
     pub(crate) fn read<T>(
         &self,
-        mut wanted: BTreeMap<&str, T>,
+        mut wanted: BTreeMap<String, T>,
         cancellation: &Cancellation,
         visit: &mut FileVisitor<'_, T>,
     ) -> io::Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
         match &self.content {
             Content::Archive(archive) => {
                 archive::read(archive, cancellation, &mut |entry, content| match entry.kind {
@@ -312,7 +328,7 @@ impl SourceTree {
                 for (path, known) in std::mem::take(&mut wanted) {
                     cancellation.check()?;
                     let mut file =
-                        root.file(path).map_err(|error| io::Error::other(error.user_message()))?;
+                        root.file(&path).map_err(|error| io::Error::other(error.user_message()))?;
                     let is_executable = file.metadata()?.mode() & 0o111 != 0;
                     visit(known, is_executable, &mut file)?;
                 }

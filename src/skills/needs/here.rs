@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::NamedNeeds;
@@ -59,9 +60,26 @@ fn pyenv_program(program: &Path, scripts: &ScriptSettings) -> Option<PathBuf> {
     let read = |file: PathBuf| read_whole(&file, limits::LINE_BYTES).ok();
     let text = || files.find_map(read).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let text = named.or_else(text)?;
-    let version = text.split([':', '\n']).next()?.trim();
-    let program = root.join("versions").join(version).join("bin").join(program.file_name()?);
+    let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    let version = lines.find_map(|line| line.split([':', ' ', '\t']).find(|it| !it.is_empty()))?;
+    // A folder's author may have written it.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if version.starts_with('.') || !version.chars().all(is_plain) {
+        return None;
+    }
+    let versions = root.join("versions");
+    let program = versions.join(newest(&versions, version)).join("bin").join(program.file_name()?);
     program.is_file().then_some(program)
+}
+
+/// The version with this name, or the newest one that begins with its numbers: `3.12.4` for `3.12`.
+fn newest(versions: &Path, name: &str) -> String {
+    let numbers = |name: &str| -> Vec<u32> { name.split('.').flat_map(str::parse).collect() };
+    let all = fs::read_dir(versions).into_iter().flatten().flatten();
+    let names = all.filter_map(|entry| entry.file_name().into_string().ok());
+    let below = names.filter(|version| version.starts_with(&format!("{name}.")));
+    let newest = below.max_by_key(|version| numbers(version));
+    newest.filter(|_| !versions.join(name).is_dir()).unwrap_or_else(|| name.to_string())
 }
 
 /// The folders in which Node.js finds packages for a skill's scripts and for the user's files.

@@ -120,6 +120,16 @@ fn names_in_documents_are_taken_for_those_of_folders() {
     change(&test, &["update", "alias"]).success().stdout("unchanged: skills/folder\n");
     change(&test, &["remove", "alias"]).success().stdout("removed: skills/folder\n");
     assert!(test.exists("skills/one") && !test.exists("skills/folder"));
+    // Only that skill is meant, not another one with the name of its folder.
+    let test = with_source()
+        .file("source/more/one/text.md", document("alias"))
+        .link("source/more/one/SKILL.md", "text.md");
+    change(&test, &["add", "./source", "--skill", "alias"]).success();
+    assert_eq!(lock(&test)["skills"]["one"]["folder"], "more/one");
+    let test = test.file("skills/deeper/two/SKILL.md", document("other"));
+    change(&test, &["add", "./source", "--skill", "two"]).success();
+    change(&test, &["remove", "other"]).status(1).stderr_has("failed to find `other`");
+    assert!(test.exists("skills/two"));
 }
 
 /// The lock file and the JSON output have exactly this form.

@@ -33,11 +33,13 @@ fn links_inside_become_copies() {
         .link("source/one/twice.csv", "./again.csv")
         .link("source/one/round.csv", "data/../data//table.csv");
     let absolute = test.path("source/one/data/table.csv").display().to_string();
-    let test = test.link("source/one/absolute.csv", &absolute);
+    let odd = absolute.replace("/one/", "//one/./data/../../one/");
+    let test = test.link("source/one/absolute.csv", &absolute).link("source/one/odd.csv", &odd);
     change(&test, &["add", "./source"]).success();
     let found = files(&test.path("skills/one"));
     let table = [
         "absolute.csv",
+        "odd.csv",
         "again.csv",
         "twice.csv",
         "round.csv",

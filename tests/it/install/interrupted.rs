@@ -111,36 +111,3 @@ fn waiting_commands_can_be_interrupted() {
     assert_nothing_left(&test);
     assert!(test.exists("skills/one/SKILL.md"));
 }
-
-/// What a kill left is finished, if it was decided, or undone by the next command of any kind.
-#[test]
-fn every_command_finishes_what_a_kill_left() {
-    let locked = |test: &Test| test.read("skills/skills-runner.lock");
-    for (kind, is_decided) in [("decided", true), ("new", false)] {
-        for args in [&["tool", "list_skills"][..], &["skills", "list"], &["--dry-run", "hi"]] {
-            let test = super::with_source();
-            super::added(&test);
-            let old = locked(&test);
-            let test = test.file("source/one/data/table.csv", "a,b\n3,4\n");
-            change(&test, &["update"]).success();
-            let new = locked(&test);
-            // As before the second change, with its new files where a kill leaves them.
-            let prepared = test.path(format!("skills/.skills-runner-install/{kind}"));
-            std::fs::create_dir_all(&prepared).unwrap();
-            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-            std::fs::set_permissions(prepared.parent().unwrap(), mode).unwrap();
-            std::fs::rename(test.path("skills/one"), prepared.join("one")).unwrap();
-            std::fs::write(prepared.join("skills-runner.lock"), &new).unwrap();
-            let test = test
-                .file("skills/skills-runner.lock", &old)
-                .file("skills/one/SKILL.md", document("one"))
-                .env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1")
-                .env("LLM_MODEL_NAME", "m")
-                .env("SKILLS_FOLDER_PATH", "skills");
-            test.next_run().args(args).run().success();
-            assert_nothing_left(&test);
-            assert_eq!(locked(&test), if is_decided { new } else { old }, "{args:?}");
-            assert_eq!(test.exists("skills/one/data/table.csv"), is_decided, "{args:?}");
-        }
-    }
-}

@@ -189,6 +189,34 @@ fn skills_of_one_name_with_files_of_the_same_size_are_different() {
     assert_eq!(test.read("skills/two/SKILL.md"), document("two"));
 }
 
+/// A project may bring what looks like an interrupted change: only skills with the listed files,
+/// which have no links, are put in their places.
+#[test]
+fn interrupted_changes_of_a_stranger_move_nothing_out() {
+    let digest = super::digest(document("one").as_bytes());
+    let other = super::digest(b"other");
+    let hidden = "project/skills/.skills-runner-install";
+    for (link, listed, is_valid) in
+        [(true, &digest, false), (false, &other, false), (false, &digest, true)]
+    {
+        let lock = json!({"version": 1, "skills": {"one": {
+            "source": "x", "folder": "", "revision": null, "files": {"SKILL.md": listed},
+        }}});
+        let test = Test::new()
+            .file("project/skills/one/SKILL.md", "# Old\n")
+            .file("project/skills/one/up/node_modules/chalk/index.js", "evil")
+            .file(&format!("{hidden}/decided/skills-runner.lock"), lock.to_string())
+            .file(&format!("{hidden}/decided/one/SKILL.md"), document("one"))
+            .mode(hidden, 0o700);
+        let up = format!("{hidden}/decided/one/up");
+        let test = if link { test.link(&up, "../../..") } else { test };
+        test.next_run().cwd("project").args(["skills", "list"]).run();
+        assert!(!test.exists("node_modules") && !test.exists("project/node_modules"));
+        let is_new = test.read("project/skills/one/SKILL.md") == document("one");
+        assert_eq!(is_new, is_valid, "{link} {listed}");
+    }
+}
+
 /// A skill that cannot be copied does not keep out another one of its name.
 #[test]
 fn refused_skill_does_not_keep_out_one_of_its_name() {

@@ -66,6 +66,13 @@ fn skills_of_a_folder_beside_the_working_folder_are_read() {
             assert_answer(&test, "read_file_in_skill", arguments, Ok("far\n"));
         }
     }
+    // A skill of the working folder that is a link.
+    let own = test.clone().link("work/skills/far", "../../other/far");
+    let named = own.path("work/skills/far/SKILL.md");
+    for path in ["skills/far/SKILL.md", named.to_str().unwrap(), real.to_str().unwrap()] {
+        assert_answer(&own, "read_file", json!({"path": path}), Ok("far\n"));
+    }
+    fs::remove_file(test.path("work/skills/far")).unwrap();
     let linked = test.path("linked").display().to_string();
     let test = test.clone().env("SKILLS_FOLDER_PATH", linked);
     assert_answer(&test, "read_file", json!({"path": real}), Ok("far\n"));

@@ -21,7 +21,7 @@ use crate::world::scratch::Scratch;
 /// Attributes that would make files depend on the settings of this machine, switched off.
 const ATTRIBUTES: &[u8] = b"* -filter -text -ident -working-tree-encoding -export-subst\n";
 
-/// Settings of each command: nothing of the user's runs or counts, and what a server sends is one
+/// Settings of each command: no hook and no attribute of the user counts, and a pack is kept as one
 /// file, whose size is limited.
 const SETTINGS: [&str; 3] =
     ["core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "fetch.unpackLimit=1"];

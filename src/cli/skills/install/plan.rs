@@ -1,6 +1,6 @@
 //! What happens to each skill of a change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use crate::cli::options::ChangeAction;
@@ -8,6 +8,7 @@ use crate::cli::skills::install::fetch::fetch;
 use crate::cli::skills::install::source::Source;
 use crate::cli::skills::install::{Before, Change, Outcome, Planned};
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
 use crate::skills::Skills;
 use crate::skills::install::{FoundSkill, PathSet, SkillFile, SourceTree};
 use crate::skills::lock_file::{
@@ -36,6 +37,7 @@ impl Change<'_> {
         let mut locked: BTreeMap<String, LockedSkill> = BTreeMap::new();
         let mut names = PathSet::default();
         let mut twins = Vec::new();
+        let mut count = 0;
         for FoundSkill { name, folder } in found {
             let entry = LockedSkill {
                 source: source.text.clone(),
@@ -44,19 +46,30 @@ impl Change<'_> {
                 files: FileDigests::new(),
             };
             self.run.cancellation.check()?;
-            match tree.files(&entry.folder) {
-                Ok(_) if name == LOCK_FILE_NAME => {
-                    let cause = "the lock file has this name".into();
-                    self.plan(name, entry, None, Outcome::Refused(cause));
+            let files = match tree.files(&entry.folder) {
+                Ok(_) if name.eq_ignore_ascii_case(LOCK_FILE_NAME) => {
+                    Err("the lock file has this name".into())
                 }
-                Err(cause) => self.plan(name, entry, None, Outcome::Refused(cause)),
-                Ok(files) => match names.add(&name) {
-                    Err(first) => twins.push(Twin { first, name, entry, files }),
-                    Ok(()) => {
-                        wanted.push((name.clone(), files));
-                        locked.insert(name, entry);
-                    }
-                },
+                files => files,
+            };
+            let files = match files {
+                Ok(files) => files,
+                Err(cause) => {
+                    self.plan(name, entry, None, Outcome::Refused(cause));
+                    continue;
+                }
+            };
+            // Links may make many files of few.
+            count += files.len();
+            if count > limits::ARCHIVE_ENTRIES {
+                let cause = format!("the skills have more than {} files", limits::ARCHIVE_ENTRIES);
+                return Err(copy_error(&source.text, &io::Error::other(cause)));
+            }
+            if let Err(first) = names.add(&name) {
+                twins.push(Twin { first, name, entry, files });
+            } else {
+                wanted.push((name.clone(), files));
+                locked.insert(name, entry);
             }
         }
         self.plan_twins(twins, &tree, &wanted, &source.text)?;
@@ -79,19 +92,15 @@ impl Change<'_> {
         wanted: &[(String, Vec<SkillFile>)],
         source: &str,
     ) -> Result<()> {
-        if twins.is_empty() {
-            return Ok(());
-        }
-        let all = wanted.iter().map(|(_, files)| files).chain(twins.iter().map(|it| &it.files));
-        let digests = tree.digests(all.flatten(), &self.run.cancellation);
-        let digests = digests.map_err(|error| copy_error(source, &error))?;
-        let listed = |files: &[SkillFile]| -> BTreeMap<String, Option<String>> {
-            let digest = |file: &SkillFile| digests.get(&file.source).cloned();
-            files.iter().map(|file| (file.path.clone(), digest(file))).collect()
-        };
-        for Twin { first, name, entry, files } in twins {
-            let copied = wanted.iter().find(|(other, _)| *other == name);
-            if copied.is_none_or(|(_, first)| listed(first) != listed(&files)) {
+        let pairs = twins.iter().map(|twin| {
+            let first = wanted.iter().find(|(name, _)| *name == twin.name);
+            [first.map_or([].as_slice(), |(_, files)| files), twin.files.as_slice()]
+        });
+        let pairs: Vec<_> = pairs.collect();
+        let are_copies = tree.are_copies(&pairs, &self.run.cancellation);
+        let are_copies = are_copies.map_err(|error| copy_error(source, &error))?;
+        for (Twin { first, name, entry, .. }, is_copy) in twins.into_iter().zip(are_copies) {
+            if !is_copy {
                 let cause = format!("the source has a skill `{first}` in another folder, too");
                 self.plan(name, entry, None, Outcome::Refused(cause));
             }
@@ -121,26 +130,28 @@ impl Change<'_> {
                     .with_hint(format!("there are skills in {}", shown(folders))),
             });
         }
-        let mut wanted = self.command.skills.clone();
-        let mut unknown: Vec<_> =
-            wanted.iter_mut().filter(|name| !names.contains(&name.as_str())).collect();
-        if !unknown.is_empty() {
+        let wanted = &self.command.skills;
+        let is_name = |name: &&String| names.contains(&name.as_str());
+        let mut aliases = HashMap::new();
+        if !wanted.iter().all(|name| is_name(&name)) {
             let folders = found.iter().map(|skill| skill.folder.as_str());
-            let aliases = tree.aliases(folders, &self.run.cancellation);
-            let aliases = aliases.map_err(|error| copy_error(&source.text, &error))?;
-            for alias in &mut unknown {
-                let is_meant =
-                    |skill: &&FoundSkill| aliases.get(skill.folder.as_str()) == Some(alias);
-                match found.iter().find(is_meant) {
-                    Some(skill) => alias.clone_from(&skill.name),
-                    None => {
-                        return Err(failed(format!("it has no skill `{alias}`"))
-                            .with_hint(format!("its skills are {}", shown(&names))));
-                    }
-                }
-            }
+            let read = tree.aliases(folders, &self.run.cancellation);
+            aliases = read.map_err(|error| copy_error(&source.text, &error))?;
         }
-        let is_wanted = |skill: &FoundSkill| wanted.is_empty() || wanted.contains(&skill.name);
+        let is_alias = |name: &&String| aliases.values().any(|alias| alias == *name);
+        if let Some(unknown) = wanted.iter().find(|name| !is_name(name) && !is_alias(name)) {
+            return Err(failed(format!("it has no skill `{unknown}`"))
+                .with_hint(format!("its skills are {}", shown(&names))));
+        }
+        // An alias counts where no folder has that name.
+        let meant = found.iter().filter(|skill| {
+            let alias = aliases.get(skill.folder.as_str());
+            alias.is_some_and(|alias| wanted.contains(alias) && !is_name(&alias))
+        });
+        let meant: Vec<FoundSkill> = meant.cloned().collect();
+        let is_wanted = |skill: &FoundSkill| {
+            wanted.is_empty() || wanted.contains(&skill.name) || meant.contains(skill)
+        };
         Ok(found.into_iter().filter(is_wanted).collect())
     }
 
@@ -263,10 +274,17 @@ impl Change<'_> {
         let mut names = names.to_vec();
         let is_known = |name: &String| known.contains(&name.as_str());
         if !names.iter().all(is_known) {
-            let catalogue = Skills::new([self.folder.clone()]).catalogue();
+            let skills = Skills::new([self.folder.clone()]);
+            let catalogue = skills.catalogue();
             for name in names.iter_mut().filter(|name| !is_known(name)) {
-                let skill = catalogue.find(name).ok().and_then(|skill| skill.path.file_name());
-                *name = skill.map_or(name.clone(), |folder| folder.to_string_lossy().into_owned());
+                let direct = catalogue.find(name).ok().filter(|skill| {
+                    skill.path.parent() == skills.folders().first().map(|it| it.path.as_path())
+                });
+                let folder = direct.and_then(|skill| skill.path.file_name());
+                let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
+                if let Some(folder) = folder.filter(is_known) {
+                    *name = folder;
+                }
             }
         }
         if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
@@ -288,8 +306,9 @@ impl Change<'_> {
     /// A command for a skill of this folder, as a hint has it.
     fn command_text(&self, verb: &str, name: &str) -> String {
         let to = self.command.to.as_ref().map(|to| format!(" --to {}", shell_quoted(to.as_ref())));
+        let end = if name.starts_with('-') { "-- " } else { "" };
         let name = shell_quoted(name.as_ref());
-        format!("`skills-runner skills {verb} {name}{}`", to.unwrap_or_default())
+        format!("`skills-runner skills {verb}{} {end}{name}`", to.unwrap_or_default())
     }
 
     /// The outcome of a skill that was changed by hand, unless that is forced.
