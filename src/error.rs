@@ -160,8 +160,8 @@ pub(crate) enum FailedPart {
     Model,
     /// The list of models: the credentials may be valid for answers.
     ModelList,
-    /// The answer: it is empty.
-    Answer,
+    /// The answer: it is empty. With the tokens of the request and of the reply.
+    Answer([u32; 2]),
 }
 
 /// A failure that the user must fix: a kind, a message of one sentence and, if there

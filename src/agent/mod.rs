@@ -16,7 +16,7 @@ use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::{AssistantMessage, Message};
 use crate::model::{FinishReason, Model, ModelReply};
-use crate::tool::{Action, ToolCall, ToolResult, sendable_arguments};
+use crate::tool::{Action, ToolCall, ToolResult, Usage, sendable_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
@@ -150,7 +150,7 @@ impl Turn<'_, '_> {
         let mut reply = match completed {
             Ok(reply) => reply,
             Err(error) => {
-                if error.part() != Some(FailedPart::Answer) {
+                if !matches!(error.part(), Some(FailedPart::Answer(_))) {
                     held.release(self.sink);
                 }
                 return self.after_failure(error, has_next_step);
@@ -201,7 +201,15 @@ impl Turn<'_, '_> {
     /// What follows a failed request: an empty reply is asked about, and an announcement before it
     /// is the answer.
     fn after_failure(&mut self, error: Error, has_next_step: bool) -> Result<Option<CheckedReply>> {
-        let is_empty = error.part() == Some(FailedPart::Answer);
+        let is_empty = match error.part() {
+            Some(FailedPart::Answer(tokens)) => {
+                let [prompt_tokens, completion_tokens] = tokens.map(u64::from);
+                self.stats.steps += 1;
+                self.stats.usage += Usage { prompt_tokens, completion_tokens };
+                true
+            }
+            _ => false,
+        };
         if is_empty && has_next_step && self.rescue.may_ask(NoAnswer::Empty) {
             return Ok(self.ask_again(NoAnswer::Empty, "", ""));
         }

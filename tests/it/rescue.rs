@@ -240,15 +240,18 @@ fn calls_that_change_something_are_asked_about_first() {
 
 #[test]
 fn empty_replies_are_asked_for_once_more() {
-    for (outcome, requests) in play(&test(), &["hi"], &[Reply::text(" "), Reply::text("Hello.")]) {
+    let replies = [" ", "Hello."].map(|text| Reply::text(text).with_usage(10, 5));
+    for (outcome, requests) in play(&test(), &["hi"], &replies) {
         let end = result(&outcome.success());
         assert_eq!((&end["answer"], &end["asked_again"]), (&json!("Hello."), &json!(1)));
         let question = requests[1].last_message()["content"].as_str().unwrap();
         assert!(question.contains("was empty"), "{question}");
+        let used = json!({"prompt_tokens": 20, "completion_tokens": 10});
+        assert_eq!((&end["steps"], &end["usage"]), (&json!(2), &used), "the empty one counts");
     }
     for (outcome, _) in play(&test(), &["hi"], &[Reply::text(""), Reply::text("")]) {
         let end = result(&outcome.status(1).stderr_has("the answer is empty"));
-        assert_eq!(end["error"]["kind"], "protocol");
+        assert_eq!((&end["error"]["kind"], &end["steps"]), (&json!("protocol"), &json!(2)));
     }
 }
 

@@ -241,7 +241,13 @@ fn check_not_empty(reply: ModelReply) -> std::result::Result<ModelReply, Request
         }
     };
     let failure = RequestFailure::new(kind, cause);
-    Err(if kind == ErrorKind::Protocol { failure.with_part(FailedPart::Answer) } else { failure })
+    if kind != ErrorKind::Protocol {
+        return Err(failure);
+    }
+    let usage = reply.usage.unwrap_or_default();
+    let tokens = [usage.prompt_tokens, usage.completion_tokens];
+    let tokens = tokens.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+    Err(failure.with_part(FailedPart::Answer(tokens)))
 }
 
 /// Whether the response head says where the body ends.

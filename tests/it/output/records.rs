@@ -110,7 +110,7 @@ fn every_failure_ends_with_a_result_record() {
             1,
         ),
         (vec![Reply::text("half").finish_reason("content_filter")], 1, "endpoint", "half", 1),
-        (vec![Reply::text(""), Reply::text("")], 1, "protocol", "", 0),
+        (vec![Reply::text(""), Reply::text("")], 1, "protocol", "", 2),
         (vec![Reply::status(200).body("<html>hello</html>")], 1, "endpoint", "", 0),
     ];
     for (replies, status, kind, answer, steps) in table {

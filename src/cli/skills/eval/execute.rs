@@ -203,7 +203,7 @@ fn ask(run: &Run, planned: &PlannedRun<'_>) -> Result<(RunRecord, Actions)> {
 fn is_of_the_model(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Limit | ErrorKind::Context { .. } | ErrorKind::Truncated => true,
-        _ => error.part() == Some(FailedPart::Answer),
+        _ => matches!(error.part(), Some(FailedPart::Answer(_))),
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn judge(
     match judge.complete(&request, &mut |_| {}) {
         Ok(reply) => Ok(verdicts(&reply.message.content, task)),
         Err(error)
-            if error.part() == Some(FailedPart::Answer)
+            if matches!(error.part(), Some(FailedPart::Answer(_)))
                 || matches!(error.kind(), ErrorKind::Context { .. }) =>
         {
             Ok(undecided(task, &format!("the judge has no answer: {}", error.message())))
