@@ -185,7 +185,8 @@ impl Settings {
 
     /// All values of a setting, the one with the highest precedence first: options, the
     /// environment, `./.env`, the user's `.env`; within each of these in the order of the
-    /// setting's names. For settings that protect the user, `./.env` comes last.
+    /// setting's names. For settings that protect the user, `./.env` comes last; a destination that
+    /// the user sets, too, is the user's choice.
     pub fn values(&self, name: &'static str) -> Vec<(OsString, ValueSource)> {
         let row = setting(name);
         debug_assert!(row.is_some(), "{name} is not in the table");
@@ -209,15 +210,13 @@ impl Settings {
         if row.is_some_and(|row| row.folder_rule.yields_to_user_file()) {
             found.sort_by_key(|(_, source)| source.is_untrusted());
         }
-        // A destination that the user's file sets, too, is the user's choice.
-        if row.is_some_and(|row| row.folder_rule == FolderRule::Destination)
-            && let Some((first, _)) = found.first().filter(|(_, source)| source.is_untrusted())
-            && let is_own = (|(value, source): &(OsString, ValueSource)| {
-                value == first && !source.is_untrusted()
-            })
-            && let Some(own) = found.iter().position(is_own)
-        {
-            found.swap(0, own);
+        if row.is_some_and(|row| row.folder_rule == FolderRule::Destination) {
+            let is_first =
+                |(value, _): &(OsString, _)| found.first().is_some_and(|it| it.0 == *value);
+            let own = found.iter().position(|it| is_first(it) && !it.1.is_untrusted());
+            if let Some(own) = own {
+                found.swap(0, own);
+            }
         }
         found
     }

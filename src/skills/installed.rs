@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::limits;
-use crate::skills::packages::{modules_of, project_name};
+use crate::skills::packages::{any_module_of, project_name};
 
 /// The packages and modules in folders of Python packages.
 pub(crate) struct InstalledPackages {
@@ -59,14 +59,11 @@ impl InstalledPackages {
         self.modules.contains(module)
     }
 
-    /// Whether a package is there, or another one with its modules; of a package that is not known
-    /// its name.
+    /// Whether a package is there, or another one with a module of it.
     pub(crate) fn has(&self, package: &str) -> bool {
         // Packages share the folder of a namespace.
         let has_module = |module: &str| !module.contains('.') && self.has_module(module);
-        self.names.contains(package)
-            || modules_of(package).any(has_module)
-            || self.has_module(&package.replace('-', "_"))
+        self.names.contains(package) || any_module_of(package, has_module)
     }
 }
 

@@ -18,6 +18,12 @@ use crate::world::confined::{EntryKind, OpenError, Root, read_whole};
 /// The name of the lock file.
 pub(crate) const LOCK_FILE_NAME: &str = "skills-runner.lock";
 
+/// Whether a file of this name is the lock file: some file systems ignore letter case, and dots and
+/// blanks at the end.
+pub(crate) fn is_lock_file_name(name: &str) -> bool {
+    name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(LOCK_FILE_NAME)
+}
+
 /// What digests start with, unlike the name of a commit.
 pub(crate) const DIGEST_START: &str = "sha256:";
 
@@ -122,7 +128,7 @@ impl LockFile {
             )));
         }
         let lock: LockFile = serde_json::from_slice(bytes).map_err(invalid)?;
-        let is_valid = |name: &str| is_skill_name(name) && name != LOCK_FILE_NAME;
+        let is_valid = |name: &str| is_skill_name(name) && !is_lock_file_name(name);
         if let Some(name) = lock.skills.keys().find(|name| !is_valid(name)) {
             return Err(LockFileError::Invalid(format!("{name:?} is not the name of a skill")));
         }

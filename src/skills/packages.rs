@@ -45,10 +45,12 @@ pub(crate) fn nearly_named(name: &str) -> Option<&'static str> {
     rows().map(|(_, package)| package).find(is_near).filter(|_| package_named(name).is_none())
 }
 
-/// The modules of the table that a package provides.
-pub(crate) fn modules_of(package: &str) -> impl Iterator<Item = &'static str> {
+/// Whether this holds for a module that a package may provide: one of the table, or one with the
+/// package's own name.
+pub(crate) fn any_module_of(package: &str, mut holds: impl FnMut(&str) -> bool) -> bool {
     let name = normalized_name(package);
-    rows().filter(move |(_, package)| normalized_name(package) == name).map(|(module, _)| module)
+    let mut known = rows().filter(|(_, package)| normalized_name(package) == name);
+    known.any(|(module, _)| holds(module)) || holds(&name.replace('-', "_"))
 }
 
 /// The part of a dotted name that is in the table: `google.genai` of

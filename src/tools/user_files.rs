@@ -13,7 +13,7 @@ use crate::config::ScriptSettings;
 use crate::limits;
 use crate::secret::MASK;
 use crate::skills::Skill;
-use crate::skills::lock_file::LOCK_FILE_NAME;
+use crate::skills::lock_file::is_lock_file_name;
 use crate::skills::protected::{self, PrivateEntries, is_git_name, is_private_name, lies_in};
 use crate::text::{self, counted, one_line};
 use crate::tool::{Action, Effects};
@@ -319,7 +319,7 @@ impl<'c> UserFiles<'c> {
             Refusal::Private
         } else if self.is_home && names(below).any(|name| name.starts_with('.')) {
             Refusal::HiddenInHome
-        } else if access == Access::Write && names(below).any(|name| is_lock_file(&name)) {
+        } else if access == Access::Write && names(below).any(|name| is_lock_file_name(&name)) {
             Refusal::Skill
         } else {
             return Ok(());
@@ -483,11 +483,6 @@ fn names(path: &Path) -> impl Iterator<Item = String> {
         Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
         _ => None,
     })
-}
-
-/// Some file systems ignore dots and blanks at the end of a name.
-fn is_lock_file(name: &str) -> bool {
-    name.trim_end_matches(['.', ' ']) == LOCK_FILE_NAME
 }
 
 fn has_private_name(below: &Path) -> bool {

@@ -4,7 +4,7 @@
 use super::{check, check_python};
 use crate::config::{ScriptSettings, SkillsFolder};
 use crate::skills::needs::Needs;
-use crate::skills::packages::modules_of;
+use crate::skills::packages::any_module_of;
 use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
 use crate::world::cancellation::Cancellation;
 
@@ -95,9 +95,7 @@ fn missing_need(
         let quoted = format!("`{module}`");
         problems.iter().any(|problem| problem.message.contains(&quoted))
     };
-    missing.python.retain(|package| {
-        !is_named(&package.replace('-', "_")) && !modules_of(package).any(is_named)
-    });
+    missing.python.retain(|package| !any_module_of(package, is_named));
     let kinds = missing.kinds().into_iter().map(|(kind, names)| format!("{kind} {names}"));
     let list = kinds.collect::<Vec<_>>().join("; ");
     let message = || format!("it names what is not here: {list}");

@@ -270,15 +270,11 @@ impl SourceTree {
         pairs: &[[&[SkillFile]; 2]],
         cancellation: &Cancellation,
     ) -> io::Result<Vec<bool>> {
-        let sizes = |files: &[SkillFile]| -> BTreeMap<String, u64> {
-            files.iter().map(|file| (file.path.clone(), file.size)).collect()
-        };
-        let is_possible: Vec<bool> =
-            pairs.iter().map(|[one, other]| sizes(one) == sizes(other)).collect();
-        let possible = pairs.iter().zip(&is_possible).filter(|(_, is_possible)| **is_possible);
-        let files = possible.flat_map(|(pair, _)| pair.iter().copied().flatten());
-        let wanted = files.map(|file| (file.source.clone(), file.source.clone())).collect();
         let mut digests: HashMap<String, String> = HashMap::new();
+        // As no digest is known, by size.
+        let possible = pairs.iter().filter(|pair| have_same_files(pair, &digests));
+        let files = possible.flat_map(|pair| pair.iter().copied().flatten());
+        let wanted = files.map(|file| (file.source.clone(), file.source.clone())).collect();
         let read = self.read(wanted, cancellation, &mut |path, _, content| {
             digests.insert(path, copy_digest(content, &mut io::sink())?);
             Ok(())
@@ -287,14 +283,7 @@ impl SourceTree {
             let is_stop = StopReason::from_io_error(&error).is_some();
             return if is_stop { Err(error) } else { Ok(vec![false; pairs.len()]) };
         }
-        let listed = |files: &[SkillFile]| -> BTreeMap<String, Option<String>> {
-            let digest = |file: &SkillFile| digests.get(&file.source).cloned();
-            files.iter().map(|file| (file.path.clone(), digest(file))).collect()
-        };
-        let is_copy = |([one, other], is_possible): (&[&[SkillFile]; 2], bool)| {
-            is_possible && listed(one) == listed(other)
-        };
-        Ok(pairs.iter().zip(is_possible).map(is_copy).collect())
+        Ok(pairs.iter().map(|pair| have_same_files(pair, &digests)).collect())
     }
 
     fn is_folder(&self, path: &str) -> bool {
@@ -339,6 +328,16 @@ impl SourceTree {
             None => Ok(()),
         }
     }
+}
+
+/// Whether two skills have files of the same paths, sizes and digests, which are known by the paths
+/// in the source.
+fn have_same_files(pair: &[&[SkillFile]; 2], digests: &HashMap<String, String>) -> bool {
+    let [one, other] = pair.map(|files| {
+        let row = |file: &SkillFile| (file.path.clone(), (file.size, digests.get(&file.source)));
+        files.iter().map(row).collect::<BTreeMap<_, _>>()
+    });
+    one == other
 }
 
 /// The files of a skill, while links are followed.

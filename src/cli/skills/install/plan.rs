@@ -12,7 +12,7 @@ use crate::limits;
 use crate::skills::Skills;
 use crate::skills::install::{FoundSkill, PathSet, SkillFile, SourceTree};
 use crate::skills::lock_file::{
-    FileDigests, LOCK_FILE_NAME, LockedSkill, file_digests, first_change,
+    FileDigests, LOCK_FILE_NAME, LockedSkill, file_digests, first_change, is_lock_file_name,
 };
 use crate::text::{self, shell_quoted};
 use crate::world::confined::OpenError;
@@ -46,12 +46,10 @@ impl Change<'_> {
                 files: FileDigests::new(),
             };
             self.run.cancellation.check()?;
-            let files = match tree.files(&entry.folder) {
-                Ok(_) if name.eq_ignore_ascii_case(LOCK_FILE_NAME) => {
-                    Err("the lock file has this name".into())
-                }
-                files => files,
-            };
+            let files = tree.files(&entry.folder).and_then(|files| {
+                let is_free = !is_lock_file_name(&name);
+                is_free.then_some(files).ok_or_else(|| "the lock file has this name".into())
+            });
             let files = match files {
                 Ok(files) => files,
                 Err(cause) => {
@@ -138,21 +136,19 @@ impl Change<'_> {
             let read = tree.aliases(folders, &self.run.cancellation);
             aliases = read.map_err(|error| copy_error(&source.text, &error))?;
         }
-        let is_alias = |name: &&String| aliases.values().any(|alias| alias == *name);
-        if let Some(unknown) = wanted.iter().find(|name| !is_name(name) && !is_alias(name)) {
+        // An alias counts where no folder has that name.
+        let means = |name: &String, skill: &FoundSkill| {
+            let alias = aliases.get(skill.folder.as_str());
+            *name == skill.name || !is_name(&name) && alias == Some(name)
+        };
+        let is_known = |name: &&String| found.iter().any(|skill| means(name, skill));
+        if let Some(unknown) = wanted.iter().find(|name| !is_known(name)) {
             return Err(failed(format!("it has no skill `{unknown}`"))
                 .with_hint(format!("its skills are {}", shown(&names))));
         }
-        // An alias counts where no folder has that name.
-        let meant = found.iter().filter(|skill| {
-            let alias = aliases.get(skill.folder.as_str());
-            alias.is_some_and(|alias| wanted.contains(alias) && !is_name(&alias))
-        });
-        let meant: Vec<FoundSkill> = meant.cloned().collect();
-        let is_wanted = |skill: &FoundSkill| {
-            wanted.is_empty() || wanted.contains(&skill.name) || meant.contains(skill)
-        };
-        Ok(found.into_iter().filter(is_wanted).collect())
+        let is_wanted =
+            |skill: &&FoundSkill| wanted.is_empty() || wanted.iter().any(|name| means(name, skill));
+        Ok(found.iter().filter(is_wanted).cloned().collect())
     }
 
     /// What is in the skills folder.
