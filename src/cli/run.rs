@@ -16,6 +16,7 @@ use crate::memory::Memory;
 use crate::settings::{Settings, misspelled};
 use crate::skills::Skills;
 use crate::system_prompt::SystemPromptOverride;
+use crate::text;
 use crate::tools::{CallHistory, Consent, ToolContext};
 use crate::world::cancellation::Cancellation;
 use crate::world::output::{Output, RunEnvironment};
@@ -155,12 +156,26 @@ impl Run {
         output: &mut Output,
     ) -> Result<()> {
         self.confirm = tools.confirm;
+        if self.options.scripts
+            && let Some(text) = self.withheld_variables()
+        {
+            output.detail(&text);
+        }
         let Some(log) = &tools.log else {
             return Ok(());
         };
         let path = self.settings.path(log, &self.folder);
         self.config.scripts.private_files.push(path.clone());
         output.open_log(&path, self.log_environment(), self.cancellation.interrupt.clone())
+    }
+
+    /// The variables that scripts do not get, and what changes that; `None`: there are none.
+    pub(super) fn withheld_variables(&self) -> Option<String> {
+        let names: Vec<&str> = self.config.scripts.withheld_names().collect();
+        let first = text::first_names(&names);
+        (!names.is_empty()).then(|| {
+            format!("scripts and commands do not get {first}: SCRIPT_ENV names what they need")
+        })
     }
 
     /// The description of the run for the log.

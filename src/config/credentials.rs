@@ -120,7 +120,7 @@ impl ConfigReader<'_> {
         for file in self.settings.files() {
             let mut held = file.contents.variables.iter().filter(|variable| {
                 let text = variable.value.as_deref().unwrap_or_default().trim();
-                settings::is_secret(OsStr::new(&variable.name))
+                settings::is_secret_setting(OsStr::new(&variable.name))
                     // Another program's line in its own file.
                     && variable.name != settings::OPENAI_API_KEY
                     && Secret::new(text).is_some_and(|secret| secret.is_worth_masking())
@@ -166,7 +166,7 @@ impl ConfigReader<'_> {
         let mut tokens = Vec::new();
         for text in text_values(self.settings, settings::OPENAI_API_KEY) {
             let key = parse_key(&text).filter(|_| text != NO_KEY);
-            if self.settings.is_withheld(settings::OPENAI_API_KEY.as_ref()) {
+            if self.settings.is_endpoint_secret(settings::OPENAI_API_KEY.as_ref()) {
                 credentials.extend(key);
             } else {
                 tokens.extend(key);

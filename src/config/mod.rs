@@ -69,8 +69,11 @@ pub struct ScriptSettings {
     pub private_files: Vec<PathBuf>,
     /// The real paths of the folders of `SCRIPT_SANDBOX_WRITE`, with and without a sandbox.
     pub writable_folders: Vec<PathBuf>,
-    /// The environment for scripts, without the endpoint's credentials.
+    /// The environment for scripts, without credentials.
     pub environment: Vec<(OsString, OsString)>,
+    /// The environment for programs that the user starts with a command (pip, git): without the
+    /// endpoint's credentials.
+    pub installer_environment: Vec<(OsString, OsString)>,
     /// The user's working folder; scripts get it as `USER_CWD`.
     pub user_folder: PathBuf,
     /// The folder that was there at the start: a script could put another one in its place.
@@ -102,6 +105,13 @@ impl ScriptSettings {
         let mut environment = self.environment.iter();
         let (_, value) = environment.find(|(known, _)| known == name)?;
         Some(value)
+    }
+
+    /// The names of the user's variables that scripts do not get because they look like
+    /// credentials. `SCRIPT_ENV` names those that scripts get.
+    pub(crate) fn withheld_names(&self) -> impl Iterator<Item = &str> {
+        let all = self.installer_environment.iter().filter_map(|(name, _)| name.to_str());
+        all.filter(|name| self.variable(name).is_none())
     }
 }
 
@@ -191,6 +201,7 @@ impl Config {
             && found.as_ref().is_some_and(|(to, _)| !to.for_queries().address.is_loopback());
         reader.check_paths(sends_away);
         let sandbox = reader.sandbox();
+        let installer_environment = installer_environment(settings, &credentials);
         let scripts = ScriptSettings {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
             python: reader.python(),
@@ -199,7 +210,8 @@ impl Config {
             sandbox,
             private_files: reader.private_files(),
             writable_folders: reader.writable_folders(),
-            environment: script_environment(settings, &credentials),
+            environment: reader.script_environment(&installer_environment),
+            installer_environment,
             user_folder: user_folder.to_path_buf(),
             user_folder_identity: identity(user_folder),
             default_skills_folders: reader.default_skills_folders(),
@@ -225,10 +237,11 @@ impl Config {
     }
 }
 
-/// The user's environment without any variable that contains a credential, whatever its name.
-fn script_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsString, OsString)> {
+/// The user's environment without any variable that contains a credential of the endpoint,
+/// whatever its name.
+fn installer_environment(settings: &Settings, credentials: &Secrets) -> Vec<(OsString, OsString)> {
     let is_secret = |name: &OsStr, value: &OsStr| {
-        settings.is_withheld(name) || credentials.occur_in(value.as_bytes())
+        settings.is_endpoint_secret(name) || credentials.occur_in(value.as_bytes())
     };
     settings.environment().iter().filter(|(name, value)| !is_secret(name, value)).cloned().collect()
 }
@@ -254,6 +267,21 @@ impl ConfigReader<'_> {
         let name = settings::SCRIPT_LEFTOVERS;
         let keeps = self.choice(name, ["kill", "keep"]) == Some(true);
         keeps && !(is_sandboxed && self.is_untrusted(name))
+    }
+
+    /// The variables that are no credentials or that `SCRIPT_ENV` names.
+    fn script_environment(&mut self, all: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+        let list = self.trimmed_text(settings::SCRIPT_ENV);
+        let named: Vec<&str> =
+            list.iter().flat_map(|(list, _)| list.split(',')).map(str::trim).collect();
+        let is_name = |name: &&str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if let (Some(invalid), Some((_, source))) = (named.iter().find(|it| !is_name(it)), &list) {
+            let message = format!("{source} has `{invalid}`, which is not the name of a variable");
+            self.report(Fault::new(message, "separate the names with commas"));
+        }
+        let is_granted = |name: &OsStr| named.iter().any(|it| name == *it);
+        let kept = all.iter().filter(|(name, _)| !settings::is_secret(name) || is_granted(name));
+        kept.cloned().collect()
     }
 
     /// Whether skills are locked. `./.env` can only switch it on.

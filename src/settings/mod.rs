@@ -107,16 +107,29 @@ pub struct EnvFile {
 }
 
 impl EnvFile {
-    /// The first lines that were skipped.
+    /// The first lines that were skipped, and the settings that such a file may not set.
     pub(crate) fn skipped_lines(&self) -> impl Iterator<Item = Fault> {
-        let path = self.path.display();
-        self.contents.problems.iter().take(limits::LISTED_NAMES).map(move |problem| {
-            let message = format!("skipped {path} line {}: {}", problem.line, problem.message);
-            Fault::new(message, format!("correct the line in {path}"))
-        })
+        let path = || self.path.display();
+        let skipped =
+            self.contents.problems.iter().take(limits::LISTED_NAMES).map(move |problem| {
+                let message =
+                    format!("skipped {} line {}: {}", path(), problem.line, problem.message);
+                Fault::new(message, format!("correct the line in {}", path()))
+            });
+        let is_of_user = |row: &&Setting| row.folder_rule == FolderRule::UserFilesOnly;
+        let ignored = SETTINGS.iter().filter(is_of_user).filter(|_| !self.trusted);
+        let is_set = |row: &&Setting| self.contents.variables.iter().any(|it| it.name == row.name);
+        skipped.chain(ignored.filter(is_set).map(move |row| {
+            let message = format!("{} in {} is ignored", row.name, path());
+            Fault::new(message, "set it in the environment or in your own .env")
+        }))
     }
 
     fn value(&self, name: &'static str) -> Option<(OsString, ValueSource)> {
+        let rule = setting(name).map(|row| row.folder_rule);
+        if rule == Some(FolderRule::UserFilesOnly) && !self.trusted {
+            return None;
+        }
         let variable = self.contents.variables.iter().find(|v| v.name == name)?;
         let value = variable.value.as_deref().filter(|value| !value.trim().is_empty())?;
         let origin = Origin::File {
@@ -235,10 +248,10 @@ impl Settings {
         settings.into_iter().find(|name| self.value(name).is_some())
     }
 
-    /// Whether scripts do not get this variable. They get a key of another program's that is not
-    /// sent to the endpoint.
-    pub(crate) fn is_withheld(&self, name: &OsStr) -> bool {
-        is_secret(name)
+    /// Whether this variable contains a credential for the endpoint. The key of another program
+    /// that is not sent there is none.
+    pub(crate) fn is_endpoint_secret(&self, name: &OsStr) -> bool {
+        is_secret_setting(name)
             && (name != OPENAI_API_KEY || self.address_setting() == Some(OPENAI_BASE_URL))
     }
 

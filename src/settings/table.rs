@@ -27,6 +27,8 @@ pub(crate) enum FolderRule {
     /// Nothing, and no other file may set it: the variable belongs to other programs, too, whose
     /// lines in such a file are not meant for this one.
     EnvironmentOnly,
+    /// Nothing; the user's own files may set it.
+    UserFilesOnly,
     /// Set it to any value.
     Any,
     /// Choose where requests go. The user's own credentials and variables do not go there.
@@ -152,6 +154,8 @@ pub(crate) const SCRIPT_SHELL: &str = "SCRIPT_SHELL";
 pub(crate) const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
 /// Whether scripts run in a sandbox.
 pub(crate) const SCRIPT_SANDBOX: &str = "SCRIPT_SANDBOX";
+/// Variables that scripts get although they look like credentials.
+pub(crate) const SCRIPT_ENV: &str = "SCRIPT_ENV";
 /// Additional folders that sandboxed scripts may write in.
 pub(crate) const SCRIPT_SANDBOX_WRITE: &str = "SCRIPT_SANDBOX_WRITE";
 /// Additional files and folders that sandboxed scripts may read.
@@ -321,6 +325,12 @@ pub static SETTINGS: &[Setting] = &[
         "shell for commands; `off`: no commands",
     ),
     row(
+        SCRIPT_ENV,
+        FolderRule::UserFilesOnly,
+        "",
+        "names of variables, with commas, that scripts get although they look like credentials",
+    ),
+    row(
         SCRIPT_LEFTOVERS,
         FolderRule::Scripts,
         "kill",
@@ -394,7 +404,22 @@ pub(crate) fn setting(name: &str) -> Option<&'static Setting> {
 }
 
 /// Whether this is the name of a setting that contains a credential.
-pub fn is_secret(name: &OsStr) -> bool {
+pub(crate) fn is_secret_setting(name: &OsStr) -> bool {
     let mut rows = SETTINGS.iter().filter(|row| row.privacy == Privacy::Secret);
     rows.any(|row| row.names().any(|own| name == own))
+}
+
+/// Whether a variable of this name contains a credential, of this or of another program. Letter
+/// case aside, the name or its last word is KEY or TOKEN, or it contains SECRET, PASSWORD or
+/// CREDENTIAL, or it is one of the names by which a cloud gives access.
+pub fn is_secret(name: &OsStr) -> bool {
+    const LAST_WORDS: [&str; 2] = ["KEY", "TOKEN"];
+    const PARTS: [&str; 3] = ["SECRET", "PASSWORD", "CREDENTIAL"];
+    const OTHERS: [&str; 2] = ["AWS_ACCESS_KEY_ID", "ALIBABA_CLOUD_ACCESS_KEY_ID"];
+    let upper = name.to_string_lossy().to_ascii_uppercase();
+    let last = upper.rsplit('_').next().unwrap_or_default();
+    is_secret_setting(name)
+        || LAST_WORDS.contains(&last)
+        || PARTS.iter().any(|part| upper.contains(part))
+        || OTHERS.contains(&&*upper)
 }

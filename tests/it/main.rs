@@ -74,6 +74,7 @@ mod slips;
 mod source;
 mod standard_input;
 mod static_binary;
+mod strange_folder;
 mod stuck;
 mod terminal;
 mod tools;

@@ -50,6 +50,9 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     };
     let is_fine = examined.problems.is_empty() && unread.is_none();
     let rows = add_settings(&run.settings, is_fine, &mut check);
+    if let Some(text) = run.withheld_variables().filter(|_| run.options.scripts) {
+        check.add_line(text);
+    }
     let skipped = run.settings.files().iter().flat_map(EnvFile::skipped_lines);
     let warnings = skipped.chain(run.config.warnings.iter().cloned());
     for warning in warnings.chain(crate::settings::misspelled::warnings(&run.settings)) {

@@ -84,7 +84,7 @@ impl<'s> CommandRunner<'s> {
         cancellation: &'s Cancellation,
         lock: &'s FolderLock,
     ) -> CommandRunner<'s> {
-        let mut environment = scripts.environment.clone();
+        let mut environment = scripts.installer_environment.clone();
         environment.retain(|(name, _)| !REMOVED_VARIABLES.iter().any(|each| name == each));
         // `user = true` in pip's own settings does not work in a venv.
         environment.push(("PIP_USER".into(), "0".into()));

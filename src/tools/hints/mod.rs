@@ -22,6 +22,7 @@ mod misplaced_files;
 mod npm_packages;
 mod packages;
 mod programs;
+mod variables;
 
 pub(super) use changed_files::{left_in_skill, warning};
 
@@ -123,6 +124,7 @@ pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
         npm_packages::hint(request),
         programs::hint(request),
         misplaced_files::hint(request),
+        variables::hint(request),
     ];
     let is_explained = missing.iter().any(Option::is_some);
     let advice = request.sandbox_advice.filter(|_| !is_explained);

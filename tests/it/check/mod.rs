@@ -23,6 +23,7 @@ fn scripts(test: &Test, python: PythonChoice) -> ScriptSettings {
         private_files: Vec::new(),
         writable_folders: Vec::new(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        installer_environment: Vec::new(),
         user_folder: test.path(""),
         user_folder_identity: None,
         default_skills_folders: Vec::new(),

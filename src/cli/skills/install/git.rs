@@ -79,7 +79,7 @@ pub(super) fn tree(address: &str, reference: Option<&str>, run: &Run) -> Result<
 
 /// The environment of git: the user's, with the network settings of this program.
 fn environment(address: &str, scratch: &Scratch, run: &Run) -> Vec<(OsString, OsString)> {
-    let mut environment = run.config.scripts.environment.clone();
+    let mut environment = run.config.scripts.installer_environment.clone();
     environment.retain(|(name, _)| !REMOVED_VARIABLES.iter().any(|each| name == each));
     let mut set = |name: &str, value: OsString| {
         environment.retain(|(known, _)| !known.eq_ignore_ascii_case(name));

@@ -1,0 +1,4 @@
+//! A working folder whose author may not be the user: its `.env`, and what scripts get of the
+//! user's environment.
+
+mod environment;
