@@ -4,7 +4,8 @@
 //! Files in a skill, which may be hostile, are opened through `confined/` instead.
 
 use std::ffi::CString;
-use std::fs::{self, File};
+use std::fmt;
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -119,6 +120,42 @@ pub(crate) fn is_world_readable(path: &Path) -> bool {
             && allows(&path, 0o004)
             && path.ancestors().skip(1).all(|folder| allows(folder, 0o001))
     })
+}
+
+/// Another writer of a file or folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherWriter {
+    /// All users.
+    Everyone,
+    /// The members of a group that is not the user's own.
+    Group(u32),
+    /// The owner, who is neither the user nor root.
+    Owner(u32),
+}
+
+impl fmt::Display for OtherWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OtherWriter::Everyone => f.write_str("all users may write to it"),
+            OtherWriter::Group(group) => write!(f, "group {group} may write to it"),
+            OtherWriter::Owner(user) => write!(f, "it belongs to user {user}"),
+        }
+    }
+}
+
+/// A writer of this file or folder other than the user and root. The user's own primary group is
+/// accepted: with a umask of 002 it often has only one member.
+pub(crate) fn writer_beside_user(meta: &Metadata) -> Option<OtherWriter> {
+    // SAFETY: no arguments, and it always succeeds.
+    let own_group = unsafe { libc::getegid() };
+    match (meta.mode(), meta.gid(), meta.uid()) {
+        (mode, _, _) if mode & 0o002 != 0 => Some(OtherWriter::Everyone),
+        (mode, group, _) if mode & 0o020 != 0 && group != own_group => {
+            Some(OtherWriter::Group(group))
+        }
+        (_, _, owner) if owner != 0 && owner != effective_user() => Some(OtherWriter::Owner(owner)),
+        _ => None,
+    }
 }
 
 /// Writes a new file and waits until it is on the disk. An existing file of this name is
