@@ -121,6 +121,12 @@ impl Address {
         &self.authority.host
     }
 
+    /// Host and port, as in an address.
+    pub(crate) fn host_and_port(&self) -> String {
+        let host = self.authority.host.clone();
+        Authority { host, port: Some(self.port()) }.to_string()
+    }
+
     /// The port; the default of the scheme if the address has none.
     pub fn port(&self) -> u16 {
         self.authority.port.unwrap_or(if self.encrypted { 443 } else { 80 })

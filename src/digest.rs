@@ -33,7 +33,8 @@ pub(crate) fn is_digest(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn hexadecimal(digest: &[u8]) -> String {
+/// The digits of a digest.
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
     digest.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 

@@ -156,6 +156,11 @@ pub(super) static COMMANDS: &[CommandRow] = &[
         },
     )
     .with_hint("put the JSON into single quotes"),
+    command(
+        "trust [DIR]",
+        "accept the .env of a folder, whose author you may not be; show what it sets",
+        |mut words| Ok(Command::Trust(words.next())),
+    ),
 ];
 
 #[allow(clippy::unnecessary_wraps, reason = "the form of a command")]

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::cli::folder_trust::FolderFile;
 use crate::cli::options::{CommonOptions, EnvFiles};
 use crate::cli::startup::Startup;
 use crate::dotenv::{self, DotenvProblem};
@@ -36,7 +37,7 @@ pub(super) fn read_settings(
         EnvFiles::Off => {}
         EnvFiles::Only(path) => {
             let place = settings.path(path, &startup.folder);
-            let file = read_env_file(&place, path, Some(cancellation), true, &look_up)?;
+            let file = read_env_file(&place, path, Some(cancellation), &look_up)?;
             let missing = || {
                 Error::new(
                     ErrorKind::Config,
@@ -46,15 +47,12 @@ pub(super) fn read_settings(
             settings.add_file(file.ok_or_else(missing)?);
         }
         EnvFiles::Usual => {
-            let here = startup.folder.join(".env");
             let home = settings.xdg_folder("XDG_CONFIG_HOME", ".config");
-            let files = [
-                read_env_file(&here, OsStr::new(".env"), None, false, &look_up)?,
-                match home.map(|home| home.join("skills-runner/.env")) {
-                    Some(path) => read_env_file(&path, path.as_os_str(), None, true, &look_up)?,
-                    None => None,
-                },
-            ];
+            let own = match home.map(|home| home.join("skills-runner/.env")) {
+                Some(path) => read_env_file(&path, path.as_os_str(), None, &look_up)?,
+                None => None,
+            };
+            let files = [folder_file(&settings, startup, cancellation, &look_up)?, own];
             for file in files.into_iter().flatten() {
                 settings.add_file(file);
             }
@@ -66,6 +64,9 @@ pub(super) fn read_settings(
 /// Reports the lines of environment files that were skipped.
 pub(super) fn report_skipped_lines(settings: &Settings, output: &mut Output) {
     for file in settings.files() {
+        for notice in &file.notices {
+            output.warn(&notice.to_string());
+        }
         for fault in file.skipped_lines() {
             output.warn(&fault.message);
         }
@@ -82,26 +83,13 @@ fn read_env_file(
     path: &Path,
     name: &OsStr,
     given: Option<&Cancellation>,
-    trusted: bool,
     look_up: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<EnvFile>> {
-    let failure = |cause: &str| {
-        let error =
-            Error::new(ErrorKind::Config, format!("failed to read `{}`: {cause}", shown(name)));
-        match given {
-            Some(_) => error,
-            None => {
-                error.with_hint("--no-env-file reads no file, --env-file FILE reads another one")
-            }
-        }
-    };
+    let failure = |cause: &str| unreadable(name, cause, given.is_none());
     if given.is_some() && path.is_dir() {
         return Err(failure("it is a folder"));
     }
-    // A folder of that name is a venv, not a file of settings.
-    if path.metadata().map_or(true, |meta| meta.is_dir())
-        && path.symlink_metadata().map_or(true, |meta| !meta.is_symlink())
-    {
+    if !is_there(path) {
         return Ok(None);
     }
     let bytes = match given {
@@ -109,8 +97,8 @@ fn read_env_file(
         Some(cancellation) => files::read_file_or_pipe(path, limits::ENV_FILE_BYTES, cancellation)
             .map_err(|error| files::read_error(&error, failure)),
     }?;
-    let mut contents = dotenv::parse_bytes(&bytes, look_up)
-        .map_err(|problem| failure(&format!("line {}: {}", problem.line, problem.message)))?;
+    let mut contents =
+        dotenv::parse_bytes(&bytes, look_up).map_err(|problem| failure(&problem.to_string()))?;
     if given.is_some() {
         // Most likely a bare key: report the line, but do not show it.
         let bare = contents.variables.iter().filter(|v| v.value.is_none());
@@ -121,7 +109,41 @@ fn read_env_file(
         contents.problems.extend(bare);
         contents.problems.sort_by_key(|problem| problem.line);
     }
-    Ok(Some(EnvFile { path: PathBuf::from(name), trusted, contents }))
+    Ok(Some(EnvFile { path: PathBuf::from(name), trusted: true, contents, notices: Vec::new() }))
+}
+
+/// Reads `./.env`; `None` if it does not exist.
+fn folder_file(
+    settings: &Settings,
+    startup: &Startup,
+    cancellation: &Cancellation,
+    look_up: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<EnvFile>> {
+    if !is_there(&startup.folder.join(".env")) {
+        return Ok(None);
+    }
+    let failure = |cause: &str| unreadable(OsStr::new(".env"), cause, true);
+    let file = FolderFile::read(&startup.folder).map_err(|cause| failure(&cause))?;
+    let trust = file.trust(settings, cancellation)?;
+    let parsed = EnvFile::of_folder(&file.bytes, &trust, look_up);
+    parsed.map(Some).map_err(|problem| failure(&problem.to_string()))
+}
+
+/// Whether there is a file. A folder of that name is a venv, not a file of settings.
+fn is_there(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| !meta.is_dir())
+        || path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+}
+
+/// The error for a file that cannot be read. `is_usual`: the user did not name it.
+fn unreadable(name: &OsStr, cause: &str, is_usual: bool) -> Error {
+    let message = format!("failed to read `{}`: {cause}", shown(name));
+    let error = Error::new(ErrorKind::Config, message);
+    if is_usual {
+        error.with_hint("--no-env-file reads no file, --env-file FILE reads another one")
+    } else {
+        error
+    }
 }
 
 fn shown(path: &OsStr) -> std::path::Display<'_> {

@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod env_files;
 mod facts;
+mod folder_trust;
 mod folders;
 pub(crate) mod generate;
 pub(crate) mod help;
@@ -35,6 +36,7 @@ mod skills;
 mod startup;
 mod stdin;
 mod tool;
+mod trust;
 mod values;
 
 pub use args::{Invocation, parse};
@@ -139,5 +141,8 @@ fn dispatch(line: CommandLine, startup: &Startup, output: &mut Output) -> Result
         Command::Skills(skills) => skills::run(skills, options, startup, output),
         Command::Eval(eval) => skills::eval::run(&eval, options, startup, output),
         Command::Tool(tool) => tool::run(tool, options, startup, output),
+        Command::Trust(folder) => {
+            trust::run(folder.as_deref(), &options, startup, output).map(|()| 0)
+        }
     }
 }

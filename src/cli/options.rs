@@ -39,6 +39,8 @@ pub enum Command {
     Eval(EvalCommand),
     /// One tool call without a model.
     Tool(ToolCommand),
+    /// Accepting the `.env` of a folder, by default the working folder.
+    Trust(Option<String>),
 }
 
 /// Options that every command takes. Like environment variables, they may also be typed where
@@ -377,7 +379,8 @@ impl Command {
             | Command::Facts(_)
             | Command::Sessions(_)
             | Command::Skills(_)
-            | Command::Eval(_) => None,
+            | Command::Eval(_)
+            | Command::Trust(_) => None,
         }
     }
 }

@@ -53,8 +53,8 @@ impl ConfigReader<'_> {
                 ));
             }
         } else if let Some((found, source)) = self.extra_headers() {
-            let is_own = source.belongs_to_user();
-            sources.push(Credential { source, belongs_to_user: is_own });
+            let is_key = found.iter().any(|(name, _)| KEY_HEADERS.contains(&name.as_str()));
+            sources.push(Credential { belongs_to_user: !source.is_untrusted(), is_key, source });
             headers = found;
         } else {
             // Invalid headers may have been meant to contain the key.
@@ -81,8 +81,8 @@ impl ConfigReader<'_> {
                 self.report(Fault::new(message, "copy it again"));
                 return None;
             }
-            let is_own = source.belongs_to_user();
-            return Some((key, Credential { source, belongs_to_user: is_own }));
+            let belongs_to_user = !source.is_untrusted();
+            return Some((key, Credential { source, belongs_to_user, is_key: true }));
         }
         if name == settings::LLM_API_KEY
             && let Some((path, source)) = self.settings.value(settings::LLM_API_KEY_FILE)
@@ -100,10 +100,7 @@ impl ConfigReader<'_> {
     fn key_from_file(&mut self, path: &OsStr, source: ValueSource) -> Option<(Secret, Credential)> {
         let path = self.path(path);
         match read_key(&path) {
-            Ok(key) => {
-                let is_own = true;
-                Some((key, Credential { source, belongs_to_user: is_own }))
-            }
+            Ok(key) => Some((key, Credential { source, belongs_to_user: true, is_key: true })),
             Err(cause) => {
                 self.report(Fault::without_fix(format!(
                     "{source}: failed to read the key file `{}`: {cause}",

@@ -195,12 +195,11 @@ impl ConfigReader<'_> {
             self.parsed(settings::LLM_TOOLS, "auto, native or prompted", ToolCalling::from_name);
         let (address, source) = address?;
         let (network, mut routes) = self.network(&address);
-        let to_address = EndpointRoute {
-            description: format!("to {}", address.host()),
-            source: source.clone(),
-            is_value_disclosed: true,
-        };
+        let description = format!("to {}", address.host_and_port());
+        let to_address = EndpointRoute { description, source: source.clone() };
+        self.report_foreign_key(&to_address, &credentials.sources);
         routes.insert(0, to_address);
+        self.report_folder_endpoint(&routes);
         self.check_trust(&address, &routes, &credentials.sources);
         let endpoint = Endpoint {
             address,

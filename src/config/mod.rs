@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::error::{Fault, Result};
 use crate::limits;
 use crate::secret::{HiddenValues, Secrets};
-use crate::settings::{self, Settings, ValueSource};
+use crate::settings::{self, Settings, TRUST_FIX, ValueSource};
 use crate::world::confined::{Identity, identity};
 
 mod credentials;
@@ -144,6 +144,8 @@ pub struct Config {
     pub storage: Storage,
     /// How scripts run.
     pub scripts: ScriptSettings,
+    /// Whether only `./.env` decides where requests go: what belongs to the user is held back.
+    pub(crate) has_folder_endpoint: bool,
     /// The key and all other values that are masked in every output.
     pub secrets: Secrets,
     /// Warnings for the user; they do not stop the run.
@@ -195,17 +197,14 @@ impl Config {
             ConfigNeeds::Endpoint => reader.endpoint(&secrets, vision),
             ConfigNeeds::Skills => None,
         };
-        // `./.env` may have another author, who would choose both the endpoint and the files
-        // sent to it.
-        let sends_away = reader.is_untrusted(settings::LLM_API_BASE_URL)
-            && found.as_ref().is_some_and(|(to, _)| !to.for_queries().address.is_loopback());
-        reader.check_paths(sends_away);
+        reader.check_places();
         let sandbox = reader.sandbox();
+        let python = reader.program(settings::SCRIPT_PYTHON);
         let installer_environment = installer_environment(settings, &credentials);
         let scripts = ScriptSettings {
             limit: reader.seconds(settings::SCRIPT_TIMEOUT_SECONDS, limits::SCRIPT_SECONDS),
-            python: reader.python(),
-            shell: reader.shell(),
+            shell: reader.shell(&python),
+            python,
             keep_leftovers: reader.keeps_leftovers(sandbox.is_some()),
             sandbox,
             private_files: reader.private_files(),
@@ -229,10 +228,14 @@ impl Config {
             prompt_file: reader.setting_path(settings::SYSTEM_PROMPT_PATH),
             storage: reader.storage(),
             scripts,
+            has_folder_endpoint: reader.has_folder_endpoint,
             secrets,
-            warnings: reader.warnings,
+            warnings: std::mem::take(&mut reader.warnings),
         };
         config.set_endpoint(found);
+        if config.has_folder_endpoint {
+            config.hold_back_user_data(settings, user_folder);
+        }
         (config, reader.problems)
     }
 }
@@ -252,11 +255,19 @@ struct ConfigReader<'s> {
     user_folder: &'s Path,
     problems: Vec<ConfigProblem>,
     warnings: Vec<Fault>,
+    /// Whether only `./.env` decides where requests go.
+    has_folder_endpoint: bool,
 }
 
 impl<'s> ConfigReader<'s> {
     fn new(settings: &'s Settings, user_folder: &'s Path) -> ConfigReader<'s> {
-        ConfigReader { settings, user_folder, problems: Vec::new(), warnings: Vec::new() }
+        ConfigReader {
+            settings,
+            user_folder,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            has_folder_endpoint: false,
+        }
     }
 }
 
@@ -297,37 +308,39 @@ impl ConfigReader<'_> {
         false
     }
 
-    fn python(&mut self) -> PythonChoice {
-        match self.settings.value(settings::SCRIPT_PYTHON) {
-            None => PythonChoice::Search,
-            Some((value, _)) if value == "off" => PythonChoice::Off,
-            // A name without a slash is looked up in `PATH`, as in a shell.
-            Some((value, _)) if !value.as_bytes().contains(&b'/') => {
-                let found = find_program(&value, self.settings.variable("PATH"));
-                PythonChoice::Program(found.unwrap_or_else(|| PathBuf::from(value)))
-            }
-            Some((value, _)) => PythonChoice::Program(self.path(&value)),
-        }
-    }
-
-    /// The shell. `./.env` can only switch commands off.
-    fn shell(&mut self) -> Option<PathBuf> {
-        let values = self.settings.values(settings::SCRIPT_SHELL);
+    /// The program in a setting. `./.env` can only switch it off.
+    fn program(&mut self, name: &'static str) -> PythonChoice {
+        let values = self.settings.values(name);
         let is_off = |value: &OsStr| value.eq_ignore_ascii_case("off");
-        let find = |name: &OsStr| find_program(name, self.settings.variable("PATH"));
         if values.first().is_some_and(|(value, source)| source.is_untrusted() && !is_off(value)) {
-            let message = "SCRIPT_SHELL in ./.env is ignored: it may only be `off` there";
-            let fix = "set it in the environment or in your own .env";
+            let message = format!("{name} in ./.env is ignored: it may only be `off` there");
+            let fix = format!("set it in the environment or in your own .env; {TRUST_FIX}");
             self.warnings.push(Fault::new(message, fix));
         }
         let mut values = values.into_iter();
         let found = values.find(|(value, source)| is_off(value) || !source.is_untrusted());
         match found {
-            Some((value, _)) if is_off(&value) => None,
-            Some((value, _)) if value.as_bytes().contains(&b'/') => Some(self.path(&value)),
-            Some((value, _)) => Some(find(&value).unwrap_or_else(|| PathBuf::from(value))),
-            None if self.python() == PythonChoice::Off => None,
-            None => find("bash".as_ref()).or_else(|| find("sh".as_ref())),
+            None => PythonChoice::Search,
+            Some((value, _)) if is_off(&value) => PythonChoice::Off,
+            Some((value, _)) if value.as_bytes().contains(&b'/') => {
+                PythonChoice::Program(self.path(&value))
+            }
+            // A name without a slash is looked up in `PATH`, as in a shell.
+            Some((value, _)) => {
+                let found = find_program(&value, self.settings.variable("PATH"));
+                PythonChoice::Program(found.unwrap_or_else(|| PathBuf::from(value)))
+            }
+        }
+    }
+
+    fn shell(&mut self, python: &PythonChoice) -> Option<PathBuf> {
+        let find = |name: &str| find_program(name.as_ref(), self.settings.variable("PATH"));
+        match self.program(settings::SCRIPT_SHELL) {
+            PythonChoice::Program(path) => Some(path),
+            PythonChoice::Search if *python != PythonChoice::Off => {
+                find("bash").or_else(|| find("sh"))
+            }
+            PythonChoice::Off | PythonChoice::Search => None,
         }
     }
 

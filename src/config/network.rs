@@ -124,8 +124,7 @@ impl ConfigReader<'_> {
         match self.proxy(address) {
             Ok((proxy, source)) => {
                 let way = format!("through the proxy {proxy}");
-                let is_value_disclosed = true;
-                routes.push(EndpointRoute { description: way, source, is_value_disclosed });
+                routes.push(EndpointRoute { description: way, source });
                 network.proxy = Some(proxy);
             }
             Err(reason) => {
@@ -139,8 +138,7 @@ impl ConfigReader<'_> {
             && let Some((roots, source)) = self.roots()
         {
             let way = format!("with the trusted certificates `{}`", roots.path.display());
-            let is_value_disclosed = false;
-            routes.push(EndpointRoute { description: way, source, is_value_disclosed });
+            routes.push(EndpointRoute { description: way, source });
             network.roots = Some(roots);
         }
         (network, routes)

@@ -6,9 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::dotenv;
 use crate::secret::Secret;
-use crate::settings::EnvFile;
+use crate::settings::{EnvFile, FolderTrust};
 use crate::world::scratch::Scratch;
 
 const ENDPOINT: &str = "LLM_API_BASE_URL=https://api.example/v1\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
@@ -25,8 +24,9 @@ fn resolve_with_untrusted_file(lines: &str, text: &str) -> Result<Config> {
     let variables = lines.lines().filter_map(|line| line.split_once('='));
     let environment = variables.map(|(name, value)| (name.into(), value.into())).collect();
     let mut settings = Settings::new(environment);
-    let contents = dotenv::parse(text, &|_| Some(" ".into()));
-    settings.add_file(EnvFile { path: ".env".into(), trusted: false, contents });
+    let look_up = |_: &str| Some(" ".into());
+    settings
+        .add_file(EnvFile::of_folder(text.as_bytes(), &FolderTrust::Unknown, &look_up).unwrap());
     Config::resolve(&settings, Path::new("/nowhere"), ConfigNeeds::Endpoint)
 }
 
@@ -160,7 +160,7 @@ fn user_data_is_not_sent_to_an_address_from_an_untrusted_file() {
         (
             own_key,
             evil.to_string(),
-            "LLM_API_KEY (environment) is not sent to evil.example, which only .env line 1 sets",
+            "LLM_API_KEY (environment) is not sent to evil.example:443, which only .env line 1 sets",
         ),
         (header, evil_key.clone(), "LLM_EXTRA_HEADERS (environment) is not sent to evil.example"),
         (
@@ -173,32 +173,40 @@ fn user_data_is_not_sent_to_an_address_from_an_untrusted_file() {
             "ALL_PROXY=socks5://127.0.0.1\n".into(),
             "through the proxy socks5://127.0.0.1:1080",
         ),
-        ("", format!("{evil}LLM_API_KEY='${{A}}k'\n"), "LLM_API_KEY (.env line 3) is not sent"),
-        (
-            "",
-            format!("{evil_key}LLM_EXTRA_HEADERS='${{A}} {{\"a\": \"b\"}}'\n"),
-            "LLM_EXTRA_HEADERS (.env line 4)",
-        ),
-        (
-            "",
-            format!("{evil_key}LLM_EXTRA_BODY='${{A}} {{\"a\": 1}}'\n"),
-            "LLM_EXTRA_BODY (.env line 4) puts environment variables into data that is sent to evil.example",
-        ),
-        ("", format!("{evil_key}LLM_MODEL_NAME='${{A}}m'\n"), "LLM_MODEL_NAME (.env line 4) puts"),
-        ("", format!("{evil_key}HTTPS_PROXY='${{A}}p'\n"), "HTTPS_PROXY (.env line 4) puts"),
-        (
-            own_address,
-            "LLM_API_KEY=theirs\nHTTPS_PROXY='${A}p'\n".into(),
-            "HTTPS_PROXY (.env line 2) puts environment variables into data that is sent through the proxy http://p:1080",
-        ),
     ];
     for (environment, text, expected) in refused {
         let error = resolve_with_untrusted_file(environment, &text).unwrap_err();
         assert!(error.to_string().contains(expected), "{text}: {error}");
         // The same settings, set by the user.
-        let trusted = format!("{environment}{}", text.replace("'${A}", "").replace('\'', ""));
-        resolve(&trusted).unwrap();
+        resolve(&format!("{environment}{text}")).unwrap();
     }
+}
+
+/// Variables of the environment are not expanded in what others get; those of the file, defaults,
+/// and other settings are.
+#[test]
+fn an_untrusted_file_gets_no_variables_in_what_is_sent() {
+    let text = "OWN=o\nLLM_API_BASE_URL=https://${B}evil.example\nLLM_MODEL_NAME='m${OWN}${C}${D:-d}'\n\
+                LLM_API_KEY=${A}k\nSCRIPT_TIMEOUT_SECONDS=${A}7\nMEMORY_PATH=./${A}facts.md\n";
+    let look_up = |name: &str| (name != "D").then(|| "1".to_string());
+    let mut settings = Settings::new(Vec::new());
+    let file = EnvFile::of_folder(text.as_bytes(), &FolderTrust::Unknown, &look_up).unwrap();
+    let notices: Vec<String> = file.notices.iter().map(|it| it.message.clone()).collect();
+    settings.add_file(file);
+    let config = Config::resolve(&settings, Path::new("/nowhere"), ConfigNeeds::Endpoint).unwrap();
+    let endpoint = config.endpoint.unwrap();
+    assert_eq!(endpoint.address.host(), "evil.example");
+    assert_eq!((&*endpoint.model, endpoint.key.unwrap().reveal()), ("mod", "k"));
+    assert_eq!(config.scripts.limit.as_secs(), 17);
+    assert_eq!(config.storage.facts.unwrap(), Path::new("/nowhere/facts.md"));
+    let of = |line: &str| format!("{line} gets no variables of the environment");
+    let lines = [
+        "LLM_API_BASE_URL (.env line 2)",
+        "LLM_MODEL_NAME (.env line 3)",
+        "LLM_API_KEY (.env line 4)",
+        "MEMORY_PATH (.env line 6)",
+    ];
+    assert_eq!(notices, lines.map(of));
 }
 
 /// Checks that `./.env` may use data of its own, and destinations that are not used.

@@ -5,12 +5,14 @@
 //! with a key of its own; it must not capture the user's key, files or variables. This also
 //! holds for an endpoint on this machine: any local user may listen there.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::address::Address;
-use crate::config::ConfigReader;
+use crate::config::{Config, ConfigReader};
 use crate::error::Fault;
-use crate::settings::{FolderRule, SETTINGS, ValueSource};
+use crate::settings::{self, FolderRule, SETTINGS, Settings, TRUST_FIX, ValueSource};
 
 /// A setting that decides where data goes: the address, the proxy, or the certificates.
 pub(super) struct EndpointRoute {
@@ -18,8 +20,6 @@ pub(super) struct EndpointRoute {
     pub description: String,
     /// The source of the setting.
     pub source: ValueSource,
-    /// Whether third parties see the value itself, as name servers see the host name.
-    pub is_value_disclosed: bool,
 }
 
 /// A key or header that identifies the user.
@@ -28,6 +28,8 @@ pub(super) struct Credential {
     pub source: ValueSource,
     /// Whether it belongs to the user, even if `./.env` names it.
     pub belongs_to_user: bool,
+    /// Whether it identifies an account.
+    pub is_key: bool,
 }
 
 impl ConfigReader<'_> {
@@ -44,11 +46,10 @@ impl ConfigReader<'_> {
             for own in credentials.iter().filter(|credential| credential.belongs_to_user) {
                 self.report(Fault::new(
                     format!("{} is not sent {way}, which only {} sets", own.source, source.origin),
-                    format!("set {} where the key is set, or {TRUST_FILE}", source.name),
+                    format!("set {} where the key is set; {TRUST_FIX}", source.name),
                 ));
             }
         }
-        self.refuse_leaks(routes);
         if !address.is_encrypted() && !address.is_loopback() {
             let names: Vec<&str> = credentials.iter().map(|c| c.source.name).collect();
             let verb = match names.as_slice() {
@@ -64,79 +65,89 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// The same for other data: `./.env` must not put the user's variables into a request,
-    /// the address or the proxy.
-    fn refuse_leaks(&mut self, routes: &[EndpointRoute]) {
-        let Some(foreign) = routes.iter().find(|route| route.source.is_untrusted()) else {
+    /// Reports an endpoint that only `./.env` names. It gets nothing of the user's
+    /// ([`Config::hold_back_user_data`]).
+    pub(super) fn report_folder_endpoint(&mut self, routes: &[EndpointRoute]) {
+        let Some(route) = routes.iter().find(|route| route.source.is_untrusted()) else {
             return;
         };
-        let disclosed = routes.iter().filter(|route| route.is_value_disclosed);
-        let disclosed = disclosed.map(|route| route.source.clone());
-        let sent = SETTINGS.iter().filter(|row| row.folder_rule == FolderRule::Sent);
-        let sent = sent.filter_map(|row| Some(self.settings.value(row.name)?.1));
-        let all: Vec<ValueSource> = disclosed.chain(sent).collect();
-        for leak in all.iter().filter(|leak| leak.is_untrusted() && leak.uses_environment()) {
-            let (way, origin) = (&foreign.description, &foreign.source.origin);
-            let message = format!(
-                "{leak} puts environment variables into data that is sent {way}, which only {origin} sets"
-            );
-            self.report(Fault::new(message, TRUST_FILE));
+        self.has_folder_endpoint = true;
+        let message = format!(
+            "requests go {}, which only .env names: without your facts, notes, system prompt and skills outside this folder",
+            route.description
+        );
+        self.warnings.push(Fault::new(message, TRUST_FIX));
+    }
+
+    /// Reports a key of `./.env` that is sent to the user's own endpoint: its author may read there
+    /// what is sent.
+    pub(super) fn report_foreign_key(&mut self, address: &EndpointRoute, keys: &[Credential]) {
+        let is_foreign = |key: &&Credential| {
+            let mut values = self.settings.values(key.source.name).into_iter();
+            let first = values.next().map(|(value, _)| value);
+            !values.any(|(value, source)| !source.is_untrusted() && Some(value) == first)
+        };
+        let keys = keys.iter().filter(|key| key.is_key && key.source.is_untrusted());
+        if let Some(key) = keys.filter(is_foreign).find(|_| !address.source.is_untrusted()) {
+            let message =
+                format!("{} goes {}, and not a key of yours", key.source, address.description);
+            self.warnings.push(Fault::new(message, TRUST_FIX));
         }
     }
 
-    /// Checks the paths that `./.env` sets. `sends_away`: it also sets an endpoint on another
-    /// machine, so its author would get what is read at these paths.
-    pub(super) fn check_paths(&mut self, sends_away: bool) {
+    /// Reports places outside the working folder that `./.env` sets.
+    pub(super) fn check_places(&mut self) {
         for row in SETTINGS {
             let Some((value, source)) = self.settings.value(row.name) else { continue };
             let paths = match row.folder_rule {
                 _ if !source.is_untrusted() => continue,
-                FolderRule::Grant => self.resolve_paths(&value),
-                FolderRule::SentFile | FolderRule::Stored => vec![self.path(&value)],
+                FolderRule::Grant | FolderRule::SkillsPlaces => self.resolve_paths(&value),
+                FolderRule::Place => vec![self.path(&value)],
                 _ => continue,
             };
-            let is_refused = |path: &&PathBuf| {
-                let is_outside = !is_plain_path_within(path, self.user_folder);
-                match row.folder_rule {
-                    FolderRule::Grant => is_outside,
-                    // A FIFO or a device would keep the program waiting.
-                    FolderRule::SentFile if path.metadata().is_ok_and(|meta| !meta.is_file()) => {
-                        true
-                    }
-                    _ => sends_away && is_outside,
-                }
+            let hidden: &[&str] = match row.folder_rule {
+                FolderRule::SkillsPlaces => &HIDDEN_SKILLS,
+                _ => &[],
             };
-            let Some(path) = paths.iter().find(is_refused).map(|path| path.display()) else {
-                continue;
-            };
-            let message = match row.folder_rule {
-                FolderRule::Grant => format!(
-                    "{source} grants scripts access to {path}, which is not a visible folder in the working folder"
-                ),
-                FolderRule::Stored => format!(
-                    "{source} is {path}, outside the working folder, and the same file sets the endpoint"
-                ),
-                _ => format!(
-                    "{source} names {path}, which is not a visible file in the working folder and would be sent to the endpoint"
-                ),
-            };
-            let fix = format!(
-                "set {} in the environment or in ~/.config/skills-runner/.env, or {TRUST_FILE}",
-                row.name
-            );
-            match row.folder_rule {
-                FolderRule::Stored => self.warnings.push(Fault::new(message, fix)),
-                _ => self.report(Fault::new(message, fix)),
+            let is_outside =
+                |path: &&PathBuf| !is_plain_path_within(path, self.user_folder, hidden);
+            if let Some(path) = paths.iter().find(is_outside) {
+                let message = format!(
+                    "{source} is {}, which is not a visible place in the working folder",
+                    path.display()
+                );
+                let fix =
+                    format!("set {} in the environment or in your own .env; {TRUST_FIX}", row.name);
+                self.report(Fault::new(message, fix));
             }
         }
     }
 }
 
-const TRUST_FILE: &str = "pass the file with --env-file if you trust it";
+impl Config {
+    /// Leaves out what belongs to the user and not to the working folder.
+    pub(super) fn hold_back_user_data(&mut self, settings: &Settings, folder: &Path) {
+        let is_of_folder =
+            |name| settings.value(name).is_some_and(|(_, source)| source.is_untrusted());
+        let storage = &mut self.storage;
+        storage.facts.take_if(|_| !is_of_folder(settings::MEMORY_PATH));
+        storage.notes.take_if(|_| !is_of_folder(settings::NOTES_FOLDER_PATH));
+        self.prompt_file.take_if(|_| !is_of_folder(settings::SYSTEM_PROMPT_PATH));
+        let folder = folder.canonicalize().ok();
+        self.skills_folders.retain(|skills| {
+            let real = skills.path.canonicalize().ok().zip(folder.as_ref());
+            real.is_some_and(|(real, folder)| real.starts_with(folder))
+        });
+    }
+}
+
+/// Folders of skills with a hidden name that `./.env` may name.
+const HIDDEN_SKILLS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
 /// Whether the path, with links resolved, is `folder` or in it, and has no hidden name on the
-/// way. The missing part of a path is appended to its existing part.
-fn is_plain_path_within(path: &Path, folder: &Path) -> bool {
+/// way, except one of these places. The missing part of a path is appended to its existing part. A
+/// file with a second name may be another one's.
+fn is_plain_path_within(path: &Path, folder: &Path, hidden: &[&str]) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or(path.to_path_buf());
     let Some(there) = path.ancestors().find(|path| path.canonicalize().is_ok()) else {
         return false;
@@ -147,14 +158,17 @@ fn is_plain_path_within(path: &Path, folder: &Path) -> bool {
     if first.is_some_and(|first| there.join(first).is_symlink()) {
         return false;
     }
+    let is_usual = |meta: Metadata| meta.is_dir() || meta.is_file() && meta.nlink() == 1;
     let place = match first {
         Some(_) => real(there).join(missing),
+        None if !there.metadata().is_ok_and(is_usual) => return false,
         None => real(there),
     };
     if place.join(".git").exists() {
         return false;
     }
     place.strip_prefix(real(folder)).is_ok_and(|rest| {
+        let rest = hidden.iter().find_map(|it| rest.strip_prefix(it).ok()).unwrap_or(rest);
         rest.components().all(|part| match part {
             Component::Normal(name) => !name.as_encoded_bytes().starts_with(b"."),
             _ => false,

@@ -162,6 +162,10 @@ pub(crate) const STDIN_FIRST_BYTE: Duration = Duration::from_secs(3);
 pub(crate) const PIPE_SILENCE: Duration = Duration::from_secs(60);
 /// An environment file.
 pub(crate) const ENV_FILE_BYTES: usize = 1 << 20;
+/// A `.git` file, which names a folder.
+pub(crate) const GIT_FILE_BYTES: usize = 16 << 10;
+/// The index of a git repository: that of a million files has about 100 MB.
+pub(crate) const GIT_INDEX_BYTES: usize = 512 << 20;
 /// Text that all `${NAME}` references of one file expand to. Without a limit, repeating
 /// `B=${A}${A}` doubles the text with every line.
 pub const ENV_EXPANSION_BYTES: usize = 1024 * 1024;

@@ -85,9 +85,11 @@ fn intended_setting(name: &str, settings: &Settings) -> Option<&'static str> {
     let last_word = |name: &str| name.rsplit('_').next().map(str::to_ascii_uppercase);
     let alike = near.iter().find(|row| last_word(row) == last_word(name));
     let meant = *alike.or(near.first())?;
-    // A name of another program may still be a mistake if the setting is missing.
-    let is_set = || settings::setting(meant).is_some_and(|row| settings.value(row.name).is_some());
-    (!FOREIGN_NAMES.contains(&name) || !is_set()).then_some(meant)
+    // A name of the tool `llm` may still be a mistake if the setting is missing.
+    let is_unset =
+        || settings::setting(meant).is_some_and(|row| settings.value(row.name).is_none());
+    let may_be_meant = name.starts_with("LLM_") && is_unset();
+    (!FOREIGN_NAMES.contains(&name) || may_be_meant).then_some(meant)
 }
 
 #[cfg(test)]

@@ -14,10 +14,12 @@ use crate::error::Fault;
 use crate::limits;
 use crate::secret::HiddenValues;
 
+mod folder_file;
 pub(crate) mod misspelled;
 mod redaction;
 mod table;
 
+pub(crate) use folder_file::{FolderTrust, TRUST_FIX};
 pub(crate) use redaction::looks_like_key;
 pub use table::*;
 
@@ -36,8 +38,6 @@ pub enum Origin {
         line: usize,
         /// False for `./.env`, whose author may not be the user.
         trusted: bool,
-        /// Whether the value refers to the process environment (`${VAR}`).
-        uses_environment: bool,
     },
 }
 
@@ -66,17 +66,6 @@ impl ValueSource {
     pub fn is_untrusted(&self) -> bool {
         matches!(self.origin, Origin::File { trusted: false, .. })
     }
-
-    /// Whether the value is from a file and refers to the user's environment.
-    pub fn uses_environment(&self) -> bool {
-        matches!(self.origin, Origin::File { uses_environment: true, .. })
-    }
-
-    /// Whether the value belongs to the user: set by the user, or taken from the user's
-    /// environment by a reference.
-    pub fn belongs_to_user(&self) -> bool {
-        !self.is_untrusted() || self.uses_environment()
-    }
 }
 
 impl fmt::Display for ValueSource {
@@ -99,45 +88,30 @@ pub struct ShownSetting {
 pub struct EnvFile {
     /// The path, as messages show it.
     pub path: PathBuf,
-    /// Whether the file belongs to the user: named with an option, or in the configuration
-    /// folder.
+    /// Whether the file belongs to the user: named with an option, in the configuration folder, or
+    /// accepted with `trust`.
     pub trusted: bool,
     /// The parsed contents.
     pub contents: Dotenv,
+    /// What was left out of the contents, and why.
+    pub(crate) notices: Vec<Fault>,
 }
 
 impl EnvFile {
-    /// The first lines that were skipped, and the settings that such a file may not set.
+    /// The first lines that were skipped.
     pub(crate) fn skipped_lines(&self) -> impl Iterator<Item = Fault> {
-        let path = || self.path.display();
-        let skipped =
-            self.contents.problems.iter().take(limits::LISTED_NAMES).map(move |problem| {
-                let message =
-                    format!("skipped {} line {}: {}", path(), problem.line, problem.message);
-                Fault::new(message, format!("correct the line in {}", path()))
-            });
-        let is_of_user = |row: &&Setting| row.folder_rule == FolderRule::UserFilesOnly;
-        let ignored = SETTINGS.iter().filter(is_of_user).filter(|_| !self.trusted);
-        let is_set = |row: &&Setting| self.contents.variables.iter().any(|it| it.name == row.name);
-        skipped.chain(ignored.filter(is_set).map(move |row| {
-            let message = format!("{} in {} is ignored", row.name, path());
-            Fault::new(message, "set it in the environment or in your own .env")
-        }))
+        let path = self.path.display();
+        self.contents.problems.iter().take(limits::LISTED_NAMES).map(move |problem| {
+            let message = format!("skipped {path} line {}: {}", problem.line, problem.message);
+            Fault::new(message, format!("correct the line in {path}"))
+        })
     }
 
     fn value(&self, name: &'static str) -> Option<(OsString, ValueSource)> {
-        let rule = setting(name).map(|row| row.folder_rule);
-        if rule == Some(FolderRule::UserFilesOnly) && !self.trusted {
-            return None;
-        }
         let variable = self.contents.variables.iter().find(|v| v.name == name)?;
         let value = variable.value.as_deref().filter(|value| !value.trim().is_empty())?;
-        let origin = Origin::File {
-            path: self.path.clone(),
-            line: variable.line,
-            trusted: self.trusted,
-            uses_environment: variable.uses_environment,
-        };
+        let origin =
+            Origin::File { path: self.path.clone(), line: variable.line, trusted: self.trusted };
         Some((OsString::from(value), ValueSource { name, origin }))
     }
 }
@@ -315,7 +289,7 @@ mod tests {
 
     fn file(text: &str, path: &str, trusted: bool) -> EnvFile {
         let contents = dotenv::parse(text, &|_| None);
-        EnvFile { path: path.into(), trusted, contents }
+        EnvFile { path: path.into(), trusted, contents, notices: Vec::new() }
     }
 
     #[test]

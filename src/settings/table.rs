@@ -36,18 +36,16 @@ pub(crate) enum FolderRule {
     /// Set a part of each request. If `./.env` chooses a destination, too, the part contains
     /// none of the user's variables.
     Sent,
-    /// Name a file that is sent. If `./.env` chooses an endpoint on another machine, too, only a
-    /// visible file in the working folder.
-    SentFile,
-    /// Name where data is stored, some of which is sent. If `./.env` chooses an endpoint on
-    /// another machine, too, a path outside the working folder gives a warning.
-    Stored,
+    /// Name a visible place in the working folder.
+    Place,
+    /// The same, for a list of folders with skills, which may be in `.agents` or `.claude`.
+    SkillsPlaces,
     /// Switch it off.
     SwitchOff,
     /// Switch it on.
     SwitchOn,
-    /// Change how scripts run, unless the user's own file does.
-    Scripts,
+    /// Change how scripts run, unless the user's own file does. This value restricts them.
+    Scripts(&'static str),
     /// Grant visible paths in the working folder to sandboxed scripts, unless the user's own
     /// file grants others.
     Grant,
@@ -56,7 +54,17 @@ pub(crate) enum FolderRule {
 impl FolderRule {
     /// Whether the user's own file takes precedence over `./.env`.
     pub(super) fn yields_to_user_file(self) -> bool {
-        matches!(self, FolderRule::Scripts | FolderRule::Grant)
+        matches!(self, FolderRule::Scripts(_) | FolderRule::Grant)
+    }
+
+    /// The value that restricts the program.
+    pub(super) fn strict_value(self) -> Option<&'static str> {
+        match self {
+            FolderRule::SwitchOff => Some("off"),
+            FolderRule::SwitchOn => Some("on"),
+            FolderRule::Scripts(value) => Some(value),
+            _ => None,
+        }
     }
 }
 
@@ -77,6 +85,12 @@ impl Setting {
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         let others = self.names.iter().copied();
         others.chain(self.names.is_empty().then_some(self.name))
+    }
+
+    /// Whether the endpoint, the network or a tool's result gets the value or what is there.
+    pub(super) fn is_disclosed(&self) -> bool {
+        use FolderRule::{Place, Sent, SkillsPlaces};
+        self.privacy != Privacy::Open || matches!(self.folder_rule, Sent | Place | SkillsPlaces)
     }
 }
 
@@ -266,37 +280,37 @@ pub static SETTINGS: &[Setting] = &[
     ),
     row(
         SYSTEM_PROMPT_PATH,
-        FolderRule::SentFile,
+        FolderRule::Place,
         "",
         "file that replaces the built-in system prompt; it may contain placeholders",
     ),
     row(
         MEMORY_PATH,
-        FolderRule::Stored,
+        FolderRule::Place,
         "",
         "file of facts that the model remembers; unset: no memory",
     ),
     row(
         NOTES_FOLDER_PATH,
-        FolderRule::Stored,
+        FolderRule::Place,
         "",
         "folder of daily notes, YYYY-MM-DD.md; unset: no notes",
     ),
     row(
         SESSIONS_PATH,
-        FolderRule::Stored,
+        FolderRule::Place,
         "$XDG_STATE_HOME/skills-runner/sessions",
         "folder of saved conversations",
     ),
     row(
         HISTORY_PATH,
-        FolderRule::Stored,
+        FolderRule::Place,
         "$XDG_STATE_HOME/skills-runner/history",
         "file of lines typed in conversations; `off`: none are kept",
     ),
     row(
         SKILLS_FOLDER_PATH,
-        FolderRule::Any,
+        FolderRule::SkillsPlaces,
         "skills, .agents/skills and .claude/skills here, then those of the user and of the program",
         "skills folders, separated as in PATH and searched below; the first wins a name",
     ),
@@ -314,7 +328,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     row(
         SCRIPT_PYTHON,
-        FolderRule::Any,
+        FolderRule::SwitchOff,
         "python3 from PATH",
         "interpreter for skills without a venv; `off`: they cannot run scripts",
     ),
@@ -332,13 +346,13 @@ pub static SETTINGS: &[Setting] = &[
     ),
     row(
         SCRIPT_LEFTOVERS,
-        FolderRule::Scripts,
+        FolderRule::Scripts("kill"),
         "kill",
         "`keep`: processes that a script leaves running after a normal end are not killed",
     ),
     row(
         SCRIPT_SANDBOX,
-        FolderRule::Scripts,
+        FolderRule::Scripts("on"),
         "off",
         "`on`: scripts write only in their skill's folder, read little else, and have no network",
     ),

@@ -9,13 +9,15 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::ScriptSettings;
-use crate::world::confined::{Identity, identity};
+use crate::world::confined::{Identity, Root, identity, real_path};
 
 /// The folders from which the forbidden folders are computed, if known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Boundary {
     home: Option<PathBuf>,
     working_folder: Option<PathBuf>,
+    /// The folder that no link may lead out of.
+    limit: Option<PathBuf>,
 }
 
 /// Folders that a link must not lead to, each with its description.
@@ -28,7 +30,21 @@ impl Boundary {
         Boundary {
             home: home.map(|home| scripts.user_folder.join(home)),
             working_folder: Some(scripts.user_folder.clone()),
+            limit: None,
         }
+    }
+
+    /// The boundary that also refuses links out of the working folder.
+    pub(super) fn within_working_folder(self) -> Boundary {
+        let limit = self.working_folder.as_ref().and_then(|folder| folder.canonicalize().ok());
+        Boundary { limit, ..self }
+    }
+
+    /// Returns the description of an opened folder if it lies outside of the limit.
+    pub(super) fn outside(&self, folder: &Root) -> Option<&'static str> {
+        let limit = self.limit.as_ref()?;
+        let is_inside = real_path(folder).is_ok_and(|path| path.starts_with(limit));
+        (!is_inside).then_some("a folder outside the working folder")
     }
 
     /// Returns the forbidden folders that exist now.

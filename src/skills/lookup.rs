@@ -90,6 +90,7 @@ impl<'s> OpenFolders<'s> {
         }
         let forbidden = self.forbidden.get_or_init(|| self.boundary.forbidden_folders());
         let leads_to = forbidden.describe(folder.identity()?);
+        let leads_to = leads_to.or_else(|| self.boundary.outside(&folder));
         Ok((folder, leads_to))
     }
 

@@ -113,9 +113,14 @@ impl Skills {
     /// The skills of a configuration. Links to the home, or to a folder above the home or
     /// the working folder, are refused.
     pub fn from_config(config: &Config) -> Skills {
+        let boundary = Boundary::new(&config.scripts);
         Skills {
             folders: config.skills_folders.clone(),
-            boundary: Boundary::new(&config.scripts),
+            boundary: if config.has_folder_endpoint {
+                boundary.within_working_folder()
+            } else {
+                boundary
+            },
             is_locked: config.scripts.skills_locked,
             ..Skills::new([])
         }

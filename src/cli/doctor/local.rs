@@ -11,7 +11,7 @@ use crate::cli::run::{ExaminedRun, Run};
 use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
-use crate::settings::{self, EnvFile, Settings};
+use crate::settings::{self, Settings};
 use crate::skills::Catalogue;
 use crate::skills::probe::SANDBOX_FIX;
 use crate::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX, guardian_fault};
@@ -53,7 +53,8 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     if let Some(text) = run.withheld_variables().filter(|_| run.options.scripts) {
         check.add_line(text);
     }
-    let skipped = run.settings.files().iter().flat_map(EnvFile::skipped_lines);
+    let files = run.settings.files().iter();
+    let skipped = files.flat_map(|file| file.notices.iter().cloned().chain(file.skipped_lines()));
     let warnings = skipped.chain(run.config.warnings.iter().cloned());
     for warning in warnings.chain(crate::settings::misspelled::warnings(&run.settings)) {
         check.add_warning(warning.message.as_str(), setting_fix(&warning));

@@ -105,6 +105,19 @@ fn is_marked(pid: pid_t, guardian: pid_t) -> bool {
     }
 }
 
+/// Whether this process was started by a script or command of this program, at whatever distance.
+pub(crate) fn is_in_script() -> bool {
+    let mut limit = rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: reads a limit into a structure of this stack and changes nothing.
+    let answer = unsafe { libc::getrlimit64(libc::RLIMIT_RTTIME, &raw mut limit) };
+    let pids = 0..=u64::from(u32::MAX);
+    answer == 0
+        && limit
+            .rlim_max
+            .checked_sub(limits::MARK_MICROSECONDS)
+            .is_some_and(|pid| pids.contains(&pid))
+}
+
 fn mark_of(guardian: pid_t) -> rlimit64 {
     let limit = limits::MARK_MICROSECONDS + u64::from(guardian.unsigned_abs());
     rlimit64 { rlim_cur: limit, rlim_max: limit }

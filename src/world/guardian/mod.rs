@@ -20,6 +20,7 @@ use std::time::Duration;
 use crate::limits;
 use libc::{c_int, c_uint, pid_t, sigset_t};
 
+pub(crate) use mark::is_in_script;
 pub(super) use mark::{ScanOrder, stop_marked};
 use runner_state::{RunnerState, WakeTimer, check_runner};
 

@@ -28,6 +28,7 @@ use super::capture::{Capture, CaptureLimits};
 pub(crate) use super::event_source::{EventSource, ScriptStream};
 use super::files::is_transient;
 use super::guardian::GuardianReport;
+pub(crate) use super::guardian::is_in_script;
 use super::poll::Readiness;
 use super::sandbox::limit_file_size;
 use super::scratch::Scratch;

@@ -142,11 +142,11 @@ fn untrusted_file_cannot_catch_the_key_of_another_program() {
         ("LLM_API_BASE_URL=https://collector.example/v1", "LLM_API_KEY is not set"),
         (
             "LLM_API_BASE_URL=https://collector.example/v1\nLLM_API_KEY=${OPENAI_API_KEY}",
-            "LLM_API_KEY (.env line 2) is not sent to collector.example",
+            "LLM_API_KEY (.env line 2) gets no variables of the environment",
         ),
         (
             "LLM_API_BASE_URL=https://collector.example/v1\nLLM_API_KEY=k\nLLM_MODEL_NAME=${OPENAI_API_KEY}",
-            "LLM_MODEL_NAME (.env line 3) puts environment variables",
+            "LLM_MODEL_NAME (.env line 3) gets no variables of the environment",
         ),
         (
             "http_proxy=http://collector.example",
@@ -172,8 +172,8 @@ fn untrusted_file_cannot_catch_the_key_of_another_program() {
     assert_eq!(authorization(&requests[0]), None);
 }
 
-/// A key that is sent to the endpoint is kept from scripts. The key of another program is not: a
-/// script may need it. Both are masked.
+/// A key that is sent to the endpoint is kept from scripts. The key of another program is not if
+/// `SCRIPT_ENV` names it. Both are masked.
 #[test]
 fn key_in_use_is_kept_from_scripts_and_every_key_is_masked() {
     let document = "---\nname: s\ndescription: S.\n---\n";
@@ -188,13 +188,13 @@ fn key_in_use_is_kept_from_scripts_and_every_key_is_masked() {
         ("LLM_API_BASE_URL", "https://llm.test/v1", "key [secret] ([secret])"),
     ];
     for (name, address, expected) in table {
-        let run = test.next_run().env(name, address).args(["tool", "run_python_script", &call]);
-        let run = run.run().success();
+        let run = test.next_run().env(name, address).env("SCRIPT_ENV", "OPENAI_API_KEY");
+        let run = run.args(["tool", "run_python_script", &call]).run().success();
         run.stdout_has(expected);
     }
     // The same key under another name.
     let run = test.next_run().dotenv("LLM_API_KEY=${OPENAI_API_KEY}\n");
-    let run = run.args(["tool", "run_python_script", &call]).run().success();
+    let run = run.args(["--env-file", ".env", "tool", "run_python_script", &call]).run().success();
     run.stdout_has("key None None");
     // A key in a file that is not used for requests.
     let read = r#"{"skill_name": "s", "script": "import os; print(open(os.environ['USER_CWD'] + '/.env').read())"}"#;

@@ -248,7 +248,7 @@ pub(super) fn appending(path: &Path) -> File {
 
 /// The line that starts the program as an ordinary user. The program is copied to a place that all
 /// users can read.
-pub(super) fn as_an_ordinary_user(test: &Test) -> &'static str {
+pub(crate) fn as_an_ordinary_user(test: &Test) -> &'static str {
     let user = Command::new("id").arg("-u").output().unwrap().stdout;
     if user != b"0\n" {
         return PLAIN;

@@ -55,7 +55,7 @@ fn credentials_of_other_programs_are_not_in_the_environment_of_scripts() {
         let has = |name: &&str| text.lines().any(|line| line == format!("{name}={VALUE}"));
         let got: Vec<_> = WITHHELD.iter().filter(|name| has(name)).collect();
         assert!(got.is_empty(), "{what} gets {got:?}");
-        assert!(KEPT.iter().all(|name| has(&name)), "{what} lacks a variable: {text}");
+        assert!(KEPT.iter().all(has), "{what} lacks a variable: {text}");
     };
     let command = result(&test, "run_command", &json!({"command": "env"}));
     check(command["stdout"].as_str().unwrap(), "a command");

@@ -1,0 +1,155 @@
+//! The trust in `./.env`: whether another author may have written it, and the records of files
+//! that the user has accepted (`trust`) or declined.
+
+use std::fs::{self, DirBuilder, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::digest::sha256;
+use crate::error::{Error, ErrorKind, Result};
+use crate::limits;
+use crate::settings::{FolderTrust, Settings};
+use crate::world::cancellation::Cancellation;
+use crate::world::files::{
+    OtherWriter, effective_user, open_regular, write_new, writer_beside_user,
+};
+use crate::world::git_index;
+use crate::world::output::Output;
+use crate::world::terminal;
+
+/// `./.env` as it was read.
+pub(super) struct FolderFile {
+    /// The absolute path, without links in the folder.
+    pub path: PathBuf,
+    /// The contents.
+    pub bytes: Vec<u8>,
+    /// The properties of the opened file.
+    meta: Metadata,
+}
+
+impl FolderFile {
+    /// Reads the file in this folder. The error is the cause in words.
+    pub(super) fn read(folder: &Path) -> std::result::Result<FolderFile, String> {
+        let folder = folder.canonicalize().unwrap_or(folder.to_path_buf());
+        let path = folder.join(".env");
+        let read = || -> io::Result<FolderFile> {
+            let file = open_regular(&path)?;
+            let meta = file.metadata()?;
+            let mut bytes = Vec::new();
+            file.take(limits::ENV_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+            Ok(FolderFile { path: path.clone(), bytes, meta })
+        };
+        let file = read().map_err(|error| error.to_string())?;
+        if file.bytes.len() > limits::ENV_FILE_BYTES {
+            return Err(format!("it is larger than {} bytes", limits::ENV_FILE_BYTES));
+        }
+        Ok(file)
+    }
+
+    /// Why the file may have another author.
+    fn foreign_author(&self) -> Option<String> {
+        let real = self.path.canonicalize().unwrap_or(self.path.clone());
+        if git_index::is_tracked(&self.path) || git_index::is_tracked(&real) {
+            return Some("git tracks it".into());
+        }
+        let owner = self.meta.uid();
+        let other = match writer_beside_user(&self.meta) {
+            None if owner != effective_user() => Some(OtherWriter::Owner(owner)),
+            Some(OtherWriter::Owner(_)) if effective_user() == 0 => {
+                let folder = self.path.parent().and_then(|folder| folder.metadata().ok());
+                let is_same =
+                    |folder: &Metadata| folder.uid() == owner && folder.mode() & 0o022 == 0;
+                (!folder.as_ref().is_some_and(is_same)).then_some(OtherWriter::Owner(owner))
+            }
+            other => other,
+        };
+        other.map(|other| other.to_string())
+    }
+
+    /// Decides whether the user trusts the file. On a terminal a file that another author may have
+    /// written is asked about, once.
+    pub(super) fn trust(
+        &self,
+        settings: &Settings,
+        cancellation: &Cancellation,
+    ) -> Result<FolderTrust> {
+        let records = TrustRecords::new(settings);
+        if records.has(Answer::Accepted, self) {
+            return Ok(FolderTrust::Accepted);
+        }
+        let Some(reason) = self.foreign_author() else {
+            return Ok(FolderTrust::Unknown);
+        };
+        if !Output::can_ask() || records.has(Answer::Declined, self) {
+            return Ok(FolderTrust::Refused(reason));
+        }
+        let question = format!("{} is not read: {reason}. Read it? [y/N] ", self.path.display());
+        let reply = terminal::ask(&question, cancellation, false)?;
+        let is_yes = matches!(reply.to_ascii_lowercase().as_str(), "y" | "yes");
+        let answer = if is_yes { Answer::Accepted } else { Answer::Declined };
+        records.add(answer, self)?;
+        Ok(if is_yes { FolderTrust::Accepted } else { FolderTrust::Refused(reason) })
+    }
+}
+
+/// The user's answer about a file.
+#[derive(Clone, Copy)]
+pub(super) enum Answer {
+    Accepted,
+    Declined,
+}
+
+/// A folder of the user's with a file for each answer. Its name is a digest of path and contents,
+/// so that a change of either ends the trust.
+pub(super) struct TrustRecords {
+    folder: Option<PathBuf>,
+}
+
+impl TrustRecords {
+    pub(super) fn new(settings: &Settings) -> TrustRecords {
+        let state = settings.xdg_folder("XDG_STATE_HOME", ".local/state");
+        TrustRecords { folder: state.map(|state| state.join("skills-runner")) }
+    }
+
+    fn path(&self, answer: Answer, file: &FolderFile) -> Option<PathBuf> {
+        let name = match answer {
+            Answer::Accepted => "trusted",
+            Answer::Declined => "declined",
+        };
+        let key = [file.path.as_os_str().as_bytes(), b"\0", &file.bytes].concat();
+        Some(self.folder.as_ref()?.join(name).join(sha256(&key)))
+    }
+
+    fn has(&self, answer: Answer, file: &FolderFile) -> bool {
+        self.path(answer, file).is_some_and(|path| path.exists())
+    }
+
+    /// Records an answer, in place of the other one.
+    pub(super) fn add(&self, answer: Answer, file: &FolderFile) -> Result<()> {
+        let failed = |cause: &str| {
+            let message =
+                format!("failed to record the answer about `{}`: {cause}", file.path.display());
+            Error::new(ErrorKind::Io, message)
+        };
+        let path = self.path(answer, file).ok_or_else(|| failed("HOME is not set"))?;
+        let folder = path.parent().unwrap_or(&path);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .and_then(|()| write_new(&path, file.path.as_os_str().as_bytes()))
+            .map_err(|error| failed(&error.to_string()))?;
+        let other = match answer {
+            Answer::Accepted => Answer::Declined,
+            Answer::Declined => Answer::Accepted,
+        };
+        self.path(other, file).map_or(Ok(()), |old| match fs::remove_file(old) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(failed(&error.to_string()))
+            }
+            _ => Ok(()),
+        })
+    }
+}

@@ -1,0 +1,88 @@
+//! `./.env`, whose author may not be the user: what counts of it.
+
+use std::path::Path;
+
+use super::{EnvFile, FolderRule, SETTINGS, Setting};
+use crate::dotenv::{self, Dotenv, DotenvProblem, Variable};
+use crate::error::Fault;
+
+/// Whether the user trusts the author of `./.env`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FolderTrust {
+    /// The user has accepted the file: it counts as the user's own.
+    Accepted,
+    /// The file seems to be the user's. It may set an endpoint, but gets nothing of the user's.
+    Unknown,
+    /// The file may have another author, for this reason: only what restricts the program counts.
+    Refused(String),
+}
+
+/// The remedy for what `./.env` may not do.
+pub(crate) const TRUST_FIX: &str =
+    "`skills-runner trust` accepts the file, `--env-file .env` for one run";
+
+impl EnvFile {
+    /// Parses `./.env`, and leaves out what it may not set.
+    pub(crate) fn of_folder(
+        bytes: &[u8],
+        trust: &FolderTrust,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<EnvFile, DotenvProblem> {
+        let contents = dotenv::parse_bytes(bytes, environment)?;
+        let trusted = *trust == FolderTrust::Accepted;
+        let mut file =
+            EnvFile { path: Path::new(".env").into(), trusted, contents, notices: Vec::new() };
+        file.contents.variables.retain(|variable| {
+            let is_allowed =
+                row_of(variable).is_none_or(|row| row.folder_rule != FolderRule::UserFilesOnly);
+            if !is_allowed {
+                let message = format!("{} in .env is ignored", variable.name);
+                let fix = "set it in the environment or in your own .env";
+                file.notices.push(Fault::new(message, fix));
+            }
+            is_allowed
+        });
+        match trust {
+            FolderTrust::Accepted => {}
+            FolderTrust::Unknown => file.hide_environment(&dotenv::parse_bytes(bytes, &|_| None)?),
+            FolderTrust::Refused(reason) => file.restrict(reason),
+        }
+        Ok(file)
+    }
+
+    /// Replaces values that others would get by those without the user's variables.
+    fn hide_environment(&mut self, without: &Dotenv) {
+        for (variable, other) in self.contents.variables.iter_mut().zip(&without.variables) {
+            let is_disclosed = row_of(variable).is_some_and(Setting::is_disclosed);
+            if is_disclosed && variable.uses_environment && variable.name == other.name {
+                let message = format!(
+                    "{} (.env line {}) gets no variables of the environment",
+                    variable.name, variable.line
+                );
+                self.notices.push(Fault::new(message, TRUST_FIX));
+                variable.value.clone_from(&other.value);
+            }
+        }
+    }
+
+    /// Keeps only values that restrict the program.
+    fn restrict(&mut self, reason: &str) {
+        let variables = &mut self.contents.variables;
+        let is_read = |row: &Setting| row.folder_rule != FolderRule::EnvironmentOnly;
+        let is_setting = variables.iter().filter_map(row_of).any(is_read);
+        variables.retain(|variable| {
+            let strict = row_of(variable).and_then(|row| row.folder_rule.strict_value());
+            strict.is_some() && strict == variable.value.as_deref().map(str::trim)
+        });
+        self.contents.problems.clear();
+        self.notices.clear();
+        if is_setting {
+            self.notices.push(Fault::new(format!("skipped .env: {reason}"), TRUST_FIX));
+        }
+    }
+}
+
+/// The setting that a variable sets.
+fn row_of(variable: &Variable) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|row| row.names().any(|name| name == variable.name))
+}
