@@ -158,7 +158,7 @@ pub(super) static COMMANDS: &[CommandRow] = &[
     .with_hint("put the JSON into single quotes"),
     command(
         "trust [DIR]",
-        "accept the .env of a folder, whose author you may not be; show what it sets",
+        "accept the .env of a folder that you trust; print what it sets",
         |mut words| Ok(Command::Trust(words.next())),
     ),
 ];

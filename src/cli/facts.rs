@@ -13,6 +13,7 @@ use crate::limits;
 use crate::memory::fact::{Fact, IMPORTANT_TAG, has_tag};
 use crate::memory::facts::FactChange;
 use crate::memory::{AddedFact, Memory};
+use crate::settings::TRUST_FIX;
 use crate::world::output::Output;
 
 /// The recorded source of facts added by this command.
@@ -28,7 +29,7 @@ pub(super) fn run(
     let is_json = options.is_json();
     let run = Run::new(options, startup, ConfigNeeds::Skills, output)?;
     let Some(memory) = run.memory() else {
-        return Err(memory_not_set());
+        return Err(no_memory(&run));
     };
     match command {
         FactsCommand::List => list(&memory, is_json, output),
@@ -68,7 +69,11 @@ pub(super) fn run(
 }
 
 /// The error for an unset `MEMORY_PATH`.
-pub(super) fn memory_not_set() -> Error {
+pub(super) fn no_memory(run: &Run) -> Error {
+    if run.config.has_folder_endpoint {
+        let text = "failed to open the memory: facts do not go to the endpoint of ./.env";
+        return Error::new(ErrorKind::Config, text).with_hint(TRUST_FIX);
+    }
     let text = "failed to open the memory: MEMORY_PATH is not set";
     Error::new(ErrorKind::Config, text).with_hint(
         "set MEMORY_PATH to a Markdown file, in the environment or in .env; the first fact creates it",

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
-use crate::cli::facts::{added_lines, fact_lines, memory_not_set};
+use crate::cli::facts::{added_lines, fact_lines, no_memory};
 use crate::error::{ErrorKind, Result};
 use crate::limits;
 use crate::memory::notes;
@@ -45,7 +45,7 @@ impl Chat<'_> {
     ) -> Result<LineOutcome> {
         let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let number = rest.trim().parse::<usize>();
-        let memory = || self.run.memory().ok_or_else(memory_not_set);
+        let memory = || self.run.memory().ok_or_else(|| no_memory(&self.run));
         let lines: Vec<String> = match (word, rest.trim(), number) {
             ("" | "list", "", _) => match memory()?.read()?.all() {
                 [] => vec!["there are no facts yet".into()],
