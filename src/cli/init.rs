@@ -1,7 +1,7 @@
 //! `init`: the first set-up. It finds what it can, asks for the rest on a terminal, writes the
 //! user's `.env`, and checks it with `doctor`.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,7 @@ pub(super) fn run(
     let file = file.map(|folder| folder.join("skills-runner/.env")).ok_or_else(|| {
         Error::new(ErrorKind::Config, "failed to find a place for the settings: HOME is not set")
     })?;
+    check_writers(&file)?;
     let cancellation = Cancellation { interrupt: startup.interrupt.clone(), deadline: None };
     let mut setup =
         FirstSetup { command, options, settings, startup, cancellation, chosen: Vec::new() };
@@ -317,14 +318,36 @@ fn with_scheme(address: &str) -> String {
     if is_local { plain } else { format!("https://{address}") }
 }
 
+/// Checks that no other user can replace the file or what it keeps: its folders, and those that
+/// links lead to. Above its own folder, the sticky bit is enough.
+fn check_writers(file: &Path) -> Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let is_there = |path: &&Path| path.exists();
+    let nearest = folder.ancestors().find(is_there).unwrap_or(Path::new("/"));
+    let real = nearest.canonicalize().unwrap_or_default();
+    let is_trusted = |meta: &Metadata| [0, files::effective_user()].contains(&meta.uid());
+    let is_own = |path: &Path| path == file || path == folder || path == real && nearest == folder;
+    for path in file.ancestors().chain(real.ancestors()).filter(is_there) {
+        let failure = |cause: &str| {
+            let text = format!("failed to write `{}`: {cause}", file.display());
+            Error::new(ErrorKind::Io, text)
+        };
+        let meta = path.metadata().map_err(|error| failure(&error.to_string()))?;
+        let is_sticky = meta.mode() & 0o1000 != 0 && !is_own(path) && is_trusted(&meta);
+        if let Some(writer) = files::writer_beside_user(&meta).filter(|_| !is_sticky) {
+            let path = path.display();
+            let hint = format!("it must be yours, and writable by you alone: chmod go-w '{path}'");
+            return Err(failure(&format!("`{path}`: {writer}")).with_hint(hint));
+        }
+    }
+    Ok(())
+}
+
 /// Writes the lines, and the other ones of an older file, which is kept beside it; returns where.
 /// A failure leaves the older file as it was.
 fn write_settings(file: &Path, chosen: &[(&'static str, String)]) -> io::Result<Option<PathBuf>> {
     let folder = file.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    if folder.metadata()?.mode() & 0o002 != 0 {
-        return Err(io::Error::other("all users may write in its folder"));
-    }
     let is_there = match file.symlink_metadata() {
         Ok(meta) if meta.is_file() => true,
         Ok(_) => return Err(io::Error::other("it is not a regular file")),

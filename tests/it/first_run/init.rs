@@ -1,9 +1,11 @@
 //! `init`: the first set-up.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::process::Command;
 
 use crate::harness::{Reply, Server, Test};
+use crate::paths::{PLAIN, as_an_ordinary_user};
 
 const FILE: &str = "home/.config/skills-runner/.env";
 
@@ -70,7 +72,70 @@ fn other_lines_stay_and_nothing_is_lost() {
     fs::set_permissions(test.path("home/.config/skills-runner"), fs::Permissions::from_mode(0o777))
         .unwrap();
     let run = test.next_run().args(["init", "--base-url", &url, "-m", "n"]).run().status(1);
-    run.stderr_has("all users may write in its folder");
+    run.stderr_has("home/.config/skills-runner`: all users may write to it");
+}
+
+/// A folder of the file or above that another user or group can change: nothing is written.
+#[test]
+fn folders_that_others_can_write_are_refused() {
+    let server = server();
+    let url = server.url();
+    let init = |test: &Test, shell: &'static str| {
+        test.next_run().shell(shell).args(["init", "--base-url", &url, "-m", "m"]).run()
+    };
+    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    let ids: &[(Option<u32>, Option<u32>)] = if is_root {
+        &[(None, None), (None, Some(1234)), (Some(1234), None)]
+    } else {
+        &[(None, None)]
+    };
+    for &(owner, group) in ids {
+        for (mode, is_accepted) in [
+            (0o755, owner.is_none()),
+            (0o775, owner.is_none() && group.is_none()),
+            (0o777, false),
+            (0o1777, false),
+        ] {
+            for folder in ["home", "home/.config", "home/.config/skills-runner"] {
+                let test = unset().folder("home/.config");
+                if folder.ends_with("runner") {
+                    fs::create_dir(test.path(folder)).unwrap();
+                }
+                chown(test.path(folder), owner, group).unwrap();
+                let test = test.mode(folder, mode);
+                let run = init(&test, PLAIN);
+                // Files in a sticky folder can only be replaced by their owners.
+                let is_sticky =
+                    mode & 0o1000 != 0 && owner.is_none() && !folder.ends_with("runner");
+                let is_accepted = is_accepted || is_sticky;
+                let case = format!("{folder} {mode:o} {owner:?} {group:?}");
+                run.check(test.exists(FILE) == is_accepted, case);
+                if !is_accepted {
+                    let run = run.status(1).stderr_has(&format!("{folder}`: "));
+                    run.check(!test.exists("home/.config/skills-runner/.env.new"), folder);
+                }
+            }
+        }
+    }
+    if is_root {
+        // An ordinary user, whose folder belongs to root or to another one.
+        for (owner, is_accepted) in [(65534, true), (0, true), (1234, false)] {
+            let test = unset().folder("home/.config/skills-runner");
+            let shell = as_an_ordinary_user(&test);
+            chown(test.path("home/.config/skills-runner"), Some(65534), Some(65534)).unwrap();
+            chown(test.path("home"), Some(owner), None).unwrap();
+            let run = init(&test, shell);
+            run.check(test.exists(FILE) == is_accepted, owner);
+        }
+    }
+    // The folder is reached by a link from a folder that others can write.
+    let test = unset().folder("shared/config").mode("shared", 0o777);
+    symlink(test.path("shared/config"), test.path("home/.config")).unwrap();
+    init(&test, PLAIN).status(1).stderr_has("shared`: all users may write to it");
+    assert!(!test.exists("shared/config/skills-runner"));
+    // Lines of another user's file would be kept.
+    let test = unset().file(FILE, "SCRIPT_SHELL=/tmp/x\n").mode(FILE, 0o666);
+    init(&test, PLAIN).status(1).stderr_has(".env`: all users may write to it");
 }
 
 /// A key is read from standard input or a file, and appears in no output.
