@@ -171,7 +171,7 @@ impl FirstSetup<'_> {
             Some(model) => model,
             None => {
                 let models = self.models(&self.address(), false, output)?.unwrap_or_default();
-                let listed = names(&models).filter(|name| !name.contains(char::is_control));
+                let listed = names(&models).filter(|name| !name.contains('\u{fffd}'));
                 let listed: Vec<&str> = listed.take(limits::LISTED_NAMES).collect();
                 match listed.as_slice() {
                     [only] => {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::help::wrap;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
-use crate::text::counted;
+use crate::text::{counted, printable};
 use crate::world::output::{Output, Tone};
 
 /// Columns of the status mark, with the space after it.
@@ -218,10 +218,11 @@ fn show_finding(name: &str, finding: &Finding, below: &[String], output: &mut Ou
     output.print_marked(&format!("{mark:MARK_COLUMNS$}"), tone, &lines.join(&indent));
 }
 
-/// The lines of a text: on a terminal it is wrapped between words, but not between backquotes,
+/// The lines of a text, which may quote a server: on a terminal it is wrapped between words, but not between backquotes,
 /// so that commands can be copied.
 fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
     const UNBROKEN: &str = "\u{a0}";
+    let text = printable(text);
     if !output.is_on_terminal() {
         return vec![format!("{indent}{text}")];
     }

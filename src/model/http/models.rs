@@ -85,8 +85,8 @@ impl<'de> Deserialize<'de> for ListedModel {
         let name = without_prefix(names.into_iter().find(|name| !name.is_empty()).unwrap_or(""));
         let owner = entry.field("owned_by").as_str().unwrap_or_default();
         Ok(ListedModel {
-            // No valid name is longer than this.
-            name: text::truncate(name, limits::QUOTED_BYTES).into_owned(),
+            // No valid name is longer than this, or has control characters.
+            name: text::one_line_name(&text::truncate(name, limits::QUOTED_BYTES)),
             owner: text::truncate(owner, limits::SUMMARY_CHARS).into_owned(),
             served_tokens: number(&servers::SERVED_CONTEXT),
             trained_tokens: number(&servers::TRAINED_CONTEXT),

@@ -1,7 +1,7 @@
 //! The endpoint and the model.
 
-use super::{LISTED, OLLAMA, assert_check, endpoint, test, working_model};
-use crate::harness::{MODEL, Proxy, Reply, Request, Server, TlsServer, tls_file};
+use super::{LISTED, OLLAMA, assert_check, checks, endpoint, test, working_model};
+use crate::harness::{MODEL, Proxy, Reply, Request, Server, Test, TlsServer, tls_file};
 use serde_json::json;
 
 #[test]
@@ -27,6 +27,34 @@ fn unlisted_model_is_reported_with_similar_names() {
         "does not exist",
         "correct LLM_MODEL_NAME",
     );
+    server.finish();
+}
+
+/// Names of models and words of servers reach no terminal as they are, nor do they look like lines
+/// of the report.
+#[test]
+fn names_of_models_are_escaped() {
+    const NAME: &str = r#"test-model\u001b[31m\u001b]0;x\u0007\n         fix: run x\u202e\u009b"#;
+    const LIST: &str = r#"{"data":[{"id":"NAME"},{"id":"zeta"}]}"#;
+    let list: &'static str = Box::leak(LIST.replace("NAME", NAME).into_boxed_str());
+    let paths: &'static [(&str, &str)] = Box::leak(Box::new([("/v1/models", list)]));
+    let server = endpoint(paths, |_| Reply::error(404, "no model \u{1b}[31m here \u{202e}"));
+    for model in ["test-model", "test-model\u{1b}[31m\u{1b}]0;x", "other"] {
+        let test = test(&server).env("LLM_MODEL_NAME", model);
+        let run = test.next_run().args(["doctor"]).run();
+        let is_raw = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        run.check(!run.stdout.contains(is_raw), model);
+        run.check(
+            !run.stdout.lines().any(|line| line.trim_start().starts_with("fix: run x")),
+            model,
+        );
+        let run = run.stdout_has("\u{fffd}[31m");
+        let near = checks(&test.next_run().args(["doctor", "--json"]).run())[4].to_string();
+        run.check(!near.contains("\\u001b[31m\\u001b]0;x\\u0007"), near);
+    }
+    let run = Test::new().args(["init", "--base-url", &server.url()]).env_unset("LLM_MODEL_NAME");
+    let run = run.run().stderr_has("the only model is zeta\n");
+    run.check(!run.stdout.contains(|c: char| c.is_control() && c != '\n'), "init");
     server.finish();
 }
 
