@@ -62,6 +62,7 @@ impl<'b> RequestBody<'b> {
     fn optional_fields(&self, messages: &[WireMessage<'b>]) -> Vec<&'b str> {
         let accepted = self.extra_fields.keys().filter(|name| self.dialect.accepts(name));
         let mut names: Vec<&str> = accepted.map(String::as_str).collect();
+        names.extend(self.dialect.demanded_fields().into_keys().map(String::as_str));
         if self.requests_usage() {
             names.push(STREAM_OPTIONS);
         }
@@ -141,7 +142,9 @@ impl Serialize for RequestBody<'_> {
         if self.stops_at_results() {
             map.serialize_entry(STOP, &[RESULT_START])?;
         }
-        for (name, value) in self.extra_fields {
+        let demanded = self.dialect.demanded_fields();
+        let own = self.extra_fields.iter().filter(|(name, _)| !demanded.contains_key(name));
+        for (name, value) in own.chain(demanded.clone()) {
             if let Some(name) = self.dialect.sent_name(name) {
                 map.serialize_entry(name, value)?;
             }

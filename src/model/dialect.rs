@@ -1,15 +1,17 @@
 //! What an endpoint does not accept, and what is sent instead.
 //!
 //! There is no table of providers. When an endpoint refuses a request, the first rule of
-//! [`RULES`] that applies changes requests for the rest of the process, each field once. The one
-//! field that is added on demand is the tool's name in tool messages. The model and the text of
-//! messages are never changed; tools that are refused are described instead.
+//! [`RULES`] that applies changes requests for the rest of the process, each field once. What is
+//! added on demand is the tool's name in tool messages, and fields whose value a refusal names. The
+//! model and the text of messages are never changed; tools that are refused are described instead.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
 use crate::config::ToolCalling;
+use crate::model::demanded_value;
 use crate::model::quirks::refusals::{self, Meaning};
 use crate::model::quirks::{changes, contains_any};
 use crate::model::request_failure::ErrorResponse;
@@ -50,6 +52,8 @@ pub(super) enum DialectChange {
     Omit(String),
     /// This field is sent under another name.
     Rename(String, &'static str),
+    /// This field has this value, which the endpoint demands.
+    Set(String, Value),
     /// The empty content of a message with tool calls is `""`: some endpoints require a string.
     /// Otherwise it is `null`, as in the `OpenAI` reference.
     SendEmptyText,
@@ -68,6 +72,7 @@ impl fmt::Display for DialectChange {
         match self {
             DialectChange::Omit(name) => write!(f, "`{name}` is left out"),
             DialectChange::Rename(name, other) => write!(f, "`{name}` is sent as `{other}`"),
+            DialectChange::Set(name, value) => write!(f, "`{name}` is sent as {value}"),
             DialectChange::SendEmptyText => f.write_str("an empty `content` is sent as a string"),
             DialectChange::SendToolName => f.write_str("tool messages now carry the tool's name"),
             DialectChange::OmitImages => f.write_str("images are left out"),
@@ -83,11 +88,12 @@ impl fmt::Display for DialectChange {
 type RefusalRule = fn(&Dialect, &ErrorResponse, &SentFeatures<'_>) -> Option<DialectChange>;
 
 /// The first rule that applies counts.
-const RULES: [RefusalRule; 6] = [
+const RULES: [RefusalRule; 7] = [
     tools_refused,
     images_refused,
     tool_name_required,
     field_refused,
+    value_demanded,
     text_expected,
     stream_refused,
 ];
@@ -118,6 +124,15 @@ impl Dialect {
         !self.changes.iter().any(|change| matches!(change, DialectChange::Omit(it) if it == name))
     }
 
+    /// The fields and values that the endpoint demands; the last one of a name counts.
+    pub(super) fn demanded_fields(&self) -> BTreeMap<&String, &Value> {
+        let set = self.changes.iter().filter_map(|change| match change {
+            DialectChange::Set(name, value) => Some((name, value)),
+            _ => None,
+        });
+        set.filter(|(name, _)| self.accepts(name)).collect()
+    }
+
     /// The name under which the field is sent, or `None` if it is omitted.
     pub(super) fn sent_name<'n>(&self, name: &'n str) -> Option<&'n str> {
         self.accepts(name).then(|| self.other_name(name).unwrap_or(name))
@@ -137,6 +152,9 @@ impl Dialect {
         sent: &SentFeatures<'_>,
     ) -> Option<DialectChange> {
         let change = RULES.iter().find_map(|rule| rule(self, refusal, sent))?;
+        if let DialectChange::Set(name, _) = &change {
+            self.revert(&DialectChange::Omit(name.clone()));
+        }
         if !self.has(&change) {
             self.changes.push(change.clone());
         }
@@ -155,8 +173,8 @@ fn tools_refused(
     refusal: &ErrorResponse,
     sent: &SentFeatures<'_>,
 ) -> Option<DialectChange> {
-    let is_refused =
-        matches!(refusals::meaning(refusal.status, &refusal.words), Meaning::NoTools(_));
+    let meaning = refusals::meaning(refusal.status, &refusal.words);
+    let is_refused = matches!(meaning, Meaning::NoTools(_) | Meaning::UnreadCall(_));
     (is_refused && sent.has_tools && !dialect.needs_native_tools)
         .then_some(DialectChange::DescribeTools)
 }
@@ -220,11 +238,15 @@ fn field_refused(
     let text = &refusal.words;
     let params = named_params(&refusal.body);
     let mention = |name: &str| mention_position(text, &params, name);
-    // A field of the user is omitted only if it is unknown: a wrong value is for the user
-    // to correct.
+    // A field of the user, or one that the endpoint demanded, is omitted only if it is unknown: a
+    // wrong value is for the user to correct.
     let is_unknown = contains_any(text, &changes::UNKNOWN_FIELD)
         || (!params.is_empty() && !contains_any(text, &changes::WRONG_VALUE));
-    let may_change = |name: &&&str| is_unknown || !sent.extra_fields.contains_key(**name);
+    let demanded = dialect.demanded_fields();
+    let is_chosen = |name: &&&str| {
+        sent.extra_fields.contains_key(**name) || demanded.contains_key(&name.to_string())
+    };
+    let may_change = |name: &&&str| is_unknown || !is_chosen(name);
     // The field that is named first is the cause; lists of allowed names follow it.
     let fields = sent.optional_fields.iter().filter(may_change);
     let field = fields.filter_map(|name| Some((mention(dialect.sent_name(name)?)?, *name))).min();
@@ -251,6 +273,20 @@ fn change_of(name: &str, dialect: &Dialect, sent: &SentFeatures<'_>) -> DialectC
         }
         _ => DialectChange::Omit(name.into()),
     }
+}
+
+/// A field of the user that can be left out is left out first.
+fn value_demanded(
+    dialect: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    let (name, value) = is_unaccepted(refusal).then(|| {
+        demanded_value::find(&refusal.body, &named_params(&refusal.body), &sent.optional_fields)
+    })??;
+    let is_sent = dialect.accepts(&name) && sent.extra_fields.get(&name) == Some(&value);
+    let change = DialectChange::Set(name, value);
+    (!is_sent && !dialect.has(&change)).then_some(change)
 }
 
 /// Some responses may mean that the server does not stream; others are reported unchanged.

@@ -13,6 +13,7 @@ mod body;
 mod calls;
 mod cumulative;
 mod delta_fast_path;
+mod demanded_value;
 mod described_tools;
 mod dialect;
 mod error_text;

@@ -186,7 +186,11 @@ pub(super) fn interpret_refusal(refusal: &ErrorFields<'_>) -> RequestFailure {
         Meaning::Billing if refusal.retry_after.is_none() => lasting(refusals::QUOTA_HINT),
         Meaning::Temporary | Meaning::Billing => failure(ErrorKind::Temporary),
         Meaning::Credentials => failure(ErrorKind::Auth),
-        Meaning::Lasting(hint) | Meaning::NoTools(hint) => lasting(hint),
+        // The next reply of the model may be readable.
+        Meaning::UnreadCall(hint) if status >= 500 => failure(ErrorKind::Temporary).with_hint(hint),
+        Meaning::Lasting(hint) | Meaning::NoTools(hint) | Meaning::UnreadCall(hint) => {
+            lasting(hint)
+        }
         Meaning::Setup(part, hint) => lasting(hint).with_part(part),
         Meaning::Redirect => lasting(&redirect_hint(refusal)).with_part(FailedPart::Address),
         Meaning::NoEndpoint => {

@@ -29,6 +29,8 @@ struct Trial {
     problem: Option<(String, &'static str)>,
     /// Whether calls were part of the text.
     in_text: bool,
+    /// Fields that the endpoint demanded, as JSON.
+    demanded: Option<String>,
     cost: String,
     duration_ms: u64,
 }
@@ -53,7 +55,12 @@ pub(super) fn tool_call(
         Ok(tried.is_ok_and(|trial| trial.problem.is_none()))
     };
     let other_works = other.map(works).transpose()?.unwrap_or(false);
-    Ok(first.check(other_works).with_detail("duration_ms", first.duration_ms))
+    let mut check = first.check(other_works).with_detail("duration_ms", first.duration_ms);
+    if let Some(fields) = first.demanded {
+        let message = format!("the endpoint demands {fields}, which costs a refused request");
+        check.add_warning(message, format!("add {fields} to LLM_EXTRA_BODY"));
+    }
+    Ok(check)
 }
 
 impl Trial {
@@ -147,7 +154,9 @@ fn try_calling(
     }
     let duration_ms = milliseconds(start.elapsed());
     let cost = cost_text(steps, duration_ms, usage);
-    Ok(Trial { problem, in_text: model.tool_calling() == ToolCalling::Prompted, cost, duration_ms })
+    let in_text = model.tool_calling() == ToolCalling::Prompted;
+    let demanded = model.demanded_fields();
+    Ok(Trial { problem, in_text, demanded, cost, duration_ms })
 }
 
 /// What was wrong with the calls or the answer.

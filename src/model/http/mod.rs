@@ -91,6 +91,13 @@ impl HttpModel {
         self.stream && !self.dialect.borrow().has(&DialectChange::OmitStream)
     }
 
+    /// The fields that the endpoint has demanded so far, as a JSON object.
+    pub(crate) fn demanded_fields(&self) -> Option<String> {
+        let dialect = self.dialect.borrow();
+        let fields = Some(dialect.demanded_fields()).filter(|fields| !fields.is_empty())?;
+        serde_json::to_string(&fields).ok()
+    }
+
     /// The request that would be sent, with credentials masked, as indented JSON.
     pub fn preview(&self, request: &ModelRequest<'_>) -> serde_json::Result<String> {
         #[derive(serde::Serialize)]

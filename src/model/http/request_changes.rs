@@ -11,6 +11,7 @@ use crate::model::dialect::{DialectChange, may_refuse_images};
 use crate::model::http::HttpModel;
 use crate::model::http::client::without_query;
 use crate::model::quirks::changes::BROKEN_CALL;
+use crate::model::quirks::refusals::{self, Meaning};
 use crate::model::request_failure::{ErrorResponse, RequestFailure};
 
 /// The note to a model whose tool call the endpoint could not parse.
@@ -57,17 +58,28 @@ impl HttpModel {
             DialectChange::OmitImages => sink(Event::Warning(
                 "the endpoint or the model refuses images: they are left out from now on",
             )),
-            DialectChange::DescribeTools => sink(Event::Warning(
-                "the endpoint or the model takes no tools: they are described in the system message from now on (LLM_TOOLS)",
-            )),
-            // A field of the user is not omitted silently.
-            DialectChange::Omit(name) | DialectChange::Rename(name, _)
+            DialectChange::DescribeTools => {
+                let cause = match refusals::meaning(answer.status, &answer.words) {
+                    Meaning::UnreadCall(_) => "the server cannot read its model's calls of tools",
+                    _ => "the endpoint or the model takes no tools",
+                };
+                sink(Event::Warning(&format!(
+                    "{cause}: they are described in the system message from now on (LLM_TOOLS)"
+                )));
+            }
+            // A field of the user is not omitted or replaced silently.
+            DialectChange::Omit(name)
+            | DialectChange::Rename(name, _)
+            | DialectChange::Set(name, _)
                 if body.extra_fields.contains_key(name) =>
             {
                 sink(Event::Warning(&format!(
                     "the endpoint refuses a field of LLM_EXTRA_BODY: {change}"
                 )));
             }
+            DialectChange::Set(..) => sink(Event::Warning(&format!(
+                "the endpoint demands a field: {change} from now on (LLM_EXTRA_BODY)"
+            ))),
             DialectChange::OmitStream => changes.tries_without_stream = true,
             _ => {}
         }

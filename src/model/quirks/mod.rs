@@ -7,6 +7,7 @@
 pub(super) mod call_markers;
 pub(super) mod changes;
 pub(super) mod delays;
+pub(super) mod demands;
 pub(super) mod finish_reasons;
 pub(super) mod refusals;
 pub(super) mod servers;

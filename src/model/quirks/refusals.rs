@@ -20,6 +20,8 @@ pub(crate) enum Meaning {
     Credentials,
     /// The model or the server has no tools.
     NoTools(&'static str),
+    /// The server cannot read the call of its own model.
+    UnreadCall(&'static str),
     /// Something else that the user has to correct.
     Lasting(&'static str),
     /// The same, in a part of the setup that is known.
@@ -43,6 +45,28 @@ const MODEL_HINT: &str = "check LLM_MODEL_NAME; `skills-runner doctor` lists sim
 
 /// Refusals by their status and their message in lower case. The first row that matches decides.
 pub(crate) static REFUSALS: &[RefusalRow] = &[
+    (
+        ANY,
+        &[
+            // llama.cpp
+            "failed to parse input",
+            "failed to parse tool call",
+            // Ollama
+            "error parsing tool call",
+            // SGLang, LMDeploy
+            "failed to parse fc related",
+        ],
+        Meaning::UnreadCall(
+            "the server cannot read what its model writes: set LLM_TOOLS=prompted, or use a newer server",
+        ),
+    ),
+    (
+        400..=404,
+        &["v1/responses"],
+        Meaning::Lasting(
+            "this program does not use /v1/responses: set LLM_TOOLS=prompted, or reasoning_effort in LLM_EXTRA_BODY to \"none\", or use another model (LLM_MODEL_NAME)",
+        ),
+    ),
     (
         ANY,
         &["--enable-auto-tool-choice", "--tool-call-parser"],

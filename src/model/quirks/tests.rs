@@ -40,6 +40,8 @@ fn each_refusal_has_its_meaning() {
 
 /// One refusal for each row: status, message, and what the remedy or the kind must be.
 const REFUSED: &[(u16, &str, &str)] = &[
+    (500, "failed to parse input at pos 41: <tool_call>", "set LLM_TOOLS=prompted, or use a newer"),
+    (404, "this model is only supported in v1/responses", "does not use /v1/responses"),
     (400, "\"auto\" tool choice requires --enable-auto-tool-choice", "start vLLM with"),
     (500, "tools param requires --jinja flag", "start llama.cpp's server"),
     (400, "registry.ollama.ai/library/x does not support tools", "this model has no tools"),

@@ -9,6 +9,7 @@ use crate::harness::{Outcome, Reply, Request, Server, Test};
 
 mod address;
 mod calls;
+mod demands;
 mod endings;
 mod errors;
 mod fields;

@@ -34,7 +34,7 @@ fn unlisted_model_is_reported_with_similar_names() {
 /// of the report.
 #[test]
 fn names_of_models_are_escaped() {
-    const NAME: &str = r#"test-model\u001b[31m\u001b]0;x\u0007\n         fix: run x\u202e\u009b"#;
+    const NAME: &str = r"test-model\u001b[31m\u001b]0;x\u0007\n         fix: run x\u202e\u009b";
     const LIST: &str = r#"{"data":[{"id":"NAME"},{"id":"zeta"}]}"#;
     let list: &'static str = Box::leak(LIST.replace("NAME", NAME).into_boxed_str());
     let paths: &'static [(&str, &str)] = Box::leak(Box::new([("/v1/models", list)]));
@@ -83,6 +83,21 @@ fn refused_unlisted_model_is_reported_with_a_similar_name() {
     let server = endpoint(LISTED, |_| Reply::error(400, "no such thing"));
     let fix = "documentation of the endpoint";
     assert_check(&test(&server), 1, "tool_call", "failure", "no such thing", fix);
+    server.finish();
+}
+
+/// A field that every run would learn from a refusal is named, with its value.
+#[test]
+fn demanded_fields_are_named() {
+    let words = "set reasoning_effort to 'none'";
+    let server = endpoint(LISTED, move |request| match request.json["reasoning_effort"].as_str() {
+        Some("none") => working_model(request),
+        _ => Reply::error(400, words),
+    });
+    let fix = r#"add {"reasoning_effort":"none"} to LLM_EXTRA_BODY"#;
+    assert_check(&test(&server), 0, "tool_call", "warning", "the endpoint demands", fix);
+    let set = test(&server).env("LLM_EXTRA_BODY", r#"{"reasoning_effort":"none"}"#);
+    assert_check(&set, 0, "tool_call", "ok", "its result was used", "");
     server.finish();
 }
 
