@@ -77,6 +77,7 @@ pub(super) struct Delta {
     pub reasoning_details: LooseValue,
     pub tool_calls: CallDeltas,
     pub extra_content: LooseValue,
+    pub error: LooseValue,
 }
 
 impl Delta {

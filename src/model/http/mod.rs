@@ -25,6 +25,7 @@ use crate::model::reply::ReplyAssembler;
 use crate::model::request_failure::RequestFailure;
 use crate::model::{FinishReason, Model, ModelReply, ModelRequest, retry, text_calls};
 use crate::secret::MASK;
+use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
 
 mod absolute_form;
@@ -189,7 +190,12 @@ impl HttpModel {
             self.client.invalid_response_failure(&self.url, invalid, &parts)
         };
         let mut failure = match result {
-            Ok(()) => None,
+            Ok(()) => assembler.cut_reason().map(|reason| {
+                let reason = one_line(reason, limits::QUOTED_BYTES);
+                RequestFailure::temporary(format!(
+                    "the endpoint ended the reply with the reason `{reason}`"
+                ))
+            }),
             Err(BodyInterruption::Broken(error)) => {
                 let failure = transport_failure(error.into());
                 // After a finish reason nothing is missing.

@@ -4,6 +4,8 @@
 //! that may be incomplete never leave this module. `events.rs` parses the data, this file combines
 //! their contents.
 
+use std::mem::take;
+
 use serde_json::Value;
 
 use crate::event::{Event, EventSink};
@@ -15,7 +17,7 @@ use crate::model::delta_fast_path::DeltaTemplate;
 use crate::model::invalid_response::{InvalidResponse, error_object};
 use crate::model::quirks::{finish_reasons, is_reasoning_field};
 use crate::model::think_filter::{ThinkFilter, ThinkPiece, strip_unopened_reasoning};
-use crate::model::wire::{Choice, Chunk, Delta};
+use crate::model::wire::{Choice, Chunk, Delta, LooseValue};
 use crate::model::{FinishReason, ModelReply};
 use crate::tool::Usage;
 
@@ -90,6 +92,12 @@ impl ReplyAssembler {
         self.finish_reason.is_some()
     }
 
+    /// The finish reason, if it says that something else than a limit or a filter ended the reply.
+    pub fn cut_reason(&self) -> Option<&str> {
+        let reason = self.finish_reason.as_deref();
+        reason.filter(|reason| finish_reasons::classify(reason) == FinishReason::Cut)
+    }
+
     /// Whether the end marker of a stream was received.
     pub fn has_end_marker(&self) -> bool {
         self.has_end_marker
@@ -119,11 +127,14 @@ impl ReplyAssembler {
                 self.add_other_choice(&candidate)?;
             }
         }
-        let Some(choice) = choice else {
+        let Some(mut choice) = choice else {
             return Ok(());
         };
-        if choice.error.is_meaningful() {
-            return Err(error_object([("error", choice.error)]));
+        // An error of the provider behind a gateway, which may have sent a part of the reply before.
+        let message = choice.message.as_mut().map(|message| take(&mut message.error));
+        let errors = [Some(take(&mut choice.error)), Some(take(&mut choice.delta.error)), message];
+        if let Some(error) = errors.into_iter().flatten().find(LooseValue::is_meaningful) {
+            return Err(error_object([("error", error)]));
         }
         self.has_started = true;
         self.choice = self.choice.or(choice.index.number());

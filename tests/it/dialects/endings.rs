@@ -38,6 +38,53 @@ fn unknown_finish_reasons_end_a_reply() {
     }
 }
 
+/// An error inside a choice is reported in the provider's words, never as an answer, and its calls
+/// never run. A temporary one is retried if no text was shown.
+#[test]
+fn an_error_in_a_choice_is_reported_as_what_it_is() {
+    const ERROR: &str = r#""error":{"code":502,"message":"Upstream is gone"}"#;
+    let call = r#"[{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}]"#;
+    let calls = format!(r#""content":null,"tool_calls":{call}"#);
+    let text = r#""content":"The half""#;
+    let ended = |key: &str, fields: &str, more: &str| {
+        format!(
+            r#"{{"choices":[{{"index":0,"{key}":{{{fields}}},"finish_reason":"error"{more}}}]}}"#
+        )
+    };
+    for fields in [text, &calls] {
+        // In the choice, or in its message.
+        let wholes = [
+            ended("message", fields, &format!(",{ERROR}")),
+            ended("message", &format!("{fields},{ERROR}"), ""),
+        ];
+        for body in wholes {
+            let talk = talk(&["--no-stream"], [whole(&body), whole(&body), whole(&body)]);
+            talk.run.status(75).stdout_is_empty().stderr_has("Upstream is gone");
+            let talk =
+                super::talk(&["--no-stream"], [whole(&body), message(r#""content":"4""#, "stop")]);
+            talk.run.success().stdout("4\n").stderr_lacks("→ run_python_script");
+        }
+    }
+    for last in [ended("delta", "", &format!(",{ERROR}")), ended("delta", ERROR, "")] {
+        let shown = talk(&[], [stream([delta(text), last.clone()])]);
+        shown.run.status(4).stdout("The half\n").stderr_has("Upstream is gone");
+        let retried = talk(&[], [stream([pieces(call), last]), Reply::text("4")]);
+        retried.run.success().stdout("4\n").stderr_lacks("→ run_python_script");
+    }
+    // Without an error object, the finish reason is reported.
+    for reason in ["error", "abort"] {
+        let words = format!("the endpoint ended the reply with the reason `{reason}`");
+        for reply in [stream([delta(text), finish(reason)]), message(text, reason)] {
+            talk(&[], [reply]).run.status(4).stdout("The half\n").stderr_has(&words);
+        }
+        let retried = talk(&[], [stream([pieces(call), finish(reason)]), Reply::text("4")]);
+        let run = retried.run.success().stdout("4\n").stderr_has(&words);
+        run.stderr_lacks("→ run_python_script");
+    }
+    let lasting = ended("message", text, r#","error":{"code":401,"message":"bad key"}"#);
+    talk(&[], [whole(&lasting)]).run.status(77).stdout_is_empty().stderr_has("bad key");
+}
+
 #[test]
 fn incomplete_call_at_the_token_limit_is_not_run() {
     let first = r#"{"index":0,"id":"a","type":"function","function":{"name":"run_python_script","arguments":"{\"skill_name\":\"alpha\",\"script\":\"open('ran','w')\"}"}}"#;
