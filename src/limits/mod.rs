@@ -13,6 +13,8 @@ pub use skills::*;
 
 /// Default of `LLM_TIMEOUT_SECONDS`.
 pub(crate) const IDLE_SECONDS: u64 = 120;
+/// Factor on the idle limit for a reply that arrives but has no content, only keep-alives.
+pub(crate) const KEEP_ALIVE_FACTOR: u32 = 10;
 /// Factor on the idle limit until the first byte of a reply: local models read long prompts
 /// slowly.
 pub(crate) const FIRST_BYTE_FACTOR: u32 = 5;

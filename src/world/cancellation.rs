@@ -35,6 +35,8 @@ pub enum StopReason {
     Cancelled,
     /// Data kept arriving, but was not complete within this time.
     Incomplete(Duration),
+    /// Data kept arriving, but nothing that counts, for this long.
+    KeepAlives(Duration),
 }
 
 impl Cancellation {
@@ -151,6 +153,9 @@ impl fmt::Display for StopReason {
             StopReason::Incomplete(limit) => {
                 write!(f, "only part of the data arrived within {} s", limit.as_secs_f32())
             }
+            StopReason::KeepAlives(limit) => {
+                write!(f, "only keep-alives arrived for {} s", limit.as_secs_f32())
+            }
         }
     }
 }
@@ -179,9 +184,7 @@ impl From<StopReason> for Error {
             StopReason::Deadline => {
                 Error::new(ErrorKind::Limit, format!("failed to finish: {stop}"))
             }
-            StopReason::Silence(_) | StopReason::Incomplete(_) | StopReason::Cancelled => {
-                Error::new(ErrorKind::Temporary, format!("failed to wait: {stop}"))
-            }
+            _ => Error::new(ErrorKind::Temporary, format!("failed to wait: {stop}")),
         }
     }
 }

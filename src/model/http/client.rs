@@ -135,6 +135,11 @@ impl Client {
         self.silence.set_silence(self.endpoint.idle_limit);
     }
 
+    /// Limits silence, and the time until the next content of a reply.
+    pub(super) fn limit_keep_alives(&self) {
+        self.silence.set_content(self.endpoint.idle_limit);
+    }
+
     /// Limits the time for the whole body of a refusal, which is short.
     pub(super) fn limit_error_body(&self) {
         self.silence.set_total(self.endpoint.idle_limit);

@@ -202,9 +202,7 @@ pub(super) fn transport_failure(error: ureq::Error) -> RequestFailure {
     if let Some(stop) = stop_error(&error) {
         return stop.into();
     }
-    if let Some(stop @ (StopReason::Silence(_) | StopReason::Incomplete(_))) =
-        StopReason::from_io_error(&error)
-    {
+    if let Some(stop) = StopReason::from_io_error(&error) {
         // Not retried: a local model would read the whole prompt again.
         return RequestFailure::temporary(stop.to_string())
             .with_hint("a slow model needs a larger LLM_TIMEOUT_SECONDS")
@@ -222,7 +220,7 @@ pub(super) fn transport_failure(error: ureq::Error) -> RequestFailure {
 /// The error of a run that must stop, if the I/O error contains such a reason.
 pub(super) fn stop_error(error: &io::Error) -> Option<Error> {
     match StopReason::from_io_error(error)? {
-        StopReason::Silence(_) | StopReason::Incomplete(_) => None,
+        StopReason::Silence(_) | StopReason::Incomplete(_) | StopReason::KeepAlives(_) => None,
         stop => Some(stop.into()),
     }
 }

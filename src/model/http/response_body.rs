@@ -2,6 +2,7 @@
 //! reply. The first bytes decide, not the headers.
 
 use std::io::{self, Read};
+use std::mem::take;
 
 use crate::bounded;
 use crate::event::EventSink;
@@ -54,12 +55,12 @@ pub(super) fn read_body(
     sink: &mut EventSink<'_>,
 ) -> Result<(), BodyInterruption> {
     let mut buffer = vec![0u8; limits::READ_BYTES];
-    let mut filled = 0;
+    let (mut filled, mut is_start) = (0, true);
     // Line feeds to keep the connection alive may come before the content.
     let first = loop {
         let count = reader.read(&mut buffer[filled..])?;
-        if count > 0 {
-            client.limit_silence();
+        if take(&mut is_start) {
+            client.limit_keep_alives();
         }
         filled += count;
         let start = body_start(&buffer[..filled]);
@@ -77,7 +78,8 @@ pub(super) fn read_body(
     match first {
         b'{' | b'[' => {
             let first_bytes = &buffer[..filled];
-            read_whole(reader, first_bytes, is_delimited, secrets, assembler, sink)
+            let mut reader = ContentReader { client, reader };
+            read_whole(&mut reader, first_bytes, is_delimited, secrets, assembler, sink)
         }
         b'<' => {
             Err(InvalidResponse::ErrorObject(String::from_utf8_lossy(&buffer[..filled]).into())
@@ -90,6 +92,22 @@ pub(super) fn read_body(
             let rest = BodyRest { client, reader, buffer: &mut buffer, filled };
             read_stream(rest, is_delimited, assembler, sink)
         }
+    }
+}
+
+/// Reader of a JSON body, where all but white space is content.
+struct ContentReader<'r> {
+    client: &'r Client,
+    reader: &'r mut dyn Read,
+}
+
+impl Read for ContentReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        if !buffer[..count].trim_ascii().is_empty() {
+            self.client.limit_keep_alives();
+        }
+        Ok(count)
     }
 }
 
@@ -171,6 +189,9 @@ fn read_stream(
             let received = first.as_deref().unwrap_or("the end of a stream");
             let started = assembler.has_started().then_some(());
             return started.ok_or_else(|| no_choices(received).into());
+        }
+        if assembler.take_progress() {
+            client.limit_keep_alives();
         }
         filled = reader.read(buffer)?;
         if filled == 0 {

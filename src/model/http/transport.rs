@@ -40,8 +40,9 @@ pub(super) struct SilenceLimit(Mutex<RemainingTime>);
 struct RemainingTime {
     /// The longest silence.
     silence: Duration,
-    /// When the whole answer must have arrived, and how long that was from the start.
-    total: Option<(Instant, Duration)>,
+    /// When the whole answer, or a part that counts, must have arrived, how long that was from the
+    /// start, and the reason to report otherwise.
+    total: Option<(Instant, Duration, fn(Duration) -> StopReason)>,
     /// When bytes were last received.
     last_received: Option<Instant>,
 }
@@ -59,11 +60,17 @@ impl SilenceLimit {
 
     /// Limits silence and the whole answer: a server that sends single bytes is never silent.
     pub(super) fn set_total(&self, limit: Duration) {
-        *self.lock() = RemainingTime {
-            silence: limit,
-            total: Some((Instant::now() + limit, limit)),
-            last_received: None,
-        };
+        self.set(limit, limit, StopReason::Incomplete);
+    }
+
+    /// Limits silence, and the time until the next call of this: keep-alives are not silence.
+    pub(super) fn set_content(&self, silence: Duration) {
+        self.set(silence, silence * limits::KEEP_ALIVE_FACTOR, StopReason::KeepAlives);
+    }
+
+    fn set(&self, silence: Duration, whole: Duration, stop: fn(Duration) -> StopReason) {
+        let total = Some((Instant::now() + whole, whole, stop));
+        *self.lock() = RemainingTime { silence, total, last_received: None };
     }
 
     /// Whether bytes were received since the limit was set.
@@ -75,17 +82,17 @@ impl SilenceLimit {
     fn current_limit(&self) -> (Duration, StopReason) {
         let remaining = *self.lock();
         let limit = remaining.silence;
-        let (Some((end, whole)), Some(last)) = (remaining.total, remaining.last_received) else {
+        let (Some((end, whole, stop)), Some(last)) = (remaining.total, remaining.last_received)
+        else {
             return (limit, StopReason::Silence(limit));
         };
         let left = end.saturating_duration_since(Instant::now());
+        if limit < left {
+            return (limit, StopReason::Silence(limit));
+        }
         // A server that was silent for most of the time is reported as silent.
-        let stop = if end.saturating_duration_since(last) > whole / 2 {
-            StopReason::Silence(whole)
-        } else {
-            StopReason::Incomplete(whole)
-        };
-        (left.min(limit), stop)
+        let was_silent = end.saturating_duration_since(last) > whole / 2;
+        (left, if was_silent { StopReason::Silence(whole) } else { stop(whole) })
     }
 
     fn lock(&self) -> MutexGuard<'_, RemainingTime> {

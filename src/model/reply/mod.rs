@@ -64,6 +64,8 @@ pub struct ReplyAssembler {
     has_emitted_text: bool,
     /// Whether any piece of a reply was received.
     has_started: bool,
+    /// Whether anything but empty pieces was received since this was asked.
+    has_progress: bool,
 }
 
 impl ReplyAssembler {
@@ -96,6 +98,11 @@ impl ReplyAssembler {
     pub fn cut_reason(&self) -> Option<&str> {
         let reason = self.finish_reason.as_deref();
         reason.filter(|reason| finish_reasons::classify(reason) == FinishReason::Cut)
+    }
+
+    /// Whether text, reasoning or a piece of a call was received since the last time.
+    pub fn take_progress(&mut self) -> bool {
+        take(&mut self.has_progress)
     }
 
     /// Whether the end marker of a stream was received.
@@ -160,6 +167,7 @@ impl ReplyAssembler {
         sink: &mut EventSink<'_>,
     ) -> Result<(), InvalidResponse> {
         self.received.text |= !text.is_empty();
+        self.has_progress |= !text.trim_ascii().is_empty();
         let new_text = self.cumulative.feed(text);
         self.add_text(&new_text, sink)?;
         self.add_finish_reason("", !text.is_empty());
@@ -202,6 +210,7 @@ impl ReplyAssembler {
         repeated: MessageParts,
         sink: &mut EventSink<'_>,
     ) -> Result<(), InvalidResponse> {
+        self.has_progress |= delta.has_content();
         // Some endpoints send the same reasoning under two names: the first one counts.
         let reasoning = delta.reasoning(self.reasoning_field).filter(|_| !repeated.reasoning);
         if let Some((field, text)) = reasoning {

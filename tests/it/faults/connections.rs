@@ -12,6 +12,7 @@ pub(super) fn table() -> Vec<Fault> {
     let mut table = broken();
     table.extend(silent());
     table.extend(dripping());
+    table.extend(keep_alives());
     table.extend(secure());
     table.extend(kept_alive());
     table
@@ -175,6 +176,66 @@ fn dripping() -> Vec<Fault> {
                 .then_close()
         })
         .answers_with("The answer"),
+    ]
+}
+
+/// Replies that are nothing but keep-alives for ten times the limit of silence, without a limit of
+/// the run; and slow ones, which take longer than that.
+fn keep_alives() -> Vec<Fault> {
+    let drip = |head: &str, bytes: &str| Reply::raw(head).then_repeat(FOREVER, seconds(0.3), bytes);
+    let event =
+        |delta: &str| format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{{delta}}}}}]}}\n\n");
+    let ended = |name, reply| {
+        answers(name, reply).status(75).says("only keep-alives arrived for 10 s").within(14.0)
+    };
+    let slow = |head: String, piece: &str, end: &str| {
+        let reply = Reply::raw(head).then_repeat(18, seconds(0.6), piece);
+        reply.then(end).then_close()
+    };
+    let plain = "HTTP/1.1 200 OK\r\n\r\n";
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let (x, text) = (event("\"content\":\"x\""), "x".repeat(18));
+    let thought = event("\"reasoning_content\":\"x\"");
+    let done = format!("{TEXT}{}", super::streams::STOP);
+    vec![
+        ended("nothing but comments", drip(HEAD, ": keep-alive\n\n")),
+        ended("nothing but blank lines in a stream", drip(&format!("{HEAD}: a\n"), "\n")),
+        ended("nothing but blanks before the body", drip(plain, "\n")),
+        ended("nothing but chunks of blanks", drip(chunked, "1\r\n \r\n")),
+        ended("nothing but blanks in a JSON body", drip(&format!("{plain}{{"), " ")),
+        ended("nothing but empty text", drip(HEAD, &event("\"content\":\"\""))),
+        ended("nothing but blank text", drip(HEAD, &event("\"reasoning\":\"\\n\""))),
+        ended("nothing but lists without choices", drip(HEAD, "data: {\"choices\":[]}\n\n")),
+        ended("nothing but words", drip(HEAD, "data: ping\n\n")),
+        ended(
+            "nothing but empty pieces of a call",
+            drip(
+                HEAD,
+                &event(
+                    "\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"arguments\":\"\"}}]",
+                ),
+            ),
+        ),
+        answers("text, then nothing but comments", drip(&format!("{HEAD}{TEXT}"), ": a\n\n"))
+            .cut_off_after("The answer")
+            .says("only keep-alives arrived for 10 s")
+            .within(14.0),
+        answers("an answer of single letters", slow(HEAD.into(), &x, super::streams::STOP))
+            .answers_with(&text)
+            .within(14.0),
+        answers("an answer after slow thoughts", slow(HEAD.into(), &thought, &done))
+            .answers_with("The answer")
+            .within(14.0),
+        answers(
+            "a JSON body of single letters",
+            slow(
+                format!("{plain}{{\"choices\":[{{\"message\":{{\"content\":\""),
+                "x",
+                "\"},\"finish_reason\":\"stop\"}]}",
+            ),
+        )
+        .answers_with(&text)
+        .within(14.0),
     ]
 }
 
