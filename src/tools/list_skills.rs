@@ -52,7 +52,6 @@ impl Tool for ListSkills {
                         "properties": {
                             "name": {"type": "string"},
                             "description": {"type": "string"},
-                            "invoked_by": {"type": "string"},
                         },
                         "required": ["name", "description"],
                     },
@@ -83,16 +82,14 @@ const NOT_FOUND: &str = "; if other or English words find none either, do withou
 /// Lists the skills that fit a query best, or all.
 fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
     let catalogue = context.skills.catalogue();
-    let offered: Vec<&SkillSummary> =
-        catalogue.skills.iter().filter(|skill| skill.is_offered).collect();
-    let is_found =
-        |skill: &&SkillSummary| skill.is_for_model && skill.error_rule != Rule::NotLocked;
-    let for_model = offered.iter().copied().filter(is_found);
-    let for_model: Vec<&SkillSummary> = for_model.collect();
-    match Ranking::new(context.skills, &for_model, query) {
+    let offered = catalogue.skills.iter().filter(|skill| skill.is_offered && skill.is_for_model);
+    let offered: Vec<&SkillSummary> = offered.collect();
+    let is_searched = |skill: &&SkillSummary| skill.error_rule != Rule::NotLocked;
+    let searched: Vec<&SkillSummary> = offered.iter().copied().filter(is_searched).collect();
+    match Ranking::new(context.skills, &searched, query) {
         Some(ranking) => {
             let found = ranking.found();
-            let mut note = ranking.note(&for_model);
+            let mut note = ranking.note(&searched);
             if found.is_empty() {
                 note.push_str(NOT_FOUND);
             }
@@ -116,12 +113,18 @@ fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
     }
 }
 
-/// Lists the skills by name, as many as fit.
+/// Lists the skills by name, as many as fit. Those with `disable-model-invocation` are only named,
+/// so that the model can answer a question about them.
 fn list_all(offered: &[&SkillSummary], catalogue: &Catalogue, most_bytes: usize) -> ToolResult {
     let rows = rows(most_bytes, offered.iter().map(|skill| SkillRow::new(skill)));
+    let of_user = catalogue.usable().filter(|skill| !skill.is_for_model);
+    let of_user: Vec<_> = of_user.map(SkillSummary::display_name).collect();
+    let of_user: Vec<&str> = of_user.iter().map(AsRef::as_ref).collect();
     let note = if rows.len() < offered.len() {
         let shown = rows.len();
         Some(format!("{shown} of {} skills are shown; `query` finds the others", offered.len()))
+    } else if !of_user.is_empty() {
+        Some(format!("only the user invokes {}", text::first_names(&of_user)))
     } else if offered.is_empty() && catalogue.folder_errors.is_empty() {
         let problem = catalogue.problems.first().map(Problem::with_remedy);
         Some(problem.unwrap_or_else(|| "there are no skills".to_string()))
@@ -166,9 +169,6 @@ struct SkillRow<'l> {
     name: &'l str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Cow<'l, str>>,
-    /// Present with `disable-model-invocation`: only the user invokes the skill.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    invoked_by: Option<&'static str>,
 }
 
 impl SkillRow<'_> {
@@ -177,10 +177,6 @@ impl SkillRow<'_> {
             Some(error) => format!("(not usable: {error})").into(),
             None => Cow::Borrowed(&*skill.description),
         };
-        SkillRow {
-            name: &skill.name,
-            description: Some(description),
-            invoked_by: (!skill.is_for_model).then_some("the user alone"),
-        }
+        SkillRow { name: &skill.name, description: Some(description) }
     }
 }

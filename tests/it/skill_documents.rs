@@ -86,3 +86,49 @@ fn commands_of_a_document_are_not_run() {
     let run = test.args(["tool", "get_skill", r#"{"skill_name":"pdf"}"#]).run().success();
     run.stdout_has(&note("!`touch ran`", "they were not run"));
 }
+
+/// The fields of a document below a comment, a licence, a title or byte order marks hold everywhere,
+/// and `check` reports what other clients do not see. The comment may be longer than the part of a
+/// document that is read for the list.
+#[test]
+fn fields_below_a_comment_hold_everywhere() {
+    let long = format!("<!--\n{}-->\n", "Permission is hereby granted.\n".repeat(300));
+    let above =
+        ["<!-- SPDX -->\n\n", "<!--\nname: x\n-->\n", "# MIT\n", "// MIT\n# T\n\n\u{feff}", &long];
+    for above in above {
+        let front = "---\nname: other\ndescription: Plans it.\nargument-hint: A\nuser-invocable: false\ndisable-model-invocation: true\n---\n";
+        let test = Test::new().file("plan/SKILL.md", format!("{above}{front}Use $0.\n"));
+        let run = |args: &[&str]| test.clone().args(args).args(["--skills", "plan"]).run();
+        let listed = run(&["skills", "list"]).success();
+        assert_eq!(listed.stdout, "plan\tPlans it.\n", "{above:?}");
+        run(&["tool", "list_skills"]).success().stdout_lacks("Plans it");
+        run(&["tool", "get_skill", r#"{"skill_name":"other","arguments":"x"}"#])
+            .success()
+            .stdout_has("\n\nUse x.\n")
+            .stdout_lacks("description");
+        let asked =
+            test.clone().env("LLM_API_BASE_URL", "http://127.0.0.1:9").env("LLM_MODEL_NAME", "m");
+        let asked = asked.args(["--dry-run", "/plan x", "--skills", "plan"]).run();
+        asked.stderr_has("for the model only");
+        let checked = run(&["skills", "check"]).status(1);
+        checked.stdout_has("plan/SKILL.md:1: error[late-frontmatter]: text before the frontmatter");
+        let added = test.clone().args(["skills", "add", "./plan", "--to", "to", "--yes"]).run();
+        added.success().stdout_has("added: to/other");
+    }
+}
+
+/// A body with rules is a body.
+#[test]
+fn rules_in_a_body_are_no_fields() {
+    let body = "# Plan\n\nText.\n\n---\nname: not\ndescription: not\n---\n";
+    let test = Test::new().skill("plan", body);
+    let listed = test.clone().args(["skills", "list"]).run().success();
+    assert_eq!(listed.stdout, "plan\tPlan\n");
+    assert_eq!(shown_whole(&test), body);
+}
+
+/// The document of the skill `plan`, as `get_skill` returns it after the folder's line.
+fn shown_whole(test: &Test) -> String {
+    let run = test.clone().args(["tool", "get_skill", r#"{"skill_name":"plan"}"#]).run().success();
+    run.stdout.split_once("\n\n").unwrap().1.to_string()
+}

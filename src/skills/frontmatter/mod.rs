@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 pub(crate) use super::yaml::Diagnostic;
 use super::yaml::fence::{
-    begins_with_key, find_closing_line, find_missing_end, find_opening, inside_code_fence,
-    line_number, trim_start,
+    begins_with_key, find_closing_line, find_missing_end, find_opening, has_fields,
+    inside_code_fence, line_number, skip_preamble, trim_start,
 };
 use super::yaml::lines::split_key;
 use super::yaml::{self, ParsedYaml};
@@ -67,35 +67,25 @@ pub fn parse(document: &str) -> Frontmatter {
 /// Invalid UTF-8 in the frontmatter is replaced and reported as an error, and then
 /// `body_start` is 0.
 pub fn parse_head(prefix: &[u8], is_whole: bool) -> Option<Frontmatter> {
-    let (text, is_broken) = match std::str::from_utf8(prefix) {
-        Ok(text) => (text, false),
-        Err(error) => {
-            let (valid, _) = prefix.split_at(error.valid_up_to());
-            let is_broken = is_whole || error.error_len().is_some();
-            (std::str::from_utf8(valid).unwrap_or_default(), is_broken)
-        }
+    let error = std::str::from_utf8(prefix).err();
+    let valid = error.map_or(prefix.len(), |error| error.valid_up_to());
+    let is_broken = error.is_some_and(|error| is_whole || error.error_len().is_some());
+    let text = String::from_utf8_lossy(if is_broken { prefix } else { &prefix[..valid] });
+    let is_undecided = match find_opening(&text) {
+        // More bytes may complete a comment, a title and its underline, or the line of dashes.
+        None => skip_preamble(trim_start(&text)).matches('\n').nth(1).is_none(),
+        Some(start) => find_closing_line(&text, start, "---", false).is_none(),
     };
-    match find_opening(text) {
-        // More bytes may complete the line of dashes.
-        None if !is_whole && !is_broken && "---".starts_with(trim_start(text).trim_end()) => None,
-        None => Some(parse(text)),
-        Some(start) if find_closing_line(text, start, "---", is_whole).is_some() => {
-            Some(parse(text))
-        }
-        Some(_) if is_broken => {
-            let lossy = String::from_utf8_lossy(prefix);
-            let start = find_opening(&lossy).unwrap_or_default();
-            if !is_whole && find_closing_line(&lossy, start, "---", false).is_none() {
-                return None;
-            }
-            let mut front = parse(&lossy);
-            front.body_start = 0;
-            let line = line_number(text, text.len());
-            front.add_diagnostic(line, Rule::NotUtf8, "bytes that are not UTF-8", true);
-            Some(front)
-        }
-        Some(_) => is_whole.then(|| parse(text)),
+    if is_undecided && !is_whole {
+        return None;
     }
+    let mut front = parse(&text);
+    if is_broken && !front.source.is_empty() && front.body_start > valid {
+        front.body_start = 0;
+        let line = line_number(&text, valid);
+        front.add_diagnostic(line, Rule::NotUtf8, "bytes that are not UTF-8", true);
+    }
+    Some(front)
 }
 
 /// The first line of text in a body: that of a heading or paragraph, without its marks.
@@ -250,15 +240,21 @@ struct FrontmatterBlock {
 
 fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBlock> {
     let start = find_opening(document)?;
-    let line = line_number(document, start) - 1;
-    if line > 1 {
-        let message = match inside_code_fence(trim_start(document)) {
-            Some(_) => "the frontmatter is in a code fence",
-            None => "empty lines before the frontmatter",
-        };
+    let closing = find_closing_line(document, start, "---", true);
+    let text = trim_start(document);
+    let late = if inside_code_fence(text).is_some() {
+        Some("the frontmatter is in a code fence")
+    } else if text.starts_with("---") {
+        (line_number(document, start) > 2).then_some("empty lines before the frontmatter")
+    } else if closing.is_some_and(|(end, _)| has_fields(&document[start..end])) {
+        Some("text before the frontmatter, which is read here; other clients do not see it")
+    } else {
+        return None;
+    };
+    if let Some(message) = late {
         front.add_diagnostic(1, Rule::LateFrontmatter, message, false);
     }
-    if let Some((end, body_start)) = find_closing_line(document, start, "---", true) {
+    if let Some((end, body_start)) = closing {
         return Some(FrontmatterBlock { start, end, body_start, is_closed: true });
     }
     if !begins_with_key(&document[start..]) {
@@ -275,7 +271,7 @@ fn find_block(document: &str, front: &mut Frontmatter) -> Option<FrontmatterBloc
     } else {
         (Rule::UnclosedFrontmatter, "the frontmatter is never closed by a line of `---`")
     };
-    front.add_diagnostic(line, rule, message, false);
+    front.add_diagnostic(line_number(document, start) - 1, rule, message, false);
     front.is_unclosed = true;
     Some(FrontmatterBlock { start, end, body_start, is_closed: false })
 }

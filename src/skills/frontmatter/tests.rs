@@ -118,6 +118,63 @@ fn finds_frontmatter_in_a_code_fence() {
     }
 }
 
+/// A comment of any length is skipped, and what follows is frontmatter only by its form.
+#[test]
+fn finds_frontmatter_below_comments_and_titles() {
+    let fields = "---\nname: a\ndescription: b: c\ndisable-model-invocation: true\n---\nBody";
+    let long = format!("<!--\n{}-->\n", "Permission is granted.\n".repeat(500));
+    for above in [
+        "<!-- generated -->\n",
+        "<!-- one --> <!-- two -->\r\n\r\n",
+        "<!--\n# a note\n---\nname: x\n---\n-->\n",
+        "\u{feff}<!-- x -->\n\u{feff}",
+        "<!-- x -->\n\n\u{feff}\n",
+        "<!-- x -->",
+        "# SPDX-License-Identifier: MIT\n#\n",
+        "// Copyright\n//\n\n",
+        "# Title\n\n",
+        "\n\nTitle\n=====\n\n",
+        &long,
+    ] {
+        let document = format!("{above}{fields}");
+        let front = parse(&document);
+        assert_eq!(front.description().as_deref(), Some("b: c"), "{above:?}");
+        assert_eq!(front.fields["disable-model-invocation"], json!(true));
+        assert_eq!(&document[front.body_start..], "Body");
+        assert_eq!(findings(&front)[0], "1 late-frontmatter", "{above:?}");
+        for length in 0..=document.len() {
+            let head = parse_head(&document.as_bytes()[..length], false);
+            let is_closed = length >= front.body_start;
+            assert_eq!(head.is_some(), is_closed, "{above:?} {length}");
+            assert!(head.is_none_or(|head| head.fields == front.fields));
+        }
+    }
+    let latin = parse_head(b"<!-- \xa9 -->\n---\nname: a\n---\n", true).expect("whole");
+    assert_eq!(latin.name().as_deref(), Some("a"));
+    assert!(findings(&latin).contains(&"1 not-utf8 lost".to_owned()), "{latin:?}");
+}
+
+#[test]
+fn rules_in_a_body_are_no_frontmatter() {
+    for document in [
+        "# Title\n\n---\n\nText\n\n---\n",
+        "# Title\n\n---\n\nname: the user's\n\n---\n",
+        "# Title\n---\nname: a\n",
+        "# Title\n---\nNote: b\n---\nname: a\n",
+        "# Title\n---\n# Names\n---\n",
+        "# Title\nSkills begin so:\n---\nname: a\n---\n",
+        "# Title\n```\n---\nname: a\n---\n```\n",
+        "Title\n-----\n---\nname: a\n---\n",
+        "<!-- open\n---\nname: a\n---\n",
+        "<!-- -->\n- item\n---\nname: a\n---\n",
+        "/\n---\nname: a\n---\n",
+    ] {
+        let front = parse(document);
+        assert_eq!(findings(&front), ["1 no-frontmatter lost"], "{document:?}");
+        assert_eq!(front.body_start, 0);
+    }
+}
+
 #[test]
 fn finds_a_missing_end() {
     for (document, body) in [
@@ -151,7 +208,7 @@ fn reads_heads() {
         assert!(front.is_none_or(|front| front.body_start == closed_at));
         assert!(parse_head(&document[..length], true).is_some());
     }
-    let plain = parse_head(b"# Title", false).expect("no frontmatter can follow");
+    let plain = parse_head(b"Text\nText\n", false).expect("no frontmatter can follow");
     assert_eq!(findings(&plain), ["1 no-frontmatter lost"]);
 }
 

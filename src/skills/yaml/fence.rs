@@ -1,17 +1,59 @@
-//! Position of the YAML in a document: after a line of `---` at its start, up to the next
-//! such line, or up to its probable end if that line is missing.
+//! Position of the YAML in a document: after a line of `---` at its start or below comments, up to
+//! the next such line, or up to its probable end if that line is missing.
 //!
 //! Offsets are bytes of the document with its own line ends.
 
-use super::lines::is_key_line;
+use super::lines::{is_key_line, split_key};
 
-/// Offset of the line after the opening `---`.
+/// Offset of the line after the opening `---`. Below a comment or a title it may also be a line of
+/// the body: see [`has_fields`].
 pub fn find_opening(document: &str) -> Option<usize> {
     let rest = trim_start(document);
-    let rest = inside_code_fence(rest).unwrap_or(rest);
+    let rest = inside_code_fence(rest).unwrap_or_else(|| skip_preamble(rest));
     let line = rest.split_inclusive('\n').next()?;
     let is_opening = line.trim_end() == "---" && line.ends_with('\n');
     is_opening.then(|| document.len() - rest.len() + line.len())
+}
+
+/// The text after what authors and programs write above frontmatter: HTML comments, lines that
+/// begin with `#` or `//`, an underlined title, empty lines, byte order marks. Empty if a comment
+/// is not closed.
+pub fn skip_preamble(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches('\u{feff}');
+        let (line, below) = split_line(rest);
+        let content = line.trim();
+        if content.starts_with("<!--") {
+            let (_, behind) = rest.split_once("-->").unwrap_or_default();
+            rest = behind.trim_start_matches([' ', '\t', '\r']);
+        } else if line.is_empty() || line.starts_with("---") {
+            return rest;
+        } else if content.is_empty() || content.starts_with('#') || content.starts_with("//") {
+            rest = below;
+        } else {
+            let (underline, below) = split_line(below);
+            let underline = underline.trim();
+            if underline.is_empty() || underline.contains(|c| c != '=') {
+                return rest;
+            }
+            rest = below;
+        }
+    }
+}
+
+/// The first line with its line end, and the text below it.
+fn split_line(text: &str) -> (&str, &str) {
+    text.split_at(text.find('\n').map_or(text.len(), |at| at + 1))
+}
+
+/// Whether the lines between two lines of `---` are fields, with a name or a description, and not
+/// text between two rules.
+pub fn has_fields(source: &str) -> bool {
+    let is_field =
+        |line: &str| split_key(line).is_some_and(|(key, _)| matches!(key, "name" | "description"));
+    let first = source.lines().next().unwrap_or_default();
+    (first.starts_with('#') || is_key_line(first)) && source.lines().any(is_field)
 }
 
 /// The document without a byte order mark and empty lines at its start.

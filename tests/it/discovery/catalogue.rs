@@ -48,7 +48,8 @@ fn folders_without_documents_take_no_names() {
     call(&test, "get_skill", &json!({"skill_name": "suite"})).success();
 }
 
-/// A skill that only the user may invoke is not offered, but works if called.
+/// A skill that only the user may invoke is not offered, also not by `list_skills`, but works if
+/// called.
 #[test]
 fn user_only_skill_is_not_in_the_catalogue() {
     let deploy =
@@ -57,11 +58,7 @@ fn user_only_skill_is_not_in_the_catalogue() {
     let run = dry_run(&test, [""; 0]).stderr_is_empty();
     assert!(!system(&run).contains("eploy") && system(&run).contains("get_skill"));
     assert_eq!(tool_names(&run), SKILL_TOOLS);
-    let listed = vec![("deploy".to_owned(), "Deploys.".to_owned())];
-    assert_eq!(list(&test, [""; 0]), (listed, String::new()));
-    call(&test, "list_skills", &json!({}))
-        .success()
-        .stdout_has("\"invoked_by\":\"the user alone\"");
+    assert_eq!(list(&test, [""; 0]), (vec![], "only the user invokes deploy".into()));
     let test = test.skill("other", &document("other", "Other."));
     let run = dry_run(&test, [""; 0]);
     assert!(system(&run).ends_with("Skills:\n- other: Other.\n"));
