@@ -239,7 +239,7 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::UnclosedQuote, "unclosed-quote").fixed_by("close the quote"),
     warning(Rule::BadEscape, "bad-escape").fixed_by("double the backslash, or use single quotes"),
     warning(Rule::BadFlow, "bad-flow").fixed_by(
-        "separate the items by commas and close every bracket, or put text in double quotes",
+        "write a space after each colon, separate the items by commas and close every bracket, or put text in double quotes",
     ),
     warning(Rule::Tab, "tab").fixed_by("use spaces, or put text that has a tab in double quotes"),
     warning(Rule::Indentation, "indentation")

@@ -243,15 +243,19 @@ impl<'a> YamlReader<'a> {
         self.peek() == Some(b'\t') && self.position.offset >= self.position.content_start
     }
 
-    /// Skips a tab that does not indent; reports the first one of a line.
+    /// Skips a tab that does not indent.
     fn skip_tab(&mut self) {
-        let (line, rule) = (self.position.line, Rule::UnsupportedYaml);
+        self.warn(Rule::UnsupportedYaml, "a tab outside quotes, which some readers refuse");
+        self.advance(1);
+    }
+
+    /// Reports what only other readers refuse, once for a line and a rule.
+    fn warn(&mut self, rule: Rule, message: &str) {
+        let line = self.position.line;
         if !self.diagnostics.iter().rev().any(|found| (found.line, found.rule) == (line, rule)) {
-            let message = "a tab outside quotes, which some readers refuse".to_owned();
-            let diagnostic = Diagnostic { line, rule, message, is_lost: false };
+            let diagnostic = Diagnostic { line, rule, message: message.to_owned(), is_lost: false };
             add_diagnostic(&mut self.diagnostics, diagnostic);
         }
-        self.advance(1);
     }
 
     /// Skips spaces and a comment.

@@ -68,6 +68,8 @@ impl YamlReader<'_> {
                     if in_flow
                         && matches!(self.peek_at(1), Some(byte) if is_bracket_mark(byte)) =>
                 {
+                    let message = "no space after a colon in brackets: clients with libyaml refuse all fields";
+                    self.warn(Rule::BadFlow, message);
                     break;
                 }
                 Some(b'#' | b':') => self.advance(1),

@@ -52,6 +52,33 @@ fn json_report_has_every_problem() {
     assert_eq!(problem["file"], "Skill.md");
 }
 
+/// Fields in brackets without a space after a colon are read here and lost in clients that use
+/// libyaml.
+#[test]
+fn colons_without_a_space_in_brackets_are_reported() {
+    for (field, is_reported) in [
+        ("hooks: {After:[{match: Skill}]}", true),
+        ("metadata: {author:{name: acme}}", true),
+        ("tags: [a:[b]]", true),
+        ("tags: [a:]", true),
+        ("metadata: {author:,b: c}", true),
+        ("tags: [a, \n  b:]", true),
+        ("metadata: {\"author\":{\"name\":\"acme\"}}", false),
+        ("tags: [a: [b], c:d, http://x.y/z]", false),
+        ("note: see a:[b] and {c:}", false),
+    ] {
+        let document = format!("---\nname: c\ndescription: does x\n{field}\n---\nDo it.\n");
+        let test = Test::new().skill("c", &document);
+        test.clone().args(["skills", "list"]).run().success().stdout("c\tdoes x\n");
+        let run = test.args(["skills", "check"]).run().success();
+        let line = if field.contains('\n') { 5 } else { 4 };
+        let problem =
+            format!("skills/c/SKILL.md:{line}: warning[bad-flow]: no space after a colon");
+        run.check(run.stdout.contains(&problem) == is_reported, field);
+        run.check(is_reported || run.stdout.is_empty(), field);
+    }
+}
+
 /// A field without its space, or a line without its indentation, is reported.
 #[test]
 fn line_that_is_not_a_field_is_reported() {
