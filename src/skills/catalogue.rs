@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::SkillsFolder;
 use crate::limits;
@@ -207,6 +207,14 @@ impl Catalogue {
     fn not_found_message(&self, name: &str) -> String {
         let names = || self.usable().map(|skill| skill.name.as_str());
         let shown = text::one_line(name, limits::SUMMARY_CHARS);
+        let own = Path::new(name.trim_end_matches(".md")).file_name();
+        let is_meant = |it: &&Problem| it.rule == Rule::FlatFile && it.file.file_stem() == own;
+        if let Some(flat) = self.problems.iter().find(is_meant) {
+            return format!(
+                "there is no skill `{shown}`: {}",
+                text::one_line_name(&flat.with_remedy())
+            );
+        }
         if names().next().is_none() {
             let errors = self.folder_errors.iter().map(|problem| problem.message.as_str());
             let errors = errors.collect::<Vec<_>>().join("; ");

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::limits;
 use crate::skills::Problem;
 use crate::skills::folder_problems::{broken_link, name_not_utf8, too_many};
-use crate::skills::skill::is_document_name;
+use crate::skills::skill::{is_document_name, is_markdown};
 use crate::world::confined::VENV_MARKER;
 
 /// Folders that tools create wherever they run.
@@ -24,6 +24,8 @@ pub(super) struct FolderListing {
     pub folders: Vec<ListedFolder>,
     /// Whether the folder itself has a document, and so is a skill.
     pub is_skill: bool,
+    /// The names of its other Markdown files.
+    pub markdown_files: Vec<String>,
     /// Whether the folder is a venv.
     pub is_venv: bool,
     /// Problems of entries that cannot be skills.
@@ -61,6 +63,9 @@ impl FolderListing {
                         folders.push(ListedFolder { name, inode: Some(entry.ino()) });
                     }
                     FolderKind::Link => folders.push(ListedFolder { name, inode: None }),
+                    FolderKind::None if is_markdown(Path::new(&name)) => {
+                        listing.markdown_files.push(name);
+                    }
                     FolderKind::None => listing.is_venv |= name == VENV_MARKER,
                     FolderKind::BrokenLink(_) if name.starts_with('.') => {}
                     FolderKind::BrokenLink(cause) => {

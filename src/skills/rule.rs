@@ -133,6 +133,8 @@ pub enum Rule {
     UnreadableFolder,
     /// Skills lie deeper in a default folder than is searched.
     SkillsBelow,
+    /// A Markdown file with the fields of a skill lies in a skills folder: a skill is a folder.
+    FlatFile,
     /// Two skills have the same name, in their folders or their frontmatter; a note if their
     /// frontmatter has it and they are in different folders.
     NameClash,
@@ -280,6 +282,7 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::InvalidEvals, "invalid-evals"),
     error(Rule::UnreadableFolder, "unreadable-folder"),
     warning(Rule::SkillsBelow, "skills-below"),
+    warning(Rule::FlatFile, "flat-file"),
     warning(Rule::NameClash, "name-clash")
         .fixed_by("rename one of the two folders, or leave one out"),
     note(Rule::NameTaken, "name-taken").fixed_by("rename its folder, if you need both"),

@@ -12,9 +12,10 @@ use crate::limits;
 use crate::skills::folder_problems as problems;
 use crate::skills::listing::{FolderListing, ListedFolder, is_tool_folder};
 use crate::skills::lookup::{Found, OpenFolders, OpenedFolder};
+use crate::skills::metadata;
 use crate::skills::skill::DOCUMENT_NAME;
 use crate::skills::{Problem, is_skill_name};
-use crate::world::confined::{Identity, OpenError, Root, identity};
+use crate::world::confined::{Identity, OpenError, PathTarget, Root, identity};
 
 /// What a skills folder contains.
 #[derive(Default)]
@@ -52,6 +53,9 @@ pub(super) fn search(
     let Ok(root) = &folder.root else {
         return Ok(contents);
     };
+    if !listing.is_skill {
+        contents.problems.extend(flat_files(root, path, &listing.markdown_files));
+    }
     let is_named = folder.folder.is_named();
     let mut search = Search {
         folders,
@@ -68,6 +72,20 @@ pub(super) fn search(
     };
     search.run(listing);
     Ok(contents)
+}
+
+/// The problems of files with the fields of a skill, which would have to be folders.
+fn flat_files(root: &Root, folder: &Path, names: &[String]) -> Vec<Problem> {
+    let mut head = vec![0; limits::FRONTMATTER_BYTES];
+    let mut is_flat = |name: &&String| {
+        let Ok(PathTarget::File(open)) = root.open_target(name) else { return false };
+        metadata::read(&open, &mut head).is_ok_and(|it| {
+            ["name", "description"].iter().all(|key| it.frontmatter.fields.contains_key(*key))
+        })
+    };
+    let names: BTreeSet<&String> = names.iter().collect();
+    let names = names.into_iter().take(limits::FLAT_FILES).filter(|name| is_flat(name));
+    names.map(|name| problems::flat_file(folder.join(name))).collect()
 }
 
 /// Opens the skill that wins a folder's name, without reading any document. Returns `None` if no

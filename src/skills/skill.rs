@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::limits;
 use crate::text;
@@ -135,6 +135,11 @@ pub(super) const DOCUMENT_NAME: &str = "SKILL.md";
 /// Whether this is a name of the document, in any letter case.
 pub(crate) fn is_document_name(name: &str) -> bool {
     name.eq_ignore_ascii_case(DOCUMENT_NAME)
+}
+
+/// Whether a file is Markdown by its name.
+pub(super) fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 /// Whether the folder has a document, also one that cannot be opened.

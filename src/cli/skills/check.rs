@@ -9,12 +9,12 @@ use crate::cli::folders::shown_folders;
 use crate::cli::options::CheckCommand;
 use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
-use crate::cli::skills::selection::{SkillSelection, deleted_error, folder_error, unusable_folder};
+use crate::cli::skills::selection::{SkillSelection, deleted_error};
 use crate::cli::skills::skill_json::{ProblemJson, status_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::check::{self, CheckedSkill};
-use crate::skills::{Catalogue, Problem, ProblemCounts, Severity, SkillSummary, Skills};
+use crate::skills::{Problem, ProblemCounts, Severity, SkillSummary, Skills};
 use crate::text;
 use crate::world::output::{Output, Tone};
 
@@ -58,7 +58,8 @@ pub(super) fn run(
         lacks.filter(|it| it.rule.is_lack()).for_each(|it| it.severity = Severity::Error);
     }
     let mut report = CheckReportJson::new(checked, folder_problems);
-    if report.errors > 0 || (command.strict && report.warnings > 0) {
+    // A linter without input must not succeed.
+    if report.errors > 0 || report.skills == 0 || (command.strict && report.warnings > 0) {
         report.exit_code = 1;
     }
     if is_json {
@@ -102,9 +103,10 @@ impl CheckTargets {
     fn add_all(&mut self, skills: &Skills) -> Result<()> {
         let catalogue = skills.catalogue();
         let folder_problems = check::check_catalogue(&catalogue);
-        let is_empty = catalogue.skills.is_empty() && catalogue.folder_errors.is_empty();
-        if is_empty {
-            return Err(no_skills_error(skills, &catalogue));
+        if catalogue.skills.is_empty() && folder_problems.is_empty() {
+            let message =
+                format!("failed to check: there are no skills in {}", shown_folders(skills));
+            return Err(Error::new(ErrorKind::Io, message).with_hint("use --skills DIR"));
         }
         self.folder_problems.extend(folder_problems);
         let found = catalogue.skills.into_iter();
@@ -119,18 +121,6 @@ impl CheckTargets {
         let summary = catalogue.skill_named(&name).ok_or_else(|| deleted_error(&name))?;
         self.targets.push((summary.clone(), selection.skills.clone()));
         Ok(())
-    }
-}
-
-/// The error if there is nothing to check: a linter without input must not succeed.
-fn no_skills_error(skills: &Skills, catalogue: &Catalogue) -> Error {
-    match unusable_folder(catalogue) {
-        Some(problem) => folder_error("failed to check", problem),
-        None => Error::new(
-            ErrorKind::Io,
-            format!("failed to check: there are no skills in {}", shown_folders(skills)),
-        )
-        .with_hint("use --skills DIR"),
     }
 }
 

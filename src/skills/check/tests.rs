@@ -194,6 +194,7 @@ fn every_rule_is_reported_where_it_is_broken() {
         Rule::InvalidEvals,
         Rule::TooManySkills,
         Rule::SkillsBelow,
+        Rule::FlatFile,
         Rule::NameTaken,
     ];
     let is_tested_elsewhere = |row: &&RuleRow| {

@@ -274,3 +274,31 @@ fn same_folder_wins_a_name_everywhere() {
     let result = requests[1].last_message()["content"].to_string();
     assert!(result.contains("two/pdf runs"), "{result}");
 }
+
+/// A file with the fields of a skill is no skill, and every command says where it belongs.
+#[test]
+fn file_that_was_meant_as_a_skill_is_named() {
+    let flat = "---\nname: review\ndescription: Reviews.\n---\nReview.\n";
+    let test = Test::new().file(".claude/skills/code review.MD", flat);
+    let fix = "move it to 'code review/SKILL.md'";
+    let run = |words: &[&str]| test.clone().args(words).run();
+    run(&["skills", "list"]).success().stdout("").stderr_has(fix);
+    run(&["skills", "check"])
+        .status(1)
+        .stdout_has(".claude/skills/code review.MD: warning[flat-file]")
+        .stdout_has(&format!("  fix: {fix}\n"));
+    run(&["skills", "show", "code review"]).status(1).stderr_has(fix);
+    run(&["skills", "check", ".claude/skills/code review.MD"]).status(1).stdout_has(fix);
+    run(&["tool", "get_skill", r#"{"skill_name":"code review"}"#]).status(1).stdout_has(fix);
+    // Beside a skill it is a warning; other Markdown files are none.
+    let test = test
+        .skill("fine", &document("fine", "Does it."))
+        .file("skills/README.md", "---\ndescription: All skills.\n---\n")
+        .file("skills/fine/agents.md", flat);
+    let skills = ["--skills", "skills"];
+    test.clone().args(["skills", "check"]).args(skills).run().success().stdout("");
+    let fine = ["--skills", "skills/fine"];
+    test.clone().args(["skills", "check"]).args(fine).run().success().stdout("");
+    let all = test.args(["skills", "check", "--json"]).run().success();
+    assert_eq!(all.stdout_json()["warnings"], 1);
+}
