@@ -48,6 +48,7 @@ mod rule;
 pub(crate) mod sandbox_grants;
 mod search;
 pub(crate) mod setup;
+pub(crate) mod siblings;
 pub(crate) mod skeleton;
 mod skill;
 mod skill_file;

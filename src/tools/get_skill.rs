@@ -259,7 +259,7 @@ fn other_files(skill: &Skill, document: &str) -> String {
 /// Says what the skill needs and this machine lacks; empty if nothing.
 fn missing_note(skill: &Skill, context: &ToolContext<'_>) -> String {
     let Some(scripts) = context.scripts else { return String::new() };
-    let missing = Needs::of(skill).named.missing(skill, scripts);
+    let missing = Needs::of(skill).named.missing(skill, scripts, context.skills);
     let kinds = missing.kinds();
     if kinds.is_empty() {
         return String::new();

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::skills::{Skill, is_valid_name};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::pages::LineRange;
 use crate::tools::user_files::{UserFiles, shown};
@@ -71,6 +72,19 @@ fn is_of_user(path: &str, context: &ToolContext<'_>) -> bool {
     UserFiles::open(context).is_ok_and(|files| files.open_to_read(path).is_ok())
 }
 
+/// The message for the path `../NAME/FILE` of a skill that is not beside this one.
+fn missing_skill(skill: &Skill, path: &str, context: &ToolContext<'_>) -> Option<String> {
+    let (name, _) = path.trim_start_matches("./").strip_prefix("../")?.split_once('/')?;
+    let is_folder = skill.root.folder(name).is_ok() || skill.path.with_file_name(name).exists();
+    if !is_valid_name(name) || is_folder {
+        return None;
+    }
+    Some(match context.skills.open_any(name) {
+        Ok(_) => format!("no skill `{name}` is beside this one: call get_skill with `{name}`"),
+        Err(cause) => format!("`{}` is a file of another skill, and {cause}", shown(path)),
+    })
+}
+
 fn read(
     skill_name: &str,
     path: &str,
@@ -94,7 +108,7 @@ fn read(
             (OpenError::NotFound, Some(_)) if is_of_user(&path, context) => {
                 format!("`{}` is a file of the user: read it with `read_file`", shown(&path))
             }
-            _ => message,
+            _ => missing_skill(&skill, &path, context).unwrap_or(message),
         }
     })?;
     let note = opened.note("read");

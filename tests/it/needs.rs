@@ -230,3 +230,50 @@ fn needs_of_large_files_are_read_in_time() {
     assert_eq!(run.stdout_json()["skills"].as_array().unwrap().len(), texts.len());
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
+
+/// One skill of a set is added alone: `add`, `get_skill`, `read_file_in_skill` and `check` name the
+/// skills that it needs and that are not there.
+#[test]
+fn skills_of_a_set_that_are_missing_are_named() {
+    let plan = "---\nname: plan\ndescription: Plans.\ndepends:\n  - rules\n  - far\n---\n\
+        Read `../base/SKILL.md`, [t](../tone/t.md). Run `/ask hard`, then the `model` skill and the\n\
+        skill `draw`. Not: `/etc`, `words`, `a/../quiet/x`, ../plan/x.\n```\nthe `silent` skill\n```\n";
+    let mut test = Test::new().file("set/skills/plan/SKILL.md", plan);
+    for name in ["rules", "base", "tone", "ask", "model", "draw", "words", "quiet", "silent"] {
+        let document = format!("---\nname: {name}\ndescription: Does it.\n---\nDo it.\n");
+        test = test.file(&format!("set/skills/{name}/SKILL.md"), document);
+    }
+    let run = |words: &[&str]| test.clone().args(words).run();
+    let add = ["skills", "add", "./set", "--skill", "plan", "--to", "skills"];
+    let left = "plan needs skills that are left behind: ask, base, draw, far, model, rules, tone \
+        (add them with --skill ask --skill base --skill draw --skill model --skill rules --skill tone)";
+    run(&[&add[..], &["--dry-run"]].concat()).success().stderr_has(left);
+    run(&[&add[..], &["--yes"]].concat()).success().stderr_has(left).stderr_lacks("not beside");
+    let get = ["tool", "get_skill", r#"{"skill_name":"plan"}"#];
+    run(&get).success().stdout_has("Missing on this machine: skills base, far, rules\n");
+    let read = |path: &str| {
+        let call = serde_json::json!({"skill_name": "plan", "file_path": path}).to_string();
+        run(&["tool", "read_file_in_skill", &call]).status(1)
+    };
+    read("../base/SKILL.md").stdout_has("is a file of another skill, and there is no skill `base`");
+    read("../../x/SKILL.md").stdout_has("must not contain `..`");
+    let missing = "it names what is not here: skills base, far, rules";
+    let check = ["skills", "check", "plan"];
+    run(&check)
+        .success()
+        .stdout_has(&format!("skills/plan: note[missing-need]: {missing}"))
+        .stdout_has("SKILL.md:8: warning[missing-skill]: `../base/SKILL.md` is of a skill");
+    run(&[&check[..], &["--here"]].concat())
+        .status(1)
+        .stdout_has(&format!("skills/plan: error[missing-need]: {missing}"));
+    let shown = run(&["skills", "show", "plan", "--json"]).success().stdout_json();
+    assert_eq!(shown["missing"]["skills"], serde_json::json!(["base", "far", "rules"]));
+    // What is there, beside it or in another folder, is not missing.
+    let far = "---\nname: far\ndescription: Does it.\n---\nDo it.\n";
+    let _ = test.clone().file(".claude/skills/far/SKILL.md", far);
+    let others = ["--skill", "base", "--skill", "rules", "--skill", "tone", "--yes"];
+    let more = ["skills", "add", "./set", "--to", "skills"];
+    run(&[&more[..], &others].concat()).success().stderr_lacks("left behind");
+    run(&get).success().stdout_lacks("Missing on this machine");
+    read("../base/x.md").stdout_lacks("of another skill");
+}

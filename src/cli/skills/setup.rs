@@ -103,7 +103,7 @@ pub(super) fn run(
     if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Io) {
         view.borrow_mut().show_lines();
     }
-    let missing = needs.named.missing(&skill, order.scripts);
+    let missing = needs.named.missing(&skill, order.scripts, &place.skills);
     Ok(report(run, &skill, &done?, &missing, is_json, output))
 }
 

@@ -3,7 +3,7 @@
 
 use super::{check, check_python};
 use crate::config::{ScriptSettings, SkillsFolder};
-use crate::skills::needs::Needs;
+use crate::skills::needs::{NamedNeeds, Needs};
 use crate::skills::packages::any_module_of;
 use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
 use crate::world::cancellation::Cancellation;
@@ -15,6 +15,8 @@ pub(crate) struct CheckedSkill {
     pub summary: SkillSummary,
     /// The opened skill; `None`: it cannot be opened, or is not a skill.
     pub skill: Option<Skill>,
+    /// The folders that it was found in.
+    pub skills: Skills,
     /// Its problems, sorted by file and line.
     pub problems: Vec<Problem>,
     /// What it needs.
@@ -23,7 +25,7 @@ pub(crate) struct CheckedSkill {
 
 impl CheckedSkill {
     /// Checks everything except Python.
-    pub(crate) fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
+    pub(crate) fn open(summary: SkillSummary, skills: Skills) -> CheckedSkill {
         let (skill, mut problems) = match skills.open_listed(&summary) {
             Ok(skill) => {
                 let problems = check(&skill);
@@ -36,7 +38,7 @@ impl CheckedSkill {
             problems.push(unopened_problem(&summary, error.clone()));
         }
         let needs = skill.as_ref().map(Needs::of).unwrap_or_default();
-        CheckedSkill { summary, skill, problems, needs }
+        CheckedSkill { summary, skill, skills, problems, needs }
     }
 }
 
@@ -67,7 +69,8 @@ pub(crate) fn add_python_problems(
     for (one, problems) in with_skill.zip(found) {
         one.problems.extend(problems);
         if let Some(skill) = &one.skill {
-            let problem = missing_need(skill, &one.needs, scripts, &one.problems);
+            let missing = one.needs.named.missing(skill, scripts, &one.skills);
+            let problem = missing_need(missing, &one.problems);
             one.problems.extend(problem);
         }
         one.problems.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
@@ -81,13 +84,7 @@ const NO_PACKAGES: [Rule; 4] =
 
 /// The problem of a skill for which this machine lacks something, without the Python packages that
 /// other problems are about.
-fn missing_need(
-    skill: &Skill,
-    needs: &Needs,
-    scripts: &ScriptSettings,
-    problems: &[Problem],
-) -> Option<Problem> {
-    let mut missing = needs.named.missing(skill, scripts);
+fn missing_need(mut missing: NamedNeeds, problems: &[Problem]) -> Option<Problem> {
     if problems.iter().any(|problem| NO_PACKAGES.contains(&problem.rule)) {
         missing.python.clear();
     }

@@ -83,9 +83,12 @@ const ELSEWHERE: [&str; 32] = [
 const READING: [&str; 8] =
     ["see", "read", "open", "load", "refer to", "consult", "follow", "check"];
 
-/// Words that mark a file as one that may be missing, or as that of another skill.
-const CONDITIONS: [&str; 7] =
-    ["exist", "if present", "if available", "if any", "optional", "when available", "` skill"];
+/// Words that mark a file as one that may be missing.
+const CONDITIONS: [&str; 6] =
+    ["exist", "if present", "if available", "if any", "optional", "when available"];
+
+/// Words between a file and the other skill that has it: "`a.md` in the `b` skill".
+const OWNED: [&str; 3] = ["in the", "of the", "from the"];
 
 /// Returns the files that a text names. `first_line` is the number of its first line in the
 /// document.
@@ -211,7 +214,10 @@ fn find_in_prose(
         || CONDITIONS.iter().any(|condition| lower.contains(condition));
     let is_example = is_template || is_elsewhere || has_placeholder(line);
     let mut is_read = false;
-    for (is_code, text) in split_spans(line) {
+    let spans = split_spans(line);
+    for (at, &(is_code, text)) in spans.iter().enumerate() {
+        let is_conditional =
+            is_conditional || is_owned(spans.get(at + usize::from(is_code)..).unwrap_or_default());
         let is_named = std::mem::replace(&mut is_read, !is_code && ends_with_reading(text));
         if !is_code {
             find_links(text, &mut |path| {
@@ -237,6 +243,13 @@ fn find_in_prose(
             }
         }
     }
+}
+
+/// Whether a file directly before these spans is of another skill, which they name.
+fn is_owned(spans: &[(bool, &str)]) -> bool {
+    let [(_, joint), (_, _), (_, behind), ..] = spans else { return false };
+    let joint = joint.rsplit([')', '`']).next().unwrap_or_default().trim();
+    OWNED.contains(&joint) && behind.starts_with(" skill")
 }
 
 /// Whether a line ends before a file of something else: "see `other`'s".

@@ -23,6 +23,11 @@ fn only_references_to_skill_files_are_found() {
         "```bash\nuv run {baseDir}/tool/x.py\n```",
         "`${CLAUDE_SKILL_DIR}/tool/x.py`",
         "~~~console\n$ cat references/x.md | less\n~~~",
+        // The word "skill" hides nothing.
+        "Read `references/x.md` first. Then use the `b` skill.",
+        "Use the `b` skill, then read [x](references/x.md).",
+        "The `b` skill runs after `python scripts/x.py`.",
+        "Read [x](y.md) before you use the `b` skill.",
     ];
     for text in missing {
         let found = findings_in_document(format!("{}{text}\n", document_with("")));
@@ -41,6 +46,7 @@ fn only_references_to_skill_files_are_found() {
         "Save it to `assets/x.md`. For example `scripts/x.py`. Create `scripts/x.sh`.",
         "The skill `b`'s `references/x.md`, its own `references/y.md`",
         "See `references/x.md` in the `b` skill; no `references/y.md` is there",
+        "See [x](references/x.md) of the `b` skill",
         "[`references/x.md`](https://a.b) [`references/y.md`](SKILL.md)",
         "```bash\n# From the root of the project\npython scripts/x.py\n```",
         "[x](.wiki/x.md) and the script `scripts/x.py` of the plugin root",

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use super::mentions::{Mention, MentionKind, find_mentions};
 use super::own_paths::MentionContext;
 use super::scripts::CommandCheck;
-use super::{DocumentText, Findings, Place, list_names};
+use super::{DocumentText, Findings, Place, is_name, list_names};
 use crate::limits;
 use crate::skills::names::is_plugin;
 use crate::skills::skill::DOCUMENT_NAME;
@@ -102,6 +102,8 @@ enum Cause {
     Outside,
     /// The path leads out of the skill, to no file.
     Nowhere,
+    /// The path is that of the document of a skill which is not beside this one.
+    NoSkill,
     /// The skill has no such folder.
     NoFolder(String),
     /// The skill has no file of this path.
@@ -122,8 +124,9 @@ impl Cause {
             Cause::OtherSkill(_) => (0, ""),
             Cause::Outside => (1, ""),
             Cause::Nowhere => (2, ""),
-            Cause::NoFolder(folder) => (3, folder),
-            Cause::NoFile(path) => (4, path),
+            Cause::NoSkill => (3, ""),
+            Cause::NoFolder(folder) => (4, folder),
+            Cause::NoFile(path) => (5, path),
         }
     }
 }
@@ -183,7 +186,9 @@ impl FileLookup<'_> {
         let Some(inside) = inside else {
             return match target {
                 Some(target) => (!self.is_in_plugin(&target)).then_some(Cause::Outside),
-                None => (!of.is_doubtful).then_some(Cause::Nowhere),
+                None if of.is_doubtful => None,
+                None if names_skill(named.1) => Some(Cause::NoSkill),
+                None => Some(Cause::Nowhere),
             };
         };
         let is_document = inside.ends_with(DOCUMENT_NAME) && of.kind != MentionKind::Link;
@@ -276,6 +281,10 @@ impl FileLookup<'_> {
                 let message = format!("{paths} {what} out of the skill, to no file");
                 self.with_similar(problem(Rule::MissingFile, message), &first.path)
             }
+            Cause::NoSkill => {
+                let what = if is_one { "is of a skill that is" } else { "are of skills that are" };
+                problem(Rule::MissingSkill, format!("{paths} {what} not beside this one"))
+            }
             Cause::NoFolder(folder) if !is_one => {
                 let message =
                     format!("{paths} are named here, but the skill has no folder `{folder}`");
@@ -315,6 +324,12 @@ impl FileLookup<'_> {
         });
         similar.min().map(|(_, name)| name)
     }
+}
+
+/// Whether a path is that of the document of a skill beside this one.
+fn names_skill(path: &str) -> bool {
+    let name = path.strip_prefix("../").and_then(|path| path.strip_suffix("/SKILL.md"));
+    name.is_some_and(is_name)
 }
 
 fn file_name(path: &str) -> &str {

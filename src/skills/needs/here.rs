@@ -1,5 +1,6 @@
 //! What of a skill's needs this machine lacks, by looking at files: no process is started.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -8,16 +9,21 @@ use std::path::{Path, PathBuf};
 use super::NamedNeeds;
 use crate::config::{ScriptSettings, find_program};
 use crate::limits;
-use crate::skills::Skill;
 use crate::skills::installed::InstalledPackages;
 use crate::skills::other_clients::has_counterpart;
 use crate::skills::programs::alternatives_of;
 use crate::skills::python::Interpreter;
+use crate::skills::{Skill, Skills};
 use crate::world::files::read_whole;
 
 impl NamedNeeds {
     /// What is missing for a skill. Packages whose place is unknown are not reported.
-    pub(crate) fn missing(&self, skill: &Skill, scripts: &ScriptSettings) -> NamedNeeds {
+    pub(crate) fn missing(
+        &self,
+        skill: &Skill,
+        scripts: &ScriptSettings,
+        skills: &Skills,
+    ) -> NamedNeeds {
         let venv = Interpreter::for_skill(skill, scripts).ok();
         let home = scripts.variable("HOME");
         let installed = venv.as_ref().and_then(|python| {
@@ -32,6 +38,13 @@ impl NamedNeeds {
         };
         let lacks_program =
             |name: &&String| !is_program(name) && !alternatives_of(name).any(is_program);
+        let catalogue = OnceCell::new();
+        let is_listed = |name: &str| {
+            let all = &catalogue.get_or_init(|| skills.catalogue()).skills;
+            all.iter().any(|it| it.name == name || it.alias.as_deref() == Some(name))
+        };
+        let lacks_skill =
+            |name: &&String| !skill.path.with_file_name(name).is_dir() && !is_listed(name);
         let places = npm_folders(skill, scripts);
         let lacks_npm = |name: &&String| !places.iter().any(|folder| folder.join(name).is_dir());
         let of = |names: &BTreeSet<String>, lacks: &dyn Fn(&&String) -> bool| {
@@ -44,6 +57,7 @@ impl NamedNeeds {
             // The runner is no client of any server.
             mcp: self.mcp.clone(),
             tools: of(&self.tools, &|name| !has_counterpart(name)),
+            skills: of(&self.skills, &lacks_skill),
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::skills::packages::{
 use crate::skills::probe::{file_tree, own_modules};
 use crate::skills::programs::product_of;
 use crate::skills::requirements::listed_requirements;
+use crate::skills::siblings::named_skills;
 use crate::text::{one_line, one_line_name};
 use crate::world::confined::read_whole;
 use crate::world::files;
@@ -51,6 +52,9 @@ pub(crate) struct NamedNeeds {
     pub mcp: BTreeSet<String>,
     /// Tools of other clients, as these name them.
     pub tools: BTreeSet<String>,
+    /// Other skills.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub skills: BTreeSet<String>,
 }
 
 /// What a skill needs.
@@ -179,6 +183,7 @@ impl NamedNeeds {
             ("programs", self.programs.iter().map(program).collect::<Vec<_>>().join(", ")),
             ("MCP servers", join(&self.mcp)),
             ("tools of other clients", join(&self.tools)),
+            ("skills", join(&self.skills)),
         ];
         kinds.into_iter().filter(|(_, names)| !names.is_empty()).collect()
     }
@@ -223,6 +228,12 @@ impl Needs {
                     needs.place.number = text[..front.body_start].lines().count();
                     needs.add_frontmatter(&front.fields);
                     let is_main = is_document(path);
+                    if is_main {
+                        let named = named_skills(&text).into_iter();
+                        let others = named.filter(|(name, _)| *name != skill.folder_name());
+                        let sure = others.filter(|(_, is_sure)| *is_sure).map(|(name, _)| name);
+                        needs.named.skills.extend(sure.take(limits::NEEDED_SKILLS));
+                    }
                     documents::read(&text[front.body_start..], is_main, &own, &mut needs);
                 }
                 NeedSource::Python => scripts::read_python(&text, &own, &mut needs),

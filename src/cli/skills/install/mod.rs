@@ -3,6 +3,7 @@
 //! First everything is prepared in a folder of its own ([`Staging`]); then the user sees what will
 //! change, and agrees; then it is changed.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,7 @@ use crate::world::terminal;
 mod fetch;
 mod git;
 mod plan;
+mod siblings;
 mod source;
 mod view;
 
@@ -39,6 +41,8 @@ struct Change<'r> {
     /// The lock file before the change.
     old: LockFile,
     planned: Vec<Planned>,
+    /// The names of all skills of the source.
+    offered: BTreeSet<String>,
 }
 
 /// The files of a skill before the change, or why they cannot be read; `None`: it is missing, or it
@@ -111,7 +115,15 @@ pub(super) fn run(
             format!("failed to find installed skills: `skills add` has added none to {folder}");
         return Err(Error::new(ErrorKind::Io, text).with_hint(other_folder_hint(run, command)));
     }
-    let mut change = Change { run, command, folder, staging, old, planned: Vec::new() };
+    let mut change = Change {
+        run,
+        command,
+        folder,
+        staging,
+        old,
+        planned: Vec::new(),
+        offered: BTreeSet::new(),
+    };
     match (&command.action, &source) {
         (_, Some(source)) => change.add(source, output)?,
         (ChangeAction::Update(names), None) => {
@@ -187,6 +199,7 @@ impl Change<'_> {
     fn finish(mut self, is_json: bool, output: &mut Output) -> Result<u8> {
         self.planned.sort_by(|one, other| one.name.cmp(&other.name));
         view::show(&self, output)?;
+        siblings::warn(&self, output);
         let changing = self.planned.iter().filter(|planned| planned.outcome.is_change());
         let changing: Vec<String> = changing.map(|planned| planned.name.clone()).collect();
         let is_left = |planned: &Planned| planned.outcome.reason().is_some();

@@ -33,6 +33,7 @@ impl Change<'_> {
     pub(super) fn add(&mut self, source: &Source, output: &mut Output) -> Result<()> {
         let tree = fetch(source, None, self.run, output)?;
         let found = self.chosen(source, &tree)?;
+        self.offered = tree.skills("", "").into_iter().map(|skill| skill.name).collect();
         let mut wanted: Vec<(String, Vec<_>)> = Vec::new();
         let mut locked: BTreeMap<String, LockedSkill> = BTreeMap::new();
         let mut names = PathSet::default();

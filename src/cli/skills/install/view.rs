@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::skills::check::CheckedSkill;
 use crate::skills::lock_file::FileDigests;
-use crate::skills::{Severity, Skills};
+use crate::skills::{Problem, Rule, Severity, Skills};
 use crate::text;
 use crate::tools::diff;
 use crate::world::files;
@@ -95,11 +95,14 @@ fn describe(folder: &Path, run: &Run) -> Result<BTreeMap<String, Vec<String>>> {
     for summary in skills.catalogue().skills {
         run.cancellation.check()?;
         // Without Python, which could be one that the source brings.
-        let one = CheckedSkill::open(summary, &skills);
+        let one = CheckedSkill::open(summary, skills.clone());
         let name = one.summary.path.file_name().unwrap_or_default().to_string_lossy();
         let description = one.summary.description_line();
         let description = text::truncate_words(&description, limits::SENTENCE_BYTES);
+        // The other skill may be in the folder that is changed.
+        let is_shown = |it: &&Problem| !matches!(it.rule, Rule::MissingSkill);
         let found = one.problems.iter().filter(|it| it.severity != Severity::Note);
+        let found = found.filter(is_shown);
         let found = found.map(|problem| {
             let row = format!("{}: {problem}", problem.severity.name());
             text::one_line(&row, limits::LINE_BYTES)
