@@ -13,9 +13,9 @@ use crate::skills::folder_problems::{broken_link, name_not_utf8, too_many};
 use crate::skills::skill::{is_document_name, is_markdown};
 use crate::world::confined::VENV_MARKER;
 
-/// Folders that tools create wherever they run.
-const TOOL_FOLDERS: [&str; 6] =
-    [".git", ".skills-runner-install", ".venv", "__pycache__", "node_modules", "venv"];
+/// Folders that tools create wherever they run, and macOS in archives.
+const TOOL_FOLDERS: [&str; 7] =
+    [".git", ".skills-runner-install", ".venv", "__MACOSX", "__pycache__", "node_modules", "venv"];
 
 /// The entries of a folder.
 #[derive(Default)]
@@ -43,6 +43,11 @@ pub(super) struct ListedFolder {
 /// Whether tools create folders of this name.
 pub(super) fn is_tool_folder(name: &str) -> bool {
     TOOL_FOLDERS.contains(&name) || name.starts_with('.') && name.ends_with("cache")
+}
+
+/// Whether this is the name of a file that belongs to git or macOS, not to a skill.
+pub(super) fn is_system_file(name: &str) -> bool {
+    matches!(name, ".git" | ".DS_Store") || name.starts_with("._")
 }
 
 impl FolderListing {

@@ -127,6 +127,16 @@ pub(crate) fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
+/// The text of bytes; those that are not UTF-8 are shown as `\xff`.
+pub(crate) fn escape_bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
 /// Prepares text for every endpoint: removes escape sequences of a terminal, and
 /// replaces control characters other than tab, line feed and carriage return, which
 /// some endpoints refuse.
@@ -293,6 +303,19 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(printable(text), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_escaped() {
+        let table: [(&[u8], &str); 4] = [
+            ("grüße".as_bytes(), "grüße"),
+            (b"caf\xe9.md", "caf\\xe9.md"),
+            (b"\xff\xfe", "\\xff\\xfe"),
+            (b"cut \xe2\x82", "cut \\xe2\\x82"),
+        ];
+        for (bytes, expected) in table {
+            assert_eq!(escape_bytes(bytes), expected);
         }
     }
 

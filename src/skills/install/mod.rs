@@ -7,4 +7,4 @@ mod tree;
 
 pub(crate) use names::PathSet;
 pub(crate) use staging::Staging;
-pub(crate) use tree::{FoundSkill, SkillFile, SourceTree};
+pub(crate) use tree::{FoundFiles, FoundSkill, SkillFile, SourceTree};

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use unicode_width::UnicodeWidthChar;
 
+use crate::text;
+
 /// Files and the folders that they lie in. Only names are kept, as there may be many deep paths.
 #[derive(Default)]
 pub(crate) struct PathSet {
-    /// Names without differences of letter case, each with the number of its folder (0: the root):
+    /// Names as [`folded`] gives them, each with the number of its folder (0: the root):
     /// the name, and the number of a folder or `None` for a file.
     folded: HashMap<(usize, String), (String, Option<usize>)>,
     /// The same without differences of normal forms: the name, and whether it has combining
@@ -23,7 +25,7 @@ impl PathSet {
         let mut names = file.split('/').peekable();
         while let Some(name) = names.next() {
             let is_file = names.peek().is_none();
-            let folded = name.to_uppercase().to_lowercase();
+            let folded = folded(name);
             let next = self.folded.len() + 1;
             let (outline, has_marks) = outline(&folded);
             match self.folded.get(&(parent, folded.clone())) {
@@ -47,6 +49,20 @@ impl PathSet {
         }
         Ok(())
     }
+}
+
+/// A name without what some file systems ignore: letter case, invisible characters, dots and blanks
+/// at the end.
+fn folded(name: &str) -> String {
+    let visible = text::without_invisible(name);
+    visible.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
+}
+
+/// Whether some file systems take this name for `.git`, whose files git obeys; one of them has
+/// short names, and parts of files behind a colon.
+pub(super) fn is_git_name(name: &str) -> bool {
+    let folded = folded(name.split(':').next().unwrap_or(name));
+    matches!(folded.as_str(), ".git" | "git~1")
 }
 
 /// A name in which each letter that is not ASCII, with its combining characters, is one sign, and
@@ -73,6 +89,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_that_some_file_systems_take_for_git_are_found() {
+        for name in [".git", ".GIT", ".Git. .", ".g\u{200c}it", "GIT~1", ".git::$INDEX", ".git :x"]
+        {
+            assert!(is_git_name(name), "{name:?}");
+        }
+        for name in [".gitignore", ".gitattributes", ".github", "git", "a.git", "git~2", ".gi"] {
+            assert!(!is_git_name(name), "{name:?}");
+        }
+    }
+
+    #[test]
     fn names_that_are_the_same_on_some_file_systems_are_found() {
         let table: &[(&[&str], bool)] = &[
             (&["a/b", "a/c", "ab"], true),
@@ -88,6 +115,13 @@ mod tests {
             (&["e\u{301}.md", "\u{c9}.md"], false),
             (&["\u{d55c}", "\u{1112}\u{1161}\u{11ab}"], false),
             (&["\u{304c}", "\u{304b}\u{3099}"], false),
+            (&["a", "a."], false),
+            (&["a .", "A"], false),
+            (&["a./b", "a/c"], false),
+            (&["ab", "a\u{200b}b"], false),
+            (&["a\u{ad}.", "a\u{feff}"], false),
+            (&["a.b", "a..b", ".a", "a b"], true),
+            (&["क्\u{200d}ष.md", "👨\u{200d}👩\u{200d}👧.png", "नाम.md"], true),
         ];
         for (paths, expected) in table {
             let mut set = PathSet::default();

@@ -6,16 +6,18 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::names::PathSet;
+use super::names::{PathSet, is_git_name};
 use crate::limits;
-use crate::skills::listing::is_tool_folder;
+use crate::skills::listing::{is_system_file, is_tool_folder};
 use crate::skills::lock_file::copy_digest;
 use crate::skills::skeleton::invalid_name_reason;
 use crate::skills::skill::is_document_name;
 use crate::skills::{frontmatter, is_skill_name};
+use crate::text;
 use crate::world::archive::{self, ArchiveEntryKind};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, OpenError, Root};
@@ -56,6 +58,15 @@ pub(crate) struct SkillFile {
     pub source: String,
     /// Its size in bytes.
     pub size: u64,
+}
+
+/// The files of a skill in a source, in which links are replaced by what they lead to.
+#[derive(Debug, Default)]
+pub(crate) struct FoundFiles {
+    /// The files.
+    pub files: Vec<SkillFile>,
+    /// What is left out, with the reasons.
+    pub left_out: Vec<String>,
 }
 
 /// Gets what is known of a file, whether it is executable, and its content.
@@ -116,9 +127,10 @@ impl SourceTree {
                 return Err(io::Error::other(text));
             }
             for entry in listed.entries {
-                let below = format!("{}{}", folder_start(&folder), entry.name.to_string_lossy());
+                let name = text::escape_bytes(entry.name.as_bytes());
+                let below = format!("{}{name}", folder_start(&folder));
                 let kind = match entry.kind {
-                    _ if entry.name.to_str().is_none() => Err("a name that is not UTF-8"),
+                    _ if entry.name.to_str().is_none() => Ok(ArchiveEntryKind::Unusable),
                     EntryKind::Folder if entry.name.to_str().is_some_and(is_tool_folder) => {
                         continue;
                     }
@@ -206,16 +218,20 @@ impl SourceTree {
         found
     }
 
-    /// The files of a skill, in which links are replaced by what they lead to. The error is why
-    /// the skill cannot be installed.
-    pub(crate) fn files(&self, folder: &str) -> Result<Vec<SkillFile>, String> {
-        let mut collected = Collected { tree: self, skill: folder, files: Vec::new(), steps: 0 };
+    /// The files of a skill. The error is why the skill cannot be installed.
+    pub(crate) fn files(&self, folder: &str) -> Result<FoundFiles, String> {
+        let found = FoundFiles::default();
+        let mut collected = Collected { tree: self, skill: folder, found, steps: 0 };
         collected.add_folder(folder, "", 0)?;
-        if collected.files.iter().map(|file| file.size).sum::<u64>() > limits::INSTALLED_BYTES {
+        let found = collected.found;
+        if found.files.iter().map(|file| file.size).sum::<u64>() > limits::INSTALLED_BYTES {
             return Err("it is larger than 64 MiB".into());
         }
         let mut paths = PathSet::default();
-        for SkillFile { path, .. } in &collected.files {
+        for SkillFile { path, .. } in &found.files {
+            if path.split('/').any(is_git_name) {
+                return Err(format!("some file systems take a part of `{path}` for `.git`"));
+            }
             if path.contains('\\') {
                 return Err(format!("the name `{path}` contains a backslash"));
             }
@@ -226,19 +242,32 @@ impl SourceTree {
             })?;
         }
         let is_document = |file: &SkillFile| is_document_name(&file.path);
-        if !collected.files.iter().any(is_document) {
-            return Err("its SKILL.md is a folder".into());
+        match found.left_out.as_slice() {
+            _ if found.files.iter().any(is_document) => Ok(found),
+            [] => Err("its SKILL.md is a folder".into()),
+            all => Err(format!("it has no SKILL.md without what cannot be copied: {}", all[0])),
         }
-        Ok(collected.files)
     }
 
-    /// The name that the document of a skill which is the whole source gives, if it is a valid one.
-    pub(crate) fn root_name(&self, cancellation: &Cancellation) -> Option<String> {
-        let is_document = |path: &String| !path.contains('/') && is_document_name(path);
-        if !self.entries.keys().any(is_document) {
-            return None;
-        }
-        let name = self.aliases([""].into_iter(), cancellation).ok()?.remove("")?;
+    /// The folder of the skill that is the whole source: the root, or the folder that an archive
+    /// has all its files in.
+    pub(crate) fn whole_skill(&self) -> Option<&str> {
+        let mut folders = self.entries.keys().filter_map(|path| {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            (is_document_name(name) && !folder.contains('/')).then_some(folder)
+        });
+        let is_part = |path: &str, folder: &str| {
+            is_below(path, folder) || path.split('/').next().is_some_and(is_tool_folder)
+        };
+        folders.find(|folder| {
+            let is_archive = self.revision.is_some();
+            folder.is_empty() || is_archive && self.entries.keys().all(|path| is_part(path, folder))
+        })
+    }
+
+    /// The name that the document of a skill gives, if it is a valid one.
+    pub(crate) fn document_name(&self, folder: &str, stop: &Cancellation) -> Option<String> {
+        let name = self.aliases([folder].into_iter(), stop).ok()?.remove(folder)?;
         invalid_name_reason(&name).is_none().then_some(name)
     }
 
@@ -250,7 +279,7 @@ impl SourceTree {
     ) -> io::Result<HashMap<&'f str, String>> {
         let mut aliases = HashMap::new();
         let document = |folder: &str| {
-            let files = self.files(folder).ok()?;
+            let files = self.files(folder).ok()?.files;
             files.into_iter().find(|file| is_document_name(&file.path))
         };
         let wanted = folders.filter_map(|folder| Some((document(folder)?.source, folder)));
@@ -345,7 +374,7 @@ struct Collected<'t> {
     tree: &'t SourceTree,
     /// The folder of the skill.
     skill: &'t str,
-    files: Vec<SkillFile>,
+    found: FoundFiles,
     /// Entries that were looked at: links may lead in circles.
     steps: usize,
 }
@@ -368,30 +397,43 @@ impl Collected<'_> {
         if self.steps > limits::ARCHIVE_ENTRIES || links > limits::LINKS {
             return Err("its links lead in circles".into());
         }
+        let mut names = to.rsplit('/');
         // Also behind a link of such a name.
-        if to.rsplit('/').skip(1).any(is_tool_folder) {
+        if names.next().is_some_and(is_system_file) || names.any(is_tool_folder) {
             return Ok(());
         }
         if to.matches('/').count() > limits::INSTALLED_DEPTH {
             return Err(format!("it has more than {} levels of folders", limits::INSTALLED_DEPTH));
         }
-        if self.files.len() >= limits::INSTALLED_FILES {
+        let FoundFiles { files, left_out } = &mut self.found;
+        if files.len() >= limits::INSTALLED_FILES {
             return Err(format!("it has more than {} files", limits::INSTALLED_FILES));
         }
         let target = match self.tree.entries.get(path) {
             Some(Ok(ArchiveEntryKind::File { size, .. })) => {
-                self.files.push(SkillFile { path: to.into(), source: path.into(), size: *size });
+                files.push(SkillFile { path: to.into(), source: path.into(), size: *size });
+                return Ok(());
+            }
+            Some(Ok(ArchiveEntryKind::Unusable)) => {
+                let reason = "its name or target has a control character or is not UTF-8";
+                left_out.push(format!("`{to}`: {reason}"));
                 return Ok(());
             }
             Some(Err(what)) => return Err(format!("`{to}` is {what}")),
             Some(Ok(ArchiveEntryKind::HardLink(target))) => Some(target.clone()),
             Some(Ok(ArchiveEntryKind::Link(target))) => resolved(path, target),
             None if self.tree.is_folder(path) => return self.add_folder(path, to, links),
-            None => return Err(format!("the link `{to}` leads to nothing")),
+            None => {
+                left_out.push(format!("the link `{to}` leads to nothing"));
+                return Ok(());
+            }
         };
         match target.filter(|target| is_below(target, self.skill)) {
             Some(target) => self.add(&target, to, links + 1),
-            None => Err(format!("the link `{to}` leads out of the skill")),
+            None => {
+                left_out.push(format!("the link `{to}` leads out of the skill"));
+                Ok(())
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use crate::digest::is_digest;
 use crate::limits;
+use crate::text::{escape_bytes, one_line};
 use crate::world::cancellation::{Cancellation, StopReason};
 
 /// The mark of a tar archive, and its place in the first header.
@@ -33,6 +34,16 @@ pub struct ArchiveEntry {
     pub kind: ArchiveEntryKind,
 }
 
+impl ArchiveEntry {
+    /// An entry of this path, which is checked.
+    fn new(path: &[u8], kind: ArchiveEntryKind) -> io::Result<ArchiveEntry> {
+        let is_usable =
+            std::str::from_utf8(path).is_ok_and(|path| !path.contains(char::is_control));
+        let kind = if is_usable { kind } else { ArchiveEntryKind::Unusable };
+        Ok(ArchiveEntry { path: checked_path(path)?, kind })
+    }
+}
+
 /// What an entry of an archive is. Folders are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArchiveEntryKind {
@@ -47,6 +58,9 @@ pub enum ArchiveEntryKind {
     Link(String),
     /// Another name of the file with this path in the archive.
     HardLink(String),
+    /// Something whose name, or target, has a control character or is not UTF-8, as older programs
+    /// of Windows write them. Such bytes of the path are escaped.
+    Unusable,
 }
 
 /// Gets an entry, and the content of a file.
@@ -152,9 +166,9 @@ impl<R: Read> Read for Counted<'_, '_, R> {
 
 /// Checks a path of an entry; an empty one is the root.
 fn checked_path(bytes: &[u8]) -> io::Result<String> {
-    let shown = || crate::text::one_line(&String::from_utf8_lossy(bytes), limits::SUMMARY_CHARS);
+    let path = escape_bytes(bytes);
+    let shown = || one_line(&path, limits::SUMMARY_CHARS);
     let refuse = |cause: &str| Err(refused(format!("the path `{}` {cause}", shown())));
-    let Ok(path) = std::str::from_utf8(bytes) else { return refuse("is not UTF-8") };
     if path.starts_with('/') {
         return refuse("is absolute");
     }
@@ -164,9 +178,6 @@ fn checked_path(bytes: &[u8]) -> io::Result<String> {
     let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
     if names.contains(&"..") {
         return refuse("contains `..`");
-    }
-    if path.chars().any(char::is_control) {
-        return refuse("contains a control character");
     }
     Ok(names.join("/"))
 }

@@ -41,13 +41,12 @@ pub(super) fn read(
                 ArchiveEntryKind::File { size, is_executable: mode & EXECUTABLE != 0 }
             }
             EntryType::Symlink => {
-                ArchiveEntryKind::Link(String::from_utf8(target).map_err(|_| damaged())?)
+                String::from_utf8(target).map_or(ArchiveEntryKind::Unusable, ArchiveEntryKind::Link)
             }
             EntryType::Link => ArchiveEntryKind::HardLink(checked_path(&target)?),
             _ => return Err(refused("it contains a device, a FIFO or another special file")),
         };
-        let path = checked_path(&entry.path_bytes())?;
-        visit(ArchiveEntry { path, kind }, &mut entry)?;
+        visit(ArchiveEntry::new(&entry.path_bytes(), kind)?, &mut entry)?;
     }
     // After the first block of zeros there is a second one, and at the end the checksum of gzip.
     budget.borrow_mut().until_next = u64::MAX;

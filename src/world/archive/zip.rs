@@ -27,8 +27,11 @@ pub(super) fn read(
         budget.count_entry(size)?;
         // What there really is has the same size: the reader checks that.
         budget.count_bytes(size)?;
-        let path = checked_path(entry.file_path().as_bytes())?;
-        if entry.is_dir() || mode.value() & libc::S_IFMT == libc::S_IFDIR {
+        // Programs of Windows write backslashes between the names of folders.
+        let path: &[u8] = entry.file_path().as_bytes();
+        let path: Vec<u8> = path.iter().map(|b| if *b == b'\\' { b'/' } else { *b }).collect();
+        if path.ends_with(b"/") || mode.value() & libc::S_IFMT == libc::S_IFDIR {
+            checked_path(&path)?;
             continue;
         }
         if entry.flags().is_encrypted() {
@@ -43,15 +46,15 @@ pub(super) fn read(
         };
         let mut data = found.verifying_reader(data);
         let kind = if mode.is_symlink() {
-            let mut target = String::new();
-            (&mut data).take(limits::PATH_BYTES as u64 + 1).read_to_string(&mut target)?;
-            ArchiveEntryKind::Link(target)
+            let mut target = Vec::new();
+            (&mut data).take(limits::PATH_BYTES as u64 + 1).read_to_end(&mut target)?;
+            String::from_utf8(target).map_or(ArchiveEntryKind::Unusable, ArchiveEntryKind::Link)
         } else if mode.value() & libc::S_IFMT == libc::S_IFREG {
             ArchiveEntryKind::File { size, is_executable: mode.value() & EXECUTABLE != 0 }
         } else {
             return Err(refused("it contains a device or a FIFO"));
         };
-        visit(ArchiveEntry { path, kind }, &mut data)?;
+        visit(ArchiveEntry::new(&path, kind)?, &mut data)?;
     }
     Ok(commit(&comment))
 }

@@ -106,6 +106,122 @@ fn unusual_but_harmless_archives_are_added() {
     assert_eq!(files(&test.path("skills/one"))["bins/run"].1, b"#!/bin/sh\n");
 }
 
+/// The fields of a zip entry as programs of Windows write them: no mode, no UTF-8 flag.
+fn as_windows(_: usize, fields: &mut super::pack::ZipFields) {
+    (fields.flags, fields.mode) = (0, 0);
+}
+
+/// PowerShell and .NET write backslashes: they separate folders, and all checks hold afterwards.
+#[test]
+fn backslashes_of_zip_archives_are_folders() {
+    let doc = document("one");
+    let mixed = [
+        entry(b'0', "one\\empty\\", ""),
+        file("one\\SKILL.md", &doc),
+        file("one/bin\\run", "x"),
+        file("one/deep\\er/data\\a.md", "y"),
+    ];
+    let (test, run) = add("a.zip", &zip_with(&mixed, b"", as_windows));
+    run.success().stdout("added: skills/one\n");
+    let found = files(&test.path("skills/one")).into_keys().collect::<Vec<_>>();
+    assert_eq!(found, ["SKILL.md", "bin/run", "deep/er/data/a.md"]);
+    for path in ["one\\..\\..\\evil", "..\\evil", "\\evil", "\\\\host\\share", "one/..\\evil"] {
+        let items = [file("one\\SKILL.md", &doc), file(path, "evil")];
+        let (test, run) = add("a.zip", &zip_with(&items, b"", as_windows));
+        run.status(1).stderr_has("the path `");
+        assert!(!test.exists("skills/one") && !test.exists("evil"), "{path}");
+    }
+    for twin in ["ONE\\SKILL.md", "one\\skill.md", "one\\bin.\\x", "one\\.GIT\\config"] {
+        let items = [file("one\\SKILL.md", &doc), file("one/bin/a", ""), file(twin, "x")];
+        let (test, run) = add("a.zip", &zip_with(&items, b"", as_windows));
+        run.status(1);
+        assert!(!test.exists("skills/one"), "{twin}");
+    }
+}
+
+/// What Finder adds to archives and folders is nothing of a skill, from any source.
+#[test]
+fn files_of_macos_are_left_out() {
+    let extra = ["one/.DS_Store", "one/._SKILL.md", "one/bin/._run", "__MACOSX/one/._SKILL.md"];
+    let with_extra = [items("one/"), extra.map(|path| file(path, "x")).to_vec()].concat();
+    let more = [file("__MACOSX/evil/SKILL.md", document("evil"))];
+    let with_more = [with_extra.clone(), more.to_vec()].concat();
+    for (name, bytes) in [("a.zip", zip(&with_more)), ("a.tar.gz", tar_gz(&with_extra))] {
+        let (test, run) = add(name, &bytes);
+        run.success().stdout("added: skills/one\n");
+        let found = files(&test.path("skills/one")).into_keys().collect::<Vec<_>>();
+        assert_eq!(found, ["SKILL.md", "bin/run"], "{name}");
+    }
+    let folder = with_extra.iter().fold(Test::new(), |test, item| {
+        test.file(&format!("folder/{}", String::from_utf8_lossy(&item.name)), &item.content)
+    });
+    change(&folder, &["add", "./folder"]).success().stdout("added: skills/one\n");
+    assert_eq!(files(&folder.path("skills/one")).len(), 2);
+}
+
+/// Names in a code page, such as GBK: that file is left out and named, and if it is the document,
+/// the skill. Names that are UTF-8 without the flag are read.
+#[test]
+fn names_in_a_code_page_are_left_out_and_named() {
+    let named = |name: &[u8]| [b"one/", name].concat();
+    let odd = [
+        file(named(b"\xb1\xed\xb8\xf1.md"), "GBK"),
+        file(named(b"gr\x81\xe1e.md"), "CP437"),
+        file(named(b"bell\x07.md"), "a control character"),
+        file("one/grüße.md", "UTF-8"),
+        entry(b'2', "one/link", b"\xb1\xed"),
+    ];
+    let all = [items("one/"), odd.to_vec()].concat();
+    let without_flag = |_: usize, fields: &mut super::pack::ZipFields| fields.flags = 0;
+    for (name, bytes) in [("a.zip", zip_with(&all, b"", without_flag)), ("a.tar.gz", tar_gz(&all))]
+    {
+        let (test, run) = add(name, &bytes);
+        let run =
+            run.success().stderr_has("`\\xb1\\xed\\xb8\\xf1.md`").stderr_has("`gr\\x81\\xe1e.md`");
+        run.stderr_has("`link`: ").stderr_has("not UTF-8").stderr_has("`bell\u{fffd}.md`");
+        let found = files(&test.path("skills/one")).into_keys().collect::<Vec<_>>();
+        assert_eq!(found, ["SKILL.md", "bin/run", "grüße.md"], "{name}");
+    }
+    let document = [file(b"\xb1\xed/SKILL.md", document("one")), file(b"\xb1\xed/a.md", "x")];
+    for (name, bytes) in
+        [("a.zip", zip_with(&document, b"", without_flag)), ("a.tar.gz", tar_gz(&document))]
+    {
+        let (test, run) = add(name, &bytes);
+        run.status(1).stderr_has("\\xb1\\xed").stderr_has("not UTF-8");
+        assert!(files(&test.path("skills")).is_empty());
+    }
+}
+
+/// The folder that an archive has all its files in may be named after a branch or a commit: the
+/// name of the only skill is that of its document.
+#[test]
+fn archive_of_one_skill_has_the_name_of_its_document() {
+    let doc = |name: &str| file("repo-main/SKILL.md", document(name));
+    let readme = file("repo-main/README.md", "x");
+    let macos = file("__MACOSX/repo-main/._SKILL.md", "x");
+    let inner = file("repo-main/examples/inner/SKILL.md", document("inner"));
+    let table: [(&[super::pack::Item], &str); 5] = [
+        (&[doc("forms"), readme.clone()], "forms"),
+        (&[doc("forms"), macos, inner], "forms"),
+        (&[doc("Not A Name")], "repo-main"),
+        (&[doc("forms"), file("README.md", "x")], "repo-main"),
+        (&[doc("forms"), file("other/SKILL.md", document("other"))], "repo-main"),
+    ];
+    for (items, expected) in table {
+        for (name, bytes) in [("a.zip", zip(items)), ("a.tar.gz", tar_gz(items))] {
+            let (test, run) = add(name, &bytes);
+            run.success().stdout_has(&format!("added: skills/{expected}\n"));
+            assert_eq!(lock(&test)["skills"][expected]["folder"], "repo-main");
+            change(&test, &["update"])
+                .success()
+                .stdout_has(&format!("unchanged: skills/{expected}\n"));
+            std::fs::remove_dir_all(test.path(format!("skills/{expected}"))).unwrap();
+            change(&test, &["restore"]).success();
+            assert!(test.exists(&format!("skills/{expected}/SKILL.md")), "{name}");
+        }
+    }
+}
+
 /// An archive from a server on loopback; no key and no other credentials are sent.
 #[test]
 fn archives_are_downloaded() {

@@ -63,13 +63,15 @@ fn links_inside_become_copies() {
     assert_eq!(locked, found.len(), "all copies are in the lock file");
 }
 
-/// What leads out or to nothing: this skill is refused, and others are added.
+/// A link that leads out or to nothing is left out, and this is reported. Only a skill without
+/// another document is refused.
 #[test]
-fn links_out_are_refused() {
-    let table: [(&str, &str); 9] = [
+fn links_out_are_left_out() {
+    let table: [(&str, &str); 10] = [
         ("out", "../two/SKILL.md"),
         ("out", "../../secret"),
         ("out", "/etc/hostname"),
+        ("out", "/home/someone/skills/one/"),
         ("out", ".."),
         ("out", "data/../../two"),
         ("data/out", "../../two"),
@@ -82,11 +84,22 @@ fn links_out_are_refused() {
         let link = test.path(format!("source/one/{path}"));
         let _ = std::fs::remove_file(&link);
         symlink(target, &link).unwrap();
-        let run = change(&test, &["add", "./source"]).status(1);
-        run.check(run.stderr.contains("link"), format_args!("{path} -> {target}: no reason"));
-        run.stdout_has("added: skills/two\n");
-        assert!(!test.exists("skills/one"), "{path} -> {target}");
-        assert!(lock(&test)["skills"].get("one").is_none());
+        let run = change(&test, &["add", "./source", "--quiet"]);
+        let run =
+            run.stderr_has(&format!("the link `{path}` leads")).stdout_has("added: skills/two\n");
+        assert_eq!(lock(&test)["skills"]["two"]["files"].as_object().unwrap().len(), 1);
+        if path == "SKILL.md" {
+            run.status(1);
+            assert!(!test.exists("skills/one") && lock(&test)["skills"].get("one").is_none());
+        } else {
+            run.success();
+            let found = files(&test.path("skills/one")).into_keys().collect::<Vec<_>>();
+            assert_eq!(found, ["SKILL.md", "data/table.csv", "scripts/run.py"], "{path}: {target}");
+        }
+        // The same rule holds for an update and for a restored skill.
+        let test = test.file("source/one/new.txt", "x");
+        change(&test, &["update"]).success();
+        change(&test, &["restore"]).success().stderr_is_empty();
     }
 }
 
@@ -124,15 +137,17 @@ fn links_without_an_end_are_refused() {
 
 /// Links to links that lead out, and folders that are links.
 #[test]
-fn links_to_links_out_are_refused() {
+fn links_to_links_out_are_left_out() {
     let test = with_source()
         .file("secret/SKILL.md", document("secret"))
         .link("source/one/first", "data/second")
         .link("source/one/data/second", "../../../secret/SKILL.md")
         .link("source/linked", "../secret");
-    change(&test, &["add", "./source"]).status(1).stdout_has("added: skills/two\n");
-    let names = files(&test.path("skills")).into_keys().collect::<Vec<_>>();
-    assert_eq!(names, ["skills-runner.lock", "two/SKILL.md"]);
+    let run = change(&test, &["add", "./source"]).success();
+    run.stderr_has("`first` leads out").stderr_has("`data/second` leads out");
+    let names = files(&test.path("skills/one")).into_keys().collect::<Vec<_>>();
+    assert_eq!(names, ["SKILL.md", "data/table.csv", "scripts/run.py"]);
+    assert!(!test.exists("skills/linked") && test.exists("skills/two/SKILL.md"));
     // A source that the user names may be a link itself.
     let test = Test::new().file("real/one/SKILL.md", document("one")).link("source", "real");
     change(&test, &["add", "./source"]).success();

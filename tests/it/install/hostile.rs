@@ -66,6 +66,8 @@ fn assert_whole(test: &Test, run: &Outcome, name: &str) {
         run.check(kind.is_file(), format_args!("{name}: {path} is not a file"));
         run.check(mode & 0o7022 == 0, format_args!("{name}: {path} has the mode {mode:o}"));
     }
+    let is_from_outside = found.values().any(|(_, bytes)| bytes == b"canary");
+    run.check(!is_from_outside, format_args!("{name}: a file from outside was copied"));
     let folder = fs::metadata(test.path("skills")).map(|it| it.permissions().mode() & 0o777);
     run.check(folder.is_ok_and(|mode| mode >= 0o700) || found.is_empty(), "the folder is closed");
     // The good skill has all its files.
@@ -184,7 +186,8 @@ fn hostile_skills_do_not_stop_others() {
         good(),
         vec![
             file("evil/SKILL.md", document("evil")),
-            super::pack::link("evil/l", "../good/run.sh"),
+            file("evil/twin.md", "x"),
+            file("evil/TWIN.md", "y"),
         ],
     ];
     for (file, bytes) in [("x.tar.gz", tar_gz(&items.concat())), ("x.zip", zip(&items.concat()))] {

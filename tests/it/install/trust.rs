@@ -80,13 +80,8 @@ fn changes_while_the_question_is_open_are_not_lost() {
 #[test]
 fn skills_with_files_that_cannot_be_copied_are_left_out() {
     let deep = format!("source/one/{}/file", ["d"; 65].join("/"));
-    let table: [(&str, &dyn Fn(Test) -> Test); 3] = [
+    let table: [(&str, &dyn Fn(Test) -> Test); 2] = [
         ("64 levels", &|test| test.file(&deep, "x")),
-        ("not UTF-8", &|test| {
-            let name = std::ffi::OsStr::from_bytes(b"source/one/\xff");
-            fs::write(test.path(name), "x").unwrap();
-            test
-        }),
         ("a FIFO", &|test| {
             let path = std::ffi::CString::new(test.path("source/one/fifo").as_os_str().as_bytes());
             // SAFETY: the path ends with NUL.
@@ -221,9 +216,10 @@ fn interrupted_changes_of_a_stranger_move_nothing_out() {
 #[test]
 fn refused_skill_does_not_keep_out_one_of_its_name() {
     let test = with_source()
-        .link("source/two/out", "../../elsewhere")
+        .file("source/two/twin", "x")
+        .file("source/two/Twin.", "x")
         .file("source/.claude/skills/two/SKILL.md", document("two") + "Good.\n");
-    change(&test, &["add", "./source"]).status(1).stderr_has("`out` leads out of the skill");
+    change(&test, &["add", "./source"]).status(1).stderr_has("take `Twin.` for a part of it");
     assert!(test.read("skills/two/SKILL.md").ends_with("Good.\n"));
     assert_eq!(lock(&test)["skills"]["two"]["folder"], ".claude/skills/two");
 }

@@ -3,7 +3,7 @@
 //! First everything is prepared in a folder of its own ([`Staging`]); then the user sees what will
 //! change, and agrees; then it is changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,8 @@ struct Change<'r> {
     planned: Vec<Planned>,
     /// The names of all skills of the source.
     offered: BTreeSet<String>,
+    /// What is not copied of each skill, with the reasons.
+    left_out: BTreeMap<String, Vec<String>>,
 }
 
 /// The files of a skill before the change, or why they cannot be read; `None`: it is missing, or it
@@ -115,15 +117,8 @@ pub(super) fn run(
             format!("failed to find installed skills: `skills add` has added none to {folder}");
         return Err(Error::new(ErrorKind::Io, text).with_hint(other_folder_hint(run, command)));
     }
-    let mut change = Change {
-        run,
-        command,
-        folder,
-        staging,
-        old,
-        planned: Vec::new(),
-        offered: BTreeSet::new(),
-    };
+    let (planned, offered, left_out) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+    let mut change = Change { run, command, folder, staging, old, planned, offered, left_out };
     match (&command.action, &source) {
         (_, Some(source)) => change.add(source, output)?,
         (ChangeAction::Update(names), None) => {

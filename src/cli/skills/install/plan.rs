@@ -10,7 +10,7 @@ use crate::cli::skills::install::{Before, Change, Outcome, Planned};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::Skills;
-use crate::skills::install::{FoundSkill, PathSet, SkillFile, SourceTree};
+use crate::skills::install::{FoundFiles, FoundSkill, PathSet, SkillFile, SourceTree};
 use crate::skills::lock_file::{
     FileDigests, LOCK_FILE_NAME, LockedSkill, file_digests, first_change, is_lock_file_name,
 };
@@ -51,7 +51,7 @@ impl Change<'_> {
                 let is_free = !is_lock_file_name(&name);
                 is_free.then_some(files).ok_or_else(|| "the lock file has this name".into())
             });
-            let files = match files {
+            let FoundFiles { files, left_out } = match files {
                 Ok(files) => files,
                 Err(cause) => {
                     self.plan(name, entry, None, Outcome::Refused(cause));
@@ -68,6 +68,7 @@ impl Change<'_> {
                 twins.push(Twin { first, name, entry, files });
             } else {
                 wanted.push((name.clone(), files));
+                self.left_out.insert(name.clone(), left_out);
                 locked.insert(name, entry);
             }
         }
@@ -109,9 +110,16 @@ impl Change<'_> {
 
     /// The skills of a source that the user chose.
     fn chosen(&self, source: &Source, tree: &SourceTree) -> Result<Vec<FoundSkill>> {
-        let root_name = tree.root_name(&self.run.cancellation);
-        let root_name = root_name.as_ref().unwrap_or(&source.root_name);
-        let found = tree.skills(&source.folder, root_name);
+        let whole = tree.whole_skill();
+        let name = whole.and_then(|folder| tree.document_name(folder, &self.run.cancellation));
+        let root_name = name.as_ref().unwrap_or(&source.root_name);
+        let mut found = tree.skills(&source.folder, root_name);
+        if let ([only], Some(name)) = (found.as_mut_slice(), &name)
+            && Some(only.folder.as_str()) == whole
+        {
+            // The folder of an archive may have the name of a branch or a commit.
+            only.name.clone_from(name);
+        }
         let failed = |cause: String| {
             let text = format!("failed to add skills from {}: {cause}", source.text);
             Error::new(ErrorKind::Io, text)
@@ -232,7 +240,10 @@ impl Change<'_> {
                 let files = is_there.then(|| tree.files(folder));
                 let files = files.unwrap_or_else(|| Err(gone()));
                 match files {
-                    Ok(files) => wanted.push((name.clone(), files)),
+                    Ok(FoundFiles { files, left_out }) => {
+                        wanted.push((name.clone(), files));
+                        self.left_out.insert(name.clone(), left_out);
+                    }
                     Err(cause) if is_restore => return Err(restore_error(name, &cause)),
                     Err(cause) => {
                         self.plan(name.clone(), locked.clone(), None, Outcome::Kept(cause));

@@ -27,6 +27,12 @@ pub(super) fn show(change: &Change<'_>, output: &mut Output) -> Result<()> {
     let is_brief = installed.count() > limits::SHOWN_SKILLS;
     for planned in &change.planned {
         let name = text::one_line_name(&planned.name);
+        let left_out = change.left_out.get(&planned.name).filter(|all| !all.is_empty());
+        if let Some(all) = left_out.filter(|_| planned.outcome.is_installed()) {
+            let all: Vec<&str> = all.iter().map(String::as_str).collect();
+            let line = format!("{name} has files that are not copied: {}", text::first_names(&all));
+            output.warn(&text::one_line_name(&line));
+        }
         match &planned.outcome {
             Outcome::Kept(reason) | Outcome::Refused(reason) => {
                 let is_kept = matches!(planned.outcome, Outcome::Kept(_));
