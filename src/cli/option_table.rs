@@ -313,7 +313,7 @@ pub(super) static OPTIONS: &[OptionRow] = &[
     ),
     option(
         "--force",
-        "with `skills update`, `remove`, `restore`: also skills that were changed by hand",
+        "with `skills update`, `remove`, `restore`: also skills that were changed by hand (added files stay, but in `remove`)",
         Force(|change, _| set(&mut change.force, true)),
     ),
     option(

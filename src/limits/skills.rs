@@ -273,6 +273,8 @@ pub(crate) const GIT_TIMEOUT: Duration = Duration::from_secs(1800);
 pub(crate) const SHOWN_FILES: usize = 30;
 /// Lines of each file that are shown of the differences of an update.
 pub(crate) const SHOWN_LINES: usize = 80;
+/// Bytes of a row of such a line; a longer line has several.
+pub(crate) const SHOWN_LINE_BYTES: usize = 1000;
 /// Skills up to which the files of each are listed.
 pub(crate) const SHOWN_SKILLS: usize = 5;
 

@@ -13,15 +13,15 @@ use crate::digest::{copy_sha256, is_digest};
 use crate::error::newer_version_cause;
 use crate::limits;
 use crate::skills::is_skill_name;
+use crate::text::folded_name;
 use crate::world::confined::{EntryKind, OpenError, Root, read_whole};
 
 /// The name of the lock file.
 pub(crate) const LOCK_FILE_NAME: &str = "skills-runner.lock";
 
-/// Whether a file of this name is the lock file: some file systems ignore letter case, and dots and
-/// blanks at the end.
+/// Whether a file of this name is the lock file, on some file systems.
 pub(crate) fn is_lock_file_name(name: &str) -> bool {
-    name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(LOCK_FILE_NAME)
+    folded_name(name) == LOCK_FILE_NAME
 }
 
 /// What digests start with, unlike the name of a commit.
@@ -180,14 +180,38 @@ fn is_revision(text: &str) -> bool {
 
 /// The first difference in words; `None`: they are equal.
 pub(crate) fn first_change(old: &FileDigests, new: &FileDigests) -> Option<String> {
-    let missing = old.keys().find(|path| !new.contains_key(*path));
-    let added = new.keys().find(|path| !old.contains_key(*path));
-    let changed = new.iter().find(|(path, digest)| old.get(*path) != Some(digest));
-    changed
-        .filter(|(path, _)| old.contains_key(*path))
-        .map(|(path, _)| format!("`{path}` was changed"))
-        .or_else(|| missing.map(|path| format!("`{path}` was deleted")))
-        .or_else(|| added.map(|path| format!("`{path}` was added")))
+    let added = || added(old, new).next().map(|path| format!("`{path}` was added"));
+    first_edit(old, new).or_else(added)
+}
+
+/// The first listed file that was changed or deleted, in words.
+pub(crate) fn first_edit(listed: &FileDigests, new: &FileDigests) -> Option<String> {
+    let (path, _) = listed.iter().find(|(path, digest)| new.get(*path) != Some(digest))?;
+    let verb = if new.contains_key(path) { "changed" } else { "deleted" };
+    Some(format!("`{path}` was {verb}"))
+}
+
+/// The files that are not listed, such as the user's own.
+pub(crate) fn added<'f>(
+    listed: &'f FileDigests,
+    new: &'f FileDigests,
+) -> impl Iterator<Item = &'f String> {
+    new.keys().filter(|path| !listed.contains_key(*path))
+}
+
+/// Whether other files need the place of a file with this digest: they have another file of this
+/// name, or one that lies in it or that it lies in.
+pub(crate) fn is_taken(path: &str, digest: &str, others: &FileDigests) -> bool {
+    let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+    let is_same = others.get(path).is_some_and(|other| other == digest);
+    let mut paths = above.chain([path]);
+    !is_same && (has_below(others, path) || paths.any(|path| others.contains_key(path)))
+}
+
+/// Whether there are files below a path.
+pub(crate) fn has_below(files: &FileDigests, path: &str) -> bool {
+    let start = format!("{path}/");
+    files.range(start.clone()..).next().is_some_and(|(path, _)| path.starts_with(&start))
 }
 
 /// The digests of all files of a skill, except those that tools create. The error is the cause; a

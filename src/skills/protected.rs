@@ -10,6 +10,7 @@ use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::boundary::Boundary;
 use crate::skills::skill::has_document;
+use crate::text::folded_name;
 use crate::world::confined::{Identity, Root, identity};
 
 /// The real paths of the private files and folders, whether they exist or not.
@@ -71,15 +72,16 @@ pub(super) fn is_skill(folder: &Path) -> bool {
     Root::open(folder).is_ok_and(|root| has_document(&root))
 }
 
-/// Whether a name is private in any folder: `.env*` and `.git`. Some file systems ignore letter
-/// case, and dots and blanks at the end.
+/// Whether a name is private in any folder: `.env*` and `.git`.
 pub(crate) fn is_private_name(name: &str) -> bool {
-    name.to_lowercase().starts_with(".env") || is_git_name(name)
+    folded_name(name).starts_with(".env") || is_git_name(name)
 }
 
-/// Whether this is the name of git's folder.
+/// Whether some file systems take this name for that of git's folder: they ignore parts of a name,
+/// or have short names, and parts of files behind a colon.
 pub(crate) fn is_git_name(name: &str) -> bool {
-    name.trim_end_matches(['.', ' ']).eq_ignore_ascii_case(".git")
+    let folded = folded_name(name.split(':').next().unwrap_or(name));
+    matches!(folded.as_str(), ".git" | "git~1")
 }
 
 /// What is private below some folders, by name or because it is in a private place.
@@ -157,4 +159,20 @@ pub(super) fn without_following(path: impl AsRef<Path>) -> Option<PathBuf> {
 
 pub(super) fn canonical(path: impl AsRef<Path>) -> Option<PathBuf> {
     path.as_ref().canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_some_file_systems_take_for_git_are_found() {
+        for name in [".git", ".GIT", ".Git. .", ".g\u{200c}it", "GIT~1", ".git::$INDEX", ".git :x"]
+        {
+            assert!(is_git_name(name), "{name:?}");
+        }
+        for name in [".gitignore", ".gitattributes", ".github", "git", "a.git", "git~2", ".gi"] {
+            assert!(!is_git_name(name), "{name:?}");
+        }
+    }
 }

@@ -280,7 +280,7 @@ pub const RULES: &[RuleRow] = &[
         .fixed_by("remove the link, or replace it with a copy of its target"),
     error(Rule::UnreadableFile, "unreadable-file"),
     error(Rule::NotLocked, "not-locked").fixed_by(
-        "`skills-runner skills restore --force` brings back the files of a listed skill, `skills-runner skills add` lists another one; for another folder, with --to DIR",
+        "`skills-runner skills restore --force` brings back the files of a listed skill, added files have to be moved out of it, `skills-runner skills add` lists another one; for another folder, with --to DIR",
     ),
     warning(Rule::ManyFiles, "many-files"),
     warning(Rule::InvalidEvals, "invalid-evals"),

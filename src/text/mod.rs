@@ -99,6 +99,13 @@ pub(crate) fn one_line_name(name: &str) -> String {
     invisible::escape_invisible(name).replace(char::is_control, "\u{fffd}")
 }
 
+/// A file's name without what some file systems ignore: letter case, invisible characters, dots and
+/// blanks at the end.
+pub(crate) fn folded_name(name: &str) -> String {
+    let visible = without_invisible(name);
+    visible.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
+}
+
 /// Replaces characters that control a terminal, and escapes invisible characters.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     match invisible::escape_invisible(text) {

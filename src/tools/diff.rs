@@ -1,6 +1,7 @@
 //! The lines in which two texts differ, for the question of `--confirm`.
 
 use crate::limits;
+use crate::text::escape_bytes;
 
 /// A line of the comparison: `-`, `+` or a blank, and the line with its break.
 type MarkedLine<'t> = (char, &'t [u8]);
@@ -23,7 +24,7 @@ pub(crate) fn diff(old: &[u8], new: &[u8]) -> String {
             text.push_str("…\n");
         }
         text.push(*mark);
-        let line = String::from_utf8_lossy(line);
+        let line = escape_bytes(line);
         match mark {
             ' ' => text.push_str(line.strip_suffix('\n').unwrap_or(&line)),
             _ => push_visibly(&line, &mut text),

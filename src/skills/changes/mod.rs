@@ -19,6 +19,7 @@ mod scan;
 mod startup_files;
 
 use scan::{ChangeTime, EntryState, FolderScan, ScanBudget, ScannedFolders};
+pub(crate) use startup_files::is_program;
 use startup_files::{affects_later_runs, path_affects_later_runs};
 
 /// State of all skills folders before a script runs.

@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::skills::skill::is_document_name;
 use crate::world::confined::{Root, read_whole};
 
-/// Extensions of files that are run, or read as instructions.
-const EXTENSIONS: [&str; 44] = [
+/// Extensions of files that are run.
+const EXTENSIONS: [&str; 42] = [
     // Python.
     "py", "pyw", "pyi", "pyc", "pyo", "pyd", "pyx", "pyz", "pth", "egg-link", "ipynb", "whl",
     // Shells.
@@ -17,9 +17,11 @@ const EXTENSIONS: [&str; 44] = [
     // Other languages.
     "js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "rb", "pl", "pm", "php", "lua", "r", "tcl",
     "awk", "jar", "wasm", // Libraries and programs.
-    "so", "dylib", "dll", "exe", // Instructions.
-    "md", "mdx",
+    "so", "dylib", "dll", "exe",
 ];
+
+/// Extensions of files that are read as instructions.
+const INSTRUCTIONS: [&str; 2] = ["md", "mdx"];
 
 /// Names of files that tools and interpreters read as settings.
 const NAMES: [&str; 39] = [
@@ -74,23 +76,38 @@ const SETTINGS_FOLDERS: [&str; 4] = [".claude", ".claude-plugin", ".codex-plugin
 /// Whether this file affects later runs, by its path, its mode or its first bytes. Every link
 /// does: it may lead to such a file.
 pub(super) fn affects_later_runs(path: &Path) -> bool {
+    path_affects_later_runs(path) || path.is_symlink() || is_program(path)
+}
+
+/// Whether this file is run, by its extension, its mode or its first bytes.
+pub(crate) fn is_program(path: &Path) -> bool {
     let status = path.symlink_metadata();
-    let is_run = status.is_ok_and(|status| {
-        status.is_symlink() || status.is_file() && status.permissions().mode() & 0o111 != 0
-    });
-    path_affects_later_runs(path) || is_run || has_shebang(path)
+    let is_executable =
+        status.is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0);
+    has_program_name(&lower_name(path)) || is_executable || has_shebang(path)
+}
+
+fn lower_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+/// Whether a file of this name, in lower case, is run.
+fn has_program_name(name: &str) -> bool {
+    // `lib.so.1`.
+    EXTENSIONS.contains(&extension(name)) || name.contains(".so.")
+}
+
+fn extension(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, extension)| extension)
 }
 
 /// Whether a file of this path affects later runs, whatever its content.
 pub(super) fn path_affects_later_runs(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.to_lowercase();
-    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let name = lower_name(path);
     let is_settings = |folder: &OsStr| SETTINGS_FOLDERS.iter().any(|name| folder == *name);
     is_document_name(&name)
-        || EXTENSIONS.contains(&extension)
-        // `lib.so.1`.
-        || name.contains(".so.")
+        || has_program_name(&name)
+        || INSTRUCTIONS.contains(&extension(&name))
         || NAMES.contains(&name.as_str())
         || NAME_PREFIXES.iter().any(|begin| name.starts_with(begin))
         || path.parent().into_iter().flatten().any(is_settings)

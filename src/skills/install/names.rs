@@ -9,7 +9,7 @@ use crate::text;
 /// Files and the folders that they lie in. Only names are kept, as there may be many deep paths.
 #[derive(Default)]
 pub(crate) struct PathSet {
-    /// Names as [`folded`] gives them, each with the number of its folder (0: the root):
+    /// Names as [`text::folded_name`] gives them, each with the number of its folder (0: the root):
     /// the name, and the number of a folder or `None` for a file.
     folded: HashMap<(usize, String), (String, Option<usize>)>,
     /// The same without differences of normal forms: the name, and whether it has combining
@@ -25,7 +25,7 @@ impl PathSet {
         let mut names = file.split('/').peekable();
         while let Some(name) = names.next() {
             let is_file = names.peek().is_none();
-            let folded = folded(name);
+            let folded = text::folded_name(name);
             let next = self.folded.len() + 1;
             let (outline, has_marks) = outline(&folded);
             match self.folded.get(&(parent, folded.clone())) {
@@ -51,20 +51,6 @@ impl PathSet {
     }
 }
 
-/// A name without what some file systems ignore: letter case, invisible characters, dots and blanks
-/// at the end.
-fn folded(name: &str) -> String {
-    let visible = text::without_invisible(name);
-    visible.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
-}
-
-/// Whether some file systems take this name for `.git`, whose files git obeys; one of them has
-/// short names, and parts of files behind a colon.
-pub(super) fn is_git_name(name: &str) -> bool {
-    let folded = folded(name.split(':').next().unwrap_or(name));
-    matches!(folded.as_str(), ".git" | "git~1")
-}
-
 /// A name in which each letter that is not ASCII, with its combining characters, is one sign, and
 /// whether there are combining characters. In two normal forms a name has the same outline, and
 /// only one of them has such characters; without tables of Unicode, names that differ only in
@@ -87,17 +73,6 @@ fn outline(name: &str) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_some_file_systems_take_for_git_are_found() {
-        for name in [".git", ".GIT", ".Git. .", ".g\u{200c}it", "GIT~1", ".git::$INDEX", ".git :x"]
-        {
-            assert!(is_git_name(name), "{name:?}");
-        }
-        for name in [".gitignore", ".gitattributes", ".github", "git", "a.git", "git~2", ".gi"] {
-            assert!(!is_git_name(name), "{name:?}");
-        }
-    }
 
     #[test]
     fn names_that_are_the_same_on_some_file_systems_are_found() {

@@ -5,6 +5,7 @@
 //! by the next command if need be. Each skill is put in its place by one rename.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -14,11 +15,12 @@ use std::time::Instant;
 use super::{SkillFile, SourceTree};
 use crate::limits;
 use crate::skills::lock_file::{
-    FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, copy_digest, file_digests, is_left_out,
+    FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, copy_digest, file_digests, has_below,
+    is_left_out,
 };
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
-use crate::world::files::{effective_user, exchange, sync_file_system};
+use crate::world::files::{effective_user, exchange, open_regular, sync_file_system};
 use crate::world::lock::FolderLock;
 
 /// The hidden folder, and the folders in it: before and after the decision.
@@ -266,7 +268,13 @@ fn finish(folder: &Path) -> io::Result<()> {
             if entry.kind == EntryKind::Folder
                 && let Some(locked) = locked
             {
-                put(&decided.join(&entry.name), &folder.join(&entry.name), &locked.files)?;
+                let old = entry.name.to_str().and_then(|name| old.skills.get(name));
+                let listed = old.map_or(&locked.files, |old| &old.files);
+                put(
+                    [&decided.join(&entry.name), &folder.join(&entry.name)],
+                    &locked.files,
+                    listed,
+                )?;
             }
         }
         for name in old.skills.keys().filter(|name| !new.skills.contains_key(*name)) {
@@ -280,46 +288,95 @@ fn finish(folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(decided)
 }
 
-/// Puts a new version of a skill, which has these files, in its place, and keeps what tools created
-/// in the old one.
-fn put(new: &Path, place: &Path, files: &FileDigests) -> io::Result<()> {
-    let has_files = |folder: &Path| {
-        !folder.is_symlink()
-            && Root::open(folder).is_ok_and(|root| file_digests(&root).as_ref() == Ok(files))
+/// Puts a new version of a skill, which has these files, in its place, and keeps what is not listed
+/// of the old one: what tools created and what the user added.
+fn put([new, place]: [&Path; 2], files: &FileDigests, listed: &FileDigests) -> io::Result<()> {
+    let opened = |folder: &Path| Root::open(folder).ok().filter(|_| !folder.is_symlink());
+    // Nothing else, unless the folder is the old version already, as its added files are moved last.
+    let is_new = opened(new).is_some_and(|root| file_digests(&root).as_ref() == Ok(files));
+    let is_put = || {
+        opened(place).is_some_and(|root| {
+            files.iter().all(|(path, digest)| {
+                let found = root.file(path).map_err(to_io_error);
+                found
+                    .and_then(|mut file| copy_digest(&mut file, &mut io::sink()))
+                    .is_ok_and(|it| it == *digest)
+            })
+        })
     };
-    if !has_files(place) {
-        // A project of another author may bring what looks like an interrupted change. A skill with
-        // the listed files has no link, over which something would be moved out of the folder.
-        if !has_files(new) {
-            let text = format!("{} is not as the lock file beside it lists it", new.display());
-            return Err(io::Error::other(text));
-        }
+    if is_new {
         match place.symlink_metadata() {
             Ok(_) => exchange(new, place)?,
             Err(_) => return fs::rename(new, place),
         }
+    } else if !is_put() {
+        // A project of another author may bring what looks like an interrupted change. A skill with
+        // the listed files has no link, over which something would be moved out of the folder.
+        let text = format!("{} is not as the lock file beside it lists it", new.display());
+        return Err(io::Error::other(text));
     }
     // What is behind a link is not the program's.
-    if new.is_symlink() { Ok(()) } else { keep_left_out(new, place, "") }
+    if is_folder(new) { keep_added([new, place], "", listed) } else { Ok(()) }
 }
 
-/// Moves what tools created in an old version of a skill to the new one.
-fn keep_left_out(old: &Path, new: &Path, folder: &str) -> io::Result<()> {
-    let Ok(entries) = fs::read_dir(old.join(folder)) else { return Ok(()) };
+/// Moves what is not listed of an old version of a skill to the new one. What has a name of the new
+/// version gets another one. May be interrupted and repeated.
+fn keep_added([old, new]: [&Path; 2], below: &str, listed: &FileDigests) -> io::Result<()> {
+    let entries: Vec<_> = fs::read_dir(old)?.collect::<io::Result<_>>()?;
     for entry in entries {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        let (from, to) = (entry.path(), new.join(entry.file_name()));
+        let name = entry.file_name();
+        // A name that is not UTF-8 is not listed.
+        let name = name.to_string_lossy();
+        let path = if below.is_empty() { name.into_owned() } else { format!("{below}/{name}") };
+        let is_there = to.symlink_metadata().is_ok();
         if !entry.file_type()?.is_dir() {
+            if listed.contains_key(&path) || is_there && is_same_file(&from, &to) {
+                continue;
+            }
+        } else if is_left_out(&path) {
+            // The new version may have no place for it.
+            if is_there || !is_folder(new) {
+                continue;
+            }
+        } else if has_below(listed, &path) || is_folder(&to) {
+            let to = if is_there && !is_folder(&to) { free_name(&from, &to) } else { to };
+            keep_added([&from, &to], &path, listed)?;
             continue;
         }
-        if !is_left_out(&path) {
-            keep_left_out(old, new, &path)?;
-        } else if new.join(folder).is_dir() && new.join(&path).symlink_metadata().is_err() {
-            fs::rename(entry.path(), new.join(&path))?;
-        }
+        let to = if is_there { free_name(&from, &to) } else { to };
+        fs::create_dir_all(new)?;
+        fs::rename(from, to)?;
     }
     Ok(())
+}
+
+/// Whether this is a folder, not a link to one.
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+}
+
+/// Whether two regular files have the same content.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let digest = |path: &Path| copy_digest(&mut open_regular(path).ok()?, &mut io::sink()).ok();
+    let is_link = one.is_symlink() || other.is_symlink();
+    !is_link && digest(one).is_some_and(|it| digest(other) == Some(it))
+}
+
+/// A name that neither version of a skill has, for a file whose name is taken.
+fn free_name(old: &Path, new: &Path) -> PathBuf {
+    let mut end = OsString::new();
+    loop {
+        end.push(".orig");
+        let [old, new] = [old, new].map(|path| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(&end);
+            PathBuf::from(name)
+        });
+        if old.symlink_metadata().is_err() && new.symlink_metadata().is_err() {
+            return new;
+        }
+    }
 }
 
 fn to_io_error(error: OpenError) -> io::Error {

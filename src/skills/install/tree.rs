@@ -10,10 +10,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::names::{PathSet, is_git_name};
+use super::names::PathSet;
 use crate::limits;
 use crate::skills::listing::{is_system_file, is_tool_folder};
 use crate::skills::lock_file::copy_digest;
+use crate::skills::protected::is_git_name;
 use crate::skills::skeleton::invalid_name_reason;
 use crate::skills::skill::is_document_name;
 use crate::skills::{frontmatter, is_skill_name};
@@ -216,6 +217,11 @@ impl SourceTree {
             }
         }
         found
+    }
+
+    /// Whether there is a skill in this folder, and not in one above it.
+    pub(crate) fn has_skill(&self, folder: &str) -> bool {
+        self.skills(folder, "root").iter().any(|skill| skill.folder == folder)
     }
 
     /// The files of a skill. The error is why the skill cannot be installed.

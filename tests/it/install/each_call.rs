@@ -1,9 +1,9 @@
 //! A change that ends, or fails, at each of its system calls in turn.
 
-use std::fs;
-
 use super::change;
-use super::kills::{assert_agree, assert_old_or_new, skill, write_source};
+use super::kills::{
+    add_own_files, assert_agree, assert_old_or_new, has_own_files, skill, write_source,
+};
 use crate::harness::{Outcome, Test, shell_line_works};
 
 const RENAMES: &str = "rename,renameat,renameat2";
@@ -30,8 +30,7 @@ fn assert_whole_after(calls: &str, fault: &str) {
             write_source(&test, 1);
             if is_update {
                 change(&test, &["add", "./source"]).success();
-                fs::create_dir_all(test.path("skills/a/node_modules/bin")).unwrap();
-                fs::write(test.path("skills/a/node_modules/bin/x"), "kept").unwrap();
+                add_own_files(&test);
                 write_source(&test, 2);
             }
             let old = ["a", "b", "c"].map(|name| skill(&test, "skills", name));
@@ -43,10 +42,7 @@ fn assert_whole_after(calls: &str, fault: &str) {
             let next = if is_update { &["update"] } else { words };
             change(&test, next).success();
             assert_agree(&test, number);
-            assert!(
-                !is_update || test.exists("skills/a/node_modules/bin/x"),
-                "call {number}: lost"
-            );
+            assert!(!is_update || has_own_files(&test), "call {number}: lost");
             if !was_hit {
                 break;
             }

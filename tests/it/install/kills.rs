@@ -2,12 +2,14 @@
 //! undoes the change.
 
 use std::fs;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Files, assert_nothing_left, change, document, files, lock, skills};
 use crate::harness::Test;
+
+const OWN_FILES: [&str; 4] =
+    ["node_modules/bin/x", "mine.txt", "data/mine.txt", "templates/mine.txt"];
 
 /// Numbers from 0 to below 2³², the same in every run.
 struct Random(u32);
@@ -37,11 +39,25 @@ pub(super) fn write_source(test: &Test, number: u32) {
     }
 }
 
-/// The files of a skill without what tools created in it.
+/// The files of a skill without what was added to it.
 pub(super) fn skill(test: &Test, folder: &str, name: &str) -> Files {
     let mut found = files(&test.path(folder).join(name));
-    found.retain(|path, _| !path.starts_with("node_modules/"));
+    found.retain(|path, _| !path.starts_with("node_modules/") && !path.contains("mine"));
     found
+}
+
+/// Adds files to a skill, beside those of the source and in folders of their own.
+pub(super) fn add_own_files(test: &Test) {
+    for path in OWN_FILES {
+        let path = test.path("skills/a").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "kept").unwrap();
+    }
+}
+
+/// Whether all of them are there.
+pub(super) fn has_own_files(test: &Test) -> bool {
+    OWN_FILES.iter().all(|path| test.exists(&format!("skills/a/{path}")))
 }
 
 /// Kills `add` and `update` this many times.
@@ -57,6 +73,7 @@ fn kill_many_times(kills: u32) {
         assert!(round < kills * 4, "only {killed} of {round} runs were killed in time");
         write_source(&test, round);
         let is_new = !test.exists("skills/a");
+        let has_own = test.exists("skills/a/node_modules");
         let words: &[&str] = if is_new { &["add", "./source"] } else { &["update"] };
         let started = Instant::now();
         let mut running = skills(&test, words).args(["--to", "skills", "--yes"]).spawn();
@@ -91,13 +108,13 @@ fn kill_many_times(kills: u32) {
             change(&test, &["add", "./source"]).success();
         }
         assert_agree(&test, round);
+        assert!(!has_own || has_own_files(&test), "round {round}: files of the user are lost");
         old = ["a", "b", "c"].map(|name| skill(&test, "skills", name));
         if random.next().is_multiple_of(4) {
             fs::remove_dir_all(test.path("skills")).unwrap();
             old = Default::default();
         } else if !test.exists("skills/a/node_modules") {
-            fs::create_dir_all(test.path("skills/a/node_modules/bin")).unwrap();
-            fs::write(test.path("skills/a/node_modules/bin/x"), "kept").unwrap();
+            add_own_files(&test);
         }
     }
     println!("{killed} kills in {round} runs of about {duration:?}");
@@ -128,11 +145,14 @@ pub(super) fn assert_agree(test: &Test, round: u32) {
     let list = test.next_run().env("SKILLS_LOCKED", "on").args(["skills", "list", "--json"]).run();
     let list = list.success().stdout_json();
     let states = list["skills"].as_array().unwrap().iter().map(|skill| skill["status"].clone());
-    assert_eq!(states.collect::<Vec<_>>(), vec!["ok"; 3], "round {round}");
+    // A file of the user is a difference.
+    let first = if test.exists("skills/a/mine.txt") { "error" } else { "ok" };
+    assert_eq!(states.collect::<Vec<_>>(), [first, "ok", "ok"], "round {round}");
     assert_eq!(lock(test)["skills"].as_object().unwrap().len(), 3);
-    let kept = test.path("skills/a/node_modules");
-    let is_kept = |path: &Path| fs::read(path.join("bin/x")).is_ok_and(|text| text == b"kept");
-    assert!(!kept.exists() || is_kept(&kept), "round {round}: node_modules is in part");
+    assert!(
+        !test.exists("skills/a/mine.txt") || has_own_files(test),
+        "round {round}: files of the user are there in part"
+    );
 }
 
 #[test]

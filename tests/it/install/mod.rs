@@ -15,11 +15,13 @@ mod hostile_table;
 mod interrupted;
 mod kills;
 mod locked;
+mod own_files;
 mod pack;
 mod restore;
 mod targets;
 mod trust;
 mod update;
+mod views;
 
 use std::collections::BTreeMap;
 use std::fs;

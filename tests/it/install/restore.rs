@@ -95,7 +95,13 @@ fn changes_by_hand_stay_without_force() {
     let expected = [("one", "kept"), ("two", "restored")];
     assert_eq!(actions(&run), expected.map(|(name, action)| (name.into(), action.into())));
     assert_eq!(test.read("skills/one/scripts/run.py"), "by hand");
-    change(&test, &["restore", "--force"]).success();
+    change(&test, &["restore", "--force"]).success().stderr_has("what was added stays: more");
+    assert_eq!(test.read("skills/one/more"), "x");
+    // Now only the added file differs: without `--force` that is reported.
+    change(&test, &["restore"]).status(1).stderr_has("`more` was added");
+    change(&test, &["restore", "--force"]).success().stdout_has("unchanged: skills/one\n");
+    std::fs::remove_file(test.path("skills/one/more")).unwrap();
+    change(&test, &["restore"]).success();
     assert_eq!(files(&test.path("skills")), before);
 }
 

@@ -59,9 +59,8 @@ fn single_skills_can_be_updated() {
 #[test]
 fn skills_changed_by_hand_stay() {
     type Edit = fn(Test) -> Test;
-    let edits: [(&str, Edit); 4] = [
+    let edits: [(&str, Edit); 3] = [
         ("changed", |test| test.file("skills/one/SKILL.md", "by hand")),
-        ("added", |test| test.file("skills/one/notes.txt", "by hand")),
         ("deleted", |test| {
             std::fs::remove_file(test.path("skills/one/data/table.csv")).unwrap();
             test
@@ -82,8 +81,10 @@ fn skills_changed_by_hand_stay() {
         }
         assert!(test.exists("skills/two/new"), "other skills are updated");
         change(&test, &["update", "--force"]).success();
-        assert_eq!(files(&test.path("skills/one")), files(&test.path("source/one")), "{what}");
-        let test = edit(test);
+        let mut found = files(&test.path("skills/one"));
+        assert_eq!(found.remove("link").is_some(), what == "linked", "what was added stays");
+        assert_eq!(found, files(&test.path("source/one")), "{what}");
+        let test = if what == "linked" { test } else { edit(test) };
         change(&test, &["remove", "one", "--force"]).success();
         assert!(!test.exists("skills/one"));
     }
@@ -105,6 +106,37 @@ fn skills_that_the_source_lost_stay() {
     let run = change(&test, &["update"]);
     run.check(run.status != 0, "there is no source");
     assert_eq!(files(&test.path("skills")), before);
+}
+
+/// A skill that was moved in its source: the new folder is named, and adding it again takes it.
+#[test]
+fn moved_skills_are_followed_when_they_are_added_again() {
+    let test = with_source();
+    added(&test);
+    std::fs::create_dir_all(test.path("source/office")).unwrap();
+    std::fs::rename(test.path("source/one"), test.path("source/office/one")).unwrap();
+    let test = test.file("source/office/one/new.txt", "new").file("skills/one/mine.txt", "mine");
+    let run = change(&test, &["update"]).status(1);
+    run.stderr_has("no skill in the folder `one` any more, but one in `office/one`");
+    let run = change(&test, &["add", "./source"]).success();
+    run.stdout_has("updated: skills/one\n").stderr_has("+ new.txt");
+    assert_eq!(lock(&test)["skills"]["one"]["folder"], "office/one");
+    assert_eq!(
+        ["new.txt", "mine.txt"].map(|path| test.exists(&format!("skills/one/{path}"))),
+        [true; 2]
+    );
+    // Not if it was changed by hand, and not while the old folder is there.
+    std::fs::rename(test.path("source/office"), test.path("source/desk")).unwrap();
+    let test = test.file("skills/one/SKILL.md", "by hand");
+    change(&test, &["add", "./source"]).status(1).stderr_has("`SKILL.md` was changed");
+    assert_eq!(test.read("skills/one/SKILL.md"), "by hand");
+    change(&test, &["update", "--force"]).status(1);
+    let test = test.file("source/more/two/SKILL.md", document("two") + "another");
+    std::fs::rename(test.path("source/two"), test.path("source/zwei")).unwrap();
+    std::fs::create_dir_all(test.path("source/two")).unwrap();
+    std::fs::rename(test.path("source/zwei/SKILL.md"), test.path("source/two/SKILL.md")).unwrap();
+    change(&test, &["add", "./source", "--skill", "two"]).status(1);
+    assert_eq!(lock(&test)["skills"]["two"]["folder"], "two");
 }
 
 /// `venv/`, `node_modules/` and `__pycache__/` of the old version stay.

@@ -193,7 +193,7 @@ impl Change<'_> {
     /// Shows what will change, asks, changes it, and reports it.
     fn finish(mut self, is_json: bool, output: &mut Output) -> Result<u8> {
         self.planned.sort_by(|one, other| one.name.cmp(&other.name));
-        view::show(&self, output)?;
+        let is_cut = view::show(&self, false, output)?;
         siblings::warn(&self, output);
         let changing = self.planned.iter().filter(|planned| planned.outcome.is_change());
         let changing: Vec<String> = changing.map(|planned| planned.name.clone()).collect();
@@ -201,7 +201,7 @@ impl Change<'_> {
         let status = u8::from(self.planned.iter().any(is_left));
         let Change { run, command, folder, .. } = &self;
         if !changing.is_empty() && !command.dry_run {
-            if !command.yes && !agrees(command.action.name(), changing.len(), run, folder)? {
+            if !command.yes && !self.agrees(changing.len(), is_cut, output)? {
                 output.note_always("nothing was changed");
                 return Ok(1);
             }
@@ -232,6 +232,26 @@ impl Change<'_> {
         Ok(status)
     }
 
+    /// Asks whether the skills may be changed. What was cut is shown if the user wants it.
+    fn agrees(&self, changes: usize, is_cut: bool, output: &mut Output) -> Result<bool> {
+        if !Output::can_ask() {
+            let text = "nothing was changed: there is no terminal to ask on";
+            return Err(Error::new(ErrorKind::Usage, text)
+                .with_hint("--yes changes the skills without asking, --dry-run only shows them"));
+        }
+        let folder = self.run.short_path(&self.folder);
+        let (verb, skills) = (self.command.action.name(), text::counted(changes, "skill"));
+        let more = if is_cut { ", s: show all of it" } else { "" };
+        let question = format!("{verb} {skills} in {}? [y/N{more}] ", folder.display());
+        loop {
+            let reply = terminal::ask(&question, &self.run.cancellation, false)?.to_lowercase();
+            match reply.as_str() {
+                "s" if is_cut => view::show(self, true, output)?,
+                reply => return Ok(["y", "yes"].contains(&reply)),
+            };
+        }
+    }
+
     /// Changes these skills and the lock file, if they are still as the user saw them.
     fn commit(&self, changing: &[String], output: &mut Output) -> Result<()> {
         let mut lock = self.old.clone();
@@ -250,20 +270,6 @@ impl Change<'_> {
         let done = self.staging.commit(&lock, changing, &is_unchanged, cancellation, &mut on_wait);
         done.map_err(|error| folder_error(&self.folder, &error))
     }
-}
-
-/// Asks whether the skills may be changed.
-fn agrees(verb: &str, changes: usize, run: &Run, folder: &std::path::Path) -> Result<bool> {
-    if !Output::can_ask() {
-        let text = "nothing was changed: there is no terminal to ask on";
-        return Err(Error::new(ErrorKind::Usage, text)
-            .with_hint("--yes changes the skills without asking, --dry-run only shows them"));
-    }
-    let folder = run.short_path(folder);
-    let skills = text::counted(changes, "skill");
-    let question = format!("{verb} {skills} in {}? [y/N] ", folder.display());
-    let reply = terminal::ask(&question, &run.cancellation, false)?.to_lowercase();
-    Ok(["y", "yes"].contains(&reply.as_str()))
 }
 
 impl Outcome {

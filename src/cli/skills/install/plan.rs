@@ -12,7 +12,8 @@ use crate::limits;
 use crate::skills::Skills;
 use crate::skills::install::{FoundFiles, FoundSkill, PathSet, SkillFile, SourceTree};
 use crate::skills::lock_file::{
-    FileDigests, LOCK_FILE_NAME, LockedSkill, file_digests, first_change, is_lock_file_name,
+    FileDigests, LOCK_FILE_NAME, LockedSkill, added, file_digests, first_change, first_edit,
+    is_lock_file_name, is_taken,
 };
 use crate::text::{self, shell_quoted};
 use crate::world::confined::OpenError;
@@ -77,8 +78,9 @@ impl Change<'_> {
         for (name, files) in self.stage(&tree, &wanted, &source.text)? {
             let Some(entry) = locked.remove(&name) else { continue };
             let entry = LockedSkill { files, ..entry };
-            let outcome = self.outcome_of_adding(&name, &entry, &mut there);
-            self.plan(name, entry, None, outcome);
+            let outcome = self.outcome_of_adding(&name, &entry, &mut there, &tree);
+            let before = if outcome == Outcome::Updated { self.files_now(&name) } else { None };
+            self.plan(name, entry, before, outcome);
         }
         Ok(())
     }
@@ -173,11 +175,25 @@ impl Change<'_> {
     }
 
     /// What happens to a skill that is not to be installed over another one.
-    fn outcome_of_adding(&self, name: &str, entry: &LockedSkill, there: &mut PathSet) -> Outcome {
+    fn outcome_of_adding(
+        &self,
+        name: &str,
+        entry: &LockedSkill,
+        there: &mut PathSet,
+        tree: &SourceTree,
+    ) -> Outcome {
         let Err(there) = there.add(name) else {
             return Outcome::Added;
         };
         match self.old.skills.get(&there) {
+            // It was moved in its source.
+            Some(old)
+                if old.source == entry.source && there == name && !tree.has_skill(&old.folder) =>
+            {
+                let before = self.files_now(name);
+                let kept = self.kept(&before, old).or_else(|| self.in_the_way(&before, old, entry));
+                kept.unwrap_or(Outcome::Updated)
+            }
             Some(old) if (&old.source, &old.folder) != (&entry.source, &entry.folder) => {
                 let remove = self.command_text("remove", &there);
                 Outcome::Refused(format!(
@@ -234,11 +250,10 @@ impl Change<'_> {
             let mut wanted = Vec::new();
             for (name, locked) in &skills {
                 let folder = &locked.folder;
-                let found = tree.skills(folder, name);
-                let is_there = found.iter().any(|skill| skill.folder == *folder);
-                let gone = || format!("{text} has no skill in the folder `{folder}` any more");
-                let files = is_there.then(|| tree.files(folder));
-                let files = files.unwrap_or_else(|| Err(gone()));
+                let files = match tree.has_skill(folder) {
+                    true => tree.files(folder),
+                    false => Err(gone(&text, name, folder, &tree)),
+                };
                 match files {
                     Ok(FoundFiles { files, left_out }) => {
                         wanted.push((name.clone(), files));
@@ -256,7 +271,9 @@ impl Change<'_> {
                 let new = LockedSkill { revision: tree.revision.clone(), files, ..locked.clone() };
                 // It may have been changed in the time that the source took.
                 let before = self.files_now(&name);
-                let (locked, outcome) = match self.kept(&before, &locked) {
+                let kept = self.kept(&before, &locked);
+                let kept = kept.or_else(|| self.in_the_way(&before, &locked, &new));
+                let (locked, outcome) = match kept {
                     Some(outcome) => (locked, outcome),
                     None => outcome_of_renewing(&name, locked, new, is_restore, &before)?,
                 };
@@ -319,18 +336,37 @@ impl Change<'_> {
         format!("`skills-runner skills {verb}{} {end}{name}`", to.unwrap_or_default())
     }
 
-    /// The outcome of a skill that was changed by hand, unless that is forced.
+    /// The outcome of a skill that was changed by hand, unless that is forced. Files that were only
+    /// added stay in an update.
     fn kept(&self, before: &Before, locked: &LockedSkill) -> Option<Outcome> {
+        let is_exact =
+            matches!(self.command.action, ChangeAction::Remove(_) | ChangeAction::Restore);
         let change = match before.as_ref().filter(|_| !self.command.force)? {
-            Ok(files) => first_change(&locked.files, files)?,
+            Ok(files) if is_exact => first_change(&locked.files, files)?,
+            Ok(files) => first_edit(&locked.files, files)?,
             Err(cause) => cause.clone(),
         };
         let hint = match self.command.action {
             ChangeAction::Add(_) => "",
             ChangeAction::Remove(_) => " (--force removes it)",
-            ChangeAction::Update(_) | ChangeAction::Restore => " (--force replaces it)",
+            ChangeAction::Update(_) | ChangeAction::Restore => {
+                " (--force replaces it; what was added stays)"
+            }
         };
         Some(Outcome::Kept(format!("{change}{hint}")))
+    }
+
+    /// The outcome of a skill if the new version needs the place of a file that was added, unless
+    /// that is forced.
+    fn in_the_way(&self, before: &Before, old: &LockedSkill, new: &LockedSkill) -> Option<Outcome> {
+        let files = before.as_ref().filter(|_| !self.command.force)?.as_ref().ok()?;
+        let is_in_the_way = |path: &&String| is_taken(path, &files[*path], &new.files);
+        let path = added(&old.files, files).find(is_in_the_way)?;
+        let text = format!("`{path}` was added, and the source has it, too");
+        Some(Outcome::Kept(match self.command.action {
+            ChangeAction::Add(_) => text,
+            _ => format!("{text} (--force keeps the added one as `{path}.orig`)"),
+        }))
     }
 
     /// The files of a skill as they are now.
@@ -367,6 +403,15 @@ fn copy_error(source: &str, error: &io::Error) -> Error {
     })
 }
 
+/// Why there are no new files of a skill: its folder is not in the source any more.
+fn gone(source: &str, name: &str, folder: &str, tree: &SourceTree) -> String {
+    let text = format!("{source} has no skill in the folder `{folder}` any more");
+    match tree.skills("", name).into_iter().find(|skill| skill.name == name) {
+        Some(moved) => format!("{text}, but one in `{}`, which `skills add` takes", moved.folder),
+        None => text,
+    }
+}
+
 fn restore_error(name: &str, cause: &str) -> Error {
     let text = format!("failed to restore `{name}`, so nothing was changed: {cause}");
     Error::new(ErrorKind::Io, text).with_hint("`skills update` takes the present files")
@@ -398,7 +443,7 @@ fn outcome_of_renewing(
     })
 }
 
-/// Whether a skill is as the lock file lists it.
+/// Whether a skill has all files that the lock file lists.
 fn is_same(before: &Before, locked: &LockedSkill) -> bool {
-    matches!(before, Some(Ok(files)) if *files == locked.files)
+    matches!(before, Some(Ok(files)) if first_edit(&locked.files, files).is_none())
 }

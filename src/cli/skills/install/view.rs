@@ -3,85 +3,96 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::run::Run;
 use crate::cli::skills::install::{Change, Outcome, Planned};
 use crate::error::Result;
 use crate::limits;
+use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
-use crate::skills::lock_file::FileDigests;
-use crate::skills::{Problem, Rule, Severity, Skills};
+use crate::skills::lock_file::{FileDigests, added, is_taken};
+use crate::skills::protected::is_private_name;
+use crate::skills::{Problem, Rule, Severity, Skills, is_document_name};
 use crate::text;
 use crate::tools::diff;
 use crate::world::files;
 use crate::world::output::Output;
 
-/// Shows all skills of a change. With `--quiet` and `--yes` only what is not changed.
-pub(super) fn show(change: &Change<'_>, output: &mut Output) -> Result<()> {
+/// Shows all skills of a change, and returns whether something was cut; nothing is with `is_whole`.
+/// With `--quiet` and `--yes` only what is not changed, and what is lost.
+pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> Result<bool> {
     let new = change.staging.new_folder();
     let described = describe(&new, change.run)?;
     let is_quiet = change.command.yes && output.is_quiet();
     let installed = change.planned.iter().filter(|planned| planned.outcome.is_installed());
     let is_brief = installed.count() > limits::SHOWN_SKILLS;
+    let mut view = View { output, is_whole, is_brief, is_cut: false };
     for planned in &change.planned {
         let name = text::one_line_name(&planned.name);
         let left_out = change.left_out.get(&planned.name).filter(|all| !all.is_empty());
         if let Some(all) = left_out.filter(|_| planned.outcome.is_installed()) {
             let all: Vec<&str> = all.iter().map(String::as_str).collect();
             let line = format!("{name} has files that are not copied: {}", text::first_names(&all));
-            output.warn(&text::one_line_name(&line));
+            view.output.warn(&text::one_line_name(&line));
         }
-        match &planned.outcome {
+        let lost = lost(planned);
+        let verb = match &planned.outcome {
             Outcome::Kept(reason) | Outcome::Refused(reason) => {
                 let is_kept = matches!(planned.outcome, Outcome::Kept(_));
                 let what = if is_kept { "stays as it is" } else { "is left out" };
                 let line = format!("{name} {what}: {reason}");
-                output.warn(&text::one_line(&line, limits::LINE_BYTES));
+                view.output.warn(&text::one_line(&line, limits::LINE_BYTES));
+                continue;
             }
-            _ if is_quiet => {}
             // Standard output says so.
-            Outcome::Unchanged => {}
+            Outcome::Unchanged => continue,
+            // What is lost is named in any case.
             Outcome::Removed => {
-                output.note_always(&format!("remove {name}"));
-                show_lost(planned, output);
+                if !is_quiet || !lost.is_empty() {
+                    view.output.note_always(&format!("remove {name}"));
+                    view.rows(&lost);
+                }
+                continue;
             }
-            Outcome::Added | Outcome::Updated | Outcome::Restored => {
-                let verb = match planned.outcome {
-                    Outcome::Added => "add",
-                    Outcome::Updated => "update",
-                    _ => "restore",
-                };
-                output.note_always(&format!("{verb} {name} from {}", source(planned)));
-                for row in described.get(&planned.name).into_iter().flatten() {
-                    output.row(row);
+            _ if is_quiet => continue,
+            Outcome::Added => "add",
+            Outcome::Updated => "update",
+            Outcome::Restored => "restore",
+        };
+        view.output.note_always(&format!("{verb} {name} from {}", source(planned)));
+        view.rows(described.get(&planned.name).map_or(&[], Vec::as_slice));
+        let folders = [change.folder.join(&planned.name), new.join(&planned.name)];
+        match (&planned.before, change.old.skills.get(&planned.name)) {
+            (Some(Ok(there)), Some(old)) => {
+                let listed = &old.files;
+                view.differences(&folders, [there, listed, &planned.locked.files]);
+                let mut stays: Vec<&str> = added(listed, there).map(String::as_str).collect();
+                stays.sort_by_key(|path| !is_taken(path, &there[*path], &planned.locked.files));
+                if !stays.is_empty() {
+                    let names = text::one_line_name(&text::first_names(&stays));
+                    view.output.row(&format!("what was added stays: {names}"));
                 }
-                let (old, new) = (change.folder.join(&planned.name), new.join(&planned.name));
-                if let Some(Ok(there)) = &planned.before {
-                    show_differences([&old, &new], [there, &planned.locked.files], output);
-                } else {
-                    show_lost(planned, output);
-                    show_files(&new, &planned.locked.files, is_brief, output);
-                }
+            }
+            _ => {
+                view.rows(&lost);
+                view.files(&folders[1], &planned.locked.files);
             }
         }
     }
-    Ok(())
+    Ok(view.is_cut)
 }
 
-/// Shows what was changed by hand in a skill that is removed all the same.
-fn show_lost(planned: &Planned, output: &mut Output) {
+/// Rows of what was changed by hand in a skill that is removed or replaced all the same.
+fn lost(planned: &Planned) -> Vec<String> {
+    let row = |what: &str| format!("changed by hand: {}", text::one_line_name(what));
     match &planned.before {
         Some(Ok(there)) => {
-            let changed =
-                there.iter().filter(|(path, it)| planned.locked.files.get(*path) != Some(it));
-            for (path, _) in changed {
-                output.row(&format!("changed by hand: {}", text::one_line_name(path)));
-            }
+            let is_changed = |path: &&String| planned.locked.files.get(*path) != there.get(*path);
+            there.keys().filter(is_changed).map(|path| row(path)).collect()
         }
-        Some(Err(cause)) => output.row(&format!("changed by hand: {}", text::one_line_name(cause))),
-        None => {}
+        Some(Err(cause)) => vec![row(cause)],
+        None => Vec::new(),
     }
 }
 
@@ -119,82 +130,125 @@ fn describe(folder: &Path, run: &Run) -> Result<BTreeMap<String, Vec<String>>> {
     Ok(rows)
 }
 
-/// Lists files with sizes, and marks scripts; with `is_brief` only their numbers.
-fn show_files(skill: &Path, files: &FileDigests, is_brief: bool, output: &mut Output) {
-    let mut rows: Vec<(bool, &String, u64)> = files
-        .keys()
-        .map(|path| {
-            let size = fs::metadata(skill.join(path)).map_or(0, |meta| meta.len());
-            (!is_script(skill, path), path, size)
-        })
-        .collect();
-    // Scripts first: they are what may run.
-    rows.sort();
-    let scripts = rows.iter().filter(|(is_plain, ..)| !is_plain).count();
-    let shown = if is_brief { 0 } else { rows.len().min(limits::SHOWN_FILES) };
-    let more = rows.split_off(shown);
-    for (is_plain, path, size) in rows {
-        let mark = if is_plain { "" } else { "  script" };
-        let path = text::one_line_name(path);
-        output.row(&format!("{:>9} bytes  {path}{mark}", text::group_digits(size)));
-    }
-    if !more.is_empty() {
-        let size = more.iter().map(|(_, _, size)| size).sum();
-        let size = text::group_digits(size);
-        output.row(&if is_brief {
-            let files = text::counted(more.len(), "file");
-            format!("{files}, {size} bytes, {}", text::counted(scripts, "script"))
-        } else {
-            format!("{size:>9} bytes  {}", text::counted(more.len(), "more file"))
-        });
-    }
+/// Where the rows go, and how many.
+struct View<'o> {
+    output: &'o mut Output,
+    /// Whether everything is shown.
+    is_whole: bool,
+    /// Whether there are so many skills that only scripts are listed.
+    is_brief: bool,
+    /// Whether something is not shown.
+    is_cut: bool,
 }
 
-/// Lists files that differ, with the lines of text files that do.
-fn show_differences([old, new]: [&Path; 2], files: [&FileDigests; 2], output: &mut Output) {
-    let [old_files, new_files] = files;
-    let mut all: Vec<&String> = old_files.keys().chain(new_files.keys()).collect();
-    // What tells the model what to do, and what may run, first.
-    let is_document = |path: &str| Path::new(path).extension() == Some("md".as_ref());
-    all.sort_by_cached_key(|path| (!(is_script(new, path) || is_document(path)), *path));
-    all.dedup();
-    for path in all {
-        let mark = match (old_files.get(path), new_files.get(path)) {
-            (Some(one), Some(other)) if one == other => continue,
-            (Some(_), Some(_)) => '~',
-            (None, _) => '+',
-            (Some(_), None) => '-',
-        };
-        let folder = if mark == '-' { old } else { new };
-        let size = fs::metadata(folder.join(path)).map_or(0, |meta| meta.len());
-        let size = text::group_digits(size);
-        let script = if is_script(folder, path) { "  script" } else { "" };
-        output.row(&format!("{mark} {}, {size} bytes{script}", text::one_line_name(path)));
-        // Text that is not too large; of a missing file, none.
-        let read = |folder: &Path, is_there: bool| {
-            let read = || files::read_whole(&folder.join(path), limits::COMPARED_BYTES).ok();
-            let bytes = if is_there { read() } else { Some(Vec::new()) };
-            bytes.filter(|bytes| std::str::from_utf8(bytes).is_ok())
-        };
-        let texts = (read(old, mark != '+'), read(new, mark != '-'));
-        let (Some(before), Some(after)) = texts else { continue };
-        let lines = diff(&before, &after);
-        for line in lines.lines().take(limits::SHOWN_LINES) {
-            output.row(&format!(
-                "    {}",
-                text::truncate(&text::printable(line), limits::LINE_BYTES)
-            ));
+impl View<'_> {
+    fn rows(&mut self, rows: &[String]) {
+        rows.iter().for_each(|row| self.output.row(row));
+    }
+
+    /// How many of these are shown, if there is a limit.
+    fn shown(&mut self, all: usize, most: usize) -> usize {
+        let shown = if self.is_whole { all } else { all.min(most) };
+        self.is_cut |= shown < all;
+        shown
+    }
+
+    /// Lists files with sizes: all scripts, as they may run, then others.
+    fn files(&mut self, skill: &Path, files: &FileDigests) {
+        let size = |path: &String| fs::metadata(skill.join(path)).map_or(0, |meta| meta.len());
+        let (scripts, others): (Vec<_>, Vec<_>) =
+            files.keys().partition(|path| is_program(&skill.join(path)));
+        let most =
+            if self.is_brief { 0 } else { limits::SHOWN_FILES.saturating_sub(scripts.len()) };
+        let (others, more) = others.split_at(self.shown(others.len(), most));
+        let marked = scripts.iter().map(|path| (*path, "  script"));
+        for (path, mark) in marked.chain(others.iter().map(|path| (*path, ""))) {
+            let bytes = text::group_digits(size(path));
+            self.output.row(&format!("{bytes:>9} bytes  {}{mark}", text::one_line_name(path)));
         }
-        let more = lines.lines().count().saturating_sub(limits::SHOWN_LINES);
-        if more > 0 {
-            output.row(&format!("    … {} of this file", text::counted(more, "more line")));
+        if !more.is_empty() {
+            let bytes = text::group_digits(more.iter().map(|path| size(path)).sum());
+            let number = text::counted(more.len(), "more file");
+            self.output.row(&format!("{bytes:>9} bytes  {number}"));
+        }
+        let documents = files.keys().filter(|path| self.is_whole && is_document_name(path));
+        for path in documents.collect::<Vec<_>>() {
+            let bytes = files::read_whole(&skill.join(path), limits::COMPARED_BYTES);
+            self.lines(&text::escape_bytes(&bytes.unwrap_or_default()));
         }
     }
-}
 
-/// Whether a file is executable or has the extension of a script.
-fn is_script(skill: &Path, path: &str) -> bool {
-    let extension = Path::new(path).extension().and_then(|it| it.to_str()).unwrap_or_default();
-    ["py", "sh", "bash", "js", "mjs", "cjs", "ts", "rb", "pl", "ps1", "bat"].contains(&extension)
-        || fs::metadata(skill.join(path)).is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+    /// Lists files that differ, with the lines of text that do. `there`: the present files, of which
+    /// those that are not listed are not the source's, and not shown.
+    fn differences(&mut self, folders: &[PathBuf; 2], [there, listed, new]: [&FileDigests; 3]) {
+        let old: FileDigests =
+            there.clone().into_iter().filter(|it| listed.contains_key(&it.0)).collect();
+        let mut all: Vec<(bool, &String)> = old
+            .keys()
+            .chain(new.keys())
+            .map(|path| {
+                let folder = &folders[usize::from(new.contains_key(path))];
+                // What may run, and what tells the model what to do, first.
+                (!(is_program(&folder.join(path)) || path.ends_with(".md")), path)
+            })
+            .collect();
+        all.sort();
+        all.dedup();
+        for (_, path) in all {
+            let mark = match (old.get(path), new.get(path)) {
+                (one, other) if one == other => continue,
+                (Some(_), Some(_)) => '~',
+                (None, _) => '+',
+                (Some(_), None) => '-',
+            };
+            let file = folders[usize::from(mark != '-')].join(path);
+            let is_script = is_program(&file);
+            let size = text::group_digits(fs::metadata(&file).map_or(0, |meta| meta.len()));
+            let script = if is_script { "  script" } else { "" };
+            self.output.row(&format!("{mark} {}, {size} bytes{script}", text::one_line_name(path)));
+            // What the user has written into a file that the source no longer has, or into a
+            // private one, is not the source's either.
+            let is_private = path.split('/').any(is_private_name);
+            if mark != '+' && old.get(path) != listed.get(path) && (mark == '-' || is_private) {
+                continue;
+            }
+            // Text that is not too large; of a missing file, none. A shell runs a script whose first
+            // line is text.
+            let read = |folder: &Path, is_there: bool| {
+                let read = || files::read_whole(&folder.join(path), limits::COMPARED_BYTES).ok();
+                let bytes = if is_there { read() } else { Some(Vec::new()) };
+                bytes.filter(|bytes| {
+                    let mut lines = bytes.split(|byte| *byte == b'\n');
+                    let first = lines.next().filter(|_| is_script);
+                    !first.unwrap_or(bytes).contains(&0)
+                })
+            };
+            let texts = [read(&folders[0], mark != '+'), read(&folders[1], mark != '-')];
+            if let [Some(before), Some(after)] = texts {
+                self.lines(&diff(&before, &after));
+            }
+        }
+    }
+
+    /// Shows lines of text, long ones in several rows: `…` is where a line goes on.
+    fn lines(&mut self, text: &str) {
+        let mut rows = Vec::new();
+        for line in text.lines() {
+            let line = text::printable(line);
+            let (mut rest, mut start) = (&*line, "");
+            while rest.len() > limits::SHOWN_LINE_BYTES {
+                let (part, next) =
+                    rest.split_at(rest.floor_char_boundary(limits::SHOWN_LINE_BYTES));
+                rows.push(format!("    {start}{part}…"));
+                (rest, start) = (next, "…");
+            }
+            rows.push(format!("    {start}{rest}"));
+        }
+        let shown = self.shown(rows.len(), limits::SHOWN_LINES);
+        self.rows(&rows[..shown]);
+        if shown < rows.len() {
+            let more = text::counted(rows.len() - shown, "more line");
+            self.output.row(&format!("    … {more} of this file"));
+        }
+    }
 }
