@@ -67,6 +67,10 @@ pub struct UserMessage {
     pub skills: Vec<InvokedSkill>,
     /// The text; may be empty after skills.
     pub text: String,
+    /// The bytes at its start that the user has written in this run. The rest came from standard
+    /// input, or from an earlier run of the session.
+    #[serde(skip)]
+    pub typed_bytes: usize,
     /// The text files, which follow the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<AttachedFile>,
@@ -125,7 +129,8 @@ impl UserMessage {
 
 impl<T: Into<String>> From<T> for UserMessage {
     fn from(text: T) -> UserMessage {
-        UserMessage { text: text.into(), ..UserMessage::default() }
+        let text = text.into();
+        UserMessage { typed_bytes: text.len(), text, ..UserMessage::default() }
     }
 }
 
@@ -188,6 +193,10 @@ pub struct ToolMessage {
     /// The result, or what follows the document.
     #[serde(rename = "text")]
     pub content: String,
+    /// The part of the content that is not the program's own words, such as the output of a script.
+    /// `None`: all of it, unless there is a document.
+    #[serde(skip)]
+    pub untrusted: Option<String>,
     /// Whether the middle of the content was removed because the context was full.
     #[serde(rename = "shortened", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shortened: bool,
@@ -240,6 +249,25 @@ impl Message {
             Message::User(message) => message.full_text(),
             Message::Assistant(message) => message.full_text(),
             Message::Tool(message) => message.full_text(),
+        }
+    }
+
+    /// What the message contains that neither the user nor this program has written, and no skill's
+    /// document: standard input, files, output, results of an earlier run of the session.
+    pub fn untrusted_texts(&self) -> Vec<&str> {
+        match self {
+            Message::User(user) => {
+                let is_summary = user.kind == UserMessageKind::Summary;
+                let typed = if is_summary { 0 } else { user.typed_bytes };
+                let text = user.text.get(typed..).unwrap_or(&user.text);
+                [text].into_iter().chain(user.files.iter().map(|file| &*file.text)).collect()
+            }
+            Message::Tool(tool) => match (&tool.untrusted, &tool.document) {
+                (Some(text), _) => vec![text],
+                (None, Some(_)) => Vec::new(),
+                (None, None) => vec![&tool.content],
+            },
+            Message::System(_) | Message::Assistant(_) => Vec::new(),
         }
     }
 

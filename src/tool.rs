@@ -80,6 +80,9 @@ pub struct ToolResult {
     pub document: Option<String>,
     /// The result, JSON or plain text, or what follows the document.
     pub content: String,
+    /// The part of the content that is not the program's own words, such as the output of a script;
+    /// `None`: all of it.
+    pub untrusted: Option<String>,
     /// The result as a JSON object, for records and other programs, if `content` is a text made of it.
     pub object: Option<String>,
     /// False for `{"error": …}` and for a script whose exit status is not 0.
@@ -148,6 +151,7 @@ impl ToolResult {
         let message = message.into();
         ToolResult {
             content: serde_json::json!({ "error": message }).to_string(),
+            untrusted: Some(String::new()),
             summary: format!("error: {message}"),
             ..ToolResult::default()
         }

@@ -21,6 +21,7 @@ use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
 mod held_text;
+mod quotations;
 mod repeated_failures;
 mod rescue;
 
@@ -227,7 +228,7 @@ impl Turn<'_, '_> {
     fn ask_again(&mut self, kind: NoAnswer, reply: &str, advice: &str) -> Option<CheckedReply> {
         self.stats.asked_again += 1;
         (self.sink)(Event::Rescue(kind.line()));
-        self.context.reminder = kind.reminder(reply, advice);
+        self.context.reminder = kind.reminder(reply, self.conversation.call_mark(), advice);
         None
     }
 
@@ -244,9 +245,9 @@ impl Turn<'_, '_> {
             let stopped = match result {
                 Ok(result) => {
                     let counted = self.failures.count(call, &result);
-                    if is_from_text && result.ok {
-                        self.conversation.record_text_call();
-                    }
+                    let may_trust =
+                        is_from_text && result.ok && !self.tools.is_read_only(&call.name);
+                    self.rescue.has_run |= may_trust;
                     self.conversation.add_result(result);
                     let stopped = self.limits.cancellation.check().map_err(Error::from);
                     if stopped.is_ok() && counted.is_err() {

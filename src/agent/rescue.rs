@@ -1,19 +1,21 @@
 //! Replies that are not answers, although no call came with them: calls that were written as text,
 //! an empty reply, a call that was only announced.
 //!
-//! Calls in text are run only if nothing else can be meant: the text is nothing but calls, and the
-//! model did not read them in a result, a file or a message of the user. The model is asked again at
-//! most once for each kind of reply in a turn; question and reply do not stay in the conversation.
+//! Calls in text are run only if nothing else can be meant: the text is nothing but calls, and each
+//! has the mark of the conversation, if the model was told one; otherwise it must not be a quotation.
+//! The model is asked again at most once for each kind of reply in a turn; question and reply do not
+//! stay in the conversation.
 
 use std::collections::BTreeSet;
 
+use crate::agent::quotations::{are_shown, names_tool};
 use crate::config::ToolCalling;
 use crate::conversation::Conversation;
 use crate::limits;
 use crate::message::Message;
 use crate::model::{
-    FinishReason, ModelReply, TextCall, find_calls, has_call_marker, is_code_call, read_code_calls,
-    read_text_calls, sentence_and_calls,
+    FinishReason, ModelReply, TextCall, has_call_marker, is_code_call, marked_tags,
+    read_code_calls, read_marked_calls, read_text_calls, sentence_and_calls,
 };
 use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::Tools;
@@ -47,21 +49,19 @@ pub(super) struct Rescue {
     asked: BTreeSet<NoAnswer>,
     /// The calls about which the model was asked.
     asked_about: Vec<TextCall>,
+    /// Whether a call that came as text, and that does not only read, has worked.
+    pub has_run: bool,
 }
 
 impl NoAnswer {
-    /// The question to the model.
-    fn question(self) -> &'static str {
+    /// The question to the model. `start` opens a call in text.
+    fn question(self, start: &str) -> String {
         match self {
-            NoAnswer::TextCall => {
-                "That came as text, so nothing was run. Call the tool, or answer the user."
-            }
-            NoAnswer::UnreadableCall => {
-                "Nothing was run: a call must be the whole reply, with the exact name of a tool and valid JSON. Send only the call, or answer the user."
-            }
-            NoAnswer::Empty => "Your reply was empty. Answer the user, or call a tool.",
+            NoAnswer::TextCall => "That came as text, so nothing was run. If you meant to call a tool, call it; otherwise answer the user.".into(),
+            NoAnswer::UnreadableCall => format!("Nothing was run. A call must be the whole reply: open it with {start}, with the exact name of a tool and valid JSON. If you meant no call, answer the user."),
+            NoAnswer::Empty => "Your reply was empty. Answer the user, or call a tool.".into(),
             NoAnswer::Announced => {
-                "You announced a call, but made none. Call the tool now, or answer the user."
+                "You announced a call, but made none. Call the tool now, or answer the user.".into()
             }
         }
     }
@@ -77,9 +77,10 @@ impl NoAnswer {
     }
 
     /// The reply and the question, for the next request only.
-    pub(super) fn reminder(self, reply: &str, advice: &str) -> Vec<Message> {
+    pub(super) fn reminder(self, reply: &str, mark: &str, advice: &str) -> Vec<Message> {
         let reply = if reply.trim().is_empty() { "(empty)" } else { reply };
-        vec![Message::assistant(reply), Message::user(format!("{}{advice}", self.question()))]
+        let [start, _] = marked_tags(mark);
+        vec![Message::assistant(reply), Message::user(self.question(&start) + advice)]
     }
 }
 
@@ -123,9 +124,15 @@ impl Rescue {
         if !is_whole || offered.is_empty() {
             return Verdict::Answer(reply.finish);
         }
-        let is_prompted = place.calling == ToolCalling::Prompted;
         if place.calling == ToolCalling::Native {
             return self.judge_text(reply, tools, place);
+        }
+        let is_prompted = place.calling == ToolCalling::Prompted;
+        let mark = conversation.call_mark();
+        let marked = |tools: &[_]| read_marked_calls(text, mark, tools).filter(|_| is_prompted);
+        let marked = marked(offered).or_else(|| marked(&tools.foreign_tools(text)));
+        if let Some((sentence, calls)) = marked {
+            return Verdict::Calls(sentence, numbered(&calls, conversation));
         }
         let mut read = read_text_calls(text, offered);
         let mut advice = String::new();
@@ -143,34 +150,34 @@ impl Rescue {
             || reply.finish == FinishReason::UnparsedCall
             || is_code_call(text, offered)
             || is_prompted && has_call_marker(text);
-        if looks_like_call {
-            let calls = read.as_ref().map(|(_, calls)| calls).or(code.as_ref());
-            let calls = calls.map_or(&[][..], Vec::as_slice);
-            let sentence = read.as_ref().map_or("", |(sentence, _)| sentence);
-            let is_quoted = || is_quoted(text, calls, conversation, tools, is_prompted);
-            if is_negated(sentence) || is_quoted() {
-                return Verdict::Answer(FinishReason::Complete);
-            }
-            let is_repeated = calls == self.asked_about;
-            let is_known = advice.is_empty() || is_prompted && has_call_marker(text);
-            let may_run_at_once = || is_prompted || may_run_at_once(calls, conversation, tools);
-            let may_run = is_known && (is_repeated || code.is_none() && may_run_at_once());
-            if !calls.is_empty() && may_run {
-                return Verdict::Calls(sentence.into(), numbered(calls, conversation));
-            }
-            let kind = if is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
-            if place.has_next_step && self.may_ask(kind) {
-                self.asked_about = calls.to_vec();
-                return Verdict::AskAgain(kind, advice);
-            }
-            let is_broken = is_prompted && has_call_marker(text);
-            return Verdict::Answer(if is_broken {
-                FinishReason::UnparsedCall
-            } else {
-                reply.finish
-            });
+        if !looks_like_call {
+            return self.judge_text(reply, tools, place);
         }
-        self.judge_text(reply, tools, place)
+        let is_code = code.is_some();
+        let (sentence, calls) = read.unwrap_or(("", code.unwrap_or_default()));
+        if is_negated(sentence) || are_shown(&calls, conversation, tools, is_prompted) {
+            return Verdict::Answer(FinishReason::Complete);
+        }
+        let reads_only = calls.iter().all(|call| tools.is_read_only(&call.name));
+        let is_call = !is_prompted && advice.is_empty() && !calls.is_empty();
+        let is_due = calls == self.asked_about || !is_code && (reads_only || self.has_run);
+        let is_safe = is_call && reads_only || !names_tool(conversation, tools);
+        if is_call && is_due && is_safe {
+            return Verdict::Calls(sentence.into(), numbered(&calls, conversation));
+        }
+        if !is_safe && calls.is_empty() {
+            return Verdict::Answer(FinishReason::Complete);
+        }
+        let kind = if is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
+        if place.has_next_step && self.may_ask(kind) {
+            self.asked_about = calls;
+            return Verdict::AskAgain(kind, advice);
+        }
+        Verdict::Answer(match is_safe {
+            true if is_prompted && has_call_marker(text) => FinishReason::UnparsedCall,
+            true => reply.finish,
+            false => FinishReason::Complete,
+        })
     }
 
     /// Judges a reply that has no calls, not even as text.
@@ -185,12 +192,6 @@ impl Rescue {
         }
         Verdict::Answer(reply.finish)
     }
-}
-
-/// Whether calls as text are run without a question: those that only read, or such calls have
-/// worked before.
-fn may_run_at_once(calls: &[TextCall], conversation: &Conversation, tools: &Tools<'_>) -> bool {
-    conversation.has_text_calls() || calls.iter().all(|call| tools.is_read_only(&call.name))
 }
 
 /// Whether the sentence before calls says that they are not to be run.
@@ -210,73 +211,6 @@ const NEGATIONS: [&str; 16] = [
 fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
     let first = conversation.messages().len();
     calls.iter().enumerate().map(|(at, call)| call.to_call(first + at)).collect()
-}
-
-/// Whether the model may have read this text, or one of the calls, or has shown it as an answer:
-/// with `is_prompted` an earlier answer with a call is one that failed.
-fn is_quoted(
-    text: &str,
-    calls: &[TextCall],
-    conversation: &Conversation,
-    tools: &Tools<'_>,
-    is_prompted: bool,
-) -> bool {
-    let body = sentence_and_calls(text).map_or(text, |(_, body)| body);
-    let body = without_blanks(body);
-    let is_own = |message: &&Message| is_prompted && matches!(message, Message::Assistant(_));
-    let mut messages = conversation.messages().iter().filter(|message| !is_own(message));
-    messages.any(|message| {
-        // Texts in JSON are escaped, even twice.
-        let read = message.text();
-        let unescaped = unescaped(&read);
-        let twice = self::unescaped(&unescaped);
-        [&*read, &unescaped, &twice].into_iter().any(|read| {
-            without_blanks(read).contains(&body)
-                || !calls.is_empty()
-                    && find_calls(read, tools.definitions())
-                        .iter()
-                        .any(|found| calls.iter().any(|call| is_same(call, found)))
-        })
-    })
-}
-
-/// Whether two calls do the same: names of arguments may be synonyms.
-fn is_same(one: &TextCall, other: &TextCall) -> bool {
-    let values = |call: &TextCall| {
-        let values = call.arguments.values().filter(|value| !value.is_null());
-        values.map(ToString::to_string).collect::<BTreeSet<_>>()
-    };
-    one.name == other.name && values(one) == values(other)
-}
-
-/// A text with the escapes of a JSON string replaced.
-fn unescaped(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        plain.push_str(&rest[..at]);
-        rest = &rest[at + 1..];
-        let Some(c) = rest.chars().next() else { break };
-        rest = &rest[c.len_utf8()..];
-        let code = rest.get(..4).filter(|_| c == 'u');
-        match code.and_then(|code| u32::from_str_radix(code, 16).ok()).and_then(char::from_u32) {
-            Some(decoded) => {
-                plain.push(decoded);
-                rest = &rest[4..];
-            }
-            None => plain.push(match c {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                other => other,
-            }),
-        }
-    }
-    plain + rest
-}
-
-fn without_blanks(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 /// How models announce what they will do.

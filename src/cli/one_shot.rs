@@ -49,7 +49,7 @@ pub(super) fn run(
     run.check_requirements()?;
     let prompt = match invoked {
         Some(skill) => read_invocation(skill, input.as_mut(), &run, output)?,
-        None => read_question(typed, input.as_mut(), &run, output)?.into(),
+        None => read_question(typed, input.as_mut(), &run, output)?,
     };
     let mut prompt = attached.move_into(prompt);
     invocation::add_given(&given, &mut prompt.skills);
@@ -101,7 +101,11 @@ pub(super) fn print_request(
     tools: &Tools<'_>,
     output: &mut Output,
 ) -> Result<()> {
-    let request = ModelRequest { messages: conversation.messages(), tools: tools.definitions() };
+    let request = ModelRequest {
+        messages: conversation.messages(),
+        tools: tools.definitions(),
+        call_mark: conversation.call_mark(),
+    };
     let failure =
         |error| Error::new(ErrorKind::Io, format!("failed to write the request: {error}"));
     output.print(&model.preview(&request).map_err(failure)?);
@@ -188,7 +192,7 @@ fn read_invocation(
     output: &mut Output,
 ) -> Result<UserMessage> {
     let text = added_stdin(input, run, output)?.unwrap_or_default();
-    Ok(UserMessage { skills: vec![skill], ..UserMessage::from(text) })
+    Ok(UserMessage { skills: vec![skill], text, ..UserMessage::default() })
 }
 
 /// The question: what was typed, and the text of standard input.
@@ -197,16 +201,17 @@ fn read_question(
     input: Option<&mut StdinReader>,
     run: &Run,
     output: &mut Output,
-) -> Result<String> {
+) -> Result<UserMessage> {
+    let of = |text, typed_bytes| UserMessage { text, typed_bytes, ..UserMessage::default() };
     if typed == "-" || typed.trim().is_empty() {
         let input = input.ok_or_else(missing_prompt)?;
         let bytes = stdin::read_bytes(input, limits::STDIN_BYTES, None, &run.cancellation)?;
         let prompt = readable_text(bytes.unwrap_or_default(), output);
-        return if prompt.trim().is_empty() { Err(missing_prompt()) } else { Ok(prompt) };
+        return if prompt.trim().is_empty() { Err(missing_prompt()) } else { Ok(of(prompt, 0)) };
     }
     Ok(match added_stdin(input, run, output)? {
-        Some(added) => format!("{typed}\n\n{added}"),
-        None => typed.to_string(),
+        Some(added) => of(format!("{typed}\n\n{added}"), typed.len()),
+        None => typed.into(),
     })
 }
 

@@ -190,7 +190,8 @@ impl<'a> ContextManager<'a> {
             with_reminder = [conversation.messages(), &self.reminder].concat();
             &with_reminder
         };
-        let request = ModelRequest { messages, tools: self.tools };
+        let request =
+            ModelRequest { messages, tools: self.tools, call_mark: conversation.call_mark() };
         let reply = self.model.complete(&request, fitting.sink);
         if let Err(error) = &reply
             && let ErrorKind::Context { limit, used } = error.kind()
@@ -323,7 +324,8 @@ impl<'a> ContextManager<'a> {
         let mut transcript_bytes = sizes.transcript_bytes;
         for _ in 0..limits::SUMMARY_TRIES {
             let prompt = summary::request(old, transcript_bytes, sizes.words);
-            let request = ModelRequest { messages: &[Message::user(prompt)], tools: &[] };
+            let request =
+                ModelRequest { messages: &[Message::user(prompt)], tools: &[], call_mark: "" };
             let reply = self.model.complete(&request, &mut |event| match event {
                 Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. } => {}
                 other => sink(other),

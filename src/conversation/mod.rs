@@ -43,6 +43,11 @@ pub struct SavedConversation {
     pub last_activity: SystemTime,
 }
 
+/// A mark for calls in text; empty if there are no random bytes, and then no call has it.
+fn new_call_mark() -> String {
+    random::mark().unwrap_or_default()
+}
+
 /// The first question in these messages, as the user typed it.
 fn first_question(messages: &[Message]) -> Option<Cow<'_, str>> {
     messages.iter().find_map(|message| match message {
@@ -81,8 +86,7 @@ pub struct Conversation {
     last_activity: SystemTime,
     recorder: Recorder,
     meter: TokenMeter,
-    /// Whether a call that was written as text has worked.
-    has_text_calls: bool,
+    call_mark: String,
 }
 
 impl Conversation {
@@ -106,18 +110,13 @@ impl Conversation {
             last_activity: past.last_activity,
             recorder: Recorder::default(),
             meter: TokenMeter::default(),
-            has_text_calls: false,
+            call_mark: new_call_mark(),
         }
     }
 
-    /// Whether a call that the model wrote as text has worked in this run.
-    pub(crate) fn has_text_calls(&self) -> bool {
-        self.has_text_calls
-    }
-
-    /// Records that a call that the model wrote as text has worked.
-    pub(crate) fn record_text_call(&mut self) {
-        self.has_text_calls = true;
+    /// The mark that opens a call in text, which only the model of this conversation knows.
+    pub fn call_mark(&self) -> &str {
+        &self.call_mark
     }
 
     /// The id, a UUID that stays the same.
@@ -256,6 +255,7 @@ impl Conversation {
             name: call.name.clone(),
             document: result.document,
             content: result.content,
+            untrusted: result.untrusted,
             is_shortened: false,
             image: result.image,
         }));
@@ -308,7 +308,7 @@ impl Conversation {
     /// Removes all messages except the system message.
     pub fn clear(&mut self) {
         self.truncate(self.system_count());
-        self.has_text_calls = false;
+        self.call_mark = new_call_mark();
     }
 
     /// The number of system messages: one or none.

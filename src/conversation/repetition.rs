@@ -39,7 +39,11 @@ impl Conversation {
         if result.content != earlier_files {
             note.push_str(if result.content.is_empty() { NO_FILES } else { &result.content });
         }
-        ToolResult { action: result.action, ..ToolResult::success(note, "unchanged, already read") }
+        ToolResult {
+            action: result.action,
+            untrusted: result.untrusted,
+            ..ToolResult::success(note, "unchanged, already read")
+        }
     }
 
     /// What follows this document where the conversation contains it unchanged.

@@ -145,6 +145,15 @@ pub(crate) const QUOTED_NAMES: usize = 200;
 pub(crate) const QUOTED_BRACKETS: usize = 16;
 /// Text from each of these brackets on that is read as calls.
 pub(crate) const QUOTED_CALL_BYTES: usize = 16 << 10;
+/// Decodings inside each other in which a quotation is searched: escapes, entities, base64.
+pub(crate) const DECODED_LAYERS: usize = 4;
+/// All texts in which it is searched, decoded ones included. If there are more, they count as one
+/// that has a quotation.
+pub(crate) const DECODED_BYTES: usize = 64 << 20;
+/// The name of an HTML entity.
+pub(crate) const ENTITY_BYTES: usize = 32;
+/// Characters in a row that are read as base64.
+pub(crate) const BASE64_BYTES: usize = 8;
 /// Times in a row that the same call may fail in the same way, after which the turn ends.
 pub(crate) const EQUAL_FAILURES: usize = 3;
 /// Default of `--max-steps`: model requests in one turn.

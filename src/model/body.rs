@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::message::Message;
-use crate::model::described_tools::RESULT_START;
+use crate::model::described_tools::{DescribedTools, RESULT_START};
 use crate::model::dialect::{Dialect, DialectChange, SentFeatures};
 use crate::model::wire_messages::{WireContent, WireMessage, wire_messages};
 use crate::tool::ToolDefinition;
@@ -25,6 +25,8 @@ pub(super) struct RequestBody<'b> {
     /// The tools; without any the field is omitted, since many endpoints refuse an empty
     /// list.
     pub tools: &'b [ToolDefinition],
+    /// What opens a call in text.
+    pub call_mark: &'b str,
     /// Whether the reply is streamed.
     pub stream: bool,
     /// The user's own fields (`LLM_EXTRA_BODY`).
@@ -82,7 +84,8 @@ impl<'b> RequestBody<'b> {
     fn messages(&self) -> Vec<WireMessage<'b>> {
         let messages = self.messages.iter().chain(self.temporary_messages);
         let described = if self.describes_tools() { self.tools } else { &[] };
-        wire_messages(messages, self.question_position(), described, self.dialect)
+        let tools = DescribedTools { tools: described, call_mark: self.call_mark };
+        wire_messages(messages, self.question_position(), tools, self.dialect)
     }
 
     /// Whether the tools are part of the system message.
@@ -197,6 +200,7 @@ mod tests {
             messages,
             temporary_messages: &[],
             tools: &[],
+            call_mark: "",
             stream,
             extra_fields: extra,
             dialect,

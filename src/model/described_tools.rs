@@ -7,28 +7,45 @@
 use serde_json::Value;
 
 use crate::message::AssistantMessage;
+use crate::model::quirks::call_markers;
 use crate::tool::ToolDefinition;
 
 /// What begins a result. A model that goes on with an invented result is stopped here.
 pub(super) const RESULT_START: &str = "<tool_result";
 
-const HOW_TO_CALL: &str = r#"You have tools. To call one, reply with nothing but this:
-<tool_call>
-{"name": "TOOL", "arguments": {"ARGUMENT": "VALUE"}}
-</tool_call>
-Then wait: the next message has the result, in <tool_result>. When you need no more calls, answer the user without <tool_call>.
+const CALL_START: &str = "You have tools. To call one, reply with nothing but this:\n";
+
+const CALL_END: &str = "
+Then wait: the next message has the result, in <tool_result>. When you need no more calls, answer the user without a call.
 
 The tools, with their arguments as JSON (`?`: may be left out):
-"#;
+";
 
-/// The part of the system message that describes the tools.
-pub(super) fn description(tools: &[ToolDefinition]) -> String {
-    let mut text = HOW_TO_CALL.to_string();
-    for tool in tools {
-        let arguments = arguments_text(&tool.parameters);
-        text.push_str(&format!("- {} {{{arguments}}}: {}\n", tool.name, tool.description));
+/// The tools that the system message describes.
+#[derive(Clone, Copy)]
+pub(super) struct DescribedTools<'t> {
+    pub tools: &'t [ToolDefinition],
+    /// What opens a call.
+    pub call_mark: &'t str,
+}
+
+impl DescribedTools<'_> {
+    /// The part of the system message that describes them.
+    pub(super) fn description(self) -> String {
+        let example = call_text(self.call_mark, "\"TOOL\"", "{\"ARGUMENT\": \"VALUE\"}");
+        let mut text = format!("{CALL_START}{example}{CALL_END}");
+        for tool in self.tools {
+            let arguments = arguments_text(&tool.parameters);
+            text.push_str(&format!("- {} {{{arguments}}}: {}\n", tool.name, tool.description));
+        }
+        text
     }
-    text
+}
+
+/// A call as the model is asked to write it; the name and the arguments are JSON.
+fn call_text(mark: &str, name: &str, arguments: &str) -> String {
+    let [start, end] = call_markers::marked_tags(mark);
+    format!("{start}\n{{\"name\": {name}, \"arguments\": {arguments}}}\n{end}")
 }
 
 /// The arguments of a tool, those that are required first: `"path": string, "limit"?: integer`.
@@ -63,17 +80,14 @@ fn type_text(property: &Value) -> String {
 }
 
 /// A message of the model, with its calls as it would have written them.
-pub(super) fn message_text(message: &AssistantMessage) -> String {
+pub(super) fn message_text(message: &AssistantMessage, call_mark: &str) -> String {
     let mut text = message.full_text().into_owned();
     for call in &message.calls {
         if !text.is_empty() {
             text.push('\n');
         }
-        let name = Value::from(call.name.as_str());
-        let arguments = &call.arguments;
-        text.push_str(&format!(
-            "<tool_call>\n{{\"name\": {name}, \"arguments\": {arguments}}}\n</tool_call>"
-        ));
+        let name = Value::from(call.name.as_str()).to_string();
+        text.push_str(&call_text(call_mark, &name, &call.arguments));
     }
     text
 }

@@ -32,9 +32,10 @@ mod tool_name;
 mod wire;
 mod wire_messages;
 
-pub(crate) use quirks::is_reasoning_field;
+pub(crate) use quirks::{call_markers::marked_tags, is_reasoning_field};
 pub(crate) use text_calls::{
-    OPENINGS, can_become_call, ends_sentence, has_call_marker, read_code_calls, sentence_and_calls,
+    OPENINGS, can_become_call, ends_sentence, has_call_marker, read_code_calls, read_marked_calls,
+    sentence_and_calls,
 };
 
 pub use {
@@ -52,6 +53,8 @@ pub struct ModelRequest<'r> {
     pub messages: &'r [Message],
     /// The tools that the model may call.
     pub tools: &'r [ToolDefinition],
+    /// What opens a call in text: [`Conversation::call_mark`](crate::Conversation::call_mark).
+    pub call_mark: &'r str,
 }
 
 /// How a reply ended.

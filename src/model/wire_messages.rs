@@ -13,11 +13,11 @@ use serde_json::Value;
 use crate::limits;
 use crate::media::Image;
 use crate::message::{AssistantMessage, Message};
-use crate::model::described_tools;
+use crate::model::described_tools::{self, DescribedTools};
 use crate::model::dialect::{Dialect, DialectChange};
 use crate::model::quirks::is_reasoning_field;
 use crate::text::{one_line, sendable};
-use crate::tool::{ToolCall, ToolDefinition};
+use crate::tool::ToolCall;
 
 /// The text of the assistant message before the images.
 const IMAGES_FOLLOW: &str = "(What the tools have shown follows as images.)";
@@ -75,11 +75,11 @@ struct CalledFunction<'m> {
 }
 
 /// The messages of a request. Those from `question` on belong to the turn that is answered; the
-/// system message describes the tools in `described`.
+/// system message describes the tools, if there are any.
 pub(super) fn wire_messages<'m>(
     messages: impl Iterator<Item = &'m Message>,
     question: usize,
-    described: &[ToolDefinition],
+    described: DescribedTools<'_>,
     dialect: &Dialect,
 ) -> Vec<WireMessage<'m>> {
     let omits_images = dialect.has(&DialectChange::OmitImages);
@@ -111,7 +111,7 @@ pub(super) fn wire_messages<'m>(
             }
             Message::Assistant(assistant) => {
                 calls = &assistant.calls;
-                assistant_message(assistant, is_current_turn, dialect)
+                assistant_message(assistant, is_current_turn, described.call_mark, dialect)
             }
             Message::Tool(result) => {
                 let call = calls.split_off_first();
@@ -140,15 +140,15 @@ pub(super) fn wire_messages<'m>(
         });
     }
     add_shown(&mut list, shown);
-    if !described.is_empty() {
+    if !described.tools.is_empty() {
         describe_tools(&mut list, described);
     }
     list
 }
 
 /// Describes the tools in the system message.
-fn describe_tools(list: &mut Vec<WireMessage<'_>>, tools: &[ToolDefinition]) {
-    let description = described_tools::description(tools);
+fn describe_tools(list: &mut Vec<WireMessage<'_>>, tools: DescribedTools<'_>) {
+    let description = tools.description();
     match list.first_mut() {
         Some(WireMessage { role: "system", content: WireContent::Text(text), .. }) => {
             *text = format!("{}\n\n{description}", text.trim_end()).into();
@@ -179,6 +179,7 @@ fn add_shown<'m>(list: &mut Vec<WireMessage<'m>>, shown: Vec<ContentPart<'m>>) {
 fn assistant_message<'m>(
     assistant: &'m AssistantMessage,
     is_current_turn: bool,
+    call_mark: &str,
     dialect: &Dialect,
 ) -> WireMessage<'m> {
     let is_sent = |name: &str| is_current_turn || !is_reasoning_field(name);
@@ -194,7 +195,7 @@ fn assistant_message<'m>(
     });
     let are_calls_text = dialect.has(&DialectChange::DescribeTools);
     let text = if are_calls_text {
-        described_tools::message_text(assistant).into()
+        described_tools::message_text(assistant, call_mark).into()
     } else {
         assistant.full_text()
     };

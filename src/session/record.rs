@@ -257,6 +257,11 @@ mod tests {
         }
     }
 
+    /// A message whose words no longer count as typed.
+    fn of_earlier_run(text: &str) -> Message {
+        Message::User(UserMessage { text: text.into(), ..UserMessage::default() })
+    }
+
     #[test]
     fn messages_are_read_as_they_were_written() {
         let opaque = |text: &str| serde_json::from_str(text).unwrap();
@@ -267,7 +272,7 @@ mod tests {
             opaque: opaque(r#"{"extra_content":{"s":[1,null]}}"#),
         };
         let messages = [
-            Message::user("a\nb\u{2028}\u{1f}ü"),
+            of_earlier_run("a\nb\u{2028}\u{1f}ü"),
             Message::User(UserMessage {
                 kind: UserMessageKind::Question,
                 skills: vec![InvokedSkill {
@@ -276,10 +281,15 @@ mod tests {
                     text: "doc".into(),
                 }],
                 text: String::new(),
+                typed_bytes: 0,
                 files: vec![AttachedFile { name: "a.md".into(), text: "x\n".into() }],
                 images: vec![Image { url: "data:image/png;base64,AA==".into() }],
             }),
-            Message::User(UserMessage { kind: UserMessageKind::Summary, ..UserMessage::from("s") }),
+            Message::User(UserMessage {
+                kind: UserMessageKind::Summary,
+                text: "s".into(),
+                ..UserMessage::default()
+            }),
             Message::assistant("x"),
             Message::Assistant(AssistantMessage {
                 kind: AssistantMessageKind::Interrupted,
@@ -296,6 +306,7 @@ mod tests {
                 name: "t".into(),
                 document: Some("doc".into()),
                 content: " and files".into(),
+                untrusted: None,
                 is_shortened: true,
                 image: Some(Image { url: "https://x.test/".into() }),
             }),
@@ -350,7 +361,7 @@ mod tests {
             Some(SessionEntry::Added(message)) => message,
             other => panic!("{rest}: {other:?}"),
         };
-        assert_eq!(added(r#"{"role":"user","text":"q"}"#), Message::user("q"));
+        assert_eq!(added(r#"{"role":"user","text":"q"}"#), of_earlier_run("q"));
         let Message::User(invoked) = added(r#"{"role":"user","text":"d","document":true}"#) else {
             panic!()
         };

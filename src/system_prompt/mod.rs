@@ -145,6 +145,7 @@ pub fn system_prompt(parts: &PromptParts<'_>) -> String {
             .iter()
             .all(|skill| !skill.is_offered || skill.is_usable() && skill.is_for_model);
     parts.tools.set_listed(parts.catalogue, is_complete);
+    parts.tools.set_facts(&parts.facts);
     parts.tools.limit_results(TokenMeter::result_bytes(parts.window));
     let facts = parts.facts.trim_end();
     let (mut template_has_skills, mut template_has_facts) = (false, false);

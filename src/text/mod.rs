@@ -8,10 +8,12 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::limits;
 
+mod decoding;
 mod fence;
 mod invisible;
 mod sentences;
 
+pub(crate) use decoding::any_decoded;
 pub(crate) use fence::{FenceLine, OpenFences, single_fence};
 pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
 pub(crate) use sentences::{first_sentences, whole_sentences};

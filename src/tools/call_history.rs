@@ -18,6 +18,8 @@ pub struct CallHistory {
     pub(super) recent_skill: RefCell<Option<String>>,
     /// Digest of the skills, if the system prompt lists all of them with whole descriptions.
     pub(super) listed_skills: Cell<Option<u64>>,
+    /// The facts in the system prompt.
+    pub(super) facts: RefCell<String>,
     /// Most bytes of a result, if the context window is known.
     pub(super) most_result_bytes: Cell<Option<usize>>,
 }

@@ -101,7 +101,9 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
     }
     let replacement = Replacement::find(&text, old, new);
     if replacement.places.is_empty() {
-        return Err(not_found(&path, &text, old));
+        // It quotes the file.
+        let failure = ToolResult::failure(not_found(&path, &text, old));
+        return Ok(ToolResult { untrusted: None, ..failure });
     }
     if !all {
         replacement.check_unique(&path, &text)?;

@@ -161,6 +161,7 @@ fn load(
     let result = ToolResult {
         document: Some(text),
         action: Some(Action::ReadSkill(skill.name.clone())),
+        untrusted: Some(String::new()),
         ..ToolResult::success(files, summary)
     };
     Ok(LoadedSkill { result, is_whole })

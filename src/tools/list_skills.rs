@@ -147,7 +147,8 @@ fn result(rows: &[String], note: Option<String>, found: usize) -> ToolResult {
         result.push_str(&format!(r#","note":{}"#, Value::from(note)));
     }
     result.push('}');
-    ToolResult::success(result, counted(found, "skill"))
+    let untrusted = Some(String::new());
+    ToolResult { untrusted, ..ToolResult::success(result, counted(found, "skill")) }
 }
 
 /// The rows as JSON, as many as the limit allows.

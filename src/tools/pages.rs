@@ -158,6 +158,7 @@ fn read_page(
     let has_replacements = matches!(text, Cow::Owned(_));
     let edges = CutEdges { before: starts_in_line, after: ends_in_line };
     let mut text = context.secrets.mask_cut(&text, edges).into_owned();
+    let untrusted = Some(text.clone());
     if has_replacements {
         let note = "[some bytes are not UTF-8 and are shown as \u{fffd}: a script can read them in their encoding]";
         text = format!("{}\n{note}\n", text.trim_end_matches('\n'));
@@ -173,7 +174,8 @@ fn read_page(
             last + 1
         ));
     }
-    Ok(ToolResult { action, ..ToolResult::success(text, format!("{} bytes", bytes.len())) })
+    let result = ToolResult::success(text, format!("{} bytes", bytes.len()));
+    Ok(ToolResult { action, untrusted, ..result })
 }
 
 /// Shows a binary file: an image if the model accepts images, otherwise its type and size.

@@ -21,6 +21,13 @@ pub(crate) fn name() -> io::Result<String> {
     Ok(bytes()?.into_iter().map(letter).collect())
 }
 
+/// Returns four random letters or digits.
+pub(crate) fn mark() -> io::Result<String> {
+    const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let letter = |byte: &u8| char::from(LETTERS[usize::from(*byte) % LETTERS.len()]);
+    Ok(bytes()?.iter().take(4).map(letter).collect())
+}
+
 /// Returns a random UUID (RFC 9562, version 4).
 pub(crate) fn uuid() -> io::Result<String> {
     let mut bytes = bytes()?;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Outcome, Reply, Server, Test};
+use crate::harness::{Outcome, Reply, Request, Server, Test};
 
 const DOCUMENT: &str =
     "---\nname: calculator\ndescription: Calculates.\n---\nRun scripts/calc.py.\n";
@@ -39,13 +39,26 @@ fn reply(recorded: &Value) -> Reply {
     }
 }
 
-/// Plays the replies of a transcript, then `Done.`.
+/// The wanted calls with the mark that the question asks for.
+fn marked_calls(request: &Request, calls: &Value) -> Option<Reply> {
+    let start = request.with_mark("open it with <tool_call>");
+    let is_asked = request.last_message()["content"].as_str()?.contains(&start);
+    let calls = calls.as_array()?.iter();
+    let calls: String = calls.map(|call| format!("<tool_call>{call}</tool_call>")).collect();
+    is_asked.then(|| Reply::text(&request.with_mark(&calls)))
+}
+
+/// Plays the replies of a transcript, then `Done.`. In text the calls were recorded without a mark,
+/// so the model is asked about them, and makes them with it.
 fn play(transcript: &Value, options: &[&str]) -> Outcome {
     let replies: Vec<Reply> = transcript["replies"].as_array().unwrap().iter().map(reply).collect();
     let next = AtomicUsize::new(0);
-    let server = Server::always(move |_| {
-        let reply = replies.get(next.fetch_add(1, Ordering::Relaxed));
-        reply.cloned().unwrap_or_else(|| Reply::text("Done."))
+    let is_prompted = transcript["mode"] == "prompted";
+    let calls = transcript["calls"].clone();
+    let server = Server::always(move |request| {
+        let reply = replies.get(next.fetch_add(1, Ordering::Relaxed)).cloned();
+        let marked = || is_prompted.then(|| marked_calls(request, &calls)).flatten();
+        reply.or_else(marked).unwrap_or_else(|| Reply::text("Done."))
     });
     let mut test = Test::new()
         .skill("calculator", DOCUMENT)

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::HttpModel;
-use crate::model::{FinishReason, Model, ModelRequest, read_text_calls};
+use crate::model::{FinishReason, Model, ModelRequest, read_marked_calls};
 use crate::text::counted;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
 use crate::world::cancellation::Cancellation;
@@ -117,19 +117,19 @@ fn try_calling(
     let mut steps = 0;
     while steps < limits::TOOL_CHECK_STEPS {
         steps += 1;
-        let request = ModelRequest { messages: conversation.messages(), tools: &tools };
+        let mark = conversation.call_mark();
+        let request =
+            ModelRequest { messages: conversation.messages(), tools: &tools, call_mark: mark };
         let mut reply = model.complete(&request, sink)?;
         add_usage(&mut usage, reply.usage);
-        if reply.finish == FinishReason::UnparsedCall {
-            let read = read_text_calls(&reply.message.content, &tools);
-            let (Some((_, calls)), true) = (read, model.tool_calling() == ToolCalling::Prompted)
-            else {
-                problem = Some(("the model's call came as text".into(), PARSER));
-                break;
-            };
+        let marked = read_marked_calls(&reply.message.content, mark, &tools);
+        if let Some((_, calls)) = marked.filter(|_| model.tool_calling() == ToolCalling::Prompted) {
             let calls = calls.iter().enumerate();
             reply.message.calls = calls.map(|(at, call)| call.to_call(at)).collect();
             reply.message.content.clear();
+        } else if reply.finish == FinishReason::UnparsedCall {
+            problem = Some(("the model's call came as text".into(), PARSER));
+            break;
         } else if let Some(error) = reply.cause.or_else(|| incomplete_error(reply.finish)) {
             return Err(error);
         }
@@ -228,7 +228,7 @@ pub(super) fn streaming(
     let model = HttpModel::new(endpoint.clone(), true, cancellation.clone());
     let mut conversation = Conversation::new("");
     conversation.add_question("Count from one to ten, in words.");
-    let request = ModelRequest { messages: conversation.messages(), tools: &[] };
+    let request = ModelRequest { messages: conversation.messages(), tools: &[], call_mark: "" };
     let mut pieces = 0;
     let reply = model.complete(&request, &mut |event| {
         if let Event::Text(piece) | Event::Reasoning(piece) = &event {

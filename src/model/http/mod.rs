@@ -128,6 +128,7 @@ impl HttpModel {
             messages: request.messages,
             temporary_messages,
             tools: request.tools,
+            call_mark: request.call_mark,
             stream: self.stream && !dialect.has(&DialectChange::OmitStream),
             extra_fields: &self.client.endpoint.extra_body,
             dialect,

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 /// Markers that start a call.
-pub(crate) const STARTS: [&str; 27] = [
+pub(crate) const STARTS: [&str; 28] = [
     "<tool_call>",
+    "<tool_call-",
     "<tool_calls>",
     "<tool-use>",
     "<tools>",
@@ -90,6 +91,12 @@ pub(crate) const PARAMETER_ENDS: [&str; 4] =
 
 /// What `DeepSeek` and `MiniMax` write into their tags.
 const NOISE: [&str; 3] = ["｜｜DSML｜｜", "｜DSML｜", "]<]minimax[>["];
+
+/// The tags around a call as a model without native calls is asked to write it. A small model keeps
+/// this form of the mark; one before the tag, or in the JSON, it does not.
+pub(crate) fn marked_tags(mark: &str) -> [String; 2] {
+    [format!("<tool_call-{mark}>"), format!("</tool_call-{mark}>")]
+}
 
 /// All markers around calls in the text of a reply.
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {

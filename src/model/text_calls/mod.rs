@@ -35,6 +35,32 @@ pub fn read_text_calls<'t>(
     Some((sentence, CallReader::new(&call_markers::without_noise(body), tools).read_all()?))
 }
 
+/// The calls that a text is, each of which opens with this mark, with the sentence before them.
+pub(crate) fn read_marked_calls(
+    text: &str,
+    mark: &str,
+    tools: &[ToolDefinition],
+) -> Option<(String, Vec<TextCall>)> {
+    let [start, end] = call_markers::marked_tags(mark);
+    let text = text.replace(&end, "</tool_call>");
+    let mut parts = text.split(&start);
+    let before = parts.next().filter(|_| !mark.is_empty())?;
+    let mut calls = Vec::new();
+    let mut sentence = None;
+    for part in parts {
+        let part = format!("<tool_call>{part}");
+        let (_, read) = read_text_calls(&part, tools).filter(|(_, read)| read.len() == 1)?;
+        // What precedes the first one is at most a sentence.
+        if calls.is_empty() {
+            let whole = format!("{before}{part}");
+            let (words, all) = read_text_calls(&whole, tools)?;
+            sentence = (all == read).then(|| words.to_string());
+        }
+        calls.extend(read);
+    }
+    Some((sentence?, calls))
+}
+
 /// A call that is the name of a tool and its arguments in JSON, as GLM writes it.
 fn named_call(text: &str, tools: &[ToolDefinition]) -> Option<Vec<TextCall>> {
     let is_named = |tool: &ToolDefinition| {

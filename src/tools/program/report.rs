@@ -92,6 +92,7 @@ impl ProgramReport<'_> {
         ToolResult {
             summary: object.summary(outcome.stdout.total_bytes() + outcome.stderr.total_bytes()),
             content: self.text(&object, &hints),
+            untrusted: Some(format!("{}\n{}", object.stdout, object.stderr)),
             ok: returncode == 0 && object.error.is_none(),
             // A structure of strings and numbers always has a JSON form.
             object: serde_json::to_string(&object).ok(),

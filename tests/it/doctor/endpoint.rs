@@ -273,9 +273,9 @@ fn prompted_model(request: &Request) -> Reply {
     match request.messages()[0]["role"] == "system"
         && request.system().contains("- add {\"a\": integer")
     {
-        true => Reply::text(
+        true => Reply::text(&request.with_mark(
             "<tool_call>\n{\"name\": \"add\", \"arguments\": {\"a\": 317, \"b\": 588}}\n</tool_call>",
-        ),
+        )),
         false => Reply::text("one two three four five"),
     }
 }

@@ -153,6 +153,12 @@ impl Reply {
         Reply::new(Body::Computed(Arc::new(answer)))
     }
 
+    /// A text in which each `<tool_call>` has the mark of the conversation.
+    pub(crate) fn marked(text: &str) -> Reply {
+        let text = text.to_owned();
+        Reply::from_fn(move |request| Reply::text(&request.with_mark(&text)))
+    }
+
     /// Adds text before the tool calls.
     pub(crate) fn with_text(self, text: &str) -> Reply {
         self.change_completion(|completion| completion.text = Some(text.to_owned()))

@@ -55,6 +55,23 @@ impl Request {
             .unwrap_or_else(|| panic!("no system message in {self:?}"))
     }
 
+    /// The mark that opens a call in text, from the example in the system message.
+    #[track_caller]
+    pub(crate) fn call_mark(&self) -> &str {
+        let system = self.system();
+        let marks = system.split_once("nothing but this:\n<tool_call-");
+        let (_, rest) = marks.unwrap_or_else(|| panic!("no mark in {self:?}"));
+        let (mark, _) = rest.split_once(">\n{\"name\": \"TOOL\", ").unwrap();
+        assert!(mark.len() == 4 && mark.bytes().all(|it| it.is_ascii_alphanumeric()), "{mark}");
+        mark
+    }
+
+    /// A text whose plain tags of calls have the mark.
+    #[track_caller]
+    pub(crate) fn with_mark(&self, text: &str) -> String {
+        text.replace("tool_call>", &format!("tool_call-{}>", self.call_mark()))
+    }
+
     /// The result of the last tool call with this id.
     #[track_caller]
     pub(crate) fn tool_result(&self, id: &str) -> &str {
