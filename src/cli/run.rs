@@ -166,6 +166,7 @@ impl Run {
         };
         let path = self.settings.path(log, &self.folder);
         self.config.scripts.private_files.push(path.clone());
+        self.skills.add_private_file(path.clone());
         output.open_log(&path, self.log_environment(), self.cancellation.interrupt.clone())
     }
 

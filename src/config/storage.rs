@@ -16,19 +16,22 @@ pub struct Storage {
     pub notes: Option<PathBuf>,
     /// The file of lines typed in conversations; `None`: none are kept.
     pub history: Option<PathBuf>,
+    /// The folder of the program's other data; `None` only without a home folder.
+    pub(crate) state: Option<PathBuf>,
 }
 
 impl Storage {
     /// All paths; sandboxed scripts may read none of them.
     pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.sessions, &self.facts, &self.notes, &self.history].into_iter().flatten()
+        [&self.sessions, &self.facts, &self.notes, &self.history, &self.state].into_iter().flatten()
     }
 }
 
 impl ConfigReader<'_> {
     pub(super) fn storage(&self) -> Storage {
-        let state = || self.settings.xdg_folder("XDG_STATE_HOME", ".local/state");
-        let usual = |name| state().map(|folder| folder.join("skills-runner").join(name));
+        let state = self.settings.xdg_folder("XDG_STATE_HOME", ".local/state");
+        let state = state.map(|folder| folder.join("skills-runner"));
+        let usual = |name| state.as_ref().map(|folder| folder.join(name));
         let value = self.settings.value(settings::HISTORY_PATH);
         let is_off = value.is_some_and(|(value, _)| value == "off");
         let history = || self.setting_path(settings::HISTORY_PATH).or_else(|| usual("history"));
@@ -37,6 +40,7 @@ impl ConfigReader<'_> {
             facts: self.setting_path(settings::MEMORY_PATH),
             notes: self.setting_path(settings::NOTES_FOLDER_PATH),
             history: if is_off { None } else { history() },
+            state: state.clone(),
         }
     }
 }

@@ -122,6 +122,10 @@ pub(crate) const NEAR_OLD_LINES: usize = 50;
 pub(crate) const DIFF_SEARCH_LINES: usize = 100;
 /// Entries below the working folder among which the other names of a file are searched.
 pub(crate) const LINKED_FILE_ENTRIES: usize = 200_000;
+/// Start of a file that is examined for a private key.
+pub(crate) const KEY_START_BYTES: usize = 256;
+/// The same of a `.pem` file, in which certificates may stand before the key.
+pub(crate) const KEY_SEARCH_BYTES: usize = 1 << 20;
 /// Entries below the working folder among which private ones are searched before each sandboxed
 /// run.
 pub(crate) const HIDDEN_ENTRIES: usize = 20_000;

@@ -134,8 +134,9 @@ impl OpenSkill {
         SkillFiles { list, is_whole }
     }
 
-    /// Opens a file that is listed, or a folder that contains one.
+    /// Opens a file that is listed, or a folder that contains one; not a private one.
     pub(super) fn open(&self, path: &Path) -> Result<PathTarget, OpenError> {
-        self.skill.root.open_walked(path)
+        let target = self.skill.root.open_walked(path)?;
+        self.skill.read_rule().check(path, target)
     }
 }

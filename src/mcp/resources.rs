@@ -66,7 +66,7 @@ fn listed_files(
 }
 
 /// JSON description of a file or folder, also of a file that cannot be opened; `None` if it was
-/// deleted, or its name contains a secret.
+/// deleted or is private, or its name contains a secret.
 fn describe(server: &McpServer<'_>, skill: &OpenSkill, uri: &str, path: &Path) -> Option<Value> {
     if server.context.secrets.occur_in(path.as_os_str().as_bytes()) {
         return None;
@@ -74,7 +74,7 @@ fn describe(server: &McpServer<'_>, skill: &OpenSkill, uri: &str, path: &Path) -
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut resource = json!({"uri": uri, "name": name});
     match skill.open(path) {
-        Err(OpenError::NotFound) => return None,
+        Err(OpenError::NotFound | OpenError::Private) => return None,
         Ok(PathTarget::Folder(_)) => {
             resource["mimeType"] = "inode/directory".into();
             return Some(resource);

@@ -21,7 +21,7 @@ use crate::limits;
 use crate::secret::Secrets;
 use crate::skills::{frontmatter, is_valid_name, yaml};
 use crate::text;
-use crate::world::confined::{self, OpenFile, PathTarget};
+use crate::world::confined::{self, OpenError, OpenFile, PathTarget};
 
 /// Lists the entries of all skills in pages.
 pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {
@@ -96,6 +96,7 @@ fn entry(secrets: &Secrets, skill: &OpenSkill) -> Result<Value, String> {
             match skill.open(path) {
                 Ok(PathTarget::File(file)) => digest(&file, limits::SKILL_BYTES - total, secrets),
                 Ok(PathTarget::Folder(_)) => Err("a folder".into()),
+                Err(OpenError::Private) => continue,
                 Err(error) => Err(error.user_message()),
             }
         };

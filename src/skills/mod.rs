@@ -5,17 +5,20 @@
 //! or that folder itself. A folder without a document is not a skill, and its files are never
 //! opened. Nothing is cached: each call sees the skills as they are on disk.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::config::{Config, FolderOrigin, SkillsFolder, find_program};
 use crate::text::shell_quoted;
 use crate::world::confined::{Root, identity};
 use boundary::Boundary;
 use lookup::OpenFolders;
+use private::PrivateFiles;
 
 mod boundary;
 mod catalogue;
@@ -37,6 +40,7 @@ mod names;
 pub(crate) mod needs;
 pub(crate) mod other_clients;
 pub(crate) mod packages;
+pub(crate) mod private;
 pub(crate) mod probe;
 mod problem;
 pub(crate) mod programs;
@@ -91,6 +95,7 @@ pub struct Skills {
     left_out: Option<PathBuf>,
     /// Whether only skills are used that are as the lock file beside them lists them.
     is_locked: bool,
+    private: Rc<PrivateFiles>,
 }
 
 /// The program's name.
@@ -108,6 +113,7 @@ impl Skills {
             program: PROGRAM.into(),
             left_out: None,
             is_locked: false,
+            private: Rc::default(),
         }
     }
 
@@ -123,8 +129,17 @@ impl Skills {
                 boundary
             },
             is_locked: config.scripts.skills_locked,
+            private: Rc::new(PrivateFiles {
+                files: config.scripts.private_files.clone(),
+                user_folder: Some(config.scripts.user_folder.clone()),
+            }),
             ..Skills::new([])
         }
+    }
+
+    /// Makes a file private, too.
+    pub(crate) fn add_private_file(&mut self, path: PathBuf) {
+        Rc::make_mut(&mut self.private).files.push(path);
     }
 
     /// Adds the skills that were installed with a program, after all others; `program` is
@@ -157,8 +172,9 @@ impl Skills {
     /// The skills of another folder, with the same boundary.
     #[must_use]
     pub fn with_folder(&self, folder: PathBuf) -> Skills {
+        let private = Rc::clone(&self.private);
         let (boundary, program) = (self.boundary.clone(), self.program.clone());
-        Skills { boundary, program, is_locked: self.is_locked, ..Skills::new([folder]) }
+        Skills { boundary, program, private, is_locked: self.is_locked, ..Skills::new([folder]) }
     }
 
     /// The same folders of a program that was started by this path: commands that are suggested
@@ -328,7 +344,8 @@ impl Skills {
     fn opened(&self, name: &str, root: Root, path: PathBuf) -> Skill {
         let address = self.command_address(name, &path);
         let (name, program) = (name.to_string(), self.program.clone());
-        Skill { name, address, program, path, root, is_locked: self.is_locked }
+        let (private, read_rule) = (Rc::clone(&self.private), OnceCell::new());
+        Skill { name, address, program, path, root, is_locked: self.is_locked, private, read_rule }
     }
 }
 

@@ -1,10 +1,13 @@
 //! One skill: its document and its files.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::limits;
+use crate::skills::private::{PrivateFiles, ReadRule, is_private_file};
 use crate::text;
 use crate::world::confined::{
     self, EntryKind, FileTree, OpenError, OpenFile, PathTarget, Root, WalkLimits,
@@ -26,6 +29,10 @@ pub struct Skill {
     pub root: Root,
     /// Whether only what the lock file lists may be used of it.
     pub(crate) is_locked: bool,
+    /// The files that the settings make private.
+    pub(super) private: Rc<PrivateFiles>,
+    /// What is not read of it; made for the first file.
+    pub(super) read_rule: OnceCell<ReadRule>,
 }
 
 /// A skill's document.
@@ -56,6 +63,17 @@ impl Skill {
     fn walk(&self, files: usize) -> FileTree {
         let limits = WalkLimits { depth: limits::WALK_DEPTH, files, entries: limits::WALK_ENTRIES };
         self.root.walk(limits).unwrap_or_default()
+    }
+
+    /// Opens a file or folder that may be read for a model or client.
+    pub(crate) fn open_readable(&self, path: impl AsRef<Path>) -> Result<PathTarget, OpenError> {
+        let path = path.as_ref();
+        self.root.open_target(path).and_then(|target| self.read_rule().check(path, target))
+    }
+
+    /// What is not read of it for a model or client.
+    pub(crate) fn read_rule(&self) -> &ReadRule {
+        self.read_rule.get_or_init(|| self.private.rule_for(&self.root))
     }
 
     /// Error message for a model about a file of the skill that cannot be read or run,
@@ -103,8 +121,10 @@ impl Skill {
 
     /// Reads the whole document. The error is meant for a model.
     pub fn read_document(&self) -> Result<Document, String> {
-        let (file_name, open) =
-            open_document(&self.root).map_err(|error| self.document_error(&error))?;
+        let opened = open_document(&self.root).and_then(|(file_name, open)| {
+            Ok((file_name.clone(), self.read_rule().check_file(file_name.as_ref(), open)?))
+        });
+        let (file_name, open) = opened.map_err(|error| self.document_error(&error))?;
         let describe = |what: &str| format!("{file_name} of the skill `{}` {what}", self.name);
         let piece = confined::read_whole(&open.file, limits::DOCUMENT_BYTES)
             .map_err(|error| describe(&format!("cannot be read: {error}")))?;
@@ -151,6 +171,8 @@ pub(super) fn has_document(root: &Root) -> bool {
 /// that name is skipped, and is the reported error if there is no such file.
 pub(super) fn open_document(root: &Root) -> Result<(String, OpenFile), OpenError> {
     let open = |name: &str| match root.open_target(name)? {
+        // Its description is shown before anything else of it is judged.
+        PathTarget::File(open) if is_private_file(&open.file) => Err(OpenError::Private),
         PathTarget::File(open) => Ok((name.to_string(), open)),
         PathTarget::Folder(_) => Err(OpenError::NotAFile("a folder")),
     };

@@ -39,11 +39,11 @@ impl Skill {
         if self.is_locked && relative.split('/').any(|name| name == "__pycache__") {
             return Err(OpenError::NotFound);
         }
-        match self.root.open_target(&relative) {
+        match self.open_readable(&relative) {
             Ok(target) => Ok(ResolvedFile { path: relative, target, asked: None }),
             Err(OpenError::NotFound) => {
                 let meant = self.file_meant(&relative).ok_or(OpenError::NotFound)?;
-                let target = self.root.open_target(&meant)?;
+                let target = self.open_readable(&meant)?;
                 Ok(ResolvedFile { path: meant, target, asked: Some(relative) })
             }
             Err(error) => Err(error),

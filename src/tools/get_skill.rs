@@ -2,6 +2,8 @@
 //! arguments, the placeholders of the document are replaced. The user's invocation of a skill
 //! uses the same text.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -15,6 +17,7 @@ use crate::skills::{Document, Skill, evals, file_list, frontmatter, invocation};
 use crate::text::{self, counted, one_line, one_line_name};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+use crate::world::confined::OpenError;
 
 #[derive(Deserialize)]
 struct GetSkillArguments {
@@ -236,11 +239,13 @@ fn headings(text: &str, page_bytes: usize) -> impl Iterator<Item = (usize, &str)
     })
 }
 
-/// Lists the skill's other files; empty without any. Its tests are not for the model: they contain
-/// the answers.
+/// Lists the skill's other files that may be read; empty without any. Its tests are not for the
+/// model: they contain the answers.
 fn other_files(skill: &Skill, document: &str) -> String {
     let tree = skill.all_files();
+    let is_private = |path: &PathBuf| matches!(skill.open_readable(path), Err(OpenError::Private));
     let others = tree.files.iter().filter(|path| !path.starts_with(evals::FOLDER));
+    let others = others.filter(|path| !is_private(path));
     let names: Vec<_> = others.map(|path| path.to_string_lossy()).collect();
     let others = names.iter().map(AsRef::as_ref).filter(|name| *name != document);
     let (lines, is_folded) = file_list::fold(others);

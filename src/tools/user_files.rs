@@ -4,8 +4,9 @@
 //! identity, not the path that was asked for. A missing file is judged by the real path of its
 //! folder and its name.
 
+use std::cell::OnceCell;
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
@@ -14,14 +15,18 @@ use crate::limits;
 use crate::secret::MASK;
 use crate::skills::Skill;
 use crate::skills::lock_file::is_lock_file_name;
-use crate::skills::protected::{self, PrivateEntries, is_git_name, is_private_name, lies_in};
+use crate::skills::private::{
+    ReadRule, has_private_name, holds_private_key, is_key_file, is_private_name, lies_in, names,
+    real_or_missing,
+};
+use crate::skills::protected;
 use crate::text::{self, counted, one_line};
 use crate::tool::{Action, Effects};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::diff::diff;
 use crate::tools::{ToolContext, plain_path};
 use crate::world::confined::{
-    FilePlace, FoundFile, OpenError, PathTarget, Root, identity, real_path,
+    FilePlace, FoundFile, OpenError, PRIVATE, PathTarget, Root, real_path,
 };
 use crate::world::lock::lock_file;
 
@@ -40,11 +45,10 @@ pub(super) struct UserFiles<'c> {
     context: &'c ToolContext<'c>,
     scripts: &'c ScriptSettings,
     root: Root,
-    /// The real path of the working folder.
-    folder: PathBuf,
+    /// What is private. Its folder is the working folder.
+    rule: ReadRule,
     /// Whether the working folder is the home, a folder above it, or `/`.
     is_home: bool,
-    private: Vec<PathBuf>,
 }
 
 /// A file or folder that a tool may read.
@@ -87,11 +91,13 @@ impl<'c> UserFiles<'c> {
         scripts.check_user_folder(Some(found))?;
         let is_home = protected::is_home_or_above(scripts, found);
         // A folder of notes may be that in which the user works.
-        let notes = context.storage.notes.as_ref().and_then(protected::real_or_missing);
+        let notes = context.storage.notes.as_ref().and_then(real_or_missing);
         let notes = notes.filter(|notes| folder.starts_with(notes));
         let private = protected::private_paths(scripts);
         let private = private.filter(|path| Some(path) != notes.as_ref()).collect();
-        Ok(UserFiles { context, scripts, root, folder, is_home, private })
+        let (searched, most) = (vec![folder.clone()], limits::LINKED_FILE_ENTRIES);
+        let rule = ReadRule { folder, private, searched, most, entries: OnceCell::new() };
+        Ok(UserFiles { context, scripts, root, rule, is_home })
     }
 
     /// Opens a file or folder for reading.
@@ -99,7 +105,7 @@ impl<'c> UserFiles<'c> {
         let failed = |error: OpenError| self.error(path, "read", &error);
         let in_skill = |place: &Path| {
             let (skill, inside) = self.context.skills.open_containing(place)?;
-            Some(self.open_in_skill(path, &skill, &inside))
+            Some(open_in_skill(&skill, &inside))
         };
         let absolute = self.without_tilde(path);
         let relative = self.root.relative_path(&absolute);
@@ -126,6 +132,11 @@ impl<'c> UserFiles<'c> {
         let target = target.map_err(failed)?;
         let (real, found) = examine(&target).map_err(failed)?;
         self.check(path, &real, found.as_ref(), Access::Read)?;
+        if let PathTarget::File(open) = &target
+            && is_key_file(&real, &open.file)
+        {
+            return Err(self.refusal(path, Refusal::Private));
+        }
         Ok(OpenedPath { target, action: None, note })
     }
 
@@ -179,7 +190,7 @@ impl<'c> UserFiles<'c> {
         let place = self.root.place(&relative);
         let place = place.map_err(|error| self.error(path, "written", &error))?;
         let real = self.check_place(path, &place)?;
-        let below = real.strip_prefix(&self.folder).unwrap_or(&real);
+        let below = real.strip_prefix(&self.rule.folder).unwrap_or(&real);
         Ok(UserFile { path: below.to_string_lossy().into_owned(), place })
     }
 
@@ -264,6 +275,10 @@ impl<'c> UserFiles<'c> {
         let real = real.map_err(|error| self.error(path, "written", &error.into()))?;
         self.check(path, &real, place.found(), Access::Read)?;
         self.check(path, &real, place.found(), Access::Write)?;
+        let start = place.found().map(|_| place.read(limits::KEY_SEARCH_BYTES));
+        if start.is_some_and(|it| it.is_ok_and(|it| holds_private_key(&real, &it.bytes))) {
+            return Err(self.refusal(path, Refusal::Private));
+        }
         Ok(real)
     }
 
@@ -291,28 +306,6 @@ impl<'c> UserFiles<'c> {
         }
     }
 
-    fn open_in_skill(
-        &self,
-        path: &str,
-        skill: &Skill,
-        relative: &str,
-    ) -> Result<OpenedPath, String> {
-        let failed = |error: OpenError| skill.file_error("the file", "read", relative, &error);
-        let target = skill.root.open_target(relative).map_err(failed)?;
-        let (real, found) = examine(&target).map_err(failed)?;
-        let root = real_path(&skill.root).map_err(|error| failed(error.into()))?;
-        let below = real.strip_prefix(&root).unwrap_or(&real);
-        if has_private_name(below) || self.is_private(&real, found.as_ref()) {
-            return Err(self.refusal(path, Refusal::Private));
-        }
-        if let Some(refusal) = self.other_name_refusal(&real, found.as_ref()) {
-            return Err(self.refusal(path, refusal));
-        }
-        let is_document = Ok(plain_path(relative)) == skill.document_file_name();
-        let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));
-        Ok(OpenedPath { target, action, note: None })
-    }
-
     /// Refuses what is clear from the names alone.
     fn check_names(&self, path: &str, below: &Path, access: Access) -> Result<(), String> {
         let refusal = if has_private_name(below) {
@@ -335,16 +328,14 @@ impl<'c> UserFiles<'c> {
         found: Option<&FoundFile>,
         access: Access,
     ) -> Result<(), String> {
-        let Ok(below) = real.strip_prefix(&self.folder) else {
+        let Ok(below) = real.strip_prefix(&self.rule.folder) else {
             return Err(self.refusal(path, Refusal::Elsewhere));
         };
         self.check_names(path, below, access)?;
         let is_granted = |folders: &[PathBuf]| folders.iter().any(|it| real.starts_with(it));
         let has_sandbox = self.scripts.sandbox.as_ref();
-        let refusal = if self.is_private(real, found) {
-            Refusal::Private
-        } else if access == Access::Read
-            && let Some(refusal) = self.other_name_refusal(real, found)
+        let refusal = if access == Access::Read
+            && let Some(refusal) = self.private_refusal(real, found)
         {
             // Whatever is written is checked for reading, too.
             refusal
@@ -370,54 +361,35 @@ impl<'c> UserFiles<'c> {
         let folders = self.context.skills.places();
         let folders = folders.chain(self.scripts.default_skills_folders.iter().cloned());
         let folders: Vec<PathBuf> =
-            folders.map(|path| protected::real_or_missing(&path).unwrap_or(path)).collect();
+            folders.map(|path| real_or_missing(&path).unwrap_or(path)).collect();
         let is_document = names(real).last().is_some_and(|name| name == "skill.md");
         let mut targets = protected::targets_of_links(&folders).into_iter();
         is_document && targets.any(|target| real.parent() == Some(&target))
             || lies_in(real, &protected::skill_places(self.scripts, folders))
     }
 
-    /// Whether this is a private file, lies in a private folder or in git's, or is the same file
-    /// as one of them by another name.
-    fn is_private(&self, real: &Path, found: Option<&FoundFile>) -> bool {
-        let is_known = |found: &FoundFile| {
-            let mut private = self.private.iter();
-            private.any(|path| identity(path) == Some(found.identity))
-        };
-        names(real).any(|name| is_git_name(&name))
-            || real.starts_with("/proc")
-            || lies_in(real, &self.private)
-            || found.is_some_and(is_known)
-    }
-
-    /// Why a file with several names must not be touched.
-    fn other_name_refusal(&self, real: &Path, found: Option<&FoundFile>) -> Option<Refusal> {
-        let file = found.filter(|file| file.has_other_names)?.identity;
-        let skill = self.context.skills.open_containing(real);
-        let skill = skill.as_ref().map(|(skill, _)| skill.path.as_path());
-        let folders: Vec<&Path> = skill.into_iter().chain([self.folder.as_path()]).collect();
-        let entries = PrivateEntries::find(self.scripts, &folders, limits::LINKED_FILE_ENTRIES);
-        match entries.holds(file) {
-            Some(false) => None,
+    /// Why something that is private, or may be, must not be touched.
+    fn private_refusal(&self, real: &Path, found: Option<&FoundFile>) -> Option<Refusal> {
+        match self.rule.is_private(real, found) {
             Some(true) => Some(Refusal::Private),
             None => Some(Refusal::OtherNames),
+            Some(false) => None,
         }
     }
 
     /// The text for the model.
     fn refusal(&self, path: &str, refusal: Refusal) -> String {
         let path = shown(path);
-        let folder = self.folder.display();
+        let folder = self.rule.folder.display();
         match refusal {
             Refusal::Elsewhere => {
                 let is_open = self.context.allows_commands() && self.scripts.sandbox.is_none();
                 let advice = if is_open { "use run_command for it" } else { "go on without it" };
                 format!("`{path}` is not below the working folder `{folder}`: {advice}")
             }
-            Refusal::Private => format!(
-                "`{path}` is private (.env files, keys, sessions, memory, notes, log, .git): the tools for files never \
-                 touch it; go on without it"
-            ),
+            Refusal::Private => {
+                format!("`{path}` {PRIVATE}: the tools for files never touch it; go on without it")
+            }
             Refusal::OtherNames => format!(
                 "`{path}` has another name (a hard link), and this folder has too many files to know that \
                  it is not a private one: use run_command"
@@ -477,14 +449,11 @@ pub(super) fn shown(path: &str) -> String {
     one_line(path, limits::SUMMARY_CHARS)
 }
 
-/// The names in a path, in lower case.
-fn names(path: &Path) -> impl Iterator<Item = String> {
-    path.components().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
-        _ => None,
-    })
-}
-
-fn has_private_name(below: &Path) -> bool {
-    names(below).any(|name| is_private_name(&name))
+/// Opens a file or folder of a skill for reading.
+fn open_in_skill(skill: &Skill, relative: &str) -> Result<OpenedPath, String> {
+    let target = skill.open_readable(relative);
+    let target = target.map_err(|error| skill.file_error("the file", "read", relative, &error))?;
+    let is_document = Ok(plain_path(relative)) == skill.document_file_name();
+    let action = is_document.then(|| Action::ReadSkill(skill.name.clone()));
+    Ok(OpenedPath { target, action, note: None })
 }

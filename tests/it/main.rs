@@ -54,6 +54,7 @@ mod no_skill;
 mod office;
 mod output;
 mod paths;
+mod private_files;
 mod probe;
 mod prompt_file;
 mod prompted;

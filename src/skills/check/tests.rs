@@ -38,6 +38,8 @@ impl TestSkill {
     pub(super) fn skill(&self) -> Skill {
         Skill {
             is_locked: false,
+            private: std::rc::Rc::default(),
+            read_rule: std::cell::OnceCell::new(),
             name: self.name.to_owned(),
             address: self.name.to_owned(),
             program: "skills-runner".to_owned(),

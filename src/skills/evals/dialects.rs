@@ -10,8 +10,9 @@ use super::fields::{Field, FieldProblem};
 use super::{EvalCase, ExpectedSkill, FOLDER, Goal, Task, TaskFile};
 use crate::limits;
 use crate::skills::Skill;
+use crate::skills::private::has_private_name;
 use crate::text;
-use crate::world::confined::PathTarget;
+use crate::world::confined::{OpenError, PathTarget};
 
 /// Keys under which an object holds the cases.
 const LISTS: [&str; 3] = ["evals", "cases", "queries"];
@@ -220,7 +221,14 @@ fn task_file(path: &str, skill: &Skill) -> Result<TaskFile, String> {
     let source = skill.root.relative_path(path).map_err(|error| error.user_message())?;
     let mut failure = None;
     for place in [source.clone(), format!("{FOLDER}/{source}")] {
-        match skill.root.open_target(&place) {
+        let opened = match skill.open_readable(&place) {
+            // The copy has a private name, too.
+            Err(OpenError::Private) if has_private_name(Path::new(&place)) => {
+                skill.root.open_target(&place)
+            }
+            opened => opened,
+        };
+        match opened {
             Ok(PathTarget::File(_)) => {
                 let target = FILE_FOLDERS.iter().find_map(|folder| place.strip_prefix(folder));
                 let target = target.unwrap_or(&place).to_string();

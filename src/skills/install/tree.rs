@@ -14,7 +14,7 @@ use super::names::PathSet;
 use crate::limits;
 use crate::skills::listing::{is_system_file, is_tool_folder};
 use crate::skills::lock_file::copy_digest;
-use crate::skills::protected::is_git_name;
+use crate::skills::private::is_git_name;
 use crate::skills::skeleton::invalid_name_reason;
 use crate::skills::skill::is_document_name;
 use crate::skills::{frontmatter, is_skill_name};

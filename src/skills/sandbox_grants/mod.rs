@@ -20,7 +20,8 @@ use crate::config::{SandboxConfig, ScriptSettings, SkillsFolder, split_path_list
 use crate::error::Fault;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
-use crate::skills::protected::{self, PrivateEntries, canonical, is_skill, without_following};
+use crate::skills::private::{PrivateEntries, is_private_name};
+use crate::skills::protected::{self, canonical, is_skill, without_following};
 use crate::skills::python::{Interpreter, is_executable};
 use crate::world::confined::VENV_MARKER;
 use crate::world::files;
@@ -106,8 +107,10 @@ impl GrantRequest<'_> {
         read.extend(self.version_files());
         if let Some(folder) = self.readable_user_folder() {
             let most = limits::HIDDEN_ENTRIES;
-            hidden.extend(PrivateEntries::find(self.scripts, &[&folder], most).all_paths());
-            for path in direct_entries(&folder) {
+            let private: Vec<PathBuf> = protected::private_paths(self.scripts).collect();
+            let folders = [folder];
+            hidden.extend(PrivateEntries::find(&private, &folders, most).all_paths());
+            for path in direct_entries(&folders[0]) {
                 grant_around(&path, &hidden, &mut read);
             }
         }
@@ -389,7 +392,7 @@ fn direct_entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_granted = |entry: &fs::DirEntry| {
         let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-        !is_link && !protected::is_private_name(&entry.file_name().to_string_lossy())
+        !is_link && !is_private_name(&entry.file_name().to_string_lossy())
     };
     entries.filter(is_granted).map(|entry| entry.path())
 }

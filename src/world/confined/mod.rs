@@ -44,6 +44,7 @@ use open::{
     INSPECT_FLAGS, OpenPurpose, entry_status, inspect, open_folder, open_name, open_noting_link,
 };
 pub use open_error::OpenError;
+pub(crate) use open_error::PRIVATE;
 use path::RelativePath;
 pub(crate) use place::{FilePlace, FoundFile, real_path};
 pub(crate) use read::read_head;

@@ -39,9 +39,15 @@ pub enum OpenError {
     /// It is not owned by root or this user, other users can write in it, or it is reached
     /// through a link.
     Foreign,
+    /// A file or folder that is not read for a model or client.
+    Private,
     /// Any other system error.
     Io(io::Error),
 }
+
+/// Why nothing reads a private file for a model or client.
+pub(crate) const PRIVATE: &str =
+    "is private (.env files, keys, sessions, memory, notes, log, .git)";
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,6 +100,7 @@ impl OpenError {
             OpenError::Foreign => {
                 ("it belongs to another user, others may write in it, or a link leads there", "")
             }
+            OpenError::Private => return (format!("it {PRIVATE}").into(), "go on without it"),
             OpenError::Io(error) => return (error.to_string().into(), ""),
         };
         (cause.into(), advice)

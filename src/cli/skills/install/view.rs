@@ -12,7 +12,7 @@ use crate::limits;
 use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
 use crate::skills::lock_file::{FileDigests, added, is_taken};
-use crate::skills::protected::is_private_name;
+use crate::skills::private::is_private_name;
 use crate::skills::{Problem, Rule, Severity, Skills, is_document_name};
 use crate::text;
 use crate::tools::diff;
