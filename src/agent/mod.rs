@@ -22,11 +22,11 @@ use crate::world::cancellation::Cancellation;
 
 mod held_text;
 mod quotations;
-mod repeated_failures;
+mod repeated_calls;
 mod rescue;
 
 use held_text::HeldText;
-use repeated_failures::RepeatedFailures;
+use repeated_calls::RepeatedCalls;
 use rescue::{NoAnswer, ReplyPlace, Rescue, Verdict};
 
 /// How a turn ended. The answer itself is not copied, since it may be long:
@@ -89,7 +89,7 @@ pub fn run_turn(
         limits: turn_limits,
         stats,
         sink,
-        failures: RepeatedFailures::default(),
+        repeated: RepeatedCalls::default(),
         rescue: Rescue::default(),
         announcement: None,
     };
@@ -124,7 +124,7 @@ struct Turn<'t, 's> {
     limits: &'t TurnLimits,
     stats: &'t mut RunStats,
     sink: &'t mut EventSink<'s>,
-    failures: RepeatedFailures,
+    repeated: RepeatedCalls,
     rescue: Rescue,
     /// The first reply, if it announced a call that it did not make: the answer, should no call
     /// follow.
@@ -236,15 +236,18 @@ impl Turn<'_, '_> {
     fn run_calls(&mut self, calls: &[ToolCall], is_from_text: bool) -> Result<()> {
         for (index, call) in calls.iter().enumerate() {
             let conversation = &*self.conversation;
+            let (repeated, mut counted) = (&mut self.repeated, Ok(()));
             let result = self.tools.call_with_events(call, self.stats, self.sink, |run| {
-                if index >= limits::CALLS_RUN {
-                    return not_run();
-                }
-                conversation.without_repeated_content(run())
+                let result = match index {
+                    limits::CALLS_RUN.. => not_run(),
+                    _ => conversation.without_repeated_content(run()),
+                };
+                let (result, outcome) = repeated.count(call, result, index == 0);
+                counted = outcome;
+                result
             });
             let stopped = match result {
                 Ok(result) => {
-                    let counted = self.failures.count(call, &result);
                     let may_trust =
                         is_from_text && result.ok && !self.tools.is_read_only(&call.name);
                     self.rescue.has_run |= may_trust;

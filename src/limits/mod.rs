@@ -156,6 +156,12 @@ pub(crate) const ENTITY_BYTES: usize = 32;
 pub(crate) const BASE64_BYTES: usize = 8;
 /// Times in a row that the same call may fail in the same way, after which the turn ends.
 pub(crate) const EQUAL_FAILURES: usize = 3;
+/// Times in a row that the same call may give the same result, after which the turn ends.
+pub(crate) const EQUAL_RESULTS: usize = 5;
+/// The same of a script or a command, which may wait for something.
+pub(crate) const EQUAL_RUNS: usize = 10;
+/// Times in a row that the model gets such a result; then it is told to use it.
+pub(crate) const EQUAL_RESULTS_SHOWN: usize = 2;
 /// Default of `--max-steps`: model requests in one turn.
 pub(crate) const MAX_STEPS: u32 = 50;
 /// A prompt on standard input.

@@ -1,0 +1,96 @@
+//! The same call with the same result several times in a row: a model that is stuck.
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, ErrorKind};
+use crate::limits;
+use crate::text;
+use crate::tool::{Action, ToolCall, ToolResult, parse_arguments};
+
+/// What the model gets instead of a result that it has.
+const KNOWN_RESULT: &str = "the same call gave the same result twice: use it, or answer";
+
+/// The last call of a turn, and how often it occurred in a row.
+#[derive(Default)]
+pub(super) struct RepeatedCalls {
+    last: Option<CallEssence>,
+    count: usize,
+}
+
+/// What makes a call another one.
+#[derive(PartialEq)]
+struct CallEssence {
+    name: String,
+    arguments: Result<Map<String, Value>, String>,
+    ok: bool,
+    result: String,
+}
+
+impl RepeatedCalls {
+    /// Counts a call, and returns the result that the model gets. `is_first`: no other call
+    /// precedes it in its message.
+    ///
+    /// # Errors
+    ///
+    /// The call was made too often in a row, always with the same result.
+    pub(super) fn count(
+        &mut self,
+        call: &ToolCall,
+        result: ToolResult,
+        is_first: bool,
+    ) -> (ToolResult, Result<(), Error>) {
+        let essence = CallEssence {
+            name: call.name.clone(),
+            arguments: parse_arguments(&call.arguments).map_err(|_| call.arguments.clone()),
+            ok: result.ok,
+            result: essence_of(&result),
+        };
+        if self.last.as_ref() != Some(&essence) {
+            self.count = 0;
+        }
+        // Before the next message the model does not know the result.
+        self.count += usize::from(self.count == 0 || is_first || !result.ok);
+        self.last = Some(essence);
+        let most = match &result.action {
+            _ if !result.ok => limits::EQUAL_FAILURES,
+            // They may wait for something.
+            Some(Action::RanScript(_) | Action::RanCommand(_)) => limits::EQUAL_RUNS,
+            _ => limits::EQUAL_RESULTS,
+        };
+        let way = match result.ok {
+            true => format!("gave the same result {most} times in a row"),
+            false => format!("failed {most} times in the same way"),
+        };
+        let is_known = result.ok && self.count > limits::EQUAL_RESULTS_SHOWN;
+        let result = match is_known {
+            true => ToolResult {
+                document: None,
+                content: KNOWN_RESULT.into(),
+                untrusted: Some(String::new()),
+                image: None,
+                ..result
+            },
+            false => result,
+        };
+        if self.count < most {
+            return (result, Ok(()));
+        }
+        let name = text::one_line(&call.name, limits::SUMMARY_CHARS);
+        let message = format!("failed to finish the turn: the same call of {name} {way}");
+        let error = Error::new(ErrorKind::Limit, message)
+            .with_hint("the last lines about the tool show why; another model may do it");
+        (result, Err(error))
+    }
+}
+
+/// What makes a result another one: exit status, output and error, not the duration or a hint.
+fn essence_of(result: &ToolResult) -> String {
+    let json = result.object.as_ref().unwrap_or(&result.content);
+    match serde_json::from_str(json) {
+        Ok(Value::Object(mut fields)) => {
+            fields.retain(|name, _| !matches!(&**name, "duration_ms" | "hint" | "note"));
+            Value::Object(fields).to_string()
+        }
+        _ => result.full_text().into_owned(),
+    }
+}
