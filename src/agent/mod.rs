@@ -94,9 +94,7 @@ pub fn run_turn(
         announcement: None,
     };
     for step in 1..=turn_limits.max_steps {
-        let Some(CheckedReply { reply, is_from_text }) = turn.next_reply(step)? else {
-            continue;
-        };
+        let Some(reply) = turn.next_reply(step)? else { continue };
         let calls = reply.message.calls.clone();
         (turn.sink)(Event::MessageEnd { calls: calls.len() });
         turn.conversation.add_answer(with_valid_arguments(reply.message));
@@ -105,7 +103,7 @@ pub fn run_turn(
         if calls.is_empty() {
             return Ok(TurnOutcome { finish: reply.finish, cause: reply.cause });
         }
-        turn.run_calls(&calls, is_from_text)?;
+        turn.run_calls(&calls)?;
     }
     turn.conversation.close_turn("");
     let steps = match turn_limits.max_steps {
@@ -131,16 +129,10 @@ struct Turn<'t, 's> {
     announcement: Option<ModelReply>,
 }
 
-/// A reply that is an answer or has calls.
-struct CheckedReply {
-    reply: ModelReply,
-    /// Whether its calls were written as text, or were before the model was asked again.
-    is_from_text: bool,
-}
-
 impl Turn<'_, '_> {
-    /// Sends the next request. `None`: the reply is not an answer, and the model is asked again.
-    fn next_reply(&mut self, step: u32) -> Result<Option<CheckedReply>> {
+    /// Sends the next request. `None`: the reply neither is an answer nor has calls, and the model
+    /// is asked again.
+    fn next_reply(&mut self, step: u32) -> Result<Option<ModelReply>> {
         let has_next_step = step < self.limits.max_steps;
         let mut held = HeldText::new(self.tools.definitions(), self.announcement.is_some());
         let sink = &mut *self.sink;
@@ -163,7 +155,7 @@ impl Turn<'_, '_> {
             // It counts the reminder, too.
             reply.usage = None;
         }
-        let is_from_text = self.rescue.was_asked_about(&reply.message.calls);
+        self.rescue.trust_native(&reply.message.calls, self.tools);
         let verdict = if reply.message.calls.is_empty() {
             let calling = self.context.model.tool_calling();
             let place = ReplyPlace { is_first: step == 1, has_next_step, calling };
@@ -188,7 +180,7 @@ impl Turn<'_, '_> {
                 reply.message.content = sentence;
                 reply.message.calls = calls;
                 self.announcement = None;
-                return Ok(Some(CheckedReply { reply, is_from_text: true }));
+                return Ok(Some(reply));
             }
             Verdict::Answer(finish) => reply.finish = finish,
         }
@@ -196,12 +188,12 @@ impl Turn<'_, '_> {
             Some(first) if reply.message.calls.is_empty() => reply = first,
             _ => held.release(self.sink),
         }
-        Ok(Some(CheckedReply { reply, is_from_text }))
+        Ok(Some(reply))
     }
 
     /// What follows a failed request: an empty reply is asked about, and an announcement before it
     /// is the answer.
-    fn after_failure(&mut self, error: Error, has_next_step: bool) -> Result<Option<CheckedReply>> {
+    fn after_failure(&mut self, error: Error, has_next_step: bool) -> Result<Option<ModelReply>> {
         let is_empty = match error.part() {
             Some(FailedPart::Answer(tokens)) => {
                 let [prompt_tokens, completion_tokens] = tokens.map(u64::from);
@@ -221,11 +213,11 @@ impl Turn<'_, '_> {
         if !is_empty {
             (self.sink)(Event::Warning(&error.to_string()));
         }
-        Ok(Some(CheckedReply { reply, is_from_text: false }))
+        Ok(Some(reply))
     }
 
     /// Prepares the next request, which asks again about a reply that is not an answer.
-    fn ask_again(&mut self, kind: NoAnswer, reply: &str, advice: &str) -> Option<CheckedReply> {
+    fn ask_again(&mut self, kind: NoAnswer, reply: &str, advice: &str) -> Option<ModelReply> {
         self.stats.asked_again += 1;
         (self.sink)(Event::Rescue(kind.line()));
         self.context.reminder = kind.reminder(reply, self.conversation.call_mark(), advice);
@@ -233,7 +225,7 @@ impl Turn<'_, '_> {
     }
 
     /// Runs the calls of a message in their order.
-    fn run_calls(&mut self, calls: &[ToolCall], is_from_text: bool) -> Result<()> {
+    fn run_calls(&mut self, calls: &[ToolCall]) -> Result<()> {
         for (index, call) in calls.iter().enumerate() {
             let conversation = &*self.conversation;
             let (repeated, mut counted) = (&mut self.repeated, Ok(()));
@@ -248,9 +240,6 @@ impl Turn<'_, '_> {
             });
             let stopped = match result {
                 Ok(result) => {
-                    let may_trust =
-                        is_from_text && result.ok && !self.tools.is_read_only(&call.name);
-                    self.rescue.has_run |= may_trust;
                     self.conversation.add_result(result);
                     let stopped = self.limits.cancellation.check().map_err(Error::from);
                     if stopped.is_ok() && counted.is_err() {

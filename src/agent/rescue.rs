@@ -49,8 +49,8 @@ pub(super) struct Rescue {
     asked: BTreeSet<NoAnswer>,
     /// The calls about which the model was asked.
     asked_about: Vec<TextCall>,
-    /// Whether a call that came as text, and that does not only read, has worked.
-    pub has_run: bool,
+    /// Whether calls as text are trusted: the model has said or made one as it was asked to.
+    is_trusted: bool,
 }
 
 impl NoAnswer {
@@ -101,13 +101,16 @@ impl Rescue {
         self.asked.insert(kind)
     }
 
-    /// Whether one of these calls is one that came as text before the model was asked again.
-    pub(super) fn was_asked_about(&self, calls: &[ToolCall]) -> bool {
+    /// Trusts a model that makes one of the calls about which it was asked.
+    pub(super) fn trust_native(&mut self, calls: &[ToolCall], tools: &Tools<'_>) {
         let is_same = |call: &ToolCall, asked: &TextCall| {
             call.name == asked.name
                 && parse_arguments(&call.arguments).is_ok_and(|it| it == asked.arguments)
         };
-        calls.iter().any(|call| self.asked_about.iter().any(|asked| is_same(call, asked)))
+        let was_asked_about =
+            |call: &ToolCall| self.asked_about.iter().any(|asked| is_same(call, asked));
+        let mut running = calls.iter().filter(|call| !tools.is_read_only(&call.name));
+        self.is_trusted |= running.any(was_asked_about);
     }
 
     /// Judges a reply without calls.
@@ -160,9 +163,10 @@ impl Rescue {
         }
         let reads_only = calls.iter().all(|call| tools.is_read_only(&call.name));
         let is_call = !is_prompted && advice.is_empty() && !calls.is_empty();
-        let is_due = calls == self.asked_about || !is_code && (reads_only || self.has_run);
+        let is_due = calls == self.asked_about || !is_code && (reads_only || self.is_trusted);
         let is_safe = is_call && reads_only || !names_tool(conversation, tools);
         if is_call && is_due && is_safe {
+            self.is_trusted |= !reads_only;
             return Verdict::Calls(sentence.into(), numbered(&calls, conversation));
         }
         if !is_safe && calls.is_empty() {

@@ -149,9 +149,7 @@ pub(crate) const QUOTED_CALL_BYTES: usize = 16 << 10;
 pub(crate) const DECODED_LAYERS: usize = 4;
 /// All texts in which it is searched, decoded ones included. If there are more, they count as one
 /// that has a quotation.
-pub(crate) const DECODED_BYTES: usize = 64 << 20;
-/// The name of an HTML entity.
-pub(crate) const ENTITY_BYTES: usize = 32;
+pub(crate) const DECODED_BYTES: usize = 32 << 20;
 /// Characters in a row that are read as base64.
 pub(crate) const BASE64_BYTES: usize = 8;
 /// Times in a row that the same call may fail in the same way, after which the turn ends.

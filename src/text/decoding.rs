@@ -1,6 +1,12 @@
 //! Text as a reader would decode it: without escapes, entities and terminal sequences, and what
 //! base64 in it stands for.
 
+use std::ops::RangeInclusive;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use regex_lite::{Captures, Regex};
+
 use crate::limits;
 
 /// Whether `is_found` holds for a text or for what it decodes to. `None`: there is too much text.
@@ -28,77 +34,33 @@ fn search(
     )
 }
 
-/// A text with its escapes replaced: those of JSON, C and Markdown, percent signs, quoted-printable
-/// and HTML entities. Terminal sequences are left out.
+/// Terminal sequences, the escapes of JSON and C, percent signs, quoted-printable, HTML entities, and
+/// what a backslash quotes.
+const ESCAPES: &str = r"(?s)\x1b\[[ -?]*[@-~]|\x1b\][^\x07\x1b]*|\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|(?:\\x|[%=])([0-9a-fA-F]{2})|&#[xX]([0-9a-fA-F]{1,6});?|&#([0-9]{1,7});?|\\([0-7]{1,3})|&([A-Za-z0-9]{1,32});|\\(.)";
+
+/// A text with its escapes replaced.
 fn unescaped(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['\\', '&', '%', '=', '\u{1b}', '\u{9b}']) {
-        let (before, escape) = rest.split_at(at);
-        let (decoded, bytes) = read_escape(escape);
-        plain.push_str(before);
-        plain.extend(decoded);
-        rest = &escape[bytes..];
-    }
-    plain + rest
-}
-
-/// Names of HTML entities; others stand for nothing that a search needs.
-const ENTITIES: [(&str, char); 7] = [
-    ("amp", '&'),
-    ("lt", '<'),
-    ("gt", '>'),
-    ("quot", '"'),
-    ("apos", '\''),
-    ("lowbar", '_'),
-    ("UnderBar", '_'),
-];
-
-/// What an escape at the start of a text stands for, and its length in bytes.
-fn read_escape(text: &str) -> (Option<char>, usize) {
-    let number = |at: usize, radix: u32, most: usize| {
-        let digits = text.get(at..)?;
-        let is_digit = |byte: &u8| char::from(*byte).is_digit(radix);
-        let end = digits.bytes().take(most).take_while(is_digit).count();
-        let c = u32::from_str_radix(&digits[..end], radix).ok().and_then(char::from_u32)?;
-        Some((Some(c), at + end))
+    let replaced = |found: &Captures<'_>| {
+        let number = |mut groups: RangeInclusive<usize>, radix: u32| {
+            let digits = groups.find_map(|group| found.get(group))?.as_str();
+            u32::from_str_radix(digits, radix).ok().and_then(char::from_u32).map(String::from)
+        };
+        let name = found.get(8).or(found.get(9)).map_or("", |name| name.as_str());
+        let numbers = number(1..=5, 16).or_else(|| number(6..=6, 10));
+        numbers.or_else(|| number(7..=7, 8)).unwrap_or_else(|| match name {
+            "amp" => "&".into(),
+            "lt" => "<".into(),
+            "gt" => ">".into(),
+            "quot" => "\"".into(),
+            "lowbar" | "UnderBar" => "_".into(),
+            "n" | "r" | "t" => "\n".into(),
+            "e" => "\u{1b}".into(),
+            // Another entity stands for nothing that a search needs.
+            other => if found.get(9).is_some() { other } else { "" }.into(),
+        })
     };
-    let mut chars = text.chars();
-    let (first, second) = (chars.next().unwrap_or_default(), chars.next());
-    let decoded = match (first, second) {
-        ('\\', Some('u' | 'U')) if text[2..].starts_with('{') => number(3, 16, 8),
-        ('\\', Some('u')) => number(2, 16, 4),
-        ('\\', Some('U')) => number(2, 16, 8),
-        ('\\', Some('x')) => number(2, 16, 2),
-        ('\\', Some('0'..='7')) => number(1, 8, 3),
-        ('\\', Some('n' | 'r' | 't')) => Some((Some('\n'), 2)),
-        ('\\', Some('e')) => Some((Some('\u{1b}'), 2)),
-        ('\\', Some(other)) => Some((Some(other), 1 + other.len_utf8())),
-        ('%' | '=', _) => number(1, 16, 2).filter(|(_, bytes)| *bytes == 3),
-        ('&', Some('#')) => number(3, 16, 6).filter(|_| text[2..].starts_with(['x', 'X'])),
-        ('&', _) => read_entity(&text[1..]),
-        ('\u{1b}', Some('[')) => Some((None, sequence_bytes(text, 2))),
-        ('\u{9b}', _) => Some((None, sequence_bytes(text, first.len_utf8()))),
-        ('\u{1b}', Some(']')) => Some((None, text.find(['\u{7}', '\\']).unwrap_or(1) + 1)),
-        _ => None,
-    };
-    let decoded = decoded.or_else(|| number(2, 10, 7).filter(|_| text.starts_with("&#")));
-    decoded.unwrap_or((Some(first), first.len_utf8()))
-}
-
-/// The entity with the name at the start of a text.
-fn read_entity(text: &str) -> Option<(Option<char>, usize)> {
-    let (name, _) = text.split_once(';').filter(|(name, _)| name.len() <= limits::ENTITY_BYTES)?;
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric());
-    let known = ENTITIES.iter().find(|(known, _)| *known == name);
-    is_name.then(|| (known.map(|(_, c)| *c), 2 + name.len()))
-}
-
-/// The length of a terminal sequence whose parameters begin at `start`.
-fn sequence_bytes(text: &str, start: usize) -> usize {
-    let is_parameter = |byte: &u8| matches!(byte, 0x20..=0x3f);
-    let parameters = text.bytes().skip(start).take_while(is_parameter).count();
-    text.ceil_char_boundary(start + parameters + 1)
+    // A test compiles the expression.
+    Regex::new(ESCAPES).map_or(String::new(), |all| all.replace_all(text, replaced).into_owned())
 }
 
 /// The ASCII text that base64 in a text stands for. It may be wrapped, with marks or numbers before
@@ -110,26 +72,57 @@ fn from_base64(text: &str) -> String {
         behind.strip_prefix(['\t', ':', '|', '\u{2192}']).unwrap_or(line)
     });
     let joined: String = lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect();
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '-' | '_');
-    let runs = joined.split(|c| !is_part(c)).filter(|run| run.len() >= limits::BASE64_BYTES);
+    let joined = joined.replace('-', "+").replace('_', "/");
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
     let mut plain = String::new();
-    for (run, start) in runs.flat_map(|run| (0..4).map(move |start| (run, start))) {
-        let mut bits = 0u32;
-        for (at, byte) in run.bytes().skip(start).enumerate() {
-            let value = match byte {
-                b'A'..=b'Z' => byte - b'A',
-                b'a'..=b'z' => byte - b'a' + 26,
-                b'0'..=b'9' => byte - b'0' + 52,
-                b'+' | b'-' => 62,
-                _ => 63,
-            };
-            bits = bits << 6 | u32::from(value);
-            let decoded = (bits >> (6 - 2 * (at % 4)) & 0xff) as u8;
-            if at % 4 > 0 && (decoded.is_ascii_graphic() || decoded.is_ascii_whitespace()) {
-                plain.push(char::from(decoded));
-            }
+    for run in joined.split(|c| !is_part(c)).filter(|run| run.len() >= limits::BASE64_BYTES) {
+        let run = format!("{run}AAA");
+        for part in (0..4).map(|start| &run[start..]) {
+            let bytes = BASE64_STANDARD.decode(&part[..part.len() / 4 * 4]).unwrap_or_default();
+            let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
+            plain.extend(bytes.into_iter().filter(is_text).map(char::from));
+            plain.push('\n');
         }
-        plain.push('\n');
     }
     plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_replaced() {
+        for (text, expected) in [
+            (r#"a\u0062\x63\144\"\n\_\u{65}\U00000066"#, "abcd\"\n_ef"),
+            ("a%62=63&#100;&#x65;&#102&lowbar;&quot;&lt;&amp;lt;&shy;", "abcdef_\"<&lt;"),
+            ("a\u{1b}[1;31mb\u{1b}[0m\u{1b}]8;;x\u{7}c", "ab\u{7}c"),
+            ("ü % = & \\", "ü % = & \\"),
+        ] {
+            assert_eq!(unescaped(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_found_in_what_they_decode_to() {
+        let find = |text: &str| any_decoded(text, &mut |text| text.contains("run_command"));
+        for text in [
+            "run_command",
+            r"run\\u005fcommand",
+            // `>> run_command??`, also for URLs, wrapped, without its start, and nested.
+            "Pj4gcnVuX2NvbW1hbmQ/Pw==",
+            "see Pj4gcnVuX2NvbW1hbmQ_Pw now",
+            "> Pj4gcnVu\n> X2NvbW1h\n> bmQ/Pw==",
+            "     1\tPj4gcnVu\n     2\tX2NvbW1h\n     3\tbmQ/Pw==",
+            "4gcnVuX2NvbW1hbmQ/Pw==",
+            "UGo0Z2NuVnVYMk52YlcxaGJtUS9Qdz09",
+            "%55Go0Z2NuVnVYMk52YlcxaGJtUS9Qdz09",
+        ] {
+            assert_eq!(find(text), Some(true), "{text}");
+        }
+        for text in ["", "run a command", "cnVuLWNvbW1hbmQ=", &"runcommand".repeat(100)] {
+            assert_eq!(find(text), Some(false), "{text}");
+        }
+        assert_eq!(find(&"x".repeat(limits::DECODED_BYTES + 1)), None);
+    }
 }

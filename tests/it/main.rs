@@ -59,6 +59,7 @@ mod probe;
 mod prompt_file;
 mod prompted;
 mod questions;
+mod quotations;
 mod readme;
 mod requirements;
 mod rescue;
