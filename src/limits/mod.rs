@@ -48,8 +48,6 @@ pub(crate) const ERROR_BODY_BYTES: usize = 64 << 10;
 pub(crate) const QUOTED_BYTES: usize = 300;
 /// `max_tokens` for an endpoint that requires it and names no value: what every model accepts.
 pub(crate) const DEMANDED_TOKENS: u32 = 4096;
-/// A value that a refusal names.
-pub(crate) const DEMANDED_BYTES: usize = 64;
 /// The arguments of one tool call.
 pub(crate) const ARGUMENTS_BYTES: usize = 1 << 20;
 /// The text of one model message, and separately its reasoning. No model writes half as much; a

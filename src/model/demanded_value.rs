@@ -1,14 +1,12 @@
 //! Refusals that name a field and the value that it must have: `set reasoning_effort to 'none'`,
 //! `temperature must be 1`, `max_tokens: Field required`.
 
+use regex_lite::Regex;
 use serde_json::Value;
 
 use crate::limits;
 use crate::model::error_text::server_message;
-use crate::model::quirks::demands::{
-    AFTER_A_NUMBER, BEFORE_A_VALUE, FILL_WORDS, OWN_FIELDS, PLAIN_FIELDS, TOKEN_LIMITS,
-    VALUE_PHRASES,
-};
+use crate::model::quirks::demands::{DEMANDS, NAME, OWN_FIELDS, PLAIN_FIELDS, TOKEN_LIMITS, VALUE};
 use crate::model::quirks::{changes, contains_any};
 use crate::secret::Secrets;
 
@@ -22,78 +20,39 @@ pub(super) fn find(refusal: &[u8], params: &[String], sent: &[&str]) -> Option<(
         _ => return None,
     };
     let text = server_message(refusal, &Secrets::default());
-    let lower = text.to_ascii_lowercase();
-    let is_sent = |name: &str| sent.contains(&name);
-    let is_field = |name: &str| {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
+    let words = text.split(|c| !is_part(c)).map(|word| word.trim_matches('.'));
+    let words = words.map(|word| word.trim_start_matches("body."));
+    let is_field = |name: &&str| {
         let is_name = name.contains('_') && !name.ends_with("_error");
-        let is_known = param == Some(name) || is_sent(name) || PLAIN_FIELDS.contains(&name);
-        (is_name || is_known) && !OWN_FIELDS.iter().any(|own| name.starts_with(own))
+        let is_known = param == Some(name) || sent.contains(name) || PLAIN_FIELDS.contains(name);
+        let is_own = OWN_FIELDS.iter().any(|own| name.starts_with(own));
+        (is_name || is_known) && !is_own && !name.contains(['.', '['])
     };
-    let places = VALUE_PHRASES.iter().flat_map(|(phrase, follows_name)| {
-        let places = lower.match_indices(phrase);
-        places.map(|(at, _)| (at, at + phrase.len(), *follows_name))
-    });
-    let mut named = places.filter_map(|(start, end, follows_name)| {
-        let (value, is_choice) = read_value(&text[end..])?;
-        let before = words(&lower[..start]).rfind(|word| !FILL_WORDS.contains(word));
-        let name = match before.filter(|_| follows_name).or(param) {
-            Some(name) => name,
-            None => words(&lower).find(|name| is_field(name))?,
+    let demand = |found: regex_lite::Captures<'_>| {
+        let name = match found.name("name").map(|name| &text[name.range()]) {
+            Some(name) => Some(name).filter(is_field).or(param),
+            None => param.or_else(|| words.clone().find(is_field)),
         };
-        let is_meant = is_field(name) && param.is_none_or(|param| param == name);
-        (is_meant && !(is_choice && is_sent(name))).then(|| (name.to_string(), value))
-    });
-    named.next().or_else(|| {
-        let is_named = |name: &str| match param {
-            Some(param) => param == name,
-            None => words(&lower).any(|word| word == name),
+        let name = name.filter(is_field).filter(|name| param.is_none_or(|it| it == *name))?;
+        let value = match (found.name("word"), found.name("plain")) {
+            (Some(word), _) => word.as_str().into(),
+            (None, plain) => serde_json::from_str(&plain?.as_str().to_ascii_lowercase()).ok()?,
         };
-        let name = TOKEN_LIMITS.into_iter().find(|name| is_named(name) && !is_sent(name))?;
-        let is_required = contains_any(&lower, &changes::MISSING_FIELD);
-        is_required.then(|| (name.to_string(), limits::DEMANDED_TOKENS.into()))
+        let is_choice = found.name("more").is_some() && sent.contains(&name);
+        (!is_choice).then(|| (name.to_string(), value))
+    };
+    let named = DEMANDS.iter().find_map(|demanded| {
+        let pattern = format!("(?i){}", demanded.replace("NAME", NAME).replace("VALUE", VALUE));
+        Regex::new(&pattern).ok()?.captures_iter(&text).find_map(demand)
+    });
+    named.or_else(|| {
+        let is_named =
+            |name: &&str| param.map_or(words.clone().any(|it| it == *name), |it| it == *name);
+        let name = TOKEN_LIMITS.into_iter().filter(|name| !sent.contains(name)).find(is_named)?;
+        contains_any(&text.to_ascii_lowercase(), &changes::MISSING_FIELD)
+            .then(|| (name.to_string(), limits::DEMANDED_TOKENS.into()))
     })
-}
-
-/// The words that may be names of fields, without those inside a path.
-fn words(text: &str) -> impl DoubleEndedIterator<Item = &str> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']');
-    let words = text.split(move |c| !is_part(c)).map(|word| word.trim_matches('.'));
-    let words = words.map(|word| {
-        let name = ["parameter.", "body."].into_iter().find_map(|start| word.strip_prefix(start));
-        name.unwrap_or(word)
-    });
-    words.filter(|word| !word.is_empty() && !word.contains(['.', '[', ']']))
-}
-
-/// The value at the start of the text (a word in quotes, a number, `true` or `false`), and whether
-/// another one follows.
-fn read_value(text: &str) -> Option<(Value, bool)> {
-    let mut text = text.trim_start_matches([' ', ':', '(', '[']);
-    while let Some(rest) = BEFORE_A_VALUE.iter().find_map(|word| text.strip_prefix(word)) {
-        text = rest.trim_start_matches([' ', ':', '(', '[']);
-    }
-    let (value, rest) = match text.chars().next()? {
-        quote @ ('\'' | '"' | '`') => {
-            let (value, rest) = text[1..].split_once(quote)?;
-            let is_word = !value.is_empty() && !value.contains(char::is_whitespace);
-            (is_word && value.len() <= limits::DEMANDED_BYTES).then(|| (value.into(), rest))?
-        }
-        _ => {
-            let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '.' | '-'));
-            let word = &text[..end.unwrap_or(text.len())];
-            let plain = word.trim_end_matches('.').to_ascii_lowercase();
-            let value = serde_json::from_str(&plain).ok().filter(|value| *value != Value::Null)?;
-            let rest = text[word.len()..].trim_start();
-            let is_whole = rest.is_empty()
-                || word.ends_with('.')
-                || AFTER_A_NUMBER.iter().any(|after| rest.starts_with(after));
-            is_whole.then_some((value, rest))?
-        }
-    };
-    let next = rest.trim_start_matches([' ', ',', '|', '/']);
-    let next = ["or ", "and "].iter().find_map(|word| next.strip_prefix(word)).unwrap_or(next);
-    let is_value = |c: char| matches!(c, '\'' | '"' | '`') || c.is_ascii_digit();
-    Some((value, next.len() < rest.len() && next.starts_with(is_value)))
 }
 
 #[cfg(test)]

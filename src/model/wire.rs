@@ -81,15 +81,6 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// Whether it has more than blanks: some servers send empty pieces as keep-alives.
-    pub(super) fn has_content(&self) -> bool {
-        let calls = self.tool_calls.items.iter().map(|call| &call.function);
-        let calls = calls.flat_map(|it| [&it.name, &it.arguments]).map(LooseValue::json_text);
-        let texts = [&self.content, &self.refusal].map(LooseValue::text);
-        let reasoning = self.reasoning(None).map(|(_, text)| text);
-        texts.into_iter().chain(calls).chain(reasoning).any(|text| !text.trim().is_empty())
-    }
-
     /// The reasoning and the name of its field: the `known` one, or else the first with text.
     pub(super) fn reasoning(&self, known: Option<&str>) -> Option<(&'static str, Cow<'_, str>)> {
         let texts = [&self.reasoning_content, &self.reasoning, &self.reasoning_text];

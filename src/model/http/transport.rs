@@ -42,7 +42,7 @@ struct RemainingTime {
     silence: Duration,
     /// When the whole answer, or a part that counts, must have arrived, how long that was from the
     /// start, and the reason to report otherwise.
-    total: Option<(Instant, Duration, fn(Duration) -> StopReason)>,
+    total: Option<(Instant, Duration, StopReason)>,
     /// When bytes were last received.
     last_received: Option<Instant>,
 }
@@ -60,15 +60,16 @@ impl SilenceLimit {
 
     /// Limits silence and the whole answer: a server that sends single bytes is never silent.
     pub(super) fn set_total(&self, limit: Duration) {
-        self.set(limit, limit, StopReason::Incomplete);
+        self.set(limit, limit, StopReason::Incomplete(limit));
     }
 
     /// Limits silence, and the time until the next call of this: keep-alives are not silence.
     pub(super) fn set_content(&self, silence: Duration) {
-        self.set(silence, silence * limits::KEEP_ALIVE_FACTOR, StopReason::KeepAlives);
+        let whole = silence * limits::KEEP_ALIVE_FACTOR;
+        self.set(silence, whole, StopReason::KeepAlives(whole));
     }
 
-    fn set(&self, silence: Duration, whole: Duration, stop: fn(Duration) -> StopReason) {
+    fn set(&self, silence: Duration, whole: Duration, stop: StopReason) {
         let total = Some((Instant::now() + whole, whole, stop));
         *self.lock() = RemainingTime { silence, total, last_received: None };
     }
@@ -92,7 +93,7 @@ impl SilenceLimit {
         }
         // A server that was silent for most of the time is reported as silent.
         let was_silent = end.saturating_duration_since(last) > whole / 2;
-        (left, if was_silent { StopReason::Silence(whole) } else { stop(whole) })
+        (left, if was_silent { StopReason::Silence(whole) } else { stop })
     }
 
     fn lock(&self) -> MutexGuard<'_, RemainingTime> {

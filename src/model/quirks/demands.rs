@@ -1,33 +1,24 @@
-//! Words of refusals that demand a field, or a value of one.
+//! Refusals that demand a field, or a value of one.
 
-/// Phrases before a value, and whether the name of the field stands directly before them. The
-/// first that leads to a value counts.
-pub(crate) const VALUE_PHRASES: [(&str, bool); 9] = [
+/// Patterns of demands, for any letter case, with [`NAME`] and [`VALUE`].
+pub(crate) const DEMANDS: [&str; 5] = [
     // OpenAI, for tools: set reasoning_effort to 'none'.
-    (" to ", true),
-    // Alibaba, Anthropic: it must be set to false.
-    (" be set to ", true),
-    (" must be ", true),
-    (" should be ", true),
+    r"\bset(?: the)?NAME to VALUE",
+    // Alibaba, Anthropic: parameter.enable_thinking must be set to false.
+    r"NAME(?: parameter| value)?:?(?: may| must| should| can)(?: only)? be (?:set to |exactly |equal to |one of )*VALUE",
     // Moonshot: invalid temperature: only 1 is allowed.
-    (": only ", true),
+    r"NAME: only VALUE",
     // OpenAI, Azure: only the default (1) value is supported.
-    ("only the default ", false),
-    ("supported values are", false),
-    ("allowed values are", false),
-    ("valid values are", false),
+    r"only the default \(VALUE",
+    r"(?:supported|allowed|valid) values are:? \[?VALUE",
 ];
 
-/// Words between a field's name and a phrase of [`VALUE_PHRASES`].
-pub(crate) const FILL_WORDS: [&str; 8] =
-    ["may", "must", "can", "only", "value", "parameter", "field", "input"];
+/// The name of a field, not of one inside another.
+pub(crate) const NAME: &str =
+    r#"(?:^|[^\w.\]])['"`]?(?:parameter\.|body\.)?(?<name>[a-z]\w*)['"`]?"#;
 
-/// Words between a phrase and the value.
-pub(crate) const BEFORE_A_VALUE: [&str; 3] = ["exactly ", "equal to ", "one of"];
-
-/// What follows a number that is not the start of a range.
-pub(crate) const AFTER_A_NUMBER: [&str; 11] =
-    [")", "]", ",", ";", "(", "is ", "for ", "when ", "with ", "if ", "in "];
+/// A word in quotes, or a number that starts no range, or `true` or `false`; perhaps others follow.
+pub(crate) const VALUE: &str = r#"(?:['"`](?<word>[^\s'"`]{1,64})['"`]|(?<plain>-?\d+(?:\.\d+)?|true|false)(?:$|[.,;)\]]+(?:\s|$)| \(| (?:is|for|when|with|if|in) ))(?<more>(?:[,|/ ]|or |and )*['"`\d])?"#;
 
 /// Fields whose names are common words.
 pub(crate) const PLAIN_FIELDS: [&str; 3] = ["temperature", "thinking", "verbosity"];

@@ -167,7 +167,6 @@ impl ReplyAssembler {
         sink: &mut EventSink<'_>,
     ) -> Result<(), InvalidResponse> {
         self.received.text |= !text.is_empty();
-        self.has_progress |= !text.trim_ascii().is_empty();
         let new_text = self.cumulative.feed(text);
         self.add_text(&new_text, sink)?;
         self.add_finish_reason("", !text.is_empty());
@@ -210,11 +209,15 @@ impl ReplyAssembler {
         repeated: MessageParts,
         sink: &mut EventSink<'_>,
     ) -> Result<(), InvalidResponse> {
-        self.has_progress |= delta.has_content();
+        let mut calls = delta.tool_calls.items.iter().map(|call| &call.function);
+        // Some servers send empty pieces as keep-alives.
+        self.has_progress |=
+            calls.any(|it| [&it.name, &it.arguments].iter().any(|it| it.is_meaningful()));
         // Some endpoints send the same reasoning under two names: the first one counts.
         let reasoning = delta.reasoning(self.reasoning_field).filter(|_| !repeated.reasoning);
         if let Some((field, text)) = reasoning {
             self.reasoning_field = Some(field);
+            self.has_progress |= !text.trim().is_empty();
             append_limited(&mut self.reasoning, &text)?;
             sink(Event::Reasoning(&text));
         }
@@ -241,6 +244,7 @@ impl ReplyAssembler {
         if text.is_empty() {
             return Ok(());
         }
+        self.has_progress |= !text.trim().is_empty();
         if self.think.is_over() {
             return self.add_answer(text, sink);
         }
