@@ -11,6 +11,7 @@ use crate::skills::skill::{DOCUMENT_NAME, is_document_name, is_markdown};
 use crate::skills::{Problem, Rule, SkillSummary};
 use crate::text::{first_names, shell_quoted};
 use crate::world::confined::OpenError;
+use crate::world::files::dead_link;
 
 /// The folders as command-line options.
 fn skills_options<'p>(folders: impl IntoIterator<Item = &'p Path>) -> String {
@@ -21,6 +22,9 @@ fn skills_options<'p>(folders: impl IntoIterator<Item = &'p Path>) -> String {
 /// A skills folder that cannot be read.
 pub(super) fn unreadable_folder(folder: &Path, cause: &Error) -> Problem {
     let fix = match cause.kind() {
+        ErrorKind::NotFound if dead_link(folder).is_some() => {
+            "correct or remove the link, or make its target available".into()
+        }
         ErrorKind::NotFound => {
             "create the folder, or name another one with --skills or SKILLS_FOLDER_PATH".into()
         }
@@ -43,7 +47,8 @@ fn why_unreadable(folder: &Path, cause: &Error) -> String {
     match cause.kind() {
         ErrorKind::NotFound => {
             let meant = path_list_options(folder)
-                .map(|options| format!("; to name several folders, use {options}"));
+                .map(|options| format!("; to name several folders, use {options}"))
+                .or_else(|| Some(format!(": {}", dead_link(folder)?)));
             format!("does not exist{}", meant.unwrap_or_default())
         }
         ErrorKind::NotADirectory if name.is_some_and(is_document_name) => {

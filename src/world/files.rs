@@ -28,6 +28,13 @@ pub(crate) fn read_whole(path: &Path, max_bytes: usize) -> Result<Vec<u8>, Strin
     Ok(bytes)
 }
 
+/// The link in a path that leads to nothing, in words.
+pub(crate) fn dead_link(path: &Path) -> Option<String> {
+    let link = path.ancestors().find(|part| part.is_symlink() && !part.exists())?;
+    let target = fs::read_link(link).unwrap_or_default();
+    Some(format!("{} is a link to {}, which cannot be reached", link.display(), target.display()))
+}
+
 /// Opens a regular file for reading, without waiting for the writer of a FIFO.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     let file = open(path)?;

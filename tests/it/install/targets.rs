@@ -171,3 +171,20 @@ fn links_in_the_place_of_the_hidden_folder_are_not_followed() {
         }
     }
 }
+
+/// A skills folder behind a link that leads nowhere, as to a disk that is not mounted, is not
+/// created, and the link is named.
+#[test]
+fn links_to_nothing_are_named() {
+    for (link, folder) in [("agents/skills", "agents/skills"), ("agents", "agents/skills")] {
+        let test = with_source().link(link, "../not-mounted");
+        let named = format!("{link} is a link to ../not-mounted, which cannot be reached");
+        let add = skills(&test, &["add", "./source", "--yes", "--to", folder]).run().status(1);
+        add.stderr_has(&named).stderr_lacks("File exists");
+        let update = skills(&test, &["update", "--yes", "--to", folder]).run();
+        update.stderr_has(&named);
+        let list = skills(&test, &["list", "--skills", folder]).run();
+        list.stderr_has(&named).stderr_lacks("create the folder");
+        assert!(!test.exists("not-mounted"));
+    }
+}

@@ -147,7 +147,8 @@ fn skills_folder(run: &Run, command: &ChangeCommand) -> Result<PathBuf> {
         .collect();
     let creates = matches!(command.action, ChangeAction::Add(_) | ChangeAction::Restore);
     if !creates && !folder.is_dir() {
-        let text = format!("failed to open {}: there is no such folder", folder.display());
+        let cause = files::dead_link(&folder).unwrap_or_else(|| "there is no such folder".into());
+        let text = format!("failed to open {}: {cause}", folder.display());
         return Err(Error::new(ErrorKind::Config, text).with_hint(other_folder_hint(run, command)));
     }
     Ok(folder)
@@ -183,7 +184,9 @@ fn folder_error(folder: &Path, error: &io::Error) -> Error {
         return lock_file_error(folder, error);
     }
     files::read_error(error, |cause| {
+        let dead_link = files::dead_link(folder);
         let cause = if folder.is_file() { "it is not a folder" } else { cause };
+        let cause = dead_link.as_deref().unwrap_or(cause);
         let text = format!("failed to change the skills folder {}: {cause}", folder.display());
         Error::new(ErrorKind::Io, text)
     })
