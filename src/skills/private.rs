@@ -18,7 +18,7 @@ use crate::world::confined::{
 use crate::world::files::open_regular;
 
 /// Names of files with keys of OpenSSH; tokens for npm and indexes of Python packages; passwords for
-/// curl, git and PostgreSQL.
+/// curl, git and psql.
 const CREDENTIAL_FILES: &str = "id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk id_rsa \
                                 .npmrc .pypirc .netrc _netrc .git-credentials .pgpass";
 

@@ -44,7 +44,7 @@ pub(super) fn run(
         run.check_folders(output)?;
     }
     for folder in run.skills.folders() {
-        if let Err(error) = Staging::recover(&folder.path) {
+        if let Err(error) = Staging::recover(&folder.path, run.config.storage.state.as_deref()) {
             let folder = folder.path.display();
             output.warn(&format!("failed to finish an interrupted change of {folder}: {error}"));
         }

@@ -2,6 +2,7 @@
 //! ([`names`]), and how a skills folder changes at once ([`staging`]).
 
 mod names;
+mod record;
 mod staging;
 mod tree;
 

@@ -2,16 +2,17 @@
 //!
 //! New skills and the new lock file are written to a hidden folder in the skills folder. Renaming
 //! that folder decides: before, a change that was interrupted is undone; afterwards it is finished,
-//! by the next command if need be. Each skill is put in its place by one rename.
+//! by the next command if need be, if the user's data has its record ([`ChangeRecord`]). Each skill is
+//! put in its place by one rename.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use super::record::ChangeRecord;
 use super::{SkillFile, SourceTree};
 use crate::limits;
 use crate::skills::lock_file::{
@@ -20,16 +21,13 @@ use crate::skills::lock_file::{
 };
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
-use crate::world::files::{effective_user, exchange, open_regular, sync_file_system};
+use crate::world::files::{exchange, open_regular, sync_file_system};
 use crate::world::lock::FolderLock;
 
 /// The hidden folder, and the folders in it: before and after the decision.
 const INSTALL_FOLDER: &str = ".skills-runner-install";
 const NEW: &str = "new";
 const DECIDED: &str = "decided";
-
-/// Bits of a mode with which others than the owner use a folder.
-const OPEN_TO_OTHERS: u32 = 0o077;
 
 /// A change of a skills folder that is being prepared. The folder is locked; what was prepared is
 /// removed when this is dropped.
@@ -38,20 +36,21 @@ pub(crate) struct Staging {
     root: Root,
     /// Folders that did not exist before, the outermost first.
     created: Vec<PathBuf>,
+    record: ChangeRecord,
     _lock: FolderLock,
 }
 
 impl Staging {
     /// Locks the skills folder, which is created if it is missing, and finishes or undoes an
-    /// interrupted change. The error of a wait carries its reason.
+    /// interrupted change. `data` is the folder of the program's data. The error of a wait carries its
+    /// reason.
     pub(crate) fn open(
         folder: &Path,
+        data: Option<&Path>,
         cancellation: &Cancellation,
         on_wait: &mut dyn FnMut(),
     ) -> io::Result<Staging> {
-        let missing = folder.ancestors().take_while(|path| !path.exists());
-        let mut created: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
-        created.reverse();
+        let mut created = missing_folders(folder);
         let lock = loop {
             if let Err(error) = fs::create_dir_all(folder) {
                 remove_empty(&created);
@@ -65,31 +64,38 @@ impl Staging {
         };
         // Where folders cannot be locked, it may be the change of another command.
         if lock.is_held() {
-            finish_interrupted(folder)?;
+            finish_interrupted(folder, data)?;
         }
         let root = Root::open(folder).map_err(to_io_error)?;
         let hidden = folder.join(INSTALL_FOLDER);
+        let path = ChangeRecord::path(folder, data);
+        created.extend(path.iter().filter_map(|it| it.parent()).flat_map(missing_folders));
         // Before there is something to drop, which would remove what another command prepared.
-        DirBuilder::new().mode(0o700).create(&hidden).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                let text = "belongs to another command; if no other command runs, delete it";
-                io::Error::other(format!("{} {text}", hidden.display()))
-            }
-            _ => error,
-        })?;
-        let staging = Staging { folder: folder.into(), root, created, _lock: lock };
+        let started = ChangeRecord::begin(path, hidden.clone());
+        let record =
+            started.inspect_err(|_| remove_empty(&created)).map_err(|error| {
+                match error.kind() {
+                    io::ErrorKind::AlreadyExists => {
+                        let text =
+                            "belongs to another command; if no other command runs, delete it";
+                        io::Error::other(format!("{} {text}", hidden.display()))
+                    }
+                    _ => error,
+                }
+            })?;
+        let staging = Staging { folder: folder.into(), root, created, record, _lock: lock };
         fs::create_dir(staging.new_folder())?;
         Ok(staging)
     }
 
-    /// Finishes or undoes an interrupted change, unless another command is at work there.
-    pub(crate) fn recover(folder: &Path) -> io::Result<()> {
+    /// Finishes or undoes an interrupted change of this user, unless another command is at work there.
+    pub(crate) fn recover(folder: &Path, data: Option<&Path>) -> io::Result<()> {
         if folder.join(INSTALL_FOLDER).symlink_metadata().is_err() {
             return Ok(());
         }
         let now = Cancellation { deadline: Some(Instant::now()), ..Cancellation::never() };
         match FolderLock::acquire(folder, &now, &mut || {}) {
-            Ok(lock) if lock.is_held() => finish_interrupted(folder),
+            Ok(lock) if lock.is_held() => finish_interrupted(folder, data),
             Err(error) if StopReason::from_io_error(&error).is_none() => Err(error),
             // Another command may be at work.
             _ => Ok(()),
@@ -202,9 +208,20 @@ impl Drop for Staging {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(self.new_folder());
         // Not if a change could not be finished.
-        let _ = fs::remove_dir(self.folder.join(INSTALL_FOLDER));
+        let is_left = |name| self.folder.join(INSTALL_FOLDER).join(name).symlink_metadata().is_ok();
+        if ![NEW, DECIDED].into_iter().any(is_left) {
+            self.record.end();
+        }
         remove_empty(&self.created);
     }
+}
+
+/// The folders that are missing on a path, the outermost first.
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
+    let missing = path.ancestors().take_while(|path| !path.exists());
+    let mut missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+    missing.reverse();
+    missing
 }
 
 /// Removes those of these folders that are empty, the innermost first.
@@ -215,23 +232,26 @@ fn remove_empty(folders: &[PathBuf]) {
 }
 
 /// Finishes or undoes an interrupted change of a skills folder that is locked.
-fn finish_interrupted(folder: &Path) -> io::Result<()> {
+fn finish_interrupted(folder: &Path, data: Option<&Path>) -> io::Result<()> {
     let install = folder.join(INSTALL_FOLDER);
-    // Not behind a link, which the program has not created.
-    let kind = |path: &Path| path.symlink_metadata().map(|meta| meta.file_type()).ok();
-    match kind(&install) {
-        None => return Ok(()),
-        Some(found) if !found.is_dir() => return fs::remove_file(install),
-        Some(_) if !is_own(&install) => {
-            let text = format!("{} is not from this program: delete it", install.display());
-            return Err(io::Error::other(text));
-        }
-        Some(_) => refuse_newer([folder, &install.join(NEW), &install.join(DECIDED)])?,
+    if install.symlink_metadata().is_err() {
+        return Ok(());
     }
-    if kind(&install.join(DECIDED)).is_some_and(|it| it.is_dir()) {
+    let record = ChangeRecord::find(ChangeRecord::path(folder, data), install.clone());
+    let Some(record) = record else {
+        let text = format!("{} is not from this program: delete it", install.display());
+        return Err(io::Error::other(text));
+    };
+    let [new, decided] = [NEW, DECIDED].map(|name| install.join(name));
+    refuse_newer([folder, &new, &decided])?;
+    if decided.symlink_metadata().is_ok_and(|it| it.is_dir()) {
         finish(folder)?;
     }
-    fs::remove_dir_all(install)
+    match fs::remove_dir_all(new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => record.end(),
+    }
+    Ok(())
 }
 
 /// Returns an error if one of these folders has a lock file of a newer version, whose changes this
@@ -243,14 +263,6 @@ fn refuse_newer(folders: [&Path; 3]) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether a folder was created by this program: the folder of another author's project is open to
-/// others, unless the user has closed it.
-fn is_own(folder: &Path) -> bool {
-    folder
-        .metadata()
-        .is_ok_and(|meta| meta.uid() == effective_user() && meta.mode() & OPEN_TO_OTHERS == 0)
 }
 
 /// Finishes a change that was decided. May be interrupted and repeated at any time.

@@ -129,6 +129,15 @@ fn actions(outcome: &Outcome) -> Vec<(String, String)> {
 }
 
 /// The SHA-256 of these bytes, as in lock files.
+/// The same folder with an interrupted change that the user's data records.
+pub(crate) fn recorded(test: Test, skills_folder: &str) -> Test {
+    let real = test.path(skills_folder).canonicalize().unwrap();
+    let digest = digest(real.to_str().unwrap().as_bytes());
+    let record = digest.replace("sha256:", "home/.local/state/skills-runner/changes/");
+    let test = test.file(&record, "abcdefghijklmnop");
+    test.file(&format!("{skills_folder}/.skills-runner-install/abcdefghijklmnop"), "")
+}
+
 fn digest(bytes: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
     digest.as_ref().iter().fold("sha256:".into(), |text, byte| format!("{text}{byte:02x}"))

@@ -5,7 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
 
-use super::{added, assert_nothing_left, change, document, files, lock, skills, with_source};
+use super::{
+    added, assert_nothing_left, change, document, files, lock, recorded, skills, with_source,
+};
 use crate::harness::Test;
 
 /// The check of a skill starts the Python of its venv; a link must not make one of the source.
@@ -184,10 +186,56 @@ fn skills_of_one_name_with_files_of_the_same_size_are_different() {
     assert_eq!(test.read("skills/two/SKILL.md"), document("two"));
 }
 
-/// A project may bring what looks like an interrupted change: only skills with the listed files,
-/// which have no links, are put in their places.
+/// A project may bring what looks like an interrupted change: without a record in the user's data no
+/// command touches it, wherever the record of another change comes from.
 #[test]
-fn interrupted_changes_of_a_stranger_move_nothing_out() {
+fn interrupted_changes_of_a_stranger_are_left() {
+    let hidden = "project/skills/.skills-runner-install";
+    let lock = json!({"version": 1, "skills": {"one": {
+        "source": "x", "folder": "", "revision": null,
+        "files": {"SKILL.md": super::digest(document("one").as_bytes())},
+    }}});
+    let fresh = || {
+        with_source()
+            .file("project/skills/one/SKILL.md", "# Old\n")
+            .file("project/skills/skills-runner.lock", lock.to_string())
+            .file(&format!("{hidden}/decided/skills-runner.lock"), lock.to_string())
+            .file(&format!("{hidden}/decided/one/SKILL.md"), document("one"))
+            .mode(hidden, 0o700)
+            .cwd("project")
+    };
+    let name = format!("{hidden}/abcdefghijklmnop");
+    let of_another_folder = recorded(fresh().folder("other"), "other").file(&name, "");
+    let with_another_name = recorded(fresh(), "project/skills");
+    fs::remove_file(with_another_name.path(&name)).unwrap();
+    let empty = recorded(fresh(), "project/skills");
+    let record = files(&empty.path("")).into_keys().find(|path| path.contains("/changes/"));
+    let empty = empty.file(&record.unwrap(), "");
+    let without_home = recorded(fresh(), "project/skills").env_unset("HOME");
+    for test in [fresh(), of_another_folder, with_another_name, empty, without_home] {
+        let before = files(&test.path("project"));
+        for words in [
+            &["list"][..],
+            &["check"],
+            &["show", "one"],
+            &["add", "../source", "--yes"],
+            &["update", "--yes"],
+            &["remove", "one", "--yes"],
+            &["restore", "--yes"],
+        ] {
+            let to: &[&str] =
+                if words.len() > 1 && words[0] != "show" { &["--to", "skills"] } else { &[] };
+            let run = test.next_run().args(["skills"]).args(words).args(to).run();
+            run.stderr_has(".skills-runner-install is not from this program: delete it");
+            assert_eq!(files(&test.path("project")), before, "{words:?}");
+        }
+    }
+}
+
+/// Of a change of this user, too, only skills with the listed files, which have no links, are put in
+/// their places.
+#[test]
+fn interrupted_changes_move_nothing_out() {
     let digest = super::digest(document("one").as_bytes());
     let other = super::digest(b"other");
     let hidden = "project/skills/.skills-runner-install";
@@ -201,15 +249,29 @@ fn interrupted_changes_of_a_stranger_move_nothing_out() {
             .file("project/skills/one/SKILL.md", "# Old\n")
             .file("project/skills/one/up/node_modules/chalk/index.js", "evil")
             .file(&format!("{hidden}/decided/skills-runner.lock"), lock.to_string())
-            .file(&format!("{hidden}/decided/one/SKILL.md"), document("one"))
-            .mode(hidden, 0o700);
+            .file(&format!("{hidden}/decided/one/SKILL.md"), document("one"));
         let up = format!("{hidden}/decided/one/up");
         let test = if link { test.link(&up, "../../..") } else { test };
+        let test = recorded(test, "project/skills");
         test.next_run().cwd("project").args(["skills", "list"]).run();
         assert!(!test.exists("node_modules") && !test.exists("project/node_modules"));
         let is_new = test.read("project/skills/one/SKILL.md") == document("one");
         assert_eq!(is_new, is_valid, "{link} {listed}");
+        let left = files(&test.path("")).into_keys();
+        let left: Vec<String> = left
+            .filter(|path| path.contains("skills-runner/changes/") && !path.ends_with('/'))
+            .collect();
+        assert_eq!(left.len(), usize::from(!is_valid), "{left:?}");
     }
+}
+
+/// Killed before the hidden folder has its file, or when it has it no more.
+#[test]
+fn an_empty_hidden_folder_of_this_user_is_removed() {
+    let test = recorded(with_source().file("skills/mine/SKILL.md", document("mine")), "skills");
+    fs::remove_file(test.path("skills/.skills-runner-install/abcdefghijklmnop")).unwrap();
+    change(&test, &["add", "./source"]).success();
+    assert!(test.exists("skills/one/SKILL.md"));
 }
 
 /// A skill that cannot be copied does not keep out another one of its name.

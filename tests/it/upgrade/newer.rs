@@ -2,6 +2,7 @@
 
 use super::{OLD_FOLDER, old_file, session_file};
 use crate::harness::{Reply, Server, Test, interpreter};
+use crate::install::recorded;
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
@@ -157,6 +158,7 @@ fn interrupted_change_of_a_newer_version_is_left() {
             .file(&format!("{place}/skills-runner.lock"), changed)
             .file(&format!("{place}/three/SKILL.md"), "three\n")
             .mode("skills/.skills-runner-install", 0o700);
+        let test = recorded(test, "skills");
         for words in CHANGES {
             let before = contents(&test);
             let run = test.next_run().args(["skills"]).args(words).args(["--to", "skills"]);

@@ -108,7 +108,8 @@ pub(super) fn run(
     };
     let folder = skills_folder(run, command)?;
     let wait = format!("waiting for another command that changes {}", folder.display());
-    let staging = Staging::open(&folder, &run.cancellation, &mut || output.note(&wait));
+    let data = run.config.storage.state.as_deref();
+    let staging = Staging::open(&folder, data, &run.cancellation, &mut || output.note(&wait));
     let staging = staging.map_err(|error| folder_error(&folder, &error))?;
     let old = LockFile::read(staging.root()).map_err(|error| lock_file_error(&folder, &error))?;
     if source.is_none() && !folder.join(LOCK_FILE_NAME).exists() {
