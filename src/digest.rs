@@ -1,14 +1,20 @@
-//! SHA-256 digests (FIPS 180-4), with which clients verify files.
+//! SHA-256 digests (FIPS 180-4), with which clients verify files, and HMACs of them (RFC 2104).
 
 use std::io::{self, Read, Write};
 
 use ring::digest::{Context, SHA256, digest};
+use ring::hmac;
 
 use crate::limits;
 
 /// Returns the digest as 64 lowercase hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     hexadecimal(digest(&SHA256, bytes).as_ref())
+}
+
+/// Returns the HMAC-SHA-256 of a text, as 64 hexadecimal digits.
+pub(crate) fn hmac_sha256(key: &[u8], text: &[u8]) -> String {
+    hexadecimal(hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text).as_ref())
 }
 
 /// Copies all bytes, and returns their digest like [`sha256`].

@@ -208,6 +208,8 @@ pub(crate) const EVAL_JUDGED_FILES: usize = 50;
 pub(crate) const EVAL_ANSWER_BYTES: usize = 4 << 10;
 /// Bytes of what was found instead of what a test asserts.
 pub(crate) const EVAL_EVIDENCE_BYTES: usize = 300;
+/// Size of the key of results.
+pub(crate) const EVAL_KEY_BYTES: usize = 72;
 /// Bytes of a case's or skill's name in the name of a folder.
 pub(crate) const EVAL_NAME_BYTES: usize = 64;
 /// Most runs of a case.

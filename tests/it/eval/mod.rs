@@ -5,6 +5,7 @@ mod examples;
 mod judge;
 mod resume;
 mod runs;
+mod trust;
 
 use crate::harness::{Reply, Request, Server, Test};
 use serde_json::{Value, json};

@@ -134,7 +134,12 @@ impl Evaluation<'_> {
             run_files::write(folder, self, scores)?;
         }
         match &self.command.junit {
-            Some(file) => run_files::write_file(&run.folder.join(file), &junit::xml(self)),
+            Some(file) => {
+                let file = run.folder.join(file);
+                let folder = file.parent().unwrap_or(&file);
+                let name = Path::new(file.file_name().unwrap_or_default());
+                run_files::write_file(folder, name, &junit::xml(self))
+            }
             None => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::execute;
 use super::record::{RunRecord, RunReply};
-use super::store::Store;
+use super::store::{Store, create_below};
 use super::{PlannedRun, write_error};
 use crate::cli::options::EvalCommand;
 use crate::cli::run::Run;
@@ -24,8 +24,8 @@ use crate::world::worker::Worker;
 struct RunningRun {
     worker: Worker,
     workspace: PathBuf,
-    /// Where the workspace is kept; `None`: it is deleted.
-    kept: Option<PathBuf>,
+    /// Where the workspace is kept: in a folder below another one. `None`: it is deleted.
+    kept: Option<(PathBuf, PathBuf)>,
 }
 
 /// Makes the planned runs, and stores each result at once. Ends early if the endpoint fails or the
@@ -126,15 +126,16 @@ impl RunningRun {
     fn keep_workspace(self) -> Result<()> {
         // The process has ended: nothing writes there any more.
         drop(self.worker);
-        let Some(kept) = &self.kept else {
+        let Some((folder, below)) = &self.kept else {
             let _ = fs::remove_dir_all(&self.workspace);
             return Ok(());
         };
-        let _ = fs::remove_dir_all(kept);
-        let parent = kept.parent().unwrap_or(kept);
-        fs::create_dir_all(parent)
-            .and_then(|()| fs::rename(&self.workspace, kept))
-            .map_err(|error| write_error(kept, &error))
+        let kept = folder.join(below).join("outputs");
+        let moved = create_below(folder, below).and_then(|()| {
+            let _ = fs::remove_dir_all(&kept);
+            fs::rename(&self.workspace, &kept)
+        });
+        moved.map_err(|error| write_error(&kept, &error))
     }
 }
 

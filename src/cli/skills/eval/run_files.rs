@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::record::{EvalKind, RunRecord};
 use super::score::{SkillScore, ratio, rounded};
-use super::store::{file_name, run_folder};
+use super::store::{create_below, file_name, run_folder};
 use super::{Evaluation, Suite, html, write_error};
 use crate::error::Result;
 use crate::world::clock::LocalTime;
@@ -20,31 +20,32 @@ pub(super) fn write(
     evaluation: &Evaluation<'_>,
     scores: &[SkillScore],
 ) -> Result<()> {
-    write_file(&folder.join("report.html"), &html::page(evaluation, scores))?;
+    write_file(folder, "report.html".as_ref(), &html::page(evaluation, scores))?;
     for suite in &evaluation.suites {
         let [with, without] =
             [EvalKind::Task, EvalKind::Baseline].map(|kind| evaluation.records(suite, kind));
         for record in with.iter().chain(&without) {
-            let run = folder.join(run_folder(&record.key));
-            write_file(&run.join("grading.json"), &grading(record).to_string())?;
-            write_file(&run.join("timing.json"), &timing(record).to_string())?;
+            let run = run_folder(&record.key);
+            write_file(folder, &run.join("grading.json"), &grading(record).to_string())?;
+            write_file(folder, &run.join("timing.json"), &timing(record).to_string())?;
         }
         if !with.is_empty() {
-            let file = folder.join(file_name(&suite.label)).join("benchmark.json");
-            write_file(&file, &benchmark(evaluation, suite, &with, &without).to_string())?;
+            let file = Path::new(&file_name(&suite.label)).join("benchmark.json");
+            write_file(folder, &file, &benchmark(evaluation, suite, &with, &without).to_string())?;
         }
     }
     Ok(())
 }
 
-/// Writes a file, and the folders above it, never through a link, which a test may have left there.
-pub(super) fn write_file(path: &Path, text: &str) -> Result<()> {
-    let parent = path.parent().unwrap_or(path);
-    let written = fs::create_dir_all(parent).and_then(|()| {
-        let _ = fs::remove_file(path);
-        fs::File::create_new(path)?.write_all(text.as_bytes())
+/// Writes a file below a folder, and the folders above it, never through a link, which a test or the
+/// author of a checkout may have left there.
+pub(super) fn write_file(folder: &Path, below: &Path, text: &str) -> Result<()> {
+    let path = folder.join(below);
+    let written = create_below(folder, below.parent().unwrap_or(below)).and_then(|()| {
+        let _ = fs::remove_file(&path);
+        fs::File::create_new(&path)?.write_all(text.as_bytes())
     });
-    written.map_err(|error| write_error(path, &error))
+    written.map_err(|error| write_error(&path, &error))
 }
 
 /// `grading.json`. What was not judged has no `passed`, and is not counted. Both sources name the
