@@ -55,6 +55,8 @@ impl<'t> SlashCommand<'t> {
         let unusable = match (catalogue.find(self.name), catalogue.skills.iter().find(has_name)) {
             (Ok(_), _) => None,
             (Err(error), Some(skill)) => Some(skill.error.clone().unwrap_or(error)),
+            // More than are listed.
+            (Err(_), None) if run.skills.open_any(self.name).is_ok() => None,
             (Err(_), None) => {
                 let similar = self.similar(&catalogue, reserved);
                 return similar.map_or(SlashMeaning::Unknown, SlashMeaning::Similar);

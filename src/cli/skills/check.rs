@@ -9,7 +9,7 @@ use crate::cli::folders::shown_folders;
 use crate::cli::options::CheckCommand;
 use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
-use crate::cli::skills::selection::{SkillSelection, deleted_error};
+use crate::cli::skills::selection::SkillSelection;
 use crate::cli::skills::skill_json::{ProblemJson, status_name};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
@@ -116,10 +116,7 @@ impl CheckTargets {
 
     /// Adds the selected skill.
     fn add_one(&mut self, selection: &SkillSelection) -> Result<()> {
-        let catalogue = selection.skills.catalogue();
-        let name = selection.skill()?.name;
-        let summary = catalogue.skill_named(&name).ok_or_else(|| deleted_error(&name))?;
-        self.targets.push((summary.clone(), selection.skills.clone()));
+        self.targets.push(selection.entry(&selection.skill()?)?);
         Ok(())
     }
 }

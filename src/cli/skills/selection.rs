@@ -7,7 +7,7 @@ use crate::cli::folders::{shown_folders, skills_command};
 use crate::cli::run::Run;
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
-use crate::skills::{Catalogue, Problem, Rule, Skill, Skills};
+use crate::skills::{Catalogue, Problem, Rule, Skill, SkillSummary, Skills};
 use crate::text;
 use crate::world::confined::OpenError;
 
@@ -81,6 +81,21 @@ impl SkillSelection {
         }
     }
 
+    /// The entry of the selected skill in a catalogue, and the folders of that: where there are more
+    /// skills than are listed, the skill's own.
+    pub(super) fn entry(&self, skill: &Skill) -> Result<(SkillSummary, Skills)> {
+        let find = |skills: Skills, name: &str| {
+            let summary = skills.catalogue().skill_named(name)?.clone();
+            Some((summary, skills))
+        };
+        find(self.skills.clone(), &skill.name)
+            .or_else(|| find(self.skills.with_folder(skill.path.clone()), &skill.folder_name()))
+            .ok_or_else(|| {
+                let text = format!("failed to read the skill `{}`: it was deleted", skill.name);
+                Error::new(ErrorKind::Io, text)
+            })
+    }
+
     /// The error for a skill that is not found; problems of the folders come first.
     fn not_found(&self, message: &str) -> Error {
         const FAILED: &str = "failed to find the skill";
@@ -134,11 +149,6 @@ pub(super) fn folder_error(failed: &str, problem: &Problem) -> Error {
     };
     let fault = Fault { message: text, fix: problem.fix.clone() };
     Error::caused_by(ErrorKind::Io, failed, fault)
-}
-
-/// The error for a skill that was deleted in the meantime.
-pub(super) fn deleted_error(name: &str) -> Error {
-    Error::new(ErrorKind::Io, format!("failed to read the skill `{name}`: it was deleted"))
 }
 
 fn is_document(name: Option<&OsStr>) -> bool {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::cli::run::Run;
 use crate::cli::skills::check::check_all;
 use crate::cli::skills::json::{self, print_json};
-use crate::cli::skills::selection::{SkillSelection, deleted_error};
+use crate::cli::skills::selection::SkillSelection;
 use crate::cli::skills::skill_json::SkillJson;
 use crate::error::Result;
 use crate::limits;
@@ -36,9 +36,7 @@ struct SkillDetailsJson {
 pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
     let place = SkillSelection::parse(name, run)?;
     let skill = place.skill()?;
-    let catalogue = place.skills.catalogue();
-    let summary = catalogue.skill_named(&skill.name).ok_or_else(|| deleted_error(&skill.name))?;
-    let checked = check_all([(summary.clone(), place.skills.clone())], run)?.remove(0);
+    let checked = check_all([place.entry(&skill)?], run)?.remove(0);
     let tree = skill.files();
     let document = skill.read_document().ok();
     let show = SkillDetailsJson {

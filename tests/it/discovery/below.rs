@@ -198,3 +198,24 @@ fn search_of_too_many_folders_ends() {
     }
     dry_run(&test, ["--skills", "repo"]).stderr_has("more than 20000 folders");
 }
+
+/// A skill that is not listed, as there are too many folders, is found by its name all the same.
+#[test]
+#[ignore = "long"]
+fn skills_beyond_the_list_are_found_by_name() {
+    let test = Test::new()
+        .skill("z-late", &document("z-late", "Late."))
+        .skill("z-other", &document("z-other", "Other."));
+    for number in 0..20_001 {
+        fs::create_dir(test.path(format!("skills/{number}"))).unwrap();
+    }
+    let run = |words: &[&str]| test.clone().args(words).args(["--skills", "skills"]).run();
+    run(&["tool", "get_skill", r#"{"skill_name":"z-late"}"#]).success();
+    run(&["skills", "show", "z-late"]).success().stdout_has("description:  Late.\n");
+    run(&["skills", "check", "z-late", "z-other"])
+        .success()
+        .stderr_has("2 skills checked: 0 errors");
+    run(&["skills", "setup", "z-late", "z-other"]).status(2).stderr_has("`z-other` is a skill");
+    let asked = dry_run(&test, ["--skills", "skills", "/z-late x"]);
+    asked.stderr_has("using skill `z-late`");
+}
