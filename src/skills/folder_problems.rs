@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::config::FolderOrigin;
 use crate::limits;
 use crate::skills::check::is_name;
-use crate::skills::skill::{DOCUMENT_NAME, is_document_name, is_markdown};
+use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
 use crate::skills::{Problem, Rule, SkillSummary};
 use crate::text::{first_names, shell_quoted};
 use crate::world::confined::OpenError;
@@ -23,18 +23,15 @@ fn skills_options<'p>(folders: impl IntoIterator<Item = &'p Path>) -> String {
 pub(super) fn unreadable_folder(folder: &Path, cause: &Error) -> Problem {
     let fix = match cause.kind() {
         ErrorKind::NotFound if dead_link(folder).is_some() => {
-            "correct or remove the link, or make its target available".into()
+            "correct or remove the link, or make its target available"
         }
         ErrorKind::NotFound => {
-            "create the folder, or name another one with --skills or SKILLS_FOLDER_PATH".into()
+            "create the folder, or name another one with --skills or SKILLS_FOLDER_PATH"
         }
         ErrorKind::PermissionDenied => {
-            "make it readable, or name another one with --skills or SKILLS_FOLDER_PATH".into()
+            "make it readable, or name another one with --skills or SKILLS_FOLDER_PATH"
         }
-        ErrorKind::NotADirectory if is_markdown(folder) => {
-            format!("if it is meant as a skill, {}", flat_file_fix(folder))
-        }
-        _ => "name a skills folder: --skills DIR".to_string(),
+        _ => "name a skills folder: --skills DIR; a skill is a folder with a SKILL.md",
     };
     let message =
         format!("the skills folder {} {}", folder.display(), why_unreadable(folder, cause));
@@ -69,14 +66,10 @@ fn path_list_options(folder: &Path) -> Option<String> {
 
 /// A file in a skills folder that was meant as a skill.
 pub(super) fn flat_file(path: PathBuf) -> Problem {
-    let fix = flat_file_fix(&path);
+    let to = Path::new(path.file_stem().unwrap_or_default()).join(DOCUMENT_NAME);
     let message = "it has the fields of a skill, but a skill is a folder with a SKILL.md";
-    Problem::new(Rule::FlatFile, path, message).with_fix(fix)
-}
-
-fn flat_file_fix(path: &Path) -> String {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    format!("move it to {}", shell_quoted(&Path::new(&*stem).join(DOCUMENT_NAME)))
+    let problem = Problem::new(Rule::FlatFile, path, message);
+    problem.with_fix(format!("move it to {}", shell_quoted(&to)))
 }
 
 /// A skills folder that other users may write in.

@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::limits;
 use crate::skills::Problem;
 use crate::skills::folder_problems::{broken_link, name_not_utf8, too_many};
-use crate::skills::skill::{is_document_name, is_markdown};
+use crate::skills::skill::is_document_name;
 use crate::world::confined::VENV_MARKER;
 
 /// Folders that tools create wherever they run, and macOS in archives.
@@ -68,7 +68,7 @@ impl FolderListing {
                         folders.push(ListedFolder { name, inode: Some(entry.ino()) });
                     }
                     FolderKind::Link => folders.push(ListedFolder { name, inode: None }),
-                    FolderKind::None if is_markdown(Path::new(&name)) => {
+                    FolderKind::None if name.to_lowercase().ends_with(".md") => {
                         listing.markdown_files.push(name);
                     }
                     FolderKind::None => listing.is_venv |= name == VENV_MARKER,

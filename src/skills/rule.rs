@@ -106,8 +106,6 @@ pub enum Rule {
     /// A document names a file of another skill by its path; in Claude Code and here, skills are
     /// called by name.
     OtherSkill,
-    /// A document names the document of a skill that is not beside its own.
-    MissingSkill,
     /// A document names a file outside the skill, which is missing where only the skill is
     /// installed.
     OutsideReference,
@@ -269,8 +267,6 @@ pub const RULES: &[RuleRow] = &[
     warning(Rule::FieldTypo, "field-typo"),
     warning(Rule::MissingFile, "missing-file").fixed_by("add the file, or correct its path"),
     note(Rule::OtherSkill, "other-skill"),
-    warning(Rule::MissingSkill, "missing-skill")
-        .fixed_by("install that skill, too, or correct the path"),
     warning(Rule::OutsideReference, "outside-reference")
         .fixed_by("move or copy the file into the skill"),
     warning(Rule::NotExecutable, "not-executable")

@@ -157,11 +157,6 @@ pub(crate) fn is_document_name(name: &str) -> bool {
     name.eq_ignore_ascii_case(DOCUMENT_NAME)
 }
 
-/// Whether a file is Markdown by its name.
-pub(super) fn is_markdown(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
-}
-
 /// Whether the folder has a document, also one that cannot be opened.
 pub(super) fn has_document(root: &Root) -> bool {
     !matches!(open_document(root), Err(OpenError::NotFound))

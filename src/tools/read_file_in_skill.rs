@@ -76,13 +76,9 @@ fn is_of_user(path: &str, context: &ToolContext<'_>) -> bool {
 fn missing_skill(skill: &Skill, path: &str, context: &ToolContext<'_>) -> Option<String> {
     let (name, _) = path.trim_start_matches("./").strip_prefix("../")?.split_once('/')?;
     let is_folder = skill.root.folder(name).is_ok() || skill.path.with_file_name(name).exists();
-    if !is_valid_name(name) || is_folder {
-        return None;
-    }
-    Some(match context.skills.open_any(name) {
-        Ok(_) => format!("no skill `{name}` is beside this one: call get_skill with `{name}`"),
-        Err(cause) => format!("`{}` is a file of another skill, and {cause}", shown(path)),
-    })
+    let cause =
+        context.skills.open_any(name).err().filter(|_| is_valid_name(name) && !is_folder)?;
+    Some(format!("`{}` is a file of another skill, and {cause}", shown(path)))
 }
 
 fn read(

@@ -102,8 +102,6 @@ enum Cause {
     Outside,
     /// The path leads out of the skill, to no file.
     Nowhere,
-    /// The path is that of the document of a skill which is not beside this one.
-    NoSkill,
     /// The skill has no such folder.
     NoFolder(String),
     /// The skill has no file of this path.
@@ -124,9 +122,8 @@ impl Cause {
             Cause::OtherSkill(_) => (0, ""),
             Cause::Outside => (1, ""),
             Cause::Nowhere => (2, ""),
-            Cause::NoSkill => (3, ""),
-            Cause::NoFolder(folder) => (4, folder),
-            Cause::NoFile(path) => (5, path),
+            Cause::NoFolder(folder) => (3, folder),
+            Cause::NoFile(path) => (4, path),
         }
     }
 }
@@ -187,8 +184,8 @@ impl FileLookup<'_> {
             return match target {
                 Some(target) => (!self.is_in_plugin(&target)).then_some(Cause::Outside),
                 None if of.is_doubtful => None,
-                None if names_skill(named.1) => Some(Cause::NoSkill),
-                None => Some(Cause::Nowhere),
+                // That it is missing is reported with the other needs.
+                None => Some(sibling_of(named.1).map_or(Cause::Nowhere, Cause::OtherSkill)),
             };
         };
         let is_document = inside.ends_with(DOCUMENT_NAME) && of.kind != MentionKind::Link;
@@ -281,10 +278,6 @@ impl FileLookup<'_> {
                 let message = format!("{paths} {what} out of the skill, to no file");
                 self.with_similar(problem(Rule::MissingFile, message), &first.path)
             }
-            Cause::NoSkill => {
-                let what = if is_one { "is of a skill that is" } else { "are of skills that are" };
-                problem(Rule::MissingSkill, format!("{paths} {what} not beside this one"))
-            }
             Cause::NoFolder(folder) if !is_one => {
                 let message =
                     format!("{paths} are named here, but the skill has no folder `{folder}`");
@@ -326,10 +319,10 @@ impl FileLookup<'_> {
     }
 }
 
-/// Whether a path is that of the document of a skill beside this one.
-fn names_skill(path: &str) -> bool {
-    let name = path.strip_prefix("../").and_then(|path| path.strip_suffix("/SKILL.md"));
-    name.is_some_and(is_name)
+/// The name of the skill whose document a path would be, beside this one.
+fn sibling_of(path: &str) -> Option<String> {
+    let name = path.strip_prefix("../")?.strip_suffix("/SKILL.md")?;
+    is_name(name).then(|| name.to_owned())
 }
 
 fn file_name(path: &str) -> &str {

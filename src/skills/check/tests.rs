@@ -188,7 +188,6 @@ fn every_rule_is_reported_where_it_is_broken() {
     // Other rules have their own tests: below, and with a real Python in tests/it.
     let tested_separately = [
         Rule::OtherSkill,
-        Rule::MissingSkill,
         Rule::OutsideReference,
         Rule::UnreadableFile,
         Rule::NotLocked,

@@ -288,7 +288,9 @@ fn file_that_was_meant_as_a_skill_is_named() {
         .stdout_has(".claude/skills/code review.MD: warning[flat-file]")
         .stdout_has(&format!("  fix: {fix}\n"));
     run(&["skills", "show", "code review"]).status(1).stderr_has(fix);
-    run(&["skills", "check", ".claude/skills/code review.MD"]).status(1).stdout_has(fix);
+    run(&["skills", "check", ".claude/skills/code review.MD"])
+        .status(1)
+        .stdout_has("a skill is a folder with a SKILL.md");
     run(&["tool", "get_skill", r#"{"skill_name":"code review"}"#]).status(1).stdout_has(fix);
     // Beside a skill it is a warning; other Markdown files are none.
     let test = test

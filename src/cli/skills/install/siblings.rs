@@ -20,23 +20,15 @@ pub(super) fn warn(change: &Change<'_>, output: &mut Output) {
         else {
             continue;
         };
-        let is_missing = |(name, is_sure): &(String, bool)| {
-            (*is_sure || change.offered.contains(name)) && !is_there(name)
-        };
-        let missing = named_skills(&document.text).into_iter().filter(is_missing);
+        let named = named_skills(&document.text).into_iter();
+        let is_skill = |name: &str, is_sure| is_sure || change.offered.contains(name);
+        let missing = named.filter(|(name, is_sure)| is_skill(name, *is_sure) && !is_there(name));
         let missing: Vec<String> = missing.map(|(name, _)| name).collect();
         if missing.is_empty() {
             continue;
         }
-        let names: Vec<&str> = missing.iter().map(String::as_str).collect();
-        let options = missing.iter().filter(|name| change.offered.contains(*name));
-        let options: String = options.map(|name| format!(" --skill {name}")).collect();
-        let fix = if options.is_empty() { "not in this source" } else { "add them with" };
-        let line = format!(
-            "{} needs skills that are left behind: {} ({fix}{options})",
-            planned.name,
-            text::first_names(&names)
-        );
+        let names = text::first_names(&missing.iter().map(String::as_str).collect::<Vec<_>>());
+        let line = format!("{} needs skills that are left behind: {names}", planned.name);
         output.warn(&text::one_line(&line, limits::LINE_BYTES));
     }
 }

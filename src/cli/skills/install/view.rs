@@ -13,7 +13,7 @@ use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
 use crate::skills::lock_file::{FileDigests, added, is_taken};
 use crate::skills::private::is_private_name;
-use crate::skills::{Problem, Rule, Severity, Skills, is_document_name};
+use crate::skills::{Severity, Skills, is_document_name};
 use crate::text;
 use crate::tools::diff;
 use crate::world::files;
@@ -116,10 +116,7 @@ fn describe(folder: &Path, run: &Run) -> Result<BTreeMap<String, Vec<String>>> {
         let name = one.summary.path.file_name().unwrap_or_default().to_string_lossy();
         let description = one.summary.description_line();
         let description = text::truncate_words(&description, limits::SENTENCE_BYTES);
-        // The other skill may be in the folder that is changed.
-        let is_shown = |it: &&Problem| !matches!(it.rule, Rule::MissingSkill);
         let found = one.problems.iter().filter(|it| it.severity != Severity::Note);
-        let found = found.filter(is_shown);
         let found = found.map(|problem| {
             let row = format!("{}: {problem}", problem.severity.name());
             text::one_line(&row, limits::LINE_BYTES)
