@@ -130,7 +130,7 @@ impl Endpoint {
             extra_body: Map::new(),
             extra_headers: Vec::new(),
             network,
-            idle_limit: Duration::from_secs(limits::IDLE_SECONDS),
+            idle_limit: limits::DOWNLOAD_WINDOW,
             secrets: Secrets::default(),
             vision: false,
             tool_calling: ToolCalling::Native,

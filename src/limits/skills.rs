@@ -271,6 +271,10 @@ pub(crate) const ARCHIVE_NAMES_BYTES: usize = 8 << 20;
 pub(crate) const COMPARED_BYTES: usize = 1 << 20;
 /// The lock file.
 pub(crate) const LOCK_FILE_BYTES: usize = 16 << 20;
+/// Time in which a download has to bring [`DOWNLOADED_BYTES`], and its longest silence.
+pub(crate) const DOWNLOAD_WINDOW: Duration = Duration::from_secs(60);
+/// 1 KiB per second: less is a server that never ends.
+pub(crate) const DOWNLOADED_BYTES: u64 = 60 << 10;
 /// Redirects of one download.
 pub(crate) const REDIRECTS: usize = 5;
 /// One command of git: a large repository over a slow line takes this long.

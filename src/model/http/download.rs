@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ureq::http::HeaderMap;
 
@@ -43,7 +43,8 @@ pub(crate) fn download(
         match parts.status.as_u16() {
             200 => {
                 client.limit_silence();
-                let mut reader = body.as_reader().take(limits::ARCHIVE_BYTES + 1);
+                let reader = PacedReader::new(body.as_reader(), limits::DOWNLOAD_WINDOW);
+                let mut reader = reader.take(limits::ARCHIVE_BYTES + 1);
                 let copied = io::copy(&mut reader, into);
                 let length = copied.map_err(|error| match error.kind() {
                     // Of the file, not of the connection.
@@ -77,6 +78,36 @@ pub(crate) fn download(
     Err(download_error(&address.url(), RequestFailure::new(ErrorKind::Endpoint, cause)))
 }
 
+/// Refuses a download that is too slow.
+struct PacedReader<R> {
+    reader: R,
+    /// In each of these times [`limits::DOWNLOADED_BYTES`] have to arrive.
+    window: Duration,
+    start: Instant,
+    bytes: u64,
+}
+
+impl<R> PacedReader<R> {
+    fn new(reader: R, window: Duration) -> PacedReader<R> {
+        PacedReader { reader, window, start: Instant::now(), bytes: 0 }
+    }
+}
+
+impl<R: Read> Read for PacedReader<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let length = self.reader.read(room)?;
+        self.bytes += length as u64;
+        if length > 0 && self.start.elapsed() >= self.window {
+            if self.bytes < limits::DOWNLOADED_BYTES {
+                let cause = format!("less than 1 KiB/s arrived for {} s", self.window.as_secs());
+                return Err(io::Error::other(RequestFailure::temporary(cause)));
+            }
+            (self.start, self.bytes) = (Instant::now(), 0);
+        }
+        Ok(length)
+    }
+}
+
 /// The address that a redirect leads to. The error is the cause.
 fn redirect(address: &Address, headers: &HeaderMap) -> std::result::Result<Address, String> {
     let location = headers.get("location").and_then(|value| value.to_str().ok()).unwrap_or("");
@@ -104,5 +135,37 @@ fn download_error(url: &str, failure: RequestFailure) -> Error {
     match failure.hint.filter(|_| !is_silence) {
         Some(hint) => error.with_hint(hint),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+
+    /// Gives this many bytes at a time, each after a pause.
+    struct Drip(usize, Duration);
+
+    impl Read for Drip {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            sleep(self.1);
+            Ok(self.0.min(room.len()))
+        }
+    }
+
+    #[test]
+    fn downloads_below_the_lowest_rate_end() {
+        let window = Duration::from_millis(20);
+        let read = |bytes: usize, times: usize| {
+            let mut reader = PacedReader::new(Drip(bytes, window), window);
+            let mut room = vec![0; 64 << 10];
+            (0..times).try_for_each(|_| reader.read(&mut room).map(|_| ()))
+        };
+        let failure = read(1000, 1).unwrap_err().downcast::<RequestFailure>().unwrap();
+        assert_eq!(failure.kind, ErrorKind::Temporary);
+        // Enough in each window, however long all of it takes, and nothing after the end.
+        read(64 << 10, 5).unwrap();
+        let mut ended = PacedReader::new(io::empty(), Duration::ZERO);
+        assert_eq!(ended.read(&mut [0; 9]).unwrap(), 0);
     }
 }

@@ -324,6 +324,21 @@ fn silent_servers_are_given_up() {
     }
 }
 
+/// A server that sends a few bytes now and then is given up after a minute.
+#[test]
+#[ignore = "long"]
+fn slow_servers_are_given_up() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+    let server = Server::start([Reply::raw(head).then_repeat(200, seconds(1.0), [7; 500])]);
+    let test = Test::new();
+    let before = files(&test.path(""));
+    let address = format!("http://127.0.0.1:{}/x.tar.gz", server.port());
+    let words = ["skills", "add", &address, "--to", "skills", "--yes"];
+    let run = test.next_run().args(words).timeout(seconds(120.0)).run().status(75);
+    run.stderr_has("less than 1 KiB/s arrived for 60 s").took_at_most(seconds(90.0));
+    assert_eq!(files(&test.path("")), before);
+}
+
 /// A query may be a secret, and the lock file would keep it.
 #[test]
 fn addresses_with_secrets_are_refused() {

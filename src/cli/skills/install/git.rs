@@ -21,10 +21,15 @@ use crate::world::scratch::Scratch;
 /// Attributes that would make files depend on the settings of this machine, switched off.
 const ATTRIBUTES: &[u8] = b"* -filter -text -ident -working-tree-encoding -export-subst\n";
 
-/// Settings of each command: no hook and no attribute of the user counts, and a pack is kept as one
-/// file, whose size is limited.
-const SETTINGS: [&str; 3] =
-    ["core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "fetch.unpackLimit=1"];
+/// Settings of each command: no hook and no attribute of the user counts, a pack is kept as one
+/// file, whose size is limited, and a download has a lowest rate (`limits::DOWNLOADED_BYTES`).
+const SETTINGS: [&str; 5] = [
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "fetch.unpackLimit=1",
+    "http.lowSpeedLimit=1024",
+    "http.lowSpeedTime=60",
+];
 
 /// Variables that would make git use another repository.
 const REMOVED_VARIABLES: [&str; 6] = [
