@@ -26,7 +26,9 @@ pub(crate) fn named_skills(document: &str) -> BTreeMap<String, bool> {
         Some(Value::String(text)) => text.split([',', ' ']).collect(),
         _ => Vec::new(),
     };
-    depends.into_iter().for_each(|name| add(name.trim(), true));
+    for name in depends {
+        add(name.trim(), true);
+    }
     let mut fences = OpenFences::default();
     let body = document.get(front.body_start..).unwrap_or_default();
     for line in body.lines().filter(|line| fences.advance(line) == FenceLine::Outside) {

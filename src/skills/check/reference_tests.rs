@@ -23,11 +23,6 @@ fn only_references_to_skill_files_are_found() {
         "```bash\nuv run {baseDir}/tool/x.py\n```",
         "`${CLAUDE_SKILL_DIR}/tool/x.py`",
         "~~~console\n$ cat references/x.md | less\n~~~",
-        // The word "skill" hides nothing.
-        "Read `references/x.md` first. Then use the `b` skill.",
-        "Use the `b` skill, then read [x](references/x.md).",
-        "The `b` skill runs after `python scripts/x.py`.",
-        "Read [x](y.md) before you use the `b` skill.",
     ];
     for text in missing {
         let found = findings_in_document(format!("{}{text}\n", document_with("")));
@@ -46,7 +41,6 @@ fn only_references_to_skill_files_are_found() {
         "Save it to `assets/x.md`. For example `scripts/x.py`. Create `scripts/x.sh`.",
         "The skill `b`'s `references/x.md`, its own `references/y.md`",
         "See `references/x.md` in the `b` skill; no `references/y.md` is there",
-        "See [x](references/x.md) of the `b` skill",
         "[`references/x.md`](https://a.b) [`references/y.md`](SKILL.md)",
         "```bash\n# From the root of the project\npython scripts/x.py\n```",
         "[x](.wiki/x.md) and the script `scripts/x.py` of the plugin root",
@@ -72,6 +66,23 @@ fn only_references_to_skill_files_are_found() {
             [""; 0],
             "{text}"
         );
+    }
+}
+
+/// The name of another skill hides no file, only those that are in it.
+#[test]
+fn files_beside_the_name_of_another_skill_are_found() {
+    for (text, is_missing) in [
+        ("Read `references/x.md` first. Then use the `b` skill.", true),
+        ("Use the `b` skill, then read [x](references/x.md).", true),
+        ("The `b` skill runs after `python scripts/x.py`.", true),
+        ("Read [x](y.md) before you use the `b` skill.", true),
+        ("See `references/x.md` in the `b` skill.", false),
+        ("See [x](references/x.md) of the `b` skill.", false),
+    ] {
+        let found = findings_in_document(format!("{}{text}\n", document_with("")));
+        let expected = if is_missing { &["SKILL.md:6 missing-file"][..] } else { &[] };
+        assert_eq!(found, expected, "{text}");
     }
 }
 

@@ -27,8 +27,8 @@ pub(super) fn warn(change: &Change<'_>, output: &mut Output) {
         if missing.is_empty() {
             continue;
         }
-        let names = text::first_names(&missing.iter().map(String::as_str).collect::<Vec<_>>());
-        let line = format!("{} needs skills that are left behind: {names}", planned.name);
+        let list = text::first_names(&missing.iter().map(String::as_str).collect::<Vec<_>>());
+        let line = format!("{} needs skills that are left behind: {list}", planned.name);
         output.warn(&text::one_line(&line, limits::LINE_BYTES));
     }
 }
