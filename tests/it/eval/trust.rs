@@ -129,7 +129,10 @@ fn links_below_the_folder_are_not_followed() {
         let place = test.path("real").join(&link);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         symlink(test.path("outside"), &place).unwrap();
-        test.next_run().args(WORDS).run();
+        let run = test.next_run().args(WORDS).run();
+        if link == "runs.jsonl" {
+            run.status(1).stderr_has("it is a link");
+        }
         assert_eq!(test.read(if is_file { "outside" } else { "outside/x" }), "mine", "{link}");
         let left = fs::read_dir(test.path("outside")).map_or(1, Iterator::count);
         assert_eq!(left, 1, "{link}: something was written there");
