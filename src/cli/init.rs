@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::address::Address;
 use crate::cli::doctor;
 use crate::cli::env_files::settings_without_files;
-use crate::cli::model_lookup::names;
+use crate::cli::model_lookup::typable_names;
 use crate::cli::options::{CommonOptions, InitCommand};
 use crate::cli::startup::Startup;
 use crate::cli::stdin;
@@ -171,7 +171,7 @@ impl FirstSetup<'_> {
             Some(model) => model,
             None => {
                 let models = self.models(&self.address(), false, output)?.unwrap_or_default();
-                let listed = names(&models).filter(|name| !name.contains('\u{fffd}'));
+                let listed = typable_names(&models);
                 let listed: Vec<&str> = listed.take(limits::LISTED_NAMES).collect();
                 match listed.as_slice() {
                     [only] => {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::cli::model_lookup::names;
+use crate::cli::model_lookup::typable_names;
 use crate::config::{ConfigProblem, Endpoint, EndpointWithoutModel, SettingLine};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::event::EventSink;
@@ -77,7 +77,7 @@ fn unset(models: &[ListedModel]) -> ConfigProblem {
         let fault = Fault::new(message, "`ollama pull qwen3`, or another model");
         return ConfigProblem { fault, lines: Vec::new() };
     }
-    let lines = names(models).filter(|name| !name.contains(char::is_control));
+    let lines = typable_names(models);
     let lines = lines.take(limits::LISTED_NAMES);
     let lines = lines.map(|name| SettingLine::new(LLM_MODEL_NAME, shell_quoted(Path::new(name))));
     ConfigProblem::missing(message, lines.collect())

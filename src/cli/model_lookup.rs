@@ -122,6 +122,11 @@ pub(super) fn names(models: &[ListedModel]) -> impl Iterator<Item = &str> {
     names.map(|name| name.strip_suffix(":latest").unwrap_or(name))
 }
 
+/// The names that a user can type: control characters have been replaced where the list was read.
+pub(super) fn typable_names(models: &[ListedModel]) -> impl Iterator<Item = &str> {
+    names(models).filter(|name| !name.contains('\u{fffd}'))
+}
+
 fn quoted(names: &[&str]) -> String {
     let names = names.iter().map(|name| format!("`{name}`"));
     names.collect::<Vec<_>>().join(", ")
