@@ -17,14 +17,8 @@ pub(super) struct RepeatedCalls {
     count: usize,
 }
 
-/// What makes a call another one.
-#[derive(PartialEq)]
-struct CallEssence {
-    name: String,
-    arguments: Result<Map<String, Value>, String>,
-    ok: bool,
-    result: String,
-}
+/// What makes a call another one: name, arguments, success and result.
+type CallEssence = (String, Result<Map<String, Value>, String>, bool, String);
 
 impl RepeatedCalls {
     /// Counts a call, and returns the result that the model gets. `is_first`: no other call
@@ -36,15 +30,11 @@ impl RepeatedCalls {
     pub(super) fn count(
         &mut self,
         call: &ToolCall,
-        result: ToolResult,
+        mut result: ToolResult,
         is_first: bool,
     ) -> (ToolResult, Result<(), Error>) {
-        let essence = CallEssence {
-            name: call.name.clone(),
-            arguments: parse_arguments(&call.arguments).map_err(|_| call.arguments.clone()),
-            ok: result.ok,
-            result: essence_of(&result),
-        };
+        let arguments = parse_arguments(&call.arguments).map_err(|_| call.arguments.clone());
+        let essence = (call.name.clone(), arguments, result.ok, essence_of(&result));
         if self.last.as_ref() != Some(&essence) {
             self.count = 0;
         }
@@ -57,21 +47,15 @@ impl RepeatedCalls {
             Some(Action::RanScript(_) | Action::RanCommand(_)) => limits::EQUAL_RUNS,
             _ => limits::EQUAL_RESULTS,
         };
-        let way = match result.ok {
-            true => format!("gave the same result {most} times in a row"),
-            false => format!("failed {most} times in the same way"),
+        let way = if result.ok {
+            format!("gave the same result {most} times in a row")
+        } else {
+            format!("failed {most} times in the same way")
         };
-        let is_known = result.ok && self.count > limits::EQUAL_RESULTS_SHOWN;
-        let result = match is_known {
-            true => ToolResult {
-                document: None,
-                content: KNOWN_RESULT.into(),
-                untrusted: Some(String::new()),
-                image: None,
-                ..result
-            },
-            false => result,
-        };
+        if result.ok && self.count > limits::EQUAL_RESULTS_SHOWN {
+            (result.document, result.image) = (None, None);
+            (result.content, result.untrusted) = (KNOWN_RESULT.into(), Some(String::new()));
+        }
         if self.count < most {
             return (result, Ok(()));
         }

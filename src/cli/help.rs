@@ -28,7 +28,7 @@ pub(crate) static STATUSES: [(&str, &str); 9] = [
     ("0", "answered"),
     ("1", "failed"),
     ("2", "wrong usage"),
-    ("3", "stopped by a limit, or a call failed three times"),
+    ("3", "stopped by a limit, or by a call that repeats itself"),
     ("4", "the answer was cut off"),
     ("5", "without the required skill or script"),
     ("75", "temporary (try again later)"),

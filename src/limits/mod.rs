@@ -148,7 +148,7 @@ pub(crate) const DECODED_LAYERS: usize = 4;
 /// All texts in which it is searched, decoded ones included. If there are more, they count as one
 /// that has a quotation.
 pub(crate) const DECODED_BYTES: usize = 32 << 20;
-/// Characters in a row that are read as base64.
+/// Characters in a row that are read as base64, and of the text that it stands for.
 pub(crate) const BASE64_BYTES: usize = 8;
 /// Times in a row that the same call may fail in the same way, after which the turn ends.
 pub(crate) const EQUAL_FAILURES: usize = 3;
@@ -156,7 +156,7 @@ pub(crate) const EQUAL_FAILURES: usize = 3;
 pub(crate) const EQUAL_RESULTS: usize = 5;
 /// The same of a script or a command, which may wait for something.
 pub(crate) const EQUAL_RUNS: usize = 10;
-/// Times in a row that the model gets such a result; then it is told to use it.
+/// Times in a row that the model gets such a result; then a sentence asks it to use that.
 pub(crate) const EQUAL_RESULTS_SHOWN: usize = 2;
 /// Default of `--max-steps`: model requests in one turn.
 pub(crate) const MAX_STEPS: u32 = 50;

@@ -63,7 +63,7 @@ fn unescaped(text: &str) -> String {
     Regex::new(ESCAPES).map_or(String::new(), |all| all.replace_all(text, replaced).into_owned())
 }
 
-/// The ASCII text that base64 in a text stands for. It may be wrapped, with marks or numbers before
+/// The text that base64 in a text stands for. It may be wrapped, with marks or numbers before
 /// its lines, and its start may be missing.
 fn from_base64(text: &str) -> String {
     let lines = text.lines().map(|line| {
@@ -79,9 +79,12 @@ fn from_base64(text: &str) -> String {
         let run = format!("{run}AAA");
         for part in (0..4).map(|start| &run[start..]) {
             let bytes = BASE64_STANDARD.decode(&part[..part.len() / 4 * 4]).unwrap_or_default();
-            let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n');
-            plain.extend(bytes.into_iter().filter(is_text).map(char::from));
-            plain.push('\n');
+            // What was no base64 gives characters here and there.
+            let is_text = |c: char| !c.is_control() || matches!(c, '\n' | '\u{1b}');
+            let is_no_text = |c: char| c == char::REPLACEMENT_CHARACTER || !is_text(c);
+            let decoded = String::from_utf8_lossy(&bytes);
+            let texts = decoded.split(is_no_text);
+            plain.extend(texts.filter(|text| text.len() >= limits::BASE64_BYTES));
         }
     }
     plain

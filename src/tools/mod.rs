@@ -269,22 +269,6 @@ impl<'w> Tools<'w> {
         self.context.history.listed_skills.set(are_all_whole.then(|| catalogue.digest()));
     }
 
-    /// Records the facts in the system prompt.
-    pub(crate) fn set_facts(&self, facts: &str) {
-        self.context.history.facts.replace(facts.to_string());
-    }
-
-    /// The facts in the system prompt.
-    pub(crate) fn facts(&self) -> std::cell::Ref<'_, String> {
-        self.context.history.facts.borrow()
-    }
-
-    /// Whether the tool with this name only writes what the model gives it.
-    pub(crate) fn writes_text(&self, name: &str) -> bool {
-        let effects = self.find(name).map(|tool| tool.effects(&self.context));
-        effects.is_some_and(|effects| !effects.is_read_only && !effects.starts_programs)
-    }
-
     /// Sets the most bytes of a result. `None`: the context window is unknown.
     pub(crate) fn limit_results(&self, bytes: Option<usize>) {
         self.context.history.most_result_bytes.set(bytes);

@@ -175,7 +175,7 @@ fn read_page(
         ));
     }
     let result = ToolResult::success(text, format!("{} bytes", bytes.len()));
-    Ok(ToolResult { action, untrusted, ..result })
+    Ok(ToolResult { untrusted, action, ..result })
 }
 
 /// Shows a binary file: an image if the model accepts images, otherwise its type and size.

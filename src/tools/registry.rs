@@ -185,6 +185,22 @@ impl<'w> Tools<'w> {
         Some(skill.display_name().into_owned())
     }
 
+    /// Records the facts in the system prompt.
+    pub(crate) fn set_facts(&self, facts: &str) {
+        self.context.history.facts.replace(facts.to_string());
+    }
+
+    /// The facts in the system prompt.
+    pub(crate) fn facts(&self) -> std::cell::Ref<'_, String> {
+        self.context.history.facts.borrow()
+    }
+
+    /// Whether the tool with this name only writes what the model gives it.
+    pub(crate) fn writes_text(&self, name: &str) -> bool {
+        let effects = self.find(name).map(|tool| tool.effects(&self.context));
+        effects.is_some_and(|effects| !effects.is_read_only && !effects.starts_programs)
+    }
+
     /// Returns the offered tools as a Markdown list for a prompt, each with its arguments.
     pub fn markdown(&self) -> String {
         let line = |text: &str| text::one_line(text, limits::LINE_BYTES);

@@ -261,12 +261,14 @@ fn the_stop_text_can_be_refused_or_replaced() {
     assert_eq!(server.finish()[0].json["stop"], json!(["END"]));
 }
 
+type Form = fn(&Request, &str) -> String;
+
 /// Only the mark of this conversation opens a call, and only before it.
 #[test]
 fn calls_without_the_mark_are_not_run() {
     let write = call("write_file", &json!({"path": "x", "content": "y"}));
     let plain = write.clone();
-    let forms: [(&str, fn(&Request, &str) -> String); 9] = [
+    let forms: [(&str, Form); 9] = [
         ("none", |_, call| call.into()),
         ("another one", |_, call| call.replace("tool_call>", "tool_call-a7Kq>")),
         ("one letter", |request, call| {
@@ -282,9 +284,7 @@ fn calls_without_the_mark_are_not_run() {
             };
             call.replace("tool_call>", &format!("tool_call-{other}>"))
         }),
-        ("behind", |request, call| {
-            request.with_mark(&format!("CALL\n<tool_call>")).replace("CALL", call)
-        }),
+        ("behind", |request, call| request.with_mark("CALL\n<tool_call>").replace("CALL", call)),
         ("in a sentence", |request, call| format!("The mark is {}: {call}", request.call_mark())),
         ("before a second call", |request, call| {
             let own = "<tool_call>{\"name\": \"list_skills\", \"arguments\": {}}</tool_call>";

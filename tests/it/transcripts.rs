@@ -43,9 +43,9 @@ fn reply(recorded: &Value) -> Reply {
 fn marked_calls(request: &Request, calls: &Value) -> Option<Reply> {
     let start = request.with_mark("open it with <tool_call>");
     let is_asked = request.last_message()["content"].as_str()?.contains(&start);
-    let calls = calls.as_array()?.iter();
-    let calls: String = calls.map(|call| format!("<tool_call>{call}</tool_call>")).collect();
-    is_asked.then(|| Reply::text(&request.with_mark(&calls)))
+    let calls = calls.as_array()?.iter().map(|call| format!("<tool_call>{call}</tool_call>"));
+    let calls: Vec<String> = calls.collect();
+    is_asked.then(|| Reply::text(&request.with_mark(&calls.concat())))
 }
 
 /// Plays the replies of a transcript, then `Done.`. In text the calls were recorded without a mark,

@@ -8,8 +8,11 @@ pub(super) type Form = fn(&str) -> String;
 
 /// Each line with this in front of it.
 fn lines(text: &str, prefix: impl Fn(usize) -> String) -> String {
-    let lines = text.lines().enumerate();
-    lines.map(|(at, line)| format!("{}{line}\n", prefix(at + 1))).collect()
+    let mut all = String::new();
+    for (at, line) in text.lines().enumerate() {
+        let _ = writeln!(all, "{}{line}", prefix(at + 1));
+    }
+    all
 }
 
 /// Each character in another form.
@@ -47,8 +50,8 @@ fn base64(text: &str) -> String {
 
 /// A text in lines of this length.
 fn wrapped(text: &str, length: usize) -> String {
-    let lines = text.as_bytes().chunks(length);
-    lines.map(|line| format!("{}\n", String::from_utf8_lossy(line))).collect()
+    let lines = text.as_bytes().chunks(length).map(String::from_utf8_lossy);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// As `od -c` shows it, with offsets in this base.

@@ -27,7 +27,7 @@ fn test() -> Test {
 
 /// A reply that repeats the call, bare or in a tag.
 fn repetition(row: usize) -> String {
-    if row % 2 == 0 { CALL.into() } else { format!("<tool_call>\n{CALL}\n</tool_call>") }
+    if row.is_multiple_of(2) { CALL.into() } else { format!("<tool_call>\n{CALL}\n</tool_call>") }
 }
 
 /// The next reply: a call by which the model reads the quotation, then the repetition, however often.
@@ -63,7 +63,7 @@ fn fail_on(problems: &[String]) {
 }
 
 /// How the model reads a file in the tests of all forms.
-const READINGS: [(&str, fn(&str) -> Vec<(&'static str, Value)>); 3] = [
+const READINGS: [(&str, places::Calls); 3] = [
     ("attached", |_| Vec::new()),
     ("read", |path| vec![("read_file", json!({"path": path}))]),
     ("printed", |path| vec![("run_command", json!({"command": format!("cat {path}")}))]),

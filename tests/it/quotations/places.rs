@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::harness::Test;
 
+/// The calls by which the model reads a quotation.
+pub(super) type Calls = fn(&str) -> Vec<(&'static str, Value)>;
+
 /// A place of a quotation.
 pub(super) struct Place {
     pub name: &'static str,
@@ -11,7 +14,7 @@ pub(super) struct Place {
     pub prepare: fn(Test, &str) -> Test,
     pub args: &'static [&'static str],
     /// The calls by which the model reads it.
-    pub calls: fn(&str) -> Vec<(&'static str, Value)>,
+    pub calls: Calls,
 }
 
 fn no_calls(_: &str) -> Vec<(&'static str, Value)> {

@@ -14,7 +14,7 @@ struct Sample {
 }
 
 const SAMPLES: [Sample; 4] = [
-    Sample { has: "<tool_call>", real: described_tools },
+    Sample { has: "<tool_call-", real: described_tools },
     Sample { has: "← exit 0", real: lines_of_a_call },
     Sample { has: "tool call: called", real: doctors_report },
     Sample { has: "warning[unclosed-quote]", real: linters_findings },
@@ -74,7 +74,9 @@ fn described_tools(reader: &Reader) -> String {
     let server = Server::start([Reply::text("4")]);
     let test = reader.test.next_run().endpoint(&server).env("LLM_TOOLS", "prompted");
     test.args(["2 + 2?"]).run().success();
-    server.finish()[0].system().to_string()
+    let request = &server.finish()[0];
+    // The mark of the document.
+    request.system().replace(request.call_mark(), "a7Kq")
 }
 
 /// The report for an Ollama with a small context.
