@@ -199,13 +199,10 @@ pub(crate) fn added<'f>(
     new.keys().filter(|path| !listed.contains_key(*path))
 }
 
-/// Whether other files need the place of a file with this digest: they have another file of this
-/// name, or one that lies in it or that it lies in.
-pub(crate) fn is_taken(path: &str, digest: &str, others: &FileDigests) -> bool {
-    let above = path.match_indices('/').map(|(end, _)| &path[..end]);
-    let is_same = others.get(path).is_some_and(|other| other == digest);
-    let mut paths = above.chain([path]);
-    !is_same && (has_below(others, path) || paths.any(|path| others.contains_key(path)))
+/// Whether other files need the place of a file: one has its name, or lies in it, or it lies in one.
+pub(crate) fn is_taken(path: &str, others: &FileDigests) -> bool {
+    let mut paths = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
+    has_below(others, path) || paths.any(|path| others.contains_key(path))
 }
 
 /// Whether there are files below a path.

@@ -7,5 +7,5 @@ mod staging;
 mod tree;
 
 pub(crate) use names::PathSet;
-pub(crate) use staging::Staging;
+pub(crate) use staging::{StagedChange, Staging, StagingPlaces};
 pub(crate) use tree::{FoundFiles, FoundSkill, SkillFile, SourceTree};

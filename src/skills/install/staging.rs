@@ -1,12 +1,12 @@
 //! Changes of a skills folder that are made whole or not at all.
 //!
-//! New skills and the new lock file are written to a hidden folder in the skills folder. Renaming
-//! that folder decides: before, a change that was interrupted is undone; afterwards it is finished,
-//! by the next command if need be, if the user's data has its record ([`ChangeRecord`]). Each skill is
-//! put in its place by one rename.
+//! New skills are prepared in a temporary folder, where the user can look at them as long as needed.
+//! Then they and the new lock file are written to a hidden folder in the skills folder, which is
+//! locked. Renaming that folder decides: before, a change that was interrupted is undone; afterwards
+//! it is finished, by the next command if need be, if the user's data has its record
+//! ([`ChangeRecord`]). Each skill is put in its place by one rename.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,71 +21,68 @@ use crate::skills::lock_file::{
 };
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
-use crate::world::files::{exchange, open_regular, sync_file_system};
+use crate::world::files::{exchange, sync_file_system};
 use crate::world::lock::FolderLock;
+use crate::world::scratch::Scratch;
 
 /// The hidden folder, and the folders in it: before and after the decision.
 const INSTALL_FOLDER: &str = ".skills-runner-install";
 const NEW: &str = "new";
 const DECIDED: &str = "decided";
 
-/// A change of a skills folder that is being prepared. The folder is locked; what was prepared is
-/// removed when this is dropped.
+/// The places of a change.
+pub(crate) struct StagingPlaces<'p> {
+    /// The skills folder.
+    pub folder: &'p Path,
+    /// The folder for temporary files.
+    pub temporary: &'p Path,
+    /// The folder of the program's data.
+    pub data: Option<&'p Path>,
+}
+
+/// A change of a skills folder that is being prepared in a temporary folder. The skills folder is
+/// locked only while it is changed.
 pub(crate) struct Staging {
     folder: PathBuf,
-    root: Root,
-    /// Folders that did not exist before, the outermost first.
-    created: Vec<PathBuf>,
-    record: ChangeRecord,
-    _lock: FolderLock,
+    /// The skills folder, if it was there.
+    root: Option<Root>,
+    scratch: Scratch,
+    data: Option<PathBuf>,
+}
+
+/// What a change has found and decided: the skills that are installed, with their files, and those
+/// that are replaced or removed, which must not be set up at the same time.
+pub(crate) struct StagedChange<'c> {
+    pub installed: Vec<(&'c str, &'c FileDigests)>,
+    pub changed: &'c [String],
+    /// Makes the new lock file of the present one; `None` if the skills are not as the user saw
+    /// them any more.
+    pub renew: &'c dyn Fn(&Root, LockFile) -> Option<LockFile>,
 }
 
 impl Staging {
-    /// Locks the skills folder, which is created if it is missing, and finishes or undoes an
-    /// interrupted change. `data` is the folder of the program's data. The error of a wait carries its
-    /// reason.
+    /// Waits until no other command changes the skills folder, if it exists, and finishes or undoes
+    /// an interrupted change. The error of a wait carries its reason.
     pub(crate) fn open(
-        folder: &Path,
-        data: Option<&Path>,
+        places: &StagingPlaces<'_>,
         cancellation: &Cancellation,
         on_wait: &mut dyn FnMut(),
     ) -> io::Result<Staging> {
-        let mut created = missing_folders(folder);
-        let lock = loop {
-            if let Err(error) = fs::create_dir_all(folder) {
-                remove_empty(&created);
-                return Err(error);
-            }
-            let lock = FolderLock::acquire(folder, cancellation, on_wait)?;
-            // Another command that created the folder may have removed it.
-            if lock.is_of(folder) {
-                break lock;
-            }
+        let StagingPlaces { folder, temporary, data } = *places;
+        let root = match Root::open(folder) {
+            Err(OpenError::NotFound) => None,
+            root => Some(root.map_err(to_io_error)?),
         };
-        // Where folders cannot be locked, it may be the change of another command.
-        if lock.is_held() {
+        if root.is_some() && FolderLock::acquire(folder, cancellation, on_wait)?.is_held() {
             finish_interrupted(folder, data)?;
         }
-        let root = Root::open(folder).map_err(to_io_error)?;
-        let hidden = folder.join(INSTALL_FOLDER);
-        let path = ChangeRecord::path(folder, data);
-        created.extend(path.iter().filter_map(|it| it.parent()).flat_map(missing_folders));
-        // Before there is something to drop, which would remove what another command prepared.
-        let started = ChangeRecord::begin(path, hidden.clone());
-        let record =
-            started.inspect_err(|_| remove_empty(&created)).map_err(|error| {
-                match error.kind() {
-                    io::ErrorKind::AlreadyExists => {
-                        let text =
-                            "belongs to another command; if no other command runs, delete it";
-                        io::Error::other(format!("{} {text}", hidden.display()))
-                    }
-                    _ => error,
-                }
-            })?;
-        let staging = Staging { folder: folder.into(), root, created, record, _lock: lock };
-        fs::create_dir(staging.new_folder())?;
-        Ok(staging)
+        let (scratch, data) = (Scratch::new(temporary)?, data.map(Path::to_path_buf));
+        Ok(Staging { folder: folder.into(), root, scratch, data })
+    }
+
+    /// The lock file.
+    pub(crate) fn lock_file(&self) -> Result<LockFile, LockFileError> {
+        self.root.as_ref().map_or_else(|| Ok(LockFile::default()), LockFile::read)
     }
 
     /// Finishes or undoes an interrupted change of this user, unless another command is at work there.
@@ -103,13 +100,13 @@ impl Staging {
     }
 
     /// The folder that holds the prepared skills.
-    pub(crate) fn new_folder(&self) -> PathBuf {
-        self.folder.join(INSTALL_FOLDER).join(NEW)
+    pub(crate) fn new_folder(&self) -> &Path {
+        self.scratch.path()
     }
 
-    /// The skills folder.
-    pub(crate) fn root(&self) -> &Root {
-        &self.root
+    /// The skills folder, if it was there at the start.
+    pub(crate) fn root(&self) -> Option<&Root> {
+        self.root.as_ref()
     }
 
     /// Writes skills, each with its name and files, and returns the digests of the files.
@@ -130,7 +127,7 @@ impl Staging {
             let text = format!("the skills have more than {} files", limits::INSTALLED_FILES);
             return Err(io::Error::other(text));
         }
-        let new = Root::open(&self.new_folder()).map_err(to_io_error)?;
+        let new = Root::open(self.new_folder()).map_err(to_io_error)?;
         let mut left = limits::INSTALLED_BYTES;
         tree.read(wanted, cancellation, &mut |places, is_executable, content| {
             let mode = if is_executable { 0o777 } else { 0o666 };
@@ -164,29 +161,39 @@ impl Staging {
         let _ = fs::remove_dir_all(self.new_folder().join(name));
     }
 
-    /// Puts the prepared skills in their places, removes those that only the old lock file has,
-    /// and replaces the lock file. After an error everything is as before, or the next command
-    /// finishes the change; the error says which. `changed`: the skills that are replaced or
-    /// removed, which must not be set up at the same time; `is_unchanged` says whether all of them
-    /// are still as the user saw them.
+    /// Locks the skills folder, which is created if it is missing, puts the prepared skills in their
+    /// places, removes those that only the old lock file has, and replaces the lock file. After an
+    /// error everything is as before, or the next command finishes the change; the error says which.
     pub(crate) fn commit(
         &self,
-        lock: &LockFile,
-        changed: &[String],
-        is_unchanged: &dyn Fn() -> bool,
+        change: &StagedChange<'_>,
         cancellation: &Cancellation,
         on_wait: &mut dyn FnMut(),
     ) -> io::Result<()> {
-        let places = changed.iter().map(|name| self.folder.join(name));
+        let _locked =
+            LockedFolder::create(&self.folder, self.data.as_deref(), cancellation, on_wait)?;
+        let root = Root::open(&self.folder).map_err(to_io_error)?;
+        let new = self.folder.join(INSTALL_FOLDER).join(NEW);
+        for (name, path) in change
+            .installed
+            .iter()
+            .flat_map(|(name, files)| files.keys().map(move |path| (name, path)))
+        {
+            cancellation.check()?;
+            let path = Path::new(name).join(path);
+            let to = new.join(&path);
+            to.parent().map_or(Ok(()), fs::create_dir_all)?;
+            fs::copy(self.new_folder().join(&path), to)?;
+        }
+        let places = change.changed.iter().map(|name| self.folder.join(name));
         let places = places.filter(|place| place.is_dir());
         let _locks: Vec<FolderLock> = places
             .map(|place| FolderLock::acquire(&place, cancellation, on_wait))
             .collect::<io::Result<_>>()?;
         cancellation.check()?;
-        if !is_unchanged() {
-            return Err(io::Error::other("a skill has just been changed"));
-        }
-        let new = self.new_folder();
+        let old = LockFile::read(&root).map_err(io::Error::other)?;
+        let lock = (change.renew)(&root, old);
+        let lock = lock.ok_or_else(|| io::Error::other("a skill has just been changed"))?;
         let json = lock.to_json();
         if json.len() > limits::LOCK_FILE_BYTES {
             return Err(io::Error::other(format!("{LOCK_FILE_NAME} would be too large")));
@@ -204,11 +211,65 @@ impl Staging {
     }
 }
 
-impl Drop for Staging {
+/// A skills folder that is being changed, with the hidden folder in it. What was prepared there is
+/// removed when this is dropped.
+struct LockedFolder<'f> {
+    folder: &'f Path,
+    /// Folders that did not exist before, the outermost first.
+    created: Vec<PathBuf>,
+    record: ChangeRecord,
+    _lock: FolderLock,
+}
+
+impl LockedFolder<'_> {
+    fn create<'f>(
+        folder: &'f Path,
+        data: Option<&Path>,
+        cancellation: &Cancellation,
+        on_wait: &mut dyn FnMut(),
+    ) -> io::Result<LockedFolder<'f>> {
+        let mut created = missing_folders(folder);
+        let lock = loop {
+            if let Err(error) = fs::create_dir_all(folder) {
+                remove_empty(&created);
+                return Err(error);
+            }
+            let lock = FolderLock::acquire(folder, cancellation, on_wait)?;
+            // Another command that created the folder may have removed it.
+            if lock.is_of(folder) {
+                break lock;
+            }
+        };
+        // Where folders cannot be locked, it may be the change of another command.
+        if lock.is_held() {
+            finish_interrupted(folder, data)?;
+        }
+        let hidden = folder.join(INSTALL_FOLDER);
+        let path = ChangeRecord::path(folder, data);
+        created.extend(path.iter().filter_map(|it| it.parent()).flat_map(missing_folders));
+        // Before there is something to drop, which would remove what another command prepared.
+        let started = ChangeRecord::begin(path, hidden.clone());
+        let record = started.inspect_err(|_| remove_empty(&created)).map_err(|error| {
+            let text = "belongs to another command; if no other command runs, delete it";
+            match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    io::Error::other(format!("{} {text}", hidden.display()))
+                }
+                _ => error,
+            }
+        })?;
+        let locked = LockedFolder { folder, created, record, _lock: lock };
+        fs::create_dir(hidden.join(NEW))?;
+        Ok(locked)
+    }
+}
+
+impl Drop for LockedFolder<'_> {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(self.new_folder());
+        let hidden = self.folder.join(INSTALL_FOLDER);
+        let _ = fs::remove_dir_all(hidden.join(NEW));
         // Not if a change could not be finished.
-        let is_left = |name| self.folder.join(INSTALL_FOLDER).join(name).symlink_metadata().is_ok();
+        let is_left = |name| hidden.join(name).symlink_metadata().is_ok();
         if ![NEW, DECIDED].into_iter().any(is_left) {
             self.record.end();
         }
@@ -343,7 +404,7 @@ fn keep_added([old, new]: [&Path; 2], below: &str, listed: &FileDigests) -> io::
         let path = if below.is_empty() { name.into_owned() } else { format!("{below}/{name}") };
         let is_there = to.symlink_metadata().is_ok();
         if !entry.file_type()?.is_dir() {
-            if listed.contains_key(&path) || is_there && is_same_file(&from, &to) {
+            if listed.contains_key(&path) {
                 continue;
             }
         } else if is_left_out(&path) {
@@ -368,23 +429,12 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
 }
 
-/// Whether two regular files have the same content.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let digest = |path: &Path| copy_digest(&mut open_regular(path).ok()?, &mut io::sink()).ok();
-    let is_link = one.is_symlink() || other.is_symlink();
-    !is_link && digest(one).is_some_and(|it| digest(other) == Some(it))
-}
-
-/// A name that neither version of a skill has, for a file whose name is taken.
+/// A name that neither version of a skill has, for what is at `old`, whose name is taken at `new`.
 fn free_name(old: &Path, new: &Path) -> PathBuf {
-    let mut end = OsString::new();
+    let mut name = new.file_name().unwrap_or_default().to_owned();
     loop {
-        end.push(".orig");
-        let [old, new] = [old, new].map(|path| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(&end);
-            PathBuf::from(name)
-        });
+        name.push(".orig");
+        let [old, new] = [old, new].map(|path| path.with_file_name(&name));
         if old.symlink_metadata().is_err() && new.symlink_metadata().is_err() {
             return new;
         }

@@ -1,6 +1,6 @@
 //! A full disk: the old files stay, and it is reported.
 
-use super::{added, files, skills, with_source};
+use super::{added, document, files, skills, with_source};
 use crate::harness::{Outcome, Test, shell_line_works};
 
 /// Runs the program with files of at most this many blocks of 512 bytes.
@@ -77,9 +77,10 @@ fn read_only_folders_are_reported() {
     }
     let test = with_source();
     added(&test);
+    let test = test.file("source/one/new", "x").file("other/three/SKILL.md", document("three"));
     let before = files(&test.path(""));
     let line = "exec unshare -m sh -c 'mount --bind skills skills && mount -o remount,ro,bind skills && exec skills-runner \"$@\"' sh \"$@\"";
-    let commands: [&[&str]; 3] = [&["update"], &["remove", "one"], &["add", "./source"]];
+    let commands: [&[&str]; 3] = [&["update"], &["remove", "one"], &["add", "./other"]];
     for words in commands {
         let run = test.next_run().shell(line).args(["skills"]).args(words);
         let run = run.args(["--to", "skills", "--yes"]).run();

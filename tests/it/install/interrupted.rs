@@ -49,7 +49,9 @@ fn downloads_can_be_interrupted() {
 fn copies_can_be_interrupted() {
     let test = Test::new()
         .file("old.zip", zip(&[file("one/SKILL.md", document("one"))]))
-        .file("x.zip", large());
+        .file("x.zip", large())
+        .folder("tmp");
+    let test = test.next_run().env("TMPDIR", test.path("tmp"));
     for is_update in [false, true] {
         let _ = std::fs::remove_dir_all(test.path("skills"));
         let words: &[&str] = if is_update { &["update"] } else { &["add", "./source.zip"] };
@@ -60,11 +62,16 @@ fn copies_can_be_interrupted() {
         std::fs::copy(test.path("x.zip"), test.path("source.zip")).unwrap();
         let before = files(&test.path("skills"));
         let running = skills(&test, words).args(["--to", "skills", "--yes"]).spawn();
-        let staged = test.path("skills/.skills-runner-install/new/one/SKILL.md");
-        assert!(wait_until(Duration::from_secs(20), || staged.exists()), "it is not copied there");
+        // First they are copied to a temporary folder.
+        let is_staged = || files(&test.path("tmp")).keys().any(|path| path.ends_with("/SKILL.md"));
+        assert!(wait_until(Duration::from_secs(20), is_staged), "it is not copied there");
         running.signal(libc::SIGINT);
         let run = running.wait();
         assert_nothing_left(&test);
+        assert!(
+            wait_until(Duration::from_secs(20), || files(&test.path("tmp")).is_empty()),
+            "left"
+        );
         let is_interrupted = run.status == 130 || run.status == -libc::SIGINT;
         run.check(is_interrupted, "it was not interrupted");
         assert_eq!(files(&test.path("skills")), before, "is_update: {is_update}");
@@ -97,17 +104,51 @@ fn questions_can_be_interrupted() {
 /// A command that waits for another one can be interrupted, too.
 #[test]
 fn waiting_commands_can_be_interrupted() {
-    let test = super::with_source();
-    let add = skills(&test, &["add", "./source", "--to", "skills"]);
-    let mut first = add.spawn_on_terminal();
-    first.expect("[y/N]");
-    let mut second = skills(&test, &["add", "./source", "--to", "skills", "--yes"]).spawn();
-    second.read_stderr_until("waiting");
-    second.signal(libc::SIGINT);
-    let run = second.wait();
+    let test = super::with_source().folder("skills");
+    let folder = std::fs::File::open(test.path("skills")).unwrap();
+    folder.lock().unwrap();
+    let mut waiting = skills(&test, &["add", "./source", "--to", "skills", "--yes"]).spawn();
+    waiting.read_stderr_until("waiting");
+    waiting.signal(libc::SIGINT);
+    let run = waiting.wait();
     run.check(run.status == 130 || run.status == -libc::SIGINT, "it was not interrupted");
-    first.type_line("y");
-    first.wait_exit().success();
-    assert_nothing_left(&test);
-    assert!(test.exists("skills/one/SKILL.md"));
+    assert!(files(&test.path("skills")).is_empty());
+    folder.unlock().unwrap();
+    change(&test, &["add", "./source"]).success();
+}
+
+/// While a download hangs or a question waits, other commands change the folder; `y` then installs
+/// beside what they changed, but not over it.
+#[test]
+fn other_commands_do_not_wait_for_downloads_and_questions() {
+    let server = Server::start([Reply::empty().hang()]);
+    let test = super::with_source().file("other/three/SKILL.md", document("three"));
+    let address = format!("http://127.0.0.1:{}/x.tar.gz", server.port());
+    let downloading = skills(&test, &["add", &address, "--to", "skills", "--yes"]).spawn();
+    server.wait_for_requests(1);
+    change(&test, &["add", "./other"]).success().stderr_lacks("waiting");
+    downloading.signal(libc::SIGINT);
+    downloading.wait();
+    for is_same in [false, true] {
+        let mut asking = skills(&test, &["add", "./source", "--to", "skills"]).spawn_on_terminal();
+        asking.expect("[y/N]");
+        change(&test, &["remove", "three"]).success().stderr_lacks("waiting");
+        let name = if is_same { "one" } else { "four" };
+        let test = test.next_run().file(&format!("more/{name}/SKILL.md"), document(name));
+        change(&test, &["add", &format!("./more/{name}")]).success().stderr_lacks("waiting");
+        asking.type_line("y");
+        let asked = asking.wait_exit();
+        assert_nothing_left(&test);
+        let locked = super::lock(&test);
+        let names: Vec<&String> = locked["skills"].as_object().unwrap().keys().collect();
+        if is_same {
+            asked.status(1).terminal_has("a skill has just been changed");
+            assert_eq!(names, ["one"]);
+        } else {
+            asked.success();
+            assert_eq!(names, ["four", "one", "two"]);
+            change(&test, &["remove", "four", "one", "two"]).success();
+            change(&test, &["add", "./other"]).success();
+        }
+    }
 }

@@ -92,12 +92,6 @@ fn files_of_the_same_name_are_both_kept_with_force() {
             assert!(lock(&test)["skills"]["one"]["files"].get(&kept).is_none());
         }
     }
-    // The same bytes are the same file.
-    let test = with_source();
-    added(&test);
-    let test = test.file("skills/one/new", "same").file("source/one/new", "same");
-    change(&test, &["update"]).success().stdout_has("updated: skills/one\n");
-    assert!(test.exists("skills/one/new") && !test.exists("skills/one/new.orig"));
 }
 
 /// What no skill is installed with is kept, too: links, FIFOs, other names, more than fits.

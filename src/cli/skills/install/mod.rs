@@ -15,9 +15,10 @@ use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
-use crate::skills::install::Staging;
+use crate::skills::install::{StagedChange, Staging, StagingPlaces};
 use crate::skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, LockedSkill};
 use crate::text::{self, shell_quoted};
+use crate::world::confined::Root;
 use crate::world::files;
 use crate::world::output::Output;
 use crate::world::terminal;
@@ -29,6 +30,7 @@ mod siblings;
 mod source;
 mod view;
 
+use plan::files_now;
 use source::Source;
 
 /// A change of a skills folder.
@@ -108,10 +110,14 @@ pub(super) fn run(
     };
     let folder = skills_folder(run, command)?;
     let wait = format!("waiting for another command that changes {}", folder.display());
-    let data = run.config.storage.state.as_deref();
-    let staging = Staging::open(&folder, data, &run.cancellation, &mut || output.note(&wait));
+    let places = StagingPlaces {
+        folder: &folder,
+        temporary: &run.config.scripts.temporary_folder,
+        data: run.config.storage.state.as_deref(),
+    };
+    let staging = Staging::open(&places, &run.cancellation, &mut || output.note(&wait));
     let staging = staging.map_err(|error| folder_error(&folder, &error))?;
-    let old = LockFile::read(staging.root()).map_err(|error| lock_file_error(&folder, &error))?;
+    let old = staging.lock_file().map_err(|error| lock_file_error(&folder, &error))?;
     if source.is_none() && !folder.join(LOCK_FILE_NAME).exists() {
         let folder = folder.display();
         let text =
@@ -256,22 +262,30 @@ impl Change<'_> {
         }
     }
 
-    /// Changes these skills and the lock file, if they are still as the user saw them.
+    /// Changes these skills and the lock file, if they are still as the user saw them. Others may
+    /// have been changed meanwhile.
     fn commit(&self, changing: &[String], output: &mut Output) -> Result<()> {
-        let mut lock = self.old.clone();
-        for Planned { name, locked, outcome, .. } in &self.planned {
-            if outcome.is_installed() {
-                lock.skills.insert(name.clone(), locked.clone());
-            } else if *outcome == Outcome::Removed {
-                lock.skills.remove(name);
+        let changes = || self.planned.iter().filter(|planned| planned.outcome.is_change());
+        let renew = |root: &Root, mut lock: LockFile| {
+            let mut there = self.names_there();
+            for Planned { name, locked, before, outcome } in changes() {
+                let is_listed_as_before = lock.skills.get(name) == self.old.skills.get(name);
+                let is_same = is_listed_as_before && files_now(root, name) == *before;
+                if !is_same || *outcome == Outcome::Added && there.add(name).is_err() {
+                    return None;
+                }
+                match outcome {
+                    Outcome::Removed => lock.skills.remove(name),
+                    _ => lock.skills.insert(name.clone(), locked.clone()),
+                };
             }
-        }
-        let is_same = |planned: &Planned| self.files_now(&planned.name) == planned.before;
-        let changes = self.planned.iter().filter(|planned| planned.outcome.is_change());
-        let is_unchanged = || changes.clone().all(is_same);
-        let mut on_wait = || output.note("waiting for the setup of a skill");
-        let cancellation = &self.run.cancellation;
-        let done = self.staging.commit(&lock, changing, &is_unchanged, cancellation, &mut on_wait);
+            Some(lock)
+        };
+        let installed = changes().filter(|planned| planned.outcome.is_installed());
+        let installed = installed.map(|it| (it.name.as_str(), &it.locked.files)).collect();
+        let change = StagedChange { installed, changed: changing, renew: &renew };
+        let mut on_wait = || output.note("waiting for another command or the setup of a skill");
+        let done = self.staging.commit(&change, &self.run.cancellation, &mut on_wait);
         done.map_err(|error| folder_error(&self.folder, &error))
     }
 }

@@ -16,7 +16,7 @@ use crate::skills::lock_file::{
     is_lock_file_name, is_taken,
 };
 use crate::text::{self, shell_quoted};
-use crate::world::confined::OpenError;
+use crate::world::confined::{OpenError, Root};
 use crate::world::files;
 use crate::world::output::Output;
 
@@ -163,7 +163,7 @@ impl Change<'_> {
     }
 
     /// What is in the skills folder.
-    fn names_there(&self) -> PathSet {
+    pub(super) fn names_there(&self) -> PathSet {
         let mut names = PathSet::default();
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if let Ok(name) = entry.file_name().into_string() {
@@ -250,9 +250,10 @@ impl Change<'_> {
             let mut wanted = Vec::new();
             for (name, locked) in &skills {
                 let folder = &locked.folder;
-                let files = match tree.has_skill(folder) {
-                    true => tree.files(folder),
-                    false => Err(gone(&text, name, folder, &tree)),
+                let files = if tree.has_skill(folder) {
+                    tree.files(folder)
+                } else {
+                    Err(gone(&text, name, folder, &tree))
                 };
                 match files {
                     Ok(FoundFiles { files, left_out }) => {
@@ -360,8 +361,7 @@ impl Change<'_> {
     /// that is forced.
     fn in_the_way(&self, before: &Before, old: &LockedSkill, new: &LockedSkill) -> Option<Outcome> {
         let files = before.as_ref().filter(|_| !self.command.force)?.as_ref().ok()?;
-        let is_in_the_way = |path: &&String| is_taken(path, &files[*path], &new.files);
-        let path = added(&old.files, files).find(is_in_the_way)?;
+        let path = added(&old.files, files).find(|path| is_taken(path, &new.files))?;
         let text = format!("`{path}` was added, and the source has it, too");
         Some(Outcome::Kept(match self.command.action {
             ChangeAction::Add(_) => text,
@@ -370,12 +370,8 @@ impl Change<'_> {
     }
 
     /// The files of a skill as they are now.
-    pub(super) fn files_now(&self, name: &str) -> Before {
-        match self.staging.root().linked_folder(name) {
-            Err(OpenError::NotFound) => None,
-            Err(error) => Some(Err(error.user_message())),
-            Ok(skill) => Some(file_digests(&skill)),
-        }
+    fn files_now(&self, name: &str) -> Before {
+        files_now(self.staging.root()?, name)
     }
 
     fn stage(
@@ -394,6 +390,15 @@ impl Change<'_> {
             self.staging.discard(&name);
         }
         self.planned.push(Planned { name, locked, before, outcome });
+    }
+}
+
+/// The files of a skill in a skills folder.
+pub(super) fn files_now(root: &Root, name: &str) -> Before {
+    match root.linked_folder(name) {
+        Err(OpenError::NotFound) => None,
+        Err(error) => Some(Err(error.user_message())),
+        Ok(skill) => Some(file_digests(&skill)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::world::output::Output;
 /// Warns about the skills that the installed ones name and that will not be beside them: those of
 /// the source, and those that are surely skills.
 pub(super) fn warn(change: &Change<'_>, output: &mut Output) {
-    let new = Skills::new([change.staging.new_folder()]);
+    let new = Skills::new([change.staging.new_folder().to_path_buf()]);
     let installed = || change.planned.iter().filter(|planned| planned.outcome.is_installed());
     let is_there = |name: &str| {
         installed().any(|planned| planned.name == name) || change.folder.join(name).is_dir()

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
-use crate::skills::lock_file::{FileDigests, added, is_taken};
+use crate::skills::lock_file::{FileDigests, added};
 use crate::skills::private::is_private_name;
 use crate::skills::{Severity, Skills, is_document_name};
 use crate::text;
@@ -23,7 +23,7 @@ use crate::world::output::Output;
 /// With `--quiet` and `--yes` only what is not changed, and what is lost.
 pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> Result<bool> {
     let new = change.staging.new_folder();
-    let described = describe(&new, change.run)?;
+    let described = describe(new, change.run)?;
     let is_quiet = change.command.yes && output.is_quiet();
     let installed = change.planned.iter().filter(|planned| planned.outcome.is_installed());
     let is_brief = installed.count() > limits::SHOWN_SKILLS;
@@ -67,8 +67,7 @@ pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> 
             (Some(Ok(there)), Some(old)) => {
                 let listed = &old.files;
                 view.differences(&folders, [there, listed, &planned.locked.files]);
-                let mut stays: Vec<&str> = added(listed, there).map(String::as_str).collect();
-                stays.sort_by_key(|path| !is_taken(path, &there[*path], &planned.locked.files));
+                let stays: Vec<&str> = added(listed, there).map(String::as_str).collect();
                 if !stays.is_empty() {
                     let names = text::one_line_name(&text::first_names(&stays));
                     view.output.row(&format!("what was added stays: {names}"));
@@ -140,7 +139,9 @@ struct View<'o> {
 
 impl View<'_> {
     fn rows(&mut self, rows: &[String]) {
-        rows.iter().for_each(|row| self.output.row(row));
+        for row in rows {
+            self.output.row(row);
+        }
     }
 
     /// How many of these are shown, if there is a limit.
@@ -186,7 +187,11 @@ impl View<'_> {
             .map(|path| {
                 let folder = &folders[usize::from(new.contains_key(path))];
                 // What may run, and what tells the model what to do, first.
-                (!(is_program(&folder.join(path)) || path.ends_with(".md")), path)
+                (
+                    !(is_program(&folder.join(path))
+                        || Path::new(path).extension() == Some("md".as_ref())),
+                    path,
+                )
             })
             .collect();
         all.sort();
