@@ -98,9 +98,10 @@ fn long_turn_is_summarized_between_its_steps() {
             let reply = match step.fetch_add(1, Ordering::SeqCst) {
                 0 => Reply::call("get_skill", &json!({"skill_name": "words"})),
                 40 => Reply::text("done"),
-                _ => Reply::call(
+                // Equal calls would end the turn.
+                step => Reply::call(
                     "read_file_in_skill",
-                    &json!({"skill_name": "words", "file_path": "data.txt"}),
+                    &json!({"skill_name": "words", "file_path": "data.txt", "limit": 1000 + step}),
                 ),
             };
             reply.with_usage(count, 20)
