@@ -109,7 +109,13 @@ fn read_env_file(
         contents.problems.extend(bare);
         contents.problems.sort_by_key(|problem| problem.line);
     }
-    Ok(Some(EnvFile { path: PathBuf::from(name), trusted: true, contents, notices: Vec::new() }))
+    Ok(Some(EnvFile {
+        path: PathBuf::from(name),
+        trusted: true,
+        contents,
+        notices: Vec::new(),
+        skipped: Vec::new(),
+    }))
 }
 
 /// Reads `./.env`; `None` if it does not exist.

@@ -1,4 +1,4 @@
-//! The trust in `./.env`: whether another author may have written it, and the records of files
+//! `trust`, and the trust in `./.env`: whether another author may have written it, and the records of files
 //! that the user has accepted (`trust`) or declined.
 
 use std::fs::{self, DirBuilder, Metadata};
@@ -7,17 +7,49 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::cli::startup::Startup;
+use crate::cli::values::usage;
 use crate::digest::sha256;
-use crate::error::{Error, ErrorKind, Result};
+use crate::dotenv::DotenvProblem;
+use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
-use crate::settings::{FolderTrust, Settings};
+use crate::settings::{EnvFile, FolderTrust, Settings};
+use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
 use crate::world::files::{
     OtherWriter, effective_user, open_regular, write_new, writer_beside_user,
 };
 use crate::world::git_index;
 use crate::world::output::Output;
+use crate::world::process::is_in_script;
 use crate::world::terminal;
+
+/// Records that the user accepts the file, and prints what it sets.
+pub(super) fn run(
+    folder: Option<&str>,
+    settings: &Settings,
+    startup: &Startup,
+    output: &mut Output,
+) -> Result<()> {
+    if is_in_script() {
+        let message = "failed to accept .env: only the user can, not a script or command";
+        return Err(Error::new(ErrorKind::Usage, message)
+            .with_hint("tell the user to run: skills-runner trust"));
+    }
+    let named = startup.folder.join(folder.unwrap_or(""));
+    let folder = if named.ends_with(".env") { named.parent().unwrap_or(&named) } else { &named };
+    let path = folder.join(".env");
+    if path.symlink_metadata().is_err() {
+        return Err(usage(format!("there is no .env in {}", folder.display())));
+    }
+    let failed = |cause: &str| usage(format!("failed to read `{}`: {cause}", path.display()));
+    let file = FolderFile::read(folder).map_err(|cause| failed(&cause))?;
+    let lines = file.shown_settings().map_err(|problem| failed(&problem.to_string()))?;
+    TrustRecords::new(settings).add(Answer::Accepted, &file)?;
+    let start = format!("accepted {}, until it is changed:", file.path.display());
+    output.print(&lines.iter().fold(start, |text, line| format!("{text}\n{line}")));
+    Ok(())
+}
 
 /// `./.env` as it was read.
 pub(super) struct FolderFile {
@@ -65,7 +97,22 @@ impl FolderFile {
             }
             other => other,
         };
-        other.map(|other| other.to_string())
+        other.map(|other| match other {
+            OtherWriter::Owner(_) => other.to_string(),
+            _ => format!("{other} (`chmod go-w .env` ends that)"),
+        })
+    }
+
+    /// The settings of the file and what is invalid in it, a line each, without secrets.
+    pub(super) fn shown_settings(&self) -> std::result::Result<Vec<String>, DotenvProblem> {
+        let file = EnvFile::of_folder(&self.bytes, &FolderTrust::Accepted, &|_| None)?;
+        let faults: Vec<Fault> = file.notices.iter().cloned().chain(file.skipped_lines()).collect();
+        let mut settings = Settings::default();
+        settings.add_file(file);
+        let set = settings.display_values();
+        let set = set.filter_map(|it| Some(format!("{}={}", it.setting.name, it.value?.0)));
+        let lines = set.chain(faults.into_iter().map(|fault| fault.message));
+        Ok(lines.map(|line| format!("  {}", one_line(&line, limits::LINE_BYTES))).collect())
     }
 
     /// Decides whether the user trusts the file. On a terminal a file that another author may have
@@ -85,7 +132,11 @@ impl FolderFile {
         if !Output::can_ask() || records.has(Answer::Declined, self) {
             return Ok(FolderTrust::Refused(reason));
         }
-        let question = format!("{} is not read: {reason}. Read it? [y/N] ", self.path.display());
+        let lines = self.shown_settings().unwrap_or_default().join("\n");
+        let question = format!(
+            "{}: {reason}, so it may not be yours. It sets:\n{lines}\nAccept it as your own, until it is changed? [y/N] ",
+            self.path.display()
+        );
         let reply = terminal::ask(&question, cancellation, false)?;
         let is_yes = matches!(reply.to_ascii_lowercase().as_str(), "y" | "yes");
         let answer = if is_yes { Answer::Accepted } else { Answer::Declined };
@@ -130,7 +181,7 @@ impl TrustRecords {
     pub(super) fn add(&self, answer: Answer, file: &FolderFile) -> Result<()> {
         let failed = |cause: &str| {
             let message =
-                format!("failed to record the answer about `{}`: {cause}", file.path.display());
+                format!("failed to record the answer for {}: {cause}", file.path.display());
             Error::new(ErrorKind::Io, message)
         };
         let path = self.path(answer, file).ok_or_else(|| failed("HOME is not set"))?;

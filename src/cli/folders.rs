@@ -126,9 +126,18 @@ impl Run {
         }
     }
 
+    /// Whether a skill of this name is not used because only `./.env` sets the endpoint.
+    pub(super) fn is_held_back(&self, name: &str) -> bool {
+        let folders = self.config.held_back_skills.iter().map(|folder| folder.path.clone());
+        Skills::new(folders).open(name).is_ok()
+    }
+
     /// The reason why no skill is usable.
     pub(super) fn no_skills_reason(&self, catalogue: &Catalogue) -> String {
-        let folders = shown_folders(&self.skills);
+        let folders = match self.skills.folders() {
+            [] if self.config.has_folder_endpoint => "this folder".into(),
+            _ => shown_folders(&self.skills),
+        };
         match catalogue.folder_errors.first() {
             Some(problem) => problem.message.clone(),
             None if catalogue.skills.is_empty() => format!("there are no skills in {folders}"),

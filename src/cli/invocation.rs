@@ -6,6 +6,7 @@ use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::message::InvokedSkill;
+use crate::settings::TRUST_FIX;
 use crate::skills::{Catalogue, SkillSummary};
 use crate::text;
 use crate::tools::Tools;
@@ -57,6 +58,7 @@ impl<'t> SlashCommand<'t> {
             (Err(error), Some(skill)) => Some(skill.error.clone().unwrap_or(error)),
             // More than are listed.
             (Err(_), None) if run.skills.open_any(self.name).is_ok() => None,
+            (Err(_), None) if run.is_held_back(self.name) => Some(HELD_BACK.into()),
             (Err(_), None) => {
                 let similar = self.similar(&catalogue, reserved);
                 return similar.map_or(SlashMeaning::Unknown, SlashMeaning::Similar);
@@ -127,9 +129,7 @@ pub(super) fn invoked_by_prompt(
                 .with_hint("start the prompt with a space to send it as a question"))
         }
         SlashMeaning::Unusable(cause) => {
-            let check = run.skills_command("check");
-            Err(invocation_error(ErrorKind::Config, command.name, &cause)
-                .with_hint(format!("`{check}` shows its problems")))
+            Err(invocation_error(ErrorKind::Config, command.name, &cause, run))
         }
     }
 }
@@ -164,8 +164,19 @@ pub(super) fn report_use(skill: &InvokedSkill, output: &mut Output) {
     output.note(&format!("using skill `{}`, {} bytes", skill.name, skill.text.len()));
 }
 
+/// Why a skill of the user is not used.
+const HELD_BACK: &str = "it is not in this folder, and only .env sets the endpoint";
+
 /// The error for a skill that cannot be invoked.
-pub(super) fn invocation_error(kind: ErrorKind, name: &str, cause: &str) -> Error {
+pub(super) fn invocation_error(kind: ErrorKind, name: &str, cause: &str, run: &Run) -> Error {
+    let hint = match cause {
+        HELD_BACK => TRUST_FIX.into(),
+        _ => format!("`{}` shows its problems", run.skills_command("check")),
+    };
+    failed_to_invoke(kind, name, cause).with_hint(hint)
+}
+
+fn failed_to_invoke(kind: ErrorKind, name: &str, cause: &str) -> Error {
     let name = text::one_line_name(name);
     Error::new(kind, format!("failed to invoke skill `{name}`: {cause}"))
 }
@@ -177,9 +188,10 @@ fn unusable_skill(name: &str, cause: &str, run: &Run) -> Error {
         skill.name == name && !skill.is_usable() || skill.alias.as_deref() == Some(name)
     };
     if catalogue.find(name).is_ok() || catalogue.skills.iter().any(is_unusable) {
-        let command = run.skills_command("check");
-        return invocation_error(ErrorKind::Config, name, cause)
-            .with_hint(format!("`{command}` shows its problems"));
+        return invocation_error(ErrorKind::Config, name, cause, run);
+    }
+    if run.is_held_back(name) {
+        return invocation_error(ErrorKind::Config, name, HELD_BACK, run);
     }
     let names = || catalogue.usable().map(|skill| skill.name.as_str());
     let near = text::similar_names(name, names(), limits::SIMILAR_NAMES);
@@ -190,6 +202,5 @@ fn unusable_skill(name: &str, cause: &str, run: &Run) -> Error {
         near => format!("did you mean `{}`?", text::one_line_name(&near.join("` or `"))),
     };
     let name = text::one_line(name, limits::SUMMARY_CHARS);
-    let cause = "there is no skill of this name";
-    invocation_error(ErrorKind::Config, &name, cause).with_hint(hint)
+    failed_to_invoke(ErrorKind::Config, &name, "there is no skill of this name").with_hint(hint)
 }

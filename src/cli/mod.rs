@@ -36,7 +36,6 @@ mod skills;
 mod startup;
 mod stdin;
 mod tool;
-mod trust;
 mod values;
 
 pub use args::{Invocation, parse};
@@ -142,7 +141,8 @@ fn dispatch(line: CommandLine, startup: &Startup, output: &mut Output) -> Result
         Command::Eval(eval) => skills::eval::run(&eval, options, startup, output),
         Command::Tool(tool) => tool::run(tool, options, startup, output),
         Command::Trust(folder) => {
-            trust::run(folder.as_deref(), &options, startup, output).map(|()| 0)
+            let settings = env_files::settings_without_files(&options, startup);
+            folder_trust::run(folder.as_deref(), &settings, startup, output).map(|()| 0)
         }
     }
 }

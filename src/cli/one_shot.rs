@@ -173,7 +173,7 @@ pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
         }
         FinishReason::UnparsedCall => (
             "the model wrote a call of a tool into its text, and it was not run",
-            "the server needs a parser for this model's calls (vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja); otherwise set LLM_TOOLS=prompted, or use another model",
+            "the server needs a parser for this model's calls (vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja); without one, LLM_TOOLS=prompted or another model may help",
         ),
     };
     let kind = match finish {

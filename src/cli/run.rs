@@ -175,7 +175,7 @@ impl Run {
         let names: Vec<&str> = self.config.scripts.withheld_names().collect();
         let first = text::first_names(&names);
         (!names.is_empty()).then(|| {
-            format!("scripts and commands do not get {first}: SCRIPT_ENV names what they need")
+            format!("scripts and commands do not get {first}, unless SCRIPT_ENV names them")
         })
     }
 

@@ -199,7 +199,8 @@ impl ConfigReader<'_> {
         let to_address = EndpointRoute { description, source: source.clone() };
         self.report_foreign_key(&to_address, &credentials.sources);
         routes.insert(0, to_address);
-        self.report_folder_endpoint(&routes);
+        let untrusted = routes.iter().find(|route| route.source.is_untrusted());
+        self.folder_route = untrusted.map(|route| route.description.clone());
         self.check_trust(&address, &routes, &credentials.sources);
         let endpoint = Endpoint {
             address,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::config::{ConfigProblem, ConfigReader};
 use crate::error::{Error, ErrorKind, Fault};
-use crate::settings::{self, FolderRule};
+use crate::settings::{self, EnvFile, FolderRule, TRUST_FIX};
 
 /// A line that sets a variable in a shell or in `.env`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +68,11 @@ impl ConfigReader<'_> {
     /// Reports that there is no address, with the lines for the usual endpoints. What is set
     /// already is left out.
     pub(super) fn report_missing_endpoint(&mut self) {
+        let is_skipped = |file: &EnvFile| file.skipped.contains(&settings::LLM_API_BASE_URL);
+        if self.settings.files().iter().any(is_skipped) {
+            let message = "LLM_API_BASE_URL is not set, as .env is not read";
+            return self.report(Fault::new(message, TRUST_FIX));
+        }
         let is_set = |name| self.settings.value(name).is_some();
         let is_unset = |line: &SettingLine| match line.name {
             settings::LLM_API_KEY => !is_set(line.name) && !is_set(settings::LLM_API_KEY_FILE),

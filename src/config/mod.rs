@@ -146,6 +146,8 @@ pub struct Config {
     pub scripts: ScriptSettings,
     /// Whether only `./.env` decides where requests go: what belongs to the user is held back.
     pub(crate) has_folder_endpoint: bool,
+    /// The skills folders that are not used because of that.
+    pub(crate) held_back_skills: Vec<SkillsFolder>,
     /// The key and all other values that are masked in every output.
     pub secrets: Secrets,
     /// Warnings for the user; they do not stop the run.
@@ -228,13 +230,14 @@ impl Config {
             prompt_file: reader.setting_path(settings::SYSTEM_PROMPT_PATH),
             storage: reader.storage(),
             scripts,
-            has_folder_endpoint: reader.has_folder_endpoint,
+            has_folder_endpoint: reader.folder_route.is_some(),
+            held_back_skills: Vec::new(),
             secrets,
             warnings: std::mem::take(&mut reader.warnings),
         };
         config.set_endpoint(found);
-        if config.has_folder_endpoint {
-            config.hold_back_user_data(settings, user_folder);
+        if let Some(way) = &reader.folder_route {
+            config.hold_back_user_data(way, settings, user_folder);
         }
         (config, reader.problems)
     }
@@ -255,8 +258,8 @@ struct ConfigReader<'s> {
     user_folder: &'s Path,
     problems: Vec<ConfigProblem>,
     warnings: Vec<Fault>,
-    /// Whether only `./.env` decides where requests go.
-    has_folder_endpoint: bool,
+    /// Where requests go, if only `./.env` decides that.
+    folder_route: Option<String>,
 }
 
 impl<'s> ConfigReader<'s> {
@@ -266,7 +269,7 @@ impl<'s> ConfigReader<'s> {
             user_folder,
             problems: Vec::new(),
             warnings: Vec::new(),
-            has_folder_endpoint: false,
+            folder_route: None,
         }
     }
 }
@@ -314,7 +317,7 @@ impl ConfigReader<'_> {
         let is_off = |value: &OsStr| value.eq_ignore_ascii_case("off");
         if values.first().is_some_and(|(value, source)| source.is_untrusted() && !is_off(value)) {
             let message = format!("{name} in ./.env is ignored: it may only be `off` there");
-            let fix = format!("set it in the environment or in your own .env; {TRUST_FIX}");
+            let fix = format!("set it in ~/.config/skills-runner/.env; {TRUST_FIX}");
             self.warnings.push(Fault::new(message, fix));
         }
         let mut values = values.into_iter();

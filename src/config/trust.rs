@@ -65,20 +65,6 @@ impl ConfigReader<'_> {
         }
     }
 
-    /// Reports an endpoint that only `./.env` names. It gets nothing of the user's
-    /// ([`Config::hold_back_user_data`]).
-    pub(super) fn report_folder_endpoint(&mut self, routes: &[EndpointRoute]) {
-        let Some(route) = routes.iter().find(|route| route.source.is_untrusted()) else {
-            return;
-        };
-        self.has_folder_endpoint = true;
-        let message = format!(
-            "requests go {}, which only .env names: without your facts, notes, system prompt and skills outside this folder",
-            route.description
-        );
-        self.warnings.push(Fault::new(message, TRUST_FIX));
-    }
-
     /// Reports a key of `./.env` that is sent to the user's own endpoint: its author may read there
     /// what is sent.
     pub(super) fn report_foreign_key(&mut self, address: &EndpointRoute, keys: &[Credential]) {
@@ -89,8 +75,10 @@ impl ConfigReader<'_> {
         };
         let keys = keys.iter().filter(|key| key.is_key && key.source.is_untrusted());
         if let Some(key) = keys.filter(is_foreign).find(|_| !address.source.is_untrusted()) {
-            let message =
-                format!("{} goes {}, and not a key of yours", key.source, address.description);
+            let message = format!(
+                "{} is the key that goes {}, not one of yours",
+                key.source, address.description
+            );
             self.warnings.push(Fault::new(message, TRUST_FIX));
         }
     }
@@ -125,19 +113,33 @@ impl ConfigReader<'_> {
 }
 
 impl Config {
-    /// Leaves out what belongs to the user and not to the working folder.
-    pub(super) fn hold_back_user_data(&mut self, settings: &Settings, folder: &Path) {
-        let is_of_folder =
-            |name| settings.value(name).is_some_and(|(_, source)| source.is_untrusted());
+    /// Reports that requests go this way, which only `./.env` sets, and leaves out what belongs to the
+    /// user and not to the working folder.
+    pub(super) fn hold_back_user_data(&mut self, way: &str, settings: &Settings, folder: &Path) {
+        let is_of_user =
+            |name| !settings.value(name).is_some_and(|(_, source)| source.is_untrusted());
         let storage = &mut self.storage;
-        storage.facts.take_if(|_| !is_of_folder(settings::MEMORY_PATH));
-        storage.notes.take_if(|_| !is_of_folder(settings::NOTES_FOLDER_PATH));
-        self.prompt_file.take_if(|_| !is_of_folder(settings::SYSTEM_PROMPT_PATH));
+        let places = [
+            ("your facts", &mut storage.facts, settings::MEMORY_PATH),
+            ("your notes", &mut storage.notes, settings::NOTES_FOLDER_PATH),
+            ("your system prompt", &mut self.prompt_file, settings::SYSTEM_PROMPT_PATH),
+        ];
+        let left = places.into_iter().filter(|(_, _, name)| is_of_user(*name));
+        let left = left.filter_map(|(what, place, _)| place.take().map(|_| what.to_string()));
+        let mut left: Vec<String> = left.collect();
         let folder = folder.canonicalize().ok();
-        self.skills_folders.retain(|skills| {
+        let (inside, outside) = self.skills_folders.drain(..).partition(|skills| {
             let real = skills.path.canonicalize().ok().zip(folder.as_ref());
             real.is_some_and(|(real, folder)| real.starts_with(folder))
         });
+        (self.skills_folders, self.held_back_skills) = (inside, outside);
+        let outside = self.held_back_skills.iter();
+        left.extend(outside.map(|skills| format!("the skills in {}", skills.path.display())));
+        let mut message = format!("requests go {way}, which only .env sets");
+        if !left.is_empty() {
+            message += &format!("; not used: {}", left.join(", "));
+        }
+        self.warnings.push(Fault::new(message, TRUST_FIX));
     }
 }
 

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use crate::limits;
 use crate::model::error_text::server_message;
-use crate::model::quirks::demands::{DEMANDS, NAME, OWN_FIELDS, PLAIN_FIELDS, TOKEN_LIMITS, VALUE};
-use crate::model::quirks::{changes, contains_any};
+use crate::model::quirks::changes::{
+    self, DEMANDS, NAME, OWN_FIELDS, PLAIN_FIELDS, TOKEN_LIMITS, VALUE,
+};
+use crate::model::quirks::contains_any;
 use crate::secret::Secrets;
 
 /// The field and the value that a refusal demands. `params` are the names in the error's own place

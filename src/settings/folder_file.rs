@@ -18,8 +18,7 @@ pub(crate) enum FolderTrust {
 }
 
 /// The remedy for what `./.env` may not do.
-pub(crate) const TRUST_FIX: &str =
-    "`skills-runner trust` accepts the file, `--env-file .env` for one run";
+pub(crate) const TRUST_FIX: &str = "if .env is yours, run `skills-runner trust`";
 
 impl EnvFile {
     /// Parses `./.env`, and leaves out what it may not set.
@@ -30,14 +29,19 @@ impl EnvFile {
     ) -> Result<EnvFile, DotenvProblem> {
         let contents = dotenv::parse_bytes(bytes, environment)?;
         let trusted = *trust == FolderTrust::Accepted;
-        let mut file =
-            EnvFile { path: Path::new(".env").into(), trusted, contents, notices: Vec::new() };
+        let mut file = EnvFile {
+            path: Path::new(".env").into(),
+            trusted,
+            contents,
+            notices: Vec::new(),
+            skipped: Vec::new(),
+        };
         file.contents.variables.retain(|variable| {
             let is_allowed =
                 row_of(variable).is_none_or(|row| row.folder_rule != FolderRule::UserFilesOnly);
             if !is_allowed {
-                let message = format!("{} in .env is ignored", variable.name);
-                let fix = "set it in the environment or in your own .env";
+                let message = format!("{} in ./.env is ignored, accepted or not", variable.name);
+                let fix = "set it in the environment or in ~/.config/skills-runner/.env";
                 file.notices.push(Fault::new(message, fix));
             }
             is_allowed
@@ -69,14 +73,15 @@ impl EnvFile {
     fn restrict(&mut self, reason: &str) {
         let variables = &mut self.contents.variables;
         let is_read = |row: &Setting| row.folder_rule != FolderRule::EnvironmentOnly;
-        let is_setting = variables.iter().filter_map(row_of).any(is_read);
+        let rows = variables.iter().filter_map(row_of).filter(|row| is_read(row));
+        self.skipped = rows.map(|row| row.name).collect();
         variables.retain(|variable| {
             let strict = row_of(variable).and_then(|row| row.folder_rule.strict_value());
             strict.is_some() && strict == variable.value.as_deref().map(str::trim)
         });
         self.contents.problems.clear();
         self.notices.clear();
-        if is_setting {
+        if !self.skipped.is_empty() {
             self.notices.push(Fault::new(format!("skipped .env: {reason}"), TRUST_FIX));
         }
     }

@@ -95,6 +95,8 @@ pub struct EnvFile {
     pub contents: Dotenv,
     /// What was left out of the contents, and why.
     pub(crate) notices: Vec<Fault>,
+    /// The settings that are not read, as another author may have written the file.
+    pub(crate) skipped: Vec<&'static str>,
 }
 
 impl EnvFile {
@@ -289,7 +291,7 @@ mod tests {
 
     fn file(text: &str, path: &str, trusted: bool) -> EnvFile {
         let contents = dotenv::parse(text, &|_| None);
-        EnvFile { path: path.into(), trusted, contents, notices: Vec::new() }
+        EnvFile { path: path.into(), trusted, contents, notices: Vec::new(), skipped: Vec::new() }
     }
 
     #[test]

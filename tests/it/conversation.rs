@@ -124,7 +124,7 @@ fn mistakes_of_the_model_are_reported_to_it() {
         (
             "read_file_in_skill",
             r#"{"skill_name":"sums","file_path":"../nothing/SKILL.MD"}"#,
-            "`..`",
+            "there is no skill `nothing`",
         ),
         (
             "read_file_in_skill",

@@ -45,7 +45,7 @@ impl Chat<'_> {
     ) -> Result<LineOutcome> {
         let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let number = rest.trim().parse::<usize>();
-        let memory = || self.run.memory().ok_or_else(|| no_memory(&self.run));
+        let memory = || self.run.memory().ok_or_else(|| no_memory(self.run));
         let lines: Vec<String> = match (word, rest.trim(), number) {
             ("" | "list", "", _) => match memory()?.read()?.all() {
                 [] => vec!["there are no facts yet".into()],

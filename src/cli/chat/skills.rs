@@ -27,7 +27,7 @@ impl Chat<'_> {
                 return Ok(self.add_question(question, output));
             }
             SlashMeaning::Unusable(cause) => {
-                return Err(invocation_error(ErrorKind::Io, name, &cause));
+                return Err(invocation_error(ErrorKind::Io, name, &cause, self.run));
             }
             SlashMeaning::Similar(near) => format!("did you mean `{near}`?"),
             SlashMeaning::Unknown if !arguments.is_empty() || name.contains('/') => {

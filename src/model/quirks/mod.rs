@@ -7,7 +7,6 @@
 pub(super) mod call_markers;
 pub(super) mod changes;
 pub(super) mod delays;
-pub(super) mod demands;
 pub(super) mod finish_reasons;
 pub(super) mod refusals;
 pub(super) mod servers;

@@ -22,7 +22,6 @@ mod misplaced_files;
 mod npm_packages;
 mod packages;
 mod programs;
-mod variables;
 
 pub(super) use changed_files::{left_in_skill, warning};
 
@@ -124,7 +123,7 @@ pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
         npm_packages::hint(request),
         programs::hint(request),
         misplaced_files::hint(request),
-        variables::hint(request),
+        withheld_variables(request),
     ];
     let is_explained = missing.iter().any(Option::is_some);
     let advice = request.sandbox_advice.filter(|_| !is_explained);
@@ -137,6 +136,23 @@ pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
         nothing_printed(request),
     ];
     missing.into_iter().chain(found).flatten().take(limits::HINTS).collect()
+}
+
+/// Hint for a failed run that names variables which scripts do not get, as they look like credentials.
+fn withheld_variables(request: &HintRequest<'_>) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let is_named = |name: &&str| {
+        request.lines().any(|line| line.split(|c| !is_part(c)).any(|word| word == *name))
+    };
+    let named: Vec<&str> = request.scripts.withheld_names().filter(is_named).collect();
+    (request.failed && !named.is_empty()).then(|| {
+        let verb = if named.len() == 1 { "is a credential" } else { "are credentials" };
+        format!(
+            "{} {verb} of the user that scripts do not get: tell the user to set SCRIPT_ENV={}",
+            text::first_names(&named),
+            named.join(",")
+        )
+    })
 }
 
 /// Hint for a source that printed nothing and had no other visible effect.

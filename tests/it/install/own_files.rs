@@ -27,7 +27,7 @@ fn updates_keep_added_files() {
         fs::remove_dir_all(test.path("source/one/data")).unwrap();
         let run =
             change(&test, words).success().stdout("updated: skills/one\nunchanged: skills/two\n");
-        run.stderr_has("what was added stays: .env, data/mine.csv, templates/deep/mine.txt")
+        run.stderr_has("files that you added stay: .env, data/mine.csv, templates/deep/mine.txt")
             .stderr_lacks("zz-private");
         assert!(test.read("skills/one/SKILL.md").ends_with("second\n"));
         let found = files(&test.path("skills/one")).into_keys().collect::<Vec<_>>();
@@ -134,7 +134,7 @@ fn removal_names_added_files_first() {
         assert_eq!(files(&test.path("skills")), before);
         let run = change(&test, &[&["remove", "one", "--force"], more].concat()).success();
         for path in [".env", "data/mine.csv", "templates/deep/mine.txt"] {
-            run.check(run.stderr.contains(&format!("changed by hand: {path}")), path);
+            run.check(run.stderr.contains(&format!("added, and lost: {path}")), path);
         }
         run.stderr_lacks("zz-private");
         assert!(!test.exists("skills/one"));

@@ -95,7 +95,7 @@ fn changes_by_hand_stay_without_force() {
     let expected = [("one", "kept"), ("two", "restored")];
     assert_eq!(actions(&run), expected.map(|(name, action)| (name.into(), action.into())));
     assert_eq!(test.read("skills/one/scripts/run.py"), "by hand");
-    change(&test, &["restore", "--force"]).success().stderr_has("what was added stays: more");
+    change(&test, &["restore", "--force"]).success().stderr_has("files that you added stay: more");
     assert_eq!(test.read("skills/one/more"), "x");
     // Now only the added file differs: without `--force` that is reported.
     change(&test, &["restore"]).status(1).stderr_has("`more` was added");

@@ -73,21 +73,44 @@ fn the_users_own_data_is_held_back() {
     run.check(last.contains("Belongs to the folder."), last);
 }
 
+/// A skill that is left out is no question, and the messages say why.
+#[test]
+fn a_skill_that_is_left_out_is_not_sent_as_a_question() {
+    let server = Server::start([]);
+    let test = test(&server);
+    std::fs::create_dir(test.path("work")).unwrap();
+    std::fs::rename(test.path(".env"), test.path("work/.env")).unwrap();
+    let test = test.cwd("work");
+    for arguments in [&["/of-user hi"][..], &["--skill", "of-user", "hi"]] {
+        let run = test.next_run().args(arguments).run().status(78);
+        run.stderr_has("`of-user`: it is not in this folder").stderr_has("skills-runner trust");
+    }
+    server.finish();
+    let run = test.next_run().args(["--dry-run", "hi"]).run().success();
+    run.stderr_has("; not used: your facts, your notes, your system prompt, the skills in ")
+        .stderr_has("there are no skills in this folder");
+    let run = test.next_run().args(["doctor"]).run();
+    run.stdout_has("not used: your facts");
+    let mut chat = test.args(["chat"]).stdin("/of-user hi\n/facts\n").run();
+    chat = chat.stderr_has("it is not in this folder");
+    chat.stderr_has("facts do not go to the endpoint of ./.env");
+}
+
 /// What the user types, or has accepted, is sent; an address that the user sets, too, is the user's.
 #[test]
 fn what_the_user_chooses_is_sent() {
     let server = Server::start((0..4).map(|_| Reply::text("ok")));
     let test = test(&server);
     let run = test.next_run().args(["--skills", "home/.agents/skills", "hi"]).run().success();
-    run.stderr_has("which only .env names");
+    run.stderr_has("which only .env sets");
     test.next_run().args(["trust"]).run().success();
-    test.next_run().args(["hi"]).run().success().stderr_lacks("only .env names");
+    test.next_run().args(["hi"]).run().success().stderr_lacks("only .env sets");
     let changed = format!("{}# changed\n", test.read(".env"));
     let test = test.file(".env", changed);
     let own = test.next_run().env("LLM_API_BASE_URL", server.url());
-    own.args(["hi"]).run().success().stderr_lacks("only .env names");
+    own.args(["hi"]).run().success().stderr_lacks("only .env sets");
     let named = test.next_run().args(["--env-file", ".env", "hi"]);
-    named.run().success().stderr_lacks("only .env names");
+    named.run().success().stderr_lacks("only .env sets");
     let requests = server.finish();
     assert!(requests[0].system().contains("- of-user: "));
     for request in &requests[1..3] {
@@ -131,10 +154,10 @@ fn a_key_of_the_folder_at_the_users_endpoint_is_announced() {
             format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\nLLM_API_KEY={own}\n", server.url());
         let test = Test::new().file("home/.config/skills-runner/.env", home).dotenv(line);
         let run = test.next_run().args(["-q", "hi"]).run().success();
-        let count = run.stderr.matches("not a key of yours").count();
+        let count = run.stderr.matches("not one of yours").count();
         run.check(count == usize::from(is_announced), format!("{line} {own}"));
         test.next_run().args(["trust"]).run().success();
-        test.args(["-q", "hi"]).run().success().stderr_lacks("not a key of yours");
+        test.args(["-q", "hi"]).run().success().stderr_lacks("not one of yours");
     }
 }
 

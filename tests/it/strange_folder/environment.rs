@@ -93,7 +93,7 @@ fn script_env_names_variables_that_scripts_get() {
     let of_folder = test.next_run().dotenv("SCRIPT_ENV=token\n");
     assert_eq!(names(&of_folder), ["KEY"]);
     let run = of_folder.args(["tool", "list_skills"]).run();
-    run.success().stderr_has("SCRIPT_ENV in .env is ignored");
+    run.success().stderr_has("SCRIPT_ENV in ./.env is ignored");
     for invalid in ["*", "A B", "A;B"] {
         let run = test.next_run().env("SCRIPT_ENV", invalid).args(["tool", "list_skills"]).run();
         run.status(78).stderr_has("SCRIPT_ENV (environment)").stderr_has("commas");

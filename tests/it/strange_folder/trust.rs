@@ -20,9 +20,10 @@ fn an_accepted_file_is_read_until_it_changes() {
     let run = run.stdout_has("  MEMORY_PATH=~/facts.md").stdout_has("LLM_API_KEY=[secret]");
     run.stdout_lacks("sk-of-the-folder").stdout_has(&server.url());
     test.next_run().args(["hi"]).run().success().stdout("1\n").stderr_lacks("trust");
-    // Also if another folder names it, and again.
+    // Also if another folder or the file is named, and again.
     let other = test.next_run().folder("other").cwd("other");
-    other.args(["trust", ".."]).run().success();
+    other.next_run().args(["trust", ".."]).run().success();
+    other.args(["trust", "../.env"]).run().success();
     test.next_run().args(["hi"]).run().success().stdout("2\n");
     server.finish();
     let moved = test.next_run().file("copy/.env", test.read(".env")).mode("copy/.env", 0o666);
@@ -33,8 +34,8 @@ fn an_accepted_file_is_read_until_it_changes() {
 
 #[test]
 fn wrong_usage_is_reported() {
-    Test::new().args(["trust"]).run().status(2).stderr_has(".env`: ");
-    Test::new().args(["trust", "none"]).run().status(2).stderr_has("none/.env`: ");
+    Test::new().args(["trust"]).run().status(2).stderr_has("there is no .env in ");
+    Test::new().args(["trust", "none"]).run().status(2).stderr_has("there is no .env in ");
     let test = Test::new().dotenv("A=1\n").env_unset("HOME");
     test.args(["trust"]).run().status(1).stderr_has("HOME is not set");
     Test::new().dotenv("A=\0\n").args(["trust"]).run().status(2).stderr_has("line 1");
@@ -73,7 +74,7 @@ fn a_terminal_asks_once() {
         let test =
             answered.next_run().file(".env", answered.read(".env") + "#").mode(".env", 0o666);
         let mut terminal = test.args(["-n", "hi"]).spawn_on_terminal();
-        terminal.expect("Read it? [y/N]").type_line(answer);
+        terminal.expect("until it is changed? [y/N]").type_line(answer);
         terminal.wait_exit().status(status);
         let terminal = answered.next_run().args(["-n", "hi"]).spawn_on_terminal();
         let run = terminal.wait_exit().status(status);

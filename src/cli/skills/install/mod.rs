@@ -26,7 +26,6 @@ use crate::world::terminal;
 mod fetch;
 mod git;
 mod plan;
-mod siblings;
 mod source;
 mod view;
 
@@ -204,7 +203,7 @@ impl Change<'_> {
     fn finish(mut self, is_json: bool, output: &mut Output) -> Result<u8> {
         self.planned.sort_by(|one, other| one.name.cmp(&other.name));
         let is_cut = view::show(&self, false, output)?;
-        siblings::warn(&self, output);
+        view::warn_of_siblings(&self, output);
         let changing = self.planned.iter().filter(|planned| planned.outcome.is_change());
         let changing: Vec<String> = changing.map(|planned| planned.name.clone()).collect();
         let is_left = |planned: &Planned| planned.outcome.reason().is_some();

@@ -351,7 +351,7 @@ impl Change<'_> {
             ChangeAction::Add(_) => "",
             ChangeAction::Remove(_) => " (--force removes it)",
             ChangeAction::Update(_) | ChangeAction::Restore => {
-                " (--force replaces it; what was added stays)"
+                " (--force replaces it; files that you added stay)"
             }
         };
         Some(Outcome::Kept(format!("{change}{hint}")))

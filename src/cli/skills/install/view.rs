@@ -11,8 +11,9 @@ use crate::error::Result;
 use crate::limits;
 use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
-use crate::skills::lock_file::{FileDigests, added};
+use crate::skills::lock_file::{FileDigests, added, is_taken};
 use crate::skills::private::is_private_name;
+use crate::skills::siblings::named_skills;
 use crate::skills::{Severity, Skills, is_document_name};
 use crate::text;
 use crate::tools::diff;
@@ -67,10 +68,14 @@ pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> 
             (Some(Ok(there)), Some(old)) => {
                 let listed = &old.files;
                 view.differences(&folders, [there, listed, &planned.locked.files]);
-                let stays: Vec<&str> = added(listed, there).map(String::as_str).collect();
-                if !stays.is_empty() {
-                    let names = text::one_line_name(&text::first_names(&stays));
-                    view.output.row(&format!("what was added stays: {names}"));
+                let (moved, stays): (Vec<_>, Vec<_>) =
+                    added(listed, there).partition(|path| is_taken(path, &planned.locked.files));
+                for (names, fate) in [(stays, "stay"), (moved, "stay, with the ending .orig")] {
+                    if !names.is_empty() {
+                        let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+                        let names = text::one_line_name(&text::first_names(&names));
+                        view.output.row(&format!("files that you added {fate}: {names}"));
+                    }
                 }
             }
             _ => {
@@ -84,13 +89,15 @@ pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> 
 
 /// Rows of what was changed by hand in a skill that is removed or replaced all the same.
 fn lost(planned: &Planned) -> Vec<String> {
-    let row = |what: &str| format!("changed by hand: {}", text::one_line_name(what));
+    let row = |how: &str, what: &str| format!("{how}: {}", text::one_line_name(what));
     match &planned.before {
         Some(Ok(there)) => {
-            let is_changed = |path: &&String| planned.locked.files.get(*path) != there.get(*path);
-            there.keys().filter(is_changed).map(|path| row(path)).collect()
+            let listed = &planned.locked.files;
+            let changed = there.iter().filter(|(path, digest)| listed.get(*path) != Some(digest));
+            let how = |path| if listed.contains_key(path) { "changed by hand" } else { "added" };
+            changed.map(|(path, _)| row(&format!("{}, and lost", how(path)), path)).collect()
         }
-        Some(Err(cause)) => vec![row(cause)],
+        Some(Err(cause)) => vec![row("changed by hand, and lost", cause)],
         None => Vec::new(),
     }
 }
@@ -252,5 +259,31 @@ impl View<'_> {
             let more = text::counted(rows.len() - shown, "more line");
             self.output.row(&format!("    … {more} of this file"));
         }
+    }
+}
+
+/// Warns about the skills that the installed ones name and that will not be beside them: those of
+/// the source, and those that are surely skills.
+pub(super) fn warn_of_siblings(change: &Change<'_>, output: &mut Output) {
+    let new = Skills::new([change.staging.new_folder().to_path_buf()]);
+    let installed = || change.planned.iter().filter(|planned| planned.outcome.is_installed());
+    let is_there = |name: &str| {
+        installed().any(|planned| planned.name == name) || change.folder.join(name).is_dir()
+    };
+    for planned in installed() {
+        let Ok(document) = new.open_any(&planned.name).and_then(|skill| skill.read_document())
+        else {
+            continue;
+        };
+        let named = named_skills(&document.text).into_iter();
+        let is_skill = |name: &str, is_sure| is_sure || change.offered.contains(name);
+        let missing = named.filter(|(name, is_sure)| is_skill(name, *is_sure) && !is_there(name));
+        let missing: Vec<String> = missing.map(|(name, _)| name).collect();
+        if missing.is_empty() {
+            continue;
+        }
+        let list = text::first_names(&missing.iter().map(String::as_str).collect::<Vec<_>>());
+        let line = format!("{} needs skills that are left behind: {list}", planned.name);
+        output.warn(&text::one_line(&line, limits::LINE_BYTES));
     }
 }
