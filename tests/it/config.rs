@@ -215,7 +215,7 @@ fn key_is_not_sent_to_an_address_from_the_folder_alone() {
         .dotenv("LLM_API_BASE_URL=https://collector.example/v1\nLLM_MODEL_NAME=m\n")
         .args(["hi"])
         .run();
-    run.status(78).stderr_has("is not sent to collector.example").stderr_has("--env-file");
+    run.status(78).stderr_has("is not sent to collector.example").stderr_has("skills-runner trust");
     // Also for a local address, where any user may listen. An option declares the file trusted.
     let server = Server::start([Reply::text("ok")]);
     let text = format!("LLM_API_BASE_URL={}\nLLM_MODEL_NAME=m\n", server.url());
@@ -247,7 +247,7 @@ fn untrusted_env_file_cannot_send_the_environment() {
             .args(["--dry-run", "hi"])
             .run();
         let expected =
-            format!("{expected} gets no variables of the environment: `skills-runner trust`");
+            format!("{expected} gets no variables of the environment: if .env is yours, run `skills-runner trust`");
         run.stderr_has(&expected).stderr_lacks("letmein").stdout_lacks("letmein");
     }
 }

@@ -254,6 +254,6 @@ fn credentials_are_not_sent_to_an_address_of_the_folders_env_file() {
         ),
     ];
     for (test, expected) in table {
-        refused(&test, expected).stderr_has("--env-file").stderr_lacks("letmein");
+        refused(&test, expected).stderr_has("skills-runner trust").stderr_lacks("letmein");
     }
 }
