@@ -91,7 +91,7 @@ pub(super) fn binary(world: &mut World) -> Result<Vec<Line>, String> {
     let size = Line::new("binary", "size", Unit::Mebibytes, Ok(size));
     let crates = Line::new("binary", "crates, build scripts' included", Unit::Count, crates());
     Ok(vec![
-        size.at_most(4.0 * MEBIBYTE),
+        size.at_most(8.0 * MEBIBYTE),
         crates.at_most(60.0),
         Line::new("binary", "an answer in an empty chroot", Unit::Works, works),
     ])
