@@ -16,6 +16,7 @@ use crate::limits;
 use crate::settings::{EnvFile, FolderTrust, Settings};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;
+use crate::world::confined::identity;
 use crate::world::files::{
     OtherWriter, effective_user, open_regular, write_new, writer_beside_user,
 };
@@ -84,7 +85,7 @@ impl FolderFile {
     fn foreign_author(&self) -> Option<String> {
         let real = self.path.canonicalize().unwrap_or(self.path.clone());
         if git_index::is_tracked(&self.path) || git_index::is_tracked(&real) {
-            return Some("git tracks it".into());
+            return Some("git tracks it, or its index cannot be read".into());
         }
         let owner = self.meta.uid();
         let other = match writer_beside_user(&self.meta) {
@@ -123,25 +124,33 @@ impl FolderFile {
         cancellation: &Cancellation,
     ) -> Result<FolderTrust> {
         let records = TrustRecords::new(settings);
-        if records.has(Answer::Accepted, self) {
+        let own = settings.xdg_folder("XDG_CONFIG_HOME", ".config");
+        let is_own = own.is_some_and(|own| {
+            let found = identity(own.join("skills-runner/.env"));
+            found.is_some() && found == Some((self.meta.dev(), self.meta.ino()))
+        });
+        if is_own || records.has(Answer::Accepted, self) {
             return Ok(FolderTrust::Accepted);
         }
         let Some(reason) = self.foreign_author() else {
             return Ok(FolderTrust::Unknown);
         };
-        if !Output::can_ask() || records.has(Answer::Declined, self) {
+        if !Output::can_ask() || is_in_script() || records.has(Answer::Declined, self) {
             return Ok(FolderTrust::Refused(reason));
         }
         let lines = self.shown_settings().unwrap_or_default().join("\n");
         let question = format!(
             "{}: {reason}, so it may not be yours. It sets:\n{lines}\nAccept it as your own, until it is changed? [y/N] ",
-            self.path.display()
+            one_line(&self.path.to_string_lossy(), limits::LINE_BYTES)
         );
         let reply = terminal::ask(&question, cancellation, false)?;
         let is_yes = matches!(reply.to_ascii_lowercase().as_str(), "y" | "yes");
         let answer = if is_yes { Answer::Accepted } else { Answer::Declined };
-        records.add(answer, self)?;
-        Ok(if is_yes { FolderTrust::Accepted } else { FolderTrust::Refused(reason) })
+        let recorded = records.add(answer, self);
+        if !is_yes {
+            return Ok(FolderTrust::Refused(reason));
+        }
+        recorded.map(|()| FolderTrust::Accepted)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::cli::run::Run;
 use crate::config::FolderOrigin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::settings;
 use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 use crate::text::{self, shell_quoted};
 use crate::world::output::Output;
@@ -112,10 +113,14 @@ impl Run {
     /// although the user did not name them: they may have another author.
     fn report_folders(&self, catalogue: &Catalogue, output: &mut Output) {
         let mut of_working_folder = Vec::new();
+        let named = self.settings.value(settings::SKILLS_FOLDER_PATH);
+        let is_named_by_folder = named.is_some_and(|(_, source)| source.is_untrusted());
         for FolderSummary { folder, skills } in &catalogue.folders {
             let count = text::counted(*skills, "skill");
             output.detail(&format!("skills folder {}: {count}", folder.path.display()));
-            if folder.origin == FolderOrigin::WorkingFolder && *skills > 0 {
+            let is_of_folder = folder.origin == FolderOrigin::WorkingFolder
+                || folder.is_named() && is_named_by_folder && self.options.skills.is_empty();
+            if is_of_folder && *skills > 0 {
                 let path = self.short_path(&folder.path);
                 of_working_folder.push(format!("{skills} in ./{}", path.display()));
             }

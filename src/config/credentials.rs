@@ -32,6 +32,12 @@ const KEY_HEADERS: [&str; 2] = ["authorization", "api-key"];
 /// `PATH` and other variables, so they are not masked.
 const PLAIN_HEADERS: [&str; 4] = ["http-referer", "referer", "user-agent", "x-title"];
 
+/// Whether a header of this name, in lower case, carries a key or another login.
+fn identifies_account(name: &str) -> bool {
+    let variable = name.replace('-', "_");
+    KEY_HEADERS.contains(&name) || name == "cookie" || settings::is_secret(OsStr::new(&variable))
+}
+
 impl ConfigReader<'_> {
     /// The credentials for the address in this setting. The key and the headers of one address
     /// are not sent to another one, which may belong to another program or account.
@@ -53,7 +59,7 @@ impl ConfigReader<'_> {
                 ));
             }
         } else if let Some((found, source)) = self.extra_headers() {
-            let is_key = found.iter().any(|(name, _)| KEY_HEADERS.contains(&name.as_str()));
+            let is_key = found.iter().any(|(name, _)| identifies_account(name));
             sources.push(Credential { belongs_to_user: !source.is_untrusted(), is_key, source });
             headers = found;
         } else {

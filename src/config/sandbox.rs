@@ -50,7 +50,16 @@ impl ConfigReader<'_> {
             Some(self.user_folder.join(".env")).filter(|path| path.is_symlink() || path.exists());
         let storage = self.storage();
         let kept = storage.paths().cloned();
+        // Also the user's own, if `./.env` sets others.
+        let places = [
+            settings::MEMORY_PATH,
+            settings::NOTES_FOLDER_PATH,
+            settings::SESSIONS_PATH,
+            settings::HISTORY_PATH,
+        ];
+        let all = places.into_iter().flat_map(|name| self.settings.values(name));
+        let all = all.filter(|(value, _)| value != "off").map(|(value, _)| self.path(&value));
         let own = files.chain(usual).chain(home).chain(keys);
-        own.chain(kept).collect()
+        own.chain(kept).chain(all).collect()
     }
 }

@@ -71,6 +71,11 @@ pub(crate) fn read_note(
         return Err(format!("`{shown}` is not a date: write it as YYYY-MM-DD"));
     }
     let opened = Root::open(folder).and_then(|root| root.file(format!("{date}.md")));
+    // It could be another file of the user, as in `open`.
+    let is_linked = |file: &File| file.metadata().is_ok_and(|meta| meta.nlink() > 1);
+    if opened.as_ref().is_ok_and(is_linked) {
+        return Err(format!("the note of {date} has more than one name (hard link)"));
+    }
     let piece = match opened.and_then(|file| confined::read_whole(&file, limits::NOTE_READ_BYTES)) {
         Err(OpenError::NotFound) => return Ok(None),
         piece => piece.map_err(|error| format!("the note of {date} cannot be read: {error}"))?,

@@ -27,7 +27,11 @@ impl EnvFile {
         trust: &FolderTrust,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<EnvFile, DotenvProblem> {
-        let contents = dotenv::parse_bytes(bytes, environment)?;
+        let contents = match (dotenv::parse_bytes(bytes, environment), trust) {
+            // It may be a file of another program.
+            (Err(_), FolderTrust::Refused(_)) => Dotenv::default(),
+            (contents, _) => contents?,
+        };
         let trusted = *trust == FolderTrust::Accepted;
         let mut file = EnvFile {
             path: Path::new(".env").into(),
@@ -56,15 +60,16 @@ impl EnvFile {
 
     /// Replaces values that others would get by those without the user's variables.
     fn hide_environment(&mut self, without: &Dotenv) {
-        for (variable, other) in self.contents.variables.iter_mut().zip(&without.variables) {
+        for variable in &mut self.contents.variables {
             let is_disclosed = row_of(variable).is_some_and(Setting::is_disclosed);
-            if is_disclosed && variable.uses_environment && variable.name == other.name {
+            if is_disclosed && variable.uses_environment {
                 let message = format!(
                     "{} (.env line {}) gets no variables of the environment",
                     variable.name, variable.line
                 );
                 self.notices.push(Fault::new(message, TRUST_FIX));
-                variable.value.clone_from(&other.value);
+                let other = without.variables.iter().find(|other| other.name == variable.name);
+                variable.value = other.and_then(|other| other.value.clone());
             }
         }
     }
@@ -77,7 +82,8 @@ impl EnvFile {
         self.skipped = rows.map(|row| row.name).collect();
         variables.retain(|variable| {
             let strict = row_of(variable).and_then(|row| row.folder_rule.strict_value());
-            strict.is_some() && strict == variable.value.as_deref().map(str::trim)
+            let value = variable.value.as_deref().map(str::trim);
+            strict.zip(value).is_some_and(|(strict, value)| value.eq_ignore_ascii_case(strict))
         });
         self.contents.problems.clear();
         self.notices.clear();

@@ -89,8 +89,9 @@ impl Setting {
 
     /// Whether the endpoint, the network or a tool's result gets the value or what is there.
     pub(super) fn is_disclosed(&self) -> bool {
-        use FolderRule::{Place, Sent, SkillsPlaces};
-        self.privacy != Privacy::Open || matches!(self.folder_rule, Sent | Place | SkillsPlaces)
+        use FolderRule::{Grant, Place, Sent, SkillsPlaces};
+        let is_place = matches!(self.folder_rule, Grant | Place | SkillsPlaces);
+        self.privacy != Privacy::Open || is_place || self.folder_rule == Sent
     }
 }
 

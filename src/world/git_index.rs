@@ -45,7 +45,8 @@ fn is_listed(repository: &Path, name: &[u8]) -> bool {
     };
     let index = repository.join("index");
     if index.symlink_metadata().is_err() {
-        return false;
+        // A fresh repository has no index.
+        return repository.join("HEAD").symlink_metadata().is_err();
     }
     match read(&index) {
         Some(Index { is_listed: false, shared: Some(shared) }) => {

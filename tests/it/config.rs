@@ -246,8 +246,9 @@ fn untrusted_env_file_cannot_send_the_environment() {
             .dotenv(&format!("{foreign}{line}"))
             .args(["--dry-run", "hi"])
             .run();
-        let expected =
-            format!("{expected} gets no variables of the environment: if .env is yours, run `skills-runner trust`");
+        let expected = format!(
+            "{expected} gets no variables of the environment: if .env is yours, run `skills-runner trust`"
+        );
         run.stderr_has(&expected).stderr_lacks("letmein").stdout_lacks("letmein");
     }
 }

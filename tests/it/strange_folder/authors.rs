@@ -83,6 +83,7 @@ fn a_file_that_git_tracks_is_not_read() {
         ("git init -q; touch a; git add a; truncate -s -4 .git/index", ".", false),
         ("git init -q; mkdir .git/index", ".", false),
         ("echo nothing >.git", ".", false),
+        ("echo gitdir: /nowhere/worktrees/w >.git", ".", false),
     ];
     for (line, folder, expected) in table {
         let test = Test::new().dotenv(FILE);
@@ -198,7 +199,15 @@ fn what_restricts_counts_in_a_file_that_is_not_read() {
     let run = doctor(loose, "SCRIPT_SANDBOX=on\nSKILLS_LOCKED=on\n");
     assert_eq!(value(&run, "SCRIPT_SANDBOX").as_deref(), Some("on"));
     assert_eq!(value(&run, "SCRIPT_SHELL"), None);
+    // The user's own file, in its folder.
+    let test = Test::new().file("home/.config/skills-runner/.env", FILE);
+    let test =
+        test.mode("home/.config/skills-runner/.env", 0o664).cwd("home/.config/skills-runner");
+    let run = test.args(["--dry-run", "hi"]).run().success();
+    run.stdout_has("of-the-folder").stderr_lacks("only .env sets");
     // Another program's file.
+    let test = Test::new().file(".env", b"\xff\xfeA").mode(".env", 0o666);
+    test.args(["skills", "list"]).run().success();
     let test = Test::new().dotenv("DATABASE_URL=x\nthis is no line\nOPENAI_API_KEY=k\n");
     let run = test.mode(".env", 0o666).args(["skills", "list"]).run();
     run.stderr_lacks(".env");

@@ -147,6 +147,8 @@ fn a_key_of_the_folder_at_the_users_endpoint_is_announced() {
         ("LLM_API_KEY=own-key\n", "own-key", false),
         (header, "own-key", true),
         (r#"LLM_EXTRA_HEADERS={"x-team": "a"}"#, "own-key", false),
+        (r#"LLM_EXTRA_HEADERS={"X-Goog-Api-Key": "a"}"#, "own-key", true),
+        (r#"LLM_EXTRA_HEADERS={"cf-access-client-secret": "a"}"#, "own-key", true),
         ("SCRIPT_TIMEOUT_SECONDS=5\n", "own-key", false),
     ];
     for (line, own, is_announced) in table {
@@ -176,6 +178,7 @@ fn variables_of_the_environment_are_not_sent() {
         ),
         ("LLM_API_KEY=${MY_SECRET_TEXT}\n", "LLM_API_KEY (.env line 4)"),
         ("LLM_API_KEY=${MY_SECRET_TEXT:-theirs}\n", "LLM_API_KEY (.env line 4)"),
+        ("SCRIPT_SANDBOX_WRITE=./${MY_SECRET_TEXT}\n", "SCRIPT_SANDBOX_WRITE (.env line 4)"),
         ("A=${MY_SECRET_TEXT}\nLLM_MODEL_NAME=m${A}\n", "LLM_MODEL_NAME (.env line 5)"),
     ];
     for (line, said) in table {
@@ -183,10 +186,49 @@ fn variables_of_the_environment_are_not_sent() {
         let run = test.args(["hi"]).run().success();
         run.check(run.stderr.contains(said), format!("{line}: {said}"));
     }
+    // The file's own variable is longer, so that its references are cut off earlier.
+    let long = format!("MY={}\nB=${{MY}}${{MY}}\n", "x".repeat(600_000));
+    let text = format!(
+        "{long}{start}LLM_MODEL_NAME=m${{MY_SECRET_TEXT}}\nLLM_MODEL_NAME=od${{MY_SECRET_TEXT}}\n"
+    );
+    let test = Test::new().env("MY_SECRET_TEXT", PRIVATE).env("MY", "short").dotenv(&text);
+    test.args(["hi"]).run();
     for request in server.requests() {
         assert!(!request.json.to_string().contains(PRIVATE), "{}", request.json);
         let headers = ["authorization", "x-user"].map(|name| request.header(name));
         assert!(headers.iter().flatten().all(|value| !value.contains(PRIVATE)));
     }
     assert_eq!(server.requests()[0].json["model"], "od");
+}
+
+/// Places of the user stay private if `./.env` sets others, and notes are no hard links.
+#[test]
+fn places_of_the_user_stay_private() {
+    let own = "MEMORY_PATH=work/vault/facts.md\nNOTES_FOLDER_PATH=work/vault/notes\n";
+    let test = Test::new()
+        .file("home/.config/skills-runner/.env", own.replace("work", "~/work"))
+        .file("home/work/vault/facts.md", PRIVATE)
+        .file("home/work/vault/notes/2026-01-02.md", PRIVATE)
+        .file("home/work/.env", "MEMORY_PATH=m\nNOTES_FOLDER_PATH=n\n")
+        .file("home/work/skills/s/SKILL.md", "---\nname: s\ndescription: S.\n---\n")
+        .folder("home/work/n")
+        .cwd("home/work");
+    for path in ["vault/facts.md", "vault/notes/2026-01-02.md"] {
+        let arguments = json!({"path": path}).to_string();
+        test.next_run().args(["tool", "read_file", &arguments]).run().stdout_lacks(PRIVATE);
+    }
+    let note = test.path("home/work/vault/notes/2026-01-02.md");
+    std::fs::hard_link(note, test.path("home/work/n/2026-01-02.md")).unwrap();
+    let run = test.args(["tool", "read_daily_note", r#"{"date": "2026-01-02"}"#]).run();
+    run.stdout_lacks(PRIVATE).stdout_has("hard link");
+}
+
+/// Skills of the folder are announced, also if its `.env` names them.
+#[test]
+fn skills_that_the_folder_names_are_announced() {
+    let server = Server::start([Reply::text("ok")]);
+    let test = Test::new().skill("s", "---\nname: s\ndescription: S.\n---\n").endpoint(&server);
+    let run = test.dotenv("SKILLS_FOLDER_PATH=skills\n").args(["hi"]).run().success();
+    run.stderr_has("using the skills of this folder: 1 in ./skills");
+    server.finish();
 }

@@ -63,6 +63,15 @@ fn a_script_cannot_accept_the_file() {
     let arguments = serde_json::json!({"skill_name": "s", "script": python}).to_string();
     let run = test.next_run().args(["tool", "run_python_script", &arguments]).run();
     run.stdout_has("only the user can");
+    // Nor is a script asked on a terminal of its own.
+    let terminal = format!(
+        "import os, pty\npid, fd = pty.fork()\nif pid == 0: os.execv('{program}', ['x', 'skills', 'list'])\n\
+         os.write(fd, b'y\\n')\ntry:\n while True: print(os.read(fd, 999))\nexcept OSError: print('end')"
+    );
+    let arguments = serde_json::json!({"script": terminal}).to_string();
+    let run = test.next_run().args(["tool", "run_python_script", &arguments]).run();
+    run.stdout_has("end").stdout_lacks("[y/N]");
+    assert!(!test.exists("home/.local/state/skills-runner/trusted"));
 }
 
 /// A terminal asks once, whatever the answer.
