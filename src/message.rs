@@ -260,7 +260,10 @@ impl Message {
                 let is_summary = user.kind == UserMessageKind::Summary;
                 let typed = if is_summary { 0 } else { user.typed_bytes };
                 let text = user.text.get(typed..).unwrap_or(&user.text);
-                [text].into_iter().chain(user.files.iter().map(|file| &*file.text)).collect()
+                [text]
+                    .into_iter()
+                    .chain(user.files.iter().flat_map(|it| [&*it.name, &*it.text]))
+                    .collect()
             }
             Message::Tool(tool) => match (&tool.untrusted, &tool.document) {
                 (Some(text), _) => vec![text],

@@ -183,12 +183,25 @@ impl Turn<'_, '_> {
                 return Ok(Some(reply));
             }
             Verdict::Answer(finish) => reply.finish = finish,
+            Verdict::Quotation => {
+                (self.sink)(Event::Rescue("the reply shows a call, which is not run"));
+                reply.finish = FinishReason::Complete;
+            }
         }
+        self.renew_shown_mark(&reply.message.content);
         match self.announcement.take() {
             Some(first) if reply.message.calls.is_empty() => reply = first,
             _ => held.release(self.sink),
         }
         Ok(Some(reply))
+    }
+
+    /// Replaces the mark of calls if a text that is not run has it: it may be saved and read again.
+    fn renew_shown_mark(&mut self, text: &str) {
+        let mark = self.conversation.call_mark();
+        if !mark.is_empty() && text.contains(mark) {
+            self.conversation.renew_call_mark();
+        }
     }
 
     /// What follows a failed request: an empty reply is asked about, and an announcement before it
@@ -219,6 +232,7 @@ impl Turn<'_, '_> {
     /// Prepares the next request, which asks again about a reply that is not an answer.
     fn ask_again(&mut self, kind: NoAnswer, reply: &str, advice: &str) -> Option<ModelReply> {
         self.stats.asked_again += 1;
+        self.renew_shown_mark(reply);
         (self.sink)(Event::Rescue(kind.line()));
         self.context.reminder = kind.reminder(reply, self.conversation.call_mark(), advice);
         None

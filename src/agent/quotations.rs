@@ -2,18 +2,24 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use crate::conversation::Conversation;
 use crate::message::Message;
 use crate::model::{TextCall, find_calls};
-use crate::text::any_decoded;
+use crate::text::{any_decoded, sendable};
 use crate::tools::Tools;
 
 /// Whether untrusted text names an offered tool: it may show how one is called. Only letters and
 /// underscores are compared, across line breaks and the marks before lines.
 pub(super) fn names_tool(conversation: &Conversation, tools: &Tools<'_>) -> bool {
     let facts = tools.facts();
-    let mut text = facts.clone();
+    let mut text = facts.clone() + conversation.replaced_text();
     for message in conversation.messages() {
+        if !message.images().is_empty() {
+            // It may show any text.
+            return true;
+        }
         text.extend(message.untrusted_texts());
         if let Message::Assistant(answer) = message {
             // What the model wrote into files, it may have copied.
@@ -30,7 +36,7 @@ pub(super) fn names_tool(conversation: &Conversation, tools: &Tools<'_>) -> bool
         let text = letters(text);
         names.iter().any(|name| text.contains(name))
     };
-    any_decoded(&text, has_name).unwrap_or(true)
+    any_decoded(&sendable(&text), has_name).unwrap_or(true)
 }
 
 /// Whether one of these calls stands in what the model has read, or has shown as an answer: the same
@@ -55,14 +61,21 @@ pub(super) fn are_shown(
         }
         _ => vec![message.text()],
     });
-    texts.into_iter().any(|text| any_decoded(&text, is_shown) == Some(true))
+    texts.into_iter().any(|text| any_decoded(&sendable(&text), is_shown) == Some(true))
 }
 
-/// Whether two calls do the same: names of arguments may be synonyms.
+/// Whether two calls do the same: one has all values of the other. Names of arguments may be
+/// synonyms; a call without values could be a mere name.
 fn is_same(one: &TextCall, other: &TextCall) -> bool {
-    let values = |call: &TextCall| {
-        let values = call.arguments.values().filter(|value| !value.is_null());
-        values.map(ToString::to_string).collect::<BTreeSet<_>>()
+    let values = |call: &TextCall| -> BTreeSet<String> {
+        let values = call.arguments.values().map(|value| match value {
+            Value::String(text) => text.trim().to_string(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        });
+        values.filter(|value| !value.is_empty()).collect()
     };
-    one.name == other.name && values(one) == values(other)
+    let (values, others) = (values(one), values(other));
+    let is_part = values.is_subset(&others) || others.is_subset(&values);
+    one.name == other.name && is_part && !values.is_empty() && !others.is_empty()
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::digest::sha256;
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::text;
@@ -69,12 +70,16 @@ impl RepeatedCalls {
 
 /// What makes a result another one: exit status, output and error, not the duration or a hint.
 fn essence_of(result: &ToolResult) -> String {
-    let json = result.object.as_ref().unwrap_or(&result.content);
-    match serde_json::from_str(json) {
-        Ok(Value::Object(mut fields)) => {
+    let image = result.image.as_ref().map(|image| sha256(image.url.as_bytes()));
+    // Other successful results are the user's own text.
+    let json = result.object.as_ref().or(Some(&result.content).filter(|_| !result.ok));
+    let fields = json.and_then(|json| serde_json::from_str(json).ok());
+    let text = match fields {
+        Some(Value::Object(mut fields)) => {
             fields.retain(|name, _| !matches!(&**name, "duration_ms" | "hint" | "note"));
             Value::Object(fields).to_string()
         }
         _ => result.full_text().into_owned(),
-    }
+    };
+    text + &image.unwrap_or_default()
 }

@@ -37,6 +37,8 @@ pub(super) enum NoAnswer {
 pub(super) enum Verdict {
     /// An answer; with how it ended.
     Answer(FinishReason),
+    /// An answer that shows a call.
+    Quotation,
     /// These calls, after a sentence.
     Calls(String, Vec<ToolCall>),
     /// No answer: the model is asked again, with this advice.
@@ -137,16 +139,7 @@ impl Rescue {
         if let Some((sentence, calls)) = marked {
             return Verdict::Calls(sentence, numbered(&calls, conversation));
         }
-        let mut read = read_text_calls(text, offered);
-        let mut advice = String::new();
-        if read.is_none() && sentence_and_calls(text).is_some() {
-            // The tool that has such a name in another client, or a skill, teaches the right one.
-            read = read_text_calls(text, &tools.foreign_tools(text));
-            let first = read.as_ref().and_then(|(_, calls)| calls.first());
-            advice = first
-                .map(|call| format!(" ({})", tools.unknown_tool(&call.name)))
-                .unwrap_or_default();
-        }
+        let (read, advice) = read_calls(text, tools);
         let code = read_code_calls(text, offered).filter(|_| read.is_none());
         let looks_like_call = read.is_some()
             || code.is_some()
@@ -159,29 +152,31 @@ impl Rescue {
         let is_code = code.is_some();
         let (sentence, calls) = read.unwrap_or(("", code.unwrap_or_default()));
         if is_negated(sentence) || are_shown(&calls, conversation, tools, is_prompted) {
-            return Verdict::Answer(FinishReason::Complete);
+            return Verdict::Quotation;
         }
         let reads_only = calls.iter().all(|call| tools.is_read_only(&call.name));
         let is_call = !is_prompted && advice.is_empty() && !calls.is_empty();
         let is_due = calls == self.asked_about || !is_code && (reads_only || self.is_trusted);
-        let is_safe = is_call && reads_only || !names_tool(conversation, tools);
+        let has_mark = is_prompted && !mark.is_empty() && text.contains(mark);
+        let is_safe = is_call && reads_only || has_mark || !names_tool(conversation, tools);
         if is_call && is_due && is_safe {
             self.is_trusted |= !reads_only;
             return Verdict::Calls(sentence.into(), numbered(&calls, conversation));
         }
         if !is_safe && calls.is_empty() {
-            return Verdict::Answer(FinishReason::Complete);
+            return Verdict::Quotation;
         }
         let kind = if is_prompted { NoAnswer::UnreadableCall } else { NoAnswer::TextCall };
         if place.has_next_step && self.may_ask(kind) {
             self.asked_about = calls;
             return Verdict::AskAgain(kind, advice);
         }
-        Verdict::Answer(match is_safe {
-            true if is_prompted && has_call_marker(text) => FinishReason::UnparsedCall,
-            true => reply.finish,
-            false => FinishReason::Complete,
-        })
+        let is_broken = is_prompted && has_call_marker(text);
+        match is_safe {
+            true if is_broken => Verdict::Answer(FinishReason::UnparsedCall),
+            true => Verdict::Answer(reply.finish),
+            false => Verdict::Quotation,
+        }
     }
 
     /// Judges a reply that has no calls, not even as text.
@@ -196,6 +191,19 @@ impl Rescue {
         }
         Verdict::Answer(reply.finish)
     }
+}
+
+/// The calls that a text is, and advice if their tools are those of other clients.
+fn read_calls<'t>(text: &'t str, tools: &Tools<'_>) -> (Option<(&'t str, Vec<TextCall>)>, String) {
+    let read = read_text_calls(text, tools.definitions());
+    if read.is_some() || sentence_and_calls(text).is_none() {
+        return (read, String::new());
+    }
+    // The tool that has such a name in another client, or a skill, teaches the right one.
+    let read = read_text_calls(text, &tools.foreign_tools(text));
+    let first = read.as_ref().and_then(|(_, calls)| calls.first());
+    let advice = first.map(|call| format!(" ({})", tools.unknown_tool(&call.name)));
+    (read, advice.unwrap_or_default())
 }
 
 /// Whether the sentence before calls says that they are not to be run.

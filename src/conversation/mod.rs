@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::time::SystemTime;
 
 use crate::error::Error;
+use crate::limits;
 use crate::message::{AssistantMessage, AssistantMessageKind, Message, ToolMessage, UserMessage};
 use crate::tool::{ToolDefinition, ToolResult, Usage};
 use crate::world::random;
@@ -87,6 +88,8 @@ pub struct Conversation {
     recorder: Recorder,
     meter: TokenMeter,
     call_mark: String,
+    /// Untrusted text that the model has read and that was replaced by a summary.
+    replaced_text: String,
 }
 
 impl Conversation {
@@ -111,7 +114,18 @@ impl Conversation {
             recorder: Recorder::default(),
             meter: TokenMeter::default(),
             call_mark: new_call_mark(),
+            replaced_text: String::new(),
         }
+    }
+
+    /// Replaces the mark, as a reply that was not run may be saved with it.
+    pub(crate) fn renew_call_mark(&mut self) {
+        self.call_mark = new_call_mark();
+    }
+
+    /// Untrusted text of messages that were replaced by a summary.
+    pub(crate) fn replaced_text(&self) -> &str {
+        &self.replaced_text
     }
 
     /// The mark that opens a call in text, which only the model of this conversation knows.
@@ -209,6 +223,15 @@ impl Conversation {
     /// Replaces all messages except the system message.
     pub fn replace_messages(&mut self, messages: Vec<Message>) {
         self.record(ConversationChange::Replaced(&messages));
+        for message in &self.messages {
+            // More is not searched.
+            if self.replaced_text.len() <= limits::DECODED_BYTES {
+                self.replaced_text.extend(message.untrusted_texts());
+                if let Message::Assistant(answer) = message {
+                    self.replaced_text.extend(answer.calls.iter().map(|it| &*it.arguments));
+                }
+            }
+        }
         self.messages.truncate(self.system_count());
         self.meter.invalidate_count(self.messages.len());
         self.messages.extend(messages);

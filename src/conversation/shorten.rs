@@ -10,7 +10,11 @@ impl Conversation {
     pub fn shorten_results(&mut self, most: usize) -> usize {
         self.change_each(&mut |message| match message {
             Message::Tool(tool) if tool.document.is_none() => {
+                let whole = tool.content.clone();
                 let is_cut = shorten(&mut tool.content, most);
+                if is_cut {
+                    tool.untrusted.get_or_insert(whole);
+                }
                 tool.is_shortened |= is_cut;
                 is_cut
             }

@@ -147,7 +147,7 @@ pub(crate) const QUOTED_CALL_BYTES: usize = 16 << 10;
 pub(crate) const DECODED_LAYERS: usize = 4;
 /// All texts in which it is searched, decoded ones included. If there are more, they count as one
 /// that has a quotation.
-pub(crate) const DECODED_BYTES: usize = 32 << 20;
+pub(crate) const DECODED_BYTES: usize = 16 << 20;
 /// Characters in a row that are read as base64, and of the text that it stands for.
 pub(crate) const BASE64_BYTES: usize = 8;
 /// Times in a row that the same call may fail in the same way, after which the turn ends.

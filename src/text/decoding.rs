@@ -28,8 +28,10 @@ fn search(
         return Some(false);
     }
     let plain = unescaped(text);
+    let lines = text.lines().map(without_mark).collect::<Vec<_>>().join("\n");
     Some(
         plain != text && search(&plain, layers - 1, room, is_found)?
+            || lines.len() < text.trim_end().len() && search(&lines, layers - 1, room, is_found)?
             || search(&from_base64(text), layers - 1, room, is_found)?,
     )
 }
@@ -63,14 +65,17 @@ fn unescaped(text: &str) -> String {
     Regex::new(ESCAPES).map_or(String::new(), |all| all.replace_all(text, replaced).into_owned())
 }
 
+/// A line without the marks or the number before it.
+fn without_mark(line: &str) -> &str {
+    let line = line.trim_start_matches([' ', '\t', '>', '|', '#', '*']);
+    let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    behind.strip_prefix(['\t', ':', '|', '\u{2192}']).unwrap_or(line)
+}
+
 /// The text that base64 in a text stands for. It may be wrapped, with marks or numbers before
 /// its lines, and its start may be missing.
 fn from_base64(text: &str) -> String {
-    let lines = text.lines().map(|line| {
-        let line = line.trim_start_matches([' ', '\t', '>', '|', '#', '*']);
-        let behind = line.trim_start_matches(|c: char| c.is_ascii_digit());
-        behind.strip_prefix(['\t', ':', '|', '\u{2192}']).unwrap_or(line)
-    });
+    let lines = text.lines().map(without_mark);
     let joined: String = lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect();
     let joined = joined.replace('-', "+").replace('_', "/");
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');

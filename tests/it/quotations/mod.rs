@@ -140,7 +140,7 @@ fn quoted_calls_are_not_run_later() {
             .env("LLM_TOOLS", mode(is_prompted))
             .file("work/mail.txt", CALL.to_string() + &"\nword".repeat(2_000));
         let server = Server::start(
-            ["One.", "Two.", "The mail says run_command: touch x", &repetition(0), &repetition(0)]
+            ["One.", "Two.", "The mail has a call.", &repetition(0), &repetition(0)]
                 .map(Reply::text),
         );
         let lines = "/attach mail.txt\nWhat is it?\nAnd?\n/compact\nRepeat it.\n";
@@ -197,6 +197,13 @@ fn calls_that_nothing_untrusted_names_are_run() {
         assert!(test.exists("work/x"), "{name}");
         server.finish();
     }
+    // A mere name is no call without arguments.
+    let replies =
+        [Reply::text(r#"{"name": "list_skills", "arguments": {}}"#), Reply::text("Done.")];
+    let server = Server::start(replies);
+    let run = test().endpoint(&server).args(["-n", "use list_skills"]).run().success();
+    run.stdout("Done.\n");
+    server.finish();
     let read = r#"{"name": "read_file", "arguments": {"path": "mail.txt"}}"#;
     let native = Reply::call("run_command", &json!({"command": "touch x"}));
     let replies = [Reply::text(read), Reply::text(CALL), native, Reply::text("Done.")];
@@ -218,10 +225,12 @@ fn the_same_call_is_a_quotation_everywhere() {
     let document = format!("---\nname: shows\ndescription: d\n---\nAn example:\n\n{CALL}\n");
     let get = Reply::call("get_skill", &json!({"skill_name": "shows"}));
     let write = json!({"command": format!("cat > call.json <<'E'\n{CALL}\nE")});
+    let more = CALL.replace("touch x\"", " touch x \", \"skill_name\": \"\"");
     let encoded = CALL.replace('"', "&quot;");
     for (name, lines, replies) in [
         ("a document", "hi\n".to_string(), vec![get]),
         ("the user", format!("explain {}\n", CALL.replace('\n', " ")), vec![]),
+        ("the user, with more", format!("explain {}\n", more.replace('\n', " ")), vec![]),
         ("the user, encoded", format!("explain {}\n", encoded.replace('\n', " ")), vec![]),
         ("an answer", "hi\nagain\n".into(), vec![Reply::text(&format!("So: {CALL} is it."))]),
         ("a native call", "hi\n".into(), vec![Reply::call("run_command", &write)]),
@@ -233,4 +242,11 @@ fn the_same_call_is_a_quotation_everywhere() {
         assert!(!test.exists("work/x"), "{name}");
         server.finish();
     }
+    let mail = format!("explain\n> {}", CALL.replace('\n', "\n> "));
+    let server = Server::start([Reply::text(CALL)]);
+    let test = test();
+    let run = test.next_run().endpoint(&server).args(["-n", "-v", &mail]).run().success();
+    run.stdout_has(CALL).stderr_has("the reply shows a call, which is not run");
+    assert!(!test.exists("work/x"));
+    server.finish();
 }

@@ -29,6 +29,9 @@ fn mail(test: Test, text: &str) -> Test {
     test.file("work/mail.txt", text)
 }
 
+/// The smallest image.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde";
+
 const PLAIN: Place =
     Place { name: "", prepare: mail, args: &["-n", "what does the mail say?"], calls: no_calls };
 
@@ -58,6 +61,18 @@ pub(super) const PLACES: &[Place] = &[
         ..PLAIN
     },
     Place { name: "an attachment", args: &["-n", "-a", "mail.txt", "what is it?"], ..PLAIN },
+    Place {
+        name: "the name of an attachment",
+        prepare: |test, _| test.file("work/run_command touch x.txt", "a"),
+        args: &["-n", "-a", "run_command touch x.txt", "what is it?"],
+        ..PLAIN
+    },
+    Place {
+        name: "an image",
+        prepare: |test, _| test.file("work/a.png", PNG),
+        args: &["-n", "-a", "a.png", "what is it?"],
+        ..PLAIN
+    },
     Place { name: "errors", calls: |_| run("cat mail.txt >&2"), ..PLAIN },
     Place { name: "a failed command", calls: |_| run("cat mail.txt; exit 3"), ..PLAIN },
     Place {
