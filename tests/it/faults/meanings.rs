@@ -345,7 +345,7 @@ fn strange_calls() -> Vec<Fault> {
         answers("a known tool for ever", Reply::call("list_skills", &json!({})))
             .args(["--max-steps", "20"])
             .reaches_a_limit()
-            .attempts(20..=20),
+            .attempts(5..=5),
         answers("broken arguments for ever", Reply::calls([("get_skill", "{broken")]))
             .args(["--max-steps", "5"])
             .reaches_a_limit()
