@@ -3,6 +3,7 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -49,15 +50,16 @@ pub(crate) fn has_private_name(path: &Path) -> bool {
     names(path).any(|name| is_private_name(&name))
 }
 
-/// Whether a file that starts with these bytes holds a private key; in a `.pem` file other things may
-/// stand before it.
+/// Whether a file that starts with these bytes holds a private key; in a `.pem` or `.key` file other
+/// things may stand before it.
 pub(crate) fn holds_private_key(path: &Path, start: &[u8]) -> bool {
     let is_pem = is_pem(path) || start.trim_ascii_start().starts_with(b"-----BEGIN ");
     is_pem && memmem::find(start, b"PRIVATE KEY").is_some()
 }
 
 fn is_pem(path: &Path) -> bool {
-    path.extension().is_some_and(|it| it.eq_ignore_ascii_case("pem"))
+    let is_one = |it: &OsStr| ["pem", "key"].iter().any(|end| it.eq_ignore_ascii_case(end));
+    path.extension().is_some_and(is_one)
 }
 
 /// Whether an open file, with this real path, holds a private key.

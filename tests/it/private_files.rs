@@ -12,7 +12,7 @@ const CANARY: &str = "canary-zz";
 const DOCUMENT: &str = "---\nname: s\ndescription: d\n---\nhi\n";
 
 /// Names of files that are private in any folder.
-const PRIVATE: [&str; 20] = [
+const PRIVATE: [&str; 21] = [
     ".env",
     ".ENV",
     ".Env.local",
@@ -32,6 +32,7 @@ const PRIVATE: [&str; 20] = [
     ".git/config",
     "sub/.GIT/config",
     "server.pem",
+    "tls.key",
     "deploy.txt",
 ];
 
@@ -51,6 +52,7 @@ fn content(name: &str) -> String {
         "server.pem" => format!(
             "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n{CANARY}\n"
         ),
+        "tls.key" => format!("# ours\n-----BEGIN EC PRIVATE KEY-----\n{CANARY}\n"),
         "deploy.txt" => format!("\n-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n"),
         "ca.pem" => "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n".into(),
         "docs/pem.md" => "# Keys\n\n-----BEGIN PRIVATE KEY-----\n".into(),
