@@ -100,12 +100,10 @@ impl ConfigReader<'_> {
             let is_outside =
                 |path: &&PathBuf| !is_plain_path_within(path, self.user_folder, hidden);
             if let Some(path) = paths.iter().find(is_outside) {
-                let message = format!(
-                    "{source} is {}, which is not a visible place in the working folder",
-                    path.display()
-                );
-                let fix =
-                    format!("set {} in the environment or in your own .env; {TRUST_FIX}", row.name);
+                let path = path.display();
+                let message =
+                    format!("{source} must be a visible place in this folder, not {path}");
+                let fix = format!("set it in ~/.config/skills-runner/.env; {TRUST_FIX}");
                 self.report(Fault::new(message, fix));
             }
         }

@@ -132,11 +132,10 @@ fn env_file_of_another_user_names_only_files_in_the_folder() {
         (".git/config", false),
     ] {
         let line = format!("{SETTING}={value}\n");
-        // The restriction does not apply to an endpoint that the user chose or that is on this
-        // machine.
+        // Also at an endpoint that the user chose.
         let chosen =
             test.next_run().dotenv(&line).env("LLM_API_BASE_URL", AWAY).env("LLM_API_KEY", "none");
-        ask(&chosen).success();
+        ask(&chosen).status(if is_taken { 0 } else { 78 }).stdout_lacks("canary");
         let test = test.next_run().dotenv(&format!("{FOREIGN}{line}"));
         let run = ask(&test).stdout_lacks("canary").stderr_lacks("canary");
         if is_taken {
@@ -145,8 +144,8 @@ fn env_file_of_another_user_names_only_files_in_the_folder() {
             continue;
         }
         run.status(78)
-            .stderr_has("SYSTEM_PROMPT_PATH (.env line 3) names ")
-            .stderr_has("which is not a visible file in the working folder and would be sent to the endpoint: set SYSTEM_PROMPT_PATH in the environment or in ~/.config/skills-runner/.env, or pass the file with --env-file if you trust it");
+            .stderr_has("SYSTEM_PROMPT_PATH (.env line 3) must be a visible place in this folder, not ")
+            .stderr_has("set it in ~/.config/skills-runner/.env; if .env is yours, run `skills-runner trust`");
         let trusted = test.next_run().args(["--env-file", ".env"]);
         trusted
             .args(["--skills", "../skills", "--dry-run", "hi"])
@@ -157,7 +156,7 @@ fn env_file_of_another_user_names_only_files_in_the_folder() {
     let fifo = std::process::Command::new("mkfifo").arg(test.path("work/fifo")).status();
     assert!(fifo.unwrap().success());
     let waits = test.next_run().dotenv(&format!("{SETTING}=fifo\n"));
-    ask(&waits).status(78).stderr_has("not a visible file");
+    ask(&waits).status(78).stderr_has("must be a visible place");
     // A file outside the folder may be private to the user: it is refused, even if it does not
     // exist yet.
     let test = test.link("work/later", "../home/later");
@@ -175,27 +174,23 @@ fn env_file_of_another_user_names_only_files_in_the_folder() {
             ("new/../../home/new", false),
         ] {
             let line = format!("{name}={value}\n");
-            let reported = format!("{name} (.env line 3) is ");
-            let run = ask(&test.next_run().dotenv(&format!("{FOREIGN}{line}"))).success();
-            if is_taken {
-                run.stderr_lacks("outside the working folder");
-                continue;
-            }
-            run.stderr_has(&reported)
-                .stderr_has("outside the working folder, and the same file sets the endpoint")
-                .stderr_has("~/.config/skills-runner/.env");
+            let status = if is_taken { 0 } else { 78 };
+            let run = ask(&test.next_run().dotenv(&format!("{FOREIGN}{line}"))).status(status);
+            let said = format!("{name} (.env line 3) must be a visible place in this folder");
+            run.check(run.stderr.contains(&said) != is_taken, format!("{line}: {said}"));
             let chosen = test
                 .next_run()
                 .dotenv(&line)
                 .env("LLM_API_BASE_URL", AWAY)
                 .env("LLM_API_KEY", "none");
-            ask(&chosen).success().stderr_lacks("outside the working folder");
+            ask(&chosen).status(status);
         }
         let own = test.next_run().dotenv(FOREIGN).env(name, "../home/kept");
-        ask(&own).success().stderr_lacks("outside the working folder");
+        ask(&own).success().stderr_lacks("must be a visible place");
     }
+    // What the user sets counts, but does not go to the endpoint of the folder.
     let own = test.dotenv(FOREIGN).env(SETTING, "../outside.md");
-    ask(&own).success().stdout_has("canary-outside");
+    ask(&own).success().stdout_lacks("canary-outside").stderr_has("not used: your system prompt");
 }
 
 #[test]

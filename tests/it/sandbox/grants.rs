@@ -203,7 +203,7 @@ fn env_file_of_the_folder_cannot_weaken_the_sandbox() {
     both.check(result["returncode"] == 1, "the user's sandbox setting was overridden");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=/var\n");
     let run_it = test.next_run().args(["tool", "list_skills"]).run();
-    run_it.status(78).stderr_has("not a visible place in the working folder");
+    run_it.status(78).stderr_has("must be a visible place in this folder");
     let test = test.file(".env", "SCRIPT_SANDBOX_READ=victim\n");
     let (result, own) = run(&test, &spy);
     own.check(result["returncode"] == 0, "the folder can grant its own files");
