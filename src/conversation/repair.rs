@@ -1,7 +1,7 @@
 //! Restores the invariant of a conversation that was read from a file.
 
 use crate::conversation::state::{ConversationState, open_calls};
-use crate::message::{AssistantMessage, AssistantMessageKind, Message, ToolMessage};
+use crate::message::{AssistantMessage, AssistantMessageKind, Message, ToolMessage, UserMessage};
 use crate::tool::ToolResult;
 
 /// Replaces a user message that could not be read.
@@ -24,7 +24,8 @@ pub fn repair_messages(messages: Vec<Message>) -> (Vec<Message>, bool) {
             Message::Assistant(_) => {
                 answer_open_calls(&mut whole, None);
                 if !ConversationState::after(&whole).awaits_answer() {
-                    whole.push(Message::user(UNREADABLE));
+                    let text = UNREADABLE.to_string();
+                    whole.push(Message::User(UserMessage { text, ..UserMessage::default() }));
                 }
             }
             Message::Tool(result) => {
