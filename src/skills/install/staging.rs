@@ -401,6 +401,7 @@ fn keep_added([old, new]: [&Path; 2], below: &str, listed: &FileDigests) -> io::
         let name = entry.file_name();
         // A name that is not UTF-8 is not listed.
         let name = name.to_string_lossy();
+        let is_cache = name == "__pycache__";
         let path = if below.is_empty() { name.into_owned() } else { format!("{below}/{name}") };
         let is_there = to.symlink_metadata().is_ok();
         if !entry.file_type()?.is_dir() {
@@ -408,8 +409,8 @@ fn keep_added([old, new]: [&Path; 2], below: &str, listed: &FileDigests) -> io::
                 continue;
             }
         } else if is_left_out(&path) {
-            // The new version may have no place for it.
-            if is_there || !is_folder(new) {
+            // Python makes it again where it is needed.
+            if is_cache && (is_there || !is_folder(new)) {
                 continue;
             }
         } else if has_below(listed, &path) || is_folder(&to) {

@@ -161,3 +161,33 @@ fn contents_of_private_and_dropped_files_are_not_shown() {
     let shown = skills(&test, &["update", "--dry-run", "--to", "skills"]).run().success();
     shown.stderr_has("+MORE=").stderr_has("-key=");
 }
+
+/// Names are shown, too, where the skill cannot be compared with the lock file.
+#[test]
+fn removal_names_added_files_beside_a_link() {
+    let test = with_own_files().link("skills/one/link", "data/mine.csv");
+    let odd = test.path(OsStr::from_bytes(b"skills/one/gr\xfc\xdfe"));
+    fs::write(&odd, "zz-private").unwrap();
+    let run = change(&test, &["remove", "one", "--force", "--quiet"]).success();
+    for path in [".env", "data/mine.csv", "templates/deep/mine.txt", "link", "gr\u{fffd}"] {
+        run.check(run.stderr.contains(&format!("added, and lost: {path}")), path);
+    }
+    run.stderr_lacks("zz-private").stderr_lacks("SKILL.md");
+}
+
+/// Folders of tools stay where the new version has a file of that name, or drops their folder.
+#[test]
+fn folders_of_tools_stay_in_every_update() {
+    for words in [&["update"][..], &["update", "--force"]] {
+        let test = with_own_files();
+        let test = test
+            .file("skills/one/venv/mine.txt", "own")
+            .file("skills/one/data/node_modules/mine.txt", "own")
+            .file("source/one/venv", "new");
+        fs::remove_dir_all(test.path("source/one/data")).unwrap();
+        change(&test, words).success();
+        assert_eq!(test.read("skills/one/venv"), "new");
+        assert_eq!(test.read("skills/one/venv.orig/mine.txt"), "own");
+        assert_eq!(test.read("skills/one/data/node_modules/mine.txt"), "own");
+    }
+}

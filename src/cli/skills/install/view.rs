@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
-use crate::skills::lock_file::{FileDigests, added, is_taken};
+use crate::skills::lock_file::{FileDigests, added, is_left_out, is_taken};
 use crate::skills::private::is_private_name;
 use crate::skills::siblings::named_skills;
 use crate::skills::{Severity, Skills, is_document_name};
@@ -37,7 +37,7 @@ pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> 
             let line = format!("{name} has files that are not copied: {}", text::first_names(&all));
             view.output.warn(&text::one_line_name(&line));
         }
-        let lost = lost(planned);
+        let lost = lost(planned, &change.folder);
         let verb = match &planned.outcome {
             Outcome::Kept(reason) | Outcome::Refused(reason) => {
                 let is_kept = matches!(planned.outcome, Outcome::Kept(_));
@@ -88,7 +88,7 @@ pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> 
 }
 
 /// Rows of what was changed by hand in a skill that is removed or replaced all the same.
-fn lost(planned: &Planned) -> Vec<String> {
+fn lost(planned: &Planned, folder: &Path) -> Vec<String> {
     let row = |how: &str, what: &str| format!("{how}: {}", text::one_line_name(what));
     match &planned.before {
         Some(Ok(there)) => {
@@ -97,9 +97,33 @@ fn lost(planned: &Planned) -> Vec<String> {
             let how = |path| if listed.contains_key(path) { "changed by hand" } else { "added" };
             changed.map(|(path, _)| row(&format!("{}, and lost", how(path)), path)).collect()
         }
-        Some(Err(cause)) => vec![row("changed by hand, and lost", cause)],
+        Some(Err(cause)) => {
+            let names = added_names(&folder.join(&planned.name), &planned.locked.files);
+            [row("changed by hand", cause)].into_iter().chain(names).collect()
+        }
         None => Vec::new(),
     }
+}
+
+/// Rows of what is not listed in a skill that could not be compared, such as one with links.
+fn added_names(skill: &Path, listed: &FileDigests) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut folders = vec![skill.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = path.strip_prefix(skill).unwrap_or(&path).to_string_lossy();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if !is_left_out(&name) {
+                    folders.push(path);
+                }
+            } else if !listed.contains_key(&*name) {
+                rows.push(format!("added, and lost: {}", text::one_line_name(&name)));
+            }
+        }
+    }
+    rows.sort();
+    rows
 }
 
 /// Source, folder and revision in words.
