@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use unicode_normalization::UnicodeNormalization;
 use unicode_width::UnicodeWidthChar;
 
 use crate::limits;
@@ -101,11 +102,12 @@ pub(crate) fn one_line_name(name: &str) -> String {
     invisible::escape_invisible(name).replace(char::is_control, "\u{fffd}")
 }
 
-/// A file's name without what some file systems ignore: letter case, invisible characters, dots and
-/// blanks at the end.
+/// A file's name without what some file systems ignore: letter case, normal forms, invisible
+/// characters, dots and blanks at the end.
 pub(crate) fn folded_name(name: &str) -> String {
     let visible = without_invisible(name);
-    visible.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
+    let decomposed: String = visible.trim_end_matches(['.', ' ']).nfd().collect();
+    decomposed.to_uppercase().to_lowercase().nfd().collect()
 }
 
 /// Replaces characters that control a terminal, and escapes invisible characters.

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use unicode_width::UnicodeWidthChar;
-
 use crate::text;
 
 /// Files and the folders that they lie in. Only names are kept, as there may be many deep paths.
@@ -12,9 +10,6 @@ pub(crate) struct PathSet {
     /// Names as [`text::folded_name`] gives them, each with the number of its folder (0: the root):
     /// the name, and the number of a folder or `None` for a file.
     folded: HashMap<(usize, String), (String, Option<usize>)>,
-    /// The same without differences of normal forms: the name, and whether it has combining
-    /// characters.
-    outlines: HashMap<(usize, String), (String, bool)>,
 }
 
 impl PathSet {
@@ -27,7 +22,6 @@ impl PathSet {
             let is_file = names.peek().is_none();
             let folded = text::folded_name(name);
             let next = self.folded.len() + 1;
-            let (outline, has_marks) = outline(&folded);
             match self.folded.get(&(parent, folded.clone())) {
                 Some((other, Some(known))) if other == name && !is_file => {
                     parent = *known;
@@ -36,38 +30,12 @@ impl PathSet {
                 Some((other, _)) => return Err(other.clone()),
                 None => {}
             }
-            let twin = self.outlines.get(&(parent, outline.clone()));
-            if let Some((other, _)) =
-                twin.filter(|(_, other_has_marks)| has_marks || *other_has_marks)
-            {
-                return Err(other.clone());
-            }
-            self.outlines.insert((parent, outline), (name.into(), has_marks));
             let kind = (!is_file).then_some(next);
             self.folded.insert((parent, folded), (name.into(), kind));
             parent = next;
         }
         Ok(())
     }
-}
-
-/// A name in which each letter that is not ASCII, with its combining characters, is one sign, and
-/// whether there are combining characters. In two normal forms a name has the same outline, and
-/// only one of them has such characters; without tables of Unicode, names that differ only in
-/// them are refused, too.
-fn outline(name: &str) -> (String, bool) {
-    let mut outline = String::new();
-    let mut has_marks = false;
-    for c in name.chars() {
-        if !c.is_ascii() && c.width() == Some(0) {
-            has_marks = true;
-            outline.pop();
-            outline.push(char::REPLACEMENT_CHARACTER);
-        } else {
-            outline.push(if c.is_ascii() { c } else { char::REPLACEMENT_CHARACTER });
-        }
-    }
-    (outline, has_marks)
 }
 
 #[cfg(test)]
@@ -97,6 +65,11 @@ mod tests {
             (&["a\u{ad}.", "a\u{feff}"], false),
             (&["a.b", "a..b", ".a", "a b"], true),
             (&["क्\u{200d}ष.md", "👨\u{200d}👩\u{200d}👧.png", "नाम.md"], true),
+            (&["दिन.md", "दाम.md", "மணி.md", "மனி.md", "วัน.md", "วิน.md"], true),
+            (&["\u{1112}\u{1161}\u{11ab}", "\u{1100}\u{1161}\u{11ab}"], true),
+            (&["\u{304b}\u{3099}", "\u{304d}\u{3099}"], true),
+            (&["и\u{306}", "у\u{306}", "a\u{308}", "o\u{308}", "o\u{302}"], true),
+            (&["A\u{308}.md", "ä.md"], false),
         ];
         for (paths, expected) in table {
             let mut set = PathSet::default();
