@@ -202,6 +202,35 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     }
 }
 
+/// Acts on what is below a folder. If that is denied, the owner first gets the right to write to all
+/// folders there: some programs take it away from what they store.
+pub(crate) fn with_writable_folders<T>(
+    folder: &Path,
+    mut act: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    match act() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            make_folders_writable(folder)?;
+            act()
+        }
+        done => done,
+    }
+}
+
+fn make_folders_writable(folder: &Path) -> io::Result<()> {
+    let mode = folder.symlink_metadata()?.permissions().mode();
+    if mode & 0o700 != 0o700 {
+        fs::set_permissions(folder, PermissionsExt::from_mode(mode | 0o700))?;
+    }
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            make_folders_writable(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Waits until everything in the file system of an open file is on the disk.
 pub(crate) fn sync_file_system(file: &impl AsFd) -> io::Result<()> {
     // SAFETY: the descriptor is open.

@@ -21,7 +21,7 @@ use crate::skills::lock_file::{
 };
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
-use crate::world::files::{exchange, sync_file_system};
+use crate::world::files::{exchange, sync_file_system, with_writable_folders};
 use crate::world::lock::FolderLock;
 use crate::world::scratch::Scratch;
 
@@ -300,7 +300,10 @@ fn finish_interrupted(folder: &Path, data: Option<&Path>) -> io::Result<()> {
     }
     let record = ChangeRecord::find(ChangeRecord::path(folder, data), install.clone());
     let Some(record) = record else {
-        let text = format!("{} is not from this program: delete it", install.display());
+        let text = format!(
+            "{} is not from this program: it may hold your files, so look before you delete it",
+            install.display()
+        );
         return Err(io::Error::other(text));
     };
     let [new, decided] = [NEW, DECIDED].map(|name| install.join(name));
@@ -351,14 +354,15 @@ fn finish(folder: &Path) -> io::Result<()> {
             }
         }
         for name in old.skills.keys().filter(|name| !new.skills.contains_key(*name)) {
-            match fs::rename(folder.join(name), decided.join(name)) {
+            let (from, to) = (folder.join(name), decided.join(name));
+            match with_writable_folders(&from, || fs::rename(&from, &to)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
         fs::rename(&new_lock_file, folder.join(LOCK_FILE_NAME))?;
     }
-    fs::remove_dir_all(decided)
+    with_writable_folders(&decided, || fs::remove_dir_all(&decided))
 }
 
 /// Puts a new version of a skill, which has these files, in its place, and keeps what is not listed
@@ -389,7 +393,10 @@ fn put([new, place]: [&Path; 2], files: &FileDigests, listed: &FileDigests) -> i
         return Err(io::Error::other(text));
     }
     // What is behind a link is not the program's.
-    if is_folder(new) { keep_added([new, place], "", listed) } else { Ok(()) }
+    if !is_folder(new) {
+        return Ok(());
+    }
+    with_writable_folders(new, || keep_added([new, place], "", listed))
 }
 
 /// Moves what is not listed of an old version of a skill to the new one. What has a name of the new

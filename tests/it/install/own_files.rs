@@ -4,9 +4,12 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
-use super::{added, change, document, files, lock, skills, with_source};
+use super::{added, assert_nothing_left, change, document, files, lock, skills, with_source};
 use crate::harness::Test;
+use crate::paths::as_an_ordinary_user;
 
 /// The skills are installed, the user added files, and the source has a new version.
 fn with_own_files() -> Test {
@@ -190,4 +193,50 @@ fn folders_of_tools_stay_in_every_update() {
         assert_eq!(test.read("skills/one/venv.orig/mine.txt"), "own");
         assert_eq!(test.read("skills/one/data/node_modules/mine.txt"), "own");
     }
+}
+
+/// Folders that their owner may not write to, as Go's module cache has them.
+#[test]
+fn folders_without_the_right_to_write_are_moved_and_removed() {
+    for words in [&["update"][..], &["remove", "one", "--force"]] {
+        let test = with_own_files().file("skills/one/cache/mod/go.mod", "own").file("tmp/x", "");
+        let shell = as_an_ordinary_user(&test);
+        let owner = Command::new("chown").args(["-R", "65534:65534"]).arg(test.path("")).status();
+        owner.expect("chown is there");
+        for path in ["skills/one/cache/mod", "skills/one/cache"] {
+            fs::set_permissions(test.path(path), fs::Permissions::from_mode(0o555)).unwrap();
+        }
+        let run = test.next_run().shell(shell).args(["skills"]).args(words);
+        run.args(["--to", "skills", "--yes"]).run().success();
+        let is_kept = words[0] == "update";
+        assert_eq!(test.exists("skills/one/cache/mod/go.mod"), is_kept);
+        assert_nothing_left(&test);
+    }
+}
+
+/// A skill that is a link is the user's: only `--force` replaces or removes the link.
+#[test]
+fn linked_skills_stay() {
+    for words in [&["update"][..], &["restore"], &["remove", "one"]] {
+        let test = with_source();
+        added(&test);
+        fs::rename(test.path("skills/one"), test.path("mine")).unwrap();
+        let test = test.file("mine/own.txt", "own").link("skills/one", "../mine");
+        let test = test.file("source/one/SKILL.md", document("newer"));
+        change(&test, words).status(1).stderr_has("one stays as it is: it is a link");
+        assert!(test.path("skills/one").is_symlink());
+        let run = change(&test, &["remove", "one", "--force"]).success();
+        run.stderr_has("changed by hand: it is a link").stderr_lacks("own.txt");
+        assert!(!test.exists("skills/one") && test.exists("mine/own.txt"));
+    }
+}
+
+/// What tools have made does not need `--force`, but is named.
+#[test]
+fn removal_names_folders_of_tools() {
+    let test = with_source();
+    added(&test);
+    let test = test.file("skills/one/venv/mine.txt", "own");
+    let run = change(&test, &["remove", "one", "--quiet"]).success();
+    run.stderr_has("removed, too: venv/");
 }

@@ -41,7 +41,7 @@ fn hidden_folders_of_other_authors_are_left_alone() {
     let before = files(&test.path(""));
     for words in [&["list"][..], &["check"], &["add", "./source", "--to", "skills", "--yes"]] {
         let run = skills(&test, words).run();
-        run.stderr_has(".skills-runner-install is not from this program: delete it");
+        run.stderr_has(".skills-runner-install is not from this program: it may hold your files");
         assert_eq!(files(&test.path("")), before, "{words:?}");
     }
 }
@@ -226,7 +226,9 @@ fn interrupted_changes_of_a_stranger_are_left() {
             let to: &[&str] =
                 if words.len() > 1 && words[0] != "show" { &["--to", "skills"] } else { &[] };
             let run = test.next_run().args(["skills"]).args(words).args(to).run();
-            run.stderr_has(".skills-runner-install is not from this program: delete it");
+            run.stderr_has(
+                ".skills-runner-install is not from this program: it may hold your files",
+            );
             assert_eq!(files(&test.path("project")), before, "{words:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{change, document, skills, with_source};
+use super::{added, change, document, skills, with_source};
 use crate::harness::Test;
 
 /// Names of scripts: by suffix in any letter case, by a first line, by the mode.
@@ -122,4 +122,49 @@ fn bytes_that_are_not_text_are_escaped() {
     }
     run.stderr_lacks("binary");
     assert_eq!(fs::read(test.path("skills/one/notes.txt")).unwrap()[..4], *b"caf\xe9");
+}
+
+/// A document with any bytes is shown; what is not shown is said.
+#[test]
+fn what_is_not_shown_is_said() {
+    let test = with_source();
+    added(&test);
+    let key = "-----BEGIN PRIVATE KEY-----\nzz-private\n";
+    let test = test
+        .file("source/one/SKILL.md", document("one") + "\nread\0 this\n")
+        .file("source/one/data.bin", "a\0b")
+        .file("source/one/large.txt", "x".repeat(2 << 20));
+    let run = skills(&test, &["update", "--dry-run", "--to", "skills"]).run().success();
+    let run = run.stderr_has("+read\u{fffd} this");
+    let not_shown = run.stderr.matches("not shown: it is not text, or too large").count();
+    assert_eq!(not_shown, 2, "{}", run.stderr);
+    // A file of the source that the user replaced by a key.
+    let test = with_source().file("source/one/ca.pem", "-----BEGIN CERTIFICATE-----\n");
+    added(&test);
+    let test = test.file("skills/one/ca.pem", key);
+    let run = skills(&test, &["update", "--force", "--dry-run", "--to", "skills"]).run().success();
+    run.stderr_has("~ ca.pem").stderr_lacks("zz-private");
+}
+
+/// Names in other scripts and normal forms are installed; two forms of one name are not.
+#[test]
+fn names_of_all_languages_are_installed() {
+    let names = [
+        "\u{e27}\u{e31}\u{e19}",
+        "\u{e27}\u{e34}\u{e19}",
+        "\u{926}\u{93f}\u{928}",
+        "\u{926}\u{93e}\u{928}",
+    ];
+    let decomposed =
+        ["\u{1112}\u{1161}\u{11ab}", "\u{1100}\u{1161}\u{11ab}", "a\u{308}", "o\u{308}"];
+    let all = names.iter().chain(&decomposed);
+    let test =
+        all.fold(with_source(), |test, name| test.file(&format!("source/one/{name}.md"), "x"));
+    change(&test, &["add", "./source"]).success();
+    assert!(
+        test.exists("skills/one/a\u{308}.md") && test.exists("skills/one/\u{e27}\u{e34}\u{e19}.md")
+    );
+    let test = with_source().file("source/one/\u{e4}.md", "x").file("source/one/a\u{308}.md", "x");
+    let run = skills(&test, &["add", "./source", "--to", "skills", "--yes"]).run();
+    run.stderr_has("one is left out").stdout("refused: skills/one\nadded: skills/two\n");
 }

@@ -398,6 +398,7 @@ pub(super) fn files_now(root: &Root, name: &str) -> Before {
     match root.linked_folder(name) {
         Err(OpenError::NotFound) => None,
         Err(error) => Some(Err(error.user_message())),
+        Ok(skill) if skill.is_linked() => Some(Err("it is a link".into())),
         Ok(skill) => Some(file_digests(&skill)),
     }
 }

@@ -12,7 +12,7 @@ use crate::limits;
 use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
 use crate::skills::lock_file::{FileDigests, added, is_left_out, is_taken};
-use crate::skills::private::is_private_name;
+use crate::skills::private::{is_key_file, is_private_name};
 use crate::skills::siblings::named_skills;
 use crate::skills::{Severity, Skills, is_document_name};
 use crate::text;
@@ -90,16 +90,21 @@ pub(super) fn show(change: &Change<'_>, is_whole: bool, output: &mut Output) -> 
 /// Rows of what was changed by hand in a skill that is removed or replaced all the same.
 fn lost(planned: &Planned, folder: &Path) -> Vec<String> {
     let row = |how: &str, what: &str| format!("{how}: {}", text::one_line_name(what));
+    let is_removed = planned.outcome == Outcome::Removed;
+    let tools = ["venv", "node_modules"].into_iter().filter(|_| is_removed);
+    let tools = tools.filter(|it| folder.join(&planned.name).join(it).is_dir());
+    let tools = tools.map(|it| format!("removed, too: {it}/"));
     match &planned.before {
         Some(Ok(there)) => {
             let listed = &planned.locked.files;
             let changed = there.iter().filter(|(path, digest)| listed.get(*path) != Some(digest));
             let how = |path| if listed.contains_key(path) { "changed by hand" } else { "added" };
-            changed.map(|(path, _)| row(&format!("{}, and lost", how(path)), path)).collect()
+            let changed = changed.map(|(path, _)| row(&format!("{}, and lost", how(path)), path));
+            changed.chain(tools).collect()
         }
         Some(Err(cause)) => {
             let names = added_names(&folder.join(&planned.name), &planned.locked.files);
-            [row("changed by hand", cause)].into_iter().chain(names).collect()
+            [row("changed by hand", cause)].into_iter().chain(names).chain(tools).collect()
         }
         None => Vec::new(),
     }
@@ -108,7 +113,8 @@ fn lost(planned: &Planned, folder: &Path) -> Vec<String> {
 /// Rows of what is not listed in a skill that could not be compared, such as one with links.
 fn added_names(skill: &Path, listed: &FileDigests) -> Vec<String> {
     let mut rows = Vec::new();
-    let mut folders = vec![skill.to_path_buf()];
+    // What a link leads to stays.
+    let mut folders = if skill.is_symlink() { vec![] } else { vec![skill.to_path_buf()] };
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
@@ -241,24 +247,29 @@ impl View<'_> {
             self.output.row(&format!("{mark} {}, {size} bytes{script}", text::one_line_name(path)));
             // What the user has written into a file that the source no longer has, or into a
             // private one, is not the source's either.
-            let is_private = path.split('/').any(is_private_name);
+            let is_key = |folder: &PathBuf| {
+                files::open_regular(&folder.join(path)).is_ok_and(|it| is_key_file(&file, &it))
+            };
+            let is_private = path.split('/').any(is_private_name) || folders.iter().any(is_key);
             if mark != '+' && old.get(path) != listed.get(path) && (mark == '-' || is_private) {
                 continue;
             }
             // Text that is not too large; of a missing file, none. A shell runs a script whose first
-            // line is text.
+            // line is text, and a document is read with any bytes.
+            let is_read_as_text = is_script || is_document_name(path);
             let read = |folder: &Path, is_there: bool| {
                 let read = || files::read_whole(&folder.join(path), limits::COMPARED_BYTES).ok();
                 let bytes = if is_there { read() } else { Some(Vec::new()) };
                 bytes.filter(|bytes| {
                     let mut lines = bytes.split(|byte| *byte == b'\n');
-                    let first = lines.next().filter(|_| is_script);
+                    let first = lines.next().filter(|_| is_read_as_text);
                     !first.unwrap_or(bytes).contains(&0)
                 })
             };
             let texts = [read(&folders[0], mark != '+'), read(&folders[1], mark != '-')];
-            if let [Some(before), Some(after)] = texts {
-                self.lines(&diff(&before, &after));
+            match texts {
+                [Some(before), Some(after)] => self.lines(&diff(&before, &after)),
+                _ => self.output.row("    not shown: it is not text, or too large"),
             }
         }
     }
