@@ -133,3 +133,15 @@ fn models_that_do_not_answer_have_failed() {
     run.stderr_has("no answer after 5 steps");
     server.finish();
 }
+
+/// A folder with other files is no folder for results.
+#[test]
+fn folders_with_other_files_are_refused() {
+    let server = Server::start([]);
+    let test = test_with(&json!({"evals": [{"prompt": "x"}]}), &json!([])).endpoint(&server);
+    let test = test.file("out/report.html", "mine").file("out/eval-1/run-1/outputs/a", "mine");
+    let run = test.next_run().args(["skills", "eval", "--out", "out"]).run().status(1);
+    run.stdout_is_empty().stderr_has("the folder has other files");
+    assert_eq!(test.read("out/report.html"), "mine");
+    assert!(test.exists("out/eval-1/run-1/outputs/a") && !test.exists("out/runs.jsonl"));
+}

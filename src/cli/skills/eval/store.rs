@@ -61,6 +61,11 @@ impl Store {
         if path.is_symlink() {
             return Err(failure(std::io::Error::other("it is a link")));
         }
+        if !path.exists() && fs::read_dir(&folder).map_err(failure)?.next().is_some() {
+            let text =
+                "the folder has other files: give a new one, or that of an earlier evaluation";
+            return Err(failure(std::io::Error::other(text)));
+        }
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).open(&path).map_err(failure)?;
         lock_file(&file, limits::EVAL_END_WAIT, &run.cancellation).map_err(|error| {
@@ -92,7 +97,9 @@ impl Store {
         let own: Vec<RunRecord> = own.into_iter().filter_map(read).collect();
         let others: Vec<RunRecord> = others.into_iter().filter_map(read).collect();
         if own.is_empty() && others.is_empty() && !bytes.is_empty() && !is_cut {
-            return Err(failure(std::io::Error::other("it has no results of runs")));
+            return Err(failure(std::io::Error::other(
+                "it has no results of runs: give a new folder, or that of an earlier evaluation",
+            )));
         }
         if is_cut && !own.is_empty() {
             file.set_len(whole as u64).map_err(failure)?;
