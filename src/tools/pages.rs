@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use crate::limits;
 use crate::media::{self, ImageInfo};
 use crate::secret::CutEdges;
+use crate::skills::private::is_private_name;
 use crate::skills::venv::SETUP_FOLDER;
 use crate::text::{counted, one_line_name};
 use crate::tool::{Action, ToolResult};
@@ -70,8 +71,9 @@ fn list_folder(folder: &Root, page: &LineRange, context: &ToolContext<'_>) -> To
             return ToolResult::failure(format!("the folder cannot be listed: {error}"));
         }
     };
-    // The working folder of a running setup is temporary.
-    entries.entries.retain(|entry| entry.name != SETUP_FOLDER);
+    // The working folder of a running setup is temporary; what is private is not read either.
+    let is_hidden = |name: &str| name == SETUP_FOLDER || is_private_name(name);
+    entries.entries.retain(|entry| !is_hidden(&entry.name.to_string_lossy()));
     let all = entries.entries.len() + entries.omitted;
     let shown = entries.entries.get(before..).unwrap_or_default();
     let most_bytes = context.text_bytes(usize::MAX);

@@ -93,6 +93,10 @@ fn assert_doors(test: &Test, folder: &str, private: &[String], readable: &[Strin
             call(test, &[], "edit_file", &json!({"path": absolute(path), "old": "zz", "new": ""}));
         run.status(1).stdout_lacks(CANARY);
     }
+    let folder = call(test, &[], "read_file_in_skill", &in_skill(".")).success();
+    let is_private =
+        |line: &&str| [".env", ".git/", ".netrc"].iter().any(|it| line.starts_with(it));
+    folder.check(!folder.stdout.lines().any(|line| is_private(&line)), "a private name is listed");
     let document = call(test, &[], "get_skill", &json!({"skill_name": "s"})).success();
     let document = document.stdout_lacks(CANARY);
     let listed: Vec<&str> =

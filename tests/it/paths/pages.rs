@@ -46,13 +46,13 @@ fn folders_are_listed_without_following_links() {
         .skill("s", "x\n")
         .file("skills/s/b/x", "")
         .file("skills/s/Z", "four")
-        .file("skills/s/.env", "")
+        .file("skills/s/.hidden", "")
         .file("skills/s/a\nb", "")
         .folder("skills/s/empty")
         .link("skills/s/out", "../../outside")
         .link("skills/s/loop", "loop");
     make_node(&test.path("skills/s/fifo"), &["p"]);
-    let all = ".env (0 bytes)\nSKILL.md (2 bytes)\nZ (4 bytes)\na\u{fffd}b (0 bytes)\nb/\nempty/\n\
+    let all = ".hidden (0 bytes)\nSKILL.md (2 bytes)\nZ (4 bytes)\na\u{fffd}b (0 bytes)\nb/\nempty/\n\
                fifo (special file)\nloop (link)\nout (link)\n";
     let b = absolute(&test, "skills/s/b");
     for (paths, expected) in [
