@@ -101,7 +101,7 @@ impl Client {
 
     /// Requests a file, and waits for the start of the response.
     pub(super) fn get(&self, url: &str) -> Result<Response<ureq::Body>, ureq::Error> {
-        self.limit_first_byte();
+        self.silence.set_total(limits::DOWNLOAD_WINDOW);
         self.with_headers(self.agent.get(url)).call()
     }
 

@@ -339,6 +339,21 @@ fn slow_servers_are_given_up() {
     assert_eq!(files(&test.path("")), before);
 }
 
+/// A server that sends nothing, or no head of a reply, is given up after a minute.
+#[test]
+#[ignore = "long"]
+fn servers_without_a_reply_are_given_up() {
+    let waiting = Reply::raw("HTTP/1.1 100 Continue\r\n\r\n");
+    let waiting = waiting.then_repeat(200, seconds(1.0), "HTTP/1.1 100 Continue\r\n\r\n");
+    for reply in [Reply::empty().hang(), waiting] {
+        let server = Server::start([reply]);
+        let address = format!("http://127.0.0.1:{}/x.tar.gz", server.port());
+        let words = ["skills", "add", &address, "--to", "skills", "--yes"];
+        let run = Test::new().args(words).timeout(seconds(120.0)).run().status(75);
+        run.stdout_is_empty().took_at_most(seconds(90.0));
+    }
+}
+
 /// A query may be a secret, and the lock file would keep it.
 #[test]
 fn addresses_with_secrets_are_refused() {
