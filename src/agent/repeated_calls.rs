@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::text;
 use crate::tool::{Action, ToolCall, ToolResult, parse_arguments};
+use crate::world::scratch::without_random_names;
 
 /// What the model gets instead of a result that it has.
 const KNOWN_RESULT: &str = "the same call gave the same result twice: use it, or answer";
@@ -68,7 +69,8 @@ impl RepeatedCalls {
     }
 }
 
-/// What makes a result another one: exit status, output and error, not the duration or a hint.
+/// What makes a result another one: exit status, output and error, not the duration, a hint or the
+/// temporary folder of a script.
 fn essence_of(result: &ToolResult) -> String {
     let image = result.image.as_ref().map(|image| sha256(image.url.as_bytes()));
     // Other successful results are the user's own text.
@@ -81,5 +83,5 @@ fn essence_of(result: &ToolResult) -> String {
         }
         _ => result.full_text().into_owned(),
     };
-    text + &image.unwrap_or_default()
+    without_random_names(&text) + &image.unwrap_or_default()
 }

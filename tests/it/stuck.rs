@@ -15,9 +15,14 @@ fn missing() -> Reply {
     Reply::call("get_skill", &json!({"skill_name": "no such skill"}))
 }
 
+/// Its traceback has the path of a temporary folder.
+fn raises() -> Reply {
+    Reply::call("run_python_script", &json!({"script": "1/0"}))
+}
+
 #[test]
 fn the_third_equal_failure_ends_the_turn() {
-    for reply in [|| fails("x"), missing] {
+    for reply in [|| fails("x"), missing, raises] {
         let server = Server::start([reply(), reply(), reply()]);
         let test = Test::new().skill("s", DOCUMENT).endpoint(&server);
         let run = test.next_run().args(["-o", "json", "--session", "stuck", "do it"]).run();

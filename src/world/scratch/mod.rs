@@ -26,6 +26,18 @@ const FALLBACK_BASE: &str = "/dev/shm";
 const PREFIX: &[u8] = b"skills-runner-";
 const NAME_BYTES: usize = PREFIX.len() + 16;
 
+/// A text without what is random in the names of such folders, as tracebacks have them.
+pub(crate) fn without_random_names(text: &str) -> String {
+    let prefix = "skills-runner-";
+    let mut parts = text.split(prefix);
+    let first = parts.next().unwrap_or_default().to_string();
+    parts.fold(first, |text, part| {
+        let letters = part.bytes().take_while(u8::is_ascii_lowercase).count();
+        let random = if letters < NAME_BYTES - PREFIX.len() { 0 } else { letters };
+        text + prefix + &part[random..]
+    })
+}
+
 /// Folder that only this user can enter; removed with its content when dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
