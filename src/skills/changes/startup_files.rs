@@ -6,18 +6,22 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::skills::skill::is_document_name;
+use crate::text::folded_name;
 use crate::world::confined::{Root, read_whole};
 
 /// Extensions of files that are run.
-const EXTENSIONS: [&str; 42] = [
+#[rustfmt::skip]
+const EXTENSIONS: [&str; 56] = [
     // Python.
-    "py", "pyw", "pyi", "pyc", "pyo", "pyd", "pyx", "pyz", "pth", "egg-link", "ipynb", "whl",
+    "py", "pyw", "pyi", "pyc", "pyo", "pyd", "pyx", "pyz", "pth", "egg", "egg-link", "ipynb", "whl",
     // Shells.
-    "sh", "bash", "zsh", "fish", "ksh", "command", "ps1", "bat", "cmd",
+    "sh", "bash", "zsh", "fish", "ksh", "csh", "nu", "command", "run", "ps1", "psm1", "psd1",
+    "bat", "cmd", "vbs", "hta",
     // Other languages.
-    "js", "mjs", "cjs", "jsx", "ts", "mts", "tsx", "rb", "pl", "pm", "php", "lua", "r", "tcl",
-    "awk", "jar", "wasm", // Libraries and programs.
-    "so", "dylib", "dll", "exe",
+    "js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "node", "rb", "pl", "pm", "cgi", "php",
+    "phar", "lua", "r", "jl", "tcl", "awk", "jar", "wasm",
+    // Libraries and programs.
+    "so", "dylib", "dll", "exe", "com",
 ];
 
 /// Extensions of files that are read as instructions.
@@ -84,11 +88,12 @@ pub(crate) fn is_program(path: &Path) -> bool {
     let status = path.symlink_metadata();
     let is_executable =
         status.is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0);
-    has_program_name(&lower_name(path)) || is_executable || has_shebang(path)
+    has_program_name(&name_of(path)) || is_executable || begins_like_program(path)
 }
 
-fn lower_name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
+/// The name of a file, as systems that ignore parts of names see it.
+fn name_of(path: &Path) -> String {
+    folded_name(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// Whether a file of this name, in lower case, is run.
@@ -103,7 +108,7 @@ fn extension(name: &str) -> &str {
 
 /// Whether a file of this path affects later runs, whatever its content.
 pub(super) fn path_affects_later_runs(path: &Path) -> bool {
-    let name = lower_name(path);
+    let name = name_of(path);
     let is_settings = |folder: &OsStr| SETTINGS_FOLDERS.iter().any(|name| folder == *name);
     is_document_name(&name)
         || has_program_name(&name)
@@ -113,13 +118,25 @@ pub(super) fn path_affects_later_runs(path: &Path) -> bool {
         || path.parent().into_iter().flatten().any(is_settings)
 }
 
-/// Whether the file starts with `#!`. Confined opening does not block on a FIFO or device
-/// that has replaced the file.
-fn has_shebang(path: &Path) -> bool {
+/// How programs begin: `#!`, and the first bytes of those of Linux, Windows and macOS.
+const BEGINNINGS: [&[u8]; 7] = [
+    b"#!",
+    b"\x7fELF",
+    b"MZ",
+    b"\xca\xfe\xba\xbe",
+    b"\xcf\xfa\xed\xfe",
+    b"\xce\xfa\xed\xfe",
+    b"\xfe\xed\xfa",
+];
+
+/// Whether the file starts like a program, also below a byte order mark. Confined opening does not
+/// block on a FIFO or device that has replaced the file.
+fn begins_like_program(path: &Path) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return false;
     };
     let file = Root::open(folder).and_then(|root| root.file(name));
-    let begin = file.and_then(|file| read_whole(&file, 2));
-    begin.is_ok_and(|piece| piece.bytes == b"#!")
+    let Ok(begin) = file.and_then(|file| read_whole(&file, 8)) else { return false };
+    let begin = begin.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&begin.bytes);
+    BEGINNINGS.iter().any(|program| begin.starts_with(program))
 }

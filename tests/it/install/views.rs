@@ -6,7 +6,7 @@ use super::{added, change, document, skills, with_source};
 use crate::harness::Test;
 
 /// Names of scripts: by suffix in any letter case, by a first line, by the mode.
-const SCRIPTS: [&str; 18] = [
+const SCRIPTS: [&str; 22] = [
     "a.PY",
     "b.pyw",
     "c.Sh",
@@ -25,13 +25,28 @@ const SCRIPTS: [&str; 18] = [
     "p.command",
     "q.pyc",
     "r.Ts",
+    "s.psm1",
+    "t.cts",
+    "u.sh.",
+    "v.vbs",
+];
+
+/// Scripts and programs by their first bytes.
+const BEGINNINGS: [(&str, &[u8]); 5] = [
+    ("first-line", b"#!/bin/sh\n"),
+    ("mark", b"\xef\xbb\xbf#!/bin/sh\n"),
+    ("linux", b"\x7fELF\x02\x01\x01"),
+    ("windows.txt", b"MZ\x90\0"),
+    ("macos", b"\xcf\xfa\xed\xfe\x07"),
 ];
 
 /// A skill with such scripts, and with many other files.
 fn with_scripts(test: Test, folder: &str) -> Test {
     let test = test.file(&format!("{folder}/SKILL.md"), document("x") + "# The end of it\n");
     let test = SCRIPTS.iter().fold(test, |test, name| test.file(&format!("{folder}/{name}"), "x"));
-    let test = test.file(&format!("{folder}/first-line"), "#!/bin/sh\n");
+    let test = BEGINNINGS
+        .iter()
+        .fold(test, |test, (name, begin)| test.file(&format!("{folder}/{name}"), *begin));
     let test = test.executable(&format!("{folder}/executable"), "x");
     (0..40).fold(test, |test, number| test.file(&format!("{folder}/data/{number}.txt"), "x"))
 }
@@ -48,11 +63,12 @@ fn every_script_is_named() {
             let end = format!("bytes {name} script");
             run.stderr.lines().filter(|line| line.ends_with(&end)).count()
         };
-        for name in SCRIPTS.iter().chain(&["first-line", "executable"]) {
+        let by_bytes = BEGINNINGS.iter().map(|(name, _)| name);
+        for name in SCRIPTS.iter().chain(by_bytes).chain(&["executable"]) {
             assert_eq!(marked(name), count, "{name} {more}: {}", run.stderr);
         }
         assert_eq!(marked("SKILL.md") + marked("data/0.txt"), 0);
-        let plain = run.stderr.lines().filter(|line| line.contains(".txt")).count();
+        let plain = run.stderr.lines().filter(|line| line.contains("data/")).count();
         assert!(plain < 40 && (plain == 0) == (count > 5), "other files: {plain}");
         run.stderr_has(" more files");
     }
