@@ -95,8 +95,10 @@ fn fields_below_a_comment_hold_everywhere() {
     let long = format!("<!--\n{}-->\n", "Permission is hereby granted.\n".repeat(300));
     let above =
         ["<!-- SPDX -->\n\n", "<!--\nname: x\n-->\n", "# MIT\n", "// MIT\n# T\n\n\u{feff}", &long];
-    for above in above {
-        let front = "---\nname: other\ndescription: Plans it.\nargument-hint: A\nuser-invocable: false\ndisable-model-invocation: true\n---\n";
+    for (above, blank) in above.into_iter().zip(["", "", "\n", "\n", ""]) {
+        let front = format!(
+            "---\n{blank}name: other\ndescription: Plans it.\nargument-hint: A\nuser-invocable: false\ndisable-model-invocation: true\n---\n"
+        );
         let test = Test::new().file("plan/SKILL.md", format!("{above}{front}Use $0.\n"));
         let run = |args: &[&str]| test.clone().args(args).args(["--skills", "plan"]).run();
         let listed = run(&["skills", "list"]).success();
@@ -120,11 +122,16 @@ fn fields_below_a_comment_hold_everywhere() {
 /// A body with rules is a body.
 #[test]
 fn rules_in_a_body_are_no_fields() {
-    let body = "# Plan\n\nText.\n\n---\nname: not\ndescription: not\n---\n";
-    let test = Test::new().skill("plan", body);
-    let listed = test.clone().args(["skills", "list"]).run().success();
-    assert_eq!(listed.stdout, "plan\tPlan\n");
-    assert_eq!(shown_whole(&test), body);
+    for body in [
+        "# Plan\n\nText.\n\n---\nname: not\ndescription: not\n---\n",
+        "# Plan\n\n---\nTerm: not\ndescription: of the parts\n---\nText\n",
+        "# Plan\n\n---\n# Request\nname: not\ndescription: not\n---\nText\n",
+    ] {
+        let test = Test::new().skill("plan", body);
+        let listed = test.clone().args(["skills", "list"]).run().success();
+        assert_eq!(listed.stdout, "plan\tPlan\n");
+        assert_eq!(shown_whole(&test), body);
+    }
 }
 
 /// The document of the skill `plan`, as `get_skill` returns it after the folder's line.

@@ -149,7 +149,8 @@ fn finds_frontmatter_below_comments_and_titles() {
             assert!(head.is_none_or(|head| head.fields == front.fields));
         }
     }
-    let latin = parse_head(b"<!-- \xa9 -->\n---\nname: a\n---\n", true).expect("whole");
+    let latin =
+        parse_head(b"<!-- \xa9 -->\n---\n\nname: a\ndescription: b\n---\n", true).expect("whole");
     assert_eq!(latin.name().as_deref(), Some("a"));
     assert!(findings(&latin).contains(&"1 not-utf8 lost".to_owned()), "{latin:?}");
 }
@@ -162,6 +163,9 @@ fn rules_in_a_body_are_no_frontmatter() {
         "# Title\n---\nname: a\n",
         "# Title\n---\nNote: b\n---\nname: a\n",
         "# Title\n---\n# Names\n---\n",
+        "# Title\n\n---\ndescription: of this part, below\n---\n",
+        "# Title\n\n---\nname: a\nversion: 1\n---\n",
+        "# Title\n\n---\n# Request\nname: a\ndescription: b\n---\n",
         "# Title\nSkills begin so:\n---\nname: a\n---\n",
         "# Title\n```\n---\nname: a\n---\n```\n",
         "Title\n-----\n---\nname: a\n---\n",

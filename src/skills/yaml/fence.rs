@@ -47,13 +47,11 @@ fn split_line(text: &str) -> (&str, &str) {
     text.split_at(text.find('\n').map_or(text.len(), |at| at + 1))
 }
 
-/// Whether the lines between two lines of `---` are fields, with a name or a description, and not
-/// text between two rules.
+/// Whether the lines between two lines of `---` are the fields of a skill, which has a name and a
+/// description, and not text between two rules.
 pub fn has_fields(source: &str) -> bool {
-    let is_field =
-        |line: &str| split_key(line).is_some_and(|(key, _)| matches!(key, "name" | "description"));
-    let first = source.lines().next().unwrap_or_default();
-    (first.starts_with('#') || is_key_line(first)) && source.lines().any(is_field)
+    let has = |key: &str| source.lines().any(|line| split_key(line).is_some_and(|it| it.0 == key));
+    begins_with_key(source) && has("name") && has("description")
 }
 
 /// The document without a byte order mark and empty lines at its start.
