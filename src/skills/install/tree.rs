@@ -435,6 +435,10 @@ impl Collected<'_> {
             }
         };
         match target.filter(|target| is_below(target, self.skill)) {
+            Some(target) if is_below(path, &target) => {
+                left_out.push(format!("the link `{to}` leads to a folder that it is in"));
+                Ok(())
+            }
             Some(target) => self.add(&target, to, links + 1),
             None => {
                 left_out.push(format!("the link `{to}` leads out of the skill"));
