@@ -153,6 +153,8 @@ fn finds_frontmatter_below_comments_and_titles() {
         parse_head(b"<!-- \xa9 -->\n---\n\nname: a\ndescription: b\n---\n", true).expect("whole");
     assert_eq!(latin.name().as_deref(), Some("a"));
     assert!(findings(&latin).contains(&"1 not-utf8 lost".to_owned()), "{latin:?}");
+    let front = parse("<!-- (c) -->\n---\ndescription: b\ndisable-model-invocation: true\n---\n");
+    assert_eq!(front.fields["disable-model-invocation"], true);
 }
 
 #[test]
