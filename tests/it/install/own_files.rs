@@ -150,17 +150,24 @@ fn removal_names_added_files_first() {
 fn contents_of_private_and_dropped_files_are_not_shown() {
     let test =
         with_source().file("source/one/.env", "TOKEN=\n").file("source/one/old.ini", "key=\n");
+    let test = test.file("source/one/server.pem", "your key here\n");
     added(&test);
     let test = test
         .file("skills/one/.env", "TOKEN=zz-private\n")
         .file("skills/one/old.ini", "key=zz-private\n")
+        .file("skills/one/server.pem", "cert\n-----BEGIN PRIVATE KEY-----\nzz-private\n")
         .file("source/one/.env", "TOKEN=\nMORE=\n");
     fs::remove_file(test.path("source/one/old.ini")).unwrap();
     let shown =
         skills(&test, &["update", "--force", "--dry-run", "--to", "skills"]).run().success();
-    shown.stderr_has("~ .env").stderr_has("- old.ini").stderr_lacks("zz-private");
+    shown
+        .stderr_has("~ .env, 13 bytes not shown: it is private")
+        .stderr_lacks("zz-private")
+        .stderr_has("~ server.pem, 14 bytes not shown: it is private")
+        .stderr_has("- old.ini, 15 bytes not shown: changed by hand");
     // Unchanged, they are the source's.
     let test = test.file("skills/one/.env", "TOKEN=\n").file("skills/one/old.ini", "key=\n");
+    let test = test.file("skills/one/server.pem", "your key here\n");
     let shown = skills(&test, &["update", "--dry-run", "--to", "skills"]).run().success();
     shown.stderr_has("+MORE=").stderr_has("-key=");
 }

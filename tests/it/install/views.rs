@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{added, change, document, skills, with_source};
+use super::{change, document, skills, with_source};
 use crate::harness::Test;
 
 /// Names of scripts: by suffix in any letter case, by a first line, by the mode.
@@ -79,12 +79,14 @@ fn every_script_is_named() {
 fn all_is_shown_on_request() {
     let test = Test::new().env("SCRIPT_PYTHON", crate::harness::interpreter());
     let test = (0..6).fold(test, |test, number| with_scripts(test, &format!("source/s{number}")));
+    let test = test.file("source/s5/SKILL.md", document("s5") + &"x\n".repeat(1 << 19));
     let mut terminal = skills(&test, &["add", "./source", "--to", "skills"]).spawn_on_terminal();
     terminal.expect("more files").expect("[y/N, s: show all of it]");
     assert!(
         !terminal.output().contains("data/39.txt") && !terminal.output().contains("The end of it")
     );
     terminal.type_line("s").expect("data/39.txt").expect("The end of it");
+    terminal.expect("not shown: SKILL.md (it is larger");
     terminal.expect("[y/N, s: show all of it]").type_line("y");
     terminal.wait_exit().success();
     assert!(test.exists("skills/s5/data/39.txt"));
@@ -129,37 +131,28 @@ fn bytes_that_are_not_text_are_escaped() {
     let test = test
         .file("source/one/notes.txt", b"caf\xe9 or \xff\nsame\nreadable\n")
         .file("source/one/scripts/run.py", b"echo hidden\n# \0\n")
-        .file("source/one/picture.png", b"\x89PNG\r\n\x1a\n\0\0binary\n");
+        .file("source/one/picture.png", b"\x89PNG\r\n\x1a\n\0\0binary\n")
+        .file("source/one/SKILL.md", document("one") + "Run it.\0\n")
+        .file("source/one/windows.ps1", b"\xff\xfee\0v\0i\0l\0\n\0")
+        .file("source/one/program.js", b"binary\0\n")
+        .file("source/one/large.sh", "x".repeat((1 << 20) + 1));
     let run = change(&test, &["update"]).success();
-    for row in
-        ["-caf\\xe8", "+caf\\xe9 or \\xff", "+readable", "+echo hidden", "+ picture.png, 17 bytes"]
-    {
+    for row in [
+        "-caf\\xe8",
+        "+caf\\xe9 or \\xff",
+        "+readable",
+        "+echo hidden",
+        "+# \\x00",
+        "+Run it.\\x00",
+        "+\\xff\\xfee\\x00v\\x00i\\x00l",
+        "+ picture.png, 17 bytes not shown: it is not text",
+        "+ program.js, 8 bytes script not shown: it is not text",
+        "+ large.sh, 1,048,577 bytes script not shown: it is larger than 1048576 bytes",
+    ] {
         run.check(run.stderr.contains(row), row);
     }
     run.stderr_lacks("binary");
     assert_eq!(fs::read(test.path("skills/one/notes.txt")).unwrap()[..4], *b"caf\xe9");
-}
-
-/// A document with any bytes is shown; what is not shown is said.
-#[test]
-fn what_is_not_shown_is_said() {
-    let test = with_source();
-    added(&test);
-    let key = "-----BEGIN PRIVATE KEY-----\nzz-private\n";
-    let test = test
-        .file("source/one/SKILL.md", document("one") + "\nread\0 this\n")
-        .file("source/one/data.bin", "a\0b")
-        .file("source/one/large.txt", "x".repeat(2 << 20));
-    let run = skills(&test, &["update", "--dry-run", "--to", "skills"]).run().success();
-    let run = run.stderr_has("+read\u{fffd} this");
-    let not_shown = run.stderr.matches("not shown: it is not text, or too large").count();
-    assert_eq!(not_shown, 2, "{}", run.stderr);
-    // A file of the source that the user replaced by a key.
-    let test = with_source().file("source/one/ca.pem", "-----BEGIN CERTIFICATE-----\n");
-    added(&test);
-    let test = test.file("skills/one/ca.pem", key);
-    let run = skills(&test, &["update", "--force", "--dry-run", "--to", "skills"]).run().success();
-    run.stderr_has("~ ca.pem").stderr_lacks("zz-private");
 }
 
 /// Names in other scripts and normal forms are installed; two forms of one name are not.

@@ -12,7 +12,7 @@ use crate::limits;
 use crate::skills::changes::is_program;
 use crate::skills::check::CheckedSkill;
 use crate::skills::lock_file::{FileDigests, added, is_left_out, is_taken};
-use crate::skills::private::{is_key_file, is_private_name};
+use crate::skills::private::{holds_private_key, is_private_name};
 use crate::skills::siblings::named_skills;
 use crate::skills::{Severity, Skills, is_document_name};
 use crate::text;
@@ -208,8 +208,13 @@ impl View<'_> {
         }
         let documents = files.keys().filter(|path| self.is_whole && is_document_name(path));
         for path in documents.collect::<Vec<_>>() {
-            let bytes = files::read_whole(&skill.join(path), limits::COMPARED_BYTES);
-            self.lines(&text::escape_bytes(&bytes.unwrap_or_default()));
+            match files::read_whole(&skill.join(path), limits::COMPARED_BYTES) {
+                Ok(bytes) => self.lines(&text::escape_bytes(&bytes)),
+                Err(why) => {
+                    let path = text::one_line_name(path);
+                    self.output.row(&format!("not shown: {path} ({why})"));
+                }
+            }
         }
     }
 
@@ -224,11 +229,7 @@ impl View<'_> {
             .map(|path| {
                 let folder = &folders[usize::from(new.contains_key(path))];
                 // What may run, and what tells the model what to do, first.
-                (
-                    !(is_program(&folder.join(path))
-                        || Path::new(path).extension() == Some("md".as_ref())),
-                    path,
-                )
+                (!(is_program(&folder.join(path)) || is_instruction(path)), path)
             })
             .collect();
         all.sort();
@@ -244,32 +245,21 @@ impl View<'_> {
             let is_script = is_program(&file);
             let size = text::group_digits(fs::metadata(&file).map_or(0, |meta| meta.len()));
             let script = if is_script { "  script" } else { "" };
-            self.output.row(&format!("{mark} {}, {size} bytes{script}", text::one_line_name(path)));
-            // What the user has written into a file that the source no longer has, or into a
-            // private one, is not the source's either.
-            let is_key = |folder: &PathBuf| {
-                files::open_regular(&folder.join(path)).is_ok_and(|it| is_key_file(&file, &it))
+            let is_edited = mark != '+' && old.get(path) != listed.get(path);
+            let read = |at: usize, is_there: bool| {
+                let text = || text_of(&folders[at], path, is_script, is_edited);
+                if is_there { text() } else { Ok(Vec::new()) }
             };
-            let is_private = path.split('/').any(is_private_name) || folders.iter().any(is_key);
-            if mark != '+' && old.get(path) != listed.get(path) && (mark == '-' || is_private) {
-                continue;
-            }
-            // Text that is not too large; of a missing file, none. A shell runs a script whose first
-            // line is text, and a document is read with any bytes.
-            let is_read_as_text = is_script || is_document_name(path);
-            let read = |folder: &Path, is_there: bool| {
-                let read = || files::read_whole(&folder.join(path), limits::COMPARED_BYTES).ok();
-                let bytes = if is_there { read() } else { Some(Vec::new()) };
-                bytes.filter(|bytes| {
-                    let mut lines = bytes.split(|byte| *byte == b'\n');
-                    let first = lines.next().filter(|_| is_read_as_text);
-                    !first.unwrap_or(bytes).contains(&0)
-                })
+            let texts = if is_edited && mark == '-' {
+                Err("changed by hand".into())
+            } else {
+                read(0, mark != '+').and_then(|before| Ok([before, read(1, mark != '-')?]))
             };
-            let texts = [read(&folders[0], mark != '+'), read(&folders[1], mark != '-')];
-            match texts {
-                [Some(before), Some(after)] => self.lines(&diff(&before, &after)),
-                _ => self.output.row("    not shown: it is not text, or too large"),
+            let why = texts.as_ref().err().map(|why| format!("  not shown: {why}"));
+            let row = format!("{mark} {}, {size} bytes{script}", text::one_line_name(path));
+            self.output.row(&(row + &why.unwrap_or_default()));
+            if let Ok([before, after]) = texts {
+                self.lines(&diff(&before, &after));
             }
         }
     }
@@ -278,7 +268,8 @@ impl View<'_> {
     fn lines(&mut self, text: &str) {
         let mut rows = Vec::new();
         for line in text.lines() {
-            let line = text::printable(line);
+            let line = line.replace('\0', "\\x00");
+            let line = text::printable(&line);
             let (mut rest, mut start) = (&*line, "");
             while rest.len() > limits::SHOWN_LINE_BYTES {
                 let (part, next) =
@@ -295,6 +286,33 @@ impl View<'_> {
             self.output.row(&format!("    … {more} of this file"));
         }
     }
+}
+
+/// The text of a file, or why it is not shown. `is_edited`: the user has changed it.
+fn text_of(
+    folder: &Path,
+    path: &str,
+    is_script: bool,
+    is_edited: bool,
+) -> std::result::Result<Vec<u8>, String> {
+    let bytes = files::read_whole(&folder.join(path), limits::COMPARED_BYTES)?;
+    let is_private =
+        || path.split('/').any(is_private_name) || holds_private_key(Path::new(path), &bytes);
+    if is_edited && is_private() {
+        return Err("it is private".into());
+    }
+    // A shell runs a script whose first line is text; Windows writes UTF-16.
+    let first = bytes.split(|byte| *byte == b'\n').next().filter(|_| is_script);
+    let is_text = is_instruction(path)
+        || bytes.starts_with(b"\xff\xfe")
+        || bytes.starts_with(b"\xfe\xff")
+        || !first.unwrap_or(&bytes).contains(&0);
+    is_text.then_some(bytes).ok_or_else(|| "it is not text".into())
+}
+
+/// Whether models read a file as instructions.
+fn is_instruction(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|end| end.eq_ignore_ascii_case("md"))
 }
 
 /// Warns about the skills that the installed ones name and that will not be beside them: those of
