@@ -129,6 +129,8 @@ pub(crate) const KEY_SEARCH_BYTES: usize = 1 << 20;
 /// Entries below the working folder among which private ones are searched before each sandboxed
 /// run.
 pub(crate) const HIDDEN_ENTRIES: usize = 20_000;
+/// The same for the list of all skills, for each document with several names.
+pub(crate) const LISTED_LINK_ENTRIES: usize = 1_000;
 /// Similar names that an error message offers.
 pub(crate) const SIMILAR_NAMES: usize = 3;
 /// Available names that an error message lists.

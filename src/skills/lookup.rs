@@ -11,14 +11,16 @@ use std::path::Path;
 
 use crate::config::{FolderOrigin, SkillsFolder};
 use crate::skills::boundary::{Boundary, ForbiddenFolders};
+use crate::skills::private::PrivateFiles;
 use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
 use crate::skills::{INSTALLED_PATH, SkillSummary, Skills};
-use crate::world::confined::{OpenError, OpenFile, Root, identity, read_head};
+use crate::world::confined::{FoundFile, OpenError, OpenFile, Root, identity, read_head};
 
 /// The skills folders, opened; each real folder once.
 pub(super) struct OpenFolders<'s> {
     pub folders: Vec<OpenedFolder<'s>>,
     boundary: &'s Boundary,
+    private: &'s PrivateFiles,
     /// The folders that no link may lead to; computed for the first link.
     forbidden: OnceCell<ForbiddenFolders>,
 }
@@ -51,6 +53,7 @@ impl<'s> OpenFolders<'s> {
         OpenFolders {
             folders: folders.collect(),
             boundary: &skills.boundary,
+            private: &skills.private,
             forbidden: OnceCell::new(),
         }
     }
@@ -71,7 +74,10 @@ impl<'s> OpenFolders<'s> {
                 Found::ForbiddenLink { leads_to, has_document: has_document(&folder) }
             }
             (None, Err(OpenError::NotFound)) => Found::NoDocument,
-            (None, document) => Found::Skill(document),
+            // Its description is shown before anything else of it is judged.
+            (None, document) => {
+                Found::Skill(document.and_then(|it| self.private.check_listed(&folder, it)))
+            }
         })
     }
 
@@ -142,8 +148,12 @@ fn open_folder(folder: &SkillsFolder) -> Result<Root, OpenError> {
 }
 
 /// Opens the document in the usual case with as few system calls as possible: a file with the
-/// standard name, and no links.
+/// standard name, no links and no other name.
 fn open_plain_document(root: &Root, path: &str) -> Option<OpenFile> {
     let path = Path::new(path).join(DOCUMENT_NAME).into_os_string().into_vec();
-    if root.is_linked() { None } else { root.open_plain_file(&CString::new(path).ok()?) }
+    if root.is_linked() {
+        return None;
+    }
+    let open = root.open_plain_file(&CString::new(path).ok()?)?;
+    FoundFile::of(&open.file).is_ok_and(|found| !found.has_other_names).then_some(open)
 }

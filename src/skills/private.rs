@@ -70,13 +70,6 @@ pub(crate) fn is_key_file(path: &Path, file: &File) -> bool {
     read_head(file, size, &mut start).is_ok_and(|length| holds_private_key(path, &start[..length]))
 }
 
-/// Whether the name behind all links of an open file is private.
-pub(super) fn is_private_file(file: &File) -> bool {
-    real_path(file).is_ok_and(|path| {
-        path.file_name().is_some_and(|name| is_private_name(&name.to_string_lossy()))
-    })
-}
-
 /// The files that the settings make private.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PrivateFiles {
@@ -97,6 +90,17 @@ impl PrivateFiles {
         let searched = [folder.clone()].into_iter().chain(self.user_folder.clone()).collect();
         let most = limits::HIDDEN_ENTRIES;
         ReadRule { folder, private, searched, most, entries: OnceCell::new() }
+    }
+
+    /// Returns the document of a skill unless it is private, for lists of all skills: of a hard
+    /// link, fewer entries are searched than before the whole document is read.
+    pub(super) fn check_listed(
+        &self,
+        skill: &Root,
+        (name, open): (String, OpenFile),
+    ) -> Result<(String, OpenFile), OpenError> {
+        let rule = ReadRule { most: limits::LISTED_LINK_ENTRIES, ..self.rule_for(skill) };
+        Ok((name.clone(), rule.check_file(name.as_ref(), open)?))
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::limits;
-use crate::skills::private::{PrivateFiles, ReadRule, is_private_file};
+use crate::skills::private::{PrivateFiles, ReadRule};
 use crate::text;
 use crate::world::confined::{
     self, EntryKind, FileTree, OpenError, OpenFile, PathTarget, Root, WalkLimits,
@@ -121,10 +121,7 @@ impl Skill {
 
     /// Reads the whole document. The error is meant for a model.
     pub fn read_document(&self) -> Result<Document, String> {
-        let opened = open_document(&self.root).and_then(|(file_name, open)| {
-            Ok((file_name.clone(), self.read_rule().check_file(file_name.as_ref(), open)?))
-        });
-        let (file_name, open) = opened.map_err(|error| self.document_error(&error))?;
+        let (file_name, open) = self.open_document()?;
         let describe = |what: &str| format!("{file_name} of the skill `{}` {what}", self.name);
         let piece = confined::read_whole(&open.file, limits::DOCUMENT_BYTES)
             .map_err(|error| describe(&format!("cannot be read: {error}")))?;
@@ -138,14 +135,17 @@ impl Skill {
 
     /// The document's file name, without reading it.
     pub fn document_file_name(&self) -> Result<String, String> {
-        open_document(&self.root).map(|(name, _)| name).map_err(|error| self.document_error(&error))
+        self.open_document().map(|(name, _)| name)
     }
 
-    fn document_error(&self, error: &OpenError) -> String {
-        match error {
+    fn open_document(&self) -> Result<(String, OpenFile), String> {
+        let opened = open_document(&self.root).and_then(|(name, open)| {
+            Ok((name.clone(), self.read_rule().check_file(name.as_ref(), open)?))
+        });
+        opened.map_err(|error| match error {
             OpenError::NotFound => format!("the skill `{}` has no SKILL.md", self.name),
             other => format!("SKILL.md of the skill `{}` cannot be read: {other}", self.name),
-        }
+        })
     }
 }
 
@@ -166,8 +166,6 @@ pub(super) fn has_document(root: &Root) -> bool {
 /// that name is skipped, and is the reported error if there is no such file.
 pub(super) fn open_document(root: &Root) -> Result<(String, OpenFile), OpenError> {
     let open = |name: &str| match root.open_target(name)? {
-        // Its description is shown before anything else of it is judged.
-        PathTarget::File(open) if is_private_file(&open.file) => Err(OpenError::Private),
         PathTarget::File(open) => Ok((name.to_string(), open)),
         PathTarget::Folder(_) => Err(OpenError::NotAFile("a folder")),
     };

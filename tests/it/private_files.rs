@@ -207,31 +207,49 @@ fn private_places_of_a_skill_that_is_the_working_folder_stay_closed() {
     assert_doors(&test, "work", &owned(&private), &owned(&["notes.md", "docs/a.md"]));
 }
 
-/// A document that is a private file by another name is not read, and behind a link not described.
+/// A document that is a private file by another name is neither read nor described.
 #[test]
 fn a_document_that_leads_to_a_private_file_is_not_read() {
-    for is_hard in [false, true] {
+    let content = format!("---\nname: s\ndescription: {CANARY}\n---\n{CANARY}\n");
+    // The private file, the skill's folder, and what the link there leads to.
+    let table = [
+        (".env", "skills/s", None),
+        ("skills/s/.env", "skills/s", None),
+        ("skills/s/.git/x.md", "skills/s", None),
+        ("skills/s/.env", "skills/s", Some(".env")),
+        ("skills/s/.git/x.md", "skills/s", Some(".git/x.md")),
+        (".env", ".", Some(".env")),
+        (".env", ".", None),
+    ];
+    for (private, folder, link) in table {
         let test = Test::new()
-            .file("work/.env", format!("KEY={CANARY}\n"))
+            .file(&format!("work/{private}"), &content)
+            .file(&format!("work/{folder}/x"), "")
             .file("work/skills/good/SKILL.md", "# Good\n")
-            .link("work/skills/s", "..")
             .cwd("work");
-        let document = test.path("work/SKILL.md");
-        if is_hard {
-            fs::hard_link(test.path("work/.env"), document).unwrap();
-        } else {
-            std::os::unix::fs::symlink(".env", document).unwrap();
+        let test = if folder == "." { test.link("work/skills/s", "..") } else { test };
+        let document = test.path(format!("work/{folder}/SKILL.md"));
+        match link {
+            Some(link) => std::os::unix::fs::symlink(link, document).unwrap(),
+            None => fs::hard_link(test.path(format!("work/{private}")), document).unwrap(),
         }
-        let document = call(&test, &[], "get_skill", &json!({"skill_name": "s"})).status(1);
-        document.stdout_has("private").stdout_lacks(CANARY);
-        if is_hard {
-            continue;
-        }
+        let read = call(&test, &[], "get_skill", &json!({"skill_name": "s"})).status(1);
+        read.stdout_has("private").stdout_lacks(CANARY);
+        let script = json!({"skill_name": "s", "script": "print(1)"});
+        call(&test, &[], "run_python_script", &script).status(1).stdout_has("private");
         let list = call(&test, &[], "list_skills", &json!({})).success();
         list.stdout_has("good").stdout_lacks(CANARY);
+        let check = test.next_run().args(["skills", "check", "s"]).run().status(1);
+        check.stdout_has("SKILL.md cannot be read: it is private").stdout_lacks(CANARY);
         let server = Server::start([Reply::text("ok")]);
         test.next_run().endpoint(&server).args(["hi"]).run().success();
         assert!(!String::from_utf8_lossy(&server.requests()[0].body).contains(CANARY));
+        let mut client = Client::legacy(&test);
+        for method in ["prompts/list", "resources/list", "tools/list", "skills/list"] {
+            let request = client.request(method, json!({}));
+            assert!(!client.answer_to(request).to_string().contains(CANARY), "{method}");
+        }
+        client.close();
     }
 }
 
