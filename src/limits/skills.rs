@@ -124,7 +124,7 @@ pub(crate) const DIFF_SEARCH_LINES: usize = 100;
 pub(crate) const LINKED_FILE_ENTRIES: usize = 200_000;
 /// Start of a file that is examined for a private key.
 pub(crate) const KEY_START_BYTES: usize = 256;
-/// The same of a `.pem` file, in which certificates may stand before the key.
+/// The same of a PEM file, in which certificates may stand before the key.
 pub(crate) const KEY_SEARCH_BYTES: usize = 1 << 20;
 /// Entries below the working folder among which private ones are searched before each sandboxed
 /// run.

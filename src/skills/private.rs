@@ -3,7 +3,6 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -50,24 +49,41 @@ pub(crate) fn has_private_name(path: &Path) -> bool {
     names(path).any(|name| is_private_name(&name))
 }
 
-/// Whether a file that starts with these bytes holds a private key; in a `.pem` or `.key` file other
-/// things may stand before it.
+/// Whether a file that starts with these bytes holds a private key.
 pub(crate) fn holds_private_key(path: &Path, start: &[u8]) -> bool {
-    let is_pem = is_pem(path) || start.trim_ascii_start().starts_with(b"-----BEGIN ");
-    is_pem && memmem::find(start, b"PRIVATE KEY").is_some()
+    start.trim_ascii_start().starts_with(b"PuTTY-User-Key-File-")
+        || is_pem(path, start) && memmem::find(start, b"PRIVATE KEY").is_some()
 }
 
-fn is_pem(path: &Path) -> bool {
-    let is_one = |it: &OsStr| ["pem", "key"].iter().any(|end| it.eq_ignore_ascii_case(end));
-    path.extension().is_some_and(is_one)
+/// Whether a file may have keys in lines of dashes (PEM and SSH2), by its name or its first line:
+/// certificates or what OpenSSL says about a key may stand before it.
+fn is_pem(path: &Path, start: &[u8]) -> bool {
+    let first = start.trim_ascii_start();
+    let dashes = first.iter().take_while(|byte| **byte == b'-').count();
+    let is_begin = dashes > 3 && first[dashes..].trim_ascii_start().starts_with(b"BEGIN ");
+    is_begin || first.starts_with(b"Bag Attributes") || has_pem_name(path)
+}
+
+/// Whether a name ends in `.pem` or `.key`, or did before another end was added (`.pem.bak`).
+fn has_pem_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    name.split('.').skip(1).any(|end| matches!(end, "pem" | "key"))
 }
 
 /// Whether an open file, with this real path, holds a private key.
 pub(crate) fn is_key_file(path: &Path, file: &File) -> bool {
-    let most = if is_pem(path) { limits::KEY_SEARCH_BYTES } else { limits::KEY_START_BYTES };
-    let mut start = vec![0; most];
     let size = file.metadata().map_or(0, |meta| meta.len());
-    read_head(file, size, &mut start).is_ok_and(|length| holds_private_key(path, &start[..length]))
+    let read = |most: usize| {
+        let mut start = vec![0; most];
+        let length = read_head(file, size, &mut start).unwrap_or(0);
+        start.truncate(length);
+        start
+    };
+    let mut start = read(limits::KEY_START_BYTES);
+    if is_pem(path, &start) {
+        start = read(limits::KEY_SEARCH_BYTES);
+    }
+    holds_private_key(path, &start)
 }
 
 /// The files that the settings make private.
@@ -214,7 +230,8 @@ impl PrivateEntries {
                     }
                     left -= 1;
                     let is_key = |path: &Path| {
-                        is_pem(path) && open_regular(path).is_ok_and(|it| is_key_file(path, &it))
+                        has_pem_name(path)
+                            && open_regular(path).is_ok_and(|it| is_key_file(path, &it))
                     };
                     let has_name = !is_private
                         && (is_private_name(&entry.file_name().to_string_lossy())

@@ -12,7 +12,7 @@ const CANARY: &str = "canary-zz";
 const DOCUMENT: &str = "---\nname: s\ndescription: d\n---\nhi\n";
 
 /// Names of files that are private in any folder.
-const PRIVATE: [&str; 21] = [
+const PRIVATE: [&str; 26] = [
     ".env",
     ".ENV",
     ".Env.local",
@@ -34,13 +34,19 @@ const PRIVATE: [&str; 21] = [
     "server.pem",
     "tls.key",
     "deploy.txt",
+    "ssh2.txt",
+    "putty.ppk",
+    "old.pem.bak",
+    "bag.txt",
+    "chain.crt",
 ];
 
 /// Names of other files.
-const READABLE: [&str; 7] = [
+const READABLE: [&str; 8] = [
     "keys/id_rsa.pub",
     "ca.pem",
     "docs/pem.md",
+    "docs/rules.md",
     ".gitignore",
     ".github/config",
     "env.md",
@@ -49,9 +55,17 @@ const READABLE: [&str; 7] = [
 
 fn content(name: &str) -> String {
     match name {
-        "server.pem" => format!(
-            "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n{CANARY}\n"
+        "server.pem" | "chain.crt" => format!(
+            "-----BEGIN CERTIFICATE-----\n{}-----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n{CANARY}\n",
+            "AAAAAAAAA\n".repeat(99)
         ),
+        "ssh2.txt" => format!("---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{CANARY}\n"),
+        "putty.ppk" => format!("PuTTY-User-Key-File-3: ssh-rsa\nPrivate-Lines: 1\n{CANARY}\n"),
+        "old.pem.bak" => format!("# old\n-----BEGIN PRIVATE KEY-----\n{CANARY}\n"),
+        "bag.txt" => {
+            format!("Bag Attributes\n    localKeyID: 01\n-----BEGIN PRIVATE KEY-----\n{CANARY}\n")
+        }
+        "docs/rules.md" => "---- BEGIN of rules: never print a key\n".into(),
         "tls.key" => format!("# ours\n-----BEGIN EC PRIVATE KEY-----\n{CANARY}\n"),
         "deploy.txt" => format!("\n-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n"),
         "ca.pem" => "-----BEGIN CERTIFICATE-----\nAA\n-----END CERTIFICATE-----\n".into(),
