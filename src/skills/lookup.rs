@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::config::{FolderOrigin, SkillsFolder};
 use crate::skills::boundary::{Boundary, ForbiddenFolders};
-use crate::skills::private::PrivateFiles;
+use crate::skills::private::{PrivateEntries, PrivateFiles};
 use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
 use crate::skills::{INSTALLED_PATH, SkillSummary, Skills};
 use crate::world::confined::{FoundFile, OpenError, OpenFile, Root, identity, read_head};
@@ -21,6 +21,8 @@ pub(super) struct OpenFolders<'s> {
     pub folders: Vec<OpenedFolder<'s>>,
     boundary: &'s Boundary,
     private: &'s PrivateFiles,
+    /// What is private outside the skills; found for the first document with several names.
+    elsewhere: OnceCell<PrivateEntries>,
     /// The folders that no link may lead to; computed for the first link.
     forbidden: OnceCell<ForbiddenFolders>,
 }
@@ -54,6 +56,7 @@ impl<'s> OpenFolders<'s> {
             folders: folders.collect(),
             boundary: &skills.boundary,
             private: &skills.private,
+            elsewhere: OnceCell::new(),
             forbidden: OnceCell::new(),
         }
     }
@@ -75,9 +78,9 @@ impl<'s> OpenFolders<'s> {
             }
             (None, Err(OpenError::NotFound)) => Found::NoDocument,
             // Its description is shown before anything else of it is judged.
-            (None, document) => {
-                Found::Skill(document.and_then(|it| self.private.check_listed(&folder, it)))
-            }
+            (None, document) => Found::Skill(
+                document.and_then(|it| self.private.check_listed(&folder, it, &self.elsewhere)),
+            ),
         })
     }
 

@@ -108,14 +108,25 @@ impl PrivateFiles {
         ReadRule { folder, private, searched, most, entries: OnceCell::new() }
     }
 
-    /// Returns the document of a skill unless it is private, for lists of all skills: of a hard
-    /// link, fewer entries are searched than before the whole document is read.
+    /// Returns the document of a skill unless it is private, for a list of all skills: of a hard
+    /// link, fewer entries are searched than before the whole document is read. `elsewhere`: what
+    /// is private outside the skills, which is found once for the list.
     pub(super) fn check_listed(
         &self,
         skill: &Root,
         (name, open): (String, OpenFile),
+        elsewhere: &OnceCell<PrivateEntries>,
     ) -> Result<(String, OpenFile), OpenError> {
-        let rule = ReadRule { most: limits::LISTED_LINK_ENTRIES, ..self.rule_for(skill) };
+        let (mut rule, found) = (self.rule_for(skill), FoundFile::of(&open.file)?);
+        if found.has_other_names {
+            let (user, most) = (self.user_folder.as_slice(), limits::LISTED_LINK_ENTRIES);
+            let elsewhere =
+                elsewhere.get_or_init(|| PrivateEntries::find(&rule.private, user, most));
+            if elsewhere.holds(found.identity) == Some(true) {
+                return Err(OpenError::Private);
+            }
+            rule.entries = PrivateEntries::find(&[], &rule.searched[..1], most).into();
+        }
         Ok((name.clone(), rule.check_file(name.as_ref(), open)?))
     }
 }
