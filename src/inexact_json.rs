@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
 use serde_json::error::Category;
+use serde_json::{Map, Value};
 
 use crate::bounded;
 use crate::limits;
@@ -23,6 +23,18 @@ pub(crate) fn read(text: &str) -> Result<Value, String> {
     let body = single_fence(text).filter(|fence| fence.is_alone).map_or(text, |fence| fence.body);
     let escaped = escape_controls(body);
     strict(&escaped).map_err(|error| describe_mistake(&escaped, &error))
+}
+
+/// Reads the first object of a text that begins with one, perhaps in a code fence.
+pub(crate) fn read_first_object(text: &str) -> Option<Map<String, Value>> {
+    let body = single_fence(text).filter(|fence| fence.is_alone).map_or(text, |fence| fence.body);
+    let escaped = escape_controls(body);
+    bounded::reset_count();
+    let mut deserializer = serde_json::Deserializer::from_str(&escaped);
+    match bounded::read(&mut deserializer) {
+        Ok(Value::Object(fields)) => Some(fields),
+        _ => None,
+    }
 }
 
 /// Escapes raw control characters in strings.

@@ -341,11 +341,13 @@ pub use message::{
 };
 pub use model::http::HttpModel;
 pub use model::scripted::{ScriptedModel, ScriptedStep};
-pub use model::{FinishReason, Model, ModelReply, ModelRequest};
+pub use model::{CallForms, FinishReason, Model, ModelReply, ModelRequest};
 pub use settings::{EnvFile, Settings};
 pub use skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skill, SkillSummary, Skills};
 pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
-pub use tool::{Action, Effects, ScriptExit, ToolCall, ToolDefinition, ToolResult, Usage};
+pub use tool::{
+    Action, CallForm, Effects, ScriptExit, ToolCall, ToolDefinition, ToolResult, Usage,
+};
 pub use tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, Tools};
 pub use world::cancellation::{Cancellation, StopReason};
 pub use world::signal::Interrupt;

@@ -161,6 +161,10 @@ pub struct AssistantMessage {
     /// Fields that the endpoint expects back unchanged (reasoning, signatures).
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub opaque: Map<String, Value>,
+    /// A constrained reply as the model wrote it: sent back unchanged, so that endpoints find it in
+    /// their caches. Empty for others, and for those of earlier runs.
+    #[serde(skip)]
+    pub written: String,
 }
 
 impl AssistantMessage {

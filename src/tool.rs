@@ -22,6 +22,26 @@ pub struct ToolDefinition {
     pub parameters: Value,
 }
 
+/// A form of calls among which a constrained reply chooses. A tool has several if it takes either
+/// these arguments or those.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallForm {
+    /// The tool's name.
+    pub tool: String,
+    /// What such a call does.
+    pub description: String,
+    /// JSON Schema of the arguments, which are an object.
+    pub parameters: Value,
+}
+
+impl ToolDefinition {
+    /// Its only form of calls.
+    pub fn call_form(&self) -> CallForm {
+        let ToolDefinition { name, description, parameters } = self.clone();
+        CallForm { tool: name, description, parameters }
+    }
+}
+
 /// Possible effects of calling a tool. Clients use them to decide about consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts about a tool")]

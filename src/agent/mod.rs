@@ -82,8 +82,10 @@ pub fn run_turn(
     }
     let window = conversation.meter().known_window(turn_limits.window);
     tools.limit_results(TokenMeter::result_bytes(window));
+    let mut context = ContextManager::new(model, tools.definitions(), turn_limits.window);
+    context.forms = tools.call_forms();
     let mut turn = Turn {
-        context: ContextManager::new(model, tools.definitions(), turn_limits.window),
+        context,
         conversation,
         tools,
         limits: turn_limits,
@@ -129,12 +131,12 @@ struct Turn<'t, 's> {
     announcement: Option<ModelReply>,
 }
 
-impl Turn<'_, '_> {
+impl<'t> Turn<'t, '_> {
     /// Sends the next request. `None`: the reply neither is an answer nor has calls, and the model
     /// is asked again.
     fn next_reply(&mut self, step: u32) -> Result<Option<ModelReply>> {
         let has_next_step = step < self.limits.max_steps;
-        let mut held = HeldText::new(self.tools.definitions(), self.announcement.is_some());
+        let mut held = self.prepare_request(has_next_step);
         let sink = &mut *self.sink;
         let completed = self
             .context
@@ -194,6 +196,21 @@ impl Turn<'_, '_> {
             _ => held.release(self.sink),
         }
         Ok(Some(reply))
+    }
+
+    /// Sets what the next reply may be if it is constrained: no call in the last step, or if two
+    /// calls were repeated; no answer directly after a failure. Nothing of it is held back.
+    fn prepare_request(&mut self, has_next_step: bool) -> HeldText<'t> {
+        let mut tools = self.tools.definitions();
+        if self.context.model.tool_calling() == ToolCalling::Schema {
+            let may_call = has_next_step && self.repeated.times_stuck() <= 1;
+            let left_out = self.repeated.left_out_tool();
+            let allowed = || self.tools.allowed_forms(&self.conversation.skills_read(), left_out);
+            self.context.allowed_forms = if may_call { allowed() } else { Vec::new() };
+            self.context.allows_answer = !self.repeated.has_just_failed();
+            tools = &[];
+        }
+        HeldText::new(tools, self.announcement.is_some())
     }
 
     /// Replaces the mark of calls if a text that is not run has it: it may be saved and read again.

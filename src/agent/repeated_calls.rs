@@ -17,6 +17,12 @@ const KNOWN_RESULT: &str = "the same call gave the same result twice: use it, or
 pub(super) struct RepeatedCalls {
     last: Option<CallEssence>,
     count: usize,
+    /// How often in a row this call was made, whatever its result.
+    equal_calls: usize,
+    /// How often in the turn a call was the same as the one before it.
+    times_stuck: usize,
+    /// How many calls in a row failed.
+    failures: usize,
 }
 
 /// What makes a call another one: name, arguments, success and result.
@@ -37,6 +43,11 @@ impl RepeatedCalls {
     ) -> (ToolResult, Result<(), Error>) {
         let arguments = parse_arguments(&call.arguments).map_err(|_| call.arguments.clone());
         let essence = (call.name.clone(), arguments, result.ok, essence_of(&result));
+        let is_equal_call =
+            self.last.as_ref().is_some_and(|it| (&it.0, &it.1) == (&essence.0, &essence.1));
+        self.equal_calls = if is_equal_call { self.equal_calls + 1 } else { 1 };
+        self.times_stuck += usize::from(is_equal_call);
+        self.failures = if result.ok { 0 } else { self.failures + 1 };
         if self.last.as_ref() != Some(&essence) {
             self.count = 0;
         }
@@ -66,6 +77,25 @@ impl RepeatedCalls {
         let error = Error::new(ErrorKind::Limit, message)
             .with_hint("the last lines about the tool show why; another model may do it");
         (result, Err(error))
+    }
+}
+
+impl RepeatedCalls {
+    /// The tool that the next reply should not call: that of the last call, if the call before it was
+    /// the same, or if it read a skill, which is to be used now.
+    pub(super) fn left_out_tool(&self) -> Option<&str> {
+        let name = self.last.as_ref().map(|(name, ..)| name.as_str());
+        name.filter(|name| self.equal_calls > 1 || *name == "get_skill")
+    }
+
+    /// Whether the last call failed, and the one before it did not.
+    pub(super) fn has_just_failed(&self) -> bool {
+        self.failures == 1
+    }
+
+    /// How often in the turn a call was the same as the one before it.
+    pub(super) fn times_stuck(&self) -> usize {
+        self.times_stuck
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) enum NoAnswer {
     Empty,
     /// A call that was announced, but not made.
     Announced,
+    /// A constrained call that was cut off at a limit.
+    CutCall,
 }
 
 /// What a reply without calls is.
@@ -51,6 +53,8 @@ pub(super) struct Rescue {
     asked: BTreeSet<NoAnswer>,
     /// The calls about which the model was asked.
     asked_about: Vec<TextCall>,
+    /// How often a constrained call was cut off.
+    cut_calls: usize,
     /// Whether calls as text are trusted: the model has said or made one as it was asked to.
     is_trusted: bool,
 }
@@ -65,6 +69,9 @@ impl NoAnswer {
             NoAnswer::Announced => {
                 "You announced a call, but made none. Call the tool now, or answer the user.".into()
             }
+            NoAnswer::CutCall => {
+                "Your reply was too long and was cut off. Write a shorter one, or less at a time.".into()
+            }
         }
     }
 
@@ -75,6 +82,7 @@ impl NoAnswer {
             NoAnswer::UnreadableCall => "the call could not be read: the model is asked again",
             NoAnswer::Empty => "the reply was empty: the model is asked again",
             NoAnswer::Announced => "the call was only announced: the model is asked to make it",
+            NoAnswer::CutCall => "the call was cut off: the model is asked for a shorter one",
         }
     }
 
@@ -124,6 +132,9 @@ impl Rescue {
         place: ReplyPlace,
     ) -> Verdict {
         let text = reply.message.content.trim();
+        if place.calling == ToolCalling::Schema {
+            return self.judge_constrained(reply, place);
+        }
         let is_whole = matches!(reply.finish, FinishReason::Complete | FinishReason::UnparsedCall);
         let offered = tools.definitions();
         if !is_whole || offered.is_empty() {
@@ -177,6 +188,16 @@ impl Rescue {
             true => Verdict::Answer(reply.finish),
             false => Verdict::Quotation,
         }
+    }
+
+    /// Judges a constrained reply: without text, a call was cut off.
+    fn judge_constrained(&mut self, reply: &ModelReply, place: ReplyPlace) -> Verdict {
+        let is_cut = reply.finish == FinishReason::Length && reply.message.content.is_empty();
+        if is_cut && place.has_next_step && self.cut_calls < limits::CUT_CALLS {
+            self.cut_calls += 1;
+            return Verdict::AskAgain(NoAnswer::CutCall, String::new());
+        }
+        Verdict::Answer(reply.finish)
     }
 
     /// Judges a reply that has no calls, not even as text.

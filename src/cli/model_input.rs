@@ -7,7 +7,7 @@ use crate::cli::options::{AskOptions, CommonOptions};
 use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::cli::values::usage;
-use crate::config::{ConfigNeeds, Endpoint, configuration_error};
+use crate::config::{ConfigNeeds, Endpoint, ToolCalling, configuration_error};
 use crate::conversation::meter::TokenMeter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
@@ -126,6 +126,11 @@ impl Run {
             facts: self.facts_for_prompt(output),
             question,
             window,
+            is_constrained: self
+                .config
+                .endpoint
+                .as_ref()
+                .is_some_and(|endpoint| endpoint.tool_calling == ToolCalling::Schema),
             ..PromptParts::new(catalogue, tools, &self.folder)
         })
     }

@@ -16,7 +16,7 @@ use crate::event::{Event, RunStats};
 use crate::limits;
 use crate::message::{InvokedSkill, UserMessage};
 use crate::model::http::HttpModel;
-use crate::model::{FinishReason, Model, ModelRequest};
+use crate::model::{CallForms, FinishReason, Model, ModelRequest};
 use crate::tools::Tools;
 use crate::world::input::{StdinKind, StdinReader};
 use crate::world::output::Output;
@@ -105,6 +105,11 @@ pub(super) fn print_request(
         messages: conversation.messages(),
         tools: tools.definitions(),
         call_mark: conversation.call_mark(),
+        forms: CallForms {
+            described: &tools.call_forms(),
+            allowed: &tools.allowed_forms(&conversation.skills_read(), None),
+            allows_answer: true,
+        },
     };
     let failure =
         |error| Error::new(ErrorKind::Io, format!("failed to write the request: {error}"));

@@ -53,6 +53,8 @@ pub enum ToolCalling {
     Native,
     /// In text: the system message describes them.
     Prompted,
+    /// Each reply is one JSON object, a call or the answer: the endpoint is given its schema.
+    Schema,
 }
 
 impl ToolCalling {
@@ -62,6 +64,7 @@ impl ToolCalling {
             "auto" => Some(ToolCalling::Auto),
             "native" => Some(ToolCalling::Native),
             "prompted" => Some(ToolCalling::Prompted),
+            "schema" => Some(ToolCalling::Schema),
             _ => None,
         }
     }
@@ -191,8 +194,11 @@ impl ConfigReader<'_> {
         let credentials = self.credentials(address_setting, is_remote);
         let extra_body = self.extra_body();
         let idle_limit = self.seconds(settings::LLM_TIMEOUT_SECONDS, limits::IDLE_SECONDS);
-        let tool_calling =
-            self.parsed(settings::LLM_TOOLS, "auto, native or prompted", ToolCalling::from_name);
+        let tool_calling = self.parsed(
+            settings::LLM_TOOLS,
+            "auto, native, prompted or schema",
+            ToolCalling::from_name,
+        );
         let (address, source) = address?;
         let (network, mut routes) = self.network(&address);
         let description = format!("to {}", address.host_and_port());

@@ -9,9 +9,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::Message;
-use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
+use crate::model::{CallForms, FinishReason, Model, ModelReply, ModelRequest};
 use crate::text::{group_digits, truncate};
-use crate::tool::ToolDefinition;
+use crate::tool::{CallForm, ToolDefinition};
 
 mod overflow_cause;
 mod plan;
@@ -27,6 +27,12 @@ pub(crate) struct ContextManager<'a> {
     pub tools: &'a [ToolDefinition],
     /// The configured context window in tokens, if any.
     pub window: Option<u64>,
+    /// The forms of calls that a constrained reply may have.
+    pub forms: Vec<CallForm>,
+    /// Those that the next reply may have.
+    pub allowed_forms: Vec<CallForm>,
+    /// Whether the next reply may be an answer.
+    pub allows_answer: bool,
     /// Messages that follow the conversation in the next request only.
     pub reminder: Vec<Message>,
     /// Whether a summary failed in this turn before the context was full.
@@ -115,7 +121,16 @@ impl<'a> ContextManager<'a> {
         tools: &'a [ToolDefinition],
         window: Option<u64>,
     ) -> ContextManager<'a> {
-        ContextManager { model, tools, window, reminder: Vec::new(), has_summary_failed: false }
+        ContextManager {
+            model,
+            tools,
+            window,
+            forms: Vec::new(),
+            allows_answer: true,
+            allowed_forms: Vec::new(),
+            reminder: Vec::new(),
+            has_summary_failed: false,
+        }
     }
 
     /// Sends one request. A conversation that does not fit is shortened; a refused request is
@@ -190,8 +205,16 @@ impl<'a> ContextManager<'a> {
             with_reminder = [conversation.messages(), &self.reminder].concat();
             &with_reminder
         };
-        let request =
-            ModelRequest { messages, tools: self.tools, call_mark: conversation.call_mark() };
+        let request = ModelRequest {
+            messages,
+            tools: self.tools,
+            call_mark: conversation.call_mark(),
+            forms: CallForms {
+                described: &self.forms,
+                allowed: &self.allowed_forms,
+                allows_answer: self.allows_answer,
+            },
+        };
         let reply = self.model.complete(&request, fitting.sink);
         if let Err(error) = &reply
             && let ErrorKind::Context { limit, used } = error.kind()
@@ -324,8 +347,8 @@ impl<'a> ContextManager<'a> {
         let mut transcript_bytes = sizes.transcript_bytes;
         for _ in 0..limits::SUMMARY_TRIES {
             let prompt = summary::request(old, transcript_bytes, sizes.words);
-            let request =
-                ModelRequest { messages: &[Message::user(prompt)], tools: &[], call_mark: "" };
+            let question = [Message::user(prompt)];
+            let request = ModelRequest::of_messages(&question);
             let reply = self.model.complete(&request, &mut |event| match event {
                 Event::Text(_) | Event::Reasoning(_) | Event::MessageEnd { .. } => {}
                 other => sink(other),

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::error::Error;
 use crate::limits;
 use crate::message::{AssistantMessage, AssistantMessageKind, Message, ToolMessage, UserMessage};
-use crate::tool::{ToolDefinition, ToolResult, Usage};
+use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, parse_arguments};
 use crate::world::random;
 
 mod journal;
@@ -151,6 +151,30 @@ impl Conversation {
     /// All messages.
     pub fn messages(&self) -> &[Message] {
         &self.messages
+    }
+
+    /// The names of the skills whose documents it has, as they were called.
+    pub(crate) fn skills_read(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut calls: &[ToolCall] = &[];
+        for message in &self.messages {
+            match message {
+                Message::User(user) => {
+                    names.extend(user.skills.iter().map(|skill| skill.name.clone()));
+                }
+                Message::Assistant(answer) => calls = &answer.calls,
+                Message::Tool(result) if result.document.is_some() => {
+                    let call = calls.iter().find(|call| call.id == result.call_id);
+                    let arguments = call.and_then(|call| parse_arguments(&call.arguments).ok());
+                    let name = arguments.as_ref().and_then(|it| it.get("skill_name")?.as_str());
+                    names.extend(name.map(str::to_string));
+                }
+                _ => {}
+            }
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
     }
 
     /// All messages except the system message.

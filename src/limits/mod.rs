@@ -137,6 +137,14 @@ pub(crate) const LITERAL_DEPTH: usize = 64;
 pub(crate) const HELD_TEXT_BYTES: usize = 4 << 10;
 /// Characters of a reply that announces a call: a longer one is an answer.
 pub(crate) const ANNOUNCEMENT_CHARS: usize = 300;
+/// Characters of the thought in a constrained reply: enough to choose a tool.
+pub(crate) const THOUGHT_CHARS: usize = 160;
+/// How often a model is asked for a shorter call after one that was cut off.
+pub(crate) const CUT_CALLS: usize = 2;
+/// Skills that a constrained reply chooses from; of more it writes the name.
+pub(crate) const OFFERED_SKILLS: usize = 200;
+/// Scripts of a skill that a constrained reply chooses from; of more it writes the path.
+pub(crate) const OFFERED_SCRIPTS: usize = 40;
 /// Occurrences of a tool's name in a message before which calls are searched that a reply may quote.
 pub(crate) const QUOTED_NAMES: usize = 200;
 /// Brackets before such a name that may open the call.

@@ -7,10 +7,15 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
+use crate::config::ToolCalling;
 use crate::message::Message;
+use crate::model::CallForms;
+use crate::model::constrained::{self, ResponseFormat};
 use crate::model::described_tools::{DescribedTools, RESULT_START};
 use crate::model::dialect::{Dialect, DialectChange, SentFeatures};
-use crate::model::wire_messages::{WireContent, WireMessage, wire_messages};
+use crate::model::wire_messages::{
+    SentCalls, WireContent, WireMessage, add_description, wire_messages,
+};
 use crate::tool::ToolDefinition;
 
 /// The body of a request. It borrows the conversation.
@@ -27,6 +32,8 @@ pub(super) struct RequestBody<'b> {
     pub tools: &'b [ToolDefinition],
     /// What opens a call in text.
     pub call_mark: &'b str,
+    /// For a reply that is constrained.
+    pub forms: CallForms<'b>,
     /// Whether the reply is streamed.
     pub stream: bool,
     /// The user's own fields (`LLM_EXTRA_BODY`).
@@ -37,6 +44,9 @@ pub(super) struct RequestBody<'b> {
 
 /// The field with texts that end a reply.
 const STOP: &str = "stop";
+
+/// The field that constrains a reply.
+const RESPONSE_FORMAT: &str = "response_format";
 
 /// The field that requests token counts at the end of a stream.
 pub(super) const STREAM_OPTIONS: &str = "stream_options";
@@ -54,7 +64,8 @@ impl<'b> RequestBody<'b> {
             has_empty_content: has(|content| matches!(content, WireContent::Null)),
             tool_message_positions: tool_messages.map(|(position, _)| position).collect(),
             has_images: has(|content| matches!(content, WireContent::Parts(_))),
-            has_tools: !self.tools.is_empty() && !self.describes_tools(),
+            has_tools: self.sends_tools(),
+            has_response_format: self.is_constrained(),
             is_stream: self.stream,
         }
     }
@@ -83,14 +94,36 @@ impl<'b> RequestBody<'b> {
     /// The messages as they are sent.
     fn messages(&self) -> Vec<WireMessage<'b>> {
         let messages = self.messages.iter().chain(self.temporary_messages);
-        let described = if self.describes_tools() { self.tools } else { &[] };
-        let tools = DescribedTools { tools: described, call_mark: self.call_mark };
-        wire_messages(messages, self.question_position(), tools, self.dialect)
+        let calling = self.dialect.tool_calling();
+        let sent_calls = match calling {
+            Some(ToolCalling::Prompted) => SentCalls::Marked(self.call_mark),
+            Some(ToolCalling::Schema) => SentCalls::Constrained,
+            _ => SentCalls::Native,
+        };
+        let mut list = wire_messages(messages, self.question_position(), sent_calls, self.dialect);
+        if self.is_constrained() {
+            add_description(&mut list, constrained::description(self.forms.described), true);
+        } else if self.describes_tools() && !self.tools.is_empty() {
+            let tools = DescribedTools { tools: self.tools, call_mark: self.call_mark };
+            add_description(&mut list, tools.description(), false);
+        }
+        list
     }
 
     /// Whether the tools are part of the system message.
     fn describes_tools(&self) -> bool {
-        self.dialect.has(&DialectChange::DescribeTools)
+        self.dialect.tool_calling() == Some(ToolCalling::Prompted)
+    }
+
+    /// Whether the reply is constrained to an object.
+    pub(super) fn is_constrained(&self) -> bool {
+        let has_forms = !self.forms.described.is_empty();
+        self.dialect.tool_calling() == Some(ToolCalling::Schema) && has_forms
+    }
+
+    /// Whether tools are sent in their own field.
+    fn sends_tools(&self) -> bool {
+        self.dialect.tool_calling().is_none() && !self.tools.is_empty()
     }
 
     /// Whether the model is stopped where it begins to invent a result.
@@ -131,7 +164,7 @@ impl Serialize for RequestBody<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.model)?;
         map.serialize_entry("messages", &self.messages())?;
-        if !self.tools.is_empty() && !self.describes_tools() {
+        if self.sends_tools() {
             let tools = self.tools.iter();
             let tools = tools.map(|function| OfferedTool { r#type: "function", function });
             map.serialize_entry("tools", &tools.collect::<Vec<_>>())?;
@@ -145,8 +178,20 @@ impl Serialize for RequestBody<'_> {
         if self.stops_at_results() {
             map.serialize_entry(STOP, &[RESULT_START])?;
         }
+        if self.is_constrained() {
+            if self.dialect.has(&DialectChange::OmitSchema) {
+                let format = serde_json::json!({"type": "json_object"});
+                map.serialize_entry(RESPONSE_FORMAT, &format)?;
+            } else {
+                map.serialize_entry(RESPONSE_FORMAT, &ResponseFormat(self.forms))?;
+            }
+        }
         let demanded = self.dialect.demanded_fields();
-        let own = self.extra_fields.iter().filter(|(name, _)| !demanded.contains_key(name));
+        let is_ours = |name: &str| name == RESPONSE_FORMAT && self.is_constrained();
+        let own = self
+            .extra_fields
+            .iter()
+            .filter(|(name, _)| !demanded.contains_key(name) && !is_ours(name));
         for (name, value) in own.chain(demanded.clone()) {
             if let Some(name) = self.dialect.sent_name(name) {
                 map.serialize_entry(name, value)?;
@@ -201,6 +246,7 @@ mod tests {
             temporary_messages: &[],
             tools: &[],
             call_mark: "",
+            forms: CallForms::default(),
             stream,
             extra_fields: extra,
             dialect,

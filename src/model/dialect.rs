@@ -33,6 +33,8 @@ pub(super) struct SentFeatures<'s> {
     pub has_images: bool,
     /// Whether tools were sent in their own field.
     pub has_tools: bool,
+    /// Whether the reply was constrained.
+    pub has_response_format: bool,
     /// Whether a stream was requested.
     pub is_stream: bool,
 }
@@ -65,6 +67,10 @@ pub(super) enum DialectChange {
     OmitStream,
     /// Tools are described in the system message, and calls and results are text.
     DescribeTools,
+    /// Replies are constrained to JSON objects by their schema, unless tools are described.
+    ConstrainReplies,
+    /// They are constrained to any JSON object.
+    OmitSchema,
 }
 
 impl fmt::Display for DialectChange {
@@ -80,6 +86,8 @@ impl fmt::Display for DialectChange {
             DialectChange::DescribeTools => {
                 f.write_str("the tools are described in the system message")
             }
+            DialectChange::ConstrainReplies => f.write_str("replies have a schema"),
+            DialectChange::OmitSchema => f.write_str("replies are JSON objects without a schema"),
         }
     }
 }
@@ -88,7 +96,8 @@ impl fmt::Display for DialectChange {
 type RefusalRule = fn(&Dialect, &ErrorResponse, &SentFeatures<'_>) -> Option<DialectChange>;
 
 /// The first rule that applies counts.
-const RULES: [RefusalRule; 7] = [
+const RULES: [RefusalRule; 8] = [
+    schema_refused,
     tools_refused,
     images_refused,
     tool_name_required,
@@ -102,9 +111,13 @@ impl Dialect {
     /// The dialect of a new endpoint: everything is accepted, except what the user rules out.
     pub(super) fn new(accepts_images: bool, tools: ToolCalling) -> Dialect {
         let images = (!accepts_images).then_some(DialectChange::OmitImages);
-        let described = (tools == ToolCalling::Prompted).then_some(DialectChange::DescribeTools);
+        let calls = match tools {
+            ToolCalling::Prompted => Some(DialectChange::DescribeTools),
+            ToolCalling::Schema => Some(DialectChange::ConstrainReplies),
+            ToolCalling::Auto | ToolCalling::Native => None,
+        };
         Dialect {
-            changes: images.into_iter().chain(described).collect(),
+            changes: images.into_iter().chain(calls).collect(),
             needs_native_tools: tools == ToolCalling::Native,
         }
     }
@@ -112,6 +125,14 @@ impl Dialect {
     /// Whether requests have this change.
     pub(super) fn has(&self, change: &DialectChange) -> bool {
         self.changes.contains(change)
+    }
+
+    /// How the model calls tools, if requests have a change of it.
+    pub(super) fn tool_calling(&self) -> Option<ToolCalling> {
+        if self.has(&DialectChange::DescribeTools) {
+            return Some(ToolCalling::Prompted);
+        }
+        self.has(&DialectChange::ConstrainReplies).then_some(ToolCalling::Schema)
     }
 
     /// Reverts a change that has not helped.
@@ -165,6 +186,20 @@ impl Dialect {
 /// Whether the status is one for a request that is not accepted in its form.
 fn is_unaccepted(refusal: &ErrorResponse) -> bool {
     matches!(refusal.status, 400 | 422)
+}
+
+/// Some servers constrain replies only to any object, or not at all.
+fn schema_refused(
+    dialect: &Dialect,
+    refusal: &ErrorResponse,
+    sent: &SentFeatures<'_>,
+) -> Option<DialectChange> {
+    let is_refused = sent.has_response_format
+        && matches!(refusal.status, 400 | 404 | 422 | 500 | 501)
+        && contains_any(&refusal.words, &changes::NO_SCHEMA);
+    let is_tried = dialect.has(&DialectChange::OmitSchema);
+    let next = if is_tried { DialectChange::DescribeTools } else { DialectChange::OmitSchema };
+    is_refused.then_some(next)
 }
 
 /// Some models have no tools, and some servers cannot read their model's calls.

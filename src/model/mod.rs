@@ -7,10 +7,11 @@ use crate::config::ToolCalling;
 use crate::error::{Error, Result};
 use crate::event::EventSink;
 use crate::message::{AssistantMessage, Message};
-use crate::tool::{ToolDefinition, Usage};
+use crate::tool::{CallForm, ToolDefinition, Usage};
 
 mod body;
 mod calls;
+mod constrained;
 mod cumulative;
 mod delta_fast_path;
 mod demanded_value;
@@ -55,6 +56,26 @@ pub struct ModelRequest<'r> {
     pub tools: &'r [ToolDefinition],
     /// What opens a call in text: [`Conversation::call_mark`](crate::Conversation::call_mark).
     pub call_mark: &'r str,
+    /// For replies that are constrained to JSON objects.
+    pub forms: CallForms<'r>,
+}
+
+impl<'r> ModelRequest<'r> {
+    /// A request without tools.
+    pub fn of_messages(messages: &'r [Message]) -> ModelRequest<'r> {
+        ModelRequest { messages, tools: &[], call_mark: "", forms: CallForms::default() }
+    }
+}
+
+/// The forms of calls in a request whose reply is constrained.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallForms<'r> {
+    /// Those that the system message describes: always the same in a conversation.
+    pub described: &'r [CallForm],
+    /// Those that this reply may have.
+    pub allowed: &'r [CallForm],
+    /// Whether it may be an answer; without an allowed form it is one.
+    pub allows_answer: bool,
 }
 
 /// How a reply ended.

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::limits;
 use crate::media::Image;
 use crate::message::{AssistantMessage, Message};
-use crate::model::described_tools::{self, DescribedTools};
+use crate::model::constrained;
+use crate::model::described_tools;
 use crate::model::dialect::{Dialect, DialectChange};
 use crate::model::quirks::is_reasoning_field;
 use crate::text::{one_line, sendable};
@@ -74,17 +75,37 @@ struct CalledFunction<'m> {
     arguments: &'m str,
 }
 
-/// The messages of a request. Those from `question` on belong to the turn that is answered; the
-/// system message describes the tools, if there are any.
+/// How the calls of a conversation are sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum SentCalls<'t> {
+    /// In the fields of the API.
+    Native,
+    /// As text; each opens with this mark.
+    Marked(&'t str),
+    /// As the JSON objects of constrained replies.
+    Constrained,
+}
+
+impl SentCalls<'_> {
+    /// A result as text, if calls are.
+    fn result_text(self, name: &str, result: &str) -> Option<String> {
+        match self {
+            SentCalls::Native => None,
+            SentCalls::Marked(_) => Some(described_tools::result_text(name, result)),
+            SentCalls::Constrained => Some(constrained::result_text(name, result)),
+        }
+    }
+}
+
+/// The messages of a request. Those from `question` on belong to the turn that is answered.
 pub(super) fn wire_messages<'m>(
     messages: impl Iterator<Item = &'m Message>,
     question: usize,
-    described: DescribedTools<'_>,
+    sent_calls: SentCalls<'_>,
     dialect: &Dialect,
 ) -> Vec<WireMessage<'m>> {
     let omits_images = dialect.has(&DialectChange::OmitImages);
     let sends_tool_name = dialect.has(&DialectChange::SendToolName);
-    let are_calls_text = dialect.has(&DialectChange::DescribeTools);
     let mut list = Vec::new();
     let mut calls: &[ToolCall] = &[];
     // What the tools of a step have shown.
@@ -111,7 +132,7 @@ pub(super) fn wire_messages<'m>(
             }
             Message::Assistant(assistant) => {
                 calls = &assistant.calls;
-                assistant_message(assistant, is_current_turn, described.call_mark, dialect)
+                assistant_message(assistant, is_current_turn, sent_calls, dialect)
             }
             Message::Tool(result) => {
                 let call = calls.split_off_first();
@@ -127,8 +148,8 @@ pub(super) fn wire_messages<'m>(
                     }
                     None => {}
                 }
-                if are_calls_text {
-                    add_result_text(&mut list, &result.name, &text);
+                if let Some(text) = sent_calls.result_text(&result.name, &text) {
+                    add_result_text(&mut list, text);
                     continue;
                 }
                 WireMessage {
@@ -140,26 +161,27 @@ pub(super) fn wire_messages<'m>(
         });
     }
     add_shown(&mut list, shown);
-    if !described.tools.is_empty() {
-        describe_tools(&mut list, described);
-    }
     list
 }
 
-/// Describes the tools in the system message.
-fn describe_tools(list: &mut Vec<WireMessage<'_>>, tools: DescribedTools<'_>) {
-    let description = tools.description();
+/// Adds a description of the tools to the system message.
+pub(super) fn add_description(
+    list: &mut Vec<WireMessage<'_>>,
+    description: String,
+    is_first: bool,
+) {
     match list.first_mut() {
         Some(WireMessage { role: "system", content: WireContent::Text(text), .. }) => {
-            *text = format!("{}\n\n{description}", text.trim_end()).into();
+            let parts = [text.trim_end(), description.trim_end()];
+            let [text_at, other] = if is_first { [1, 0] } else { [0, 1] };
+            *text = format!("{}\n\n{}\n", parts[text_at], parts[other]).into();
         }
         _ => list.insert(0, WireMessage::of_text("system", description.into())),
     }
 }
 
 /// Adds a result to the user message with the results of its step.
-fn add_result_text(list: &mut Vec<WireMessage<'_>>, name: &str, result: &str) {
-    let result = described_tools::result_text(name, result);
+fn add_result_text(list: &mut Vec<WireMessage<'_>>, result: String) {
     match list.last_mut() {
         Some(WireMessage { role: "user", content: WireContent::Text(text), .. }) => {
             text.to_mut().push_str(&format!("\n{result}"));
@@ -179,7 +201,7 @@ fn add_shown<'m>(list: &mut Vec<WireMessage<'m>>, shown: Vec<ContentPart<'m>>) {
 fn assistant_message<'m>(
     assistant: &'m AssistantMessage,
     is_current_turn: bool,
-    call_mark: &str,
+    sent_calls: SentCalls<'_>,
     dialect: &Dialect,
 ) -> WireMessage<'m> {
     let is_sent = |name: &str| is_current_turn || !is_reasoning_field(name);
@@ -193,11 +215,10 @@ fn assistant_message<'m>(
         function: CalledFunction { name: &call.name, arguments: &call.arguments },
         opaque: fields(&call.opaque),
     });
-    let are_calls_text = dialect.has(&DialectChange::DescribeTools);
-    let text = if are_calls_text {
-        described_tools::message_text(assistant, call_mark).into()
-    } else {
-        assistant.full_text()
+    let text = match sent_calls {
+        SentCalls::Native => assistant.full_text(),
+        SentCalls::Marked(mark) => described_tools::message_text(assistant, mark).into(),
+        SentCalls::Constrained => constrained::message_text(assistant).into(),
     };
     // It is empty only if there are tool calls: an assistant message without both is invalid.
     let content = if text.is_empty() && !dialect.has(&DialectChange::SendEmptyText) {
@@ -208,7 +229,10 @@ fn assistant_message<'m>(
     WireMessage {
         content,
         opaque: fields(&assistant.opaque),
-        tool_calls: if are_calls_text { Vec::new() } else { calls.collect() },
+        tool_calls: match sent_calls {
+            SentCalls::Native => calls.collect(),
+            _ => Vec::new(),
+        },
         ..WireMessage::of_text("assistant", "".into())
     }
 }

@@ -300,6 +300,7 @@ mod tests {
                 content: String::new(),
                 calls: vec![call.clone(), call],
                 opaque: opaque(r#"{"reasoning":"r"}"#),
+                written: String::new(),
             }),
             Message::Tool(ToolMessage {
                 call_id: "c1".into(),

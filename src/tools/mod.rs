@@ -20,7 +20,7 @@ use crate::message::InvokedSkill;
 use crate::secret::Secrets;
 use crate::skills::{Catalogue, Skills, other_clients};
 use crate::text;
-use crate::tool::{Action, Effects, ToolCall, ToolDefinition, ToolResult};
+use crate::tool::{Action, CallForm, Effects, ToolCall, ToolDefinition, ToolResult};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::event_source::EventSource;
 
@@ -129,6 +129,12 @@ pub trait Tool {
     /// accepted.
     fn parameters(&self) -> Value;
 
+    /// The forms of calls for a model whose replies are constrained, each with its description and
+    /// the JSON Schema of its arguments.
+    fn call_forms(&self) -> Vec<(&str, Value)> {
+        vec![(self.description(), schema::for_small_models(self.parameters()))]
+    }
+
     /// Whether the tool works in this context; `has_skills`: whether there are usable skills.
     fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
         let _ = (context, has_skills);
@@ -200,6 +206,7 @@ pub(crate) const NEED_SKILLS: [&str; 5] =
 pub struct Tools<'w> {
     context: ToolContext<'w>,
     definitions: Vec<ToolDefinition>,
+    forms: Vec<CallForm>,
     has_skills: bool,
     /// Whether the tools of [`BUILTIN_TOOLS`] can be called.
     has_builtin: bool,
@@ -215,6 +222,7 @@ impl<'w> Tools<'w> {
         Tools {
             context,
             definitions: Vec::new(),
+            forms: Vec::new(),
             has_skills: false,
             has_builtin: false,
             needs_skills: false,
@@ -249,14 +257,6 @@ impl<'w> Tools<'w> {
             }
         }
         tools
-    }
-
-    fn offer(&mut self, tool: &dyn Tool, parameters: Value) {
-        self.definitions.push(ToolDefinition {
-            name: tool.name().to_string(),
-            description: tool.description().to_string(),
-            parameters,
-        });
     }
 
     /// The skills of the context.

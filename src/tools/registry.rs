@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::other_clients;
 use crate::text;
-use crate::tool::{ToolCall, ToolDefinition, ToolResult, parse_arguments};
+use crate::tool::{CallForm, ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::tools::{
     ArgumentError, NEED_SKILLS, PreparedCall, Tool, Tools, find_builtin, inexact_arguments, schema,
     unknown_tool_among,
@@ -59,6 +59,21 @@ impl<'w> Tools<'w> {
         }
         schema::of_arguments(tool.parameters())
             .map_err(|error| format!("its schema is wrong: {error}"))
+    }
+
+    /// Offers a tool with these arguments to a model.
+    pub(super) fn offer(&mut self, tool: &dyn Tool, parameters: Value) {
+        let forms = tool.call_forms().into_iter().map(|(description, parameters)| CallForm {
+            tool: tool.name().to_string(),
+            description: description.to_string(),
+            parameters,
+        });
+        self.forms.extend(forms);
+        self.definitions.push(ToolDefinition {
+            name: tool.name().to_string(),
+            description: tool.description().to_string(),
+            parameters,
+        });
     }
 
     /// Returns the tool with this name.

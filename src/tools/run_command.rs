@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::config::find_program;
 use crate::skills::Skill;
 use crate::skills::python::{Interpreter, is_executable};
 use crate::tool::{Effects, ToolResult};
@@ -13,6 +14,7 @@ use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, output_schema,
     scratch, time_limit,
 };
+use crate::tools::schema::call_of_named_skill;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
@@ -100,6 +102,12 @@ fn run_command(
         Some(skill) => venv_of(skill, context)?,
         None => None,
     };
+    let first = arguments.command.split_whitespace().next().unwrap_or_default();
+    if find_program(first.as_ref(), scripts.variable("PATH")).is_none()
+        && let Some(call) = call_of_named_skill(&arguments.command, context)
+    {
+        return Err(call);
+    }
     let limit = time_limit(arguments.timeout_seconds, scripts)?;
     let words = ["-c".to_string(), arguments.command.clone()];
     let advice = "write it to a file with write_file, and run that";

@@ -4,8 +4,11 @@
 use serde_json::{Value, json};
 
 use crate::limits;
-use crate::skills::Catalogue;
+use crate::skills::{Catalogue, Skill, evals, split_words};
 use crate::text;
+use crate::tool::CallForm;
+use crate::tools::program::is_script;
+use crate::tools::{ToolContext, Tools};
 
 /// The name of the argument that names a skill.
 pub(super) const SKILL_NAME: &str = "skill_name";
@@ -39,6 +42,153 @@ pub(super) fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
     let bytes: usize = names.iter().map(|name| name.len() + r#""","#.len()).sum();
     let is_complete = catalogue.usable().all(|skill| skill.is_for_model);
     if is_complete && bytes <= limits::ENUM_BYTES { names } else { Vec::new() }
+}
+
+/// Optional arguments that a small model is offered, too: without them it could not go on.
+const NEEDED_OPTIONS: [&str; 2] = ["offset", "all"];
+
+/// The schema with fewer optional arguments: a small model fills in all that it is offered.
+pub(super) fn for_small_models(mut schema: Value) -> Value {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    if let Some(properties) = schema["properties"].as_object_mut() {
+        let is_required = |name: &String| required.iter().any(|it| it == name.as_str());
+        properties.retain(|name, _| is_required(name) || NEEDED_OPTIONS.contains(&&**name));
+    }
+    schema
+}
+
+/// Arguments of tools that may be empty text.
+const MAY_BE_EMPTY: [&str; 2] = ["content", "new"];
+
+impl Tools<'_> {
+    /// The forms of calls, for the system message of a model whose replies are constrained.
+    pub(crate) fn call_forms(&self) -> Vec<CallForm> {
+        let are_listed = self.context.history.listed_skills.get().is_some();
+        let is_needed = |form: &&CallForm| form.tool != "list_skills" || !are_listed;
+        let mut forms: Vec<CallForm> = self.forms.iter().filter(is_needed).cloned().collect();
+        // Small models prefer what stands first, and edit files by programs that fail.
+        let starts_programs = |form: &CallForm| {
+            self.find(&form.tool).is_some_and(|tool| tool.effects(&self.context).starts_programs)
+        };
+        forms.sort_by_key(starts_programs);
+        forms
+    }
+
+    /// The forms that the next reply may have. A skill is read before its files are used, and only
+    /// once; `read` are the names of those whose documents the conversation has. `left_out` is a
+    /// tool whose last result was known.
+    pub(crate) fn allowed_forms(&self, read: &[String], left_out: Option<&str>) -> Vec<CallForm> {
+        let forms = self.call_forms().into_iter().filter(|form| left_out != Some(&*form.tool));
+        let mut allowed: Vec<CallForm> =
+            forms.flat_map(|form| self.restricted_forms(&form, read)).collect();
+        for form in &mut allowed {
+            require_text(&mut form.parameters);
+        }
+        allowed
+    }
+
+    /// A form with the skills that it may name; none if it needs one and there is none.
+    fn restricted_forms(&self, form: &CallForm, read: &[String]) -> Vec<CallForm> {
+        let with = |names: &[&str], paths: Vec<String>| {
+            let mut form = form.clone();
+            let properties = &mut form.parameters["properties"];
+            properties[SKILL_NAME]["enum"] = json!(names);
+            if !paths.is_empty() {
+                properties["file_path"]["enum"] = json!(paths);
+            }
+            form
+        };
+        let names: Vec<&str> = read.iter().map(String::as_str).collect();
+        let properties = &form.parameters["properties"];
+        let is_required = (form.parameters["required"].as_array())
+            .is_some_and(|required| required.iter().any(|name| name == SKILL_NAME));
+        if properties.get(SKILL_NAME).is_none() {
+            return vec![form.clone()];
+        }
+        if form.tool == "get_skill" {
+            let catalogue = self.skills().catalogue();
+            let offered = catalogue.usable().filter(|skill| skill.is_for_model);
+            let offered = offered.map(|skill| skill.name.as_str());
+            let offered: Vec<&str> = offered.filter(|name| !names.contains(name)).collect();
+            return match offered.len() {
+                0 => Vec::new(),
+                1..=limits::OFFERED_SKILLS => vec![with(&offered, Vec::new())],
+                _ => vec![form.clone()],
+            };
+        }
+        if names.is_empty() && is_required {
+            return Vec::new();
+        }
+        if names.is_empty() {
+            let mut form = form.clone();
+            if let Some(properties) = form.parameters["properties"].as_object_mut() {
+                properties.remove(SKILL_NAME);
+            }
+            return vec![form];
+        }
+        if form.tool != "run_python_script" || !is_required {
+            return vec![with(&names, Vec::new())];
+        }
+        let mut forms = Vec::new();
+        for name in names {
+            let Ok(skill) = self.skills().open(name) else { continue };
+            let mut scripts = script_paths(&skill);
+            if scripts.is_empty() {
+                continue;
+            }
+            scripts.truncate(if scripts.len() > limits::OFFERED_SCRIPTS {
+                0
+            } else {
+                scripts.len()
+            });
+            forms.push(with(&[name], scripts));
+        }
+        forms
+    }
+}
+
+/// The call that is meant where a skill's name stands in the place of a program, such as in
+/// `calculator 2 + 2`: to read the skill, or to run its first script once it was read last.
+pub(super) fn call_of_named_skill(line: &str, context: &ToolContext<'_>) -> Option<String> {
+    let words = split_words(line.trim(), limits::SCRIPT_ARGUMENTS_BYTES);
+    let (name, arguments) = words.split_first().filter(|_| !line.trim().contains('\n'))?;
+    let is_word = |word: &String| word.starts_with(|c: char| c.is_alphanumeric() || c == '-');
+    // The name may be that of a variable, before an operator.
+    if arguments.first().is_some_and(|word| !is_word(word)) {
+        return None;
+    }
+    // As a file of its name, too: `status_report.py`.
+    let name = name.trim_end_matches(".py").replace('_', "-");
+    let skill = context.skills.open(&name).ok()?;
+    let scripts = script_paths(&skill);
+    let is_read = context.history.recent_skill.borrow().as_ref() == Some(&name);
+    let call = match &scripts[..] {
+        [script, ..] if is_read => {
+            let call = json!({"skill_name": name, "file_path": script, "args": arguments});
+            format!("run_python_script {call}")
+        }
+        _ => format!("get_skill {}", json!({ SKILL_NAME: name })),
+    };
+    Some(format!("{name} is a skill, not a program: {call}"))
+}
+
+/// Requires that required text is not empty, where it may not be.
+fn require_text(parameters: &mut Value) {
+    let required = parameters["required"].as_array().cloned().unwrap_or_default();
+    let names = required.iter().filter_map(Value::as_str);
+    for name in names.filter(|name| !MAY_BE_EMPTY.contains(name)) {
+        let property = &mut parameters["properties"][name];
+        if property["type"] == "string" && property.get("enum").is_none() {
+            property["minLength"] = 1.into();
+        }
+    }
+}
+
+/// The paths of a skill's scripts.
+fn script_paths(skill: &Skill) -> Vec<String> {
+    let files = skill.all_files().files;
+    let scripts = files.iter().filter(|path| !path.starts_with(evals::FOLDER) && is_script(path));
+    scripts.filter_map(|path| path.to_str().map(str::to_string)).collect()
 }
 
 /// An argument, as a schema describes it.

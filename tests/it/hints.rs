@@ -192,7 +192,7 @@ fn packages_of_other_skills_are_known() {
     assert_eq!(
         heads,
         [
-            "hint: `markitdown` is not installed: tell the user to install markitdown",
+            "hint: `markitdown` is not installed: do without, or tell the user to install markitdown",
             "hint: `markitdown` is not installed: give skill_name \"s\", and tell the user to run: skills-runner skills setup s markitdown",
             "hint: `pypdf` is installed for the skill `t`: give skill_name \"t\"",
         ]

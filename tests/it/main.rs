@@ -64,6 +64,7 @@ mod readme;
 mod requirements;
 mod rescue;
 mod sandbox;
+mod schema;
 mod scripts;
 mod search;
 mod sessions;

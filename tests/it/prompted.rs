@@ -126,7 +126,8 @@ fn native_tools_are_never_described() {
 fn a_wrong_value_is_reported() {
     let run = test().env("LLM_API_BASE_URL", "http://127.0.0.1:9/v1").env("LLM_MODEL_NAME", "m");
     let run = run.env("LLM_TOOLS", "text").args(["hi there"]).run();
-    run.status(78).stderr_has("LLM_TOOLS=text (environment) is not auto, native or prompted");
+    run.status(78)
+        .stderr_has("LLM_TOOLS=text (environment) is not auto, native, prompted or schema");
 }
 
 /// What cannot be run as it is is asked about once; the text of an answer stays an answer.

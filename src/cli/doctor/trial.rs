@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::HttpModel;
-use crate::model::{FinishReason, Model, ModelRequest, read_marked_calls};
+use crate::model::{CallForms, FinishReason, Model, ModelRequest, read_marked_calls};
 use crate::text::counted;
 use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
 use crate::world::cancellation::Cancellation;
@@ -27,8 +27,8 @@ const B: i64 = 588;
 struct Trial {
     /// What went wrong, and the remedy; `None`: the tool was called, and its result was used.
     problem: Option<(String, &'static str)>,
-    /// Whether calls were part of the text.
-    in_text: bool,
+    /// How it was called.
+    calling: ToolCalling,
     /// Fields that the endpoint demanded, as JSON.
     demanded: Option<String>,
     cost: String,
@@ -43,19 +43,29 @@ pub(super) fn tool_call(
     sink: &mut EventSink<'_>,
 ) -> Result<DoctorCheck> {
     let first = try_calling(endpoint, cancellation, sink)?;
-    let other = match (&first.problem, first.in_text) {
-        (Some(_), false) => Some(ToolCalling::Prompted),
-        (_, true) if endpoint.tool_calling == ToolCalling::Prompted => Some(ToolCalling::Native),
-        _ => None,
+    let others: &[ToolCalling] = match (&first.problem, first.calling) {
+        (Some(_), ToolCalling::Schema) => &[ToolCalling::Native, ToolCalling::Prompted],
+        (Some(_), ToolCalling::Prompted) => &[ToolCalling::Native, ToolCalling::Schema],
+        (None, ToolCalling::Prompted) if endpoint.tool_calling == ToolCalling::Prompted => {
+            &[ToolCalling::Native]
+        }
+        (Some(_), _) => &[ToolCalling::Prompted, ToolCalling::Schema],
+        (None, _) => &[],
     };
-    let works = |tool_calling| -> Result<bool> {
+    let mut works = |tool_calling| -> Result<bool> {
         let endpoint = Endpoint { tool_calling, ..endpoint.clone() };
         let tried = try_calling(&endpoint, cancellation, sink);
         cancellation.check()?;
         Ok(tried.is_ok_and(|trial| trial.problem.is_none()))
     };
-    let other_works = other.map(works).transpose()?.unwrap_or(false);
-    let mut check = first.check(other_works).with_detail("duration_ms", first.duration_ms);
+    let mut working = None;
+    for other in others {
+        if works(*other)? {
+            working = Some(*other);
+            break;
+        }
+    }
+    let mut check = first.check(working).with_detail("duration_ms", first.duration_ms);
     if let Some(fields) = first.demanded {
         let message = format!("the endpoint demands {fields}, which costs a refused request");
         check.add_warning(message, format!("add {fields} to LLM_EXTRA_BODY"));
@@ -64,32 +74,32 @@ pub(super) fn tool_call(
 }
 
 impl Trial {
-    /// The check; `other_works`: the other way of calling tools was tried, and works.
-    fn check(&self, other_works: bool) -> DoctorCheck {
+    /// The check; `working`: another way of calling tools that was tried, and works.
+    fn check(&self, working: Option<ToolCalling>) -> DoctorCheck {
         const NAME: &str = "tool_call";
-        let way = if self.in_text { " in text" } else { "" };
+        let way = match self.calling {
+            ToolCalling::Prompted => " in text",
+            ToolCalling::Schema => " in a constrained reply",
+            ToolCalling::Auto | ToolCalling::Native => "",
+        };
         let cost = &self.cost;
-        match (&self.problem, self.in_text) {
-            (None, in_text) => {
-                let advice = match (in_text, other_works) {
-                    (true, true) => "; calls in the API's fields work, too (LLM_TOOLS=native)",
-                    _ => "",
-                };
-                let message = format!("called{way}, and its result was used: {cost}{advice}");
-                DoctorCheck::ok(NAME, message)
+        let Some((problem, fix)) = &self.problem else {
+            let advice = match working {
+                Some(_) => "; calls in the API's fields work, too (LLM_TOOLS=native)",
+                None => "",
+            };
+            let message = format!("called{way}, and its result was used: {cost}{advice}");
+            return DoctorCheck::ok(NAME, message);
+        };
+        let (place, fix) = match working {
+            Some(ToolCalling::Prompted) => ("; in text it works", "set LLM_TOOLS=prompted"),
+            Some(ToolCalling::Schema) => {
+                ("; in constrained replies it works", "set LLM_TOOLS=schema")
             }
-            (Some((problem, _)), true) if other_works => {
-                let message = format!("{problem}; in the API's fields it works ({cost})");
-                DoctorCheck::warning(NAME, message, "set LLM_TOOLS=native")
-            }
-            (Some((problem, _)), false) if other_works => {
-                let message = format!("{problem}; in text it works ({cost})");
-                DoctorCheck::warning(NAME, message, "set LLM_TOOLS=prompted")
-            }
-            (Some((problem, fix)), _) => {
-                DoctorCheck::warning(NAME, format!("{problem} ({cost})"), *fix)
-            }
-        }
+            Some(_) => ("; in the API's fields it works", "set LLM_TOOLS=native"),
+            None => ("", *fix),
+        };
+        DoctorCheck::warning(NAME, format!("{problem}{place} ({cost})"), fix)
     }
 }
 
@@ -106,6 +116,7 @@ fn try_calling(
 ) -> Result<Trial> {
     let model = HttpModel::new(endpoint.clone(), false, cancellation.clone());
     let tools = [addition_tool()];
+    let forms = tools.each_ref().map(ToolDefinition::call_form);
     let mut conversation = Conversation::new("");
     conversation.add_question(format!(
         "Call the tool `add` with a = {A} and b = {B}. Then answer with the sum that it returns."
@@ -118,8 +129,12 @@ fn try_calling(
     while steps < limits::TOOL_CHECK_STEPS {
         steps += 1;
         let mark = conversation.call_mark();
-        let request =
-            ModelRequest { messages: conversation.messages(), tools: &tools, call_mark: mark };
+        let request = ModelRequest {
+            tools: &tools,
+            call_mark: mark,
+            forms: CallForms { described: &forms, allowed: &forms, allows_answer: true },
+            ..ModelRequest::of_messages(conversation.messages())
+        };
         let mut reply = model.complete(&request, sink)?;
         add_usage(&mut usage, reply.usage);
         let marked = read_marked_calls(&reply.message.content, mark, &tools);
@@ -154,9 +169,9 @@ fn try_calling(
     }
     let duration_ms = milliseconds(start.elapsed());
     let cost = cost_text(steps, duration_ms, usage);
-    let in_text = model.tool_calling() == ToolCalling::Prompted;
+    let calling = model.tool_calling();
     let demanded = model.demanded_fields();
-    Ok(Trial { problem, in_text, demanded, cost, duration_ms })
+    Ok(Trial { problem, calling, demanded, cost, duration_ms })
 }
 
 /// What was wrong with the calls or the answer.
@@ -228,7 +243,7 @@ pub(super) fn streaming(
     let model = HttpModel::new(endpoint.clone(), true, cancellation.clone());
     let mut conversation = Conversation::new("");
     conversation.add_question("Count from one to ten, in words.");
-    let request = ModelRequest { messages: conversation.messages(), tools: &[], call_mark: "" };
+    let request = ModelRequest::of_messages(conversation.messages());
     let mut pieces = 0;
     let reply = model.complete(&request, &mut |event| {
         if let Event::Text(piece) | Event::Reasoning(piece) = &event {

@@ -19,6 +19,7 @@ use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::message::Message;
 use crate::model::body::RequestBody;
+use crate::model::constrained::ConstrainedStream;
 use crate::model::dialect::{Dialect, DialectChange};
 use crate::model::invalid_response::InvalidResponse;
 use crate::model::reply::ReplyAssembler;
@@ -129,6 +130,7 @@ impl HttpModel {
             temporary_messages,
             tools: request.tools,
             call_mark: request.call_mark,
+            forms: request.forms,
             stream: self.stream && !dialect.has(&DialectChange::OmitStream),
             extra_fields: &self.client.endpoint.extra_body,
             dialect,
@@ -149,14 +151,26 @@ impl HttpModel {
         let mut body = Vec::with_capacity(image_bytes + limits::READ_BYTES);
         serde_json::to_writer(&mut body, &request_body)
             .map_err(|error| RequestFailure::new(ErrorKind::Protocol, error.to_string()))?;
+        let is_constrained = request_body.is_constrained();
         drop(dialect);
         sink(Event::Request { method: "POST", url: without_query(&self.url), bytes: body.len() });
         let start = Instant::now();
         let response = self.client.post(&self.url, &body).map_err(transport_failure)?;
         let messages = request.messages.len();
-        let mut reply = self.read_response(response, messages, sink, has_emitted_text)?;
+        let mut reply = if is_constrained {
+            let mut stream = ConstrainedStream::default();
+            let pass = &mut |event: Event<'_>| stream.pass(event, sink);
+            let read = self.read_response(response, messages, pass, has_emitted_text);
+            *has_emitted_text &= stream.has_shown();
+            check_not_empty(stream.finish(read?, messages, sink))?
+        } else {
+            self.read_response(response, messages, sink, has_emitted_text)?
+        };
         let is_answer = reply.finish == FinishReason::Complete && reply.message.calls.is_empty();
-        if is_answer && text_calls::is_unparsed_call(&reply.message.content, request.tools) {
+        if is_answer
+            && !is_constrained
+            && text_calls::is_unparsed_call(&reply.message.content, request.tools)
+        {
             reply.finish = FinishReason::UnparsedCall;
         }
         sink(Event::Response { duration: start.elapsed(), usage: reply.usage });
@@ -287,10 +301,7 @@ impl Model for HttpModel {
     }
 
     fn tool_calling(&self) -> ToolCalling {
-        if self.dialect.borrow().has(&DialectChange::DescribeTools) {
-            return ToolCalling::Prompted;
-        }
-        self.client.endpoint.tool_calling
+        self.dialect.borrow().tool_calling().unwrap_or(self.client.endpoint.tool_calling)
     }
 
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {

@@ -60,6 +60,9 @@ impl HttpModel {
             )),
             DialectChange::DescribeTools => {
                 let cause = match refusals::meaning(answer.status, &answer.words) {
+                    _ if body.is_constrained() => {
+                        "the endpoint constrains no replies to calls of tools"
+                    }
                     Meaning::UnreadCall(_) => "the server cannot read its model's calls of tools",
                     _ => "the endpoint or the model takes no tools",
                 };

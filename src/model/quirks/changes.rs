@@ -44,6 +44,10 @@ pub(crate) const WRONG_VALUE: [&str; 12] = [
 pub(crate) const FIELD_LABELS: [&str; 6] =
     ["parameter", "field", "argument", "property", "supplied", "key"];
 
+/// Phrases of a server that does not constrain replies by a schema.
+pub(crate) const NO_SCHEMA: [&str; 5] =
+    ["response_format", "response format", "schema", "grammar", "requested parameters"];
+
 /// Phrases for a `content` of the wrong type.
 pub(crate) const WRONG_CONTENT_TYPE: [&str; 9] =
     ["null", "nil", "none", "string", "type", "required", "empty", "missing", "expected"];

@@ -15,6 +15,7 @@ fn change(words: &str) -> Option<DialectChange> {
     let extra_fields = json!({"seed": 1}).as_object().cloned().unwrap_or_default();
     let sent = SentFeatures {
         has_tools: true,
+        has_response_format: false,
         optional_fields: vec!["seed"],
         extra_fields: &extra_fields,
         has_empty_content: true,

@@ -157,7 +157,7 @@ impl<'t> MissingPackages<'t> {
         }
         match self.requirements.as_slice() {
             [] => format!("{what}: tell the user to install the package"),
-            all => format!("{what}: tell the user to install {}", all.join(", ")),
+            all => format!("{what}: do without, or tell the user to install {}", all.join(", ")),
         }
     }
 

@@ -29,6 +29,26 @@ mod run_sandbox;
 use report::ProgramReport;
 use run_sandbox::RunSandbox;
 
+/// The suffixes of files, and the programs that run them, the first that is there.
+pub(super) const LANGUAGES: [(&[&str], &[&str]); 5] = [
+    (&["sh", "bash"], &["bash", "sh"]),
+    (&["js", "mjs", "cjs"], &["node", "bun", "deno"]),
+    (&["ts"], &["tsx", "bun", "deno", "node"]),
+    (&["rb"], &["ruby"]),
+    (&["pl"], &["perl"]),
+];
+
+/// Suffixes of Python programs.
+pub(super) const PYTHON: [&str; 5] = ["py", "pyw", "pyc", "pyz", "zip"];
+
+/// Whether a file is a script by its suffix. Modules of a package are not.
+pub(super) fn is_script(path: &Path) -> bool {
+    let suffix = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let others = LANGUAGES.iter().flat_map(|(suffixes, _)| suffixes.iter());
+    let is_module = path.file_stem().is_some_and(|name| name == "__init__");
+    !is_module && (suffix == PYTHON[0] || others.into_iter().any(|other| *other == suffix))
+}
+
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramKind<'c> {

@@ -12,18 +12,7 @@ use crate::config::find_program;
 use crate::limits;
 use crate::skills::python::is_executable;
 use crate::text;
-
-/// The suffixes of files, and the programs that run them, the first that is there.
-const LANGUAGES: [(&[&str], &[&str]); 5] = [
-    (&["sh", "bash"], &["bash", "sh"]),
-    (&["js", "mjs", "cjs"], &["node", "bun", "deno"]),
-    (&["ts"], &["tsx", "bun", "deno", "node"]),
-    (&["rb"], &["ruby"]),
-    (&["pl"], &["perl"]),
-];
-
-/// Suffixes of Python programs.
-const PYTHON: [&str; 5] = ["py", "pyw", "pyc", "pyz", "zip"];
+use crate::tools::program::{LANGUAGES, PYTHON};
 
 /// The interpreter of a script that is not Python.
 pub(super) struct OtherInterpreter {

@@ -20,6 +20,7 @@ use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, not_run,
     output_schema, scratch, time_limit,
 };
+use crate::tools::schema::call_of_named_skill;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 mod language;
@@ -84,6 +85,25 @@ impl Tool for RunPython {
         })
     }
 
+    fn call_forms(&self) -> Vec<(&str, Value)> {
+        let source = json!({
+            "properties": {"script": {"type": "string"}},
+            "required": ["script"],
+        });
+        let file = json!({
+            "properties": {
+                "skill_name": {"type": "string"},
+                "file_path": {"type": "string"},
+                "args": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["skill_name", "file_path", "args"],
+        });
+        vec![
+            ("Run Python code and see what it prints. `script` is the code itself.", source),
+            ("Run a script of a skill that you have read, as its instructions say.", file),
+        ]
+    }
+
     fn output(&self) -> Option<Value> {
         Some(output_schema())
     }
@@ -123,6 +143,11 @@ fn run_script(
     let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
     let skill = name.map(|name| context.skills.open(name)).transpose()?;
     let skill = skill.as_ref();
+    if arguments.file_path.is_none()
+        && let Some(call) = call_of_named_skill(arguments.script.as_deref().unwrap_or(""), context)
+    {
+        return Err(call);
+    }
     let source = &ScriptSource::read(arguments, skill, context.user_files)?;
     let start = start_folder(arguments, source, skill, context)?;
     let limit = time_limit(arguments.timeout_seconds, scripts)?;

@@ -301,7 +301,25 @@ fn the_other_way_of_calling_tools_is_tried() {
         true => prompted_model(request),
     };
     let mute = |_: &Request| Reply::text("I have no tools.");
-    let table: [Row; 7] = [
+    let constrained = |request: &Request| {
+        let is_constrained = request.json.get("response_format").is_some();
+        let has_result = request.messages().len() > 2;
+        Reply::text(match (is_constrained, has_result) {
+            (false, _) => "One could call `add`.",
+            (_, false) => r#"{"thought": "x", "tool": "add", "a": 317, "b": 588}"#,
+            (_, true) => r#"{"thought": "x", "tool": "answer", "text": "905"}"#,
+        })
+    };
+    let table: [Row; 9] = [
+        (
+            None,
+            constrained,
+            0,
+            "warning",
+            "without calling the tool; in constrained replies it works",
+            "set LLM_TOOLS=schema",
+        ),
+        (Some("schema"), constrained, 0, "ok", "called in a constrained reply, and its result", ""),
         (None, no_tools, 0, "ok", "called in text, and its result was used", ""),
         (
             None,

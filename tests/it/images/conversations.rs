@@ -128,7 +128,7 @@ fn largest_image_needs_little_memory() {
         .endpoint(&server)
         .args(["look"])
         .run();
-    run.success().stderr_lacks("OLLAMA_CONTEXT_LENGTH").memory_at_most(30 << 10);
+    run.success().stderr_lacks("OLLAMA_CONTEXT_LENGTH").memory_at_most(31 << 10);
     let requests = server.finish();
     let last = parts(requests[1].last_message());
     assert_eq!(decoded(&last[1]).1, largest);

@@ -33,7 +33,7 @@ pub(super) const RUN: &str = "run_python_script";
 /// Starts the program unchanged.
 pub(super) const PLAIN: &str = "exec skills-runner \"$@\"";
 /// Starts the program with 28 MB of address space: the program itself, in a debug build, takes half.
-pub(super) const FRUGAL: &str = "ulimit -v 30720; exec skills-runner \"$@\"";
+pub(super) const FRUGAL: &str = "ulimit -v 31744; exec skills-runner \"$@\"";
 /// Longer arguments are sent on stdin, because a program's argument is limited to 128 KiB.
 const ARGUMENT_BYTES: usize = 100_000;
 /// Number of calls in one message of a scripted model.

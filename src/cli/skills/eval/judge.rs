@@ -47,7 +47,7 @@ pub(super) fn judge(
         Message::System(PROMPT.into()),
         Message::User(data(task, prompt, observed).to_string().into()),
     ];
-    let request = ModelRequest { messages: &messages, tools: &[], call_mark: "" };
+    let request = ModelRequest::of_messages(&messages);
     match judge.complete(&request, &mut |_| {}) {
         Ok(reply) => Ok(verdicts(&reply.message.content, task)),
         Err(error)
