@@ -42,7 +42,8 @@ pub(super) struct ListedFolder {
 
 /// Whether tools create folders of this name.
 pub(super) fn is_tool_folder(name: &str) -> bool {
-    TOOL_FOLDERS.contains(&name) || name.starts_with('.') && name.ends_with("cache")
+    let is_of_macos = name.starts_with("._");
+    TOOL_FOLDERS.contains(&name) || is_of_macos || name.starts_with('.') && name.ends_with("cache")
 }
 
 /// Whether this is the name of a file that belongs to git or macOS, not to a skill.

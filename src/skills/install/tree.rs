@@ -262,8 +262,9 @@ impl SourceTree {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             (is_document_name(name) && !folder.contains('/')).then_some(folder)
         });
+        let is_left_out = |name: &str| is_tool_folder(name) || is_system_file(name);
         let is_part = |path: &str, folder: &str| {
-            is_below(path, folder) || path.split('/').next().is_some_and(is_tool_folder)
+            is_below(path, folder) || path.split('/').next().is_some_and(is_left_out)
         };
         folders.find(|folder| {
             let is_archive = self.revision.is_some();

@@ -142,7 +142,13 @@ fn backslashes_of_zip_archives_are_folders() {
 /// What Finder adds to archives and folders is nothing of a skill, from any source.
 #[test]
 fn files_of_macos_are_left_out() {
-    let extra = ["one/.DS_Store", "one/._SKILL.md", "one/bin/._run", "__MACOSX/one/._SKILL.md"];
+    let extra = [
+        "one/.DS_Store",
+        "one/._SKILL.md",
+        "one/bin/._run",
+        "one/._bin/run",
+        "__MACOSX/one/._SKILL.md",
+    ];
     let with_extra = [items("one/"), extra.map(|path| file(path, "x")).to_vec()].concat();
     let more = [file("__MACOSX/evil/SKILL.md", document("evil"))];
     let with_more = [with_extra.clone(), more.to_vec()].concat();
@@ -202,7 +208,7 @@ fn archive_of_one_skill_has_the_name_of_its_document() {
     let inner = file("repo-main/examples/inner/SKILL.md", document("inner"));
     let table: [(&[super::pack::Item], &str); 5] = [
         (&[doc("forms"), readme.clone()], "forms"),
-        (&[doc("forms"), macos, inner], "forms"),
+        (&[doc("forms"), macos, inner, file(".DS_Store", "x"), file("._repo-main", "x")], "forms"),
         (&[doc("Not A Name")], "repo-main"),
         (&[doc("forms"), file("README.md", "x")], "repo-main"),
         (&[doc("forms"), file("other/SKILL.md", document("other"))], "repo-main"),
