@@ -24,7 +24,7 @@ const ANSWER: &str = "answer";
 
 const RULES: &str = "\
 You solve the user's request with tools. Reply with one JSON object: a short `thought`, then one `tool` and its arguments. You see its result, then reply again.
-Never calculate or count in your head: run code. Common knowledge needs no tool. The user's files are in the current folder.
+Never calculate or count in your head: run code. What everyone knows needs no tool. The user's files are in the current folder.
 
 Tools, with their arguments (`?`: may be left out):
 - answer {text}: Answer the user. Only when a result shows what the user wants, or no tool is needed.
