@@ -427,6 +427,9 @@ impl Collected<'_> {
                 return Ok(());
             }
             Some(Err(what)) => return Err(format!("`{to}` is {what}")),
+            Some(Ok(ArchiveEntryKind::HardLink(target))) if target == path => {
+                return Err(format!("`{to}` is a hard link to itself"));
+            }
             Some(Ok(ArchiveEntryKind::HardLink(target))) => Some(target.clone()),
             Some(Ok(ArchiveEntryKind::Link(target))) => resolved(path, target),
             None if self.tree.is_folder(path) => return self.add_folder(path, to, links),
