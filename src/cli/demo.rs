@@ -114,7 +114,7 @@ pub(super) fn run(
     );
     output.note(&format!("question: {QUESTION}"));
     output.record_question(QUESTION);
-    let (system_prompt, tools) = run.prepare_model_input(QUESTION, output);
+    let (system_prompt, tools) = run.prepare_model_input(QUESTION, &model, output);
     let mut conversation = Conversation::new(&system_prompt);
     conversation.add_question(QUESTION);
     let stats = &mut RunStats::default();

@@ -12,9 +12,12 @@ use crate::conversation::meter::TokenMeter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::limits;
+use crate::model::Model;
+use crate::model::http::{ModelListing, query_briefly};
 use crate::skills::Catalogue;
 use crate::skills::python::Interpreter;
 use crate::system_prompt::{self, PromptParts, SystemPromptOverride};
+use crate::text::group_digits;
 use crate::tools::Tools;
 use crate::world::files;
 use crate::world::output::Output;
@@ -37,6 +40,13 @@ impl Run {
         let mut run = Run::new(options, startup, ConfigNeeds::Endpoint, output)?;
         run.prompt_override = run.read_prompt_override(ask.system.as_deref())?;
         run.choose_model(output)?;
+        if !ask.dry_run
+            && let Some(mut endpoint) = run.config.endpoint.take()
+        {
+            let learned = run.learn_size(&mut endpoint, output);
+            run.config.endpoint = Some(endpoint);
+            learned?;
+        }
         if !ask.dry_run {
             run.apply_tool_options(&ask.tools, output)?;
         }
@@ -78,12 +88,39 @@ impl Run {
         Ok(())
     }
 
+    /// Asks an endpoint on this machine for the size of its model, where it decides how the model
+    /// calls tools. What goes wrong is left to the first request.
+    pub(super) fn learn_size(&self, endpoint: &mut Endpoint, output: &mut Output) -> Result<()> {
+        if !endpoint.calls_by_size() {
+            return Ok(());
+        }
+        let mut sink = |event: Event<'_>| output.show(&event);
+        let asked = query_briefly(endpoint, &self.cancellation, |query| {
+            let ModelListing::Models(models) = query.list_models(&mut sink)? else {
+                return Ok(None);
+            };
+            let server = query.server_kind(&models, &mut sink)?;
+            query.parameters(&models, server, &mut sink)
+        });
+        endpoint.parameters = asked.ok().flatten().flatten();
+        self.cancellation.check()?;
+        if endpoint.calling() == ToolCalling::Schema {
+            let count = group_digits(endpoint.parameters.unwrap_or_default());
+            output.detail(&format!(
+                "{} has {count} parameters: its replies are constrained (LLM_TOOLS=schema)",
+                endpoint.model
+            ));
+        }
+        Ok(())
+    }
+
     /// The system prompt of a conversation with this first question, if it is known, and its tools.
     /// Without a usable skill it warns that there are none. Wrong usage must have been reported
     /// before, as this writes the start record.
     pub(super) fn prepare_model_input(
         &self,
         question: &str,
+        model: &dyn Model,
         output: &mut Output,
     ) -> (String, Tools<'_>) {
         let catalogue = self.skills.catalogue();
@@ -109,7 +146,7 @@ impl Run {
             ));
         }
         let window = self.config.context_window;
-        (self.system_prompt(&catalogue, &tools, question, window, output), tools)
+        (self.system_prompt(&catalogue, &tools, question, (window, model), output), tools)
     }
 
     /// The system prompt of a conversation that starts now.
@@ -118,7 +155,7 @@ impl Run {
         catalogue: &Catalogue,
         tools: &Tools<'_>,
         question: &str,
-        window: Option<u64>,
+        (window, model): (Option<u64>, &dyn Model),
         output: &mut Output,
     ) -> String {
         system_prompt::system_prompt(&PromptParts {
@@ -126,11 +163,7 @@ impl Run {
             facts: self.facts_for_prompt(output),
             question,
             window,
-            is_constrained: self
-                .config
-                .endpoint
-                .as_ref()
-                .is_some_and(|endpoint| endpoint.tool_calling == ToolCalling::Schema),
+            is_constrained: model.tool_calling() == ToolCalling::Schema,
             ..PromptParts::new(catalogue, tools, &self.folder)
         })
     }

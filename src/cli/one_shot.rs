@@ -61,7 +61,7 @@ pub(super) fn run(
         None if !matches!(typed.trim(), "" | "-") => typed.into(),
         None => prompt.typed_text(),
     };
-    let (system_prompt, tools) = run.prepare_model_input(&question, output);
+    let (system_prompt, tools) = run.prepare_model_input(&question, &model, output);
     let mut conversation = handle.into_conversation(&system_prompt);
     conversation.add_question(prompt);
     if ask.dry_run {
@@ -76,7 +76,7 @@ pub(super) fn run(
 }
 
 /// Adds the models that the endpoint lists to its refusal of the configured one. Only a person at
-/// a terminal gets this: other runs send no request but those for the answer.
+/// a terminal gets this: other runs are not delayed by a request that no answer needs.
 fn with_listed_models(error: Error, run: &Run, output: &mut Output) -> Error {
     let endpoint = run.config.endpoint.as_ref();
     let Some(endpoint) = endpoint.filter(|_| error.part() == Some(FailedPart::Model)) else {

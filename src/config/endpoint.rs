@@ -37,8 +37,10 @@ pub struct Endpoint {
     pub secrets: Secrets,
     /// Whether images are sent to the model, including those of an earlier run.
     pub vision: bool,
-    /// How the model calls tools.
+    /// How the model calls tools, as it is set.
     pub tool_calling: ToolCalling,
+    /// The number of the model's parameters, if the endpoint has reported it.
+    pub parameters: Option<u64>,
     /// Where these settings come from.
     pub(crate) sources: EndpointSources,
 }
@@ -46,7 +48,8 @@ pub struct Endpoint {
 /// How a model is offered tools, and calls them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolCalling {
-    /// In the fields of the API; in text once the endpoint says that it has no tools.
+    /// In the fields of the API; in text once the endpoint says that it has no tools, and by
+    /// constrained replies if the model is small.
     #[default]
     Auto,
     /// In the fields of the API.
@@ -119,6 +122,22 @@ impl EndpointWithoutModel {
 }
 
 impl Endpoint {
+    /// How this model calls tools: a small one by constrained replies, if nothing else is set.
+    #[must_use]
+    pub fn calling(&self) -> ToolCalling {
+        let is_small = self.parameters.is_some_and(|count| count <= limits::SMALL_MODEL_PARAMETERS);
+        match self.tool_calling {
+            ToolCalling::Auto if is_small => ToolCalling::Schema,
+            set => set,
+        }
+    }
+
+    /// Whether the size of the model decides how it calls tools: a server on this machine may
+    /// report it.
+    pub(crate) fn calls_by_size(&self) -> bool {
+        self.tool_calling == ToolCalling::Auto && self.address.is_loopback()
+    }
+
     /// A server for downloads: it gets no credentials. `setting` is what the user typed the address
     /// for, in hints.
     pub(crate) fn for_download(
@@ -137,6 +156,7 @@ impl Endpoint {
             secrets: Secrets::default(),
             vision: false,
             tool_calling: ToolCalling::Native,
+            parameters: None,
             sources: EndpointSources {
                 address: ValueSource { name: setting, origin: Origin::Flag(setting) },
                 credentials: Vec::new(),
@@ -218,6 +238,7 @@ impl ConfigReader<'_> {
             idle_limit,
             vision,
             tool_calling: tool_calling.unwrap_or_default(),
+            parameters: None,
             secrets: secrets.clone(),
             sources: EndpointSources {
                 address: source,

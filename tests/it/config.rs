@@ -152,7 +152,7 @@ fn pipe_as_env_file_is_limited() {
 /// Other users of the machine must not be able to read the key.
 #[test]
 fn key_file_readable_by_others_is_reported() {
-    let server = Server::always(|request| match request.path.as_str() {
+    let server = Server::of_all_requests(|request| match request.path.as_str() {
         "/v1/chat/completions" => Reply::text("ok"),
         _ => Reply::status(404),
     });

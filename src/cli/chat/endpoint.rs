@@ -57,7 +57,9 @@ impl Chat<'_> {
             return Err(line_error("the name of a model contains no spaces"));
         } else {
             let model = text::sendable(name).into_owned();
-            self.change_model(&Endpoint { model, ..endpoint }, output)?;
+            let mut endpoint = Endpoint { model, parameters: None, ..endpoint };
+            self.run.learn_size(&mut endpoint, output)?;
+            self.change_model(&endpoint, output)?;
         }
         Ok(LineOutcome::Nothing)
     }

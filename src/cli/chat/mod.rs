@@ -104,7 +104,7 @@ pub(super) fn run(
     let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
     let question = handle.first_question().unwrap_or_default();
     let is_question_first = question.is_empty();
-    let (system_prompt, tools) = run.prepare_model_input(&question, output);
+    let (system_prompt, tools) = run.prepare_model_input(&question, &model, output);
     if lines.is_terminal() && output.can_edit() {
         let mut names: Vec<String> =
             commands::command_names().map(|name| format!("/{name}")).collect();

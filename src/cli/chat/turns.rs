@@ -29,8 +29,13 @@ impl Chat<'_> {
         let question = self.conversation.first_question();
         self.is_question_first = question.is_none();
         let question = question.unwrap_or_default().into_owned();
-        let system_prompt =
-            self.run.system_prompt(&catalogue, self.tools, &question, window, output);
+        let system_prompt = self.run.system_prompt(
+            &catalogue,
+            self.tools,
+            &question,
+            (window, &self.model),
+            output,
+        );
         self.conversation.set_instructions(&system_prompt);
     }
 

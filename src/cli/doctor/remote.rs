@@ -70,6 +70,9 @@ fn check_all(endpoint: &Endpoint, run: &Run, report: &mut DoctorReport<'_>) -> C
         }
     };
     let listed = find_model(models, &endpoint.model, server);
+    let parameters = query.parameters(models, server, &mut |event| report.show_event(&event));
+    let parameters = parameters.or_else(|error| stop_if_interrupted(&error).map(|()| None))?;
+    let endpoint = &Endpoint { parameters, ..endpoint.clone() };
     let info = EndpointInfo { endpoint, listing: &listing, listed, server };
     let is_listing = matches!(listing, ModelListing::Models(_));
     if server == ServerKind::Ollama && is_listing && listed.is_none() {

@@ -50,6 +50,17 @@ pub(crate) enum ContextWindow {
     Unknown,
 }
 
+/// What Ollama reports of a model; what it does not report is `None`.
+#[derive(Default)]
+struct DescribedModel {
+    /// The context size set in the Modelfile.
+    set_tokens: Option<u64>,
+    /// The context size that the model was trained for.
+    trained_tokens: Option<u64>,
+    /// The number of parameters.
+    parameters: Option<u64>,
+}
+
 /// Sends queries that delay a run without a need, so they have
 /// [`limits::BRIEF_QUERY_TIMEOUT`] in all; `None` if they take longer.
 pub(crate) fn query_briefly<T>(
@@ -132,12 +143,36 @@ impl EndpointQuery {
         if address.is_encrypted() {
             return Ok(ServerKind::Other);
         }
-        let greeting = self.fetch_body(&address.server_url("/"), None, sink)?;
-        let is_ollama = greeting.is_some_and(|body| body.starts_with(servers::OLLAMA_GREETING));
+        let body = self.fetch_body(&address.server_url(servers::OLLAMA_VERSION), None, sink)?;
+        bounded::reset_count();
+        let version: LooseValue =
+            serde_json::from_slice(&body.unwrap_or_default()).unwrap_or_default();
+        let is_ollama = version.field("version").is_string();
         Ok(if is_ollama || address.port() == OLLAMA_PORT {
             ServerKind::Ollama
         } else {
             ServerKind::Other
+        })
+    }
+
+    /// Queries the number of parameters of the configured model, if it decides how the model calls
+    /// tools; `models`: the list of a `server` of this kind. An error means that the run must stop.
+    pub(crate) fn parameters(
+        &self,
+        models: &[ListedModel],
+        server: ServerKind,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Option<u64>> {
+        let endpoint = &self.client.endpoint;
+        if !endpoint.calls_by_size() {
+            return Ok(None);
+        }
+        let listed = find_model(models, &endpoint.model, server);
+        Ok(match (server, listed, models) {
+            (ServerKind::Ollama, Some(_), _) => self.described_model(sink)?.parameters,
+            // It has one, whatever its name is in requests.
+            (ServerKind::LlamaCpp, None, [only]) => only.parameters,
+            (_, listed, _) => listed.and_then(|model| model.parameters),
         })
     }
 
@@ -153,8 +188,8 @@ impl EndpointQuery {
         let (actual, trained) = match (server, listed.and_then(|model| model.served_tokens)) {
             (ServerKind::Ollama, _) => {
                 let loaded = self.loaded_context(sink)?;
-                let (set, trained_for) = self.described_context(sink)?;
-                let trained = trained_for.or(trained);
+                let described = self.described_model(sink)?;
+                let (set, trained) = (described.set_tokens, described.trained_tokens.or(trained));
                 // Never more than the model has: of several requests at once each gets a part.
                 let actual = loaded.into_iter().chain(set).min();
                 (actual.map(|tokens| tokens.min(trained.unwrap_or(tokens))), trained)
@@ -179,14 +214,14 @@ impl EndpointQuery {
         Ok(loaded.and_then(|model| model.served_tokens))
     }
 
-    /// Ollama: the context size set in the Modelfile, and the one that the model was trained
-    /// for.
-    fn described_context(&self, sink: &mut EventSink<'_>) -> Result<(Option<u64>, Option<u64>)> {
+    /// Ollama: what it reports of the model.
+    fn described_model(&self, sink: &mut EventSink<'_>) -> Result<DescribedModel> {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
         struct ShownModel {
             parameters: LooseValue,
             model_info: LooseValue,
+            details: LooseValue,
         }
         let url = self.client.endpoint.address.server_url("/api/show");
         let question = serde_json::json!({"model": self.client.endpoint.model}).to_string();
@@ -195,16 +230,19 @@ impl EndpointQuery {
         bounded::reset_count();
         let show: ShownModel = serde_json::from_slice(&body).unwrap_or_default();
         let parameters = show.parameters.text();
-        let set = parameters.lines().find_map(|line| {
+        let set_tokens = parameters.lines().find_map(|line| {
             let value = line.trim().strip_prefix("num_ctx")?;
             value.trim().parse().ok().filter(|tokens| *tokens > 0)
         });
         let mut fields = show.model_info.fields();
-        let trained_for = fields
+        let trained_tokens = fields
             .find(|(name, _)| name.ends_with(".context_length"))
             .and_then(|(_, tokens)| tokens.as_u64())
             .filter(|tokens| *tokens > 0);
-        Ok((set, trained_for))
+        let size = show.details.field("parameter_size").as_str().and_then(parameter_count);
+        let count = show.model_info.field(servers::DESCRIBED_PARAMETERS).as_u64();
+        let parameters = count.filter(|count| *count > 0).or(size);
+        Ok(DescribedModel { set_tokens, trained_tokens, parameters })
     }
 
     /// llama.cpp: the context size of a request.
@@ -270,6 +308,16 @@ impl EndpointQuery {
         sink(Event::Response { duration: start.elapsed(), usage: None });
         Ok(response)
     }
+}
+
+/// The number that a size such as `1.5B` or `494.03M` means.
+fn parameter_count(size: &str) -> Option<u64> {
+    let unit = size.chars().next_back()?;
+    let (_, factor) = servers::SIZE_UNITS.iter().find(|(name, _)| *name == unit)?;
+    let number: f64 = size.strip_suffix(unit)?.parse().ok()?;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    let count = (number * factor) as u64;
+    (count > 0).then_some(count)
 }
 
 /// Handles a missing response: silence is one kind of answer, anything else means no

@@ -80,7 +80,7 @@ impl HttpModel {
     pub fn new(endpoint: Endpoint, stream: bool, cancellation: Cancellation) -> HttpModel {
         HttpModel {
             url: endpoint.address.chat_completions_url(),
-            dialect: RefCell::new(Dialect::new(endpoint.vision, endpoint.tool_calling)),
+            dialect: RefCell::new(Dialect::new(endpoint.vision, endpoint.calling())),
             client: Client::new(endpoint, cancellation),
             stream,
             has_warned: Cell::new(false),
@@ -301,7 +301,7 @@ impl Model for HttpModel {
     }
 
     fn tool_calling(&self) -> ToolCalling {
-        self.dialect.borrow().tool_calling().unwrap_or(self.client.endpoint.tool_calling)
+        self.dialect.borrow().tool_calling().unwrap_or(self.client.endpoint.calling())
     }
 
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {

@@ -20,6 +20,8 @@ pub(crate) struct ListedModel {
     pub served_tokens: Option<u64>,
     /// The context window that the model was trained for, in tokens.
     pub trained_tokens: Option<u64>,
+    /// The number of parameters.
+    pub parameters: Option<u64>,
 }
 
 /// Finds the entry of a model: Ollama accepts `model` for `model:latest`, Gemini `model` for
@@ -90,6 +92,7 @@ impl<'de> Deserialize<'de> for ListedModel {
             owner: text::truncate(owner, limits::SUMMARY_CHARS).into_owned(),
             served_tokens: number(&servers::SERVED_CONTEXT),
             trained_tokens: number(&servers::TRAINED_CONTEXT),
+            parameters: number(&servers::PARAMETERS),
         })
     }
 }

@@ -18,8 +18,8 @@ pub(crate) const OWNERS: [(&str, ServerKind); 3] = [
     ("vllm", ServerKind::Other),
 ];
 
-/// The start of Ollama's page at `/`.
-pub(crate) const OLLAMA_GREETING: &[u8] = b"Ollama is running";
+/// Where Ollama returns its version, as `{"version"}`.
+pub(crate) const OLLAMA_VERSION: &str = "/api/version";
 
 /// Fields with the name of a model; the first with text counts.
 pub(crate) const MODEL_NAMES: [&str; 3] = ["id", "model", "name"];
@@ -36,6 +36,15 @@ pub(crate) const SERVED_CONTEXT: [&str; 5] = [
 
 /// Fields with the context window that the model was trained for.
 pub(crate) const TRAINED_CONTEXT: [&str; 1] = ["meta.n_ctx_train"];
+
+/// Fields with the number of a model's parameters.
+pub(crate) const PARAMETERS: [&str; 1] = ["meta.n_params"];
+
+/// The field of Ollama's description with that number.
+pub(crate) const DESCRIBED_PARAMETERS: &str = "general.parameter_count";
+
+/// Units of Ollama's `parameter_size`, such as `1.5B`.
+pub(crate) const SIZE_UNITS: [(char, f64); 3] = [('K', 1e3), ('M', 1e6), ('B', 1e9)];
 
 /// Words of errors that refuse only the list of models to a key that is valid for answers:
 /// OpenAI's restricted keys lack a scope, and Anthropic's list needs headers of its own API.

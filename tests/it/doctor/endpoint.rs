@@ -398,10 +398,9 @@ fn small_ollama_context_and_missing_models_are_reported() {
     let to_missing = requests.iter().filter(|request| request.json["model"] == "test-modle");
     assert_eq!(to_missing.count(), 0, "no request to a missing model");
     // Ollama has no model at all.
-    let server = endpoint(
-        &[("/v1/models", r#"{"object":"list","data":null}"#), ("/", "Ollama is running")],
-        working_model,
-    );
+    let empty = ("/v1/models", r#"{"object":"list","data":null}"#);
+    let paths: &'static [(&str, &str)] = Box::leak(Box::new([empty, OLLAMA[1]]));
+    let server = endpoint(paths, working_model);
     assert_check(&test(&server), 1, "model", "failure", "does not have", "ollama pull");
     server.finish();
     // The model is not loaded and its file sets no context size.
@@ -409,7 +408,7 @@ fn small_ollama_context_and_missing_models_are_reported() {
     assert_check(&test(&server), 0, "context", "warning", "as little as 4,096", fix);
     server.finish();
     let set = r#"{"parameters":"num_ctx     65536\ntemperature 1"}"#;
-    let server = Server::always(move |request| match request.path.as_str() {
+    let server = Server::of_all_requests(move |request| match request.path.as_str() {
         "/api/show" => Reply::status(200).body(set),
         "/v1/models" => Reply::status(200).body(OLLAMA[0].1),
         "/v1/chat/completions" => working_model(request),

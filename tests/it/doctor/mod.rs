@@ -110,7 +110,7 @@ fn assert_check(test: &Test, exit: i32, name: &str, status: &str, words: &str, f
 
 const OLLAMA: &[(&str, &str)] = &[
     ("/v1/models", r#"{"object":"list","data":[{"id":"test-model:latest","owned_by":"library"}]}"#),
-    ("/", "Ollama is running"),
+    ("/api/version", r#"{"version":"0.12.6"}"#),
     (
         "/api/ps",
         r#"{"models":[{"name":"test-model:latest","model":"test-model:latest","context_length":4096}]}"#,

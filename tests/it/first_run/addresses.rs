@@ -206,7 +206,7 @@ fn key_in_use_is_kept_from_scripts_and_every_key_is_masked() {
 /// `-v` and `doctor` name where address and key come from; a refusal names the right variables.
 #[test]
 fn origin_of_address_and_key_is_named() {
-    let server = Server::always(|request| match request.path.as_str() {
+    let server = Server::of_all_requests(|request| match request.path.as_str() {
         "/v1/models" => Reply::models(["m"]),
         _ => Reply::error(401, "no"),
     });
@@ -229,7 +229,7 @@ fn origin_of_address_and_key_is_named() {
         "hint: no key is sent to the address in OLLAMA_HOST: set LLM_API_BASE_URL and LLM_API_KEY\n",
     );
     server.finish();
-    let server = Server::always(|request| match request.path.as_str() {
+    let server = Server::of_all_requests(|request| match request.path.as_str() {
         "/v1/models" => Reply::models(["m"]),
         "/v1/chat/completions" => Reply::text("ok"),
         _ => Reply::status(404),

@@ -15,7 +15,7 @@ fn unset() -> Test {
 
 /// Answers the checks of `doctor`.
 fn server() -> Server {
-    Server::always(|request| match request.path.as_str() {
+    Server::of_all_requests(|request| match request.path.as_str() {
         "/v1/models" => Reply::models(["only-model"]),
         "/v1/chat/completions" => Reply::text("fine"),
         _ => Reply::status(404),
@@ -198,7 +198,7 @@ fn questions_on_a_terminal() {
     let run = terminal.wait_exit().success();
     assert!(run.terminal.contains("the only model is only-model"), "{}", run.terminal);
     assert!(test.read(FILE).contains(&format!("LLM_API_BASE_URL={url}\n")), "{}", test.read(FILE));
-    let two = Server::always(|request| match request.path.as_str() {
+    let two = Server::of_all_requests(|request| match request.path.as_str() {
         "/v1/models" => Reply::models(["alpha", "beta"]),
         "/v1/chat/completions" => Reply::text("fine"),
         _ => Reply::status(404),

@@ -28,15 +28,15 @@ fn only_installed_model_is_used() {
     let run = test.args(["chat"]).stdin("hi\n").run().success();
     run.stdout_has("Done.");
     let requests = server.finish();
-    let pair = ["GET /api/tags", "POST /v1/chat/completions"];
-    let expected = [&pair[..], &pair, &pair, &pair, &pair[..1], &pair].concat();
+    let one = ["GET /api/tags", "GET /v1/models", "POST /api/show", "POST /v1/chat/completions"];
+    let expected = [&one[..], &one, &one, &one, &one[..1], &one].concat();
     assert_eq!(paths(&requests), expected);
-    assert_eq!(requests[1].json["model"], "qwen3:latest");
+    assert_eq!(requests[3].json["model"], "qwen3:latest");
 }
 
-/// A model that is set, and an endpoint elsewhere, cost no request.
+/// A model that is set is not looked for, nor is one of an endpoint elsewhere.
 #[test]
-fn nothing_is_requested_if_a_model_is_set_or_the_endpoint_is_remote() {
+fn no_model_is_looked_for_if_one_is_set_or_the_endpoint_is_remote() {
     let server = ollama(&["a", "b"], || None);
     let test = without_settings(&server).env("OLLAMA_HOST", host(&server));
     test.next_run().args(["-m", "b", "hi"]).run().success();
@@ -46,7 +46,8 @@ fn nothing_is_requested_if_a_model_is_set_or_the_endpoint_is_remote() {
         .run()
         .status(78)
         .stderr_has("LLM_MODEL_NAME is not set\nhint: run `skills-runner init`, or copy");
-    assert_eq!(paths(&server.finish()), ["POST /v1/chat/completions"]);
+    let expected = ["GET /v1/models", "POST /api/show", "POST /v1/chat/completions"];
+    assert_eq!(paths(&server.finish()), expected);
 }
 
 #[test]

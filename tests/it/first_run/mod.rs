@@ -21,7 +21,7 @@ fn ollama(
     models: &'static [&'static str],
     loaded: impl Fn() -> Option<u64> + Send + Sync + 'static,
 ) -> Server {
-    Server::always(move |request| answer_as_ollama(request, models, loaded()))
+    Server::of_all_requests(move |request| answer_as_ollama(request, models, loaded()))
 }
 
 fn answer_as_ollama(request: &Request, models: &[&str], window: Option<u64>) -> Reply {
@@ -31,7 +31,7 @@ fn answer_as_ollama(request: &Request, models: &[&str], window: Option<u64>) -> 
     };
     let all = models.iter();
     match request.path.as_str() {
-        "/" => Reply::status(200).body("Ollama is running"),
+        "/api/version" => Reply::status(200).body(r#"{"version":"0.12.6"}"#),
         "/api/tags" => {
             list(all.map(|name| json!({"name": name, "model": name})).collect(), "models")
         }

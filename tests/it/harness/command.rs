@@ -142,6 +142,10 @@ impl Test {
     #[track_caller]
     #[expect(clippy::zombie_processes, reason = "`Running` waits, and measures memory meanwhile")]
     pub(super) fn start_command(&self, command: &mut Command, screen: Capture) -> Running {
+        // These two request the models as a part of what they do.
+        let of_script = |arg: &OsString| arg == "doctor" || arg == "init";
+        let lists_models = !self.args.iter().any(of_script);
+        self.servers.iter().for_each(|server| server.list_models(lists_models));
         let (started, watch) = (Instant::now(), Stopwatch::start());
         let mut child: Child =
             command.spawn().unwrap_or_else(|error| panic!("failed to start {command:?}: {error}"));

@@ -39,8 +39,8 @@ struct State {
     /// Problems that make the test fail.
     problems: Vec<String>,
     checks_history: bool,
-    /// Whether `GET /v1/models` is answered outside the script: a conversation on a terminal
-    /// requests the models at its start.
+    /// Whether `GET /v1/models` is no part of the script: questions and conversations request the
+    /// models at their start.
     lists_models: bool,
     /// Number of tool call ids assigned so far.
     calls: usize,
@@ -59,6 +59,7 @@ struct State {
 enum Script {
     InOrder(VecDeque<Reply>),
     Always(Reply),
+    All(Reply),
     /// Sent on every connection before a request is read.
     Unsolicited(Reply),
 }
@@ -69,9 +70,16 @@ impl Server {
         Server::listen(Script::InOrder(script.into_iter().collect()))
     }
 
-    /// Starts a server that answers any number of requests.
+    /// Starts a server that answers any number of requests, but for those of models.
     pub(crate) fn always(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         Server::listen(Script::Always(Reply::from_fn(answer)))
+    }
+
+    /// Starts a server that answers any number of requests, also those of models.
+    pub(crate) fn of_all_requests(
+        answer: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Server {
+        Server::listen(Script::All(Reply::from_fn(answer)))
     }
 
     /// Starts a server that sends the same reply on every connection without reading a request: for
@@ -217,7 +225,7 @@ impl Shared {
             requests: Vec::new(),
             problems: Vec::new(),
             checks_history: true,
-            lists_models: false,
+            lists_models: true,
             calls: 0,
             open_streams: Vec::new(),
             connections: 0,
@@ -246,7 +254,7 @@ impl Shared {
         let mut state = self.lock();
         let missing = match &state.script {
             Script::InOrder(left) => left.len(),
-            Script::Always(_) | Script::Unsolicited(_) => 0,
+            Script::Always(_) | Script::All(_) | Script::Unsolicited(_) => 0,
         };
         if missing > 0 {
             // Reported once, although `drop` follows `finish`.
@@ -282,15 +290,17 @@ impl Shared {
         self.update(|state| state.stopping = true);
     }
 
-    /// Answers `GET /v1/models` outside the script from now on.
-    pub(super) fn list_models(&self) {
-        self.lock().lists_models = true;
+    /// Whether `GET /v1/models` is no part of the script from now on.
+    pub(super) fn list_models(&self, lists_models: bool) {
+        self.lock().lists_models = lists_models;
     }
 
     pub(super) fn next_reply(&self, request: &Request) -> Reply {
         let mut state = self.lock();
-        let asks_for_models = request.method == "GET" && request.path == "/v1/models";
-        if state.lists_models && asks_for_models && matches!(state.script, Script::InOrder(_)) {
+        let path = request.path.split('?').next().unwrap_or_default();
+        let asks_for_models = request.method == "GET" && path.ends_with("/models");
+        let is_scripted = matches!(state.script, Script::All(_));
+        if state.lists_models && asks_for_models && !is_scripted {
             // The owner shows that it is neither Ollama nor llama.cpp.
             let list = format!(r#"{{"data":[{{"id":"{MODEL}","owned_by":"vllm"}}]}}"#);
             return Reply::status(200).body(list);
@@ -298,7 +308,9 @@ impl Shared {
         state.requests.push(request.clone());
         let reply = match &mut state.script {
             Script::InOrder(replies) => replies.pop_front(),
-            Script::Always(reply) | Script::Unsolicited(reply) => Some(reply.clone()),
+            Script::Always(reply) | Script::All(reply) | Script::Unsolicited(reply) => {
+                Some(reply.clone())
+            }
         };
         if request.body.windows(CANARY.len()).any(|window| window == CANARY.as_bytes()) {
             state.problems.push("a request's body contains the key".into());

@@ -33,7 +33,6 @@ impl Test {
     /// [`Test::stdout_to_pty_only`]. A scripted endpoint then lists its model.
     #[track_caller]
     pub(crate) fn spawn_on_terminal(&self) -> Terminal {
-        self.servers.iter().for_each(|server| server.list_models());
         let (master, slave) = open_terminal().expect("the machine has a pseudo-terminal left");
         let end = || -> Stdio { slave.try_clone().expect("a descriptor is free").into() };
         let mut command = self.command();

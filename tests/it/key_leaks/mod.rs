@@ -194,7 +194,7 @@ const HEADERS: [Header; 3] = ["authorization", "x-gateway-key", "proxy-authoriza
 
 /// An endpoint that follows the prompt, and quotes the key in its refusals.
 fn endpoint() -> Server {
-    Server::always(|request| {
+    Server::of_all_requests(|request| {
         if request.path.ends_with("/models") {
             return Reply::models([MODEL]);
         } else if !request.path.ends_with("/chat/completions") {

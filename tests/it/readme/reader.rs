@@ -124,7 +124,7 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new() -> Reader {
-        let server = Server::always(answer);
+        let server = Server::of_all_requests(answer);
         let test = Test::new().endpoint(&server);
         let reader = Reader {
             test: test

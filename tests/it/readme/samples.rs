@@ -81,7 +81,7 @@ fn described_tools(reader: &Reader) -> String {
 
 /// The report for an Ollama with a small context.
 fn doctors_report(reader: &Reader) -> String {
-    let server = Server::always(|request: &Request| {
+    let server = Server::of_all_requests(|request: &Request| {
         let body = match request.path.as_str() {
             "/v1/models" => r#"{"data":[{"id":"qwen3:latest"},{"id":"other"}]}"#,
             "/api/version" => r#"{"version":"0.11.0"}"#,
@@ -91,7 +91,6 @@ fn doctors_report(reader: &Reader) -> String {
             "/api/show" => {
                 r#"{"parameters":"temperature 1","model_info":{"qwen3.context_length":40960}}"#
             }
-            "/" => "Ollama is running",
             _ => return answer(request),
         };
         Reply::status(200).body(body)

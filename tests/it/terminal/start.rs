@@ -6,7 +6,7 @@ use crate::harness::{Reply, Request, Server, Terminal, Test, seconds};
 fn start_conversation(
     list: impl Fn(&Request) -> Reply + Send + Sync + 'static,
 ) -> (Server, Terminal) {
-    let server = Server::always(move |request| match request.method.as_str() {
+    let server = Server::of_all_requests(move |request| match request.method.as_str() {
         "GET" => list(request),
         _ => Reply::text("Done."),
     });
@@ -27,7 +27,7 @@ fn invalid_configuration_ends_before_the_first_prompt() {
         server.finish();
     }
     let (server, terminal) = start_conversation(|request| match request.path.as_str() {
-        "/" => Reply::status(200).body("Ollama is running"),
+        "/api/version" => Reply::status(200).body(r#"{"version":"0.12.6"}"#),
         _ => Reply::models(["tset-model:latest", "other"]),
     });
     let run = terminal.wait_exit().status(1);
@@ -49,7 +49,7 @@ fn invalid_configuration_ends_before_the_first_prompt() {
 #[test]
 fn uncertain_configuration_starts_the_conversation() {
     let (server, mut terminal) = start_conversation(|request| match request.path.as_str() {
-        "/" => Reply::status(404),
+        "/api/version" => Reply::status(404),
         _ => Reply::models(["other", "test-modal"]),
     });
     terminal
@@ -91,7 +91,7 @@ fn only_terminal_conversations_request_the_model_list() {
 /// A server that is busy or loads a model may not answer for a while.
 #[test]
 fn slow_model_list_is_reported_and_can_be_interrupted() {
-    let server = Server::always(|request| match request.method.as_str() {
+    let server = Server::of_all_requests(|request| match request.method.as_str() {
         "GET" => Reply::empty().hang(),
         _ => Reply::text("Done."),
     });
@@ -99,11 +99,11 @@ fn slow_model_list_is_reported_and_can_be_interrupted() {
     let mut terminal = test.env("LLM_TIMEOUT_SECONDS", "1").spawn_on_terminal();
     terminal.expect("the endpoint did not list its models: ").expect("> ");
     terminal.type_line("/model other").expect("the model is now other");
-    server.wait_for_requests(2);
+    server.wait_for_requests(4);
     terminal.ctrl('c').expect("> ");
     terminal.type_line("hi").expect("Done.").expect("> ");
     leave(terminal);
-    assert_eq!(server.finish()[2].json["model"], "other");
+    assert_eq!(server.finish()[4].json["model"], "other");
 }
 
 /// SIGTERM and a closed window end a conversation cleanly in any state.

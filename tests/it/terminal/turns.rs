@@ -103,9 +103,9 @@ fn undo_keeps_a_summary() {
 
 #[test]
 fn model_and_tools_are_listed_and_changed() {
-    let server = Server::always(|request| match request.path.as_str() {
+    let server = Server::of_all_requests(|request| match request.path.as_str() {
         "/v1/models" => Reply::models([MODEL, "other-model"]),
-        "/" => Reply::status(404),
+        "/api/version" => Reply::status(404),
         _ => Reply::text("Done."),
     });
     let test = Test::new().skill("s", SKILL).endpoint(&server);

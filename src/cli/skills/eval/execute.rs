@@ -152,8 +152,8 @@ fn ask(run: &Run, planned: &PlannedRun<'_>) -> Result<(RunRecord, Actions)> {
     let (format, features) = (Format::Text, TerminalFeatures::default());
     let mut output = Output::new(format, Verbosity::Quiet, features, Interrupt::never());
     let start = Instant::now();
-    let (system_prompt, tools) = run.prepare_model_input(prompt, &mut output);
     let model = one_shot::new_model(run)?;
+    let (system_prompt, tools) = run.prepare_model_input(prompt, &model, &mut output);
     let mut conversation = Conversation::new(&system_prompt);
     conversation.add_question(prompt.as_str());
     let (mut stats, mut was_read) = (RunStats::default(), false);

@@ -259,11 +259,13 @@ fn all_skills(skills: &Skills) -> Vec<(Skills, Skill, bool)> {
 /// The digest of what results depend on: the skill's files, the models and settings, and what the
 /// model reads about the skills beside it.
 fn digest(skill: &Skill, skills: &Skills, command: &EvalCommand, run: &Run) -> Result<String> {
-    let Endpoint { address, model, extra_body, tool_calling, .. } = run.config.endpoint()?;
+    let endpoint = run.config.endpoint()?;
+    let calling = endpoint.calling();
+    let Endpoint { address, model, extra_body, .. } = endpoint;
     let scripts = &run.config.scripts;
     let options = &run.options;
     let mut text = format!(
-        "{address} {model} {extra_body:?} {tool_calling:?} {:?} {} {} {} {:?} {:?} {:?} {}\n",
+        "{address} {model} {extra_body:?} {calling:?} {:?} {} {} {} {:?} {:?} {:?} {}\n",
         command.judge,
         options.max_steps,
         options.scripts,
