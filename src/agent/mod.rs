@@ -82,6 +82,7 @@ pub fn run_turn(
     }
     let window = conversation.meter().known_window(turn_limits.window);
     tools.limit_results(TokenMeter::result_bytes(window));
+    tools.set_recent_skill(conversation.skills_read().pop());
     let mut context = ContextManager::new(model, tools.definitions(), turn_limits.window);
     context.forms = tools.call_forms();
     let mut turn = Turn {

@@ -21,6 +21,7 @@ use crate::model::Model as _;
 use crate::model::scripted::{ScriptedModel, ScriptedStep};
 use crate::skills::Skills;
 use crate::tool::ToolCall;
+use crate::tools::BASE_DIRECTORY;
 use crate::world::output::Output;
 use crate::world::scratch::Scratch;
 
@@ -62,15 +63,15 @@ static STEPS: &[ScriptedStep] = &[
         let page = json!({"skill_name": "calculator", "file_path": "references/functions.md", "limit": 12});
         reply_with_calls("A look into a reference file, too.", &[("read_file_in_skill", page)])
     },
-    |_| {
+    |messages| {
         let script =
             "from fractions import Fraction\nprint((Fraction(1, 3) + Fraction(1, 7)) ** 5)\n";
         reply_with_calls(
             "Now the work: a script of my own, and two that the skills contain.",
             &[
                 (RUN, json!({"skill_name": "calculator", "script": script})),
-                (RUN, script_arguments("data-explorer", "scripts/explore.py", EXPLORE)),
-                (RUN, script_arguments("text-analyzer", "scripts/analyze.py", ANALYZE)),
+                (RUN, script_arguments(messages, "data-explorer", "scripts/explore.py", EXPLORE)),
+                (RUN, script_arguments(messages, "text-analyzer", "scripts/analyze.py", ANALYZE)),
             ],
         )
     },
@@ -79,13 +80,24 @@ static STEPS: &[ScriptedStep] = &[
 
 const GET: &str = "get_skill";
 const RUN: &str = "run_python_script";
-/// The arguments of the scripts.
+/// The arguments of the scripts; those below `assets` are files of the skill.
 const EXPLORE: &str = "group assets/orders.csv --by region --of amount --agg sum --limit 1 --json";
 const ANALYZE: &str = "log assets/sample.log --json";
 
-fn script_arguments(skill: &str, file: &str, args: &str) -> Value {
-    let args: Vec<_> = args.split(' ').collect();
-    json!({"skill_name": skill, "file_path": file, "args": args, "cwd": "skill"})
+fn script_arguments(messages: &[Message], skill: &str, file: &str, args: &str) -> Value {
+    let mut folders = messages.iter().filter_map(|message| match message {
+        Message::Tool(result) => {
+            result.document.as_ref()?.lines().next()?.strip_prefix(BASE_DIRECTORY)
+        }
+        _ => None,
+    });
+    let folder = folders.find(|folder| folder.ends_with(skill)).unwrap_or_default();
+    let absolute = |word: &str| match word.strip_prefix("assets/") {
+        Some(_) => format!("{folder}/{word}"),
+        None => word.to_string(),
+    };
+    let args: Vec<_> = args.split(' ').map(absolute).collect();
+    json!({"skill_name": skill, "file_path": file, "args": args})
 }
 
 /// Runs the demo with the embedded skills.

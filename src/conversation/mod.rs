@@ -153,27 +153,27 @@ impl Conversation {
         &self.messages
     }
 
-    /// The names of the skills whose documents it has, as they were called.
+    /// The names of the skills whose documents it has, as they were called, the last one last.
     pub(crate) fn skills_read(&self) -> Vec<String> {
-        let mut names = Vec::new();
+        let mut names: Vec<String> = Vec::new();
+        let mut add = |name: &str| {
+            names.retain(|known| known != name);
+            names.push(name.to_string());
+        };
         let mut calls: &[ToolCall] = &[];
         for message in &self.messages {
             match message {
-                Message::User(user) => {
-                    names.extend(user.skills.iter().map(|skill| skill.name.clone()));
-                }
+                Message::User(user) => user.skills.iter().for_each(|skill| add(&skill.name)),
                 Message::Assistant(answer) => calls = &answer.calls,
                 Message::Tool(result) if result.document.is_some() => {
                     let call = calls.iter().find(|call| call.id == result.call_id);
                     let arguments = call.and_then(|call| parse_arguments(&call.arguments).ok());
                     let name = arguments.as_ref().and_then(|it| it.get("skill_name")?.as_str());
-                    names.extend(name.map(str::to_string));
+                    name.into_iter().for_each(&mut add);
                 }
                 _ => {}
             }
         }
-        names.sort_unstable();
-        names.dedup();
         names
     }
 

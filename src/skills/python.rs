@@ -209,6 +209,10 @@ pub(crate) fn script_environment(
     ] {
         set(name, value.into());
     }
+    // pip installs only into venvs: what a skill needs is installed by its user.
+    if scripts.variable("PIP_REQUIRE_VIRTUALENV").is_none() {
+        set("PIP_REQUIRE_VIRTUALENV", "1".into());
+    }
     if scripts.skills_locked {
         // Compiled files, which no lock file lists, are neither read nor written: no path is below
         // a file.

@@ -283,13 +283,8 @@ impl Abilities {
             (false, true) => " and commands",
             (false, false) => "",
         };
-        let sources = if self.runs_scripts {
-            "; so does a `script` with skill_name, unless cwd is \"user\""
-        } else {
-            ""
-        };
         format!(
-            "Relative paths of the user{programs} start in {folder}. Relative paths in a skill start in its folder{sources}.\n"
+            "Relative paths of the user{programs} start in {folder}. Relative paths in a skill start in its folder.\n"
         )
     }
 }
@@ -367,7 +362,7 @@ mod tests {
         }
         assert_eq!(
             path,
-            "Relative paths of the user, commands and scripts start in /u. Relative paths in a skill start in its folder; so does a `script` with skill_name, unless cwd is \"user\".\n"
+            "Relative paths of the user, commands and scripts start in /u. Relative paths in a skill start in its folder.\n"
         );
         assert!(server.contains("absolute paths"), "{server}");
         let [rules, path, _] = of(&["run_command"]);

@@ -26,6 +26,9 @@ struct GetSkillArguments {
     arguments: Option<String>,
 }
 
+/// What the first line of a document says before the path of its folder.
+pub(crate) const BASE_DIRECTORY: &str = "Base directory for this skill: ";
+
 /// The tool `get_skill`.
 pub(super) struct GetSkill;
 
@@ -159,7 +162,7 @@ fn load(
         text.push_str(&part.note);
     }
     let commands = commands_note(&invocation::commands_on_load(&text), context);
-    let text = format!("Base directory for this skill: {folder}\n\n{text}");
+    let text = format!("{BASE_DIRECTORY}{folder}\n\n{text}");
     let files = files + &commands;
     let result = ToolResult {
         document: Some(text),

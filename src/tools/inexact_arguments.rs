@@ -8,7 +8,7 @@ use crate::text;
 use crate::tools::ArgumentError;
 
 /// Names that models use for the same argument. A tool has at most one argument of a row.
-const SYNONYMS: [&[&str]; 12] = [
+const SYNONYMS: [&[&str]; 11] = [
     &["skill_name", "name", "skill"],
     &["file_path", "path", "file", "filename", "script_path"],
     &["script", "code", "source", "python"],
@@ -19,7 +19,6 @@ const SYNONYMS: [&[&str]; 12] = [
     &["new", "new_string", "new_str", "new_text"],
     &["all", "replace_all"],
     &["stdin", "input"],
-    &["timeout_seconds", "timeout"],
     &["date", "day"],
 ];
 

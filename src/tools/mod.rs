@@ -51,6 +51,7 @@ pub use arguments::{ArgumentError, Arguments};
 pub(crate) use call_history::CallHistory;
 pub(crate) use consent::Consent;
 pub(crate) use diff::diff;
+pub(crate) use get_skill::BASE_DIRECTORY;
 
 /// The context in which tools run.
 #[derive(Clone, Debug)]
@@ -352,19 +353,18 @@ impl<'w> Tools<'w> {
     /// Returns the document of a skill that the user invokes with these arguments, as `get_skill`
     /// would.
     pub fn invoke(&self, skill_name: &str, arguments: &str) -> Result<InvokedSkill, String> {
-        let invoked = get_skill::invoke(&self.context, skill_name, arguments)?;
-        Ok(self.with_recent(invoked))
+        get_skill::invoke(&self.context, skill_name, arguments)
     }
 
     /// Returns the document of a skill that the user gives to the model with a question. Unlike
     /// [`Tools::invoke`] this works with `user-invocable: false`, too.
     pub fn give(&self, skill_name: &str) -> Result<InvokedSkill, String> {
-        Ok(self.with_recent(get_skill::give(&self.context, skill_name)?))
+        get_skill::give(&self.context, skill_name)
     }
 
-    fn with_recent(&self, invoked: InvokedSkill) -> InvokedSkill {
-        self.context.history.recent_skill.replace(Some(invoked.name.clone()));
-        invoked
+    /// Sets the skill whose document the conversation has read last.
+    pub(crate) fn set_recent_skill(&self, name: Option<String>) {
+        self.context.history.recent_skill.replace(name);
     }
 
     fn mask_result(&self, result: ToolResult) -> ToolResult {

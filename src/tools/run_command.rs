@@ -1,5 +1,6 @@
 //! `run_command`: runs a shell command in the user's working folder.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use crate::tool::{Effects, ToolResult};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, output_schema,
-    scratch, time_limit,
+    scratch, skill_of_call,
 };
 use crate::tools::schema::call_of_named_skill;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
@@ -21,7 +22,6 @@ use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 struct RunCommandArguments {
     command: String,
     skill_name: Option<String>,
-    timeout_seconds: Option<i64>,
 }
 
 /// The tool `run_command`.
@@ -46,8 +46,7 @@ impl Tool for RunCommand {
             "type": "object",
             "properties": {
                 "command": {"type": "string"},
-                "skill_name": {"type": "string"},
-                "timeout_seconds": {"type": "integer"}
+                "skill_name": {"type": "string"}
             },
             "required": ["command"],
         })
@@ -96,8 +95,7 @@ fn run_command(
             shell.display()
         ));
     }
-    let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
-    let skill = name.map(|name| context.skills.open(name)).transpose()?;
+    let (skill, is_recent) = skill_of_call(arguments.skill_name.as_deref(), context)?;
     let python = match &skill {
         Some(skill) => venv_of(skill, context)?,
         None => None,
@@ -108,8 +106,12 @@ fn run_command(
     {
         return Err(call);
     }
-    let limit = time_limit(arguments.timeout_seconds, scripts)?;
-    let words = ["-c".to_string(), arguments.command.clone()];
+    let user_folder = &scripts.user_folder;
+    let command = match &skill {
+        Some(skill) => with_skill_paths(&arguments.command, skill, user_folder),
+        None => Cow::Borrowed(&*arguments.command),
+    };
+    let words = ["-c".to_string(), command.into_owned()];
     let advice = "write it to a file with write_file, and run that";
     let words = checked_arguments(NOUN, &words, advice)?;
     let consent = consent_request(arguments, skill.as_ref(), shell).obtain(context)?;
@@ -127,7 +129,7 @@ fn run_command(
             arguments: &words,
             variables: &[],
             stdin: "",
-            limit,
+            is_recent,
             scratch: &scratch,
         };
         run.run()
@@ -136,6 +138,31 @@ fn run_command(
 }
 
 const NOUN: &str = "command";
+
+/// The command with paths in the skill's folder instead of those that exist only there. A command
+/// of several lines is not changed: it may hold the text of a file.
+fn with_skill_paths<'c>(command: &'c str, skill: &Skill, user_folder: &Path) -> Cow<'c, str> {
+    let is_path = |word: &&str| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+        let exists_there = || skill.resolve_file(word).is_ok_and(|found| found.path == **word);
+        word.contains(['/', '.'])
+            && word.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && word.chars().all(is_plain)
+            && user_folder.join(word).symlink_metadata().is_err()
+            && exists_there()
+    };
+    let words = command.split(' ');
+    // A file behind `>` is written.
+    let is_written = std::iter::once("").chain(words.clone()).map(|before| before.ends_with('>'));
+    let mut is_changed = false;
+    let changed = words.zip(is_written).map(|(word, is_written)| {
+        let is_taken = !is_written && is_path(&word);
+        is_changed |= is_taken;
+        if is_taken { format!("\"$SKILL_DIR\"/{word}") } else { word.to_string() }
+    });
+    let changed = changed.collect::<Vec<_>>().join(" ");
+    if is_changed && !command.contains('\n') { Cow::Owned(changed) } else { Cow::Borrowed(command) }
+}
 
 /// The interpreter of the skill's venv, if it has one. A venv that cannot be used is an error.
 fn venv_of(skill: &Skill, context: &ToolContext<'_>) -> Result<Option<Interpreter>, String> {

@@ -172,6 +172,20 @@ pub(super) fn call_of_named_skill(line: &str, context: &ToolContext<'_>) -> Opti
     Some(format!("{name} is a skill, not a program: {call}"))
 }
 
+/// The call that runs a script which one skill alone has.
+pub(super) fn call_of_script(
+    path: &str,
+    args: &[String],
+    context: &ToolContext<'_>,
+) -> Option<String> {
+    let catalogue = context.skills.catalogue();
+    let skills = catalogue.usable().filter_map(|skill| context.skills.open(&skill.name).ok());
+    let mut having = skills.filter(|skill| skill.open_readable(path).is_ok());
+    let skill = having.next().filter(|_| having.next().is_none())?;
+    let call = json!({"skill_name": skill.name, "file_path": path, "args": args});
+    Some(format!("`{path}` is a file of the skill {}: use run_python_script {call}", skill.name))
+}
+
 /// Requires that required text is not empty, where it may not be.
 fn require_text(parameters: &mut Value) {
     let required = parameters["required"].as_array().cloned().unwrap_or_default();

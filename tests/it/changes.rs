@@ -29,7 +29,8 @@ fn test_with_two_skills() -> Test {
 /// Runs a script in `s`. Returns its result and the outcome.
 #[track_caller]
 fn run(test: &Test, script: &str) -> (Value, Outcome) {
-    let script = format!("import os, shutil\nT = '../t/'\n{script}\n");
+    let start = "import os, shutil\nos.chdir(os.environ['SKILL_DIR'])\nT = '../t/'\n";
+    let script = format!("{start}{script}\n");
     let call = json!({"skill_name": "s", "script": script}).to_string();
     let run = test.clone().args(["-q", "tool", "run_python_script", &call]).run();
     let result = run.stdout_json();

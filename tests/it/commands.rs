@@ -61,12 +61,14 @@ fn commands_report_how_they_ended() {
     }
     let flood = call(&test, "run_command", &json!({"command": "yes | head -c 3000000"})).0;
     assert!(flood["truncated"] == true && flood["stdout"].as_str().unwrap().len() < 70_000);
-    let hang = json!({"command": "setsid sleep 60 & sleep 60", "timeout_seconds": 1});
-    let run = test.next_run().args(["tool", "run_command", &hang.to_string()]).run();
-    run.took_at_most(seconds(4.0)).status(1).stdout_has("stopped at the time limit of 1 s");
+    let hang = json!({"command": "setsid sleep 60 & sleep 60"}).to_string();
+    let run = test.next_run().args(["--script-timeout", "1", "tool", "run_command", &hang]).run();
+    let run = run.took_at_most(seconds(4.0)).status(1);
+    run.stdout_has("stopped at the time limit of 1 s")
+        .stdout_has("more time with --script-timeout");
     for (arguments, error) in [
         (json!({"command": " "}), "`command` is empty"),
-        (json!({"command": "true", "timeout_seconds": 0}), "`timeout_seconds` must be 1 or more"),
+        (json!({"command": "true", "timeout_seconds": 9}), "`timeout_seconds` is not an argument"),
         (json!({"command": "true", "skill_name": "t"}), "there is no skill `t`"),
     ] {
         let (result, _) = call(&test, "run_command", &arguments);
@@ -91,34 +93,32 @@ fn command_for_a_skill_has_its_variables() {
     assert!(!ok && result["error"].as_str().unwrap().contains("is broken"), "{result}");
 }
 
-/// A file of a skill starts in the user's folder, source in the skill's, and `cwd` decides.
+/// Everything starts in the user's folder.
 #[test]
-fn scripts_start_where_documents_expect_it() {
+fn scripts_start_in_the_users_folder() {
     let test = test();
-    let skill = test.path("skills/s").canonicalize().unwrap();
     let user = test.path("work").canonicalize().unwrap();
-    let (skill, user) = (skill.to_str().unwrap(), user.to_str().unwrap());
     let file = "scripts/where.py";
-    for (arguments, folder) in [
-        (json!({"skill_name": "s", "file_path": file}), user),
-        (json!({"skill_name": "s", "file_path": file, "cwd": "user"}), user),
-        (json!({"skill_name": "s", "file_path": file, "cwd": "skill"}), skill),
-        (json!({"skill_name": "s", "script": PLACES}), skill),
-        (json!({"skill_name": "s", "script": PLACES, "cwd": "user"}), user),
-        (json!({"script": PLACES}), user),
-        (json!({"script": PLACES, "cwd": "user"}), user),
+    for arguments in [
+        json!({"skill_name": "s", "file_path": file}),
+        json!({"skill_name": "s", "script": PLACES}),
+        json!({"script": PLACES}),
+        json!({"skill_name": "", "script": PLACES}),
     ] {
         let (result, ok) = call(&test, "run_python_script", &arguments);
         let stdout = result["stdout"].as_str().unwrap();
         let printed = std::path::Path::new(stdout.split(' ').next().unwrap());
-        assert!(ok && printed.canonicalize().unwrap().to_str() == Some(folder), "{result}");
-        assert_eq!(stdout.contains("None"), arguments.get("skill_name").is_none(), "{result}");
+        assert!(ok && printed.canonicalize().unwrap() == user, "{result}");
+        assert_eq!(stdout.contains("None"), arguments["skill_name"] != "s", "{result}");
         assert_eq!(stdout.contains("beside"), arguments.get("file_path").is_some(), "{result}");
     }
     for (arguments, error) in [
-        (json!({"script": "1", "cwd": "skill"}), "`cwd` \"skill\" needs a `skill_name`"),
-        (json!({"file_path": file}), "give its `skill_name`, too"),
-        (json!({"script": "1", "cwd": "home"}), "must be one of \"skill\", \"user\""),
+        (
+            json!({"file_path": file}),
+            "`scripts/where.py` is a file of the skill s: use run_python_script {\"args\":[],\"file_path\":\"scripts/where.py\",\"skill_name\":\"s\"}",
+        ),
+        (json!({"file_path": "scripts/absent.py"}), "no such file or folder"),
+        (json!({"script": "1", "cwd": "skill"}), "`cwd` is not an argument"),
     ] {
         let (result, ok) = call(&test, "run_python_script", &arguments);
         assert!(!ok && result["error"].as_str().unwrap().contains(error), "{result}");
@@ -298,6 +298,61 @@ fn result_of_a_run_lists_its_commands() {
         .stderr_has("no script or command succeeded; the last one (`exit 7`) ended with 7");
 }
 
+/// Without `skill_name` a program belongs to the skill that was read last, and a path means the
+/// user's file or else that skill's.
+#[test]
+fn the_skill_that_was_read_last_is_the_one_that_is_meant() {
+    let test = test()
+        .file("work/mine.py", "import beside, sys; print('mine', beside.NAME, sys.argv[1:])\n")
+        .file("work/sub/where.py", "print('of the user')\n")
+        .file("skills/s/sub/where.py", "print('of the skill')\n")
+        .skill("other", "---\nname: other\ndescription: d\n---\nDo it.\n");
+    let script = |arguments: Value| ("run_python_script", arguments);
+    let command = |line: &str| ("run_command", json!({ "command": line }));
+    let of_skill = ", with the skill read last: s\n";
+    let rows = [
+        (script(json!({"file_path": "scripts/where.py"})), of_skill, "skills/s\nbeside\n"),
+        (script(json!({"script": PLACES, "skill_name": ""})), of_skill, "skills/s\n"),
+        (script(json!({"script": "python3 scripts/where.py a"})), of_skill, "beside\n"),
+        (script(json!({"file_path": "mine.py", "args": ["a"]})), of_skill, "mine beside ['a']\n"),
+        (script(json!({"file_path": "sub/where.py"})), of_skill, "of the skill\n"),
+        (command("echo \"$SKILL_NAME\""), of_skill, "s\n"),
+        (command("python3 scripts/where.py"), of_skill, "beside\n"),
+        (command("cd . && python3 scripts/where.py | tail -n 1"), of_skill, "beside\n"),
+        (command("python3 sub/where.py"), of_skill, "of the user\n"),
+        // What is written, or is in the text of a file, stays.
+        (command("echo 1 > scripts/where.py || echo kept"), of_skill, "kept\n"),
+        (command("cat <<EOF\nrun scripts/where.py\nEOF"), of_skill, "run scripts/where.py\n"),
+    ];
+    let first = script(json!({"script": PLACES}));
+    let all = [&first].into_iter().chain(rows.iter().map(|(call, ..)| call));
+    let calls = all.map(|(tool, arguments)| Reply::call(tool, arguments));
+    let mut replies: Vec<Reply> = calls.collect();
+    replies.insert(1, Reply::call("get_skill", &json!({"skill_name": "s"})));
+    let again = ["done", "again", "once more"].map(Reply::text);
+    let [done, after, last] = again;
+    let place = |_: usize| Reply::call("run_command", &json!({"command": "echo \"$SKILL_NAME\""}));
+    replies.extend([done, place(1), after, place(2), last]);
+    let server = Server::start(replies);
+    let test = test.endpoint(&server);
+    test.next_run().args(["--session", "one", "go"]).run().success();
+    test.next_run().args(["--session", "one", "go on"]).run().success();
+    // A skill that the user gives counts, too.
+    test.next_run().args(["--skill", "other", "go"]).run().success();
+    let requests = server.finish();
+    let results: Vec<&str> = requests
+        .iter()
+        .filter_map(|it| it.last_message()["content"].as_str())
+        .filter(|text| text.starts_with("exit "))
+        .collect();
+    assert!(!results[0].contains("read last") && results[0].contains(" None\n"), "{}", results[0]);
+    for ((call, head, stdout), result) in rows.iter().zip(&results[1..]) {
+        assert!(result.contains(head) && result.contains(stdout), "{call:?}: {result}");
+    }
+    let [kept, given] = results[rows.len() + 1..] else { panic!("{results:?}") };
+    assert!(kept.contains("read last: s\n") && given.contains("read last: other\n"), "{given}");
+}
+
 /// Over MCP commands need `--user-files`; without it every script starts in its skill's folder.
 #[test]
 fn mcp_offers_commands_only_if_asked() {
@@ -310,12 +365,8 @@ fn mcp_offers_commands_only_if_asked() {
     assert!(stdout.split(' ').next().unwrap().ends_with("skills/s"), "{ran}");
     let text = ran["content"][0]["text"].as_str().unwrap();
     assert!(text.starts_with("exit 0, ") && text.contains(", in the skill's folder\n"), "{text}");
-    for refused in
-        [json!({"script": "1"}), json!({"skill_name": "s", "script": "1", "cwd": "user"})]
-    {
-        let ran = plain.result_of("tools/call", start(refused));
-        assert!(ran["isError"] == true && ran.to_string().contains("--user-files"), "{ran}");
-    }
+    let ran = plain.result_of("tools/call", start(json!({"script": "1"})));
+    assert!(ran["isError"] == true && ran.to_string().contains("--user-files"), "{ran}");
     let ran = plain.call("run_command", json!({"command": "true"}));
     assert!(ran["isError"] == true && ran.to_string().contains("--user-files"), "{ran}");
     plain.close().status(0);

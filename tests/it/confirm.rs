@@ -42,14 +42,14 @@ fn script_runs_after_it_was_allowed() {
         Reply::call(
             RUN,
             &json!({"skill_name": "sums", "script": "import sys\nprint(sys.stdin.read(), sys.argv[1:])",
-                    "args": ["a b", "c"], "stdin": "12", "timeout_seconds": 1}),
+                    "args": ["a b", "c"], "stdin": "12"}),
         ),
         Reply::text("done"),
     ]);
     let test = sums().endpoint(&server);
     let mut terminal = test
         .next_run()
-        .args(["--confirm", "-q", "add"])
+        .args(["--confirm", "--script-timeout", "1", "-q", "add"])
         .stdin("some text")
         .stderr_to_pty_only()
         .spawn_on_terminal();
@@ -58,7 +58,7 @@ fn script_runs_after_it_was_allowed() {
     assert_eq!(
         terminal.output(),
         format!(
-            "skills-runner: a script wants to run in the skill `sums`, by {}\n\
+            "skills-runner: a script wants to run in the working folder, of the skill `sums`, by {}\n\
              arguments\n  | 'a b' c\ninput: 2 bytes\nscript\n  | import sys\n  | print(sys.stdin.read(), sys.argv[1:])\n{QUESTION}",
             python.display()
         )
@@ -87,7 +87,7 @@ fn refusal_is_reported_to_the_model() {
     let reported = requests[1].last_message()["content"].as_str().unwrap();
     assert!(reported.starts_with("{\"error\":\"the user refused to run this script: do not try"));
     assert_eq!(requests[0].tools(), requests[1].tools());
-    assert!(!test.exists("skills/sums/ran"));
+    assert!(!test.exists("ran"));
 }
 
 /// Only an explicit yes counts.
@@ -115,8 +115,8 @@ fn script_runs_only_after_an_explicit_yes() {
         }
         let outcome = terminal.wait_exit().status(i32::from(!runs));
         assert_eq!(outcome.stdout_json().get("error").is_none(), runs);
-        assert_eq!(test.exists("skills/sums/ran"), runs, "{typed:?}");
-        let _ = std::fs::remove_file(test.path("skills/sums/ran"));
+        assert_eq!(test.exists("ran"), runs, "{typed:?}");
+        let _ = std::fs::remove_file(test.path("ran"));
     }
 }
 
@@ -132,7 +132,7 @@ fn input_before_the_question_is_not_an_answer() {
     assert!(terminal.running().is_running(), "earlier input was used as the answer");
     terminal.type_line("n");
     terminal.wait_exit().status(1).stdout_has("refused");
-    assert!(!test.exists("skills/sums/ran"));
+    assert!(!test.exists("ran"));
 }
 
 /// `a` allows all scripts of the run, `y` one script.
@@ -152,7 +152,7 @@ fn yes_to_all_is_asked_once() {
         let outcome = terminal.wait_exit().success();
         let shown = outcome.terminal.clone();
         assert_eq!(shown.matches(QUESTION).count(), questions);
-        assert!(test.exists("skills/sums/one") && test.exists("skills/sums/two"));
+        assert!(test.exists("one") && test.exists("two"));
         server.finish();
     }
 }
@@ -235,7 +235,7 @@ fn signals_and_timeout_end_an_open_question() {
     write_call(&mut terminal, &leaving("ran"));
     terminal.expect(QUESTION).hang_up();
     assert!(!terminal.wait_exit().status_is(0));
-    assert!(!test.exists("skills/sums/ran"));
+    assert!(!test.exists("ran"));
 }
 
 /// In a conversation the line reader uses the same terminal.
@@ -257,7 +257,7 @@ fn conversation_continues_after_a_question() {
     terminal.expect("second").expect("> ").type_line("more");
     terminal.expect("third").expect("> ").type_line("/exit");
     terminal.wait_exit().success();
-    assert!(!test.exists("skills/sums/one") && test.exists("skills/sums/two"));
+    assert!(!test.exists("one") && test.exists("two"));
     server.finish();
 }
 
@@ -284,7 +284,7 @@ fn scripts_are_refused_without_a_terminal() {
         .status(1)
         .stdout_has("there is no terminal: this one was not run");
     test.next_run().shell(alone).args(["tool", "list_skills"]).run().success();
-    assert!(!test.exists("skills/sums/ran"));
+    assert!(!test.exists("ran"));
 }
 
 /// The demo runs three scripts: one inline and two files.
@@ -293,10 +293,7 @@ fn demo_asks_as_well() {
     let mut terminal =
         Test::new().args(["--confirm", "--log", "audit.jsonl", "demo"]).spawn_on_terminal();
     terminal.expect("  | print((Fraction").expect(QUESTION).type_line("y");
-    terminal
-        .expect("command\n  | scripts/explore.py group assets/orders.csv --by region")
-        .expect(QUESTION)
-        .type_line("a");
+    terminal.expect("command\n  | scripts/explore.py group ").expect(QUESTION).type_line("a");
     terminal.wait_exit().success();
 }
 
@@ -313,7 +310,7 @@ fn background_job_asks_once_in_the_foreground() {
     let outcome = terminal.wait_exit().success();
     let questions = outcome.terminal.matches("a script wants to run").count();
     assert_eq!(questions, 1, "asked only in the foreground");
-    assert!(test.exists("skills/sums/ran"));
+    assert!(test.exists("ran"));
 }
 
 #[test]

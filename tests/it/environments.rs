@@ -241,7 +241,7 @@ fn runs_with_signals_ignored_or_blocked() {
         json!({"skill_name": "calc", "script": "open('ready', 'w'); import time; time.sleep(60)"});
     let run = test.next_run().shell("exec ./block skills-runner \"$@\"");
     let run = run.args(["tool", "run_python_script", &call.to_string()]).spawn();
-    assert!(wait_until(seconds(15.0), || test.exists("skills/calc/ready")));
+    assert!(wait_until(seconds(15.0), || test.exists("ready")));
     run.signal(libc::SIGTERM);
     run.wait().status(-libc::SIGTERM).took_at_most(seconds(15.0));
     assert_nothing_left("terminated", &test);
@@ -465,7 +465,7 @@ fn runs_as_the_first_process() {
         .stdout_has("1 process that the script left behind was ended")
         .check(true, "");
     let running = run(&format!("{daemon}open('ready', 'w')\ntime.sleep(60)"));
-    assert!(wait_until(seconds(15.0), || test.exists("skills/calc/ready")));
+    assert!(wait_until(seconds(15.0), || test.exists("ready")));
     let first = process_tree(running.pid())[1];
     // SAFETY: a child of a running process that is ours.
     unsafe { libc::kill(first, libc::SIGTERM) };

@@ -134,23 +134,22 @@ fn missing_programs_are_named_with_what_they_belong_to() {
 fn files_in_the_other_folder_are_named() {
     let in_skill = [
         (
-            "open('report.pdf')",
+            "open('data/table.csv')",
             1,
-            "`report.pdf` is in the user's folder: WORK/report.pdf (give cwd \"user\", or the absolute path)",
+            "`data/table.csv` is in the skill's folder: <skill>/data/table.csv (give the absolute path)",
         ),
-        // Never one that the tools for files hide.
-        ("open('.env')", 1, ""),
         ("open('nowhere.pdf')", 1, ""),
         (
-            "open('out.txt', 'w').write('x')",
+            "import os; open(os.environ['SKILL_DIR'] + '/out.txt', 'w').write('x')",
             0,
             "the script left out.txt in the skill's folder: write the user's files in WORK",
         ),
         ("1 + 1", 0, "nothing was printed: print() what you need"),
     ];
     assert_hints("run_python_script", "script", Some("s"), &in_skill);
+    // Behind a quotation mark it is not taken as the skill's.
     let in_work = [(
-        "cat data/table.csv",
+        "cat 'data/table.csv'",
         1,
         "`data/table.csv` is in the skill's folder: <skill>/data/table.csv (write \"$SKILL_DIR/…\")",
     )];
@@ -193,8 +192,8 @@ fn packages_of_other_skills_are_known() {
         heads,
         [
             "hint: `markitdown` is not installed: do without, or tell the user to install markitdown",
-            "hint: `markitdown` is not installed: give skill_name \"s\", and tell the user to run: skills-runner skills setup s markitdown",
-            "hint: `pypdf` is installed for the skill `t`: give skill_name \"t\"",
+            "hint: `markitdown` is not installed: tell the user to run: skills-runner skills setup s markitdown",
+            "hint: `pypdf` is not installed: tell the user to run: skills-runner skills setup s pypdf",
         ]
     );
 }

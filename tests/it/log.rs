@@ -192,8 +192,9 @@ fn start_record_has_user_options_and_prompt() {
 /// since. Other outputs do not have it.
 #[test]
 fn script_file_is_logged_as_it_ran() {
-    let script = format!("# {CANARY} \u{e4}\nopen('add.py', 'w').write('')\nprint(4)\n");
-    let call = json!({"skill_name": "sums", "file_path": "add.py", "cwd": "skill"});
+    let script =
+        format!("# {CANARY} \u{e4}\nopen('skills/sums/add.py', 'w').write('')\nprint(4)\n");
+    let call = json!({"skill_name": "sums", "file_path": "add.py"});
     let server = Server::start([Reply::call(RUN, &call), Reply::text("done")]);
     let test = sums().endpoint(&server).file("skills/sums/add.py", script.as_bytes());
     let mut terminal = test
@@ -220,7 +221,7 @@ fn script_file_is_logged_as_it_ran() {
     // The text is omitted if the script did not run, or is in the call itself.
     let test = sums().file("skills/sums/add.py", "print(4)");
     for arguments in [
-        json!({"skill_name": "sums", "file_path": "add.py", "timeout_seconds": 0}),
+        json!({"skill_name": "sums", "file_path": "absent.py"}),
         json!({"skill_name": "sums", "script": "print(4)"}),
     ] {
         test.next_run().args(["--log", "audit.jsonl", "tool", RUN, &arguments.to_string()]).run();

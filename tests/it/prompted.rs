@@ -54,7 +54,7 @@ fn tools_are_described_and_called_in_text() {
             "{\"name\": \"TOOL\", \"arguments\": {\"ARGUMENT\": \"VALUE\"}}",
             "\n- list_skills {\"query\"?: string}: List the skills",
             "\n- get_skill {\"skill_name\": \"alpha\", \"arguments\"?: string}: ",
-            "\"args\"?: [string], \"cwd\"?: \"skill\" | \"user\", ",
+            "\"args\"?: [string], ",
         ] {
             assert!(system.contains(line), "{line}: {system}");
         }

@@ -83,9 +83,10 @@ fn result_lists_what_the_tools_did() {
 /// A script that does not end by itself is listed with the status of its result.
 #[test]
 fn stopped_script_is_listed() {
-    let call = r#"{"skill_name":"add","script":"while True: pass","timeout_seconds":1}"#;
+    let call = r#"{"skill_name":"add","script":"while True: pass"}"#;
     let replies = [Reply::calls([("run_python_script", call)]), Reply::text("no")];
-    let (run, requests) = ask(&skills(), &["-o", "json", "--require-script", "go"], replies);
+    let (run, requests) =
+        ask(&skills(), &["-o", "json", "--script-timeout", "1", "--require-script", "go"], replies);
     let head = requests[1].program_result("call_1").head;
     assert!(head.starts_with("stopped at the time limit of 1 s, "), "{head}");
     let result = run.status(5).stdout_json();

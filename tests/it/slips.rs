@@ -14,8 +14,6 @@ enum Answer {
 
 use Answer::{NextStep, Taken};
 
-const CALC: &str = r#"{"args":["eval","1+1"],"file_path":"scripts/calc.py"}"#;
-
 /// Rows: tool, arguments as the model wrote them, answer.
 fn slips(skill_folder: &str) -> Vec<(&'static str, String, Answer)> {
     let of = |value: &Value| value.to_string();
@@ -43,18 +41,18 @@ fn slips(skill_folder: &str) -> Vec<(&'static str, String, Answer)> {
         ("Task", "{}".into(), NextStep("do the work yourself")),
         ("run_python_script", script("```python\nprint(6*7)\n```"), Taken("42")),
         ("run_python_script", script("Here it is:\n```python\nprint(6*7)\n```"), Taken("42")),
-        ("run_python_script", script("python scripts/calc.py eval 1+1"), NextStep(CALC)),
-        ("run_python_script", script("scripts/calc.py eval 1+1"), NextStep(CALC)),
+        ("run_python_script", script("python scripts/calc.py eval 1+1"), Taken("(2 bytes)\n2\n")),
+        ("run_python_script", script("scripts/calc.py eval 1+1"), Taken("(2 bytes)\n2\n")),
         ("run_python_script", script("2+2"), Taken("hint: nothing was printed: print()")),
         ("run_python_script", script(r"x = 6\nprint(x*7)"), Taken("42")),
         ("run_python_script", script("print 'hi'"), NextStep("Missing parentheses in call to")),
         ("run_python_script", script("input()"), NextStep("EOFError")),
         ("run_python_script", script("prnt(1)"), NextStep("Did you mean: 'print'")),
-        ("run_python_script", script("open('d.csv')"), NextStep("`d.csv` is in the user's folder")),
+        ("run_python_script", script("print(open('d.csv').read())"), Taken("a\n1\n")),
         (
             "run_python_script",
             script("open('out.csv', 'w').write('1')"),
-            Taken("left out.csv in the skill's folder: write the user's files in"),
+            Taken("exit 0, "),
         ),
         ("run_python_script", script("1/0"), NextStep("ZeroDivisionError")),
         (
@@ -65,7 +63,7 @@ fn slips(skill_folder: &str) -> Vec<(&'static str, String, Answer)> {
         (
             "run_python_script",
             of(&json!({"skill_name": "calculator", "file_path": "python scripts/calc.py eval 1+1"})),
-            NextStep(CALC),
+            Taken("(2 bytes)\n2\n"),
         ),
         ("run_python_script", of(&json!({"script": "python -m json.tool d.csv"})), NextStep("use `run_command`")),
     ]);
@@ -99,7 +97,7 @@ fn arguments(
             of(
                 &json!({"skill_name": "calculator", "script": "print(6*7)", "timeout_seconds": "10"}),
             ),
-            Taken("42"),
+            NextStep("`timeout_seconds` is not an argument"),
         ),
         (
             "get_skill",

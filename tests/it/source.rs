@@ -245,7 +245,8 @@ fn test_with_scripts() -> Test {
 
 /// Exit status and output when the tool runs the script.
 fn by_the_tool(test: &Test, path: &str) -> (Value, String, String) {
-    let arguments = json!({"skill_name": "s", "file_path": path, "args": ["a", "-x", "ü"], "stdin": "in", "cwd": "skill"});
+    let arguments =
+        json!({"skill_name": "s", "file_path": path, "args": ["a", "-x", "ü"], "stdin": "in"});
     let run = test.next_run().args(["tool", "run_python_script", &arguments.to_string()]);
     let result = run.run().stdout_json();
     let text = |key: &str| without_varying_parts(result[key].as_str().unwrap());

@@ -37,24 +37,15 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
             found.push(name);
         }
     }
-    let (whose, argument) = match request.start_folder {
-        StartFolder::Skill => ("user", "user"),
-        StartFolder::User => ("skill", "skill"),
-    };
-    // In the sandbox a program reads only the folder in which it starts, and its skill's.
-    let is_sandboxed = request.scripts.sandbox.is_some();
     let starts_in_skill = request.start_folder == StartFolder::Skill;
+    let whose = if starts_in_skill { "user" } else { "skill" };
+    // In the sandbox a program reads only the folder in which it starts, and its skill's.
+    if request.scripts.sandbox.is_some() && (starts_in_skill || request.skill.is_none()) {
+        return None;
+    }
     let remedy = match request.kind {
-        _ if is_sandboxed && starts_in_skill && request.offers_commands => {
-            format!("give cwd \"{argument}\"")
-        }
-        _ if is_sandboxed && (starts_in_skill || request.skill.is_none()) => return None,
-        // `cwd` is an argument of scripts.
-        RunKind::Source | RunKind::File if request.offers_commands && request.skill.is_some() => {
-            format!("give cwd \"{argument}\", or the absolute path")
-        }
-        RunKind::Command if request.skill.is_some() => "write \"$SKILL_DIR/…\"".into(),
-        _ => "give the absolute path".into(),
+        RunKind::Command if request.skill.is_some() => "write \"$SKILL_DIR/…\"",
+        _ => "give the absolute path",
     };
     let shown = |path: &Path| one_line_name(&path.display().to_string());
     Some(match found.as_slice() {
@@ -72,7 +63,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
 
 /// The one of the skill's and the user's folder that the program did not start in.
 fn other_folder<'r>(request: &'r HintRequest<'_>) -> Option<&'r Path> {
-    let skill = request.skill_or_recent()?;
+    let skill = request.skill?;
     Some(match request.start_folder {
         StartFolder::Skill => &request.scripts.user_folder,
         StartFolder::User => &skill.path,

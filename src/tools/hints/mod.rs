@@ -4,7 +4,6 @@
 //! They are found in both streams and whatever the exit status, as a child may have failed. A
 //! hint never names what the sandbox or the file tools hide.
 
-use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -70,26 +69,14 @@ pub(super) struct HintRequest<'h> {
     pub changes: Option<&'h SkillChanges>,
     /// What the sandbox refuses, if the output shows a refused access.
     pub sandbox_advice: Option<&'h str>,
-    /// Whether the model can call `run_command`.
-    pub offers_commands: bool,
     /// Whether the call before was the same one, and failed.
     pub failed_before: bool,
-    /// The name of the skill that the model read last.
-    pub recent_name: Option<&'h str>,
-    /// That skill, once it has been opened.
-    pub recent: OnceCell<Option<Skill>>,
 }
 
 impl<'h> HintRequest<'h> {
     /// The lines of both streams.
     fn lines(&self) -> impl Iterator<Item = &'h str> {
         self.stderr.lines().chain(self.stdout.lines())
-    }
-
-    /// The skill of the run, or else the one that the model read last.
-    fn skill_or_recent(&self) -> Option<&Skill> {
-        let open = || self.skills.open(self.recent_name?).ok();
-        self.skill.or_else(|| self.recent.get_or_init(open).as_ref())
     }
 
     fn noun(&self) -> &'static str {

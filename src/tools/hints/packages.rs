@@ -21,8 +21,9 @@ const INSTALLERS: [&str; 2] = ["pip install ", "pip3 install "];
 const LACKS: [&str; 8] =
     ["not installed", "missing", "requires", "required", "not found", "please", "need", "cannot"];
 
-/// Text of pip's refusal to install packages into the system's Python.
-const UNMANAGED: &str = "externally-managed-environment";
+/// Texts of pip's refusals to install packages into the user's Python.
+const REFUSALS: [&str; 2] =
+    ["externally-managed-environment", "Could not find an activated virtualenv"];
 
 /// What a run lacked.
 #[derive(Default)]
@@ -44,7 +45,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     if modules.is_empty() && demanded.is_empty() {
         return None;
     }
-    let document = request.skill_or_recent().and_then(|skill| skill.read_document().ok());
+    let document = request.skill.and_then(|skill| skill.read_document().ok());
     let lines = document.as_ref().map(|document| document.text.lines()).into_iter().flatten();
     let listed: Vec<&str> = lines.flat_map(words_of_command).collect();
     let mut missing = MissingPackages::default();
@@ -53,15 +54,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
         // A file deep in the skill may have the name of a well-known package.
         let own = own_module(request, module).filter(|_| package_of(module).is_none());
         if let Some(path) = own {
-            let recent = request.skill_or_recent().filter(|_| request.skill.is_none());
-            let name =
-                recent.filter(|skill| path.starts_with(&skill.path)).map(|skill| &skill.name);
-            return Some(match name {
-                Some(name) => format!(
-                    "`{module}` is in the skill `{name}`: give skill_name \"{name}\", with cwd \"user\" for files of the user"
-                ),
-                None => own_module_hint(module, &path),
-            });
+            return Some(own_module_hint(module, &path));
         }
         // Of a package that is there, a part can be missing.
         if !known.is_empty() && (known == module || known.contains('.')) {
@@ -141,19 +134,12 @@ impl<'t> MissingPackages<'t> {
         }
         let is_ready =
             |folder: &Path| path_in_skill(folder).is_some_and(|it| self.are_installed(&it));
-        let recent = request.skill_or_recent();
-        let ready = recent.filter(|skill| is_ready(&skill.path)).map(|skill| skill.name.clone());
         let catalogue = request.skills.catalogue();
-        let other = || catalogue.usable().find(|skill| is_ready(&skill.path));
-        if let Some(name) = ready.or_else(|| other().map(|skill| skill.name.clone())) {
-            let name = one_line_name(&name);
+        if let Some(skill) = catalogue.usable().find(|skill| is_ready(&skill.path)) {
+            let name = one_line_name(&skill.name);
             return format!(
                 "{names} {are} installed for the skill `{name}`: give skill_name \"{name}\""
             );
-        }
-        if let Some(skill) = recent {
-            let (name, advice) = (one_line_name(&skill.name), self.advice(skill, None));
-            return format!("{what}: give skill_name \"{name}\", and {advice}");
         }
         match self.requirements.as_slice() {
             [] => format!("{what}: tell the user to install the package"),
@@ -210,7 +196,8 @@ fn demanded_packages<'h>(request: &HintRequest<'h>) -> Vec<&'h str> {
         is_lack && !line.contains("[notice]")
     };
     let printed = request.lines().filter(is_demand);
-    let is_refused = request.failed && request.lines().any(|line| line.contains(UNMANAGED));
+    let is_refused = request.failed
+        && request.lines().any(|line| REFUSALS.iter().any(|words| line.contains(words)));
     let tried = request.source.filter(|_| is_refused).unwrap_or_default().lines();
     let words = printed.chain(tried).flat_map(words_of_command);
     words.filter(|word| package_named(&project_name(word)).is_some()).collect()
@@ -257,7 +244,7 @@ fn own_module(request: &HintRequest<'_>, module: &str) -> Option<PathBuf> {
         let path = request.scripts.user_folder.join(name).with_extension("py");
         path.is_file().then_some(path)
     };
-    request.skill_or_recent().and_then(in_skill).or_else(in_user_folder)
+    request.skill.and_then(in_skill).or_else(in_user_folder)
 }
 
 fn own_module_hint(module: &str, path: &Path) -> String {

@@ -4,7 +4,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -69,6 +68,8 @@ pub(super) struct ProgramRun<'c> {
     pub scripts: &'c ScriptSettings,
     /// The skill to which it belongs.
     pub skill: Option<&'c Skill>,
+    /// Whether the call did not name the skill, but the model read it last.
+    pub is_recent: bool,
     /// The folder that it starts in.
     pub start: StartFolder,
     /// The interpreter of the skill, or of a script without a skill.
@@ -85,8 +86,6 @@ pub(super) struct ProgramRun<'c> {
     pub variables: &'c [(&'c str, &'c str)],
     /// Its standard input.
     pub stdin: &'c str,
-    /// Its time limit.
-    pub limit: Duration,
     /// Its private folder.
     pub scratch: &'c Scratch,
 }
@@ -102,7 +101,7 @@ impl ProgramRun<'_> {
         if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
             return Err("interrupted by the user".into());
         }
-        let limit = context.cancellation.capped_by_deadline(self.limit);
+        let limit = context.cancellation.capped_by_deadline(self.scripts.limit);
         let sandbox = RunSandbox::prepare(self, limit)
             .map_err(|cause| format!("the {} was not run: {cause}", self.noun()))?;
         let keep_leftovers = self.scripts.keep_leftovers;
@@ -123,7 +122,7 @@ impl ProgramRun<'_> {
         let outcome = run(&job).map_err(|error| self.start_error(&error))?;
         let report = ProgramReport {
             run: self,
-            limit: (limit == self.limit).then_some(limit),
+            limit: (limit == self.scripts.limit).then_some(limit),
             sandbox: &sandbox,
             changes: before.changes(skill, &folders),
             outcome: &outcome,
@@ -208,18 +207,19 @@ pub(super) fn scratch(scripts: &ScriptSettings, noun: &str) -> Result<Scratch, S
         .map_err(|error| not_run(noun, "no temporary folder (set TMPDIR)", error))
 }
 
-/// Returns the time limit of a call: the configured one, or less.
-pub(super) fn time_limit(
-    seconds: Option<i64>,
-    scripts: &ScriptSettings,
-) -> Result<Duration, String> {
-    match seconds.map(|seconds| (seconds, u64::try_from(seconds))) {
-        None => Ok(scripts.limit),
-        Some((_, Ok(seconds))) if seconds > 0 => {
-            Ok(Duration::from_secs(seconds).min(scripts.limit))
-        }
-        Some((seconds, _)) => Err(format!("`timeout_seconds` must be 1 or more, not {seconds}")),
+/// The skill of a call: the one that it names, or else the one whose document was read last; then
+/// the second value is true.
+pub(super) fn skill_of_call(
+    name: Option<&str>,
+    context: &ToolContext<'_>,
+) -> Result<(Option<Skill>, bool), String> {
+    if let Some(name) = name.filter(|name| !name.is_empty()) {
+        return Ok((Some(context.skills.open(name)?), false));
     }
+    let recent = context.history.recent_skill.borrow();
+    let skill = recent.as_ref().and_then(|name| context.skills.open(name).ok());
+    let is_recent = skill.is_some();
+    Ok((skill, is_recent))
 }
 
 /// A problem that the user has to solve, in a message for the model.

@@ -1,6 +1,5 @@
 //! The result of a script or a command: a text for the model, an object for programs, hints.
 
-use std::cell::OnceCell;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -72,6 +71,9 @@ impl ProgramReport<'_> {
                     .into(),
             );
         }
+        if outcome.timed_out && self.limit.is_some() {
+            hints.push("the user can allow more time with --script-timeout".into());
+        }
         let is_of_venv =
             |python: &Interpreter| python.venv.is_some() && python.program == run.program;
         let names_program =
@@ -123,10 +125,7 @@ impl ProgramReport<'_> {
             keep_leftovers: run.scripts.keep_leftovers,
             changes: Some(&self.changes),
             sandbox_advice: self.sandbox.advice_on_refusal(run, stderr),
-            offers_commands: run.context.allows_commands(),
             failed_before: run.context.history.failed_before.get(),
-            recent_name: run.context.history.recent_skill.borrow().as_deref(),
-            recent: OnceCell::new(),
         })
     }
 
@@ -150,7 +149,10 @@ impl ProgramReport<'_> {
             StartFolder::Skill => "the skill's folder".to_string(),
             StartFolder::User => one_line_name(&self.run.scripts.user_folder.to_string_lossy()),
         };
-        let mut text = format!("{end}, {} ms, in {folder}\n", object.duration_ms);
+        let recent = object.skill_name.filter(|_| self.run.is_recent);
+        let recent = recent.map(|name| format!(", with the skill read last: {name}"));
+        let recent = recent.unwrap_or_default();
+        let mut text = format!("{end}, {} ms, in {folder}{recent}\n", object.duration_ms);
         for hint in hints {
             text.push_str(&format!("hint: {}\n", text::one_line(hint, limits::HINT_BYTES)));
         }

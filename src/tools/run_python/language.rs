@@ -29,7 +29,7 @@ impl OtherInterpreter {
         source: &ScriptSource<'_>,
         environment: &[(OsString, OsString)],
     ) -> Result<Option<OtherInterpreter>, String> {
-        let Some(path) = &source.path else {
+        let Some(path) = source.file.as_ref().map(|file| &file.path) else {
             return Ok(None);
         };
         let suffix = Path::new(path).extension().and_then(OsStr::to_str).unwrap_or_default();
@@ -46,9 +46,9 @@ impl OtherInterpreter {
         }
     }
 
-    /// The arguments with which it runs a script of the skill in `folder`.
-    pub(super) fn words(&self, source: &ScriptSource<'_>, folder: &Path) -> Vec<OsString> {
-        let script = source.path.as_ref().map(|path| folder.join(path).into());
+    /// The arguments with which it runs a script.
+    pub(super) fn words(&self, source: &ScriptSource<'_>) -> Vec<OsString> {
+        let script = source.file.as_ref().map(|file| file.folder.join(&file.path).into());
         self.options.iter().map(OsString::from).chain(script).collect()
     }
 }

@@ -18,7 +18,7 @@ use crate::tool::{Effects, ToolResult};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, not_run,
-    output_schema, scratch, time_limit,
+    output_schema, scratch, skill_of_call,
 };
 use crate::tools::schema::call_of_named_skill;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
@@ -39,18 +39,8 @@ struct RunPythonArguments {
     file_path: Option<String>,
     #[serde(default)]
     args: Vec<String>,
-    cwd: Option<StartArgument>,
     #[serde(default)]
     stdin: String,
-    timeout_seconds: Option<i64>,
-}
-
-/// The argument `cwd`.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum StartArgument {
-    Skill,
-    User,
 }
 
 /// The tool `run_python_script`.
@@ -78,9 +68,7 @@ impl Tool for RunPython {
                 "script": {"type": "string"},
                 "file_path": {"type": "string"},
                 "args": {"type": "array", "items": {"type": "string"}},
-                "cwd": {"type": "string", "enum": ["skill", "user"]},
-                "stdin": {"type": "string"},
-                "timeout_seconds": {"type": "integer"}
+                "stdin": {"type": "string"}
             },
         })
     }
@@ -140,17 +128,15 @@ fn run_script(
     let scripts = context
         .scripts
         .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
-    let name = arguments.skill_name.as_deref().filter(|name| !name.is_empty());
-    let skill = name.map(|name| context.skills.open(name)).transpose()?;
+    let (skill, is_recent) = skill_of_call(arguments.skill_name.as_deref(), context)?;
     let skill = skill.as_ref();
     if arguments.file_path.is_none()
         && let Some(call) = call_of_named_skill(arguments.script.as_deref().unwrap_or(""), context)
     {
         return Err(call);
     }
-    let source = &ScriptSource::read(arguments, skill, context.user_files)?;
-    let start = start_folder(arguments, source, skill, context)?;
-    let limit = time_limit(arguments.timeout_seconds, scripts)?;
+    let source = &ScriptSource::read(arguments, (skill, is_recent), context)?;
+    let start = start_folder(skill, context)?;
     let (python, other) = interpreters(source, skill, scripts)?;
     let program = match (&other, &python) {
         (Some(other), _) => &other.program,
@@ -162,18 +148,18 @@ fn run_script(
     let run = || -> Result<ToolResult, String> {
         let scratch = scratch(scripts, NOUN)?;
         let folder = skill.map_or(&scripts.user_folder, |skill| &skill.path);
-        let written = match (&other, skill) {
-            (Some(other), Some(skill)) => {
-                source.check_unchanged(skill)?;
-                Ok(other.words(source, folder))
+        let written = match &other {
+            Some(other) => {
+                source.check_unchanged()?;
+                Ok(other.words(source))
             }
-            _ => source.write_files(&scratch, folder, start),
+            None => source.write_files(&scratch, folder, start),
         };
         let mut words: Vec<OsString> =
             written.map_err(|error| not_run(NOUN, "its source could not be written", error))?;
         words.extend(checked_arguments(
             NOUN,
-            &arguments.args,
+            &source.args,
             "give them through `stdin`, or in a file",
         )?);
         let run = ProgramRun {
@@ -182,13 +168,13 @@ fn run_script(
             skill,
             start,
             python,
-            kind: ProgramKind::Script { file: source.path.as_deref() },
+            is_recent,
+            kind: ProgramKind::Script { file: source.skill_path() },
             source: &String::from_utf8_lossy(&source.bytes),
             program,
             arguments: &words,
             variables: if other.is_none() { &[SAFE_PATH] } else { &[] },
             stdin: &arguments.stdin,
-            limit,
             scratch: &scratch,
         };
         Ok(ToolResult { script_source: source.skill_script_text(), ..run.run()? })
@@ -204,41 +190,32 @@ fn interpreters(
     skill: Option<&Skill>,
     scripts: &ScriptSettings,
 ) -> Result<(Result<Interpreter, Fault>, Option<OtherInterpreter>), String> {
-    let Some(skill) = skill else {
-        return Ok((Interpreter::without_venv(scripts), None));
+    let python = match skill {
+        Some(skill) => Interpreter::for_skill(skill, scripts).map_err(|error| error.fault),
+        None => Interpreter::without_venv(scripts),
     };
-    let python = Interpreter::for_skill(skill, scripts).map_err(|error| error.fault);
     if let Err(fault) = &python
         && scripts.python == PythonChoice::Off
     {
         return Err(for_model(fault));
     }
-    let environment = script_environment(Some(skill), python.as_ref().ok(), scripts);
+    let environment = script_environment(skill, python.as_ref().ok(), scripts);
     let other = OtherInterpreter::find(source, &environment)?;
     Ok((python, other))
 }
 
 const NOUN: &str = "script";
 
-/// The folder that a script starts in: a file of a skill in the user's, source in the skill's.
-fn start_folder(
-    arguments: &RunPythonArguments,
-    source: &ScriptSource<'_>,
-    skill: Option<&Skill>,
-    context: &ToolContext<'_>,
-) -> Result<StartFolder, String> {
-    match (arguments.cwd, skill) {
-        (Some(StartArgument::User), _) | (None, None) if !context.user_files => Err(
-            "scripts start only in a skill's folder here: give `skill_name`, and no `cwd` \"user\" (the \
-             user can allow more with --user-files)"
-                .into(),
-        ),
-        (Some(StartArgument::Skill), None) => {
-            Err("`cwd` \"skill\" needs a `skill_name`".into())
+/// The folder that a script starts in: the user's, if it may be used.
+fn start_folder(skill: Option<&Skill>, context: &ToolContext<'_>) -> Result<StartFolder, String> {
+    match (context.user_files, skill) {
+        (true, _) => Ok(StartFolder::User),
+        (false, Some(_)) => Ok(StartFolder::Skill),
+        (false, None) => {
+            Err("scripts start only in a skill's folder here: give `skill_name` (the \
+                              user can allow more with --user-files)"
+                .into())
         }
-        (Some(StartArgument::User), _) | (None, None) => Ok(StartFolder::User),
-        (None, Some(_)) if source.path.is_some() && context.user_files => Ok(StartFolder::User),
-        (_, Some(_)) => Ok(StartFolder::Skill),
     }
 }
 
@@ -250,14 +227,14 @@ fn consent_request(
     start: StartFolder,
     arguments: &RunPythonArguments,
 ) -> ConsentRequest {
-    let quoted_words = arguments.args.iter().map(|word| shell_quoted(Path::new(word)));
+    let quoted_words = source.args.iter().map(|word| shell_quoted(Path::new(word)));
     let words = quoted_words.collect::<Vec<_>>().join(" ");
     let script = String::from_utf8_lossy(&source.bytes);
     let input = (!arguments.stdin.is_empty()).then(|| ConsentSection {
         short: Some(format!("input: {}", text::counted(arguments.stdin.len(), "byte"))),
         ..ConsentSection::new("input", &arguments.stdin)
     });
-    let [command, script] = match &source.path {
+    let [command, script] = match source.file.as_ref().map(|file| &file.path) {
         None => [
             (!words.is_empty()).then(|| ConsentSection::new("arguments", words)),
             Some(ConsentSection::new("script", script)),

@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 
-use serde_json::json;
-
 use crate::limits;
 use crate::skills::split_words;
 use crate::text::{self, single_fence};
@@ -46,12 +44,6 @@ impl ShellCall {
             [] => (None, rest),
         };
         Some(ShellCall { file: file?, args: args.to_vec() })
-    }
-
-    /// The arguments of the call that is meant, as JSON.
-    pub(super) fn arguments(&self) -> String {
-        let arguments = json!({"file_path": self.file, "args": self.args}).to_string();
-        text::one_line(&arguments, limits::LINE_BYTES)
     }
 }
 
@@ -177,22 +169,21 @@ mod tests {
         let find = |path: &str| is_file(path).then(|| path.to_string());
         let found = |script: &str| {
             let words = shell_words(script, is_file)?;
-            Some(ShellCall::parse(&words, find).map(|call| call.arguments()))
+            Some(ShellCall::parse(&words, find))
         };
-        let calc = |args: &str| {
-            Some(Some(format!(r#"{{"args":[{args}],"file_path":"scripts/calc.py"}}"#)))
+        let of_file = |file: &str, args: &[&str]| {
+            let args = args.iter().map(ToString::to_string).collect();
+            Some(Some(ShellCall { file: file.into(), args }))
         };
+        let calc = |args: &[&str]| of_file("scripts/calc.py", args);
         let table = [
-            ("python scripts/calc.py eval '1 + 1'", calc(r#""eval","1 + 1""#)),
-            ("python3.12 -u scripts/calc.py", calc("")),
-            ("/usr/bin/python3 scripts/calc.py eval", calc(r#""eval""#)),
-            ("bash scripts/calc.py", calc("")),
-            (" scripts/calc.py\n", calc("")),
-            ("scripts/calc.py eval", calc(r#""eval""#)),
-            (
-                "python -m pkg.mod a",
-                Some(Some(r#"{"args":["a"],"file_path":"pkg/mod.py"}"#.into())),
-            ),
+            ("python scripts/calc.py eval '1 + 1'", calc(&["eval", "1 + 1"])),
+            ("python3.12 -u scripts/calc.py", calc(&[])),
+            ("/usr/bin/python3 scripts/calc.py eval", calc(&["eval"])),
+            ("bash scripts/calc.py", calc(&[])),
+            (" scripts/calc.py\n", calc(&[])),
+            ("scripts/calc.py eval", calc(&["eval"])),
+            ("python -m pkg.mod a", of_file("pkg/mod.py", &["a"])),
             ("python -m json.tool", Some(None)),
             ("./run.sh a", Some(None)),
             ("ls -la", Some(None)),

@@ -204,7 +204,7 @@ fn results_that_exceed_the_window_are_shortened_before_a_summary() {
             let text = request.last_message()["content"].to_string();
             let script = json!({"skill_name": "words", "script": "print('row; ' * 13000)"});
             let script = script.to_string();
-            let reply = match text.contains("run") && !is_summary(request) {
+            let reply = match text.contains("run them") && !is_summary(request) {
                 true => Reply::calls([("run_python_script", script.as_str()); 5]),
                 false => Reply::text("It was told."),
             };

@@ -188,7 +188,7 @@ fn compiled_files_are_not_read() {
         let ran = script(&test).success();
         ran.check(ran.stdout.contains(text), format_args!("SKILLS_LOCKED={setting}"));
         // Nor one that a script asks for, or a second process.
-        let call = "import subprocess, sys; sys.exit(subprocess.run([sys.executable, 'scripts/run.py']).returncode)";
+        let call = "import os, subprocess, sys; os.chdir(os.environ['SKILL_DIR']); sys.exit(subprocess.run([sys.executable, 'scripts/run.py']).returncode)";
         let nested = json!({"skill_name": "one", "script": call});
         let ran = tool(&test, "run_python_script", &nested).success();
         ran.check(ran.stdout.contains(text), format_args!("SKILLS_LOCKED={setting}, nested"));

@@ -19,7 +19,7 @@ fn phases() -> Vec<Phase> {
             running.read_stdout_until("swer\"}");
         }),
         ("script", vec![Reply::calls([("run_python_script", LONG)])], |_, _, test| {
-            assert!(wait_until(seconds(10.0), || test.exists("skills/s/begun")));
+            assert!(wait_until(seconds(10.0), || test.exists("begun")));
         }),
         ("retry", vec![busy], |running, _, _| {
             running.read_stdout_until("\"retry\"");
@@ -216,11 +216,11 @@ fn closed_stdout_ends_the_run() {
     let server = Server::start([Reply::call("run_python_script", &script)]);
     let test = Test::new().skill("s", SKILL).endpoint(&server);
     let line_2 = "{ skills-runner -o jsonl go; echo $? >status; } | \
-                  { read start; read call; while [ ! -e skills/s/begun ]; do sleep 0.05; done; }";
+                  { read start; read call; while [ ! -e begun ]; do sleep 0.05; done; }";
     let run = test.next_run().shell(line_2).run().success();
     run.stderr_lacks("failed").took_at_most(seconds(8.0));
     assert_eq!(test.read("status"), "0\n");
-    assert!(test.exists("skills/s/begun") && test.processes().is_empty());
+    assert!(test.exists("begun") && test.processes().is_empty());
     server.finish();
 
     // In the middle of a long stream.

@@ -145,7 +145,7 @@ fn unusual_locations_are_sandboxed() {
     for (folder, skills, name) in
         [("skills/s", "..", "s"), (".", "skills", "linked"), ("elsewhere", "../skills", "linked")]
     {
-        let arguments = json!({"skill_name": name, "script": "open('own', 'w'); print(1)"});
+        let arguments = json!({"skill_name": name, "script": "import os; open(os.environ['SKILL_DIR'] + '/own', 'w'); print(1)"});
         let command = ["--skills", skills, "tool", "run_python_script"];
         let within = test.next_run().args(command).args([arguments.to_string()]);
         let run = within.cwd(folder).run();

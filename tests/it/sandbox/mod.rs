@@ -45,6 +45,7 @@ fn test_with_skills() -> Test {
 
 #[track_caller]
 fn run(test: &Test, script: &str) -> (Value, Outcome) {
+    let script = format!("import os; os.chdir(os.environ['SKILL_DIR'])\n{script}");
     let arguments = json!({"skill_name": "s", "script": script});
     let command = ["tool", "run_python_script", "-"];
     let run = test.clone().args(command).stdin(arguments.to_string()).run();

@@ -169,7 +169,7 @@ os.kill(int(parent), signal.SIGSTOP)\n";
         let then = format!("{stop}open('stopped', 'w').close()");
         let running = tool(&test, &daemons_script(&then)).spawn();
         wait_for_daemons(&test);
-        let is_stopped = wait_until(seconds(15.0), || test.exists("skills/s/stopped"));
+        let is_stopped = wait_until(seconds(15.0), || test.exists("stopped"));
         assert!(is_stopped, "the script is still running");
         running.kill9();
         let run = running.wait().status(-libc::SIGKILL).stdout_is_empty();

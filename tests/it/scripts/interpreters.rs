@@ -123,7 +123,7 @@ fn script_runs_in_its_skill_and_imports_its_modules() {
     let report_script = "
 import beside, installed, lib.inner
 open('out.txt', 'w').write('ü€')
-print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('python'), 'encoding': sys.stdout.encoding,
+print(json.dumps({**os.environ, 'python': shutil.which('python'), 'encoding': sys.stdout.encoding,
     'modules': [beside.name, installed.name, lib.inner.name], 'modes': oct(os.umask(0o22)), 'fds': sorted(os.listdir('/proc/self/fd'))}))
 ";
     let ran = run(&test, &source(report_script));
@@ -133,7 +133,6 @@ print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('pyth
     let (skill, venv) = (shown("skills/s"), shown("skills/s/venv"));
     let path = std::env::var("PATH").unwrap_or_default();
     for (name, expected) in [
-        ("cwd", json!(skill)),
         ("SKILL_DIR", json!(skill)),
         ("SKILL_NAME", json!("s")),
         ("USER_CWD", json!(shown(""))),
@@ -157,7 +156,7 @@ print(json.dumps({**os.environ, 'cwd': os.getcwd(), 'python': shutil.which('pyth
         };
         ran.check(reported == expected, &format!("{name} is {reported}"));
     }
-    assert_eq!(test.read("skills/s/out.txt"), "ü€");
+    assert_eq!(test.read("out.txt"), "ü€");
     let ran = run(&test, &json!({"file_path": "scripts/main.py"}));
     ran.has("stdout", "beside helper ").has("stdout", "scripts/main.py\n");
     for cache in ["", "lib/", "scripts/", "venv/lib/"].map(|at| format!("skills/s/{at}__pycache__"))

@@ -17,6 +17,8 @@ use std::time::Duration;
 use std::{fs, thread};
 
 const DOCUMENT: &str = "---\nname: s\ndescription: Runs scripts.\n---\n";
+/// Arguments with this have a short time limit.
+const SHORT_LIMIT: &str = "short_limit";
 /// The first line of every script in the tables.
 const IMPORTS: &str = "import ctypes, json, os, shutil, signal, subprocess, sys, threading, time\n";
 /// Becomes a daemon by double fork: `daemon()`.
@@ -78,8 +80,10 @@ impl Ran {
 fn tool(test: &Test, arguments: &Value) -> Test {
     let mut arguments = arguments.clone();
     arguments["skill_name"] = "s".into();
+    let is_short = arguments.as_object_mut().unwrap().remove(SHORT_LIMIT).is_some();
+    let limit: &[&str] = if is_short { &["--script-timeout", "1"] } else { &[] };
     let command = ["tool", "run_python_script", "-"];
-    test.next_run().args(command).stdin(arguments.to_string())
+    test.next_run().args(limit).args(command).stdin(arguments.to_string())
 }
 
 /// Runs the tool and makes the checks that apply to each result, except the check for leftovers.
@@ -112,9 +116,9 @@ fn source(text: &str) -> Value {
     json!({"script": format!("{IMPORTS}{text}")})
 }
 
-/// The same with a time limit of one second.
+/// The same with a time limit of one second, which [`tool`] sets.
 fn with_short_limit(text: &str) -> Value {
-    json!({"script": format!("{IMPORTS}{text}"), "timeout_seconds": 1})
+    json!({"script": format!("{IMPORTS}{text}"), SHORT_LIMIT: true})
 }
 
 /// Whether no temporary file or process is left; those that are ending get some time.
@@ -160,6 +164,6 @@ fn daemons_script(then: &str) -> Value {
 /// Waits until the script and its daemons are running.
 #[track_caller]
 fn wait_for_daemons(test: &Test) {
-    let is_ready = wait_until(seconds(15.0), || test.exists("skills/s/ready"));
+    let is_ready = wait_until(seconds(15.0), || test.exists("ready"));
     assert!(is_ready && test.processes().len() > 10, "the script did not start");
 }

@@ -81,7 +81,8 @@ fn script_results_are_reported_in_time() {
             .is("stdout", *stdout).has("stderr", stderr)
             .is("skill_name", "s").is("truncated", Value::Null);
         let has_gone = text.starts_with("shutil.rmtree(os.getcwd())");
-        ran.check(ran.result["hint"].is_null() != has_gone, "a hint only if the document was deleted");
+        let has_hint = has_gone || is_limited;
+        ran.check(ran.result["hint"].is_null() != has_hint, "a hint only if the document was deleted");
         let is_silent = stderr.is_empty() && !ran.text("stderr").is_empty();
         ran.check(!is_silent, "stderr must be empty");
         if is_limited {
@@ -254,12 +255,7 @@ fn arguments_are_limited() {
     #[rustfmt::skip]
     let table = [
         (json!({"script": sleep_script}), Some(-9), limit),
-        (json!({"script": sleep_script, "timeout_seconds": 100}), Some(-9), limit),
-        (json!({"script": sleep_script, "timeout_seconds": "1"}), Some(-9), limit),
-        (json!({"script": sleep_script, "timeout_seconds": i64::MAX}), Some(-9), limit),
-        (json!({"script": sleep_script, "timeout_seconds": 0}), None, "`timeout_seconds` must be 1 or more, not 0"),
-        (json!({"script": sleep_script, "timeout_seconds": -5}), None, "`timeout_seconds` must be 1 or more, not -5"),
-        (json!({"script": sleep_script, "timeout_seconds": 0.5}), None, "`timeout_seconds` must be an integer"),
+        (json!({"script": sleep_script, "timeout_seconds": 100}), None, "`timeout_seconds` is not an argument"),
         (json!({"script": long}), Some(5), ""),
         (json!({"script": "#".repeat((4 << 20) + 1)}), None, "`script` is larger than 4194304 bytes"),
         (json!({"script": "import sys; sys.exit(len(sys.argv) - 1000)", "args": words}), Some(1), ""),

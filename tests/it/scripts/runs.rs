@@ -2,7 +2,7 @@
 
 use super::{
     DOCUMENT, INTERRUPT_LIMIT, SLACK, daemons_script, for_each, is_clean, run, source,
-    test_with_skill, tool, wait_for_daemons, with_short_limit,
+    test_with_skill, tool, wait_for_daemons,
 };
 use crate::harness::{CANARY, Reply, Running, Server, Stopwatch, Test, interpreter, seconds};
 use serde_json::json;
@@ -54,7 +54,7 @@ fn model_gets_the_same_results_as_the_user() {
     #[rustfmt::skip]
     let table = [
         (source("print('x' * 70000)"), "← exit 0, 70001 bytes", "--- stdout (70001 bytes, 65536 shown)\nxxx"),
-        (with_short_limit("print('begun'); time.sleep(30)"), "← stopped at the time limit of 1 s, 6 bytes", "--- stdout (6 bytes)\nbegun\n--- stderr (0 bytes)\n"),
+        (source("print('begun'); time.sleep(30)"), "← stopped at the time limit of 4 s, 6 bytes", "--- stdout (6 bytes)\nbegun\n--- stderr (0 bytes)\n"),
         (source("if os.fork() == 0: time.sleep(60)\nsys.exit(4)"), "← exit 4, 0 bytes", "hint: 1 process that the script left behind was ended"),
         (source("print('\\0\\x1b[2J' + open(os.environ['USER_CWD'] + '/.env').read())"), "← exit 0", "KEY=[secret]\n\n"),
         (source("os.kill(os.getppid(), signal.SIGKILL); time.sleep(30)"), "← the script killed its guardian", "the script killed its guardian process; "),
@@ -67,7 +67,8 @@ fn model_gets_the_same_results_as_the_user() {
     let calls = calls.iter().map(|call| ("run_python_script", call.as_str()));
     let server = Server::start([Reply::calls(calls), Reply::text("done")]);
     let test = test_with_skill().endpoint(&server).dotenv(&format!("KEY={CANARY}\n"));
-    let run = test.next_run().args(["go"]).run().success().stdout("done\n");
+    let run = test.next_run().args(["--script-timeout", "4", "go"]).run();
+    let run = run.success().stdout("done\n");
     let raw = run.stderr.contains(['\x1b', '\0']);
     run.check(!raw, "control characters are shown raw");
     run.check(is_clean(&test), "a process or file is left");
