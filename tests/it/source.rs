@@ -247,7 +247,8 @@ fn test_with_scripts() -> Test {
 fn by_the_tool(test: &Test, path: &str) -> (Value, String, String) {
     let arguments =
         json!({"skill_name": "s", "file_path": path, "args": ["a", "-x", "ü"], "stdin": "in"});
-    let run = test.next_run().args(["tool", "run_python_script", &arguments.to_string()]);
+    let run = test.next_run().cwd("skills/s").args(["--skills", ".."]);
+    let run = run.args(["tool", "run_python_script", &arguments.to_string()]);
     let result = run.run().stdout_json();
     let text = |key: &str| without_varying_parts(result[key].as_str().unwrap());
     (result["returncode"].clone(), text("stdout"), text("stderr"))
@@ -301,7 +302,10 @@ fn script_runs_as_python_runs_it() {
     let paths = paths.chain(["./scripts//facts.py", "link.py"].map(str::to_owned));
     let of_a_package = PACKAGE_SCRIPTS.iter();
     let rows: Vec<(String, Vec<String>)> = paths
-        .map(|path| (path.clone(), vec![path]))
+        .map(|path| {
+            let absolute = test.path("skills/s").join(&path);
+            (path, vec![absolute.display().to_string()])
+        })
         .chain(of_a_package.map(|(name, _)| {
             let module = format!("package.{name}");
             (format!("package/{name}.py"), vec!["-m".into(), module])

@@ -38,8 +38,8 @@ def try_skill(skill):
     setup = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment)
     broken = []
     for script in scripts_of(place):
-        call = json.dumps({"skill_name": name, "file_path": script, "args": ["--help"], "timeout_seconds": 20})
-        command = [binary, "--skills", os.path.dirname(place), "tool", "run_python_script", call]
+        call = json.dumps({"skill_name": name, "file_path": script, "args": ["--help"]})
+        command = [binary, "--skills", os.path.dirname(place), "--script-timeout", "20", "tool", "run_python_script", call]
         run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment)
         try:
             result = json.loads(run.stdout)

@@ -303,6 +303,10 @@ impl Fault {
         if shape == Shape::Whole {
             test = test.args(["--no-stream"]);
         }
+        // Such a server answers everything so, also what `auto` asks for before the question.
+        if !matches!(self.behavior, Behavior::Answers(_)) {
+            test = test.env("LLM_TOOLS", "native");
+        }
         if self.https {
             test = test.env("LLM_API_BASE_URL", server.url().replace("http:", "https:"));
         }

@@ -150,8 +150,9 @@ fn ask_the_model(test: &Test) -> Outcome {
         Reply::from_fn(|request| {
             assert_script_succeeded(request, "2 projects, 16.0 hours\n");
             let sheet = desk_of(request).join("march.txt");
-            let script = "import subprocess, sys\n\
-                          sys.exit(subprocess.run([sys.executable, '-m', 'scripts.verify', *sys.argv[1:]]).returncode)\n";
+            let script = "import os, subprocess, sys\n\
+                          command = [sys.executable, '-m', 'scripts.verify', *sys.argv[1:]]\n\
+                          sys.exit(subprocess.run(command, cwd=os.environ['SKILL_DIR']).returncode)\n";
             Reply::call(
                 "run_python_script",
                 &json!({"skill_name": "hours-sheet", "script": script, "args": [sheet]}),

@@ -33,11 +33,13 @@ fn skill_names_are_not_paths() {
     assert!(names.len() > 50);
     for name in &names {
         for tool in [GET, READ, RUN] {
+            // Without a name it is a file of the user.
+            if tool == RUN && name.is_empty() {
+                continue;
+            }
             let arguments = if tool == GET { of_skill(name) } else { of(name, "secret") };
             let message = refusal(&test, tool, arguments);
-            let is_refused = message.contains(NO_SKILL)
-                || name.is_empty() && message.contains("give its `skill_name`");
-            assert!(is_refused, "{tool} {:?}: {message}", start_of(name));
+            assert!(message.contains(NO_SKILL), "{tool} {:?}: {message}", start_of(name));
         }
     }
     for (name, remedy) in
