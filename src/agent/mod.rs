@@ -127,8 +127,8 @@ struct Turn<'t, 's> {
     sink: &'t mut EventSink<'s>,
     repeated: RepeatedCalls,
     rescue: Rescue,
-    /// The first reply, if it announced a call that it did not make: the answer, should no call
-    /// follow.
+    /// The first reply, if it announced or described a call that it did not make: the answer, should
+    /// no call follow.
     announcement: Option<ModelReply>,
 }
 
@@ -171,9 +171,7 @@ impl<'t> Turn<'t, '_> {
                 if held.has_shown {
                     (self.sink)(Event::MessageEnd { calls: 0 });
                 }
-                let asked = self.ask_again(kind, &reply.message.content, &advice);
-                self.announcement = (kind == NoAnswer::Announced).then_some(reply);
-                return Ok(asked);
+                return Ok(self.ask_about(kind, reply, &advice));
             }
             Verdict::Calls(sentence, calls) => {
                 if self.context.model.tool_calling() != ToolCalling::Prompted {
@@ -193,10 +191,29 @@ impl<'t> Turn<'t, '_> {
         }
         self.renew_shown_mark(&reply.message.content);
         match self.announcement.take() {
-            Some(first) if reply.message.calls.is_empty() => reply = first,
-            _ => held.release(self.sink),
+            Some(first) if reply.message.calls.is_empty() => Ok(Some(self.return_to(first))),
+            _ => {
+                held.release(self.sink);
+                Ok(Some(reply))
+            }
         }
-        Ok(Some(reply))
+    }
+
+    /// Prepares the next request, after a reply that may become the answer.
+    fn ask_about(&mut self, kind: NoAnswer, reply: ModelReply, advice: &str) -> Option<ModelReply> {
+        let asked = self.ask_again(kind, &reply.message.content, advice);
+        if kind == NoAnswer::Described {
+            self.context.model.constrain(true);
+        }
+        let may_answer = matches!(kind, NoAnswer::Announced | NoAnswer::Described);
+        self.announcement = may_answer.then_some(reply);
+        asked
+    }
+
+    /// The first reply is the answer after all.
+    fn return_to(&self, first: ModelReply) -> ModelReply {
+        self.context.model.constrain(false);
+        first
     }
 
     /// Sets what the next reply may be if it is constrained: no call in the last step, or if two
@@ -244,7 +261,7 @@ impl<'t> Turn<'t, '_> {
         if !is_empty {
             (self.sink)(Event::Warning(&error.to_string()));
         }
-        Ok(Some(reply))
+        Ok(Some(self.return_to(reply)))
     }
 
     /// Prepares the next request, which asks again about a reply that is not an answer.

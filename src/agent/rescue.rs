@@ -18,7 +18,7 @@ use crate::model::{
     read_code_calls, read_marked_calls, read_text_calls, sentence_and_calls,
 };
 use crate::tool::{ToolCall, parse_arguments};
-use crate::tools::Tools;
+use crate::tools::{Tools, runs_language};
 
 /// A kind of reply that is not an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,8 @@ pub(super) enum NoAnswer {
     Empty,
     /// A call that was announced, but not made.
     Announced,
+    /// A call that was described, but not made.
+    Described,
     /// A constrained call that was cut off at a limit.
     CutCall,
 }
@@ -66,6 +68,8 @@ impl NoAnswer {
             NoAnswer::TextCall => "That came as text, so nothing was run. If you meant to call a tool, call it; otherwise answer the user.".into(),
             NoAnswer::UnreadableCall => format!("Nothing was run. A call must be the whole reply: open it with {start}, with the exact name of a tool and valid JSON. If you meant no call, answer the user."),
             NoAnswer::Empty => "Your reply was empty. Answer the user, or call a tool.".into(),
+            // The form of the next reply is the question.
+            NoAnswer::Described => String::new(),
             NoAnswer::Announced => {
                 "You announced a call, but made none. Call the tool now, or answer the user.".into()
             }
@@ -82,12 +86,18 @@ impl NoAnswer {
             NoAnswer::UnreadableCall => "the call could not be read: the model is asked again",
             NoAnswer::Empty => "the reply was empty: the model is asked again",
             NoAnswer::Announced => "the call was only announced: the model is asked to make it",
+            NoAnswer::Described => {
+                "the reply describes a call: the model is asked for it in a constrained reply"
+            }
             NoAnswer::CutCall => "the call was cut off: the model is asked for a shorter one",
         }
     }
 
     /// The reply and the question, for the next request only.
     pub(super) fn reminder(self, reply: &str, mark: &str, advice: &str) -> Vec<Message> {
+        if self == NoAnswer::Described {
+            return Vec::new();
+        }
         let reply = if reply.trim().is_empty() { "(empty)" } else { reply };
         let [start, _] = marked_tags(mark);
         vec![Message::assistant(reply), Message::user(self.question(&start) + advice)]
@@ -141,7 +151,7 @@ impl Rescue {
             return Verdict::Answer(reply.finish);
         }
         if place.calling == ToolCalling::Native {
-            return self.judge_text(reply, tools, place);
+            return self.judge_text(reply, conversation, tools, place);
         }
         let is_prompted = place.calling == ToolCalling::Prompted;
         let mark = conversation.call_mark();
@@ -158,7 +168,7 @@ impl Rescue {
             || is_code_call(text, offered)
             || is_prompted && has_call_marker(text);
         if !looks_like_call {
-            return self.judge_text(reply, tools, place);
+            return self.judge_text(reply, conversation, tools, place);
         }
         let is_code = code.is_some();
         let (sentence, calls) = read.unwrap_or(("", code.unwrap_or_default()));
@@ -201,16 +211,27 @@ impl Rescue {
     }
 
     /// Judges a reply that has no calls, not even as text.
-    fn judge_text(&mut self, reply: &ModelReply, tools: &Tools<'_>, place: ReplyPlace) -> Verdict {
+    fn judge_text(
+        &mut self,
+        reply: &ModelReply,
+        conversation: &Conversation,
+        tools: &Tools<'_>,
+        place: ReplyPlace,
+    ) -> Verdict {
         let text = reply.message.content.trim();
-        if place.is_first
-            && place.has_next_step
-            && announces_call(text, tools)
-            && self.may_ask(NoAnswer::Announced)
-        {
-            return Verdict::AskAgain(NoAnswer::Announced, String::new());
+        let is_constrainable = place.calling == ToolCalling::Auto;
+        let kind = match place.is_first && place.has_next_step {
+            true if announces_call(text, tools) => NoAnswer::Announced,
+            true if is_constrainable && describes_call(text, conversation, tools) => {
+                NoAnswer::Described
+            }
+            _ => return Verdict::Answer(reply.finish),
+        };
+        if self.may_ask(kind) {
+            Verdict::AskAgain(kind, String::new())
+        } else {
+            Verdict::Answer(reply.finish)
         }
-        Verdict::Answer(reply.finish)
     }
 }
 
@@ -245,6 +266,38 @@ fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
     let first = conversation.messages().len();
     calls.iter().enumerate().map(|(at, call)| call.to_call(first + at)).collect()
 }
+
+/// Whether the first reply of a turn describes a call instead of making it: it names an offered tool,
+/// or has code that a tool runs. Not of a model that has made calls, nor for a question about code,
+/// nor where the model may have read of the tool.
+fn describes_call(text: &str, conversation: &Conversation, tools: &Tools<'_>) -> bool {
+    let messages = conversation.messages();
+    let has_called =
+        messages.iter().any(|it| matches!(it, Message::Assistant(it) if !it.calls.is_empty()));
+    let question = match messages.get(conversation.latest_turn_start()) {
+        Some(Message::User(question)) => question.to_text().to_lowercase(),
+        _ => return false,
+    };
+    // In a call it stands in quotes or before its arguments.
+    let is_word = |word: &str, name: &str| word.trim_matches(['`', '*', '.', ',', ':']) == name;
+    let is_named = |name: &str| text.split_whitespace().any(|word| is_word(word, name));
+    let opens_code = |line: &str| {
+        let language = line.trim_start().strip_prefix("```").unwrap_or_default();
+        runs_language(&language.trim().to_lowercase())
+    };
+    let describes = tools.definitions().iter().any(|tool| is_named(&tool.name))
+        || tools.definitions().iter().any(|tool| tool.name == "run_python_script")
+            && text.lines().any(opens_code);
+    describes
+        && !has_called
+        && !tools.definitions().iter().any(|tool| question.contains(&tool.name))
+        && !CODE_WORDS.iter().any(|word| question.contains(word))
+        && !names_tool(conversation, tools)
+}
+
+/// Words of questions whose answer may be code.
+const CODE_WORDS: [&str; 9] =
+    ["code", "function", "command", "script", "regex", "json", "install", "tool", "program"];
 
 /// How models announce what they will do.
 const ANNOUNCEMENTS: [&str; 8] = [

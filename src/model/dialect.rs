@@ -135,6 +135,13 @@ impl Dialect {
         self.has(&DialectChange::ConstrainReplies).then_some(ToolCalling::Schema)
     }
 
+    /// The same with constrained replies.
+    pub(super) fn constrained(&self) -> Dialect {
+        let mut changes = self.changes.clone();
+        changes.push(DialectChange::ConstrainReplies);
+        Dialect { changes, ..*self }
+    }
+
     /// Reverts a change that has not helped.
     pub(super) fn revert(&mut self, change: &DialectChange) {
         self.changes.retain(|other| other != change);

@@ -117,6 +117,10 @@ pub trait Model {
         ToolCalling::Auto
     }
 
+    /// Constrains replies to calls and answers from now on, or no longer. Where a model cannot be
+    /// constrained, nothing happens.
+    fn constrain(&self, _is_constrained: bool) {}
+
     /// Answers the conversation. Passes pieces of text to `sink` as they arrive; once one was
     /// passed, the request is not sent again.
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply>;

@@ -52,6 +52,7 @@ pub(crate) use call_history::CallHistory;
 pub(crate) use consent::Consent;
 pub(crate) use diff::diff;
 pub(crate) use get_skill::BASE_DIRECTORY;
+pub(crate) use program::runs_language;
 
 /// The context in which tools run.
 #[derive(Clone, Debug)]

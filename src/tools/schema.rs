@@ -172,6 +172,16 @@ pub(super) fn call_of_named_skill(line: &str, context: &ToolContext<'_>) -> Opti
     Some(format!("{name} is a skill, not a program: {call}"))
 }
 
+/// The call that is meant where a part of a user's path has the name of a skill, such as in
+/// `brand/logo.png`.
+pub(super) fn call_of_skill_in_path(path: &str, context: &ToolContext<'_>) -> Option<String> {
+    let recent = context.history.recent_skill.borrow();
+    let parts = path.split('/').map(|part| part.split('.').next().unwrap_or_default());
+    let mut names = parts.filter(|name| !name.is_empty() && recent.as_deref() != Some(name));
+    let name = names.find(|name| context.skills.open(name).is_ok())?;
+    Some(format!("{name} is a skill: get_skill {}", json!({ SKILL_NAME: name })))
+}
+
 /// The call that runs a script which one skill alone has.
 pub(super) fn call_of_script(
     path: &str,

@@ -24,6 +24,7 @@ use crate::text::{self, counted, one_line};
 use crate::tool::{Action, Effects};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::diff::diff;
+use crate::tools::schema::call_of_skill_in_path;
 use crate::tools::{ToolContext, plain_path};
 use crate::world::confined::{
     FilePlace, FoundFile, OpenError, PRIVATE, PathTarget, Root, real_path,
@@ -118,7 +119,10 @@ impl<'c> UserFiles<'c> {
         self.check_names(path, Path::new(&relative), Access::Read)?;
         let (target, note) = match self.root.open_target(&relative) {
             Err(OpenError::NotFound) => {
-                let meant = self.meant(path, &relative, "read")?;
+                let meant = self.meant(path, &relative, "read").map_err(|error| {
+                    let call = call_of_skill_in_path(&relative, self.context);
+                    call.map_or(error.clone(), |call| format!("{error}; {call}"))
+                })?;
                 (self.root.open_target(&meant.path), Some(meant.note))
             }
             target => (target, None),

@@ -11,6 +11,7 @@
 )]
 
 mod ask;
+mod auto_schema;
 mod certificates;
 mod changes;
 mod chat;

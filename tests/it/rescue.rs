@@ -133,7 +133,7 @@ fn answers_that_look_like_calls_stay_answers() {
         "A call:\n\n```\n<tool_call>\n{\"name\": \"get_skill\", \"arguments\": {}}\n</tool_call>\n```\n\nThat is all.".into(),
     ];
     for text in answers {
-        for (outcome, requests) in play(&test(), &["explain"], &[Reply::text(&text)]) {
+        for (outcome, requests) in play(&test(), &["explain tools"], &[Reply::text(&text)]) {
             let outcome = outcome.success();
             let end = result(&outcome);
             outcome.check(end["answer"] == json!(text), format_args!("{text}: {end}"));

@@ -6,7 +6,7 @@ use crate::harness::{Outcome, Reply, Request, Server, Test};
 
 const DOCUMENT: &str = "---\nname: alpha\ndescription: Greets.\n---\nRun scripts/hello.py.\n";
 
-fn test() -> Test {
+pub(super) fn test() -> Test {
     let test = Test::new().skill("alpha", DOCUMENT).file("work/mail.txt", "a mail\n");
     let test = test.file("skills/alpha/scripts/hello.py", "print('hello')\n");
     let test = test.file("skills/alpha/evals/check.py", "").file("skills/alpha/data.csv", "1\n");
@@ -24,11 +24,11 @@ fn object(tool: &str, arguments: &Value) -> String {
     format!("{{\"thought\": \"so it is\", \"tool\": \"{tool}\"{}}}", fields.concat())
 }
 
-fn answer(text: &str) -> String {
+pub(super) fn answer(text: &str) -> String {
     object("answer", &json!({ "text": text }))
 }
 
-fn read_skill() -> String {
+pub(super) fn read_skill() -> String {
     object("get_skill", &json!({"skill_name": "alpha"}))
 }
 
@@ -348,114 +348,22 @@ fn names_of_skills_are_no_programs() {
         let call = "run_python_script {\\\"args\\\":[\\\"a b\\\"],\\\"file_path\\\":\\\"scripts/hello.py\\\",\\\"skill_name\\\":\\\"alpha\\\"}";
         assert!(result(3).contains(call), "{}", result(3));
     }
+    // As a part of a path, too, until it was read.
+    for path in ["alpha/logo.png", "data/alpha.csv"] {
+        let first = object("read_file", &json!({ "path": path }));
+        let replies = [first.clone(), read_skill(), first, answer("Done.")];
+        let (_, run, requests) = ask(replies.map(|it| Reply::text(&it)).to_vec());
+        run.success();
+        let result = |at: usize| requests[at].last_message()["content"].as_str().unwrap();
+        let words = "no such file or folder";
+        let call = "; alpha is a skill: get_skill {\\\"skill_name\\\":\\\"alpha\\\"}";
+        assert!(result(1).contains(words) && result(1).contains(call), "{}", result(1));
+        assert!(result(3).contains(words) && !result(3).contains(call), "{}", result(3));
+    }
     // Python with such a name is run.
     for python in ["alpha = 3; print(alpha)", "alpha = 1\nprint(alpha)"] {
         let (_, run, requests) = ask(vec![Reply::text(&script(python)), Reply::text(&answer("3"))]);
         run.success();
         assert!(requests[1].last_message()["content"].as_str().unwrap().contains("exit 0"));
     }
-}
-
-/// A server that tells the size of its model, and whether requests to it are constrained.
-fn is_constrained(
-    size: impl Fn(&Request) -> Option<String> + Send + Sync + 'static,
-    change: impl Fn(Test) -> Test,
-) -> bool {
-    let server = Server::of_all_requests(move |request| match request.path.as_str() {
-        "/v1/chat/completions" if request.json["tools"].is_null() => Reply::text(&answer("Done.")),
-        "/v1/chat/completions" => Reply::text("Done."),
-        _ => size(request).map_or(Reply::status(404), |body| Reply::status(200).body(body)),
-    });
-    let test = change(test().env_unset("LLM_TOOLS").endpoint(&server)).args(["hi"]);
-    test.run().success().stdout("Done.\n");
-    let requests = server.finish();
-    let sent =
-        requests.iter().find(|request| request.method == "POST" && request.path.contains("chat"));
-    sent.unwrap().json.get("response_format").is_some()
-}
-
-/// `auto` constrains the replies of small models, where the server tells their size.
-#[test]
-fn replies_of_small_models_are_constrained() {
-    let same = |test: Test| test;
-    let listed = |name: &str, owner: &str, count: &str| {
-        let body = format!(
-            r#"{{"data":[{{"id":"{name}","owned_by":"{owner}","meta":{{"n_params":{count}}}}}]}}"#
-        );
-        move |request: &Request| (request.path == "/v1/models").then(|| body.clone())
-    };
-    for (name, owner, count, expected) in [
-        ("test-model", "llamacpp", "1543714304", true),
-        ("test-model", "other", "4000000000", true),
-        ("test-model", "llamacpp", "4000000001", false),
-        ("test-model", "llamacpp", "0", false),
-        ("test-model", "llamacpp", "-5", false),
-        // llama.cpp has one model, whatever its name is; other servers have several.
-        ("models/x.gguf", "llamacpp", "1543714304", true),
-        ("another", "other", "1543714304", false),
-    ] {
-        assert_eq!(is_constrained(listed(name, owner, count), same), expected, "{name} {count}");
-    }
-    let small = || listed("test-model", "llamacpp", "1543714304");
-    assert!(!is_constrained(small(), |test| test.env("LLM_TOOLS", "native")));
-    let ollama = |shown: &str| {
-        let shown = shown.to_string();
-        move |request: &Request| match request.path.as_str() {
-            "/v1/models" => Some(r#"{"data":[{"id":"test-model:latest"}]}"#.to_string()),
-            "/api/version" => Some(r#"{"version":"0.12.6"}"#.to_string()),
-            "/api/show" => Some(shown.clone()),
-            _ => None,
-        }
-    };
-    for (shown, expected) in [
-        (r#"{"model_info":{"general.parameter_count":1543714304}}"#, true),
-        (r#"{"model_info":{"general.parameter_count":7615616512}}"#, false),
-        (r#"{"details":{"parameter_size":"1.5B"}}"#, true),
-        (r#"{"details":{"parameter_size":"494.03M"},"model_info":{}}"#, true),
-        (r#"{"details":{"parameter_size":"7.6B"}}"#, false),
-        (r#"{"details":{"parameter_size":"large"}}"#, false),
-        ("[", false),
-    ] {
-        assert_eq!(is_constrained(ollama(shown), same), expected, "{shown}");
-    }
-}
-
-/// A server that is asked for the size and does not answer delays a question by 300 ms.
-#[test]
-fn a_size_that_is_not_told_is_not_waited_for() {
-    let server = Server::of_all_requests(|request| match request.path.as_str() {
-        "/v1/chat/completions" => Reply::text("Done."),
-        _ => Reply::empty().hang(),
-    });
-    let test = test().env_unset("LLM_TOOLS").endpoint(&server);
-    let run = test.next_run().args(["-q", "hi"]).run().success();
-    run.stdout("Done.\n").stderr("").took_at_most(crate::harness::seconds(5.0));
-    // Nothing is asked where nothing is sent, or where the answer changes nothing.
-    test.next_run().args(["--dry-run", "hi"]).run().success();
-    test.env("LLM_TOOLS", "prompted").args(["hi"]).run().success();
-    let paths: Vec<String> = server.finish().iter().map(|request| request.path.clone()).collect();
-    let asked = "/v1/chat/completions";
-    assert_eq!(paths, ["/v1/models", asked, asked]);
-}
-
-/// Another model may have another size.
-#[test]
-fn the_size_is_asked_for_again_after_a_change_of_the_model() {
-    let server = Server::of_all_requests(|request| {
-        match request.path.as_str() {
-        "/v1/models" => Reply::status(200).body(
-            r#"{"data":[{"id":"test-model","owned_by":"vllm","meta":{"n_params":8000000000}},{"id":"small","meta":{"n_params":500000000}}]}"#,
-        ),
-        _ if request.json["tools"].is_null() => Reply::text(&answer("Done.")),
-        _ => Reply::text("Done."),
-    }
-    });
-    let lines = "hi\n/model small\nhi\n/model test-model\nhi\n";
-    let run =
-        test().env_unset("LLM_TOOLS").endpoint(&server).args(["chat", "-v"]).stdin(lines).run();
-    run.success().stderr_has("small has 500,000,000 parameters: its replies are constrained");
-    let sent = server.finish();
-    let sent = sent.iter().filter(|request| request.method == "POST");
-    let constrained: Vec<bool> = sent.map(|it| it.json.get("response_format").is_some()).collect();
-    assert_eq!(constrained, [false, true, false]);
 }

@@ -62,6 +62,8 @@ pub struct HttpModel {
     stream: bool,
     /// What the endpoint does not accept, as learned so far.
     dialect: RefCell<Dialect>,
+    /// The dialect before replies were constrained on trial.
+    unconstrained: RefCell<Option<Dialect>>,
     has_warned: Cell<bool>,
 }
 
@@ -81,6 +83,7 @@ impl HttpModel {
         HttpModel {
             url: endpoint.address.chat_completions_url(),
             dialect: RefCell::new(Dialect::new(endpoint.vision, endpoint.calling())),
+            unconstrained: RefCell::default(),
             client: Client::new(endpoint, cancellation),
             stream,
             has_warned: Cell::new(false),
@@ -302,6 +305,15 @@ impl Model for HttpModel {
 
     fn tool_calling(&self) -> ToolCalling {
         self.dialect.borrow().tool_calling().unwrap_or(self.client.endpoint.calling())
+    }
+
+    fn constrain(&self, is_constrained: bool) {
+        if is_constrained {
+            let constrained = self.dialect.borrow().constrained();
+            self.unconstrained.replace(Some(self.dialect.replace(constrained)));
+        } else if let Some(before) = self.unconstrained.take() {
+            self.dialect.replace(before);
+        }
     }
 
     fn complete(&self, request: &ModelRequest<'_>, sink: &mut EventSink<'_>) -> Result<ModelReply> {

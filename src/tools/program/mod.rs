@@ -48,6 +48,15 @@ pub(super) fn is_script(path: &Path) -> bool {
     !is_module && (suffix == PYTHON[0] || others.into_iter().any(|other| *other == suffix))
 }
 
+/// Whether a code fence with this language has what a tool can run.
+pub(crate) fn runs_language(name: &str) -> bool {
+    let python = ["python", "python3", "tool_code"];
+    let is_other = |(suffixes, programs): &(&[&str], &[&str])| {
+        suffixes.contains(&name) || programs.contains(&name)
+    };
+    PYTHON[0] == name || python.contains(&name) || LANGUAGES.iter().any(is_other)
+}
+
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramKind<'c> {

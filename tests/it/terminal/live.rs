@@ -77,7 +77,7 @@ fn answer_has_colours_around_its_text() {
         [([].as_slice(), "X", colored), (&["--plain"], "X", &plain), (&[], "NO_COLOR", &plain)]
     {
         let server = Server::start([Reply::text(answer)]);
-        let run = test(&server).env(variable, "1").args(options).args(["question"]);
+        let run = test(&server).env(variable, "1").args(options).args(["which command?"]);
         let run = run.spawn_on_terminal().wait_exit().success();
         assert!(run.terminal.ends_with(expected), "{options:?}: {:?}", run.terminal);
         server.finish();
