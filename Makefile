@@ -7,7 +7,7 @@ CARGO ?= cargo
 BINARY = target/release/skills-runner
 STATIC = target/$(TARGET)/release/skills-runner
 
-.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients bench bench-baseline install uninstall dist dist-tools dist-check packages-check release test-aarch64 test-aarch64-machine workflows wheel wheel-check clean
+.PHONY: build static demo test test-all check licences msrv oracle fuzz replay torture torture-sessions torture-memory torture-forks clients models bench bench-baseline install uninstall dist dist-tools dist-check packages-check release test-aarch64 test-aarch64-machine workflows wheel wheel-check clean
 
 build:
 	@$(CARGO) build --release --target-dir target
@@ -96,6 +96,12 @@ torture-forks: build
 CLIENTS ?=
 clients: build
 	python3 tests/clients/clients.py $(BINARY) target/clients $(CLIENTS)
+
+# Lets a real model do the tasks of tests/models at the endpoint that LLM_API_BASE_URL and
+# LLM_MODEL_NAME name, and prints what was solved: minutes to hours.
+# MODELS="--modes auto,native --tasks power,edit --seeds 1,2" selects.
+models: build
+	@python3 tests/models/run.py $(BINARY) $(MODELS)
 
 # Measures speed, size and cost against the goals, in turns with curl, and reports what
 # changed since benches/baseline.json; bench-baseline rewrites that file. One minute.

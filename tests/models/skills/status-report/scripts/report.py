@@ -1,0 +1,3 @@
+import sys
+print('report for', sys.argv[2] if len(sys.argv) > 2 else 'nobody')
+print('code word: heron-42')
