@@ -205,8 +205,12 @@ impl<'t> Turn<'t, '_> {
         if kind == NoAnswer::Described {
             self.context.model.constrain(true);
         }
-        let may_answer = matches!(kind, NoAnswer::Announced | NoAnswer::Described);
-        self.announcement = may_answer.then_some(reply);
+        match kind {
+            NoAnswer::Announced | NoAnswer::Described => self.announcement = Some(reply),
+            // The constrained reply is still to come.
+            NoAnswer::CutCall => {}
+            _ => self.announcement = None,
+        }
         asked
     }
 
@@ -254,14 +258,15 @@ impl<'t> Turn<'t, '_> {
         if is_empty && has_next_step && self.rescue.may_ask(NoAnswer::Empty) {
             return Ok(self.ask_again(NoAnswer::Empty, "", ""));
         }
+        let first = self.announcement.take().map(|first| self.return_to(first));
         let is_stopped = self.limits.cancellation.check().is_err();
-        let Some(reply) = self.announcement.take().filter(|_| !is_stopped) else {
+        let Some(reply) = first.filter(|_| !is_stopped) else {
             return Err(error);
         };
         if !is_empty {
             (self.sink)(Event::Warning(&error.to_string()));
         }
-        Ok(Some(self.return_to(reply)))
+        Ok(Some(reply))
     }
 
     /// Prepares the next request, which asks again about a reply that is not an answer.

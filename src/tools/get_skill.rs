@@ -26,7 +26,7 @@ struct GetSkillArguments {
     arguments: Option<String>,
 }
 
-/// What the first line of a document says before the path of its folder.
+/// The first line of a document, up to the path of its folder.
 pub(crate) const BASE_DIRECTORY: &str = "Base directory for this skill: ";
 
 /// The tool `get_skill`.

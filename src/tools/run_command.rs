@@ -1,6 +1,6 @@
 //! `run_command`: runs a shell command in the user's working folder.
 
-use std::borrow::Cow;
+use std::iter;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -95,7 +95,7 @@ fn run_command(
             shell.display()
         ));
     }
-    let (skill, is_recent) = skill_of_call(arguments.skill_name.as_deref(), context)?;
+    let (skill, mut meant) = skill_of_call(arguments.skill_name.as_deref(), context)?;
     let python = match &skill {
         Some(skill) => venv_of(skill, context)?,
         None => None,
@@ -106,15 +106,17 @@ fn run_command(
     {
         return Err(call);
     }
-    let user_folder = &scripts.user_folder;
-    let command = match &skill {
-        Some(skill) => with_skill_paths(&arguments.command, skill, user_folder),
-        None => Cow::Borrowed(&*arguments.command),
+    let (command, paths) = match &skill {
+        Some(skill) => with_skill_paths(&arguments.command, skill, &scripts.user_folder),
+        None => (arguments.command.clone(), Vec::new()),
     };
-    let words = ["-c".to_string(), command.into_owned()];
+    if !paths.is_empty() {
+        meant.push_str(&format!("; of the skill: {}", paths.join(", ")));
+    }
+    let words = ["-c".to_string(), command.clone()];
     let advice = "write it to a file with write_file, and run that";
     let words = checked_arguments(NOUN, &words, advice)?;
-    let consent = consent_request(arguments, skill.as_ref(), shell).obtain(context)?;
+    let consent = consent_request(&command, skill.as_ref(), shell).obtain(context)?;
     let run = || {
         let scratch = scratch(scripts, NOUN)?;
         let run = ProgramRun {
@@ -129,7 +131,7 @@ fn run_command(
             arguments: &words,
             variables: &[],
             stdin: "",
-            is_recent,
+            meant: &meant,
             scratch: &scratch,
         };
         run.run()
@@ -139,29 +141,37 @@ fn run_command(
 
 const NOUN: &str = "command";
 
-/// The command with paths in the skill's folder instead of those that exist only there. A command
-/// of several lines is not changed: it may hold the text of a file.
-fn with_skill_paths<'c>(command: &'c str, skill: &Skill, user_folder: &Path) -> Cow<'c, str> {
-    let is_path = |word: &&str| {
+/// The command with paths in the skill's folder instead of those that exist only there, and these.
+/// A command of several lines is not changed, as it may hold the text of a file, nor one that goes
+/// to another folder.
+fn with_skill_paths<'c>(
+    command: &'c str,
+    skill: &Skill,
+    user_folder: &Path,
+) -> (String, Vec<&'c str>) {
+    let words = || command.split(' ');
+    if command.contains('\n') || words().any(|word| ["cd", "pushd"].contains(&word)) {
+        return (command.to_string(), Vec::new());
+    }
+    let is_path = |word: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-        let exists_there = || skill.resolve_file(word).is_ok_and(|found| found.path == **word);
         word.contains(['/', '.'])
             && word.starts_with(|c: char| c.is_ascii_alphanumeric())
             && word.chars().all(is_plain)
             && user_folder.join(word).symlink_metadata().is_err()
-            && exists_there()
+            && skill.open_readable(word).is_ok()
     };
-    let words = command.split(' ');
     // A file behind `>` is written.
-    let is_written = std::iter::once("").chain(words.clone()).map(|before| before.ends_with('>'));
-    let mut is_changed = false;
-    let changed = words.zip(is_written).map(|(word, is_written)| {
-        let is_taken = !is_written && is_path(&word);
-        is_changed |= is_taken;
-        if is_taken { format!("\"$SKILL_DIR\"/{word}") } else { word.to_string() }
+    let is_written = iter::once("").chain(words()).map(|before| before.ends_with('>'));
+    let mut paths = Vec::new();
+    let changed = words().zip(is_written).map(|(word, is_written)| {
+        if is_written || !is_path(word) {
+            return word.to_string();
+        }
+        paths.push(word);
+        format!("\"$SKILL_DIR\"/{word}")
     });
-    let changed = changed.collect::<Vec<_>>().join(" ");
-    if is_changed && !command.contains('\n') { Cow::Owned(changed) } else { Cow::Borrowed(command) }
+    (changed.collect::<Vec<_>>().join(" "), paths)
 }
 
 /// The interpreter of the skill's venv, if it has one. A venv that cannot be used is an error.
@@ -176,11 +186,7 @@ fn venv_of(skill: &Skill, context: &ToolContext<'_>) -> Result<Option<Interprete
     }
 }
 
-fn consent_request(
-    arguments: &RunCommandArguments,
-    skill: Option<&Skill>,
-    shell: &Path,
-) -> ConsentRequest {
+fn consent_request(command: &str, skill: Option<&Skill>, shell: &Path) -> ConsentRequest {
     let skill = skill.map_or(String::new(), |skill| format!(", for the skill `{}`", skill.name));
     ConsentRequest {
         kind: ConsentKind::Command,
@@ -188,6 +194,6 @@ fn consent_request(
             "a command wants to run in the working folder, by {}{skill}",
             shell.display()
         ),
-        sections: vec![ConsentSection::new("command", &arguments.command)],
+        sections: vec![ConsentSection::new("command", command)],
     }
 }

@@ -141,6 +141,14 @@ fn described_calls_are_asked_for_in_a_constrained_reply() {
         // Also where the second request fails.
         let replies = [Reply::text(described), Reply::error(400, "no such thing")];
         assert_eq!(ask_described("greet me", &replies).0.stdout_json()["answer"], described);
+        // A call that was cut off is not one.
+        let cut = Reply::text("{\"thought\": \"\", \"tool\": \"get_sk").finish_reason("length");
+        let replies = [Reply::text(described), cut, Reply::text(&answer("No."))];
+        let (run, constrained) = ask_described("greet me", &replies);
+        assert_eq!(
+            (&run.stdout_json()["answer"], constrained),
+            (&json!(described), vec![false, true, true])
+        );
     }
     // Neither a question about code, nor other fences, nor a model that makes calls.
     let read = Reply::call("get_skill", &json!({"skill_name": "alpha"}));
@@ -175,4 +183,43 @@ fn a_conversation_stays_as_the_model_can_call() {
     test.stdin("greet me\nagain\n").run().success().stdout_has("Hello.");
     let all: Vec<bool> = server.finish().iter().map(constrained).collect();
     assert_eq!(all, [false, true, true, true]);
+}
+
+/// An interrupt in the constrained request leaves the next turn as it was.
+#[test]
+fn an_interrupted_trial_changes_nothing() {
+    let replies = [
+        Reply::text("You can use get_skill to greet."),
+        Reply::empty().hang(),
+        Reply::text("Hello."),
+    ];
+    let server = Server::start(replies);
+    let test = test().env_unset("LLM_TOOLS").endpoint(&server);
+    let mut terminal = test.spawn_on_terminal();
+    terminal.expect("> ").type_line("greet me");
+    server.wait_for_requests(2);
+    terminal.ctrl('c').expect("> ");
+    terminal.type_line("again").expect("Hello.").expect("> ").type_line("/exit");
+    terminal.wait_exit().success();
+    let constrained = |request: &Request| request.json.get("response_format").is_some();
+    let all: Vec<bool> = server.finish().iter().map(constrained).collect();
+    assert_eq!(all, [false, true, false]);
+}
+
+/// `doctor` tries what a question would use.
+#[test]
+fn doctor_tries_a_small_model_with_constrained_replies() {
+    let server = Server::of_all_requests(|request| {
+        match request.path.as_str() {
+        "/v1/models" => Reply::status(200).body(
+            r#"{"data":[{"id":"test-model","owned_by":"llamacpp","meta":{"n_params":1543714304}}]}"#,
+        ),
+        "/v1/chat/completions" => Reply::text(&answer("4")),
+        _ => Reply::status(404),
+    }
+    });
+    test().env_unset("LLM_TOOLS").endpoint(&server).args(["doctor"]).run();
+    let requests = server.finish();
+    let first = requests.iter().find(|request| request.method == "POST").unwrap();
+    assert_eq!(first.json["response_format"]["type"], "json_schema");
 }

@@ -305,11 +305,15 @@ fn the_skill_that_was_read_last_is_the_one_that_is_meant() {
     let test = test()
         .file("work/mine.py", "import beside, sys; print('mine', beside.NAME, sys.argv[1:])\n")
         .file("work/sub/where.py", "print('of the user')\n")
+        .file("work/sub/scripts/where.py", "print('of a folder')\n")
+        .file("work/own.sh", "echo own\n")
         .file("skills/s/sub/where.py", "print('of the skill')\n")
         .skill("other", "---\nname: other\ndescription: d\n---\nDo it.\n");
     let script = |arguments: Value| ("run_python_script", arguments);
     let command = |line: &str| ("run_command", json!({ "command": line }));
     let of_skill = ", with the skill read last: s\n";
+    let of_path = ", with the skill read last: s; of the skill: scripts/where.py\n";
+    let absolute = test.path("work/own.sh").display().to_string();
     let rows = [
         (script(json!({"file_path": "scripts/where.py"})), of_skill, "skills/s\nbeside\n"),
         (script(json!({"script": PLACES, "skill_name": ""})), of_skill, "skills/s\n"),
@@ -317,8 +321,11 @@ fn the_skill_that_was_read_last_is_the_one_that_is_meant() {
         (script(json!({"file_path": "mine.py", "args": ["a"]})), of_skill, "mine beside ['a']\n"),
         (script(json!({"file_path": "sub/where.py"})), of_skill, "of the skill\n"),
         (command("echo \"$SKILL_NAME\""), of_skill, "s\n"),
-        (command("python3 scripts/where.py"), of_skill, "beside\n"),
-        (command("cd . && python3 scripts/where.py | tail -n 1"), of_skill, "beside\n"),
+        (command("python3 scripts/where.py | tail -n 1"), of_path, "beside\n"),
+        // In another folder a path may mean another file.
+        (command("cd sub && python3 scripts/where.py"), of_skill, "of a folder\n"),
+        (script(json!({"file_path": "own.sh"})), of_skill, "own\n"),
+        (script(json!({"file_path": absolute})), of_skill, "own\n"),
         (command("python3 sub/where.py"), of_skill, "of the user\n"),
         // What is written, or is in the text of a file, stays.
         (command("echo 1 > scripts/where.py || echo kept"), of_skill, "kept\n"),
@@ -442,4 +449,15 @@ fn sandboxed_commands_read_the_working_folder() {
     let home = test.env("HOME", folder);
     let result = call(&home, "run_command", &json!({"command": "cat data.txt"})).0;
     assert!(result["returncode"] != 0 && result["stdout"] == "", "{result}");
+}
+
+/// The question shows the command as it runs.
+#[test]
+fn the_user_is_asked_about_the_command_that_runs() {
+    let test = test();
+    let call = json!({"skill_name": "s", "command": "python3 scripts/where.py"}).to_string();
+    let mut terminal =
+        test.next_run().args(["--confirm", "tool", "run_command", &call]).spawn_on_terminal();
+    terminal.expect("python3 \"$SKILL_DIR\"/scripts/where.py").expect("run it?").type_line("n");
+    terminal.wait_exit().status(1);
 }

@@ -268,3 +268,26 @@ fn npm_packages_are_installed_where_node_looks() {
         assert_eq!(result(&test, "run_python_script", &script)["hint"], hint, "{message}");
     }
 }
+
+/// pip installs nothing into the user's Python, and its refusal is answered by the setup command; a
+/// setting of the user's own stays.
+#[test]
+fn pip_installs_only_into_venvs() {
+    let test = test();
+    let variable = json!({"command": "echo \"$PIP_REQUIRE_VIRTUALENV\""});
+    assert_eq!(result(&test, "run_command", &variable)["stdout"], "1\n");
+    let own = test.clone().env("PIP_REQUIRE_VIRTUALENV", "no");
+    assert_eq!(result(&own, "run_command", &variable)["stdout"], "no\n");
+    for refusal in [
+        "ERROR: Could not find an activated virtualenv (required).",
+        "externally-managed-environment",
+    ] {
+        // As pip ends, without pip.
+        let line = format!("pip() {{ echo '{refusal}' >&2; return 3; }}; pip install pandas");
+        let call = json!({"skill_name": "s", "command": line});
+        let found = result(&test, "run_command", &call);
+        let expected =
+            "`pandas` is not installed: tell the user to run: skills-runner skills setup s pandas";
+        assert_eq!(found["hint"], expected, "{found}");
+    }
+}

@@ -50,7 +50,7 @@ pub(crate) enum ContextWindow {
     Unknown,
 }
 
-/// What Ollama reports of a model; what it does not report is `None`.
+/// What Ollama reports of a model; `None`: not reported.
 #[derive(Default)]
 struct DescribedModel {
     /// The context size set in the Modelfile.

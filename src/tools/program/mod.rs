@@ -77,8 +77,8 @@ pub(super) struct ProgramRun<'c> {
     pub scripts: &'c ScriptSettings,
     /// The skill to which it belongs.
     pub skill: Option<&'c Skill>,
-    /// Whether the call did not name the skill, but the model read it last.
-    pub is_recent: bool,
+    /// What the first line of the result says of files and skills that the call did not name.
+    pub meant: &'c str,
     /// The folder that it starts in.
     pub start: StartFolder,
     /// The interpreter of the skill, or of a script without a skill.
@@ -216,19 +216,19 @@ pub(super) fn scratch(scripts: &ScriptSettings, noun: &str) -> Result<Scratch, S
         .map_err(|error| not_run(noun, "no temporary folder (set TMPDIR)", error))
 }
 
-/// The skill of a call: the one that it names, or else the one whose document was read last; then
-/// the second value is true.
+/// The skill of a call: the one that it names, or else the one whose document was read last; the
+/// text is for [`ProgramRun::meant`].
 pub(super) fn skill_of_call(
     name: Option<&str>,
     context: &ToolContext<'_>,
-) -> Result<(Option<Skill>, bool), String> {
+) -> Result<(Option<Skill>, String), String> {
     if let Some(name) = name.filter(|name| !name.is_empty()) {
-        return Ok((Some(context.skills.open(name)?), false));
+        return Ok((Some(context.skills.open(name)?), String::new()));
     }
     let recent = context.history.recent_skill.borrow();
     let skill = recent.as_ref().and_then(|name| context.skills.open(name).ok());
-    let is_recent = skill.is_some();
-    Ok((skill, is_recent))
+    let meant = skill.as_ref().map(|skill| format!(", with the skill read last: {}", skill.name));
+    Ok((skill, meant.unwrap_or_default()))
 }
 
 /// A problem that the user has to solve, in a message for the model.

@@ -149,10 +149,8 @@ impl ProgramReport<'_> {
             StartFolder::Skill => "the skill's folder".to_string(),
             StartFolder::User => one_line_name(&self.run.scripts.user_folder.to_string_lossy()),
         };
-        let recent = object.skill_name.filter(|_| self.run.is_recent);
-        let recent = recent.map(|name| format!(", with the skill read last: {name}"));
-        let recent = recent.unwrap_or_default();
-        let mut text = format!("{end}, {} ms, in {folder}{recent}\n", object.duration_ms);
+        let meant = self.run.meant;
+        let mut text = format!("{end}, {} ms, in {folder}{meant}\n", object.duration_ms);
         for hint in hints {
             text.push_str(&format!("hint: {}\n", text::one_line(hint, limits::HINT_BYTES)));
         }

@@ -128,14 +128,14 @@ fn run_script(
     let scripts = context
         .scripts
         .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
-    let (skill, is_recent) = skill_of_call(arguments.skill_name.as_deref(), context)?;
+    let (skill, meant) = skill_of_call(arguments.skill_name.as_deref(), context)?;
     let skill = skill.as_ref();
     if arguments.file_path.is_none()
         && let Some(call) = call_of_named_skill(arguments.script.as_deref().unwrap_or(""), context)
     {
         return Err(call);
     }
-    let source = &ScriptSource::read(arguments, (skill, is_recent), context)?;
+    let source = &ScriptSource::read(arguments, (skill, !meant.is_empty()), context)?;
     let start = start_folder(skill, context)?;
     let (python, other) = interpreters(source, skill, scripts)?;
     let program = match (&other, &python) {
@@ -168,7 +168,7 @@ fn run_script(
             skill,
             start,
             python,
-            is_recent,
+            meant: &meant,
             kind: ProgramKind::Script { file: source.skill_path() },
             source: &String::from_utf8_lossy(&source.bytes),
             program,

@@ -90,7 +90,8 @@ impl ScriptSource<'_> {
     /// and shown to the user.
     pub(super) fn check_unchanged(&self) -> Result<(), String> {
         let Some(ScriptFile { path, folder, .. }) = &self.file else { return Ok(()) };
-        let target = Root::open(folder).and_then(|root| root.open_target(path));
+        let target =
+            Root::open(folder).and_then(|root| root.open_target(&root.relative_path(path)?));
         let piece = target.and_then(|target| match target {
             PathTarget::File(open) => read_whole(&open.file, limits::SCRIPT_BYTES),
             PathTarget::Folder(_) => Err(OpenError::Changing),
