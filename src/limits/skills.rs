@@ -6,6 +6,8 @@ use std::time::Duration;
 pub(crate) const QUERY_WORDS: usize = 32;
 /// Words of a question, such as "the", from which these are chosen.
 pub(crate) const QUERY_WORDS_READ: usize = 200;
+/// Parts of the first question for each of which skills are ranked: more are a text, not tasks.
+pub(crate) const QUERY_PARTS: usize = 8;
 /// Start of a word of a question that counts.
 pub(crate) const QUERY_WORD_BYTES: usize = 100;
 /// Skills that a search lists.

@@ -123,8 +123,7 @@ impl<'p> PromptParts<'p> {
         let skills = skills_for_model(self.catalogue);
         let budget = self.skill_list_bytes();
         SkillList::whole(&skills, budget).unwrap_or_else(|| {
-            let ranking = Ranking::new(self.tools.skills(), &skills, self.question);
-            let best = ranking.map(|ranking| ranking.mentioning).unwrap_or_default();
+            let best = Ranking::by_parts(self.tools.skills(), &skills, self.question);
             SkillList::shortened(&skills, &best, budget)
         })
     }

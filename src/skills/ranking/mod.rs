@@ -6,6 +6,9 @@
 //! counted in them. The weights were chosen with 320 labelled questions over 1,038 published
 //! skills.
 
+use std::collections::HashSet;
+use std::iter;
+
 use crate::limits;
 use crate::skills::lookup::OpenFolders;
 use crate::skills::{SkillSummary, Skills};
@@ -20,19 +23,17 @@ use words::{WordStarts, for_each_word, is_stop_word, write_base, write_stem};
 const NAME_WEIGHT: f64 = 2.0;
 /// Weight of a word in the document, of which the logarithm of the number of occurrences counts.
 const DOCUMENT_WEIGHT: f64 = 0.25;
-/// What another word of the same root counts: "excellence" for "Excel".
+/// What another word of the same root counts: "operation" for "operator".
 const SAME_ROOT: f32 = 0.25;
 /// How much the length of name, description and document counts: occurrences in a long text prove
 /// less.
 const LENGTH_PARTS: [f64; 3] = [0.6, 0.9, 0.9];
-/// Part of the weight of the whole question that a skill has to reach to fit.
+/// Part of the weight of the question's words that skills mention, which a skill has to reach to
+/// fit.
 const FITTING_PART: f64 = 0.4;
 /// Part of the weight of a word that occurs nowhere, which is enough as well: long questions
 /// contain many words that no skill mentions.
-const FITTING_WORD: f64 = 0.5;
-/// Part of its weight that such a word has in the weight of the question: it may be of another
-/// language, or misspelled.
-const UNKNOWN_WORD: f64 = 0.5;
+const FITTING_WORD: f64 = 0.6;
 /// How often a skill has to mention each word of the question, which is enough as well.
 const FITTING_COUNT: f32 = 2.0;
 /// Skills from which on the number of those with a word says how rare it is.
@@ -42,12 +43,10 @@ const FEW_SKILLS: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Ranking<'c> {
     /// The skills that mention a word of the question, the best first.
-    pub mentioning: Vec<&'c SkillSummary>,
-    /// Whether the best one fits the question: by its score, or as skills mention its only word, or
-    /// one mentions all of its words repeatedly.
-    fits: bool,
-    /// Whether the best one mentions half of the words.
-    is_near: bool,
+    mentioning: Vec<&'c SkillSummary>,
+    /// How many of them a search lists at most: fewer if none surely fits the question, by its
+    /// score, or as skills mention its only word, or one mentions all of its words repeatedly.
+    listed: usize,
     /// The words of the question that no skill mentions.
     unknown_words: Vec<String>,
 }
@@ -65,38 +64,69 @@ impl<'c> Ranking<'c> {
         }
         let counts = question.count_all(skills, candidates);
         let weights = question.weights(&counts);
-        let scores = scores(&counts, &weights);
-        let mut order: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
-        order.sort_by(|one, other| {
-            let by_name = || candidates[*one].name.cmp(&candidates[*other].name);
-            scores[*other].total_cmp(&scores[*one]).then_with(by_name)
-        });
-        let best = order.first().map(|at| (scores[*at], &counts[*at].terms));
+        let order = order(&counts, &weights, candidates);
         let is_unknown = |term: usize| counts.iter().all(|skill| !skill.terms[term].occurs());
         let (unknown, known): (Vec<usize>, Vec<usize>) =
             (0..weights.len()).partition(|term| is_unknown(*term));
-        let weight = |terms: &[usize]| terms.iter().map(|term| weights[*term]).sum::<f64>();
-        let whole = weight(&known) + UNKNOWN_WORD * weight(&unknown);
-        let mentions_all =
-            |skill: &SkillCounts| skill.terms.iter().all(|term| term.total() >= FITTING_COUNT);
+        let whole: f64 = known.iter().map(|term| weights[*term]).sum();
+        let mentions_all = |skill: &SkillCounts| {
+            known.iter().all(|term| skill.terms[*term].total() >= FITTING_COUNT)
+        };
+        let about = |term: usize| counts.iter().filter(|it| it.terms[term].is_in_summary()).count();
+        // The only known word of several may be there by chance, except if one skill is about it.
+        let is_alone = !unknown.is_empty() && known.len() == 1 && about(known[0]) != 1;
+        let listed = order.first().map_or(0, |(score, at)| {
+            let mentioned = counts[*at].terms.iter().filter(|term| term.occurs()).count();
+            let is_part = || *score > FITTING_PART * whole || weights.len() == 1;
+            if *score > FITTING_WORD * rarity(0.0, counts.len())
+                || !is_alone && (is_part() || counts.iter().any(mentions_all))
+            {
+                limits::FOUND_SKILLS
+            } else if 2 * mentioned >= known.len() {
+                limits::SIMILAR_NAMES
+            } else {
+                0
+            }
+        });
         Some(Ranking {
-            fits: best.is_some_and(|(score, _)| {
-                score > FITTING_WORD * rarity(0.0, counts.len())
-                    || score > FITTING_PART * whole
-                    || weights.len() == 1
-            }) || counts.iter().any(mentions_all),
-            is_near: best.is_some_and(|(_, terms)| {
-                2 * terms.iter().filter(|term| term.occurs()).count() >= terms.len()
-            }),
+            listed,
             unknown_words: unknown.iter().map(|at| question.terms[*at].word.clone()).collect(),
-            mentioning: order.into_iter().map(|at| candidates[at]).collect(),
+            mentioning: order.into_iter().map(|(_, at)| candidates[at]).collect(),
         })
     }
 
-    /// The skills that a search lists: the best ones, or none if none fits.
+    /// The skills for a question, the best first: by turns those for the whole question and for
+    /// each of its parts, as the words of one part say nothing about another.
+    pub(crate) fn by_parts(
+        skills: &Skills,
+        candidates: &[&'c SkillSummary],
+        question: &str,
+    ) -> Vec<&'c SkillSummary> {
+        let whole = Question::parse(question);
+        if whole.terms.is_empty() {
+            return Vec::new();
+        }
+        let counts = whole.count_all(skills, candidates);
+        let weights = whole.weights(&counts);
+        let parts = question.split(['.', ',', ';', '?', '!', '\n']);
+        let parts = parts.flat_map(|part| part.split(" and ")).take(limits::QUERY_PARTS);
+        let orders = iter::once(question).chain(parts).map(|part| {
+            let part = Question::parse(part);
+            let is_in = |term: &Term| part.terms.iter().any(|it| it.stem == term.stem);
+            let weights = weights.iter().zip(&whole.terms);
+            let weights = weights.map(|(weight, term)| if is_in(term) { *weight } else { 0.0 });
+            order(&counts, &weights.collect::<Vec<_>>(), candidates)
+        });
+        let orders: Vec<_> = orders.collect();
+        let mut seen = HashSet::new();
+        let places = 0..candidates.len();
+        let turns = places.flat_map(|place| orders.iter().filter_map(move |it| it.get(place)));
+        turns.filter(|(_, at)| seen.insert(*at)).map(|(_, at)| candidates[*at]).collect()
+    }
+
+    /// The skills that a search lists: the best ones, or the nearest if none fits.
     pub(crate) fn found(&self) -> &[&'c SkillSummary] {
-        let most = if self.fits { limits::FOUND_SKILLS } else { 0 };
-        &self.mentioning[..self.mentioning.len().min(most)]
+        &self.mentioning[..self.mentioning.len().min(self.listed)]
     }
 }
 
@@ -226,6 +256,21 @@ fn rarity(occurrences: f64, skills: usize) -> f64 {
 
 fn number(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// The skills with a score, the best first, with their places.
+fn order(
+    counts: &[SkillCounts],
+    weights: &[f64],
+    candidates: &[&SkillSummary],
+) -> Vec<(f64, usize)> {
+    let scores = scores(counts, weights).into_iter().zip(0..);
+    let mut order: Vec<(f64, usize)> = scores.filter(|(score, _)| *score > 0.0).collect();
+    order.sort_by(|(one, at), (other, other_at)| {
+        let by_name = || candidates[*at].name.cmp(&candidates[*other_at].name);
+        other.total_cmp(one).then_with(by_name)
+    });
+    order
 }
 
 /// The score of each skill.

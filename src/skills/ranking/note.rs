@@ -13,11 +13,9 @@ impl Ranking<'_> {
     /// The note about the skills that were found among the `candidates`.
     pub(crate) fn note(&self, candidates: &[&SkillSummary]) -> String {
         let note = match (self.found().len(), self.mentioning.len()) {
-            (0, mentioning) => {
-                let near = if self.is_near { mentioning.min(limits::SIMILAR_NAMES) } else { 0 };
-                let near = self.mentioning[..near].iter().map(|skill| skill.display_name());
-                let near = quoted_list("; nearest by words: ", near);
-                format!("no skill fits, of {}{near}", counted(candidates.len(), "skill"))
+            (0, _) => format!("no skill fits, of {}", counted(candidates.len(), "skill")),
+            _ if self.listed < limits::FOUND_SKILLS => {
+                "no sure hit: use one of these only if its description fits".to_string()
             }
             (found, mentioning) if found < mentioning => {
                 format!("the best {found} of {mentioning} skills that mention a word of the query")

@@ -1,5 +1,6 @@
 //! Stems of English words, by Porter's algorithm (M. F. Porter, "An algorithm for suffix
-//! stripping", Program 14/3, 1980): `retries` and `retrying` become `retri`.
+//! stripping", Program 14/3, 1980): `retries` and `retrying` become `retri`. The
+//! endings `ent` and `ence` stay: `excellence` is not about Excel.
 //!
 //! Words of other languages lose some endings, too; that does no harm, as all texts are treated
 //! alike.
@@ -43,7 +44,6 @@ const STEP_3: Rules = &[
 const STEP_4: Rules = &[
     ("al", ""),
     ("ance", ""),
-    ("ence", ""),
     ("er", ""),
     ("ic", ""),
     ("able", ""),
@@ -51,7 +51,6 @@ const STEP_4: Rules = &[
     ("ant", ""),
     ("ement", ""),
     ("ment", ""),
-    ("ent", ""),
     ("sion", "s"),
     ("tion", "t"),
     ("ou", ""),
@@ -241,7 +240,8 @@ mod tests {
             ("adjustable", "adjust"),
             ("replacement", "replac"),
             ("adjustment", "adjust"),
-            ("dependent", "depend"),
+            ("dependent", "dependent"),
+            ("excellence", "excellenc"),
             ("adoption", "adopt"),
             ("communism", "commun"),
             ("effective", "effect"),

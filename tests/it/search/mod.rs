@@ -89,15 +89,34 @@ fn a_query_that_no_skill_fits_finds_none() {
     search(&test, "Excel formulas and chrats")
         .stdout_has("\"xlsx\"")
         .stdout_has("no skill mentions `chrats`");
-    search(&test, "browser automatisieren fernsteuern")
-        .stdout_lacks("nearest")
-        .stdout_has("no skill mentions `automatisieren`, `fernsteuern`");
-    search(&test, "upside fernsteuern").stdout_has("nearest by words: `pdf`");
+    for query in ["browser automatisieren fernsteuern", "pytest browser xyzzy plugh"] {
+        search(&test, query).stdout_has("\"web-testing\"").stdout_has("no skill mentions");
+    }
     // A word is not repeated without limit.
     let run = search(&test, &"x".repeat(100_000));
     run.check(run.stdout.len() < 300, "the word is cut");
     // Pairs of characters are not words.
     search(&test, "单细胞").stdout_lacks("mentions");
+}
+
+/// What is below the threshold is listed with descriptions: at most three, the nearest first.
+#[test]
+fn near_skills_are_no_sure_hits() {
+    let test = office();
+    let run = search(&test, "turn upside fernsteuern");
+    let row = json!({"name": "pdf", "description": "Merges, splits and fills PDF files."});
+    let note = "no sure hit: use one of these only if its description fits; no skill mentions `turn`, `fernsteuern`";
+    assert_eq!(run.stdout_json(), json!({"skills": [row], "note": note}));
+    let mut test = office();
+    for name in ["a", "b", "c", "d"] {
+        test = test.skill(name, &document(name, "Draws.", "Write to the owl."));
+    }
+    let result = search(&test, "owl fernsteuern").stdout_json();
+    assert_eq!(names(&result), ["a", "b", "c"]);
+    // Words that no skill has do not count against those that one has.
+    let run = search(&test, "Excel charts xyzzy plugh frobnicate quux quuux");
+    run.stdout_has("\"xlsx\"").stdout_lacks("no sure hit");
+    search(&test, "Makros summieren Excel").stdout_has("\"xlsx\"").stdout_lacks("no sure hit");
 }
 
 /// Eight skills are listed, and all that mention a word are counted; a query without words is none.
@@ -160,7 +179,7 @@ fn people_search_with_the_same_ranking() {
     let result = search(&test, "write unit tests python").stdout_json();
     assert_eq!(first, names(&result), "the tool lists the same");
     let run = test.next_run().args(["skills", "list", "--json", "excel"]).run().success();
-    assert_eq!(names(&run.stdout_json()), ["xlsx", "code-review-excellence"]);
+    assert_eq!(names(&run.stdout_json()), ["xlsx"]);
     let failed = || test.next_run().args(["skills", "list"]);
     failed()
         .args(["churn"])
@@ -250,6 +269,28 @@ fn the_first_question_chooses_the_described_skills() {
     let system = requests[0].system();
     assert!(system.contains(GEESE), "{system}");
     assert!((3900..=4096).contains(&list_bytes(system)), "{}", list_bytes(system));
+}
+
+/// The parts of a question are ranked one by one: many skills for one part leave room for another.
+#[test]
+fn each_part_of_the_first_question_chooses_skills() {
+    let mut test = many();
+    for number in 0..60 {
+        let name = format!("sales-{number:02}");
+        let about = "Writes the weekly sales report of a shop, with totals for each region.";
+        test = test.skill(&name, &document(&name, about, "Nothing else."));
+    }
+    for question in
+        ["Write the weekly sales report and feed the geese.", "Weekly sales report!\nFeed geese"]
+    {
+        let server = Server::start([Reply::text("Done.")]);
+        test.next_run().endpoint(&server).args([question]).run().success();
+        let requests = server.finish();
+        let list = requests[0].system().split("\nSkills:\n").nth(1).unwrap();
+        let mut lines = list.lines().skip(1);
+        assert!(lines.next().unwrap().starts_with("- sales-00: "), "{question}");
+        assert!(lines.take(2).any(|line| GEESE.starts_with(line)), "{list}");
+    }
 }
 
 /// If the system prompt lists all skills, the tool does not repeat their descriptions, until a
