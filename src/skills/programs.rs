@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::skills::other_clients::advice;
+
 /// What well-known programs belong to, and the names of the programs, which messages may also call
 /// by that of the first column.
 pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
@@ -185,35 +187,58 @@ pub(crate) fn is_known(program: &str) -> bool {
 }
 
 /// Whether a program is part of a shell, or of every system with one, a package manager of a
-/// system, or a Python that the runner finds by itself.
+/// system or part of Windows, or a Python that the runner finds by itself.
 pub(crate) fn is_everywhere(program: &str) -> bool {
     let is_python = program.strip_prefix("python3.").is_some_and(|it| it.parse::<u8>().is_ok());
     is_python || EVERYWHERE.binary_search(&program).is_ok()
 }
 
+/// Whether lines of shell code begin with the word without starting a program that has it as name:
+/// it is a placeholder, another client or one of its tools, or one of `NO_PROGRAMS`.
+pub(crate) fn is_no_program(word: &str) -> bool {
+    ["my-", "some-", "your-"].iter().any(|start| word.starts_with(start))
+        || NO_PROGRAMS.contains(&word)
+        || advice(word, |_| true).is_some()
+}
+
+/// Commands of bats and Metasploit, parts of C and of settings, words of sentences, placeholders,
+/// and other clients.
+#[rustfmt::skip]
+const NO_PROGRAMS: [&str; 38] = [
+    "load", "run", "setup", "skip", "teardown",
+    "exploit", "search", "sessions", "show", "use",
+    "char", "int", "long", "struct", "void",
+    "build", "coverage", "import", "user",
+    "a", "an", "and", "but", "instead", "not", "or", "running", "usage", "with", "without",
+    "program", "tool",
+    "claude", "codex", "copilot", "cursor", "gemini", "opencode",
+];
+
 /// Sorted.
 #[rustfmt::skip]
-const EVERYWHERE: [&str; 207] = [
-    "alias", "apk", "apt", "apt-get", "ar", "at", "awk", "base32", "base64", "basename", "bash",
-    "bc", "bg", "break", "brew", "builtin", "cal", "case", "cat", "cd", "chgrp", "chmod",
-    "chown", "chpasswd", "cksum", "clear", "cmp", "column", "comm", "command", "continue", "cp",
-    "csplit", "cut", "dash", "date", "dd", "declare", "df", "diff", "dirname", "disown", "dnf",
-    "done", "du", "echo", "egrep", "elif", "else", "env", "esac", "eval", "exec", "exit",
-    "expand", "export", "expr", "false", "fg", "fgrep", "fi", "file", "find", "fold", "for",
-    "free", "function", "getent", "getopts", "grep", "groups", "gunzip", "gzip", "hash", "head",
-    "hexdump", "history", "hostname", "id", "if", "in", "install", "jobs", "join", "kill",
-    "killall", "less", "let", "link", "ln", "local", "locale", "logger", "login", "logname",
-    "ls", "man", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mount", "mv", "nice", "nl",
+const EVERYWHERE: [&str; 228] = [
+    "alias", "apk", "apt", "apt-get", "ar", "at", "autoload", "awk", "base32", "base64",
+    "basename", "bash", "bc", "bg", "bind", "break", "brew", "builtin", "cal", "case", "cat", "cd",
+    "chgrp", "chmod", "choco", "chown", "chpasswd", "cksum", "clear", "cmp", "column", "comm",
+    "command", "compgen", "complete", "compopt", "continue", "cp", "csplit", "cut", "dash", "date",
+    "dd", "declare", "df", "diff", "dirname", "dirs", "disown", "dnf", "done", "dpkg", "du",
+    "echo", "egrep", "elif", "else", "enable", "env", "esac", "eval", "exec", "exit", "expand",
+    "export", "expr", "false", "fg", "fgrep", "fi", "file", "find", "findstr", "flatpak", "fold",
+    "for", "free", "function", "getent", "getopts", "grep", "groups", "gunzip", "gzip", "hash",
+    "head", "hexdump", "history", "hostname", "id", "if", "in", "install", "jobs", "join", "kill",
+    "killall", "less", "let", "link", "ln", "local", "locale", "logger", "login", "logname", "ls",
+    "man", "mapfile", "md5sum", "mkdir", "mkfifo", "mktemp", "more", "mount", "mv", "nice", "nl",
     "nohup", "od", "open", "pacman", "paste", "patch", "pgrep", "ping", "pip", "pip3", "pipx",
-    "pkill", "popd", "pr", "printenv", "printf", "ps", "pushd", "pwd", "py", "python",
-    "python3", "read", "readlink", "readonly", "realpath", "reg", "return", "rev", "rm",
-    "rmdir", "sed", "select", "seq", "set", "sh", "sha1sum", "sha256sum", "shasum", "shift",
-    "shopt", "shuf", "sleep", "sort", "source", "split", "stat", "strings", "stty", "su",
-    "sudo", "sum", "sync", "tac", "tail", "tar", "tee", "test", "then", "time", "timeout",
-    "top", "touch", "tput", "tr", "trap", "true", "truncate", "tsort", "tty", "type", "typeset",
-    "ulimit", "umask", "umount", "unalias", "uname", "uncompress", "unexpand", "uniq", "unlink",
-    "unset", "until", "uptime", "users", "uv", "uvx", "wait", "watch", "wc", "whereis", "which",
-    "while", "whoami", "xargs", "xxd", "xz", "yes", "yum", "zcat", "zsh",
+    "pkill", "popd", "port", "powershell", "pr", "printenv", "printf", "ps", "pushd", "pwd",
+    "pwsh", "py", "python", "python3", "read", "readarray", "readlink", "readonly", "realpath",
+    "reg", "return", "rev", "rm", "rmdir", "scoop", "sed", "select", "seq", "set", "setopt", "sh",
+    "sha1sum", "sha256sum", "shasum", "shift", "shopt", "shuf", "sleep", "snap", "sort", "source",
+    "split", "stat", "strings", "stty", "su", "sudo", "sum", "sync", "tac", "tail", "tar", "tee",
+    "test", "then", "time", "timeout", "top", "touch", "tput", "tr", "trap", "true", "truncate",
+    "tsort", "tty", "type", "typeset", "ulimit", "umask", "umount", "unalias", "uname",
+    "uncompress", "unexpand", "uniq", "unlink", "unset", "until", "uptime", "users", "uv", "uvx",
+    "wait", "watch", "wc", "whereis", "which", "while", "whoami", "winget", "xargs", "xxd", "xz",
+    "yes", "yum", "zcat", "zsh", "zypper",
 ];
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::secret::CutEdges;
 use crate::skills::invocation::SkillFolders;
 use crate::skills::needs::Needs;
 use crate::skills::python::setup_command;
+use crate::skills::venv::path_in_skill;
 use crate::skills::{Document, Skill, evals, file_list, frontmatter, invocation};
 use crate::text::{self, counted, one_line, one_line_name};
 use crate::tool::{Action, Effects, ToolResult};
@@ -265,22 +266,31 @@ fn other_files(skill: &Skill, document: &str) -> String {
     text
 }
 
-/// Says what the skill needs and this machine lacks; empty if nothing.
+/// Says what the skill needs and this machine lacks, in two lines: what its code needs, and what it
+/// names; empty if nothing. A setup that has been done is not asked for again.
 fn missing_note(skill: &Skill, context: &ToolContext<'_>) -> String {
     let Some(scripts) = context.scripts else { return String::new() };
-    let missing = Needs::of(skill).named.missing(skill, scripts, context.skills);
-    let kinds = missing.kinds();
-    if kinds.is_empty() {
-        return String::new();
-    }
-    let how = match &*setup_command(skill, &[]) {
-        command if !missing.python.is_empty() => format!(" (tell the user to run: {command})"),
-        _ => String::new(),
+    let needs = Needs::of(skill);
+    let mut missing = needs.named.missing(skill, scripts, context.skills);
+    let needed: Vec<String> = needs.required.intersection(&missing.python).cloned().collect();
+    missing.python.retain(|package| !needs.required.contains(package));
+    let mut lines = String::new();
+    let mut push = |title: &str, list: &str, end: &str| {
+        let room = limits::MISSING_NOTE_BYTES.saturating_sub(end.len());
+        let list = text::truncate_words(list, room);
+        if !list.is_empty() {
+            lines.push_str(&format!("{title}: {list}{end}\n"));
+        }
     };
-    let kinds = kinds.iter().map(|(kind, names)| format!("{kind} {names}"));
-    let list = kinds.collect::<Vec<_>>().join("; ");
-    let room = limits::MISSING_NOTE_BYTES.saturating_sub(how.len());
-    format!("\n\nMissing on this machine: {}{how}\n", text::truncate_words(&list, room))
+    let mut advice = ". Code of this skill needs them".to_string();
+    if path_in_skill(&skill.path).is_none() {
+        let command = setup_command(skill, &[]);
+        advice.push_str(&format!("; the user must first run: {command}"));
+    }
+    push("Not installed here", &needed.join(", "), &advice);
+    let named = missing.kinds().into_iter().map(|(kind, names)| format!("{kind} {names}"));
+    push("Also named, perhaps not needed", &named.collect::<Vec<_>>().join("; "), "");
+    if lines.is_empty() { lines } else { format!("\n\n{lines}") }
 }
 
 /// Says that the commands of a document were not run; empty without any.

@@ -163,13 +163,119 @@ fn the_model_reads_what_is_missing() {
         run.run().success().stdout
     };
     let text = call("report");
-    let line = text.lines().find(|line| line.starts_with("Missing on this machine: ")).unwrap();
-    assert!(line.len() <= 400 && line.contains("qpdf-none") && line.contains("github"), "{line}");
-    assert!(!call("plain").contains("Missing"));
+    let named = text.lines().find(|line| line.starts_with("Also named, perhaps not needed: "));
+    let named = named.unwrap();
+    assert!(named.len() <= 400, "{named}");
+    for name in ["qpdf-none", "github", "npm packages @scope/made-up, chalk"] {
+        assert!(named.contains(name), "{named}");
+    }
+    assert!(!call("plain").contains("perhaps not needed"));
     let here = test.next_run().args(["skills", "check", "--here", "report"]).run().status(1);
     here.stdout_has("error[missing-need]").stdout_has("qpdf-none");
     let notes = test.next_run().args(["skills", "check", "report"]).run();
     notes.stdout_has("note[missing-need]");
+}
+
+/// Only what a script imports without a condition, or the skill declares, has a setup command, and
+/// only until there is a venv.
+#[test]
+fn a_setup_is_advised_for_code_that_needs_it() {
+    let script = "import os\ntry:\n    import openpyxl\nexcept ImportError:\n    import xlwt\n\
+        import pypdf, helper\nfrom PIL import Image\ndef f():\n    import lxml\n\
+        TEXT = \"\"\"\nimport pandas\n\"\"\"\nimport nobody_knows\n";
+    let test = Test::new()
+        .env("SCRIPT_PYTHON", "/bin/true")
+        .skill("s", "---\nname: s\ndescription: d\n---\n```python\nimport docx\n```\n")
+        .file("skills/s/scripts/helper.py", "")
+        .file("skills/s/scripts/a.py", script);
+    let get = || test.next_run().args(["tool", "get_skill", r#"{"skill_name":"s"}"#]).run();
+    get().stdout_has("\nNot installed here: pillow, pypdf. Code of this skill needs them; the user must first run: ")
+        .stdout_has("\nAlso named, perhaps not needed: Python packages lxml, nobody-knows, openpyxl, python-docx, xlwt\n");
+    let test = test
+        .executable("skills/s/venv/bin/python", "#!/bin/sh\nexit 0\n")
+        .file("skills/s/venv/lib/python3.11/site-packages/docx/__init__.py", "");
+    let get = || test.next_run().args(["tool", "get_skill", r#"{"skill_name":"s"}"#]).run();
+    get()
+        .stdout_has("\nNot installed here: pillow, pypdf. Code of this skill needs them\n")
+        .stdout_lacks("skills setup");
+}
+
+/// Programs are the first words of commands in blocks of shell code, and nothing else.
+#[test]
+fn programs_are_first_words_of_commands() {
+    let document = "---
+name: s
+description: d
+---
+Run `pandoc a.md` and `in-prose x`.
+
+```bash
+# in-comment x
+zz-first a | zz-piped -x && zz-and b; zz-semicolon c   # in-comment y
+zz-bare | zz-bare-too && X=1 zz-bare-last
+in-alone
+echo in-one|in-two
+if zz-if a; then zz-then b; fi
+for x in in-list; do zz-do $x; done
+X=1 Y=\"in text\" zz-assigned a
+Z=${1:-\"in default\"}
+$ zz-prompted a
+in-output of it
+```
+
+```sh
+zz-continued a \\
+  in-continuation b
+cat <<'END-1'
+in-heredoc x
+END-1
+echo $((1 << 2))
+zz-after x
+helper() {
+  zz-inner x
+}
+function other { true; }
+helper a; other b
+case $1 in
+  start) zz-case a;;
+esac
+mapfile -t lines; ./local x; $TOOL x; <tool> x; my-tool x; your-tool x
+sudo apt install in-apt; brew install in-brew; choco install in-choco; winget install in-winget
+claude mcp add x; web-fetch x; run the tests
+not a command, but prose.
+instead of words
+```
+
+```
+pandoc a.md
+in-plain x
+```
+
+```yaml
+in-yaml x
+```
+";
+    let test = Test::new().skill("s", document);
+    let programs = shown(&test, "s")["needs"]["programs"].clone();
+    let expected = [
+        "after",
+        "and",
+        "assigned",
+        "bare",
+        "bare-last",
+        "bare-too",
+        "case",
+        "continued",
+        "do",
+        "first",
+        "if",
+        "inner",
+        "piped",
+        "prompted",
+        "semicolon",
+        "then",
+    ];
+    assert_eq!(programs, json!(expected.map(|name| format!("zz-{name}"))));
 }
 
 /// A setup says what documents and guarded imports name and what it did not install: nothing is
@@ -249,7 +355,7 @@ fn skills_of_a_set_that_are_missing_are_named() {
     run(&[&add[..], &["--dry-run"]].concat()).success().stderr_has(left);
     run(&[&add[..], &["--yes"]].concat()).success().stderr_has(left).stderr_lacks("not beside");
     let get = ["tool", "get_skill", r#"{"skill_name":"plan"}"#];
-    run(&get).success().stdout_has("Missing on this machine: skills base, far, rules\n");
+    run(&get).success().stdout_has("Also named, perhaps not needed: skills base, far, rules\n");
     let read = |path: &str| {
         let call = serde_json::json!({"skill_name": "plan", "file_path": path}).to_string();
         run(&["tool", "read_file_in_skill", &call]).status(1)
@@ -273,6 +379,6 @@ fn skills_of_a_set_that_are_missing_are_named() {
     let others = ["--skill", "base", "--skill", "rules", "--skill", "tone", "--yes"];
     let more = ["skills", "add", "./set", "--to", "skills"];
     run(&[&more[..], &others].concat()).success().stderr_lacks("left behind");
-    run(&get).success().stdout_lacks("Missing on this machine");
+    run(&get).success().stdout_lacks("perhaps not needed");
     read("../base/x.md").stdout_lacks("of another skill");
 }

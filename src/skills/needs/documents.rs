@@ -152,7 +152,9 @@ fn read_code(
             let prompted = line.strip_prefix("$ ");
             let first = line.split(' ').next();
             if let Some(command) = prompted {
+                needs.line_kind = LineKind::Script;
                 read_line(command, needs);
+                needs.line_kind = LineKind::Command;
             } else if line.contains(' ') && first.is_some_and(is_known) {
                 // It may be the output of a command.
                 needs.line_kind = LineKind::Prose;
@@ -229,7 +231,9 @@ fn read_inline_code(code: &str, needs: &mut Needs) {
     read_mcp_name(code, needs);
     let first = code.split(' ').next().unwrap_or_default();
     if code.contains(' ') && is_known(first) {
+        needs.line_kind = LineKind::Inline;
         read_line(code, needs);
+        needs.line_kind = LineKind::Command;
     }
 }
 

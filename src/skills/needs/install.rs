@@ -142,7 +142,8 @@ fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str], bool
     Some((installer, rest, is_one))
 }
 
-/// Whether a word may precede the program: an assignment, a keyword, or a program that starts it.
+/// Whether a word may precede the program: an assignment, a keyword, a pattern, or a program that
+/// starts it.
 pub(super) fn is_before_command(word: &str) -> bool {
     const WORDS: [&str; 18] = [
         "sudo", "env", "time", "nohup", "exec", "then", "do", "else", "if", "while", "until", "!",
@@ -151,7 +152,9 @@ pub(super) fn is_before_command(word: &str) -> bool {
     let is_assignment = word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     });
-    is_assignment || WORDS.contains(&word)
+    // `start)` in a `case`.
+    let is_pattern = word.ends_with(')') && !word.contains('(');
+    is_assignment || is_pattern || WORDS.contains(&word)
 }
 
 fn is_python_requirement(word: &str) -> bool {

@@ -21,7 +21,7 @@ use crate::skills::packages::{
     known_module, nearly_named, normalized_name, package_name, package_named, package_of,
 };
 use crate::skills::probe::{file_tree, own_modules};
-use crate::skills::programs::product_of;
+use crate::skills::programs::{is_known, product_of};
 use crate::skills::requirements::listed_requirements;
 use crate::skills::siblings::named_skills;
 use crate::text::{one_line, one_line_name};
@@ -69,6 +69,13 @@ pub(crate) struct Needs {
     pub shell: bool,
     /// It works with files of the user.
     pub files: bool,
+    /// The well-known packages that its scripts import without a condition, and those that it
+    /// declares: a setup installs them without a question. With normalized names.
+    #[serde(skip)]
+    pub required: BTreeSet<String>,
+    /// Functions of its shell code: they are no programs.
+    #[serde(skip)]
+    functions: BTreeSet<String>,
     /// The packages that its documents and shell scripts install, or that their code imports.
     #[serde(skip)]
     pub inferred: BTreeMap<(Installer, String), InferredPackage>,
@@ -130,6 +137,8 @@ enum LineKind {
     Command,
     /// A line of a script.
     Script,
+    /// Code in a sentence.
+    Inline,
     /// A command, or a text that begins like one.
     Prose,
 }
@@ -265,6 +274,7 @@ impl Needs {
     fn add_requirement(&mut self, requirement: &str) {
         if let Some(name) = package_name(requirement) {
             self.add_package(Installer::Python, &name);
+            self.required.insert(normalized_name(&name));
         }
     }
 
@@ -327,6 +337,8 @@ impl Needs {
 
     /// What follows from the names that were found.
     fn conclude(&mut self, skill: &Skill) {
+        let functions = &self.functions;
+        self.named.programs.retain(|name| !functions.contains(name) || is_known(name));
         if !self.shell
             && self.named.npm.is_empty()
             && let Some(name) = connector_of(skill)

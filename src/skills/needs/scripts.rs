@@ -9,6 +9,7 @@ use super::code::{npm_imports, python_imports, uses_network};
 use super::install::{Installer, npm_name};
 use super::shell::{ShellReader, read_line};
 use crate::bounded;
+use crate::skills::packages::{normalized_name, package_of};
 use crate::skills::programs::is_everywhere;
 use crate::skills::yaml;
 use crate::text::one_line_name;
@@ -42,6 +43,11 @@ pub(super) fn read_python(text: &str, own: &BTreeSet<String>, needs: &mut Needs)
         for module in python_imports(line) {
             needs.network |= uses_network(&module);
             needs.add_module(&module, own, true);
+            // One in a block may be tried, or needed only for some task.
+            let package = package_of(&module).filter(|_| line.starts_with(['i', 'f']));
+            needs
+                .required
+                .extend(package.map(normalized_name).filter(|it| needs.named.python.contains(it)));
         }
         if !line.contains('(') && !line.contains('[') {
             continue;

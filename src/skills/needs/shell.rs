@@ -2,8 +2,10 @@
 
 use super::install::{InstallCommand, Installer, install_command, is_before_command};
 use super::{LineKind, Needs};
+use crate::limits;
 use crate::skills::packages::package_named;
-use crate::skills::programs::{is_everywhere, is_known};
+use crate::skills::programs::{is_everywhere, is_known, is_no_program};
+use crate::skills::words::split_words;
 
 /// A reading of a shell's lines, which may be continued and contain texts for other programs.
 #[derive(Default)]
@@ -14,6 +16,8 @@ pub(super) struct ShellReader {
     text_end: Option<String>,
     /// The quote of a text that goes on over lines.
     quote: Option<char>,
+    /// A line had a prompt: those without one are output.
+    has_prompt: bool,
 }
 
 impl ShellReader {
@@ -31,7 +35,12 @@ impl ShellReader {
         if was_quoted {
             return;
         }
-        let line = line.strip_prefix("$ ").unwrap_or(line);
+        let prompted = line.strip_prefix("$ ").filter(|_| self.continued.is_empty());
+        if prompted.is_none() && self.has_prompt && self.continued.is_empty() {
+            return;
+        }
+        self.has_prompt |= prompted.is_some();
+        let line = prompted.unwrap_or(line);
         if let Some(start) = line.strip_suffix('\\') {
             self.continued.push_str(start);
             self.continued.push(' ');
@@ -40,9 +49,12 @@ impl ShellReader {
         let line = std::mem::take(&mut self.continued) + line;
         if let Some((_, end)) = line.split_once("<<").filter(|(_, end)| !end.starts_with('<')) {
             let end = end.trim_start_matches(['-', '~', ' ', '\'', '"']);
-            let length = end.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            let length = end.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-');
             let end = &end[..length.unwrap_or(end.len())];
-            self.text_end = Some(end.to_string()).filter(|end| !end.is_empty());
+            // Of `1 << 2` the rest is no text.
+            let is_word =
+                |end: &String| end.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+            self.text_end = Some(end.to_string()).filter(is_word);
         }
         read_line(&line, needs);
     }
@@ -50,11 +62,16 @@ impl ShellReader {
 
 /// Reads the commands of one whole line.
 pub(super) fn read_line(line: &str, needs: &mut Needs) {
-    for command in commands(line) {
-        let words: Vec<&str> = command.split_whitespace().collect();
+    let commands = commands(line);
+    let is_one = commands.len() == 1;
+    for command in commands {
+        let words = split_words(&command, limits::LISTED_NAMES);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let start = words.iter().position(|word| !is_before_command(word));
-        let Some(words) = start.map(|start| &words[start..]) else { continue };
-        read_command(&command, words, needs);
+        let Some(start) = start else { continue };
+        // Of `a|b` the parts may be words of a choice.
+        let is_part = start > 0 || command.starts_with(' ') || !is_one && command.ends_with(' ');
+        read_command(&command, &words[start..], is_part, needs);
     }
 }
 
@@ -63,9 +80,17 @@ pub(super) fn read_line(line: &str, needs: &mut Needs) {
 const NO_SHELL: [&str; 10] =
     ["python", "python3", "pip", "pip3", "uv", "echo", "cat", "cd", "mkdir", "export"];
 
-/// Reads a command, whose words are given from the program on.
-fn read_command(command: &str, words: &[&str], needs: &mut Needs) {
+/// Reads a command, whose words are given from the program on; `is_part`: it is one of
+/// several in its line, or follows a keyword.
+fn read_command(command: &str, words: &[&str], is_part: bool, needs: &mut Needs) {
     let program = words[0].trim_matches(['"', '\'', '(', ')', '{', '}']);
+    let next = words.get(1).copied().unwrap_or_default();
+    if let Some((name, _)) = words[0].split_once("()") {
+        needs.functions.insert(name.to_string());
+    } else if program == "function" || next.starts_with("()") {
+        let name = if program == "function" { next } else { program };
+        needs.functions.insert(name.trim_end_matches("()").to_string());
+    }
     if !is_program_name(program) {
         return;
     }
@@ -81,16 +106,26 @@ fn read_command(command: &str, words: &[&str], needs: &mut Needs) {
             }
         }
     }
-    // A word alone, or with a capital letter, is output or the line of a settings file. A function
-    // of the script, or a line of a program in it, is no program.
+    // A word alone in its line, or with a capital letter, is output or the line of a settings file.
+    // A function of the script, or a line of a program in it, is no program.
     let is_likely = needs.line_kind == LineKind::Command
         && program.starts_with(|c: char| c.is_ascii_lowercase())
         && !program.contains('_')
-        && words.get(1).is_some_and(|next| !next.starts_with(['=', '(', ':', '<', '>']));
-    if !is_everywhere(program) && (is_likely || is_known(program)) {
+        && (!next.is_empty() || is_part)
+        && !next.starts_with(['=', '(', ':', '<', '>'])
+        && !is_no_program(program)
+        && !words[1..].iter().any(|word| is_end_of_sentence(word));
+    let is_code = matches!(needs.line_kind, LineKind::Command | LineKind::Script);
+    if !is_everywhere(program) && (is_likely || is_code && is_known(program)) {
         needs.named.programs.insert(program.to_string());
     }
     needs.network |= uses_network(words);
+}
+
+/// Whether a word ends a sentence or a part of it: `retry.`
+fn is_end_of_sentence(word: &str) -> bool {
+    let word = word.strip_suffix(['.', ',', '?', '!']);
+    word.is_some_and(|word| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic()))
 }
 
 /// Programs that talk to other machines, whatever their arguments.
@@ -141,7 +176,7 @@ fn commands(line: &str) -> Vec<String> {
         match quote {
             Some(open) if c == open => quote = None,
             None if c == '"' || c == '\'' => quote = Some(c),
-            None if c == '#' && last == ' ' => break,
+            None if c == '#' && last.is_whitespace() => break,
             // `2>&1` is no end of a command.
             None if matches!(c, '|' | '&' | ';' | '`') && !(c == '&' && last == '>') => {
                 commands.push(String::new());
@@ -168,7 +203,7 @@ fn commands(line: &str) -> Vec<String> {
 fn is_program_name(word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     word.starts_with(|c: char| c.is_ascii_alphabetic())
-        && word.len() <= crate::limits::PROGRAM_NAME_BYTES
+        && word.len() <= limits::PROGRAM_NAME_BYTES
         && word.chars().all(is_part)
         && !word.ends_with(['.', '-'])
         && ![".py", ".sh", ".js", ".ts", ".md", ".json"].iter().any(|end| word.ends_with(end))
