@@ -14,6 +14,7 @@ use crate::tools::plain_path;
 use crate::tools::program::run_sandbox::RunSandbox;
 use crate::tools::program::{ProgramKind, ProgramRun};
 use crate::world::cancellation::StopReason;
+use crate::world::capture::Capture;
 use crate::world::process::{ProcessExit, ProcessOutcome};
 
 /// The result as an object, for records and other programs.
@@ -154,15 +155,19 @@ impl ProgramReport<'_> {
         for hint in hints {
             text.push_str(&format!("hint: {}\n", text::one_line(hint, limits::HINT_BYTES)));
         }
+        let stderr = without_library_frames(&object.stderr);
+        let is_shorter = stderr.len() < object.stderr.len();
+        let kept = |stream: &Capture| stream.is_truncated().then(|| stream.kept_bytes());
+        let (out, err) = (&self.outcome.stdout, &self.outcome.stderr);
         let streams = [
-            ("stdout", &object.stdout, &self.outcome.stdout),
-            ("stderr", &object.stderr, &self.outcome.stderr),
+            ("stdout", &object.stdout, out, kept(out)),
+            ("stderr", &stderr, err, if is_shorter { Some(stderr.len()) } else { kept(err) }),
         ];
-        for (name, shown, stream) in streams {
+        for (name, shown, stream, kept) in streams {
             if !text.ends_with('\n') {
                 text.push('\n');
             }
-            let kept = stream.is_truncated().then(|| format!(", {} shown", stream.kept_bytes()));
+            let kept = kept.map(|bytes| format!(", {bytes} shown"));
             let (total, kept) = (stream.total_bytes(), kept.unwrap_or_default());
             text.push_str(&format!("--- {name} ({total} bytes{kept})\n{shown}"));
         }
@@ -191,6 +196,47 @@ impl ProgramReport<'_> {
         };
         Some(error)
     }
+}
+
+/// A text without the frames of libraries in its Python tracebacks, which a model does not change.
+/// What is no whole traceback stays as it is.
+fn without_library_frames(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut lines = text.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        kept.push_str(line);
+        if line != "Traceback (most recent call last):\n" {
+            continue;
+        }
+        let mut frames = Vec::new();
+        while let Some(frame) = lines.next_if(|line| line.starts_with("  ")) {
+            frames.push(frame);
+        }
+        let is_whole = frames.first().is_some_and(|it| it.starts_with("  File \""))
+            && lines.peek().is_some_and(|line| names_exception(line));
+        let mut is_library = false;
+        frames.retain(|line| {
+            if let Some(path) = line.strip_prefix("  File \"") {
+                is_library = is_whole
+                    && path.contains(", in ")
+                    && LIBRARIES.iter().any(|place| path.contains(place));
+            }
+            !is_library
+        });
+        kept.extend(frames);
+    }
+    kept
+}
+
+/// Parts of the paths of libraries in a line of a traceback.
+const LIBRARIES: [&str; 5] =
+    ["/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.", "<frozen "];
+
+/// Whether a line begins with the name of an exception: `json.JSONDecodeError: Expecting value`.
+fn names_exception(line: &str) -> bool {
+    let name = line.split(':').next().unwrap_or_default().trim_end();
+    let is_part = |c: char| c.is_alphanumeric() || "_.<>".contains(c);
+    name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(is_part)
 }
 
 /// How a program ended: `exit 1` or `killed by signal 9`.

@@ -4,7 +4,9 @@ use super::{
     DOCUMENT, INTERRUPT_LIMIT, SLACK, daemons_script, for_each, is_clean, run, source,
     test_with_skill, tool, wait_for_daemons,
 };
-use crate::harness::{CANARY, Reply, Running, Server, Stopwatch, Test, interpreter, seconds};
+use crate::harness::{
+    CANARY, ProgramText, Reply, Running, Server, Stopwatch, Test, interpreter, seconds,
+};
 use serde_json::json;
 
 /// On a terminal Ctrl+C ends the script and the program, and the script's output cannot control the
@@ -43,6 +45,58 @@ fn run_timeout_ends_a_script() {
     });
     assert!(is_clean(&test), "a process or file is left");
     server.finish();
+}
+
+/// Of tracebacks the model gets no frames of libraries; what only looks like one stays.
+#[test]
+fn tracebacks_for_the_model_have_the_frames_of_the_script() {
+    let chained = "import json\ndef read(text):\n    return json.loads(text)\ntry:\n    read('x')\n\
+        except ValueError as error:\n    raise RuntimeError('bad') from error\n";
+    let during = "import json\ntry:\n    json.loads('')\nexcept ValueError:\n    open('/none')\n";
+    let header = "Traceback (most recent call last):\n";
+    let library = "  File \"/usr/lib/python3.11/json/x.py\", line 3, in loads\n    return 1\n";
+    let alike = [
+        format!("{header}{library}no exception follows\n"),
+        format!("{library}ValueError: no header\n"),
+        format!("log: {header}{library}ValueError: x\n"),
+        format!("{header}{library}"),
+        format!(
+            "{header}  File \"/usr/lib/python3.11/json/x.py\", line 3\n    1 +\nSyntaxError: x\n"
+        ),
+    ];
+    let write = |text: &str| format!("import sys\nsys.stderr.write({text:?})\nsys.exit(1)");
+    let mut calls = vec![
+        ("run_python_script", json!({"script": chained})),
+        ("run_command", json!({"command": format!("python3 - <<'END'\n{during}END\n")})),
+    ];
+    calls.extend(alike.iter().map(|text| ("run_python_script", json!({"script": write(text)}))));
+    let texts: Vec<String> = calls.iter().map(|(_, call)| call.to_string()).collect();
+    let replies = calls.iter().zip(&texts).map(|((name, _), call)| (*name, call.as_str()));
+    let server = Server::start([Reply::calls(replies), Reply::text("done")]);
+    test_with_skill().endpoint(&server).args(["go"]).run().success();
+    let requests = server.finish();
+    let messages = requests[1].messages();
+    let results = &messages[messages.len() - calls.len()..];
+    let content = |at: usize| results[at]["content"].as_str().unwrap();
+    let stderr = |at: usize| ProgramText::parse(content(at)).stderr;
+    let first = stderr(0);
+    for expected in [
+        "line 5, in <module>\n    read('x')\n",
+        "line 3, in read\n    return json.loads(text)\n",
+        "\njson.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n\nThe above exception was the direct cause",
+        "RuntimeError: bad\n",
+    ] {
+        assert!(first.contains(expected), "{expected}: {first}");
+    }
+    for (text, cause) in [(first, "direct cause"), (stderr(1), "During handling of the above")] {
+        assert!(text.contains(cause) && !text.contains("decoder.py"), "{text}");
+        assert_eq!(text.matches(header).count(), 2, "{text}");
+    }
+    assert!(content(0).contains(" shown)\nTraceback"), "{}", content(0));
+    for (at, text) in alike.iter().enumerate() {
+        assert_eq!(stderr(2 + at), text);
+    }
+    run(&test_with_skill(), &json!({"script": chained})).has("stderr", "decoder.py");
 }
 
 /// The model gets the same results through an endpoint, the user sees a line for each, and the run
