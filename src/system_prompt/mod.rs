@@ -183,18 +183,19 @@ pub fn system_prompt(parts: &PromptParts<'_>) -> String {
         }
         text.push_str(block);
     };
-    if has_usable_skills && !template_has_skills && !path_rule.is_empty() {
-        append(&path_rule);
-    }
+    // In the order in which they change: endpoints cache what is equal at the start, also from one
+    // run and folder to the next.
     if !template_has_skills && !skills.is_empty() {
         append(&format!("Skills:\n{skills}"));
     }
-    // Near the end, because it changes every day: endpoints cache what is before it.
-    if matches!(parts.prompt_override, SystemPromptOverride::BuiltIn) {
-        append(&format!("Today is {}.\n", parts.today));
+    if has_usable_skills && !template_has_skills && !path_rule.is_empty() {
+        append(&path_rule);
     }
     if !template_has_facts && !facts.is_empty() {
         append(&format!("{REMEMBERED}\n{facts}\n"));
+    }
+    if matches!(parts.prompt_override, SystemPromptOverride::BuiltIn) {
+        append(&format!("Today is {}.\n", parts.today));
     }
     text
 }
@@ -380,8 +381,8 @@ mod tests {
         assert!(!build(Some("x"), &catalogue, folder).contains("cripts"));
         catalogue.skills[0].is_for_model = false;
         let text = build(None, &catalogue, folder);
-        let end = "Skills:\n- skill-00001: d\n\nToday is Friday, 1999-12-31.\n";
-        assert!(text.ends_with(end), "{text}");
+        assert!(text.contains("Skills:\n- skill-00001: d\n\nRelative paths"), "{text}");
+        assert!(text.ends_with("folder.\n\nToday is Friday, 1999-12-31.\n"), "{text}");
         catalogue.skills[1].is_for_model = false;
         let text = build(None, &catalogue, folder);
         assert!(text.contains("get_skill") && !text.contains("Skills:"), "{text}");
@@ -410,7 +411,7 @@ mod tests {
         assert_eq!(
             build("Hi.", &catalogue, "- f\n"),
             format!(
-                "Hi.\n\n{paths}\nSkills:\n{skill}\n\nWhat you remember of earlier conversations (important facts first, each part newest first):\n- f\n"
+                "Hi.\n\nSkills:\n{skill}\n\n{paths}\nWhat you remember of earlier conversations (important facts first, each part newest first):\n- f\n"
             )
         );
         assert_eq!(

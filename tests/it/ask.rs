@@ -293,6 +293,43 @@ fn system_prompt_has_the_local_date() {
     }
 }
 
+/// Servers keep what is equal at the start of requests: rules, tools and the list of skills come
+/// before what differs from folder to folder and from day to day, and a request goes on where the
+/// one before it ended.
+#[test]
+fn requests_begin_with_what_stays_equal() {
+    let skill = "---\nname: s\ndescription: Does it.\n---\nbody\n";
+    for mode in ["native", "schema"] {
+        let call = r#"{"thought":"","tool":"get_skill","skill_name":"s"}"#;
+        let call = match mode {
+            "schema" => Reply::text(call),
+            _ => Reply::call("get_skill", &json!({"skill_name": "s"})),
+        };
+        let replies = [call, Reply::text("Done.")];
+        let server = Server::start([replies.clone(), replies].concat());
+        let facts = "---\ntype: memory\n---\n# Key Facts\n\n## Recent\n- [2026-01-02] Moved.\n";
+        let test = Test::new().skill("s", skill).file("facts.md", facts).endpoint(&server);
+        let test = test.env("LLM_TOOLS", mode).env("SKILLS_FOLDER_PATH", "../skills");
+        let test = test.env("MEMORY_PATH", "../facts.md").folder("one").folder("two");
+        for folder in ["one", "two"] {
+            test.next_run().cwd(folder).args(["hi"]).run().success();
+        }
+        let sent = server.finish();
+        let [one, two] = [0, 2].map(|at| sent[at].system());
+        let equal = one.bytes().zip(two.bytes()).take_while(|(one, two)| one == two).count();
+        let listed = one.find("- s: Does it.\n").unwrap();
+        assert!(equal > listed + "- s: Does it.\n".len(), "{mode}: {}", &one[..equal]);
+        assert_eq!(sent[0].json["tools"], sent[2].json["tools"]);
+        let places = ["get_skill", "- s: Does it.", "2026-01-02", "Today is "];
+        let places = places.map(|text| one.find(text).unwrap());
+        assert!(places.is_sorted() && one[places[3]..].lines().count() == 1, "{one}");
+        for (first, second) in [(0, 1), (2, 3)] {
+            let [first, second] = [first, second].map(|at: usize| sent[at].messages());
+            assert_eq!(*first, second[..first.len()], "{mode}");
+        }
+    }
+}
+
 /// Weekday and date in a time zone, as the system prompt ends.
 fn local_date(zone: &str) -> String {
     let mut date = std::process::Command::new("date");

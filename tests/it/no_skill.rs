@@ -245,7 +245,7 @@ fn lists_and_checks_give_the_reason_and_prompts_omit_it() {
     run.stderr_has("the skill `home` cannot be used: a link to the home folder is not a skill");
     let requests = server.finish();
     let system = requests[0].messages()[0]["content"].as_str().unwrap();
-    assert!(system.contains("Skills:\n- good: Does good.\n\nToday is "), "{system}");
+    assert!(system.contains("Skills:\n- good: Does good.\n\nRelative paths"), "{system}");
 }
 
 #[test]

@@ -40,8 +40,13 @@ fn placeholders_are_filled_in_once() {
 
     let plain = test.next_run().file("plain.md", "Be Jo.\n").env(SETTING, "plain.md");
     let system = self::system(&plain.args(["--dry-run", "hi"]).run().success());
-    assert!(system.starts_with("Be Jo.\n\nRelative paths of the user"), "{system}");
-    assert!(system.ends_with("\n\nSkills:\n- s: Says {{KEY_FACTS}}.\n"), "{system}");
+    assert!(
+        system.starts_with(
+            "Be Jo.\n\nSkills:\n- s: Says {{KEY_FACTS}}.\n\nRelative paths of the user"
+        ),
+        "{system}"
+    );
+    assert!(system.ends_with("Relative paths in a skill start in its folder.\n"), "{system}");
     assert!(!system.contains("list_skills"), "{system}");
 }
 
@@ -52,8 +57,8 @@ fn system_prompt_option_overrides_the_file() {
     let test = Test::new().skill("s", DOCUMENT).endpoint(&server).env(SETTING, "missing.md");
     let run = test.args(["-s", "Be {{SKILLS}}.", "--dry-run", "hi"]).run();
     let system = system(&run.success());
-    assert!(system.starts_with("Be {{SKILLS}}.\n\nRelative paths"), "{system}");
-    assert!(system.contains("\nSkills:\n- s: "), "{system}");
+    assert!(system.starts_with("Be {{SKILLS}}.\n\nSkills:\n- s: "), "{system}");
+    assert!(system.contains("\n\nRelative paths"), "{system}");
 }
 
 /// The error names the path before any request; `doctor` reports it too.
@@ -211,12 +216,14 @@ fn facts_appear_at_their_placeholder_or_at_the_end() {
     );
 
     let with = ask(test.next_run().env(SETTING, "with.md"));
-    let start = format!("Know:\n{reported}\nThat is all.\n\nRelative paths");
+    let start = format!(
+        "Know:\n{reported}\nThat is all.\n\nSkills:\n- s: Says {{{{KEY_FACTS}}}}.\n\nRelative paths"
+    );
     assert!(with.starts_with(&start) && !with.contains("remember of"), "{with}");
-    for test in [test.next_run(), test.next_run().env(SETTING, "without.md")] {
-        let without = ask(test);
-        assert!(without.ends_with(&appended), "{without}");
-    }
+    let without = ask(test.next_run().env(SETTING, "without.md"));
+    assert!(without.ends_with(&appended), "{without}");
+    let built_in = ask(test.next_run());
+    assert!(built_in.contains(&format!("{appended}\nToday is ")), "{built_in}");
     let missing = ask(test.env("MEMORY_PATH", "none.md").env(SETTING, "with.md"));
     assert!(missing.starts_with("Know:\n(none)\nThat is all."), "{missing}");
 }

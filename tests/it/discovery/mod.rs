@@ -25,10 +25,11 @@ fn body(run: &Outcome) -> Value {
     run.stdout_json()["body"].clone()
 }
 
-/// The system prompt without the date, which is its last part.
+/// The system prompt without the folder and the date, which are its last parts.
 fn system(run: &Outcome) -> String {
     let prompt = body(run)["messages"][0]["content"].as_str().unwrap().to_owned();
-    prompt.split("\nToday is ").next().unwrap().to_owned()
+    let rules_and_skills = prompt.split("\nRelative paths").next().unwrap();
+    rules_and_skills.split("\nToday is ").next().unwrap().to_owned()
 }
 
 fn tool_names(run: &Outcome) -> Vec<String> {

@@ -210,7 +210,7 @@ const GEESE: &str = "- skill-333: Does the thing of kind 333. Use it for nothing
 /// The bytes that the list of skills takes in a system prompt.
 fn list_bytes(system: &str) -> usize {
     let list = system.split("\nSkills:\n").nth(1).unwrap();
-    list.split("\nToday is ").next().unwrap().len()
+    list.split("\nRelative paths ").next().unwrap().len()
 }
 
 /// The system prompt describes the skills that fit the first question, and then stays the same.
