@@ -165,6 +165,10 @@ pub struct AssistantMessage {
     /// their caches. Empty for others, and for those of earlier runs.
     #[serde(skip)]
     pub written: String,
+    /// Whether replies were constrained from some reply of the conversation on, because the model
+    /// described a call before: another run that continues it goes on so.
+    #[serde(default, rename = "constrained", skip_serializing_if = "std::ops::Not::not")]
+    pub is_constrained: bool,
 }
 
 impl AssistantMessage {

@@ -54,7 +54,7 @@ pub(super) fn run(
     let mut prompt = attached.move_into(prompt);
     invocation::add_given(&given, &mut prompt.skills);
     output.record_question(&prompt.to_text());
-    let handle = SessionHandle::open(&mut run, ask, model.name(), false, output)?;
+    let handle = SessionHandle::open(&mut run, ask, &model, false, output)?;
     let question = match handle.first_question() {
         Some(first) => first,
         // What was piped in may be anything.

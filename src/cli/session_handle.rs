@@ -5,9 +5,11 @@ use std::time::SystemTime;
 
 use crate::cli::options::{AskOptions, SessionChoice};
 use crate::cli::run::Run;
-use crate::config::Config;
+use crate::config::{Config, ToolCalling};
 use crate::conversation::{Conversation, ConversationState, SavedConversation};
 use crate::error::{Error, ErrorKind, Result};
+use crate::message::Message;
+use crate::model::Model;
 use crate::session::{RestoredSession, SavedAs, Session, SessionHeader, Sessions, format_age};
 use crate::text::counted;
 use crate::world::output::Output;
@@ -64,7 +66,7 @@ impl SessionHandle {
     pub(super) fn open(
         run: &mut Run,
         ask: &AskOptions,
-        model: &str,
+        model: &dyn Model,
         automatic: bool,
         output: &mut Output,
     ) -> Result<SessionHandle> {
@@ -73,7 +75,7 @@ impl SessionHandle {
         if !is_named && (!automatic || ask.dry_run) {
             return Ok(SessionHandle::new(None, None, id));
         }
-        let header = new_header(run, model);
+        let header = new_header(run, model.name());
         let sessions = match sessions_folder(&run.config) {
             Err(error) if is_named => return Err(error),
             Err(error) => {
@@ -106,6 +108,9 @@ impl SessionHandle {
         if let Some(SavedAs { name, .. }) = session.as_ref().map(Session::saved_as) {
             output.set_session(Some(name));
             run.conversation_name.clone_from(name);
+        }
+        if let Some(restored) = &restored {
+            continue_constrained(restored, model);
         }
         Ok(SessionHandle::new(session, restored, id))
     }
@@ -144,6 +149,18 @@ impl SessionHandle {
             conversation.close_turn("");
         }
         conversation
+    }
+}
+
+/// Constrains replies if those of this model were constrained in the saved conversation.
+fn continue_constrained(restored: &RestoredSession, model: &dyn Model) {
+    let is_constrained =
+        |message: &Message| matches!(message, Message::Assistant(it) if it.is_constrained);
+    if restored.header.model == model.name()
+        && model.tool_calling() == ToolCalling::Auto
+        && restored.saved.messages.iter().any(is_constrained)
+    {
+        model.constrain(true);
     }
 }
 

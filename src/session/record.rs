@@ -301,6 +301,7 @@ mod tests {
                 calls: vec![call.clone(), call],
                 opaque: opaque(r#"{"reasoning":"r"}"#),
                 written: String::new(),
+                is_constrained: true,
             }),
             Message::Tool(ToolMessage {
                 call_id: "c1".into(),

@@ -185,6 +185,37 @@ fn a_conversation_stays_as_the_model_can_call() {
     assert_eq!(all, [false, true, true, true]);
 }
 
+/// Another run that continues the session goes on so, unless the model or the way of calling tools
+/// is another.
+#[test]
+fn a_saved_conversation_stays_constrained() {
+    let described = || Reply::text("You can use get_skill to greet.");
+    let answered = || Reply::text(&answer("Hello."));
+    let test = test().env_unset("LLM_TOOLS");
+    let constrained = |name: &str, replies: Vec<Reply>, args: &[&str], mode: &str| {
+        let server = Server::start(replies);
+        let args: Vec<&str> = [&["--session", name], args].concat();
+        let test = test.next_run().endpoint(&server).env("LLM_TOOLS", mode).args(args);
+        test.run().success();
+        let constrained = |request: &Request| request.json.get("response_format").is_some();
+        server.finish().iter().map(constrained).collect::<Vec<bool>>()
+    };
+    let called = vec![described(), Reply::text(&read_skill()), answered()];
+    assert_eq!(constrained("kept", called, &["greet me"], "auto"), [false, true, true]);
+    let plain = || vec![Reply::text("Hello.")];
+    assert_eq!(constrained("kept", plain(), &["again"], "native"), [false]);
+    assert_eq!(constrained("kept", plain(), &["-m", "another", "again"], "auto"), [false]);
+    assert_eq!(constrained("kept", vec![answered()], &["again"], "auto"), [true]);
+    let session = test.read("home/.local/state/skills-runner/sessions/kept.jsonl");
+    assert!(session.contains("\"constrained\":true") && !session.contains("so it is"), "{session}");
+    // Neither an answer after a description nor replies that were constrained from the start count.
+    let tried = vec![described(), answered()];
+    assert_eq!(constrained("tried", tried, &["greet me"], "auto"), [false, true]);
+    assert_eq!(constrained("tried", plain(), &["again"], "auto"), [false]);
+    assert_eq!(constrained("set", vec![answered()], &["greet me"], "schema"), [true]);
+    assert_eq!(constrained("set", plain(), &["again"], "auto"), [false]);
+}
+
 /// An interrupt in the constrained request leaves the next turn as it was.
 #[test]
 fn an_interrupted_trial_changes_nothing() {

@@ -101,7 +101,7 @@ pub(super) fn run(
     let attached = Attachments::from_options(&ask.attach, &run)?;
     let given = invocation::given_skills(&ask.skills, &run, output)?;
     run.check_requirements()?;
-    let handle = SessionHandle::open(&mut run, &ask, model.name(), lines.is_terminal(), output)?;
+    let handle = SessionHandle::open(&mut run, &ask, &model, lines.is_terminal(), output)?;
     let question = handle.first_question().unwrap_or_default();
     let is_question_first = question.is_empty();
     let (system_prompt, tools) = run.prepare_model_input(&question, &model, output);

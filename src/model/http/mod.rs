@@ -328,7 +328,10 @@ impl Model for HttpModel {
                 sink,
                 &mut has_emitted_text,
             ) {
-                Ok(reply) => return Ok(reply),
+                Ok(mut reply) => {
+                    reply.message.is_constrained = self.unconstrained.borrow().is_some();
+                    return Ok(reply);
+                }
                 Err(failure) => failure,
             };
             let change = (!has_emitted_text)
