@@ -1,6 +1,6 @@
 //! What the model gets besides the question: the system prompt and the tools.
 
-use std::slice;
+use std::{fs, slice};
 
 use crate::cli::installed_model::{NoModel, ONLY_MODEL, find_installed_model};
 use crate::cli::options::{AskOptions, CommonOptions};
@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::limits;
 use crate::model::Model;
-use crate::model::http::{ModelListing, query_briefly};
+use crate::model::http::{ReportedModel, query_briefly};
 use crate::skills::Catalogue;
 use crate::skills::python::Interpreter;
 use crate::system_prompt::{self, PromptParts, SystemPromptOverride};
@@ -35,17 +35,19 @@ impl Run {
         ask: &AskOptions,
         options: CommonOptions,
         startup: &Startup,
+        is_on_terminal: bool,
         output: &mut Output,
     ) -> Result<Run> {
         let mut run = Run::new(options, startup, ConfigNeeds::Endpoint, output)?;
         run.prompt_override = run.read_prompt_override(ask.system.as_deref())?;
         run.choose_model(output)?;
         if !ask.dry_run
+            && (is_on_terminal || run.may_have_skills())
             && let Some(mut endpoint) = run.config.endpoint.take()
         {
-            let learned = run.learn_size(&mut endpoint, output);
+            let queried = run.query_model(&mut endpoint, is_on_terminal, output);
             run.config.endpoint = Some(endpoint);
-            learned?;
+            queried?;
         }
         if !ask.dry_run {
             run.apply_tool_options(&ask.tools, output)?;
@@ -53,7 +55,7 @@ impl Run {
         run.check_folders(output)?;
         run.check_lock_files()?;
         run.requirements = ask.requirements;
-        let most = TokenMeter::result_bytes(run.config.context_window);
+        let most = TokenMeter::result_bytes(run.window());
         Tools::builtin(run.tool_context()).limit_results(most);
         Ok(run)
     }
@@ -88,28 +90,49 @@ impl Run {
         Ok(())
     }
 
-    /// Asks an endpoint on this machine for the size of its model, where it decides how the model
-    /// calls tools. What goes wrong is left to the first request.
-    pub(super) fn learn_size(&self, endpoint: &mut Endpoint, output: &mut Output) -> Result<()> {
-        if !endpoint.calls_by_size() {
+    /// Whether a skills folder contains anything. Without skills a run depends on the model only if
+    /// it sends much.
+    pub(super) fn may_have_skills(&self) -> bool {
+        let has_entries =
+            |path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        self.skills.folders().iter().any(|folder| has_entries(&folder.path))
+    }
+
+    /// Queries the size and the context window of the model, where they are not set and a server on
+    /// this machine or network may report them. What goes wrong is left to the first request.
+    pub(super) fn query_model(
+        &self,
+        endpoint: &mut Endpoint,
+        is_on_terminal: bool,
+        output: &mut Output,
+    ) -> Result<()> {
+        let address = &endpoint.address;
+        let is_near = address.is_loopback() || is_on_terminal && !address.is_encrypted();
+        let needs_window = is_near && self.config.context_window.is_none();
+        if !needs_window && !endpoint.calls_by_size() {
             return Ok(());
         }
+        let known = self.reported.get();
+        let mut reported = ReportedModel::default();
         let mut sink = |event: Event<'_>| output.show(&event);
-        let asked = query_briefly(endpoint, &self.cancellation, |query| {
-            let ModelListing::Models(models) = query.list_models(&mut sink)? else {
-                return Ok(None);
-            };
-            let server = query.server_kind(&models, &mut sink)?;
-            query.parameters(&models, server, &mut sink)
+        let _ = query_briefly(endpoint, &self.cancellation, |query| {
+            query.report_model(needs_window, &mut reported, &mut sink)
         });
-        endpoint.parameters = asked.ok().flatten().flatten();
+        endpoint.parameters = reported.parameters.or(endpoint.parameters);
+        reported.window = reported.window.or(known.window);
+        self.reported.set(reported);
         self.cancellation.check()?;
-        if endpoint.calling() == ToolCalling::Schema {
-            let count = group_digits(endpoint.parameters.unwrap_or_default());
+        let count = reported.parameters.filter(|_| reported.parameters != known.parameters);
+        if let Some(count) = count.filter(|_| endpoint.calling() == ToolCalling::Schema) {
+            let count = group_digits(count);
             output.detail(&format!(
                 "{} has {count} parameters: its replies are constrained (LLM_TOOLS=schema)",
                 endpoint.model
             ));
+        }
+        if let Some(tokens) = reported.window.filter(|_| reported.window != known.window) {
+            let tokens = group_digits(tokens);
+            output.detail(&format!("the server reports a window of {tokens} tokens"));
         }
         Ok(())
     }
@@ -145,8 +168,7 @@ impl Run {
                 "the system prompt contains {word}, which is not a placeholder and is left unchanged"
             ));
         }
-        let window = self.config.context_window;
-        (self.system_prompt(&catalogue, &tools, question, (window, model), output), tools)
+        (self.system_prompt(&catalogue, &tools, question, model, output), tools)
     }
 
     /// The system prompt of a conversation that starts now.
@@ -155,14 +177,14 @@ impl Run {
         catalogue: &Catalogue,
         tools: &Tools<'_>,
         question: &str,
-        (window, model): (Option<u64>, &dyn Model),
+        model: &dyn Model,
         output: &mut Output,
     ) -> String {
         system_prompt::system_prompt(&PromptParts {
             prompt_override: self.prompt_override.clone(),
             facts: self.facts_for_prompt(output),
             question,
-            window,
+            window: self.window(),
             is_constrained: model.tool_calling() == ToolCalling::Schema,
             ..PromptParts::new(catalogue, tools, &self.folder)
         })

@@ -23,21 +23,6 @@ pub(super) struct UnlistedModel {
     pub server: ServerKind,
 }
 
-/// The models of an endpoint, and whether the configured one is among them.
-#[derive(Debug)]
-pub(super) struct EndpointLookup {
-    /// The models; none if there is no list.
-    pub models: Vec<ListedModel>,
-    /// The configured model.
-    pub model: ModelLookup,
-}
-
-impl From<ModelLookup> for EndpointLookup {
-    fn from(model: ModelLookup) -> EndpointLookup {
-        EndpointLookup { models: Vec::new(), model }
-    }
-}
-
 /// Result of looking up the model in the endpoint's list.
 #[derive(Debug)]
 pub(super) enum ModelLookup {
@@ -57,26 +42,25 @@ pub(super) fn look_up_model(
     endpoint: &Endpoint,
     cancellation: &Cancellation,
     sink: &mut EventSink<'_>,
-) -> Result<EndpointLookup> {
+) -> Result<ModelLookup> {
     let query = EndpointQuery::new(endpoint.clone(), cancellation.clone());
     let models = match query.list_models(sink)? {
         ModelListing::Models(models) => models,
-        ModelListing::Refused(error) => return Ok(ModelLookup::Refused(error).into()),
-        ModelListing::NoAnswer(reason) => return Ok(ModelLookup::Silent(reason).into()),
-        ModelListing::Unavailable(_) => return Ok(ModelLookup::NoProblem.into()),
+        ModelListing::Refused(error) => return Ok(ModelLookup::Refused(error)),
+        ModelListing::NoAnswer(reason) => return Ok(ModelLookup::Silent(reason)),
+        ModelListing::Unavailable(_) => return Ok(ModelLookup::NoProblem),
     };
     let wanted = &endpoint.model;
     if find_model(&models, wanted, ServerKind::Other).is_some() {
-        return Ok(EndpointLookup { models, model: ModelLookup::NoProblem });
+        return Ok(ModelLookup::NoProblem);
     }
     let server = query.server_kind(&models, sink)?;
-    let model = match find_model(&models, wanted, server) {
+    Ok(match find_model(&models, wanted, server) {
         Some(_) => ModelLookup::NoProblem,
         // An empty list proves nothing, except from a server that lists all its models.
         None if models.is_empty() && server == ServerKind::Other => ModelLookup::NoProblem,
         None => ModelLookup::Unlisted(UnlistedModel::new(wanted, &models, server)),
-    };
-    Ok(EndpointLookup { models, model })
+    })
 }
 
 impl UnlistedModel {

@@ -39,7 +39,7 @@ pub(super) fn run(
     if ask.prompt.is_none() && input.is_none() {
         return Err(missing_prompt());
     }
-    let mut run = Run::for_questions(ask, options, startup, output)?;
+    let mut run = Run::for_questions(ask, options, startup, false, output)?;
     let model = new_model(&run)?;
     output.set_model(model.name());
     let mut attached = Attachments::from_options(&ask.attach, &run)?;
@@ -67,6 +67,10 @@ pub(super) fn run(
     if ask.dry_run {
         print_request(&conversation, &model, &tools, output)
     } else {
+        let is_long = conversation.estimate() > limits::SHORT_REQUEST_TOKENS;
+        if is_long && !run.may_have_skills() {
+            run.query_model(&mut run.config.endpoint()?, false, output)?;
+        }
         let stats = &mut RunStats::default();
         let limits = run.turn_limits();
         run_turn(&mut conversation, &model, &tools, &limits, stats, |_, _| {}, output)
@@ -86,7 +90,7 @@ fn with_listed_models(error: Error, run: &Run, output: &mut Output) -> Error {
         return error;
     }
     let found = look_up_model(endpoint, &run.cancellation, &mut |event| output.show(&event));
-    match found.map(|found| found.model) {
+    match found {
         Ok(ModelLookup::Unlisted(model)) => {
             error.with_hint(format!("{}: {}", model.message, model.fix))
         }

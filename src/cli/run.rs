@@ -1,5 +1,6 @@
 //! A configured run: the settings, and what commands share because of them.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::cli::startup::Startup;
 use crate::config::{Config, ConfigNeeds, SkillsFolder};
 use crate::error::{Fault, Result};
 use crate::memory::Memory;
+use crate::model::http::ReportedModel;
 use crate::settings::{Settings, misspelled};
 use crate::skills::Skills;
 use crate::system_prompt::SystemPromptOverride;
@@ -43,6 +45,8 @@ pub(super) struct Run {
     pub conversation_name: String,
     /// Signals and the deadline.
     pub cancellation: Cancellation,
+    /// What the endpoint reports of the model.
+    pub reported: Cell<ReportedModel>,
     /// What an answer must be based on.
     pub requirements: Requirements,
     /// Whether the user must consent before a script runs.
@@ -143,6 +147,7 @@ impl Run {
             // If the system has no random bytes, the conversation has no name.
             conversation_name: random::uuid().unwrap_or_default(),
             cancellation,
+            reported: Cell::default(),
             requirements: Requirements::default(),
             confirm: false,
             call_history: Rc::default(),
@@ -220,11 +225,16 @@ impl Run {
         }
     }
 
+    /// The context window in tokens, as it is set or else reported.
+    pub(super) fn window(&self) -> Option<u64> {
+        self.config.context_window.or(self.reported.get().window)
+    }
+
     /// The limits of a turn.
     pub(super) fn turn_limits(&self) -> TurnLimits {
         TurnLimits {
             max_steps: self.options.max_steps,
-            window: self.config.context_window,
+            window: self.window(),
             cancellation: self.cancellation.clone(),
         }
     }

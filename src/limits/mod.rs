@@ -91,6 +91,9 @@ pub(crate) const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 /// All requests together that delay the start of a run without a need: a server on this machine
 /// or nearby answers them within milliseconds.
 pub(crate) const BRIEF_QUERY_TIMEOUT: Duration = Duration::from_millis(300);
+/// The tokens, as they are estimated at first, of 8 KiB: what a run without skills sends beyond may
+/// not fit into the context window of a server on this machine.
+pub(crate) const SHORT_REQUEST_TOKENS: u64 = 2_340;
 /// The number of parameters up to which a model is small.
 pub(crate) const SMALL_MODEL_PARAMETERS: u64 = 4_000_000_000;
 /// The response to such a request; the longest known list of models is about 1 MB.

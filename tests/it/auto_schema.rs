@@ -82,7 +82,8 @@ fn a_size_that_is_not_told_is_not_waited_for() {
     run.stdout("Done.\n").stderr("").took_at_most(crate::harness::seconds(5.0));
     // Nothing is asked where nothing is sent, or where the answer changes nothing.
     test.next_run().args(["--dry-run", "hi"]).run().success();
-    test.env("LLM_TOOLS", "prompted").args(["hi"]).run().success();
+    let test = test.env("LLM_TOOLS", "prompted").env("LLM_CONTEXT_WINDOW", "8192");
+    test.args(["hi"]).run().success();
     let paths: Vec<String> = server.finish().iter().map(|request| request.path.clone()).collect();
     let asked = "/v1/chat/completions";
     assert_eq!(paths, ["/v1/models", asked, asked]);

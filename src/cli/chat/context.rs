@@ -10,8 +10,8 @@ use crate::world::output::Output;
 impl Chat<'_> {
     /// Replaces all turns except the last with a summary.
     pub(super) fn compact(&mut self, output: &mut Output) -> Result<LineOutcome> {
-        let window = self.turn_limits().window;
-        let manager = ContextManager::new(&self.model, self.tools.definitions(), window);
+        let tools = self.tools.definitions();
+        let manager = ContextManager::new(&self.model, tools, self.run.window());
         let mut stats = RunStats::default();
         let conversation = &mut self.conversation;
         let done = manager.compact(conversation, &mut stats, &mut |event| {
@@ -35,7 +35,7 @@ impl Chat<'_> {
     pub(super) fn show_tokens(&mut self, output: &mut Output) -> LineOutcome {
         self.conversation.set_tools(self.tools.definitions());
         let tokens = self.conversation.estimate();
-        let window = self.conversation.window(self.turn_limits().window);
+        let window = self.conversation.window(self.run.window());
         let of = window.map_or_else(
             || "; the window is unknown (LLM_CONTEXT_WINDOW sets it)".into(),
             |window| {

@@ -1,15 +1,14 @@
 //! Checks the endpoint and its model at the start of a conversation on a terminal, and `/model`.
-//! From a pipe, only the conversation's own requests are sent.
+//! From a pipe, nothing is checked.
 
 use crate::cli::chat::commands::line_error;
-use crate::cli::chat::window::ReportedWindow;
 use crate::cli::chat::{Chat, LineOutcome};
-use crate::cli::model_lookup::{EndpointLookup, ModelLookup, UnlistedModel, look_up_model, names};
+use crate::cli::model_lookup::{ModelLookup, UnlistedModel, look_up_model, names};
 use crate::config::{Endpoint, OLLAMA_PORT};
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::limits;
 use crate::model::Model as _;
-use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ServerKind};
+use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ReportedModel, ServerKind};
 use crate::text;
 use crate::world::output::Output;
 
@@ -23,14 +22,12 @@ impl Chat<'_> {
         let found = self
             .look_up_model(&endpoint, output)
             .map_err(|error| with_start_hint(error, &endpoint))?;
-        match found.model {
+        match found {
             ModelLookup::NoProblem => {}
-            // A busy server is not asked again.
             ModelLookup::Silent(reason) => {
                 output.warn(&format!(
                     "the endpoint did not list its models: {reason}; it may be busy"
                 ));
-                return Ok(());
             }
             ModelLookup::Refused(error) if error.part() == Some(FailedPart::ModelList) => {
                 output.note("the endpoint does not list its models to this key");
@@ -42,7 +39,7 @@ impl Chat<'_> {
             }
             ModelLookup::Unlisted(unlisted) => warn_unlisted(&unlisted, output),
         }
-        self.query_window(&endpoint, &found.models, output)
+        Ok(())
     }
 
     /// Shows the current model and the others, or switches to another one.
@@ -58,7 +55,8 @@ impl Chat<'_> {
         } else {
             let model = text::sendable(name).into_owned();
             let mut endpoint = Endpoint { model, parameters: None, ..endpoint };
-            self.run.learn_size(&mut endpoint, output)?;
+            self.run.reported.set(ReportedModel::default());
+            self.run.query_model(&mut endpoint, self.is_terminal, output)?;
             self.change_model(&endpoint, output)?;
         }
         Ok(LineOutcome::Nothing)
@@ -88,17 +86,35 @@ impl Chat<'_> {
         self.renew_system_prompt(output);
         output.set_model(&endpoint.model);
         output.note(&format!("the model is now {}", endpoint.model));
-        self.window = ReportedWindow::default();
         if !self.is_terminal {
             return Ok(());
         }
-        let found = self.look_up_model(endpoint, output)?;
-        match found.model {
-            ModelLookup::Silent(_) => return Ok(()),
-            ModelLookup::Unlisted(unlisted) => warn_unlisted(&unlisted, output),
-            ModelLookup::NoProblem | ModelLookup::Refused(_) => {}
+        if let ModelLookup::Unlisted(unlisted) = self.look_up_model(endpoint, output)? {
+            warn_unlisted(&unlisted, output);
         }
-        self.query_window(endpoint, &found.models, output)
+        Ok(())
+    }
+
+    /// Queries the window of the model that Ollama has loaded for the first answer.
+    pub(super) fn query_loaded_window(&mut self, output: &mut Output) -> Result<()> {
+        let run = self.run;
+        let is_due = run.reported.get().is_provisional;
+        let Some(mut endpoint) = self.current_endpoint().filter(|_| is_due) else {
+            return Ok(());
+        };
+        let queried = run.query_model(&mut endpoint, self.is_terminal, output);
+        run.reported.set(ReportedModel { is_provisional: false, ..run.reported.get() });
+        match queried {
+            // The turn is complete: Ctrl+C has nothing else to end.
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted(signal) if self.survives_signal(signal) => {
+                    run.cancellation.interrupt.take_pending();
+                    Ok(())
+                }
+                _ => Err(error),
+            },
+            queried => queried,
+        }
     }
 
     /// The endpoint with the current model.
@@ -107,7 +123,7 @@ impl Chat<'_> {
         endpoint.map(|endpoint| Endpoint { model: self.model.name().into(), ..endpoint })
     }
 
-    fn look_up_model(&self, endpoint: &Endpoint, output: &mut Output) -> Result<EndpointLookup> {
+    fn look_up_model(&self, endpoint: &Endpoint, output: &mut Output) -> Result<ModelLookup> {
         look_up_model(endpoint, &self.run.cancellation, &mut |event| {
             output.show(&event);
         })

@@ -39,11 +39,9 @@ mod lines;
 mod sessions;
 mod skills;
 mod turns;
-mod window;
 
 use commands::line_error;
 use lines::{ChatInput, ChatMessage};
-use window::ReportedWindow;
 
 /// What the conversation does after a line.
 enum LineOutcome {
@@ -75,8 +73,6 @@ struct Chat<'c> {
     failure: Option<Error>,
     /// Tokens of all turns, as the endpoint reported them.
     usage: Usage,
-    /// The context window that the server reports, if no setting names it.
-    window: ReportedWindow,
     is_terminal: bool,
 }
 
@@ -88,7 +84,8 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<u8> {
     let mut lines = ChatInput::new(StdinReader::open()?, startup.interrupt.clone());
-    let mut run = Run::for_questions(&ask, options, startup, output)?;
+    let is_terminal = lines.is_terminal();
+    let mut run = Run::for_questions(&ask, options, startup, is_terminal, output)?;
     let first = ask.prompt.take().unwrap_or_default();
     let model = one_shot::new_model(&run)?;
     output.set_model(model.name());
@@ -101,11 +98,11 @@ pub(super) fn run(
     let attached = Attachments::from_options(&ask.attach, &run)?;
     let given = invocation::given_skills(&ask.skills, &run, output)?;
     run.check_requirements()?;
-    let handle = SessionHandle::open(&mut run, &ask, &model, lines.is_terminal(), output)?;
+    let handle = SessionHandle::open(&mut run, &ask, &model, is_terminal, output)?;
     let question = handle.first_question().unwrap_or_default();
     let is_question_first = question.is_empty();
     let (system_prompt, tools) = run.prepare_model_input(&question, &model, output);
-    if lines.is_terminal() && output.can_edit() {
+    if is_terminal && output.can_edit() {
         let mut names: Vec<String> =
             commands::command_names().map(|name| format!("/{name}")).collect();
         names.extend(run.skills.catalogue().usable().map(|skill| format!("/{}", skill.name)));
@@ -124,8 +121,7 @@ pub(super) fn run(
         is_question_first,
         failure: None,
         usage: Usage::default(),
-        window: ReportedWindow::default(),
-        is_terminal: lines.is_terminal(),
+        is_terminal,
     };
     if ask.dry_run {
         if matches!(chat.handle_first_prompt(&first, output), LineOutcome::Turn) {
@@ -298,7 +294,7 @@ impl Chat<'_> {
         self.choose_described_skills(output);
         let mut stats = RunStats::default();
         let start = Instant::now();
-        let limits = self.turn_limits();
+        let limits = self.run.turn_limits();
         let turn = one_shot::run_turn(
             &mut self.conversation,
             &self.model,

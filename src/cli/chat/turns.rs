@@ -25,17 +25,11 @@ impl Chat<'_> {
     /// question it is replaced again with it.
     pub(super) fn renew_system_prompt(&mut self, output: &mut Output) {
         let catalogue = self.run.skills.catalogue();
-        let window = self.turn_limits().window;
         let question = self.conversation.first_question();
         self.is_question_first = question.is_none();
         let question = question.unwrap_or_default().into_owned();
-        let system_prompt = self.run.system_prompt(
-            &catalogue,
-            self.tools,
-            &question,
-            (window, &self.model),
-            output,
-        );
+        let system_prompt =
+            self.run.system_prompt(&catalogue, self.tools, &question, &self.model, output);
         self.conversation.set_instructions(&system_prompt);
     }
 

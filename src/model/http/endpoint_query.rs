@@ -1,9 +1,10 @@
 //! Queries about an endpoint: its models, its server program, its context window. `doctor` and
-//! conversations use them.
+//! runs of questions use them.
 //!
 //! No answer of a model depends on them, so a query is never repeated, and what an endpoint
 //! does not report stays unknown.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::time::Instant;
 
@@ -24,6 +25,8 @@ use crate::world::cancellation::{Cancellation, StopReason};
 #[derive(Debug)]
 pub(crate) struct EndpointQuery {
     client: Client,
+    /// What Ollama has reported of the model.
+    described: Cell<Option<DescribedModel>>,
 }
 
 /// The list of models of an endpoint.
@@ -50,8 +53,20 @@ pub(crate) enum ContextWindow {
     Unknown,
 }
 
+/// What is reported of the configured model.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReportedModel {
+    /// The number of parameters, if it decides how the model calls tools.
+    pub parameters: Option<u64>,
+    /// The context window that is served, in tokens.
+    pub window: Option<u64>,
+    /// Whether the window may be another one after the next answer. Ollama loads the model with the
+    /// first request: before that it reports none, or that of another program's request.
+    pub is_provisional: bool,
+}
+
 /// What Ollama reports of a model; `None`: not reported.
-#[derive(Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct DescribedModel {
     /// The context size set in the Modelfile.
     set_tokens: Option<u64>,
@@ -89,7 +104,7 @@ enum QueryResponse {
 impl EndpointQuery {
     /// Creates a client for queries without connecting.
     pub(crate) fn new(endpoint: Endpoint, cancellation: Cancellation) -> EndpointQuery {
-        EndpointQuery { client: Client::new(endpoint, cancellation) }
+        EndpointQuery { client: Client::new(endpoint, cancellation), described: Cell::default() }
     }
 
     /// Lists the models. An error means that there is no connection, or that the run must stop.
@@ -153,6 +168,34 @@ impl EndpointQuery {
         } else {
             ServerKind::Other
         })
+    }
+
+    /// Queries what a run depends on, and adds it to `reported` as it comes: the last answer may be
+    /// late. An error means that there is no connection, or that the run must stop.
+    pub(crate) fn report_model(
+        &self,
+        needs_window: bool,
+        reported: &mut ReportedModel,
+        sink: &mut EventSink<'_>,
+    ) -> Result<()> {
+        let ModelListing::Models(models) = self.list_models(sink)? else {
+            return Ok(());
+        };
+        let server = self.server_kind(&models, sink)?;
+        let listed = find_model(&models, &self.client.endpoint.model, server);
+        reported.is_provisional = needs_window && server == ServerKind::Ollama;
+        reported.parameters = self.parameters(&models, server, sink)?;
+        reported.window = match server {
+            _ if !needs_window => None,
+            // It lists all models that it has.
+            ServerKind::Ollama if listed.is_none() => None,
+            ServerKind::Other => listed.and_then(|model| model.served_tokens),
+            _ => match self.context_window(server, listed, sink)? {
+                ContextWindow::Served(tokens) => Some(tokens),
+                ContextWindow::Trained(_) | ContextWindow::Unknown => None,
+            },
+        };
+        Ok(())
     }
 
     /// Queries the number of parameters of the configured model, if it decides how the model calls
@@ -223,6 +266,9 @@ impl EndpointQuery {
             model_info: LooseValue,
             details: LooseValue,
         }
+        if let Some(described) = self.described.get() {
+            return Ok(described);
+        }
         let url = self.client.endpoint.address.server_url("/api/show");
         let question = serde_json::json!({"model": self.client.endpoint.model}).to_string();
         let body = self.fetch_body(&url, Some(question.as_bytes()), sink)?;
@@ -242,7 +288,9 @@ impl EndpointQuery {
         let size = show.details.field("parameter_size").as_str().and_then(parameter_count);
         let count = show.model_info.field(servers::DESCRIBED_PARAMETERS).as_u64();
         let parameters = count.filter(|count| *count > 0).or(size);
-        Ok(DescribedModel { set_tokens, trained_tokens, parameters })
+        let described = DescribedModel { set_tokens, trained_tokens, parameters };
+        self.described.set(Some(described));
+        Ok(described)
     }
 
     /// llama.cpp: the context size of a request.

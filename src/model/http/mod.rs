@@ -47,7 +47,9 @@ mod transport;
 
 pub(crate) use crate::model::quirks::servers::ServerKind;
 pub(crate) use download::download;
-pub(crate) use endpoint_query::{ContextWindow, EndpointQuery, ModelListing, query_briefly};
+pub(crate) use endpoint_query::{
+    ContextWindow, EndpointQuery, ModelListing, ReportedModel, query_briefly,
+};
 pub(crate) use models::{ListedModel, find_model};
 
 use client::{Client, without_query};

@@ -140,6 +140,7 @@ mod tests {
         let table = [
             (r#""max_model_len":8192"#, Some(8192), None),
             (r#""context_length":"8192""#, Some(8192), None),
+            (r#""max_context_length":9,"loaded_context_length":8192"#, Some(8192), None),
             (r#""context_window":8192"#, Some(8192), None),
             (r#""max_context_length":8192"#, Some(8192), None),
             (r#""context_length":9,"top_provider":{"context_length":8192}"#, Some(8192), None),

@@ -1,13 +1,14 @@
 //! Server programs, and what their lists of models contain.
 
 /// Server program that needs its own rules or messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ServerKind {
     /// Ollama: models are pulled, and the context window is small by default.
     Ollama,
     /// llama.cpp's `llama-server`.
     LlamaCpp,
     /// Any other program.
+    #[default]
     Other,
 }
 
@@ -25,8 +26,9 @@ pub(crate) const OLLAMA_VERSION: &str = "/api/version";
 pub(crate) const MODEL_NAMES: [&str; 3] = ["id", "model", "name"];
 
 /// Fields with the context window that is served. The provider behind a gateway may serve less
-/// than the model can.
-pub(crate) const SERVED_CONTEXT: [&str; 5] = [
+/// than the model can, and LM Studio loads a model with less.
+pub(crate) const SERVED_CONTEXT: [&str; 6] = [
+    "loaded_context_length",
     "top_provider.context_length",
     "max_model_len",
     "context_length",

@@ -40,7 +40,7 @@ fn lists_and_help_fit_the_terminal() {
     assert!(widest(200) > 85 && widest(80) <= 80);
 }
 
-/// Only on a terminal is the list of models requested after a refusal; its start requests it, too.
+/// Only on a terminal is the list of models requested after a refusal.
 #[test]
 fn a_refused_model_names_near_ones_on_a_terminal() {
     let server = Server::of_all_requests(|request| match request.path.as_str() {
@@ -55,5 +55,5 @@ fn a_refused_model_names_near_ones_on_a_terminal() {
     let run = test.next_run().args(["hi"]).run().status(1);
     run.stderr_has("hint: check LLM_MODEL_NAME");
     let gets = server.finish().iter().filter(|request| request.path == "/v1/models").count();
-    assert_eq!(gets, 3);
+    assert_eq!(gets, 1);
 }

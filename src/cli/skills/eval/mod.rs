@@ -76,7 +76,7 @@ pub(in crate::cli) fn run(
     output: &mut Output,
 ) -> Result<u8> {
     let is_json = options.is_json();
-    let run = &mut Run::for_questions(&AskOptions::default(), options, startup, output)?;
+    let run = &mut Run::for_questions(&AskOptions::default(), options, startup, false, output)?;
     let model = run.config.endpoint()?.model;
     let (suites, mut is_complete) = select(command, run, output)?;
     check_places(command, run, &suites)?;
