@@ -204,6 +204,7 @@ impl Run {
             scripts: self.options.scripts.then_some(&self.config.scripts),
             consent: self.confirm.then(Rc::<Consent>::default),
             source: &self.conversation_name,
+            window: self.window(),
             history: Rc::clone(&self.call_history),
             ..ToolContext::new(&self.config, &self.skills, &self.cancellation)
         }

@@ -94,6 +94,11 @@ pub(crate) const BRIEF_QUERY_TIMEOUT: Duration = Duration::from_millis(300);
 /// The tokens, as they are estimated at first, of 8 KiB: what a run without skills sends beyond may
 /// not fit into the context window of a server on this machine.
 pub(crate) const SHORT_REQUEST_TOKENS: u64 = 2_340;
+/// The context window from which on a model is offered tools for the user's files, not only those
+/// that no skill can do without.
+pub(crate) const FILE_TOOLS_WINDOW: u64 = 8_192;
+/// The context window from which on a model is offered all tools.
+pub(crate) const ALL_TOOLS_WINDOW: u64 = 16_384;
 /// The number of parameters up to which a model is small.
 pub(crate) const SMALL_MODEL_PARAMETERS: u64 = 4_000_000_000;
 /// The response to such a request; the longest known list of models is about 1 MB.

@@ -124,7 +124,7 @@ impl<'p> PromptParts<'p> {
         let budget = self.skill_list_bytes();
         SkillList::whole(&skills, budget).unwrap_or_else(|| {
             let best = Ranking::by_parts(self.tools.skills(), &skills, self.question);
-            SkillList::shortened(&skills, &best, budget)
+            SkillList::shortened(&skills, &best, budget, self.tools.offers("list_skills"))
         })
     }
 }
@@ -217,7 +217,7 @@ pub(crate) fn server_instructions<'n>(
         let text = format!("{}{}\nSkills:\n", abilities.rules(), abilities.path_rule(user_folder));
         let budget = limits::SERVER_INSTRUCTIONS_BYTES.saturating_sub(text.len());
         let list = SkillList::whole(&listed, budget)
-            .unwrap_or_else(|| SkillList::shortened(&listed, &[], budget));
+            .unwrap_or_else(|| SkillList::shortened(&listed, &[], budget, true));
         text + &list.text
     };
     if !facts.is_empty() {

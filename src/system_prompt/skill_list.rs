@@ -45,12 +45,17 @@ impl SkillList {
         skills: &[&SkillSummary],
         best: &[&SkillSummary],
         budget: usize,
+        can_search: bool,
     ) -> SkillList {
         let chosen: HashSet<&str> = best.iter().map(|skill| &*skill.name).collect();
         let rest = skills.iter().filter(|skill| !chosen.contains(&*skill.name));
         let entries = best.iter().chain(rest).map(|skill| Entry { skill, line: None });
         let mut entries: Vec<Entry<'_>> = entries.collect();
-        let note = if best.is_empty() { SHORTENED } else { BEST_FIRST };
+        let note = match best {
+            _ if !can_search => "(shortened)\n",
+            [] => SHORTENED,
+            _ => BEST_FIRST,
+        };
         let names: usize = skills.iter().map(|skill| name_bytes(skill)).sum();
         // Names say less than descriptions of the right skills, but more than those of any.
         let for_names = names.min(if best.is_empty() { budget } else { budget / 4 });
@@ -155,7 +160,7 @@ mod tests {
         let all: Vec<&SkillSummary> = skills.iter().collect();
         let best: Vec<&SkillSummary> = best.iter().map(|at| &skills[*at]).collect();
         let whole = SkillList::whole(&all, BUDGET);
-        let list = whole.unwrap_or_else(|| SkillList::shortened(&all, &best, BUDGET));
+        let list = whole.unwrap_or_else(|| SkillList::shortened(&all, &best, BUDGET, true));
         assert!(list.text.len() <= BUDGET, "{} bytes: {}", list.text.len(), list.text);
         list.text
     }

@@ -2,7 +2,7 @@
 //! arguments, the placeholders of the document are replaced. The user's invocation of a skill
 //! uses the same text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::skills::needs::Needs;
 use crate::skills::python::setup_command;
 use crate::skills::venv::path_in_skill;
 use crate::skills::{Document, Skill, evals, file_list, frontmatter, invocation};
-use crate::text::{self, counted, one_line, one_line_name};
+use crate::text::{self, counted, one_line, one_line_name, shell_quoted};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::confined::OpenError;
@@ -146,12 +146,14 @@ fn load(
         return Err(format!("the document of the skill `{}` is empty", skill.name));
     }
     let folders = SkillFolders::of(skill, &document.text);
-    let files = other_files(skill, &document.file_name) + &missing_note(skill, context);
+    let reader = context.skill_file_reader();
+    let files = other_files(skill, &document.file_name, reader) + &missing_note(skill, context);
     let room = context.text_bytes(usize::MAX);
     let part = first_part(
         document,
         room.saturating_sub(files.len()).max(room / 2),
         context.text_bytes(limits::PAGE_BYTES),
+        |next| reading_on(reader, &skill.path.join(&document.file_name), next),
     );
     let is_whole = part.is_none();
     let shown = part.as_ref().map_or(&*document.text, |part| part.text);
@@ -174,6 +176,20 @@ fn load(
     Ok(LoadedSkill { result, is_whole })
 }
 
+/// How to read on in a skill's document from this line with the tool `reader`.
+fn reading_on(reader: &str, path: &Path, next: usize) -> String {
+    match reader {
+        "run_command" => {
+            format!("{reader}, command `tail -n +{next} {}`", shell_quoted(path))
+        }
+        "read_file" => format!("{reader}, path \"{}\", offset {next}", path.display()),
+        _ => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            format!("{reader}, file_path \"{name}\", offset {next}")
+        }
+    }
+}
+
 /// The start of a document that is too long for one result.
 struct DocumentPart<'d> {
     /// Whole lines from the start of the document, up to a heading if one is near.
@@ -188,6 +204,7 @@ fn first_part(
     document: &Document,
     most_bytes: usize,
     page_bytes: usize,
+    reading_on: impl Fn(usize) -> String,
 ) -> Option<DocumentPart<'_>> {
     let text = document.text.as_str();
     if text.len() <= most_bytes {
@@ -208,10 +225,10 @@ fn first_part(
     let (shown_lines, all_lines): (usize, usize) = (count_lines(shown), count_lines(text));
     let next = if shown.ends_with('\n') { shown_lines + 1 } else { shown_lines };
     let mut note = format!(
-        "\n[These are the first {} of {}: the document is too long for the context window. Read on with read_file_in_skill, file_path \"{}\", offset {next}, before you do what the rest is about.",
+        "\n[These are the first {} of {}: the document is too long for the context window. Read on with {}, before you do what the rest is about.",
         counted(shown_lines, "line"),
         all_lines,
-        document.file_name,
+        reading_on(next),
     );
     let mut room = most_bytes / 8;
     let later: Vec<_> = headings.iter().filter(|(number, _)| *number >= next).collect();
@@ -245,7 +262,7 @@ fn headings(text: &str, page_bytes: usize) -> impl Iterator<Item = (usize, &str)
 
 /// Lists the skill's other files that may be read; empty without any. Its tests are not for the
 /// model: they contain the answers.
-fn other_files(skill: &Skill, document: &str) -> String {
+fn other_files(skill: &Skill, document: &str, reader: &str) -> String {
     let tree = skill.all_files();
     let is_private = |path: &PathBuf| matches!(skill.open_readable(path), Err(OpenError::Private));
     let others = tree.files.iter().filter(|path| !path.starts_with(evals::FOLDER));
@@ -257,11 +274,10 @@ fn other_files(skill: &Skill, document: &str) -> String {
         return String::new();
     }
     let folder = if is_folded { ", and lists a folder" } else { "" };
-    let mut text =
-        format!("\n\nOther files of this skill (read_file_in_skill reads them{folder}):\n");
+    let mut text = format!("\n\nOther files of this skill ({reader} reads them{folder}):\n");
     text.extend(lines.iter().take(limits::DOCUMENT_FILES).map(String::as_str));
     if tree.is_cut || lines.len() > limits::DOCUMENT_FILES {
-        text.push_str("- … and more; read_file_in_skill with a folder lists it\n");
+        text.push_str(&format!("- … and more; {reader} with a folder lists it\n"));
     }
     text
 }

@@ -48,11 +48,11 @@ mod write_daily_note;
 mod write_file;
 
 pub use arguments::{ArgumentError, Arguments};
-pub(crate) use call_history::CallHistory;
-pub(crate) use consent::Consent;
 pub(crate) use diff::diff;
 pub(crate) use get_skill::BASE_DIRECTORY;
 pub(crate) use program::runs_language;
+pub(crate) use registry::NEED_SKILLS;
+pub(crate) use {call_history::CallHistory, consent::Consent};
 
 /// The context in which tools run.
 #[derive(Clone, Debug)]
@@ -73,6 +73,8 @@ pub struct ToolContext<'w> {
     pub user_files: bool,
     /// Whether the model accepts images.
     pub vision: bool,
+    /// The model's context window in tokens, if it is known.
+    pub window: Option<u64>,
     /// Signals and the deadline of the run.
     pub cancellation: &'w Cancellation,
     /// Event source served while a script runs.
@@ -97,6 +99,7 @@ impl<'w> ToolContext<'w> {
             secrets: &config.secrets,
             user_files: true,
             vision: config.vision,
+            window: config.context_window,
             cancellation,
             event_source: None,
             history: Rc::default(),
@@ -199,10 +202,6 @@ pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
     &read_daily_note::ReadDailyNote,
 ];
 
-/// The tools that are there for skills, but could do anything for the user without one.
-pub(crate) const NEED_SKILLS: [&str; 5] =
-    ["run_python_script", "run_command", "read_file", "write_file", "edit_file"];
-
 /// The tools in a context. The definitions for the model stay the same for the whole
 /// conversation, because endpoints cache the start of a prompt.
 pub struct Tools<'w> {
@@ -249,7 +248,8 @@ impl<'w> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
         let mut tools = Tools::for_client(context, catalogue.usable().next().is_some());
         for tool in BUILTIN_TOOLS {
-            if tool.is_offered(&tools.context, tools.has_skills) {
+            let has_room = tools.context.has_room_for(tool.name());
+            if has_room && tool.is_offered(&tools.context, tools.has_skills) {
                 let mut parameters = tool.parameters();
                 // The model chooses a skill here, and has read its name when it uses the others.
                 if tool.name() == get_skill::GetSkill.name() {

@@ -1,4 +1,5 @@
-//! Looking up a tool by its name, and the tools that a program adds to the built-in ones.
+//! Looking up a tool by its name, which tools have a place, and those that a program adds to the
+//! built-in ones.
 
 use std::fmt::Write as _;
 
@@ -10,12 +11,42 @@ use crate::skills::other_clients;
 use crate::text;
 use crate::tool::{CallForm, ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::tools::{
-    ArgumentError, NEED_SKILLS, PreparedCall, Tool, Tools, find_builtin, inexact_arguments, schema,
+    ArgumentError, PreparedCall, Tool, ToolContext, Tools, find_builtin, inexact_arguments, schema,
     unknown_tool_among,
 };
 
 /// Prefixes of tool names in the formats of some models, with `_` for all other characters.
 const PREFIXES: [&str; 3] = ["functions_", "tools_", "default_api_"];
+
+/// The tools that are there for skills, but could do anything for the user without one.
+pub(crate) const NEED_SKILLS: [&str; 5] =
+    ["run_python_script", "run_command", "read_file", "write_file", "edit_file"];
+
+/// The tools that are not offered in a smaller context window, as others do what they do.
+const NEED_WINDOW: [(&str, u64); 5] = [
+    ("list_skills", limits::ALL_TOOLS_WINDOW),
+    ("read_file_in_skill", limits::ALL_TOOLS_WINDOW),
+    ("edit_file", limits::ALL_TOOLS_WINDOW),
+    ("read_file", limits::FILE_TOOLS_WINDOW),
+    ("write_file", limits::FILE_TOOLS_WINDOW),
+];
+
+impl ToolContext<'_> {
+    /// Whether the context window has room for this tool.
+    pub(super) fn has_room_for(&self, tool: &str) -> bool {
+        let needed = NEED_WINDOW.iter().find(|(name, _)| *name == tool).map(|(_, needed)| *needed);
+        self.window.is_none_or(|window| needed.is_none_or(|needed| window >= needed))
+    }
+
+    /// The tool that is offered to read files of skills.
+    pub(super) fn skill_file_reader(&self) -> &'static str {
+        match self.user_scripts() {
+            Some(_) if !self.has_room_for("read_file") => "run_command",
+            Some(_) if !self.has_room_for("read_file_in_skill") => "read_file",
+            _ => "read_file_in_skill",
+        }
+    }
+}
 
 impl<'w> Tools<'w> {
     /// Adds a tool and offers it to the model.

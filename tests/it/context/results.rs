@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::harness::{Reply, Request, Server, Test};
+use crate::harness::{Reply, Request, SKILL_TOOLS, Server, Test};
 
 /// A quarter of 8,192 tokens of 3.5 bytes.
 const QUARTER: usize = 7_168;
@@ -172,4 +172,69 @@ fn a_small_window_has_room_for_a_skill_and_the_work() {
     let bytes =
         request.json["messages"].to_string().len() + request.json["tools"].to_string().len();
     assert!(bytes * 2 / 7 <= 8_192 / 2, "{bytes}");
+}
+
+/// In a small window fewer tools are offered; only known ones are small.
+#[test]
+fn a_small_window_has_fewer_tools() {
+    let three = ["get_skill", "run_python_script", "run_command"];
+    let five = ["get_skill", "run_python_script", "run_command", "read_file", "write_file"];
+    let test = Test::new().skill("guide", &guide(40)).file("memory.md", "");
+    let test = test.env("LLM_TOOLS", "native");
+    for (window, expected, reader) in [
+        ("4096", &three[..], "run_command"),
+        ("8191", &three, "run_command"),
+        ("8192", &five, "read_file"),
+        ("16383", &five, "read_file"),
+        ("16384", &SKILL_TOOLS, "read_file_in_skill"),
+        ("", &SKILL_TOOLS, ""),
+    ] {
+        let read = Reply::call("get_skill", &json!({"skill_name": "guide"}));
+        let server = Server::start([read, Reply::text("done")]);
+        let test = test.next_run().endpoint(&server).env("LLM_CONTEXT_WINDOW", window);
+        let with_memory = test.next_run().env("MEMORY_PATH", "memory.md");
+        with_memory.args(["guide me"]).run().success();
+        let requests = server.finish();
+        let names = requests[0].tool_names();
+        assert_eq!(names[..names.len() - 1], *expected, "{window}");
+        assert_eq!(names.last(), Some(&"remember_fact"));
+        // The document says how to go on with what is offered.
+        let result = last_result(&requests[1]);
+        let Some((_, way)) = result.split_once("Read on with ") else {
+            assert_eq!(reader, "");
+            continue;
+        };
+        let (way, _) = way.split_once(", before you").unwrap();
+        let place = test.path("skills/guide/SKILL.md").display().to_string();
+        let call = match way.split_once(", ").unwrap() {
+            ("run_command", rest) => {
+                let command = rest.strip_prefix("command `").unwrap().strip_suffix('`');
+                json!({"command": command.unwrap()})
+            }
+            ("read_file", rest) => {
+                assert!(rest.starts_with(&format!("path \"{place}\"")), "{rest}");
+                json!({"path": place, "offset": offset(&result)})
+            }
+            (_, rest) => {
+                assert!(rest.starts_with("file_path \"SKILL.md\""), "{rest}");
+                let page = offset(&result);
+                json!({"skill_name": "guide", "file_path": "SKILL.md", "offset": page})
+            }
+        };
+        assert!(way.starts_with(&format!("{reader}, ")), "{way}");
+        let server = Server::start([Reply::call(reader, &call), Reply::text("done")]);
+        test.next_run().endpoint(&server).args(["go on"]).run().success();
+        let rest = last_result(&server.finish()[1]);
+        let (before, _) = result.split_once("\n[These are the first ").unwrap();
+        let last = before.trim_end().lines().last().unwrap();
+        let document = guide(40);
+        let next = document.split_once(last).unwrap().1.trim_start();
+        let next = next.lines().next().unwrap();
+        assert!(rest.contains(next) && !rest.contains(last), "{rest}");
+    }
+    let server = Server::unsolicited(Reply::text("never"));
+    let none = test.next_run().endpoint(&server).env("LLM_CONTEXT_WINDOW", "4096");
+    let run = none.args(["--no-scripts", "--dry-run", "hi"]).run().success();
+    let tools = run.stdout_json()["body"]["tools"].as_array().unwrap().len();
+    assert_eq!(tools, 1);
 }

@@ -120,6 +120,8 @@ fn window_is_queried_by_every_run_with_a_skill() {
             paths(&requests),
             [&expected[..], &expected, &expected[queries.len()..]].concat()
         );
+        let tools = if is_known { 3 } else { 8 };
+        assert_eq!(requests[queries.len()].tools().len(), tools);
         let is_in_parts =
             |at: usize| requests[at].json.to_string().contains("[These are the first ");
         assert_eq!(is_in_parts(queries.len()), is_known);
