@@ -131,8 +131,8 @@ impl TokenMeter {
         true
     }
 
-    /// Records a refused request. The window is the one that the endpoint named, or else less
-    /// than the request.
+    /// Records a refused request. The window is the one that the endpoint named, or else assumed to
+    /// be small, and less than the request.
     pub fn record_refusal(&mut self, messages: &[Message], limit: Option<u64>, used: Option<u64>) {
         let estimate = self.estimate(messages);
         if let Some(limit) = limit {
@@ -143,7 +143,7 @@ impl TokenMeter {
             self.learn(messages, used.unwrap_or(least));
         } else if !self.is_window_named || self.window.is_none() {
             // A window from an earlier message is better than a guess.
-            self.window = self.window(Some(estimate / 5 * 4));
+            self.window = self.window(Some((estimate / 5 * 4).min(limits::ASSUMED_WINDOW)));
             self.is_window_named = false;
         }
     }

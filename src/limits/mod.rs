@@ -94,6 +94,8 @@ pub(crate) const BRIEF_QUERY_TIMEOUT: Duration = Duration::from_millis(300);
 /// The tokens, as they are estimated at first, of 8 KiB: what a run without skills sends beyond may
 /// not fit into the context window of a server on this machine.
 pub(crate) const SHORT_REQUEST_TOKENS: u64 = 2_340;
+/// The context window, at most, of a model that refused a request as too long without naming it.
+pub(crate) const ASSUMED_WINDOW: u64 = 8_192;
 /// The context window from which on a model is offered tools for the user's files, not only those
 /// that no skill can do without.
 pub(crate) const FILE_TOOLS_WINDOW: u64 = 8_192;

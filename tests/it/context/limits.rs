@@ -145,6 +145,19 @@ fn whole_conversation_is_sent_after_the_server_recovers() {
     }
 }
 
+/// A model that refuses a long request without its limit is assumed to have a small one.
+#[test]
+fn an_unknown_window_is_assumed_to_be_small_after_a_refusal() {
+    let server = Server::always(|request| match request.body.len() {
+        100_000.. => Reply::error(400, "prompt is too long"),
+        _ => Reply::text("Done."),
+    });
+    let stdin = format!("{}\n/tokens\n", "A sentence of a long letter. ".repeat(5000));
+    let run = skills().endpoint(&server).args(["chat"]).stdin(stdin).run().status(1);
+    run.stderr_has(" of 8,192 (");
+    server.finish();
+}
+
 /// Counts a request with this many tokens per image.
 fn count_seen(request: &Request, picture: u64) -> u64 {
     let mut plain = request.json["messages"].clone();
