@@ -15,12 +15,13 @@ use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::{AssistantMessage, Message};
-use crate::model::{FinishReason, Model, ModelReply};
+use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
 use crate::tool::{Action, ToolCall, ToolResult, Usage, sendable_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
 mod held_text;
+mod numbers;
 mod quotations;
 mod repeated_calls;
 mod rescue;
@@ -46,6 +47,9 @@ pub struct TurnLimits {
     pub max_steps: u32,
     /// Size of the model's context window in tokens; `None` if unknown.
     pub window: Option<u64>,
+    /// Whether a small model may answer a question without tools before it gets them. Their use of
+    /// the instructions is lost then.
+    pub asks_without_tools: bool,
     /// Stops the turn on a signal or at the deadline of the run.
     pub cancellation: Cancellation,
 }
@@ -56,6 +60,7 @@ impl Default for TurnLimits {
         TurnLimits {
             max_steps: limits::MAX_STEPS,
             window: None,
+            asks_without_tools: false,
             cancellation: Cancellation::never(),
         }
     }
@@ -95,9 +100,12 @@ pub fn run_turn(
         repeated: RepeatedCalls::default(),
         rescue: Rescue::default(),
         announcement: None,
+        must_run: false,
     };
     for step in 1..=turn_limits.max_steps {
-        let Some(reply) = turn.next_reply(step)? else { continue };
+        let known = if step == 1 { turn.known_answer()? } else { None };
+        let reply = if known.is_none() { turn.next_reply(step)? } else { known };
+        let Some(reply) = reply else { continue };
         let calls = reply.message.calls.clone();
         (turn.sink)(Event::MessageEnd { calls: calls.len() });
         turn.conversation.add_answer(with_valid_arguments(reply.message));
@@ -117,6 +125,10 @@ pub fn run_turn(
     Err(Error::new(ErrorKind::Limit, message).with_hint("allow more steps with --max-steps"))
 }
 
+/// The instructions of a request without tools.
+const WITHOUT_TOOLS: &str = "Answer the user from general knowledge. For anything about files, \
+    this computer, the user or the company, reply with the one word TOOLS.";
+
 /// A turn in progress.
 struct Turn<'t, 's> {
     context: ContextManager<'t>,
@@ -130,6 +142,8 @@ struct Turn<'t, 's> {
     /// The first reply, if it announced or described a call that it did not make: the answer, should
     /// no call follow.
     announcement: Option<ModelReply>,
+    /// Whether the next reply, if it is constrained, must run code.
+    must_run: bool,
 }
 
 impl<'t> Turn<'t, '_> {
@@ -199,6 +213,52 @@ impl<'t> Turn<'t, '_> {
         }
     }
 
+    /// What a small model knows by heart: with tools it always uses one. Asks only for what has the
+    /// form of a question, and no digit; an answer has none either.
+    fn known_answer(&mut self) -> Result<Option<ModelReply>> {
+        let [Message::User(question)] = self.conversation.messages_without_system() else {
+            return Ok(None);
+        };
+        let text = question.full_text();
+        let is_question = text.trim_end().ends_with(['?', '？', '؟'])
+            && text.len() <= limits::PLAIN_QUESTION_BYTES
+            && !text.contains(char::is_numeric)
+            && question.images.is_empty();
+        let limits = self.limits;
+        let may_ask = limits.asks_without_tools
+            && limits.max_steps > 1
+            && !self.tools.definitions().is_empty()
+            && self.context.model.is_small();
+        if !is_question || !may_ask {
+            return Ok(None);
+        }
+        let messages = [Message::System(WITHOUT_TOOLS.into()), Message::user(text)];
+        let request = ModelRequest::of_messages(&messages);
+        let sink = &mut *self.sink;
+        let completed = self.context.model.complete(&request, &mut |event| {
+            if !matches!(event, Event::Text(_)) {
+                sink(event);
+            }
+        });
+        let mut reply = match completed {
+            Err(error) if matches!(error.part(), Some(FailedPart::Answer(_))) => return Ok(None),
+            completed => completed?,
+        };
+        self.stats.steps += 1;
+        // It says nothing about the size of the conversation.
+        self.stats.usage += reply.usage.take().unwrap_or_default();
+        let answer = &reply.message.content;
+        let is_answer = reply.finish == FinishReason::Complete
+            && !answer.trim().is_empty()
+            && !answer.contains(|c: char| c.is_numeric() || c == '{')
+            && !answer.to_uppercase().contains("TOOL");
+        if !is_answer {
+            return Ok(None);
+        }
+        (self.sink)(Event::Text(answer));
+        Ok(Some(reply))
+    }
+
     /// Prepares the next request, after a reply that may become the answer.
     fn ask_about(&mut self, kind: NoAnswer, reply: ModelReply, advice: &str) -> Option<ModelReply> {
         let asked = self.ask_again(kind, &reply.message.content, advice);
@@ -209,6 +269,7 @@ impl<'t> Turn<'t, '_> {
             NoAnswer::Announced | NoAnswer::Described => self.announcement = Some(reply),
             // The constrained reply is still to come.
             NoAnswer::CutCall => {}
+            NoAnswer::UnknownNumber => self.must_run = true,
             _ => self.announcement = None,
         }
         asked
@@ -230,6 +291,11 @@ impl<'t> Turn<'t, '_> {
             let allowed = || self.tools.allowed_forms(&self.conversation.skills_read(), left_out);
             self.context.allowed_forms = if may_call { allowed() } else { Vec::new() };
             self.context.allows_answer = !self.repeated.has_just_failed();
+            if std::mem::take(&mut self.must_run) {
+                let forms = &mut self.context.allowed_forms;
+                forms.retain(|form| self.tools.starts_programs(&form.tool));
+                self.context.allows_answer = false;
+            }
             tools = &[];
         }
         HeldText::new(tools, self.announcement.is_some())

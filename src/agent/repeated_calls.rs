@@ -19,8 +19,11 @@ pub(super) struct RepeatedCalls {
     count: usize,
     /// How often in a row this call was made, whatever its result.
     equal_calls: usize,
-    /// How often in the turn a call was the same as the one before it.
+    /// How often in the turn a call was the same as the one before it, or brought a result that an
+    /// equal call had brought before.
     times_stuck: usize,
+    /// Digests of all calls with their results.
+    made: Vec<String>,
     /// How many calls in a row failed.
     failures: usize,
 }
@@ -46,7 +49,9 @@ impl RepeatedCalls {
         let is_equal_call =
             self.last.as_ref().is_some_and(|it| (&it.0, &it.1) == (&essence.0, &essence.1));
         self.equal_calls = if is_equal_call { self.equal_calls + 1 } else { 1 };
-        self.times_stuck += usize::from(is_equal_call);
+        let digest = sha256(format!("{essence:?}").as_bytes());
+        self.times_stuck += usize::from(is_equal_call || self.made.contains(&digest));
+        self.made.push(digest);
         self.failures = if result.ok { 0 } else { self.failures + 1 };
         if self.last.as_ref() != Some(&essence) {
             self.count = 0;

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::agent::numbers::unknown_number;
 use crate::agent::quotations::{are_shown, names_tool};
 use crate::config::ToolCalling;
 use crate::conversation::Conversation;
@@ -35,6 +36,8 @@ pub(super) enum NoAnswer {
     Described,
     /// A constrained call that was cut off at a limit.
     CutCall,
+    /// A constrained answer with a number that nothing shows.
+    UnknownNumber,
 }
 
 /// What a reply without calls is.
@@ -76,6 +79,7 @@ impl NoAnswer {
             NoAnswer::CutCall => {
                 "Your reply was too long and was cut off. Write a shorter one, or less at a time.".into()
             }
+            NoAnswer::UnknownNumber => "No result shows the number ".into(),
         }
     }
 
@@ -90,6 +94,9 @@ impl NoAnswer {
                 "the reply describes a call: the model is asked for it in a constrained reply"
             }
             NoAnswer::CutCall => "the call was cut off: the model is asked for a shorter one",
+            NoAnswer::UnknownNumber => {
+                "no result shows a number of the answer: the model is asked to calculate it"
+            }
         }
     }
 
@@ -143,7 +150,7 @@ impl Rescue {
     ) -> Verdict {
         let text = reply.message.content.trim();
         if place.calling == ToolCalling::Schema {
-            return self.judge_constrained(reply, place);
+            return self.judge_constrained(reply, conversation, place);
         }
         let is_whole = matches!(reply.finish, FinishReason::Complete | FinishReason::UnparsedCall);
         let offered = tools.definitions();
@@ -201,11 +208,23 @@ impl Rescue {
     }
 
     /// Judges a constrained reply: without text, a call was cut off.
-    fn judge_constrained(&mut self, reply: &ModelReply, place: ReplyPlace) -> Verdict {
+    fn judge_constrained(
+        &mut self,
+        reply: &ModelReply,
+        conversation: &Conversation,
+        place: ReplyPlace,
+    ) -> Verdict {
         let is_cut = reply.finish == FinishReason::Length && reply.message.content.is_empty();
         if is_cut && place.has_next_step && self.cut_calls < limits::CUT_CALLS {
             self.cut_calls += 1;
             return Verdict::AskAgain(NoAnswer::CutCall, String::new());
+        }
+        let unknown = unknown_number(&reply.message.content, conversation);
+        if let Some(number) = unknown.filter(|_| place.has_next_step)
+            && self.may_ask(NoAnswer::UnknownNumber)
+        {
+            let advice = format!("{number}. Calculate it: run code.");
+            return Verdict::AskAgain(NoAnswer::UnknownNumber, advice);
         }
         Verdict::Answer(reply.finish)
     }

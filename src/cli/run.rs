@@ -236,6 +236,7 @@ impl Run {
         TurnLimits {
             max_steps: self.options.max_steps,
             window: self.window(),
+            asks_without_tools: self.prompt_override == SystemPromptOverride::BuiltIn,
             cancellation: self.cancellation.clone(),
         }
     }

@@ -125,11 +125,13 @@ impl Endpoint {
     /// How this model calls tools: a small one by constrained replies, if nothing else is set.
     #[must_use]
     pub fn calling(&self) -> ToolCalling {
+        if self.is_small() { ToolCalling::Schema } else { self.tool_calling }
+    }
+
+    /// Whether the size of the model decides, and it is small.
+    pub(crate) fn is_small(&self) -> bool {
         let is_small = self.parameters.is_some_and(|count| count <= limits::SMALL_MODEL_PARAMETERS);
-        match self.tool_calling {
-            ToolCalling::Auto if is_small => ToolCalling::Schema,
-            set => set,
-        }
+        self.tool_calling == ToolCalling::Auto && is_small
     }
 
     /// Whether the size of the model decides how it calls tools: a server on this machine may

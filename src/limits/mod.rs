@@ -107,6 +107,9 @@ pub(crate) const SMALL_MODEL_PARAMETERS: u64 = 4_000_000_000;
 pub(crate) const METADATA_BYTES: usize = 4 << 20;
 /// Models kept of an endpoint's list.
 pub(crate) const MODELS: usize = 10_000;
+/// Longest question that a small model is asked without tools.
+pub(crate) const PLAIN_QUESTION_BYTES: usize = 300;
+
 /// Context window below which a skill's document and a few results do not fit together.
 pub(crate) const CONTEXT_TOKENS_RECOMMENDED: u64 = 32_768;
 /// Tokens in 1000 bytes, until the endpoint has reported a count: a token of English, code or

@@ -4,6 +4,8 @@
 //! lets them write nothing but a short thought, the name of a tool and its arguments. A conversation
 //! keeps its calls and results as they are: only the messages that are sent differ.
 
+use std::borrow::Cow;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -142,11 +144,22 @@ pub(super) fn message_text(message: &AssistantMessage) -> String {
 
 /// A result for the message after the call.
 pub(super) fn result_text(name: &str, result: &str) -> String {
-    let result = result.trim_end_matches('\n');
+    let result = without_duration(result.trim_end_matches('\n'));
     let has_failed = result.starts_with("{\"error\"")
         || result.starts_with("exit ") && !result.starts_with("exit 0");
     let end = if has_failed { "" } else { AFTER_RESULT };
     format!("Result of {name}:\n{result}{end}")
+}
+
+/// The result of a program without its duration, which small models take for what it printed.
+fn without_duration(result: &str) -> Cow<'_, str> {
+    let Some((status, rest)) = result.split_once(", ") else { return result.into() };
+    match rest.split_once(" ms") {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{status}{rest}").into()
+        }
+        _ => result.into(),
+    }
 }
 
 /// A constrained reply.

@@ -117,6 +117,11 @@ pub trait Model {
         ToolCalling::Auto
     }
 
+    /// Whether the endpoint says that the model is so small that its replies are constrained.
+    fn is_small(&self) -> bool {
+        false
+    }
+
     /// Constrains replies to calls and answers from now on, or no longer. Where a model cannot be
     /// constrained, nothing happens.
     fn constrain(&self, _is_constrained: bool) {}

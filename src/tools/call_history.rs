@@ -16,6 +16,8 @@ pub struct CallHistory {
     pub(super) failed_before: Cell<bool>,
     /// The skill whose document the model read last.
     pub(super) recent_skill: RefCell<Option<String>>,
+    /// The skill that the last call took for a program, module or folder.
+    pub(super) needed_skill: RefCell<Option<String>>,
     /// Digest of the skills, if the system prompt lists all of them with whole descriptions.
     pub(super) listed_skills: Cell<Option<u64>>,
     /// The facts in the system prompt.

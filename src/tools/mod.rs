@@ -111,7 +111,6 @@ impl<'w> ToolContext<'w> {
         self.scripts.filter(|_| self.user_files)
     }
 
-    /// Most bytes of the text in a result, which are usually this many.
     fn text_bytes(&self, usual: usize) -> usize {
         self.history.text_bytes(usual)
     }
@@ -334,6 +333,7 @@ impl<'w> Tools<'w> {
         let history = &self.context.history;
         let has_failed = history.last_failure.take() == Some(call);
         history.failed_before.set(has_failed);
+        history.needed_skill.take();
         let mut result = match prepared {
             Ok(prepared) => (prepared.run)(&self.context),
             Err(message) => ToolResult::failure(message),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::tool::{Effects, ToolResult};
 use crate::tools::pages::LineRange;
+use crate::tools::schema;
 use crate::tools::user_files::UserFiles;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -41,6 +42,10 @@ impl Tool for ReadFile {
             },
             "required": ["path"],
         })
+    }
+
+    fn call_forms(&self) -> Vec<(&str, Value)> {
+        vec![("Read a text file of the user.", schema::for_small_models(self.parameters()))]
     }
 
     fn effects(&self, _context: &ToolContext<'_>) -> Effects {

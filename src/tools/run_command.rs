@@ -15,7 +15,7 @@ use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, output_schema,
     scratch, skill_of_call,
 };
-use crate::tools::schema::call_of_named_skill;
+use crate::tools::run_python::call_named_skill;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
@@ -50,6 +50,16 @@ impl Tool for RunCommand {
             },
             "required": ["command"],
         })
+    }
+
+    fn call_forms(&self) -> Vec<(&str, Value)> {
+        let parameters = json!({
+            "properties": {"command": {"type": "string"}},
+            "required": ["command"],
+        });
+        let description = "Run a shell command in the user's folder, such as ls, cp, grep -c, \
+                           sed -i or echo >>.";
+        vec![(description, parameters)]
     }
 
     fn output(&self) -> Option<Value> {
@@ -101,10 +111,11 @@ fn run_command(
         None => None,
     };
     let first = arguments.command.split_whitespace().next().unwrap_or_default();
-    if find_program(first.as_ref(), scripts.variable("PATH")).is_none()
-        && let Some(call) = call_of_named_skill(&arguments.command, context)
+    let is_program = find_program(first.as_ref(), scripts.variable("PATH")).is_some();
+    if (!is_program || first.starts_with("python"))
+        && let Some(result) = call_named_skill(&arguments.command, context)
     {
-        return Err(call);
+        return result;
     }
     let (command, paths) = match &skill {
         Some(skill) => with_skill_paths(&arguments.command, skill, &scripts.user_folder),

@@ -1,8 +1,11 @@
 //! JSON Schemas of tools' arguments: what a model and the message about wrong arguments show.
 //! Arguments are not checked against a schema: see `arguments`.
 
+use std::slice;
+
 use serde_json::{Value, json};
 
+use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::{Catalogue, Skill, evals, split_words};
 use crate::text;
@@ -57,6 +60,13 @@ pub(super) fn for_small_models(mut schema: Value) -> Value {
     schema
 }
 
+/// Tools that a small model is not offered where it has commands: it invents the text that it
+/// replaces, and `read_file` also reads the files of the skill that was read last.
+const DONE_BY_COMMANDS: [&str; 2] = ["edit_file", "read_file_in_skill"];
+
+/// The order of the first forms that a small model is offered.
+const FIRST_FORMS: [&str; 4] = ["get_skill", "run_command", "read_file", "write_file"];
+
 /// Arguments of tools that may be empty text.
 const MAY_BE_EMPTY: [&str; 2] = ["content", "new"];
 
@@ -66,25 +76,51 @@ impl Tools<'_> {
         let are_listed = self.context.history.listed_skills.get().is_some();
         let is_needed = |form: &&CallForm| form.tool != "list_skills" || !are_listed;
         let mut forms: Vec<CallForm> = self.forms.iter().filter(is_needed).cloned().collect();
-        // Small models prefer what stands first, and edit files by programs that fail.
-        let starts_programs = |form: &CallForm| {
-            self.find(&form.tool).is_some_and(|tool| tool.effects(&self.context).starts_programs)
-        };
-        forms.sort_by_key(starts_programs);
+        if self.offers("run_command") {
+            forms.retain(|form| !DONE_BY_COMMANDS.contains(&&*form.tool));
+        }
+        // Small models prefer what stands first.
+        let place = |form: &CallForm| FIRST_FORMS.iter().position(|tool| *tool == form.tool);
+        forms.sort_by_key(|form| place(form).unwrap_or(FIRST_FORMS.len()));
         forms
     }
 
     /// The forms that the next reply may have. A skill is read before its files are used, and only
-    /// once; `read` are the names of those whose documents the conversation has. `left_out` is a
-    /// tool whose last result was known.
+    /// once; one that was taken for a program is read next, and then its scripts are used. `read` are the names of those whose
+    /// documents the conversation has. `left_out` is a tool whose last result was known.
     pub(crate) fn allowed_forms(&self, read: &[String], left_out: Option<&str>) -> Vec<CallForm> {
-        let forms = self.call_forms().into_iter().filter(|form| left_out != Some(&*form.tool));
+        let needed = self.context.history.needed_skill.borrow();
+        let mut forms = self.call_forms();
+        forms.retain(|form| left_out != Some(&*form.tool));
+        if let Some(name) = needed.as_ref().filter(|name| !read.contains(name)) {
+            forms.retain(|form| form.tool == "get_skill");
+            for form in &mut forms {
+                add_skill_names(&mut form.parameters, &[name]);
+            }
+            return forms;
+        }
+        let uses = |form: &CallForm| {
+            form.tool == "run_python_script"
+                && form.parameters["properties"][SKILL_NAME].is_object()
+        };
+        let read = match needed.as_ref() {
+            Some(name) if forms.iter().any(uses) => {
+                forms.retain(uses);
+                slice::from_ref(name)
+            }
+            _ => read,
+        };
         let mut allowed: Vec<CallForm> =
-            forms.flat_map(|form| self.restricted_forms(&form, read)).collect();
+            forms.into_iter().flat_map(|form| self.restricted_forms(&form, read)).collect();
         for form in &mut allowed {
             require_text(&mut form.parameters);
         }
         allowed
+    }
+
+    /// Whether a tool starts programs.
+    pub(crate) fn starts_programs(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|tool| tool.effects(&self.context).starts_programs)
     }
 
     /// A form with the skills that it may name; none if it needs one and there is none.
@@ -147,39 +183,69 @@ impl Tools<'_> {
     }
 }
 
-/// The call that is meant where a skill's name stands in the place of a program, such as in
-/// `calculator 2 + 2`: to read the skill, or to run its first script once it was read last.
-pub(super) fn call_of_named_skill(line: &str, context: &ToolContext<'_>) -> Option<String> {
+/// A skill whose name stands in the place of a program.
+pub(super) struct NamedSkill {
+    pub name: String,
+    /// The scripts that its document names.
+    pub scripts: Vec<String>,
+    /// The words behind the name.
+    pub args: Vec<String>,
+    /// Whether it is the skill that was read last.
+    pub is_read: bool,
+}
+
+/// The skill whose name stands in the place of a program, such as in `calculator 2 + 2` or
+/// `python -m calculator`.
+pub(super) fn named_skill(line: &str, context: &ToolContext<'_>) -> Option<NamedSkill> {
     let words = split_words(line.trim(), limits::SCRIPT_ARGUMENTS_BYTES);
-    let (name, arguments) = words.split_first().filter(|_| !line.trim().contains('\n'))?;
+    let mut words = words.as_slice();
+    while let [first, rest @ ..] = words
+        && ["python", "python3", "-m"].contains(&first.as_str())
+    {
+        words = rest;
+    }
+    let (name, args) = words.split_first().filter(|_| !line.trim().contains('\n'))?;
     let is_word = |word: &String| word.starts_with(|c: char| c.is_alphanumeric() || c == '-');
+    let is_users = |it: &ScriptSettings| it.user_folder.join(name).exists();
     // The name may be that of a variable, before an operator.
-    if arguments.first().is_some_and(|word| !is_word(word)) {
+    if args.first().is_some_and(|word| !is_word(word)) || context.scripts.is_some_and(is_users) {
         return None;
     }
     // As a file of its name, too: `status_report.py`.
     let name = name.trim_end_matches(".py").replace('_', "-");
     let skill = context.skills.open(&name).ok()?;
-    let scripts = script_paths(&skill);
     let is_read = context.history.recent_skill.borrow().as_ref() == Some(&name);
-    let call = match &scripts[..] {
-        [script, ..] if is_read => {
-            let call = json!({"skill_name": name, "file_path": script, "args": arguments});
-            format!("run_python_script {call}")
-        }
-        _ => format!("get_skill {}", json!({ SKILL_NAME: name })),
-    };
-    Some(format!("{name} is a skill, not a program: {call}"))
+    let text = skill.read_document().map(|document| document.text).unwrap_or_default();
+    let mut scripts = script_paths(&skill);
+    scripts.retain(|path| text.contains(path.as_str()));
+    Some(NamedSkill { name, scripts, args: args.to_vec(), is_read })
 }
 
 /// The call that is meant where a part of a user's path has the name of a skill, such as in
-/// `brand/logo.png`.
+/// `brand/logo.png`, or where one skill's description has the name of the file.
 pub(super) fn call_of_skill_in_path(path: &str, context: &ToolContext<'_>) -> Option<String> {
     let recent = context.history.recent_skill.borrow();
     let parts = path.split('/').map(|part| part.split('.').next().unwrap_or_default());
     let mut names = parts.filter(|name| !name.is_empty() && recent.as_deref() != Some(name));
-    let name = names.find(|name| context.skills.open(name).is_ok())?;
-    Some(format!("{name} is a skill: get_skill {}", json!({ SKILL_NAME: name })))
+    if let Some(name) = names.find(|name| context.skills.open(name).is_ok()) {
+        return Some(call_of_skill(name, "", context));
+    }
+    let file = path.rsplit('/').next().unwrap_or_default();
+    let stem = file.split('.').next().filter(|stem| stem.len() > 3)?.to_lowercase();
+    let catalogue = context.skills.catalogue();
+    let mut describing = catalogue.usable().filter(|skill| {
+        let description = skill.description.to_lowercase();
+        description.split(|c: char| !c.is_alphanumeric()).any(|word| word == stem)
+    });
+    let skill = describing.next().filter(|_| describing.next().is_none())?;
+    let is_new = Some(&*skill.name) != recent.as_deref();
+    is_new.then(|| call_of_skill(&skill.name, &format!(" about {stem}"), context))
+}
+
+/// The call that reads a skill, which a small model must make next. `what`: what it is not.
+pub(super) fn call_of_skill(name: &str, what: &str, context: &ToolContext<'_>) -> String {
+    context.history.needed_skill.replace(Some(name.to_string()));
+    format!("{name} is a skill{what}: get_skill {}", json!({ SKILL_NAME: name }))
 }
 
 /// The call that runs a script which one skill alone has.
@@ -209,7 +275,7 @@ fn require_text(parameters: &mut Value) {
 }
 
 /// The paths of a skill's scripts.
-fn script_paths(skill: &Skill) -> Vec<String> {
+pub(super) fn script_paths(skill: &Skill) -> Vec<String> {
     let files = skill.all_files().files;
     let scripts = files.iter().filter(|path| !path.starts_with(evals::FOLDER) && is_script(path));
     scripts.filter_map(|path| path.to_str().map(str::to_string)).collect()

@@ -119,6 +119,9 @@ impl<'c> UserFiles<'c> {
         self.check_names(path, Path::new(&relative), Access::Read)?;
         let (target, note) = match self.root.open_target(&relative) {
             Err(OpenError::NotFound) => {
+                if let Some(opened) = self.open_in_recent_skill(&relative) {
+                    return Ok(opened);
+                }
                 let meant = self.meant(path, &relative, "read").map_err(|error| {
                     let call = call_of_skill_in_path(&relative, self.context);
                     call.map_or(error.clone(), |call| format!("{error}; {call}"))
@@ -142,6 +145,14 @@ impl<'c> UserFiles<'c> {
             return Err(self.refusal(path, Refusal::Private));
         }
         Ok(OpenedPath { target, action: None, note })
+    }
+
+    /// Opens a file of the skill that was read last.
+    fn open_in_recent_skill(&self, relative: &str) -> Option<OpenedPath> {
+        let recent = self.context.history.recent_skill.borrow();
+        let skill = self.context.skills.open(recent.as_ref()?).ok()?;
+        let note = Some(format!("read `{}` of the skill {}", shown(relative), skill.name));
+        open_in_skill(&skill, relative).ok().map(|opened| OpenedPath { note, ..opened })
     }
 
     /// The file that a path means of which only the letter case of the name differs. The error

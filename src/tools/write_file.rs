@@ -38,6 +38,10 @@ impl Tool for WriteFile {
         })
     }
 
+    fn call_forms(&self) -> Vec<(&str, Value)> {
+        vec![("Write a new text file of the user.", self.parameters())]
+    }
+
     fn effects(&self, _context: &ToolContext<'_>) -> Effects {
         WRITING
     }

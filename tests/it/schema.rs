@@ -84,7 +84,8 @@ fn replies_are_constrained_to_calls_and_answers() {
         for line in [
             "- answer {text}: ",
             "\n- get_skill {skill_name}: ",
-            "\n- edit_file {path, old, new, all?}: ",
+            "\n- run_command {command}: ",
+            "\n- read_file {path, offset?}: ",
             "\n- run_python_script {script}: ",
             "\n- run_python_script {skill_name, file_path, args}: ",
             "\n- alpha: Greets.",
@@ -132,8 +133,13 @@ fn the_schema_follows_the_conversation() {
     assert_eq!(file["properties"]["file_path"]["enum"], json!(["scripts/hello.py"]));
     assert_eq!(file["required"], json!(["thought", "tool", "skill_name", "file_path", "args"]));
     assert_eq!(of(&second, "answer")[0]["required"], json!(["thought", "tool", "text"]));
-    let [edit] = &of(&second, "edit_file")[..] else { panic!("{second:?}") };
-    assert_eq!(edit["properties"]["new"], json!({"type": "string"}));
+    let [write] = &of(&second, "write_file")[..] else { panic!("{second:?}") };
+    assert_eq!(write["properties"]["content"], json!({"type": "string"}));
+    // Commands edit files, and `read_file` reads the skill's, too.
+    assert!(of(&second, "edit_file").is_empty() && of(&second, "read_file_in_skill").is_empty());
+    let test = test().env("LLM_API_BASE_URL", "http://127.0.0.1:1/v1").env("LLM_MODEL_NAME", "m");
+    let run = test.args(["--no-scripts", "--dry-run", "greet me"]).run();
+    run.success().stdout_has("- read_file_in_skill {");
     // Models write fields in the order of the schema.
     let text = String::from_utf8_lossy(&requests[0].body);
     assert!(
@@ -156,6 +162,10 @@ fn repeated_calls_are_left_out_of_the_schema() {
     assert!(
         has(1, "read_file") && !has(2, "read_file") && has(2, "run_command") && has(3, "read_file")
     );
+    assert_eq!(names(&requests[4]), ["answer"]);
+    // Also where the calls take turns.
+    let replies = [list(), other(), list(), other(), Reply::text(&answer("Done."))];
+    let (_, _, requests) = ask(replies.to_vec());
     assert_eq!(names(&requests[4]), ["answer"]);
     let server = Server::start([list(), Reply::text(&answer("Done."))]);
     let run = test().endpoint(&server).args(["--max-steps", "2", "greet me"]).run();
@@ -332,23 +342,136 @@ fn the_schema_follows_the_last_call() {
     assert!(!names(&requests[1]).contains(&"get_skill".to_string()));
 }
 
-/// The name of a skill in the place of a program is answered by the call that is meant.
+fn script(script: &str) -> String {
+    object("run_python_script", &json!({ "script": script }))
+}
+
+fn command(command: &str) -> String {
+    object("run_command", &json!({ "command": command }))
+}
+
+fn result(requests: &[Request], at: usize) -> &str {
+    requests[at].last_message()["content"].as_str().unwrap()
+}
+
+/// The name of a skill in the place of a program or module: the next reply reads the skill. Then its
+/// only script runs.
 #[test]
 fn names_of_skills_are_no_programs() {
-    let script = |script: &str| object("run_python_script", &json!({ "script": script }));
-    let command = |command: &str| object("run_command", &json!({ "command": command }));
-    let read = "alpha is a skill, not a program: get_skill {\\\"skill_name\\\":\\\"alpha\\\"}";
-    for first in [script("alpha x --y"), script("alpha.py"), command("alpha x")] {
-        let replies = [first, read_skill(), script("alpha 'a b'"), answer("Done.")]
-            .map(|it| Reply::text(&it));
-        let (_, run, requests) = ask(replies.to_vec());
+    let call = "get_skill {\\\"skill_name\\\":\\\"alpha\\\"}";
+    for (first, noun) in [
+        (script("alpha x --y"), "program"),
+        (script("alpha.py"), "program"),
+        (command("alpha x"), "program"),
+        (command("python -m alpha x"), "program"),
+        (command("python3 alpha.py"), "program"),
+        (script("import sys\nfrom alpha import greet"), "module"),
+    ] {
+        let replies = [first, read_skill(), script("alpha 'a b'"), answer("Done.")];
+        let (_, run, requests) = ask(replies.map(|it| Reply::text(&it)).to_vec());
         run.success();
-        let result = |at: usize| requests[at].last_message()["content"].as_str().unwrap();
-        assert!(result(1).contains(read), "{}", result(1));
-        let call = "run_python_script {\\\"args\\\":[\\\"a b\\\"],\\\"file_path\\\":\\\"scripts/hello.py\\\",\\\"skill_name\\\":\\\"alpha\\\"}";
-        assert!(result(3).contains(call), "{}", result(3));
+        let read = format!("alpha is a skill, not a {noun}: {call}");
+        assert!(result(&requests, 1).contains(&read), "{}", result(&requests, 1));
+        assert_eq!(names(&requests[1]), ["get_skill"]);
+        let ran = result(&requests, 3);
+        assert!(ran.contains("[alpha is a skill: its scripts/hello.py ran]\n"), "{ran}");
+        assert!(ran.contains("\nhello\n"), "{ran}");
     }
-    // As a part of a path, too, until it was read.
+    // A file of the user has such a name.
+    let server =
+        Server::start([command("python3 alpha.py"), answer("Done.")].map(|it| Reply::text(&it)));
+    let test = test().file("work/alpha.py", "print('mine')");
+    test.endpoint(&server).args(["greet me"]).run().success();
+    assert!(result(&server.finish(), 1).contains("\nmine\n"));
+}
+
+/// Of several scripts of a skill that was read, the next reply chooses one.
+#[test]
+fn several_scripts_are_chosen_from() {
+    for (again, message) in [
+        (
+            script("alpha 'a b'"),
+            "alpha is a skill, not a program: run_python_script {\\\"args\\\":[\\\"a b\\\"],",
+        ),
+        (
+            script("import alpha"),
+            "alpha is a skill, not a module: run a script of it by `file_path`",
+        ),
+    ] {
+        let replies = [read_skill(), again, answer("Done.")].map(|it| Reply::text(&it));
+        let server = Server::start(replies);
+        let test = test().file("skills/alpha/scripts/more.py", "");
+        let document = DOCUMENT.replace("hello.py", "hello.py or scripts/more.py");
+        test.skill("alpha", &document).endpoint(&server).args(["greet me"]).run().success();
+        let requests = server.finish();
+        assert!(result(&requests, 2).contains(message), "{}", result(&requests, 2));
+        let [(name, form)] = &branches(&requests[2])[..] else { panic!("{:?}", requests[2]) };
+        assert_eq!(name, "run_python_script");
+        let files = json!(["scripts/hello.py", "scripts/more.py"]);
+        assert_eq!(form["properties"]["file_path"]["enum"], files);
+    }
+}
+
+/// A number that nothing shows must be calculated, once a turn. A result shows it, perhaps with more
+/// decimals; results have no durations, which are numbers, too.
+#[test]
+fn numbers_that_nothing_shows_are_calculated() {
+    let replies = [answer("It is 1,476.5."), script("print(1234.5678)"), answer("It is 1,234.57.")];
+    let (_, run, requests) = ask(replies.map(|it| Reply::text(&it)).to_vec());
+    let end = run.success().stdout_json();
+    assert_eq!((&end["answer"], &end["asked_again"]), (&json!("It is 1,234.57."), &json!(1)));
+    let question = "No result shows the number 1476.5. Calculate it: run code.";
+    assert_eq!(result(&requests, 1), question);
+    assert_eq!(names(&requests[1]), ["run_command", "run_python_script"]);
+    assert!(result(&requests, 2).starts_with("Result of run_python_script:\nexit 0, in /"));
+    let replies = [answer("It is 99."), command("echo 98"), answer("It is 97.")];
+    let (_, run, _) = ask(replies.map(|it| Reply::text(&it)).to_vec());
+    assert_eq!(run.success().stdout_json()["answer"], "It is 97.");
+    for known in ["Step 1: greet.", "No number."] {
+        let (_, run, _) = ask(vec![Reply::text(&answer(known))]);
+        assert_eq!(run.success().stdout_json()["asked_again"], 0);
+    }
+    let server = Server::start([Reply::text(&answer("It is 1234."))]);
+    let run = test().endpoint(&server).args(["-o", "json", "What is 1,234?"]).run();
+    assert_eq!(run.success().stdout_json()["asked_again"], 0);
+}
+
+/// Files of the user run as scripts; those of the skill read last are found by the end of their path.
+#[test]
+fn names_of_files_are_taken_as_meant() {
+    let replies = [
+        script("mine.py x"),
+        read_skill(),
+        script("hello.py"),
+        object("read_file", &json!({"path": "data.csv"})),
+        answer("Done."),
+    ];
+    let server = Server::start(replies.map(|it| Reply::text(&it)));
+    let test = test().file("work/mine.py", "import sys\nprint('mine', sys.argv[1])");
+    test.endpoint(&server).args(["greet me"]).run().success();
+    let requests = server.finish();
+    for (at, text) in
+        [(1, "\nmine x\n"), (3, "\nhello\n"), (4, "[read `data.csv` of the skill alpha]\n1\n")]
+    {
+        assert!(result(&requests, at).contains(text), "{}", result(&requests, at));
+    }
+}
+
+/// A missing file whose name stands in the description of one skill is what this skill knows.
+#[test]
+fn files_that_a_description_names_are_those_of_a_skill() {
+    let first = object("read_file", &json!({"path": "greets.txt"}));
+    let replies = [first, read_skill(), answer("Done.")].map(|it| Reply::text(&it));
+    let (_, run, requests) = ask(replies.to_vec());
+    run.success();
+    let call = "alpha is a skill about greets: get_skill {";
+    assert!(result(&requests, 1).contains(call), "{}", result(&requests, 1));
+    assert_eq!(names(&requests[1]), ["get_skill"]);
+}
+
+/// A part of a path may be the name of a skill, too, until it was read.
+#[test]
+fn names_of_skills_in_paths_are_skills() {
     for path in ["alpha/logo.png", "data/alpha.csv"] {
         let first = object("read_file", &json!({ "path": path }));
         let replies = [first.clone(), read_skill(), first, answer("Done.")];
@@ -360,7 +483,11 @@ fn names_of_skills_are_no_programs() {
         assert!(result(1).contains(words) && result(1).contains(call), "{}", result(1));
         assert!(result(3).contains(words) && !result(3).contains(call), "{}", result(3));
     }
-    // Python with such a name is run.
+}
+
+/// Python with the name of a skill is run.
+#[test]
+fn names_of_skills_may_be_variables() {
     for python in ["alpha = 3; print(alpha)", "alpha = 1\nprint(alpha)"] {
         let (_, run, requests) = ask(vec![Reply::text(&script(python)), Reply::text(&answer("3"))]);
         run.success();

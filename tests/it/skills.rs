@@ -85,7 +85,7 @@ fn calculator_statistics() {
 #[test]
 fn data_explorer() {
     let orders = "assets/orders.csv";
-    let table: [(&[&str], &str, i32, &str); 10] = [
+    let table: [(&[&str], &str, i32, &str); 13] = [
         (
             &["profile", "-"],
             "id,day,amount\n007,2026-01-31,2.50\n008,2026-02-28,n/a\n009,2026-02-28,4\n",
@@ -162,6 +162,25 @@ fn data_explorer() {
             "failed to find column `ammount`: did you mean `amount`?",
         ),
         (&["profile", "-"], "", 1, "failed to read table `-`"),
+        // Without a command, which the options show.
+        (
+            &[orders, "--by", "region", "-n", "1"],
+            "",
+            0,
+            "region  count\n------  -----\nNorth      12\n(5 groups, 40 rows; the first 1 are shown)\n",
+        ),
+        (
+            &[orders, "--sort", "amount", "--desc", "--columns", "order_id", "-n", "1"],
+            "",
+            0,
+            "order_id\n--------\n    1032\n(40 of 40 rows match; the first 1 are shown)\n",
+        ),
+        (
+            &[orders, "-n", "1"],
+            "",
+            0,
+            "column    type     missing  distinct   min   max    mean  frequent\n--------  -------  -------  --------  ----  ----  ------  --------\norder_id  integer        0        40  1001  1040  1020.5\n(40 rows; the first 1 are shown)\n",
+        ),
     ];
     for (args, stdin, code, expected) in table {
         check("data-explorer", "scripts/explore.py", args, stdin, code, expected);

@@ -5,6 +5,7 @@
     explore.py head FILE -n 5
     explore.py filter FILE "amount > 100" "region in North,South" --sort amount --desc
     explore.py group FILE --by region --of amount --agg count,sum
+    explore.py FILE                                  profile; with --sort filter, with --by group
 
 A condition is COLUMN OPERATOR VALUE with = != > >= < <= ~ (regular expression) !~ contains,
 not contains, in A,B, not in A,B, empty, not empty. Only the standard library is needed.
@@ -149,7 +150,11 @@ def main():
     parser.add_argument("--delimiter")
     parser.add_argument("--encoding")
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_intermixed_args()
+    given = sys.argv[1:]
+    if given and given[0] not in commands and "." in given[0]:
+        default = "group" if "--by" in given else "filter" if "--sort" in given else "profile"
+        given.insert(0, default)
+    options = parser.parse_intermixed_args(given)
     if options.command == "group" and not options.by or set(options.agg) - {"count", *AGGREGATES}:
         parser.error("group needs --by COLUMN; --agg takes count, sum, mean, min and max")
     decimal.getcontext().prec = 200  # sums are exact

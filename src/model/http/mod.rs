@@ -309,6 +309,10 @@ impl Model for HttpModel {
         self.dialect.borrow().tool_calling().unwrap_or(self.client.endpoint.calling())
     }
 
+    fn is_small(&self) -> bool {
+        self.client.endpoint.is_small()
+    }
+
     fn constrain(&self, is_constrained: bool) {
         if is_constrained {
             let constrained = self.dialect.borrow().constrained();

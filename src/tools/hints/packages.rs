@@ -43,7 +43,8 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     let modules: Vec<&str> = missing_modules(request).collect();
     let demanded = demanded_packages(request);
     if modules.is_empty() && demanded.is_empty() {
-        return None;
+        let advice = "nothing can be installed here: do without, or tell the user to install it";
+        return is_refused(request).then(|| advice.into());
     }
     let document = request.skill.and_then(|skill| skill.read_document().ok());
     let lines = document.as_ref().map(|document| document.text.lines()).into_iter().flatten();
@@ -196,11 +197,15 @@ fn demanded_packages<'h>(request: &HintRequest<'h>) -> Vec<&'h str> {
         is_lack && !line.contains("[notice]")
     };
     let printed = request.lines().filter(is_demand);
-    let is_refused = request.failed
-        && request.lines().any(|line| REFUSALS.iter().any(|words| line.contains(words)));
-    let tried = request.source.filter(|_| is_refused).unwrap_or_default().lines();
+    let tried = request.source.filter(|_| is_refused(request)).unwrap_or_default().lines();
     let words = printed.chain(tried).flat_map(words_of_command);
     words.filter(|word| package_named(&project_name(word)).is_some()).collect()
+}
+
+/// Whether pip refused to install into the user's Python.
+fn is_refused(request: &HintRequest<'_>) -> bool {
+    let is_refusal = |line: &str| REFUSALS.iter().any(|words| line.contains(words));
+    request.failed && request.lines().any(is_refusal)
 }
 
 /// The requirements in a line with `pip install`; extras are kept, versions are not.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::Fault;
 use crate::skills::Skill;
+use crate::skills::packages::package_of;
 use crate::skills::python::{Interpreter, script_environment};
 use crate::text::{self, shell_quoted};
 use crate::tool::{Effects, ToolResult};
@@ -20,7 +21,7 @@ use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, not_run,
     output_schema, scratch, skill_of_call,
 };
-use crate::tools::schema::call_of_named_skill;
+use crate::tools::schema::{NamedSkill, call_of_skill, named_skill};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 mod language;
@@ -32,7 +33,7 @@ use language::OtherInterpreter;
 use source::{SAFE_PATH, ScriptSource};
 
 /// The arguments of a call: the source of a script, or the path of one of the skill.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct RunPythonArguments {
     skill_name: Option<String>,
     script: Option<String>,
@@ -87,7 +88,11 @@ impl Tool for RunPython {
             "required": ["skill_name", "file_path", "args"],
         });
         vec![
-            ("Run Python code and see what it prints. `script` is the code itself.", source),
+            (
+                "Run Python code that you write, with the standard library alone (csv, json, re), \
+                 and see what it prints.",
+                source,
+            ),
             ("Run a script of a skill that you have read, as its instructions say.", file),
         ]
     }
@@ -130,10 +135,9 @@ fn run_script(
         .ok_or("scripts are switched off (--no-scripts): answer without running any")?;
     let (skill, meant) = skill_of_call(arguments.skill_name.as_deref(), context)?;
     let skill = skill.as_ref();
-    if arguments.file_path.is_none()
-        && let Some(call) = call_of_named_skill(arguments.script.as_deref().unwrap_or(""), context)
-    {
-        return Err(call);
+    let line = arguments.script.as_deref().filter(|_| arguments.file_path.is_none());
+    if let Some(result) = line.and_then(|line| call_named_skill(line, context)) {
+        return result;
     }
     let source = &ScriptSource::read(arguments, (skill, !meant.is_empty()), context)?;
     let start = start_folder(skill, context)?;
@@ -180,7 +184,55 @@ fn run_script(
         Ok(ToolResult { script_source: source.skill_script_text(), ..run.run()? })
     };
     let result = run().unwrap_or_else(ToolResult::failure);
+    if let Some(advice) = advice_on_module(&result, skill, context) {
+        return Err(advice);
+    }
     Ok(ToolResult { consent, ..result.with_note(source.note.as_deref()) })
+}
+
+/// Does what is meant where a skill's name stands in the place of a program: says that
+/// the skill is to be read, or runs its only script, once it was read last.
+pub(super) fn call_named_skill(
+    line: &str,
+    context: &ToolContext<'_>,
+) -> Option<Result<ToolResult, String>> {
+    let NamedSkill { name, scripts, args, is_read } = named_skill(line, context)?;
+    Some(match scripts.as_slice() {
+        [script] if is_read => {
+            let note = format!("{name} is a skill: its {script} ran");
+            let (skill_name, file_path) = (Some(name), Some(script.clone()));
+            let arguments =
+                RunPythonArguments { skill_name, file_path, args, ..Default::default() };
+            run_script(&arguments, context).map(|result| result.with_note(Some(&note)))
+        }
+        [script, ..] if is_read => {
+            let call = json!({"skill_name": name, "file_path": script, "args": args});
+            context.history.needed_skill.replace(Some(name.clone()));
+            Err(format!("{name} is a skill, not a program: run_python_script {call}"))
+        }
+        _ => Err(call_of_skill(&name, ", not a program", context)),
+    })
+}
+
+/// What to do instead of importing a skill, which a script that was run did, by Python's message.
+fn advice_on_module(
+    result: &ToolResult,
+    skill: Option<&Skill>,
+    context: &ToolContext<'_>,
+) -> Option<String> {
+    let (_, rest) = result.object.as_ref()?.split_once("No module named '")?;
+    let module = rest.split(['\'', '.']).next()?;
+    let name = module.replace('_', "-");
+    if package_of(module).is_some() || context.skills.open(&name).is_err() {
+        return None;
+    }
+    let call = call_of_skill(&name, ", not a module", context);
+    Some(match skill {
+        Some(skill) if skill.name == name => {
+            format!("{name} is a skill, not a module: run a script of it by `file_path`")
+        }
+        _ => call,
+    })
 }
 
 /// The Python for a script, or the problem with it, and the interpreter of a script in another

@@ -13,7 +13,7 @@ use crate::skills::{Skill, split_words};
 use crate::text;
 use crate::tools::ToolContext;
 use crate::tools::program::StartFolder;
-use crate::tools::schema::call_of_script;
+use crate::tools::schema::{call_of_script, script_paths};
 use crate::tools::user_files::UserFiles;
 use crate::world::confined::{OpenError, PathTarget, Root, read_whole};
 use crate::world::scratch::Scratch;
@@ -152,14 +152,16 @@ fn read_script<'a>(
     let command = if context.user_files { "use `run_command`" } else { "run it by subprocess.run" };
     let script = slips::python_source(script)
         .map_err(|language| format!("`script` is {language}, not Python: {command}"))?;
-    let find = |path: &str| find_script(skill?, path);
+    let find_skills = |path: &str| find_script(skill?, path);
+    let read_users = |path: &str| read_from_user(path, Cow::default(), context).ok();
+    let find = |path: &str| find_skills(path).or_else(|| read_users(path).map(|_| path.into()));
     if let Some(words) = slips::shell_words(&script, |path| find(path).is_some()) {
-        return match (skill, ShellCall::parse(&words, find)) {
-            (Some(skill), Some(call)) => {
-                let call_args = [&call.args[..], args].concat();
-                read_from_skill(skill, &call.file, Cow::Owned(call_args))
-            }
-            _ => Err(format!("`script` is a line for a shell, not Python: {command}")),
+        let call = ShellCall::parse(&words, find)
+            .ok_or_else(|| format!("`script` is a line for a shell, not Python: {command}"))?;
+        let args = Cow::Owned([&call.args[..], args].concat());
+        return match skill.filter(|_| find_skills(&call.file).is_some()) {
+            Some(skill) => read_from_skill(skill, &call.file, args),
+            None => read_from_user(&call.file, args, context),
         };
     }
     let bytes = match script {
@@ -195,23 +197,27 @@ fn read_file<'a>(
     {
         return Err(error.clone());
     }
-    match (read_from_user(path, args, context), failed) {
+    match (read_from_user(path, Cow::Borrowed(args), context), failed) {
         (Ok(source), _) => Ok(source),
         (Err(_), Some(error)) => Err(error),
         (Err(error), None) => Err(call_of_script(path, args, context).unwrap_or(error)),
     }
 }
 
-/// Returns the path in the skill's folder of the script that a path means.
+/// Returns the path in the skill's folder of the script that a path means, perhaps only its end.
 fn find_script(skill: &Skill, path: &str) -> Option<String> {
-    let resolved = skill.resolve_file(path).ok()?;
+    let Ok(resolved) = skill.resolve_file(path) else {
+        let mut same =
+            script_paths(skill).into_iter().filter(|it| it.ends_with(&format!("/{path}")));
+        return same.next().filter(|_| same.next().is_none());
+    };
     matches!(resolved.target, PathTarget::File(_)).then_some(resolved.path)
 }
 
 /// Reads a file of the user as the file tools do.
 fn read_from_user<'a>(
     path: &str,
-    args: &'a [String],
+    args: Cow<'a, [String]>,
     context: &ToolContext<'_>,
 ) -> Result<ScriptSource<'a>, String> {
     let opened = UserFiles::open(context)?.open_to_read(path)?;
@@ -224,7 +230,6 @@ fn read_from_user<'a>(
     }
     let folder = context.scripts.map(|scripts| scripts.user_folder.clone()).unwrap_or_default();
     let file = Some(ScriptFile { path: path.into(), folder, is_of_skill: false });
-    let args = Cow::Borrowed(args);
     Ok(ScriptSource { file, args, note: opened.note, bytes: piece.bytes.into() })
 }
 
