@@ -99,19 +99,16 @@ impl Tools<'_> {
             }
             return forms;
         }
-        let uses = |form: &CallForm| {
-            form.tool == "run_python_script"
-                && form.parameters["properties"][SKILL_NAME].is_object()
+        let runs_file = |form: &&CallForm| form.parameters["properties"].get("file_path").is_some();
+        let file_form = forms.iter().find(|it| it.tool == "run_python_script" && runs_file(it));
+        let mut allowed = match (needed.as_ref(), file_form) {
+            (Some(name), Some(form)) => self.restricted_forms(form, slice::from_ref(name)),
+            _ => Vec::new(),
         };
-        let read = match needed.as_ref() {
-            Some(name) if forms.iter().any(uses) => {
-                forms.retain(uses);
-                slice::from_ref(name)
-            }
-            _ => read,
-        };
-        let mut allowed: Vec<CallForm> =
-            forms.into_iter().flat_map(|form| self.restricted_forms(&form, read)).collect();
+        if allowed.is_empty() {
+            let restricted = forms.iter().flat_map(|form| self.restricted_forms(form, read));
+            allowed = restricted.collect();
+        }
         for form in &mut allowed {
             require_text(&mut form.parameters);
         }

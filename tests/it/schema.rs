@@ -410,6 +410,13 @@ fn several_scripts_are_chosen_from() {
         let files = json!(["scripts/hello.py", "scripts/more.py"]);
         assert_eq!(form["properties"]["file_path"]["enum"], files);
     }
+    // A skill without any leaves the choice.
+    let read = object("get_skill", &json!({"skill_name": "facts"}));
+    let replies = [read, script("import facts"), answer("Done.")].map(|it| Reply::text(&it));
+    let server = Server::start(replies);
+    let test = test().skill("facts", "---\nname: facts\ndescription: Knows.\n---\nBlue.\n");
+    test.endpoint(&server).args(["greet me"]).run().success();
+    assert!(names(&server.finish()[2]).contains(&"run_command".to_string()));
 }
 
 /// A number that nothing shows must be calculated, once a turn. A result shows it, perhaps with more

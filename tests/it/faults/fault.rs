@@ -303,9 +303,9 @@ impl Fault {
         if shape == Shape::Whole {
             test = test.args(["--no-stream"]);
         }
-        // Such a server answers everything so, also what `auto` asks for before the question.
+        // Such a server answers everything so, also what is asked before the question.
         if !matches!(self.behavior, Behavior::Answers(_)) {
-            test = test.env("LLM_TOOLS", "native");
+            test = test.env("LLM_TOOLS", "native").env("LLM_CONTEXT_WINDOW", "2000000");
         }
         if self.https {
             test = test.env("LLM_API_BASE_URL", server.url().replace("http:", "https:"));
