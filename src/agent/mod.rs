@@ -223,7 +223,8 @@ impl<'t> Turn<'t, '_> {
         let is_question = text.trim_end().ends_with(['?', '？', '؟'])
             && text.len() <= limits::PLAIN_QUESTION_BYTES
             && !text.contains(char::is_numeric)
-            && question.images.is_empty();
+            && question.images.is_empty()
+            && question.skills.is_empty();
         let limits = self.limits;
         let may_ask = limits.asks_without_tools
             && limits.max_steps > 1

@@ -3,8 +3,8 @@
 use crate::conversation::Conversation;
 use crate::message::Message;
 
-/// The first number of an answer that neither the user's messages, nor the instructions, nor a result
-/// shows, not even with more decimals. Numbers of one digit are let pass.
+/// The first number of an answer that no message shows, not even with more decimals: neither the
+/// user's, nor the instructions, a result, an earlier answer, or what was written. Numbers of one digit are let pass.
 pub(super) fn unknown_number(answer: &str, conversation: &Conversation) -> Option<String> {
     let shown: Vec<String> = conversation.messages().iter().flat_map(numbers_of_message).collect();
     let mut unknown = numbers(answer).filter(|number| number.len() > 1 && !shown.contains(number));
@@ -13,7 +13,12 @@ pub(super) fn unknown_number(answer: &str, conversation: &Conversation) -> Optio
 
 fn numbers_of_message(message: &Message) -> Vec<String> {
     match message {
-        Message::Assistant(_) => Vec::new(),
+        Message::Assistant(message) if message.calls.is_empty() => {
+            numbers(&message.content).collect()
+        }
+        Message::Assistant(message) => {
+            message.calls.iter().flat_map(|call| numbers(&call.arguments)).collect()
+        }
         Message::System(text) => numbers(text).collect(),
         Message::User(question) => numbers(&question.full_text()).collect(),
         Message::Tool(result) => numbers(&result.full_text()).collect(),

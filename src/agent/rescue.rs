@@ -150,7 +150,7 @@ impl Rescue {
     ) -> Verdict {
         let text = reply.message.content.trim();
         if place.calling == ToolCalling::Schema {
-            return self.judge_constrained(reply, conversation, place);
+            return self.judge_constrained(reply, conversation, tools, place);
         }
         let is_whole = matches!(reply.finish, FinishReason::Complete | FinishReason::UnparsedCall);
         let offered = tools.definitions();
@@ -212,6 +212,7 @@ impl Rescue {
         &mut self,
         reply: &ModelReply,
         conversation: &Conversation,
+        tools: &Tools<'_>,
         place: ReplyPlace,
     ) -> Verdict {
         let is_cut = reply.finish == FinishReason::Length && reply.message.content.is_empty();
@@ -219,8 +220,9 @@ impl Rescue {
             self.cut_calls += 1;
             return Verdict::AskAgain(NoAnswer::CutCall, String::new());
         }
+        let can_run = tools.definitions().iter().any(|tool| tools.starts_programs(&tool.name));
         let unknown = unknown_number(&reply.message.content, conversation);
-        if let Some(number) = unknown.filter(|_| place.has_next_step)
+        if let Some(number) = unknown.filter(|_| place.has_next_step && can_run)
             && self.may_ask(NoAnswer::UnknownNumber)
         {
             let advice = format!("{number}. Calculate it: run code.");

@@ -236,7 +236,8 @@ impl Run {
         TurnLimits {
             max_steps: self.options.max_steps,
             window: self.window(),
-            asks_without_tools: self.prompt_override == SystemPromptOverride::BuiltIn,
+            asks_without_tools: self.prompt_override == SystemPromptOverride::BuiltIn
+                && self.requirements == Requirements::default(),
             cancellation: self.cancellation.clone(),
         }
     }

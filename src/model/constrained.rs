@@ -144,7 +144,8 @@ pub(super) fn message_text(message: &AssistantMessage) -> String {
 
 /// A result for the message after the call.
 pub(super) fn result_text(name: &str, result: &str) -> String {
-    let result = without_duration(result.trim_end_matches('\n'));
+    let result = result.trim_end_matches('\n');
+    let result = if name.starts_with("run_") { without_duration(result) } else { result.into() };
     let has_failed = result.starts_with("{\"error\"")
         || result.starts_with("exit ") && !result.starts_with("exit 0");
     let end = if has_failed { "" } else { AFTER_RESULT };

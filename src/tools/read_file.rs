@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::tool::{Effects, ToolResult};
 use crate::tools::pages::LineRange;
-use crate::tools::schema;
+use crate::tools::schema::{self, call_of_skill_in_path};
 use crate::tools::user_files::UserFiles;
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
@@ -67,7 +67,15 @@ impl Tool for ReadFile {
 
 fn read(path: &str, page: &LineRange, context: &ToolContext<'_>) -> Result<ToolResult, String> {
     let files = UserFiles::open(context)?;
-    let opened = files.open_to_read(path)?;
+    let opened = files.open_to_read(path).or_else(|error| {
+        if !files.is_missing(path) {
+            return Err(error);
+        }
+        files.open_in_recent_skill(path).ok_or_else(|| match call_of_skill_in_path(path, context) {
+            Some(call) => format!("{error}; {call}"),
+            None => error,
+        })
+    })?;
     let shown = page.of(opened.target, opened.action, context);
     let result = shown.map_err(|error| files.error(path, "read", &error.into()))?;
     Ok(result.with_note(opened.note.as_deref()))

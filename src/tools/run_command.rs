@@ -15,7 +15,7 @@ use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, output_schema,
     scratch, skill_of_call,
 };
-use crate::tools::run_python::call_named_skill;
+use crate::tools::run_python::{call_named_skill, with_advice_on_module};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 #[derive(Deserialize)]
@@ -111,9 +111,8 @@ fn run_command(
         None => None,
     };
     let first = arguments.command.split_whitespace().next().unwrap_or_default();
-    let is_program = find_program(first.as_ref(), scripts.variable("PATH")).is_some();
-    if (!is_program || first.starts_with("python"))
-        && let Some(result) = call_named_skill(&arguments.command, context)
+    if find_program(first.as_ref(), scripts.variable("PATH")).is_none()
+        && let Some(result) = call_named_skill(&arguments.command, &[], "", context)
     {
         return result;
     }
@@ -147,7 +146,8 @@ fn run_command(
         };
         run.run()
     };
-    Ok(ToolResult { consent, ..run().unwrap_or_else(ToolResult::failure) })
+    let result = run().unwrap_or_else(ToolResult::failure);
+    Ok(ToolResult { consent, ..with_advice_on_module(result, skill.as_ref(), context) })
 }
 
 const NOUN: &str = "command";

@@ -191,16 +191,15 @@ pub(super) struct NamedSkill {
     pub is_read: bool,
 }
 
-/// The skill whose name stands in the place of a program, such as in `calculator 2 + 2` or
-/// `python -m calculator`.
+/// Whether a skill has this name, and the model may read it.
+pub(super) fn is_offered_skill(name: &str, context: &ToolContext<'_>) -> bool {
+    let catalogue = context.skills.catalogue();
+    catalogue.usable().any(|skill| skill.name == name && skill.is_for_model)
+}
+
+/// The skill whose name stands in the place of a program, such as in `calculator 2 + 2`.
 pub(super) fn named_skill(line: &str, context: &ToolContext<'_>) -> Option<NamedSkill> {
     let words = split_words(line.trim(), limits::SCRIPT_ARGUMENTS_BYTES);
-    let mut words = words.as_slice();
-    while let [first, rest @ ..] = words
-        && ["python", "python3", "-m"].contains(&first.as_str())
-    {
-        words = rest;
-    }
     let (name, args) = words.split_first().filter(|_| !line.trim().contains('\n'))?;
     let is_word = |word: &String| word.starts_with(|c: char| c.is_alphanumeric() || c == '-');
     let is_users = |it: &ScriptSettings| it.user_folder.join(name).exists();
@@ -210,7 +209,7 @@ pub(super) fn named_skill(line: &str, context: &ToolContext<'_>) -> Option<Named
     }
     // As a file of its name, too: `status_report.py`.
     let name = name.trim_end_matches(".py").replace('_', "-");
-    let skill = context.skills.open(&name).ok()?;
+    let skill = context.skills.open(&name).ok().filter(|_| is_offered_skill(&name, context))?;
     let is_read = context.history.recent_skill.borrow().as_ref() == Some(&name);
     let text = skill.read_document().map(|document| document.text).unwrap_or_default();
     let mut scripts = script_paths(&skill);
@@ -224,7 +223,7 @@ pub(super) fn call_of_skill_in_path(path: &str, context: &ToolContext<'_>) -> Op
     let recent = context.history.recent_skill.borrow();
     let parts = path.split('/').map(|part| part.split('.').next().unwrap_or_default());
     let mut names = parts.filter(|name| !name.is_empty() && recent.as_deref() != Some(name));
-    if let Some(name) = names.find(|name| context.skills.open(name).is_ok()) {
+    if let Some(name) = names.find(|name| is_offered_skill(name, context)) {
         return Some(call_of_skill(name, "", context));
     }
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -232,7 +231,8 @@ pub(super) fn call_of_skill_in_path(path: &str, context: &ToolContext<'_>) -> Op
     let catalogue = context.skills.catalogue();
     let mut describing = catalogue.usable().filter(|skill| {
         let description = skill.description.to_lowercase();
-        description.split(|c: char| !c.is_alphanumeric()).any(|word| word == stem)
+        let mut words = description.split(|c: char| !c.is_alphanumeric());
+        skill.is_for_model && words.any(|word| word == stem)
     });
     let skill = describing.next().filter(|_| describing.next().is_none())?;
     let is_new = Some(&*skill.name) != recent.as_deref();

@@ -24,7 +24,6 @@ use crate::text::{self, counted, one_line};
 use crate::tool::{Action, Effects};
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
 use crate::tools::diff::diff;
-use crate::tools::schema::call_of_skill_in_path;
 use crate::tools::{ToolContext, plain_path};
 use crate::world::confined::{
     FilePlace, FoundFile, OpenError, PRIVATE, PathTarget, Root, real_path,
@@ -119,13 +118,7 @@ impl<'c> UserFiles<'c> {
         self.check_names(path, Path::new(&relative), Access::Read)?;
         let (target, note) = match self.root.open_target(&relative) {
             Err(OpenError::NotFound) => {
-                if let Some(opened) = self.open_in_recent_skill(&relative) {
-                    return Ok(opened);
-                }
-                let meant = self.meant(path, &relative, "read").map_err(|error| {
-                    let call = call_of_skill_in_path(&relative, self.context);
-                    call.map_or(error.clone(), |call| format!("{error}; {call}"))
-                })?;
+                let meant = self.meant(path, &relative, "read")?;
                 (self.root.open_target(&meant.path), Some(meant.note))
             }
             target => (target, None),
@@ -147,8 +140,14 @@ impl<'c> UserFiles<'c> {
         Ok(OpenedPath { target, action: None, note })
     }
 
+    /// Whether a relative path leads to nothing in the working folder.
+    pub(super) fn is_missing(&self, path: &str) -> bool {
+        let relative = self.root.relative_path(path);
+        relative.is_ok_and(|it| matches!(self.root.open_target(&it), Err(OpenError::NotFound)))
+    }
+
     /// Opens a file of the skill that was read last.
-    fn open_in_recent_skill(&self, relative: &str) -> Option<OpenedPath> {
+    pub(super) fn open_in_recent_skill(&self, relative: &str) -> Option<OpenedPath> {
         let recent = self.context.history.recent_skill.borrow();
         let skill = self.context.skills.open(recent.as_ref()?).ok()?;
         let note = Some(format!("read `{}` of the skill {}", shown(relative), skill.name));

@@ -290,6 +290,7 @@ fn small_models_answer_what_everyone_knows() {
         ("List the files", &[][..]),
         ("What is 2 times 3?", &[]),
         ("Who are you?", &["--system", "You are a pirate."]),
+        ("Who are you?", &["--skill", "alpha"]),
     ] {
         assert_eq!(ask(question, "Oslo", arguments).1, 0, "{question}");
     }

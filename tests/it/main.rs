@@ -48,6 +48,7 @@ mod many;
 mod masking;
 mod mcp;
 mod memory;
+mod named_skills;
 mod needs;
 mod network;
 mod network_settings;

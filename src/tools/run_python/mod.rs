@@ -21,7 +21,7 @@ use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, not_run,
     output_schema, scratch, skill_of_call,
 };
-use crate::tools::schema::{NamedSkill, call_of_skill, named_skill};
+use crate::tools::schema::{NamedSkill, call_of_skill, is_offered_skill, named_skill};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 
 mod language;
@@ -33,7 +33,7 @@ use language::OtherInterpreter;
 use source::{SAFE_PATH, ScriptSource};
 
 /// The arguments of a call: the source of a script, or the path of one of the skill.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct RunPythonArguments {
     skill_name: Option<String>,
     script: Option<String>,
@@ -136,7 +136,8 @@ fn run_script(
     let (skill, meant) = skill_of_call(arguments.skill_name.as_deref(), context)?;
     let skill = skill.as_ref();
     let line = arguments.script.as_deref().filter(|_| arguments.file_path.is_none());
-    if let Some(result) = line.and_then(|line| call_named_skill(line, context)) {
+    let (args, stdin) = (&arguments.args, &arguments.stdin);
+    if let Some(result) = line.and_then(|line| call_named_skill(line, args, stdin, context)) {
         return result;
     }
     let source = &ScriptSource::read(arguments, (skill, !meant.is_empty()), context)?;
@@ -184,9 +185,7 @@ fn run_script(
         Ok(ToolResult { script_source: source.skill_script_text(), ..run.run()? })
     };
     let result = run().unwrap_or_else(ToolResult::failure);
-    if let Some(advice) = advice_on_module(&result, skill, context) {
-        return Err(advice);
-    }
+    let result = with_advice_on_module(result, skill, context);
     Ok(ToolResult { consent, ..result.with_note(source.note.as_deref()) })
 }
 
@@ -194,15 +193,19 @@ fn run_script(
 /// the skill is to be read, or runs its only script, once it was read last.
 pub(super) fn call_named_skill(
     line: &str,
+    more_args: &[String],
+    stdin: &str,
     context: &ToolContext<'_>,
 ) -> Option<Result<ToolResult, String>> {
     let NamedSkill { name, scripts, args, is_read } = named_skill(line, context)?;
+    let args = [&args, more_args].concat();
+    let is_plain = !line.contains(['|', '&', ';', '<', '>', '$', '*', '?', '(', ')', '`']);
     Some(match scripts.as_slice() {
-        [script] if is_read => {
+        [script] if is_read && is_plain => {
             let note = format!("{name} is a skill: its {script} ran");
             let (skill_name, file_path) = (Some(name), Some(script.clone()));
-            let arguments =
-                RunPythonArguments { skill_name, file_path, args, ..Default::default() };
+            let (script, stdin) = (None, stdin.to_string());
+            let arguments = RunPythonArguments { skill_name, script, file_path, args, stdin };
             run_script(&arguments, context).map(|result| result.with_note(Some(&note)))
         }
         [script, ..] if is_read => {
@@ -214,25 +217,33 @@ pub(super) fn call_named_skill(
     })
 }
 
-/// What to do instead of importing a skill, which a script that was run did, by Python's message.
-fn advice_on_module(
-    result: &ToolResult,
+/// Adds what to do instead of importing a skill to the result of a program that did, by Python's
+/// last message.
+pub(super) fn with_advice_on_module(
+    result: ToolResult,
     skill: Option<&Skill>,
     context: &ToolContext<'_>,
-) -> Option<String> {
-    let (_, rest) = result.object.as_ref()?.split_once("No module named '")?;
-    let module = rest.split(['\'', '.']).next()?;
+) -> ToolResult {
+    let object: Option<Value> =
+        result.object.as_ref().and_then(|object| serde_json::from_str(object).ok());
+    let stderr = object.as_ref().and_then(|object| object["stderr"].as_str()).unwrap_or_default();
+    let line = stderr.trim_end().lines().next_back().unwrap_or_default();
+    let Some((_, module)) = line.split_once("No module named ").filter(|_| !result.ok) else {
+        return result;
+    };
+    let module = module.trim_matches('\'').split(['\'', '.']).next().unwrap_or_default();
     let name = module.replace('_', "-");
-    if package_of(module).is_some() || context.skills.open(&name).is_err() {
-        return None;
+    if package_of(module).is_some() || !is_offered_skill(&name, context) {
+        return result;
     }
     let call = call_of_skill(&name, ", not a module", context);
-    Some(match skill {
+    let advice = match skill {
         Some(skill) if skill.name == name => {
             format!("{name} is a skill, not a module: run a script of it by `file_path`")
         }
         _ => call,
-    })
+    };
+    result.with_note(Some(&advice))
 }
 
 /// The Python for a script, or the problem with it, and the interpreter of a script in another
