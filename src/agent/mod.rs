@@ -47,8 +47,8 @@ pub struct TurnLimits {
     pub max_steps: u32,
     /// Size of the model's context window in tokens; `None` if unknown.
     pub window: Option<u64>,
-    /// Whether a small model may answer a question without tools before it gets them. Their use of
-    /// the instructions is lost then.
+    /// Whether a small model is asked a plain first question without tools before it gets them. That
+    /// request has instructions of its own, so the conversation's own must not matter.
     pub asks_without_tools: bool,
     /// Stops the turn on a signal or at the deadline of the run.
     pub cancellation: Cancellation,
@@ -168,14 +168,13 @@ impl<'t> Turn<'t, '_> {
         };
         self.stats.steps += 1;
         self.stats.usage += reply.usage.unwrap_or_default();
-        if is_reminded {
-            // It counts the reminder, too.
-            reply.usage = None;
-        }
+        // It counts the reminder, too.
+        reply.usage = reply.usage.filter(|_| !is_reminded);
         self.rescue.trust_native(&reply.message.calls, self.tools);
         let verdict = if reply.message.calls.is_empty() {
             let calling = self.context.model.tool_calling();
-            let place = ReplyPlace { is_first: step == 1, has_next_step, calling };
+            let (is_first, is_trial) = (step == 1, self.announcement.is_some());
+            let place = ReplyPlace { is_first, is_trial, has_next_step, calling };
             self.rescue.judge(&reply, self.conversation, self.tools, place)
         } else {
             Verdict::Answer(reply.finish)
@@ -213,8 +212,8 @@ impl<'t> Turn<'t, '_> {
         }
     }
 
-    /// What a small model knows by heart: with tools it always uses one. Asks only for what has the
-    /// form of a question, and no digit; an answer has none either.
+    /// The answer of a small model that is asked without tools: with tools it always uses one. Only a
+    /// question without digits is asked so, and an answer with digits is not taken.
     fn known_answer(&mut self) -> Result<Option<ModelReply>> {
         let [Message::User(question)] = self.conversation.messages_without_system() else {
             return Ok(None);

@@ -3,8 +3,9 @@
 use crate::conversation::Conversation;
 use crate::message::Message;
 
-/// The first number of an answer that no message shows, not even with more decimals: neither the
-/// user's, nor the instructions, a result, an earlier answer, or what was written. Numbers of one digit are let pass.
+/// The first number of an answer that nothing before it shows, not even with more decimals: no
+/// message of the user or the system, no result, no argument of a call, no earlier answer. Numbers of
+/// one digit are let pass.
 pub(super) fn unknown_number(answer: &str, conversation: &Conversation) -> Option<String> {
     let shown: Vec<String> = conversation.messages().iter().flat_map(numbers_of_message).collect();
     let mut unknown = numbers(answer).filter(|number| number.len() > 1 && !shown.contains(number));

@@ -116,6 +116,8 @@ impl NoAnswer {
 pub(super) struct ReplyPlace {
     /// It is the first one.
     pub is_first: bool,
+    /// It decides whether an earlier reply is the answer.
+    pub is_trial: bool,
     /// The model may be asked again.
     pub has_next_step: bool,
     /// How the model calls tools.
@@ -221,8 +223,9 @@ impl Rescue {
             return Verdict::AskAgain(NoAnswer::CutCall, String::new());
         }
         let can_run = tools.definitions().iter().any(|tool| tools.starts_programs(&tool.name));
+        let may_run = can_run && place.has_next_step && !place.is_trial;
         let unknown = unknown_number(&reply.message.content, conversation);
-        if let Some(number) = unknown.filter(|_| place.has_next_step && can_run)
+        if let Some(number) = unknown.filter(|_| may_run)
             && self.may_ask(NoAnswer::UnknownNumber)
         {
             let advice = format!("{number}. Calculate it: run code.");

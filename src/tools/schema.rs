@@ -86,8 +86,9 @@ impl Tools<'_> {
     }
 
     /// The forms that the next reply may have. A skill is read before its files are used, and only
-    /// once; one that was taken for a program is read next, and then its scripts are used. `read` are the names of those whose
-    /// documents the conversation has. `left_out` is a tool whose last result was known.
+    /// once; one that was taken for a program is read next, and then its scripts are used. `read` are
+    /// the names of those whose documents the conversation has. `left_out` is a tool whose last result
+    /// was known.
     pub(crate) fn allowed_forms(&self, read: &[String], left_out: Option<&str>) -> Vec<CallForm> {
         let needed = self.context.history.needed_skill.borrow();
         let mut forms = self.call_forms();

@@ -134,7 +134,7 @@ fn described_calls_are_asked_for_in_a_constrained_reply() {
         let counted = (&end["answer"], &end["asked_again"], &end["tool_calls"]);
         assert_eq!(counted, (&json!("Hello."), &json!(1), &json!(1)));
         let (run, constrained) =
-            ask_described("greet me", &[described, &answer("No.")].map(Reply::text));
+            ask_described("greet me", &[described, &answer("No, 99.")].map(Reply::text));
         assert_eq!(
             (&run.stdout_json()["answer"], constrained),
             (&json!(described), vec![false, true])
