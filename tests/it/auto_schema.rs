@@ -271,7 +271,7 @@ fn small_models_answer_what_everyone_knows() {
             _ => Reply::status(404),
         });
         let test = test().env_unset("LLM_TOOLS").endpoint(&server).args(words);
-        let end = test.run().success().stdout_json();
+        let end = test.run().stdout_json();
         let requests = server.finish();
         let sent: Vec<&Request> = requests.iter().filter(|it| it.method == "POST").collect();
         let plain = sent.iter().filter(|request| is_plain(request)).count();
@@ -291,6 +291,7 @@ fn small_models_answer_what_everyone_knows() {
         ("What is 2 times 3?", &[]),
         ("Who are you?", &["--system", "You are a pirate."]),
         ("Who are you?", &["--skill", "alpha"]),
+        ("Who are you?", &["--require-skill"]),
     ] {
         assert_eq!(ask(question, "Oslo", arguments).1, 0, "{question}");
     }
