@@ -16,7 +16,7 @@ use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::{AssistantMessage, Message};
 use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
-use crate::tool::{Action, ToolCall, ToolResult, Usage, sendable_arguments};
+use crate::tool::{Action, CallForm, ToolCall, ToolResult, Usage, sendable_arguments};
 use crate::tools::Tools;
 use crate::world::cancellation::Cancellation;
 
@@ -27,6 +27,7 @@ mod repeated_calls;
 mod rescue;
 
 use held_text::HeldText;
+use numbers::is_table;
 use repeated_calls::RepeatedCalls;
 use rescue::{NoAnswer, ReplyPlace, Rescue, Verdict};
 
@@ -98,9 +99,9 @@ pub fn run_turn(
         stats,
         sink,
         repeated: RepeatedCalls::default(),
-        rescue: Rescue::default(),
+        rescue: Rescue::new(model.is_small()),
         announcement: None,
-        must_run: false,
+        must_calculate: false,
     };
     for step in 1..=turn_limits.max_steps {
         let known = if step == 1 { turn.known_answer()? } else { None };
@@ -142,8 +143,9 @@ struct Turn<'t, 's> {
     /// The first reply, if it announced or described a call that it did not make: the answer, should
     /// no call follow.
     announcement: Option<ModelReply>,
-    /// Whether the next reply, if it is constrained, must run code.
-    must_run: bool,
+    /// Whether the next reply, if it is constrained, must run code: the model would calculate in its
+    /// head.
+    must_calculate: bool,
 }
 
 impl<'t> Turn<'t, '_> {
@@ -213,14 +215,14 @@ impl<'t> Turn<'t, '_> {
     }
 
     /// The answer of a small model that is asked without tools: with tools it always uses one. Only a
-    /// question without digits is asked so, and an answer with digits is not taken.
+    /// question without digits is asked so. An answer with digits, or that only repeats words of the
+    /// question, is not taken.
     fn known_answer(&mut self) -> Result<Option<ModelReply>> {
         let [Message::User(question)] = self.conversation.messages_without_system() else {
             return Ok(None);
         };
         let text = question.full_text();
-        let is_question = text.trim_end().ends_with(['?', '？', '؟'])
-            && text.len() <= limits::PLAIN_QUESTION_BYTES
+        let is_plain = text.len() <= limits::PLAIN_QUESTION_BYTES
             && !text.contains(char::is_numeric)
             && question.images.is_empty()
             && question.skills.is_empty();
@@ -229,10 +231,10 @@ impl<'t> Turn<'t, '_> {
             && limits.max_steps > 1
             && !self.tools.definitions().is_empty()
             && self.context.model.is_small();
-        if !is_question || !may_ask {
+        if !is_plain || !may_ask {
             return Ok(None);
         }
-        let messages = [Message::System(WITHOUT_TOOLS.into()), Message::user(text)];
+        let messages = [Message::System(WITHOUT_TOOLS.into()), Message::user(text.clone())];
         let request = ModelRequest::of_messages(&messages);
         let sink = &mut *self.sink;
         let completed = self.context.model.complete(&request, &mut |event| {
@@ -248,10 +250,11 @@ impl<'t> Turn<'t, '_> {
         // It says nothing about the size of the conversation.
         self.stats.usage += reply.usage.take().unwrap_or_default();
         let answer = &reply.message.content;
+        let words = answer.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
         let is_answer = reply.finish == FinishReason::Complete
-            && !answer.trim().is_empty()
             && !answer.contains(|c: char| c.is_numeric() || c == '{')
-            && !answer.to_uppercase().contains("TOOL");
+            && !text.to_lowercase().contains(&words)
+            && !words.contains("tool");
         if !is_answer {
             return Ok(None);
         }
@@ -269,7 +272,7 @@ impl<'t> Turn<'t, '_> {
             NoAnswer::Announced | NoAnswer::Described => self.announcement = Some(reply),
             // The constrained reply is still to come.
             NoAnswer::CutCall => {}
-            NoAnswer::UnknownNumber => self.must_run = true,
+            NoAnswer::UnknownNumber => self.must_calculate = true,
             _ => self.announcement = None,
         }
         asked
@@ -282,7 +285,7 @@ impl<'t> Turn<'t, '_> {
     }
 
     /// Sets what the next reply may be if it is constrained: no call in the last step, or if two
-    /// calls were repeated; no answer directly after a failure. Nothing of it is held back.
+    /// calls brought nothing new; no answer directly after a failure. Nothing of it is held back.
     fn prepare_request(&mut self, has_next_step: bool) -> HeldText<'t> {
         let mut tools = self.tools.definitions();
         if self.context.model.tool_calling() == ToolCalling::Schema {
@@ -291,9 +294,9 @@ impl<'t> Turn<'t, '_> {
             let allowed = || self.tools.allowed_forms(&self.conversation.skills_read(), left_out);
             self.context.allowed_forms = if may_call { allowed() } else { Vec::new() };
             self.context.allows_answer = !self.repeated.has_just_failed();
-            if std::mem::take(&mut self.must_run) {
-                let forms = &mut self.context.allowed_forms;
-                forms.retain(|form| self.tools.starts_programs(&form.tool));
+            let must_calculate = std::mem::take(&mut self.must_calculate);
+            if must_calculate && self.context.allowed_forms.iter().any(runs_source) {
+                self.context.allowed_forms.retain(runs_source);
                 self.context.allows_answer = false;
             }
             tools = &[];
@@ -360,6 +363,9 @@ impl<'t> Turn<'t, '_> {
             });
             let stopped = match result {
                 Ok(result) => {
+                    let is_read = self.tools.is_read_only(&call.name) && result.document.is_none();
+                    self.must_calculate |=
+                        is_read && self.context.model.is_small() && is_table(&result.content);
                     self.conversation.add_result(result);
                     let stopped = self.limits.cancellation.check().map_err(Error::from);
                     if stopped.is_ok() && counted.is_err() {
@@ -384,6 +390,11 @@ impl<'t> Turn<'t, '_> {
             (self.sink)(Event::Warning(&error.to_string()));
         }
     }
+}
+
+/// Whether the model writes the code of such a call.
+fn runs_source(form: &CallForm) -> bool {
+    form.parameters["properties"].get("script").is_some()
 }
 
 /// The result of a call beyond [`limits::CALLS_RUN`] in one message, which is not run.

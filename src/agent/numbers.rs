@@ -4,13 +4,36 @@ use crate::conversation::Conversation;
 use crate::message::Message;
 
 /// The first number of an answer that nothing before it shows, not even with more decimals: no
-/// message of the user or the system, no result, no argument of a call, no earlier answer. Numbers of
-/// one digit are let pass.
+/// message of the user or the system, no result, no earlier answer. What a result only repeats from
+/// an argument of a call, the model has invented. Numbers of one digit are let pass.
 pub(super) fn unknown_number(answer: &str, conversation: &Conversation) -> Option<String> {
-    let shown: Vec<String> = conversation.messages().iter().flat_map(numbers_of_message).collect();
+    let (mut shown, mut invented) = (Vec::new(), Vec::new());
+    for message in conversation.messages() {
+        let mut new = numbers_of_message(message);
+        match message {
+            Message::Assistant(it) if !it.calls.is_empty() => {
+                invented.extend(new.extract_if(.., |number| !shown.contains(number)));
+            }
+            Message::Tool(_) => new.retain(|number| !invented.contains(number)),
+            _ => {}
+        }
+        shown.extend(new);
+    }
     let mut unknown = numbers(answer).filter(|number| number.len() > 1 && !shown.contains(number));
     unknown.find(|number| !shown.iter().any(|it| rounds_to(it, number)))
 }
+
+/// Whether a text is a table: its last lines have the same number of separators.
+pub(super) fn is_table(text: &str) -> bool {
+    let mut columns =
+        text.trim_end().lines().rev().map(|line| line.matches([',', ';', '\t']).count());
+    let last = columns.next().unwrap_or_default();
+    let rows = columns.take(TABLE_ROWS).take_while(|count| *count == last).count();
+    last > 0 && rows == TABLE_ROWS
+}
+
+/// The rows of a table that are compared with the last one.
+const TABLE_ROWS: usize = 3;
 
 fn numbers_of_message(message: &Message) -> Vec<String> {
     match message {

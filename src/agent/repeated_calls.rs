@@ -17,10 +17,9 @@ const KNOWN_RESULT: &str = "the same call gave the same result twice: use it, or
 pub(super) struct RepeatedCalls {
     last: Option<CallEssence>,
     count: usize,
-    /// How often in a row this call was made, whatever its result.
-    equal_calls: usize,
-    /// How often in the turn a call was the same as the one before it, or brought a result that an
-    /// equal call had brought before.
+    /// Whether the last call was the same as the one before it, whatever their results.
+    is_equal_call: bool,
+    /// How often in the turn a call brought a result that an equal call had brought before.
     times_stuck: usize,
     /// Digests of all calls with their results.
     made: Vec<String>,
@@ -46,11 +45,10 @@ impl RepeatedCalls {
     ) -> (ToolResult, Result<(), Error>) {
         let arguments = parse_arguments(&call.arguments).map_err(|_| call.arguments.clone());
         let essence = (call.name.clone(), arguments, result.ok, essence_of(&result));
-        let is_equal_call =
+        self.is_equal_call =
             self.last.as_ref().is_some_and(|it| (&it.0, &it.1) == (&essence.0, &essence.1));
-        self.equal_calls = if is_equal_call { self.equal_calls + 1 } else { 1 };
         let digest = sha256(format!("{essence:?}").as_bytes());
-        self.times_stuck += usize::from(is_equal_call || self.made.contains(&digest));
+        self.times_stuck += usize::from(self.made.contains(&digest));
         self.made.push(digest);
         self.failures = if result.ok { 0 } else { self.failures + 1 };
         if self.last.as_ref() != Some(&essence) {
@@ -90,7 +88,7 @@ impl RepeatedCalls {
     /// the same, or if it read a skill, which is to be used now.
     pub(super) fn left_out_tool(&self) -> Option<&str> {
         let name = self.last.as_ref().map(|(name, ..)| name.as_str());
-        name.filter(|name| self.equal_calls > 1 || *name == "get_skill")
+        name.filter(|name| self.is_equal_call || *name == "get_skill")
     }
 
     /// Whether the last call failed, and the one before it did not.
@@ -98,7 +96,7 @@ impl RepeatedCalls {
         self.failures == 1
     }
 
-    /// How often in the turn a call was the same as the one before it.
+    /// How often in the turn a call brought nothing new.
     pub(super) fn times_stuck(&self) -> usize {
         self.times_stuck
     }

@@ -55,6 +55,8 @@ pub(super) enum Verdict {
 /// The state of a turn.
 #[derive(Default)]
 pub(super) struct Rescue {
+    /// Whether numbers of answers must be shown by something: the model is a small one.
+    checks_numbers: bool,
     asked: BTreeSet<NoAnswer>,
     /// The calls about which the model was asked.
     asked_about: Vec<TextCall>,
@@ -125,6 +127,10 @@ pub(super) struct ReplyPlace {
 }
 
 impl Rescue {
+    pub(super) fn new(checks_numbers: bool) -> Rescue {
+        Rescue { checks_numbers, ..Rescue::default() }
+    }
+
     /// Whether the model may be asked about such a reply; it counts as asked then.
     pub(super) fn may_ask(&mut self, kind: NoAnswer) -> bool {
         self.asked.insert(kind)
@@ -222,14 +228,17 @@ impl Rescue {
             self.cut_calls += 1;
             return Verdict::AskAgain(NoAnswer::CutCall, String::new());
         }
+        let is_judged =
+            self.checks_numbers && !place.is_trial && reply.finish == FinishReason::Complete;
         let can_run = tools.definitions().iter().any(|tool| tools.starts_programs(&tool.name));
-        let may_run = can_run && place.has_next_step && !place.is_trial;
-        let unknown = unknown_number(&reply.message.content, conversation);
-        if let Some(number) = unknown.filter(|_| may_run)
-            && self.may_ask(NoAnswer::UnknownNumber)
+        let answer = &reply.message.content;
+        if let Some(number) = unknown_number(answer, conversation).filter(|_| is_judged && can_run)
         {
-            let advice = format!("{number}. Calculate it: run code.");
-            return Verdict::AskAgain(NoAnswer::UnknownNumber, advice);
+            if place.has_next_step && self.may_ask(NoAnswer::UnknownNumber) {
+                let advice = format!("{number}. Calculate it: run code.");
+                return Verdict::AskAgain(NoAnswer::UnknownNumber, advice);
+            }
+            return Verdict::Answer(FinishReason::UnknownNumber);
         }
         Verdict::Answer(reply.finish)
     }

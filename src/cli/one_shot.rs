@@ -184,13 +184,21 @@ pub(super) fn incomplete_error(finish: FinishReason) -> Option<Error> {
             "the model wrote a call of a tool into its text, and it was not run",
             "the server needs a parser for this model's calls (vLLM --enable-auto-tool-choice --tool-call-parser NAME, llama.cpp --jinja); without one, LLM_TOOLS=prompted or another model may help",
         ),
+        FinishReason::UnknownNumber => (
+            "no result shows a number in it, so the model may have invented it",
+            "ask for the calculation, or use a larger model",
+        ),
     };
     let kind = match finish {
         FinishReason::Filtered => ErrorKind::Endpoint,
-        FinishReason::UnparsedCall => ErrorKind::Protocol,
+        FinishReason::UnparsedCall | FinishReason::UnknownNumber => ErrorKind::Protocol,
         _ => ErrorKind::Truncated,
     };
-    Some(Error::new(kind, format!("failed to get the whole answer: {cause}")).with_hint(hint))
+    let what = match finish {
+        FinishReason::UnknownNumber => "a certain answer",
+        _ => "the whole answer",
+    };
+    Some(Error::new(kind, format!("failed to get {what}: {cause}")).with_hint(hint))
 }
 
 /// The prompt that invokes a skill: its document, and the text of standard input.

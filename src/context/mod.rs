@@ -383,7 +383,7 @@ fn is_usable(finish: FinishReason, reason: SummaryReason) -> bool {
     match finish {
         FinishReason::Complete => true,
         FinishReason::Length | FinishReason::Cut => reason != SummaryReason::Requested,
-        FinishReason::Filtered | FinishReason::UnparsedCall => false,
+        FinishReason::Filtered | FinishReason::UnparsedCall | FinishReason::UnknownNumber => false,
     }
 }
 

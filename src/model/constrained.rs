@@ -35,6 +35,9 @@ Tools, with their arguments (`?`: may be left out):
 /// What a small model forgets.
 const AFTER_RESULT: &str = "\n\nIf nothing is left to do, use `answer`.";
 
+/// What it may do after two failures in a row.
+const AFTER_FAILURES: &str = "\n\nIf this cannot be done here, use `answer` to say so.";
+
 /// The part of the system message that describes the forms of calls.
 pub(super) fn description(forms: &[CallForm]) -> String {
     let mut text = RULES.to_string();
@@ -142,14 +145,21 @@ pub(super) fn message_text(message: &AssistantMessage) -> String {
     objects.collect::<Vec<_>>().join("\n")
 }
 
-/// A result for the message after the call.
-pub(super) fn result_text(name: &str, result: &str) -> String {
+/// A result for the message after the call. `fails_again`: it and the one before it are failures.
+pub(super) fn result_text(name: &str, result: &str, fails_again: bool) -> String {
     let result = result.trim_end_matches('\n');
+    let end = match is_failure(result) {
+        true if fails_again => AFTER_FAILURES,
+        true => "",
+        false => AFTER_RESULT,
+    };
     let result = if name.starts_with("run_") { without_duration(result) } else { result.into() };
-    let has_failed = result.starts_with("{\"error\"")
-        || result.starts_with("exit ") && !result.starts_with("exit 0");
-    let end = if has_failed { "" } else { AFTER_RESULT };
     format!("Result of {name}:\n{result}{end}")
+}
+
+/// Whether a result is that of a failed call.
+pub(super) fn is_failure(result: &str) -> bool {
+    result.starts_with("{\"error\"") || result.starts_with("exit ") && !result.starts_with("exit 0")
 }
 
 /// The result of a program without its duration, which small models take for what it printed.

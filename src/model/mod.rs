@@ -91,6 +91,8 @@ pub enum FinishReason {
     Filtered,
     /// With a tool call in the text, which the server should have parsed.
     UnparsedCall,
+    /// With a number that no result shows, after a small model was asked to calculate it.
+    UnknownNumber,
 }
 
 /// A model's reply.

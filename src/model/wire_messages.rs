@@ -88,11 +88,11 @@ pub(super) enum SentCalls<'t> {
 
 impl SentCalls<'_> {
     /// A result as text, if calls are.
-    fn result_text(self, name: &str, result: &str) -> Option<String> {
+    fn result_text(self, name: &str, result: &str, fails_again: bool) -> Option<String> {
         match self {
             SentCalls::Native => None,
             SentCalls::Marked(_) => Some(described_tools::result_text(name, result)),
-            SentCalls::Constrained => Some(constrained::result_text(name, result)),
+            SentCalls::Constrained => Some(constrained::result_text(name, result, fails_again)),
         }
     }
 }
@@ -110,6 +110,7 @@ pub(super) fn wire_messages<'m>(
     let mut calls: &[ToolCall] = &[];
     // What the tools of a step have shown.
     let mut shown = Vec::new();
+    let mut has_failed = false;
     for (position, message) in messages.enumerate() {
         let is_current_turn = position >= question;
         if !matches!(message, Message::Tool(_)) {
@@ -148,7 +149,10 @@ pub(super) fn wire_messages<'m>(
                     }
                     None => {}
                 }
-                if let Some(text) = sent_calls.result_text(&result.name, &text) {
+                let failed_before =
+                    std::mem::replace(&mut has_failed, constrained::is_failure(&text));
+                let fails_again = has_failed && failed_before;
+                if let Some(text) = sent_calls.result_text(&result.name, &text, fails_again) {
                     add_result_text(&mut list, text);
                     continue;
                 }

@@ -16,7 +16,7 @@ fn is_constrained(
         "/v1/chat/completions" => Reply::text("Done."),
         _ => size(request).map_or(Reply::status(404), |body| Reply::status(200).body(body)),
     });
-    let test = change(test().env_unset("LLM_TOOLS").endpoint(&server)).args(["hi"]);
+    let test = change(test().env_unset("LLM_TOOLS").endpoint(&server)).args(["hi 2"]);
     test.run().success().stdout("Done.\n");
     let requests = server.finish();
     let sent =
@@ -254,45 +254,4 @@ fn doctor_tries_a_small_model_with_constrained_replies() {
     let requests = server.finish();
     let first = requests.iter().find(|request| request.method == "POST").unwrap();
     assert_eq!(first.json["response_format"]["type"], "json_schema");
-}
-
-/// A small model is asked a plain question without tools first: with them it always uses one.
-#[test]
-fn small_models_answer_what_everyone_knows() {
-    let ask = |question: &str, first: &str, arguments: &[&str]| {
-        let (question, first) = (question.to_string(), first.to_string());
-        let words = [arguments, &["-o", "json", &question]].concat();
-        let is_plain = |request: &Request| request.json.get("response_format").is_none();
-        let server = Server::of_all_requests(move |request| match request.path.as_str() {
-            "/v1/chat/completions" if is_plain(request) => Reply::text(&first),
-            "/v1/chat/completions" => Reply::text(&answer("With tools.")),
-            "/v1/models" => Reply::status(200)
-                .body(r#"{"data":[{"id":"test-model","meta":{"n_params":1500000000}}]}"#),
-            _ => Reply::status(404),
-        });
-        let test = test().env_unset("LLM_TOOLS").endpoint(&server).args(words);
-        let end = test.run().stdout_json();
-        let requests = server.finish();
-        let sent: Vec<&Request> = requests.iter().filter(|it| it.method == "POST").collect();
-        let plain = sent.iter().filter(|request| is_plain(request)).count();
-        (end["answer"].as_str().unwrap().to_string(), plain, end["steps"].clone(), sent.len())
-    };
-    let (text, plain, steps, sent) = ask("What is the capital of Norway?", "Oslo", &[]);
-    assert_eq!((&*text, plain, sent), ("Oslo", 1, 1));
-    assert_eq!(steps, 1);
-    // What it does not know, or cannot: numbers are not trusted.
-    for first in ["TOOLS", "Tools.", "", "It has 29 days.", "{\"a\": true}"] {
-        let (text, plain, _, sent) = ask("What is in this folder?", first, &[]);
-        assert_eq!((&*text, sent - plain), ("With tools.", 1), "{first}");
-    }
-    // No question, numbers in it, instructions of the user.
-    for (question, arguments) in [
-        ("List the files", &[][..]),
-        ("What is 2 times 3?", &[]),
-        ("Who are you?", &["--system", "You are a pirate."]),
-        ("Who are you?", &["--skill", "alpha"]),
-        ("Who are you?", &["--require-skill"]),
-    ] {
-        assert_eq!(ask(question, "Oslo", arguments).1, 0, "{question}");
-    }
 }

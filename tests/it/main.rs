@@ -76,6 +76,7 @@ mod skill_files;
 mod skills;
 mod skills_commands;
 mod slips;
+mod small_models;
 mod source;
 mod standard_input;
 mod static_binary;

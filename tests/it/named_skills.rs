@@ -1,20 +1,20 @@
-//! Names of skills, scripts and files in the place of others, and numbers that nothing shows, in
-//! conversations with constrained replies.
+//! Names of skills, scripts and files in the place of others, in conversations with constrained
+//! replies.
 
 use serde_json::json;
 
 use crate::harness::{Reply, Request, Server};
 use crate::schema::{DOCUMENT, answer, ask, branches, names, object, read_skill, test};
 
-fn script(script: &str) -> String {
+pub(super) fn script(script: &str) -> String {
     object("run_python_script", &json!({ "script": script }))
 }
 
-fn command(command: &str) -> String {
+pub(super) fn command(command: &str) -> String {
     object("run_command", &json!({ "command": command }))
 }
 
-fn result(requests: &[Request], at: usize) -> &str {
+pub(super) fn result(requests: &[Request], at: usize) -> &str {
     requests[at].last_message()["content"].as_str().unwrap()
 }
 
@@ -109,33 +109,6 @@ fn several_scripts_are_chosen_from() {
     let test = test().skill("facts", "---\nname: facts\ndescription: Knows.\n---\nBlue.\n");
     test.endpoint(&server).args(["greet me"]).run().success();
     assert!(names(&server.finish()[2]).contains(&"run_command".to_string()));
-}
-
-/// A number that nothing shows must be calculated, once a turn. A result shows it, perhaps with more
-/// decimals; results have no durations, which are numbers, too.
-#[test]
-fn numbers_that_nothing_shows_are_calculated() {
-    let replies = [answer("It is 1,476.5."), script("print(1234.5678)"), answer("It is 1,234.57.")];
-    let (_, run, requests) = ask(replies.map(|it| Reply::text(&it)).to_vec());
-    let end = run.success().stdout_json();
-    assert_eq!((&end["answer"], &end["asked_again"]), (&json!("It is 1,234.57."), &json!(1)));
-    let question = "No result shows the number 1476.5. Calculate it: run code.";
-    assert_eq!(result(&requests, 1), question);
-    assert_eq!(names(&requests[1]), ["run_command", "run_python_script"]);
-    assert!(result(&requests, 2).starts_with("Result of run_python_script:\nexit 0, in /"));
-    let replies = [answer("It is 99."), command("echo 98"), answer("It is 97.")];
-    let (_, run, _) = ask(replies.map(|it| Reply::text(&it)).to_vec());
-    assert_eq!(run.success().stdout_json()["answer"], "It is 97.");
-    let port = object("write_file", &json!({"path": "x", "content": "port 8080"}));
-    let (_, run, _) = ask([port, answer("It is 8080.")].map(|it| Reply::text(&it)).to_vec());
-    assert_eq!(run.success().stdout_json()["asked_again"], 0);
-    for known in ["Step 1: greet.", "No number."] {
-        let (_, run, _) = ask(vec![Reply::text(&answer(known))]);
-        assert_eq!(run.success().stdout_json()["asked_again"], 0);
-    }
-    let server = Server::start([Reply::text(&answer("It is 1234."))]);
-    let run = test().endpoint(&server).args(["-o", "json", "What is 1,234?"]).run();
-    assert_eq!(run.success().stdout_json()["asked_again"], 0);
 }
 
 /// Files of the user run as scripts; those of the skill read last are found by the end of their path.

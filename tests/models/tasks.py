@@ -68,7 +68,7 @@ TASKS = [
     {"name": "two", "kind": "two skills", "prompt": "Make the daily status report and write its code word and our main brand colour into report.txt.", "files": {"report.txt": r"(?is)(?=.*heron-42)(?=.*1B7F5C)"}},
     {"name": "greeting", "kind": "no skill", "prompt": "Say good morning in Spanish.", "has": ["(?i)buenos d"], "no_tool": True},
     {"name": "opposite", "kind": "no skill", "prompt": "What is the opposite of hot?", "has": ["(?i)cold"], "no_tool": True},
-    {"name": "none", "kind": "none fits", "prompt": "Send an e-mail to Anna that the meeting is on Monday.", "has": ["(?i)can(not|'t|’t)|unable|not able|no tool|could(n't| not)|do not have|don't have|not possible|fail"], "lacks": ["(?i)(has been|was) sent"]},
+    {"name": "none", "kind": "none fits", "prompt": "Send an e-mail to Anna that the meeting is on Monday.", "has": ["(?i)can(not|'t|’t)|unable|not able|no tool|could(n't| not)|do not have|don't have|not possible|not installed|fail"], "lacks": ["(?i)(has been|was) sent"]},
     {"name": "large", "kind": "file too large", "prompt": "When does the vault open, says the last line of big.log?", "has": ["(?i)noon"]},
     {"name": "absent", "kind": "failing", "prompt": "What is the budget in plan.txt?", "has": ["(?i)not (exist|found|there)|no such|does(n't| not)|could(n't| not)|cannot|can't|unable|missing|no file"], "lacks": ["1200"]},
     {"name": "failing", "kind": "failing script", "prompt": "Make a backup of notes.txt and tell me its number.", "has": ["(?i)not answer|fail|could(n't| not)|error|unable|tomorrow"]},

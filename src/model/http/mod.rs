@@ -269,7 +269,7 @@ fn check_not_empty(reply: ModelReply) -> std::result::Result<ModelReply, Request
         FinishReason::Filtered => {
             (ErrorKind::Endpoint, "the endpoint's content filter withheld the answer")
         }
-        FinishReason::Complete | FinishReason::UnparsedCall => {
+        FinishReason::Complete | FinishReason::UnparsedCall | FinishReason::UnknownNumber => {
             (ErrorKind::Protocol, "the answer is empty")
         }
     };

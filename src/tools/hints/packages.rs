@@ -40,7 +40,12 @@ struct MissingPackages<'t> {
 
 /// Returns the hint about missing packages, or about a module of the skill that was not found.
 pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
-    let modules: Vec<&str> = missing_modules(request).collect();
+    let catalogue = request.skills.catalogue();
+    let is_skill = |name: &str| catalogue.usable().any(|skill| skill.name == name);
+    let modules = missing_modules(request);
+    // A skill that was taken for a module is not to be installed.
+    let is_module = |name: &&str| package_of(name).is_some() || !is_skill(&name.replace('_', "-"));
+    let modules: Vec<&str> = modules.filter(is_module).collect();
     let demanded = demanded_packages(request);
     if modules.is_empty() && demanded.is_empty() {
         let advice = "nothing can be installed here: do without, or tell the user to install it";
