@@ -15,6 +15,7 @@ use crate::limits;
 use crate::secret::{HiddenValues, Secrets};
 use crate::settings::{self, Settings, TRUST_FIX, ValueSource};
 use crate::world::confined::{Identity, identity};
+use crate::world::files::{find_program, split_path_list};
 
 mod credentials;
 mod endpoint;
@@ -418,22 +419,4 @@ impl ConfigReader<'_> {
     fn report(&mut self, fault: Fault) {
         self.problems.push(ConfigProblem { fault, lines: Vec::new() });
     }
-}
-
-/// Splits a list of paths that is separated as in `PATH`.
-pub(crate) fn split_path_list(list: &OsStr) -> impl Iterator<Item = &OsStr> {
-    let parts = list.as_bytes().split(|&byte| byte == b':');
-    parts.map(OsStr::from_bytes)
-}
-
-/// The first executable regular file with this name in `search_path`.
-pub(crate) fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let is_executable = |path: &PathBuf| {
-        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
-    split_path_list(search_path?)
-        .map(|folder| Path::new(folder).join(name))
-        .filter(|path| path.is_absolute())
-        .find(is_executable)
 }

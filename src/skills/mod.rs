@@ -13,9 +13,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::config::{Config, FolderOrigin, SkillsFolder, find_program};
+use crate::config::{Config, FolderOrigin, SkillsFolder};
 use crate::text::shell_quoted;
 use crate::world::confined::{Root, identity};
+use crate::world::files::find_program;
 use boundary::Boundary;
 use lookup::OpenFolders;
 use private::PrivateFiles;

@@ -12,13 +12,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::{PythonChoice, ScriptSettings, find_program};
+use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::Fault;
 use crate::skills::Skill;
 use crate::skills::venv::{self, PREVIOUS_VENV, SETUP_FOLDER};
 use crate::text::shell_quoted;
 use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
+use crate::world::files::find_program;
 use crate::world::process::{self, Leftovers, ProcessJob, ProcessOutcome, Restrictions};
 
 /// Interpreter for a skill's scripts.

@@ -6,7 +6,6 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::find_program;
 use crate::skills::Skill;
 use crate::skills::python::{Interpreter, is_executable};
 use crate::tool::{Effects, ToolResult};
@@ -17,6 +16,7 @@ use crate::tools::program::{
 };
 use crate::tools::run_python::{call_named_skill, with_advice_on_module};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+use crate::world::files::find_program;
 
 #[derive(Deserialize)]
 struct RunCommandArguments {

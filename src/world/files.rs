@@ -3,14 +3,14 @@
 //!
 //! Files in a skill, which may be hostile, are opened through `confined/` instead.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::Error;
@@ -244,4 +244,21 @@ pub(crate) fn sync_file_system(file: &impl AsFd) -> io::Result<()> {
 pub(crate) fn effective_user() -> u32 {
     // SAFETY: no arguments, and it always succeeds.
     unsafe { libc::geteuid() }
+}
+
+/// Splits a list of paths that is separated as in `PATH`.
+pub(crate) fn split_path_list(list: &OsStr) -> impl Iterator<Item = &OsStr> {
+    let parts = list.as_bytes().split(|&byte| byte == b':');
+    parts.map(OsStr::from_bytes)
+}
+
+/// The first executable regular file with this name in `search_path`.
+pub(crate) fn find_program(name: &OsStr, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    let is_executable = |path: &PathBuf| {
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    split_path_list(search_path?)
+        .map(|folder| Path::new(folder).join(name))
+        .filter(|path| path.is_absolute())
+        .find(is_executable)
 }

@@ -13,7 +13,6 @@ use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::SkillSelection;
 use crate::cli::values::usage;
-use crate::config::find_program;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::Skill;
@@ -25,6 +24,7 @@ use crate::skills::setup::{
 };
 use crate::text::shell_quoted;
 use crate::world::cancellation::Cancellation;
+use crate::world::files::find_program;
 use crate::world::output::Output;
 use crate::world::terminal;
 

@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::NamedNeeds;
-use crate::config::{ScriptSettings, find_program};
+use crate::config::ScriptSettings;
 use crate::limits;
 use crate::skills::installed::InstalledPackages;
 use crate::skills::other_clients::has_counterpart;
 use crate::skills::programs::alternatives_of;
 use crate::skills::python::Interpreter;
 use crate::skills::{Skill, Skills};
+use crate::world::files::find_program;
 use crate::world::files::read_whole;
 
 impl NamedNeeds {

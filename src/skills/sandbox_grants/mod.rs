@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{SandboxConfig, ScriptSettings, SkillsFolder, split_path_list};
+use crate::config::{SandboxConfig, ScriptSettings, SkillsFolder};
 use crate::error::Fault;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
@@ -25,6 +25,7 @@ use crate::skills::protected::{self, canonical, is_skill, without_following};
 use crate::skills::python::{Interpreter, is_executable};
 use crate::world::confined::VENV_MARKER;
 use crate::world::files;
+use crate::world::files::split_path_list;
 use crate::world::process::Restrictions;
 use crate::world::sandbox::{Grants, Sandbox};
 use system::{NEVER_GRANTED, OTHER_DATA, SYSTEM_FOLDERS, SYSTEM_SETTINGS, VERSION_FILES};

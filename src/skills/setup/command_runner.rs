@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::progress::{ProgressSink, SetupProgress};
-use crate::config::{ScriptSettings, find_program};
+use crate::config::ScriptSettings;
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
@@ -19,6 +19,7 @@ use crate::skills::installed::InstalledPackages;
 use crate::text::{self, shell_quoted};
 use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
+use crate::world::files::find_program;
 use crate::world::lines::{LineBuffer, LinePiece};
 use crate::world::lock::FolderLock;
 use crate::world::process::{

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::misplaced_files::is_in_other_folder;
 use super::{HintRequest, RunKind, quoted_list};
-use crate::config::find_program;
 use crate::limits;
 use crate::skills::programs::{ALTERNATIVES, PROGRAMS, row_of};
+use crate::world::files::find_program;
 
 /// Commands that install something, which the model must not do.
 const INSTALLERS: [&str; 9] =

@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{ScriptSettings, find_program};
+use crate::config::ScriptSettings;
 use crate::skills::Skill;
 use crate::skills::python::Interpreter;
 use crate::skills::sandbox_grants::GrantRequest;
 use crate::tools::program::{ProgramRun, StartFolder, for_model};
 use crate::world::confined::identity;
+use crate::world::files::find_program;
 use crate::world::process::Restrictions;
 
 /// The sandbox of one run; empty if the sandbox is off.

@@ -8,11 +8,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::ScriptSource;
-use crate::config::find_program;
 use crate::limits;
 use crate::skills::python::is_executable;
 use crate::text;
 use crate::tools::program::{LANGUAGES, PYTHON};
+use crate::world::files::find_program;
 
 /// The interpreter of a script that is not Python.
 pub(super) struct OtherInterpreter {

@@ -8,13 +8,13 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::cli::run::Run;
-use crate::config::find_program;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::secret::mask_url_logins;
 use crate::settings;
 use crate::text;
 use crate::world::capture::CaptureLimits;
+use crate::world::files::find_program;
 use crate::world::process::{self, Leftovers, ProcessExit, ProcessJob, Restrictions};
 use crate::world::scratch::Scratch;
 
