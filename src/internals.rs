@@ -4,7 +4,8 @@
 #![allow(missing_docs)]
 
 pub mod config {
-    pub use crate::config::{PythonChoice, ScriptSettings};
+    pub use crate::skills::ScriptSettings;
+    pub use crate::skills::python::PythonChoice;
 }
 pub mod conversation {
     pub use crate::conversation::{ConversationChange, SavedConversation, repair_messages};

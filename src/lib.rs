@@ -290,10 +290,10 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 5 front ends | `cli`, `mcp` |
+//! | 5 front ends and configuration | `cli`, `mcp`; `config`, which fills the options of the parts below |
 //! | 4 conversation | `agent`, `context`, `conversation`, `session`, `system_prompt` |
 //! | 3 actions | `model`, `tools` |
-//! | 2 configuration and skills | `config`, `settings`, `dotenv`, `memory`, `skills` |
+//! | 2 skills | `settings`, `dotenv`, `memory`, `skills` |
 //! | 1 operating system | `world`: processes, files, network, signals, input, output |
 //! | 0 shared types | `address`, `bounded`, `digest`, `error`, `event`, `limits`, `media`, `message`, `secret`, `text`, `tool` |
 //!
@@ -330,7 +330,7 @@ mod tools;
 mod world;
 
 pub use agent::{TurnLimits, TurnOutcome, run_turn};
-pub use config::{Config, ConfigNeeds, Endpoint, FolderOrigin, SkillsFolder, ToolCalling};
+pub use config::{Config, ConfigNeeds};
 pub use conversation::{Conversation, ConversationState};
 pub use error::{Error, ErrorKind, Fault, Result};
 pub use event::{Actions, Event, EventSink, RunStats};
@@ -341,9 +341,12 @@ pub use message::{
 };
 pub use model::http::HttpModel;
 pub use model::scripted::{ScriptedModel, ScriptedStep};
-pub use model::{CallForms, FinishReason, Model, ModelReply, ModelRequest};
+pub use model::{CallForms, Endpoint, FinishReason, Model, ModelReply, ModelRequest, ToolCalling};
 pub use settings::{EnvFile, Settings};
-pub use skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skill, SkillSummary, Skills};
+pub use skills::{
+    Catalogue, FolderOrigin, FolderSummary, Problem, Rule, Severity, Skill, SkillSummary, Skills,
+    SkillsFolder,
+};
 pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
 pub use tool::{
     Action, CallForm, Effects, ScriptExit, ToolCall, ToolDefinition, ToolResult, Usage,

@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 
-use crate::config::ToolCalling;
 use crate::context::ContextManager;
 use crate::conversation::Conversation;
 use crate::conversation::meter::TokenMeter;
@@ -15,6 +14,7 @@ use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
 use crate::message::{AssistantMessage, Message};
+use crate::model::ToolCalling;
 use crate::model::{FinishReason, Model, ModelReply, ModelRequest};
 use crate::tool::{Action, CallForm, ToolCall, ToolResult, Usage, sendable_arguments};
 use crate::tools::Tools;

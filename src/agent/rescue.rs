@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 
 use crate::agent::numbers::unknown_number;
 use crate::agent::quotations::{are_shown, names_tool};
-use crate::config::ToolCalling;
 use crate::conversation::Conversation;
 use crate::limits;
 use crate::message::Message;
+use crate::model::ToolCalling;
 use crate::model::{
     FinishReason, ModelReply, TextCall, has_call_marker, is_code_call, marked_tags,
     read_code_calls, read_marked_calls, read_text_calls, sentence_and_calls,

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use crate::cli::run::Run;
-use crate::config::FolderOrigin;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::settings;
+use crate::skills::FolderOrigin;
 use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 use crate::text::{self, shell_quoted};
 use crate::world::output::Output;

@@ -4,10 +4,11 @@
 use std::path::Path;
 
 use crate::cli::model_lookup::typable_names;
-use crate::config::{ConfigProblem, Endpoint, EndpointWithoutModel, SettingLine};
+use crate::config::{ConfigProblem, EndpointWithoutModel, SettingLine};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::event::EventSink;
 use crate::limits;
+use crate::model::Endpoint;
 use crate::model::http::{ListedModel, ModelListing, query_briefly};
 use crate::settings::LLM_MODEL_NAME;
 use crate::text::{counted, shell_quoted};

@@ -1,10 +1,10 @@
 //! Checks whether the endpoint lists the configured model, with messages that `doctor` and
 //! conversations share.
 
-use crate::config::Endpoint;
 use crate::error::Result;
 use crate::event::EventSink;
 use crate::limits;
+use crate::model::Endpoint;
 use crate::model::http::{EndpointQuery, ListedModel, ModelListing, ServerKind, find_model};
 use crate::text;
 use crate::world::cancellation::Cancellation;

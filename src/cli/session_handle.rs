@@ -5,11 +5,12 @@ use std::time::SystemTime;
 
 use crate::cli::options::{AskOptions, SessionChoice};
 use crate::cli::run::Run;
-use crate::config::{Config, ToolCalling};
+use crate::config::Config;
 use crate::conversation::{Conversation, ConversationState, SavedConversation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::message::Message;
 use crate::model::Model;
+use crate::model::ToolCalling;
 use crate::session::{RestoredSession, SavedAs, Session, SessionHeader, Sessions, format_age};
 use crate::text::counted;
 use crate::world::output::Output;

@@ -1,97 +1,15 @@
-//! The endpoint: its address, the model, the additional data of every request, and the
-//! network route.
+//! The settings of the endpoint: its address, the model, and the additional data of every request.
 
 use std::iter;
-use std::time::Duration;
-
-use serde_json::{Map, Value};
 
 use crate::address::Address;
-use crate::config::network::Network;
 use crate::config::trust::EndpointRoute;
 use crate::config::{Config, ConfigProblem, ConfigReader, ollama_host};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
-use crate::secret::{Secret, Secrets};
-use crate::settings::{self, Origin, ValueSource};
-
-/// The endpoint and how requests are sent to it.
-#[derive(Clone, Debug)]
-pub struct Endpoint {
-    /// Where requests go.
-    pub address: Address,
-    /// The model's name, as the endpoint lists it.
-    pub model: String,
-    /// The key; `None`: no key is sent.
-    pub key: Option<Secret>,
-    /// Fields merged into the body of every request.
-    pub extra_body: Map<String, Value>,
-    /// Headers sent with every request: a name in lower case and a value. A header that the
-    /// program would send itself is replaced.
-    pub extra_headers: Vec<(String, Secret)>,
-    /// The proxy and certificates for the endpoint.
-    pub network: Network,
-    /// The longest silence while a reply is read.
-    pub idle_limit: Duration,
-    /// Values that are masked in quoted text.
-    pub secrets: Secrets,
-    /// Whether images are sent to the model, including those of an earlier run.
-    pub vision: bool,
-    /// How the model calls tools, as it is set.
-    pub tool_calling: ToolCalling,
-    /// The number of the model's parameters, if the endpoint has reported it.
-    pub parameters: Option<u64>,
-    /// Where these settings come from.
-    pub(crate) sources: EndpointSources,
-}
-
-/// How a model is offered tools, and calls them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ToolCalling {
-    /// In the fields of the API; in text once the endpoint says that it has no tools, and by
-    /// constrained replies if the model is small.
-    #[default]
-    Auto,
-    /// In the fields of the API.
-    Native,
-    /// In text: the system message describes them.
-    Prompted,
-    /// Each reply is one JSON object, a call or the answer: the endpoint is given its schema.
-    Schema,
-}
-
-impl ToolCalling {
-    /// The value with this name in `LLM_TOOLS`.
-    fn from_name(name: &str) -> Option<ToolCalling> {
-        match name {
-            "auto" => Some(ToolCalling::Auto),
-            "native" => Some(ToolCalling::Native),
-            "prompted" => Some(ToolCalling::Prompted),
-            "schema" => Some(ToolCalling::Schema),
-            _ => None,
-        }
-    }
-}
-
-/// Where the parts of an [`Endpoint`] were set.
-#[derive(Clone, Debug)]
-pub(crate) struct EndpointSources {
-    /// The address.
-    pub address: ValueSource,
-    /// The key and the additional headers that are sent.
-    pub credentials: Vec<ValueSource>,
-    /// The name of the model; `None`: it is the only one that the endpoint has.
-    pub model: Option<ValueSource>,
-}
-
-impl EndpointSources {
-    /// The settings whose credentials are sent; `None` if none are.
-    pub(crate) fn credentials_text(&self) -> Option<String> {
-        let names = self.credentials.iter().map(ToString::to_string);
-        let names = names.collect::<Vec<_>>().join(" and ");
-        (!names.is_empty()).then_some(names)
-    }
-}
+use crate::model::{Endpoint, EndpointSources, ToolCalling};
+use crate::secret::Secrets;
+use crate::settings::{self, ValueSource};
 
 /// The name of a model and where it was set.
 #[derive(Clone, Debug)]
@@ -118,53 +36,6 @@ impl EndpointWithoutModel {
     fn with_model(self, model: ModelName) -> Endpoint {
         let sources = EndpointSources { model: Some(model.source), ..self.0.sources };
         Endpoint { model: model.name, sources, ..self.0 }
-    }
-}
-
-impl Endpoint {
-    /// How this model calls tools: a small one by constrained replies, if nothing else is set.
-    #[must_use]
-    pub fn calling(&self) -> ToolCalling {
-        if self.is_small() { ToolCalling::Schema } else { self.tool_calling }
-    }
-
-    /// Whether the size of the model decides, and it is small.
-    pub(crate) fn is_small(&self) -> bool {
-        let is_small = self.parameters.is_some_and(|count| count <= limits::SMALL_MODEL_PARAMETERS);
-        self.tool_calling == ToolCalling::Auto && is_small
-    }
-
-    /// Whether the size of the model decides how it calls tools: a server on this machine may
-    /// report it.
-    pub(crate) fn calls_by_size(&self) -> bool {
-        self.tool_calling == ToolCalling::Auto && self.address.is_loopback()
-    }
-
-    /// A server for downloads: it gets no credentials. `setting` is what the user typed the address
-    /// for, in hints.
-    pub(crate) fn for_download(
-        address: Address,
-        network: Network,
-        setting: &'static str,
-    ) -> Endpoint {
-        Endpoint {
-            address,
-            model: String::new(),
-            key: None,
-            extra_body: Map::new(),
-            extra_headers: Vec::new(),
-            network,
-            idle_limit: limits::DOWNLOAD_WINDOW,
-            secrets: Secrets::default(),
-            vision: false,
-            tool_calling: ToolCalling::Native,
-            parameters: None,
-            sources: EndpointSources {
-                address: ValueSource { name: setting, origin: Origin::Flag(setting) },
-                credentials: Vec::new(),
-                model: None,
-            },
-        }
     }
 }
 

@@ -5,16 +5,21 @@
 //! the environment; `main.rs` has done that.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Fault, Result};
 use crate::limits;
-use crate::secret::{HiddenValues, Secrets};
+use crate::memory::Storage;
+use crate::model::Endpoint;
+use crate::secret::Secrets;
 use crate::settings::{self, Settings, TRUST_FIX, ValueSource};
-use crate::world::confined::{Identity, identity};
+use crate::skills::python::PythonChoice;
+use crate::skills::{ScriptSettings, Skills, SkillsFolder};
+use crate::tools::ToolContext;
+use crate::world::cancellation::Cancellation;
+use crate::world::confined::identity;
 use crate::world::files::{find_program, split_path_list};
 
 mod credentials;
@@ -24,107 +29,14 @@ mod missing;
 mod network;
 mod no_proxy;
 mod ollama_host;
+mod places;
 mod proxy;
-mod sandbox;
-mod skills_folders;
-mod storage;
 #[cfg(test)]
 mod tests;
 mod trust;
 
 pub(crate) use endpoint::EndpointWithoutModel;
-pub use endpoint::{Endpoint, ToolCalling};
 pub(crate) use missing::{SettingLine, configuration_error};
-pub(crate) use network::{CertificateFile, Network, Proxy, ProxyScheme};
-pub(crate) use ollama_host::OLLAMA_PORT;
-pub(crate) use sandbox::SandboxConfig;
-pub use skills_folders::{FolderOrigin, SkillsFolder};
-pub(crate) use storage::Storage;
-
-/// The interpreter for scripts of a skill without a venv.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PythonChoice {
-    /// `python3` from `PATH`.
-    Search,
-    /// The program at this path.
-    Program(PathBuf),
-    /// No interpreter: skills without a venv cannot run scripts.
-    Off,
-}
-
-/// The settings for scripts.
-#[derive(Clone)]
-pub struct ScriptSettings {
-    /// The time limit of one script or command.
-    pub limit: Duration,
-    /// The interpreter for skills without a venv.
-    pub python: PythonChoice,
-    /// The shell for commands; `None`: there are no commands.
-    pub shell: Option<PathBuf>,
-    /// Whether processes that a script leaves behind after a normal end keep running.
-    pub keep_leftovers: bool,
-    /// The sandbox for scripts; `None`: scripts run without one.
-    pub sandbox: Option<SandboxConfig>,
-    /// Files and folders with settings, credentials and stored data, whether they exist or not: no
-    /// sandboxed script and no tool for the user's files may access them.
-    pub private_files: Vec<PathBuf>,
-    /// The real paths of the folders of `SCRIPT_SANDBOX_WRITE`, with and without a sandbox.
-    pub writable_folders: Vec<PathBuf>,
-    /// The environment for scripts, without credentials.
-    pub environment: Vec<(OsString, OsString)>,
-    /// The environment for programs that the user starts with a command (pip, git): without the
-    /// endpoint's credentials.
-    pub installer_environment: Vec<(OsString, OsString)>,
-    /// The user's working folder; scripts get it as `USER_CWD`.
-    pub user_folder: PathBuf,
-    /// The folder that was there at the start: a script could put another one in its place.
-    pub user_folder_identity: Option<Identity>,
-    /// The default folders of skills, whether they exist or not.
-    pub default_skills_folders: Vec<PathBuf>,
-    /// The folder for temporary files.
-    pub temporary_folder: PathBuf,
-    /// Whether only skills are used that are as the lock file beside them lists them.
-    pub skills_locked: bool,
-}
-
-impl ScriptSettings {
-    /// Returns an error if the folder at the path of the working folder, this one, is not that of
-    /// the start.
-    pub(crate) fn check_user_folder(
-        &self,
-        found: Option<Identity>,
-    ) -> std::result::Result<(), String> {
-        if found == self.user_folder_identity {
-            return Ok(());
-        }
-        let folder = self.user_folder.display();
-        Err(format!("the working folder {folder} was replaced by another one: tell the user"))
-    }
-
-    /// The value of a variable in the environment of all scripts.
-    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
-        let mut environment = self.environment.iter();
-        let (_, value) = environment.find(|(known, _)| known == name)?;
-        Some(value)
-    }
-
-    /// The names of the user's variables that scripts do not get because they look like
-    /// credentials. `SCRIPT_ENV` names those that scripts get.
-    pub(crate) fn withheld_names(&self) -> impl Iterator<Item = &str> {
-        let all = self.installer_environment.iter().filter_map(|(name, _)| name.to_str());
-        all.filter(|name| self.variable(name).is_none())
-    }
-}
-
-impl fmt::Debug for ScriptSettings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptSettings")
-            .field("limit", &self.limit)
-            .field("python", &self.python)
-            .field("environment", &HiddenValues(&self.environment))
-            .finish_non_exhaustive()
-    }
-}
 
 /// The configuration of a run.
 #[derive(Clone, Debug)]
@@ -418,5 +330,29 @@ impl ConfigReader<'_> {
 
     fn report(&mut self, fault: Fault) {
         self.problems.push(ConfigProblem { fault, lines: Vec::new() });
+    }
+}
+
+impl Skills {
+    /// The skills of a configuration. Links to the home, or to a folder above the home or
+    /// the working folder, are refused.
+    pub fn from_config(config: &Config) -> Skills {
+        Skills::of_folders(&config.skills_folders, &config.scripts, config.has_folder_endpoint)
+    }
+}
+
+impl<'w> ToolContext<'w> {
+    /// Creates the context of a configuration: scripts run without consent, no conversation.
+    pub fn new(
+        config: &'w Config,
+        skills: &'w Skills,
+        cancellation: &'w Cancellation,
+    ) -> ToolContext<'w> {
+        ToolContext {
+            scripts: Some(&config.scripts),
+            vision: config.vision,
+            window: config.context_window,
+            ..ToolContext::of_parts(skills, &config.storage, &config.secrets, cancellation)
+        }
     }
 }

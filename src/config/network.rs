@@ -4,89 +4,16 @@
 //! Only the settings for this endpoint are checked: an invalid proxy is not a problem if the
 //! endpoint is on this machine or excluded by `NO_PROXY`.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::address::{Address, Authority};
+use crate::address::Address;
 use crate::config::trust::EndpointRoute;
 use crate::config::{ConfigReader, configuration_error, no_proxy};
 use crate::error::{Fault, Result};
 use crate::limits;
-use crate::secret::Secret;
+use crate::model::{CertificateFile, Network, Proxy, ProxyScheme};
 use crate::settings::{self, Settings, ValueSource};
 use crate::world::files;
-
-/// The proxy and the trusted certificates for an endpoint.
-#[derive(Clone, Debug, Default)]
-pub struct Network {
-    /// The proxy; `None`: connections are direct.
-    pub proxy: Option<Proxy>,
-    /// Why connections are direct although a proxy is set.
-    pub direct_reason: Option<&'static str>,
-    /// Certificates that replace the built-in root certificates.
-    pub roots: Option<CertificateFile>,
-}
-
-/// A proxy. `Display` and `Debug` omit the login.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Proxy {
-    /// The protocol.
-    pub scheme: ProxyScheme,
-    /// The host name or address; an IPv6 address has no brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// User name and password, percent-decoded. The password is missing if the user name is a
-    /// token.
-    pub login: Option<(String, Option<Secret>)>,
-}
-
-/// The protocol of a proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyScheme {
-    /// HTTP: `CONNECT` for https, the absolute form for http (RFC 9110, 9.3.6; RFC 9112, 3.2.2).
-    Http,
-    /// The same over TLS.
-    Https,
-    /// SOCKS 5 (RFC 1928); this program looks names up.
-    Socks5,
-    /// SOCKS 5; the proxy looks names up.
-    Socks5h,
-}
-
-impl ProxyScheme {
-    /// The scheme as in an address.
-    pub fn name(self) -> &'static str {
-        match self {
-            ProxyScheme::Http => "http",
-            ProxyScheme::Https => "https",
-            ProxyScheme::Socks5 => "socks5",
-            ProxyScheme::Socks5h => "socks5h",
-        }
-    }
-}
-
-impl fmt::Display for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let authority = Authority { host: self.host.clone(), port: Some(self.port) };
-        write!(f, "{}://{authority}", self.scheme.name())
-    }
-}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")
-    }
-}
-
-/// A file of certificates in PEM form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateFile {
-    /// The file, as messages show it.
-    pub path: PathBuf,
-    /// The contents of the file.
-    pub pem: Vec<u8>,
-}
 
 /// The first line of each certificate in a file.
 const CERTIFICATE_START: &[u8] = b"-----BEGIN CERTIFICATE-----";

@@ -2,8 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-/// The default port of Ollama.
-pub(crate) const OLLAMA_PORT: u16 = 11434; // not a limit
+use crate::model::http::OLLAMA_PORT;
 
 /// Ollama's own service, which is reached with https.
 const OLLAMA_SERVICE: &str = "ollama.com";

@@ -8,8 +8,8 @@ use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 
 use crate::address::Authority;
-use crate::config::network::{Proxy, ProxyScheme};
 use crate::limits;
+use crate::model::{Proxy, ProxyScheme};
 use crate::secret::Secret;
 
 /// Default ports, as in curl.

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
+use crate::model::CertificateFile;
 use crate::secret::Secret;
 use crate::settings::{EnvFile, FolderTrust};
 use crate::world::scratch::Scratch;

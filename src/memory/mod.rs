@@ -18,7 +18,29 @@ pub(crate) use store::{AddedFact, Memory};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Paths of sessions, facts and notes. They may not exist yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// The folder of sessions; `None` only if neither the setting nor a home folder is set.
+    pub sessions: Option<PathBuf>,
+    /// The facts file; `None`: no memory.
+    pub facts: Option<PathBuf>,
+    /// The folder of daily notes; `None`: no notes are written.
+    pub notes: Option<PathBuf>,
+    /// The file of lines typed in conversations; `None`: none are kept.
+    pub history: Option<PathBuf>,
+    /// The folder of the program's other data; `None` only without a home folder.
+    pub(crate) state: Option<PathBuf>,
+}
+
+impl Storage {
+    /// All paths; sandboxed scripts may read none of them.
+    pub fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.sessions, &self.facts, &self.notes, &self.history, &self.state].into_iter().flatten()
+    }
+}
 
 /// Creates a folder and its parents for their owner only.
 fn create_private_folder(folder: &Path) -> io::Result<()> {

@@ -7,9 +7,9 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use crate::config::ToolCalling;
 use crate::message::Message;
 use crate::model::CallForms;
+use crate::model::ToolCalling;
 use crate::model::constrained::{self, ResponseFormat};
 use crate::model::described_tools::{DescribedTools, RESULT_START};
 use crate::model::dialect::{Dialect, DialectChange, SentFeatures};

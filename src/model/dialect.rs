@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::config::ToolCalling;
+use crate::model::ToolCalling;
 use crate::model::demanded_value;
 use crate::model::quirks::refusals::{self, Meaning};
 use crate::model::quirks::{changes, contains_any};

@@ -3,7 +3,6 @@
 //! [`http::HttpModel`] sends requests to an endpoint; [`scripted::ScriptedModel`] plays
 //! prepared replies for `demo` and for tests. Nothing here knows what tools do.
 
-use crate::config::ToolCalling;
 use crate::error::{Error, Result};
 use crate::event::EventSink;
 use crate::message::{AssistantMessage, Message};
@@ -17,6 +16,7 @@ mod delta_fast_path;
 mod demanded_value;
 mod described_tools;
 mod dialect;
+mod endpoint;
 mod error_text;
 pub(crate) mod http;
 mod invalid_response;
@@ -33,6 +33,8 @@ mod tool_name;
 mod wire;
 mod wire_messages;
 
+pub(crate) use endpoint::{CertificateFile, EndpointSources, Network, Proxy, ProxyScheme};
+pub use endpoint::{Endpoint, ToolCalling};
 pub(crate) use quirks::{call_markers::marked_tags, is_reasoning_field};
 pub(crate) use text_calls::{
     OPENINGS, can_become_call, ends_sentence, has_call_marker, read_code_calls, read_marked_calls,

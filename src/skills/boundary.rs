@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::ScriptSettings;
+use crate::skills::ScriptSettings;
 use crate::world::confined::{Identity, Root, identity, real_path};
 
 /// The folders from which the forbidden folders are computed, if known.

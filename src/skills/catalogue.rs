@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use crate::config::SkillsFolder;
 use crate::limits;
+use crate::skills::SkillsFolder;
 use crate::skills::names::is_qualified_name;
 use crate::skills::{Problem, Rule};
 use crate::text;

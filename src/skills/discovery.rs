@@ -5,9 +5,8 @@
 //! skills one level too high. Only the frontmatter of a skill is read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use crate::config::{FolderOrigin, SkillsFolder};
 use crate::limits;
 use crate::skills::catalogue::{Catalogue, FolderSummary, SkillSummary};
 use crate::skills::folder_problems as problems;
@@ -21,6 +20,50 @@ use crate::skills::skill::DOCUMENT_NAME;
 use crate::skills::{Problem, Rule, Skills};
 use crate::text;
 use crate::world::confined::{OpenError, OpenFile, identity};
+
+/// A skills folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkillsFolder {
+    /// The folder, absolute.
+    pub path: PathBuf,
+    /// Why it is read.
+    pub origin: FolderOrigin,
+}
+
+/// Why a skills folder is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderOrigin {
+    /// The user named it: the folders below it are searched for skills, too.
+    Named,
+    /// It is a default folder in the working folder, whose author may not be the user.
+    WorkingFolder,
+    /// It is a default folder of the user.
+    User,
+    /// It was installed with the program.
+    Installed,
+}
+
+impl SkillsFolder {
+    /// A folder that the user named. A final slash is removed, as `path/` hides that `path` is
+    /// a link; so is `/./`. A path with `..`, which no tool accepts, is replaced by the real one.
+    pub fn named(path: &Path) -> SkillsFolder {
+        let has_parent = path.components().any(|part| part == Component::ParentDir);
+        let real = path.canonicalize().ok().filter(|_| has_parent);
+        let path = real.unwrap_or_else(|| path.components().collect());
+        SkillsFolder { path, origin: FolderOrigin::Named }
+    }
+
+    /// Whether the user named it.
+    pub fn is_named(&self) -> bool {
+        self.origin == FolderOrigin::Named
+    }
+}
+
+impl AsRef<Path> for SkillsFolder {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
 
 /// Reads all skills folders.
 pub(super) fn read(skills: &Skills) -> Catalogue {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::config::FolderOrigin;
 use crate::limits;
+use crate::skills::FolderOrigin;
 use crate::skills::check::is_name;
 use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
 use crate::skills::{Problem, Rule, SkillSummary};

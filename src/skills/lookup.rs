@@ -9,10 +9,10 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::config::{FolderOrigin, SkillsFolder};
 use crate::skills::boundary::{Boundary, ForbiddenFolders};
 use crate::skills::private::{PrivateEntries, PrivateFiles};
 use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
+use crate::skills::{FolderOrigin, SkillsFolder};
 use crate::skills::{INSTALLED_PATH, SkillSummary, Skills};
 use crate::world::confined::{FoundFile, OpenError, OpenFile, Root, identity, read_head};
 

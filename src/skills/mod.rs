@@ -13,7 +13,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::config::{Config, FolderOrigin, SkillsFolder};
 use crate::text::shell_quoted;
 use crate::world::confined::{Root, identity};
 use crate::world::files::find_program;
@@ -51,6 +50,7 @@ pub(crate) mod ranking;
 pub(crate) mod requirements;
 mod rule;
 pub(crate) mod sandbox_grants;
+mod script_settings;
 mod search;
 pub(crate) mod setup;
 pub(crate) mod siblings;
@@ -69,9 +69,12 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
 use lock_file::{LOCK_FILE_NAME, LockFile, LockFileError, LockFiles};
 
 pub use catalogue::{Catalogue, FolderSummary, SkillSummary};
+pub use discovery::{FolderOrigin, SkillsFolder};
 pub use problem::Problem;
 pub(crate) use problem::ProblemCounts;
 pub use rule::{RULES, Rule, RuleRow, Severity};
+pub(crate) use script_settings::SandboxConfig;
+pub use script_settings::ScriptSettings;
 pub use skill::Skill;
 pub(crate) use skill::{Document, is_document_name};
 pub use words::split_words;
@@ -118,21 +121,21 @@ impl Skills {
         }
     }
 
-    /// The skills of a configuration. Links to the home, or to a folder above the home or
-    /// the working folder, are refused.
-    pub fn from_config(config: &Config) -> Skills {
-        let boundary = Boundary::new(&config.scripts);
+    /// The skills in these folders, where links to the home, or to a folder above the home or the
+    /// working folder, are refused. `stays_here`: links out of the working folder, too.
+    pub(crate) fn of_folders(
+        folders: &[SkillsFolder],
+        scripts: &ScriptSettings,
+        stays_here: bool,
+    ) -> Skills {
+        let boundary = Boundary::new(scripts);
         Skills {
-            folders: config.skills_folders.clone(),
-            boundary: if config.has_folder_endpoint {
-                boundary.within_working_folder()
-            } else {
-                boundary
-            },
-            is_locked: config.scripts.skills_locked,
+            folders: folders.to_vec(),
+            boundary: if stays_here { boundary.within_working_folder() } else { boundary },
+            is_locked: scripts.skills_locked,
             private: Rc::new(PrivateFiles {
-                files: config.scripts.private_files.clone(),
-                user_folder: Some(config.scripts.user_folder.clone()),
+                files: scripts.private_files.clone(),
+                user_folder: Some(scripts.user_folder.clone()),
             }),
             ..Skills::new([])
         }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::ScriptSettings;
+use crate::skills::ScriptSettings;
 use crate::skills::boundary::Boundary;
 use crate::skills::private::real_or_missing;
 use crate::skills::skill::has_document;

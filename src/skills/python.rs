@@ -12,8 +12,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::Fault;
+use crate::skills::ScriptSettings;
 use crate::skills::Skill;
 use crate::skills::venv::{self, PREVIOUS_VENV, SETUP_FOLDER};
 use crate::text::shell_quoted;
@@ -21,6 +21,17 @@ use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
 use crate::world::files::find_program;
 use crate::world::process::{self, Leftovers, ProcessJob, ProcessOutcome, Restrictions};
+
+/// The interpreter for scripts of a skill without a venv.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PythonChoice {
+    /// `python3` from `PATH`.
+    Search,
+    /// The program at this path.
+    Program(PathBuf),
+    /// No interpreter: skills without a venv cannot run scripts.
+    Off,
+}
 
 /// Interpreter for a skill's scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]

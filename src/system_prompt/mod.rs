@@ -296,8 +296,8 @@ fn skills_for_model(catalogue: &Catalogue) -> Vec<&SkillSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, ConfigNeeds};
-    use crate::settings::Settings;
+    use crate::memory::Storage;
+    use crate::secret::Secrets;
     use crate::skills::Skills;
     use crate::tools::ToolContext;
     use crate::world::cancellation::Cancellation;
@@ -326,10 +326,10 @@ mod tests {
         user_folder: &Path,
         build: impl FnOnce(PromptParts<'_>) -> String,
     ) -> String {
-        let config =
-            Config::resolve(&Settings::default(), user_folder, ConfigNeeds::Skills).unwrap();
         let (skills, cancellation) = (Skills::new(Vec::new()), Cancellation::never());
-        let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
+        let (storage, secrets) = (Storage::default(), Secrets::default());
+        let context = ToolContext::of_parts(&skills, &storage, &secrets, &cancellation);
+        let tools = Tools::new(context);
         let today = "Friday, 1999-12-31".to_string();
         build(PromptParts { today, ..PromptParts::new(catalogue, &tools, user_folder) })
     }

@@ -148,11 +148,11 @@ fn load(
     let folders = SkillFolders::of(skill, &document.text);
     let reader = context.skill_file_reader();
     let files = other_files(skill, &document.file_name, reader) + &missing_note(skill, context);
-    let room = context.text_bytes(usize::MAX);
+    let room = context.history.text_bytes(usize::MAX);
     let part = first_part(
         document,
         room.saturating_sub(files.len()).max(room / 2),
-        context.text_bytes(limits::PAGE_BYTES),
+        context.history.text_bytes(limits::PAGE_BYTES),
         |next| reading_on(reader, &skill.path.join(&document.file_name), next),
     );
     let is_whole = part.is_none();

@@ -94,7 +94,7 @@ fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
                 note.push_str(NOT_FOUND);
             }
             let rows = rows(
-                context.text_bytes(limits::LIST_BYTES),
+                context.history.text_bytes(limits::LIST_BYTES),
                 found.iter().map(|skill| {
                     let most = limits::FOUND_DESCRIPTION_BYTES;
                     let description = Some(text::first_sentences(&skill.description, most));
@@ -109,7 +109,7 @@ fn list(query: &str, context: &ToolContext<'_>) -> ToolResult {
                 offered.iter().map(|skill| SkillRow { description: None, ..SkillRow::new(skill) });
             result(&rows(limits::LIST_BYTES, names), Some(note.into()), offered.len())
         }
-        None => list_all(&offered, &catalogue, context.text_bytes(limits::LIST_BYTES)),
+        None => list_all(&offered, &catalogue, context.history.text_bytes(limits::LIST_BYTES)),
     }
 }
 

@@ -13,11 +13,12 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::config::{Config, ScriptSettings, Storage};
 use crate::event::{Event, EventSink, RunStats};
 use crate::limits;
+use crate::memory::Storage;
 use crate::message::InvokedSkill;
 use crate::secret::Secrets;
+use crate::skills::ScriptSettings;
 use crate::skills::{Catalogue, Skills, other_clients};
 use crate::text;
 use crate::tool::{Action, CallForm, Effects, ToolCall, ToolDefinition, ToolResult};
@@ -84,22 +85,23 @@ pub struct ToolContext<'w> {
 }
 
 impl<'w> ToolContext<'w> {
-    /// Creates the context of a configuration: scripts run without consent, no conversation.
-    pub fn new(
-        config: &'w Config,
+    /// A context without scripts, consent and conversation.
+    pub(crate) fn of_parts(
         skills: &'w Skills,
+        storage: &'w Storage,
+        secrets: &'w Secrets,
         cancellation: &'w Cancellation,
     ) -> ToolContext<'w> {
         ToolContext {
             skills,
-            scripts: Some(&config.scripts),
+            scripts: None,
             consent: None,
             source: "",
-            storage: &config.storage,
-            secrets: &config.secrets,
+            storage,
+            secrets,
             user_files: true,
-            vision: config.vision,
-            window: config.context_window,
+            vision: false,
+            window: None,
             cancellation,
             event_source: None,
             history: Rc::default(),
@@ -109,10 +111,6 @@ impl<'w> ToolContext<'w> {
     /// The settings of commands and of the user's files; `None`: they may not be used.
     fn user_scripts(&self) -> Option<&'w ScriptSettings> {
         self.scripts.filter(|_| self.user_files)
-    }
-
-    fn text_bytes(&self, usual: usize) -> usize {
-        self.history.text_bytes(usual)
     }
 
     /// Whether shell commands may be run.

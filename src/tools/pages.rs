@@ -76,7 +76,7 @@ fn list_folder(folder: &Root, page: &LineRange, context: &ToolContext<'_>) -> To
     entries.entries.retain(|entry| !is_hidden(&entry.name.to_string_lossy()));
     let all = entries.entries.len() + entries.omitted;
     let shown = entries.entries.get(before..).unwrap_or_default();
-    let most_bytes = context.text_bytes(usize::MAX);
+    let most_bytes = context.history.text_bytes(usize::MAX);
     let mut text = String::new();
     let mut count = 0;
     for entry in shown {
@@ -129,7 +129,7 @@ fn read_page(
         let lines = counted(lines, "line");
         ToolResult::failure(format!("the file has only {lines}; offset must not be larger"))
     };
-    let page_bytes = context.text_bytes(limits::PAGE_BYTES);
+    let page_bytes = context.history.text_bytes(limits::PAGE_BYTES);
     let mut line = Vec::new();
     let mut position = 0;
     for number in 1..page.first {

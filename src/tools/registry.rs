@@ -297,14 +297,13 @@ impl Meant {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
-    use std::path::Path;
 
     use serde::{Deserialize, Serialize};
     use serde_json::json;
 
     use super::*;
-    use crate::config::{Config, ConfigNeeds};
-    use crate::settings::Settings;
+    use crate::memory::Storage;
+    use crate::secret::{Secret, Secrets};
     use crate::skills::Skills;
     use crate::tools::{Arguments, ToolContext};
     use crate::world::cancellation::Cancellation;
@@ -355,9 +354,10 @@ mod tests {
         }
     }
 
-    fn config() -> Config {
-        let settings = Settings::from_pairs([("LLM_API_KEY", "canary-1")]);
-        Config::resolve(&settings, Path::new("/nowhere"), ConfigNeeds::Skills).unwrap()
+    fn secrets() -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.extend(Secret::new("canary-1"));
+        secrets
     }
 
     fn call(name: &str, arguments: &str) -> ToolCall {
@@ -366,7 +366,8 @@ mod tests {
 
     #[test]
     fn an_invalid_tool_is_refused_with_its_name_and_the_reason() {
-        let (config, skills) = (config(), Skills::new(Vec::new()));
+        let (secrets, skills) = (secrets(), Skills::new(Vec::new()));
+        let storage = Storage::default();
         let (cancellation, calls) = (Cancellation::never(), RefCell::default());
         let add = |name, description, parameters| {
             let tool = |name, description, parameters| {
@@ -374,7 +375,8 @@ mod tests {
                 Box::new(CustomTool { name, description, parameters, calls })
             };
             let good = json!({"type": "object", "properties": {}});
-            let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
+            let tools =
+                Tools::new(ToolContext::of_parts(&skills, &storage, &secrets, &cancellation));
             let tools = tools.with(tool("taken", "d", good)).unwrap();
             let error = tools.with(tool(name, description, parameters)).err()?;
             assert_eq!(error.kind(), ErrorKind::Usage);
@@ -411,9 +413,10 @@ mod tests {
 
     #[test]
     fn an_added_tool_is_offered_listed_and_called_like_the_built_in_ones() {
-        let (config, skills) = (config(), Skills::new(Vec::new()));
+        let (secrets, skills) = (secrets(), Skills::new(Vec::new()));
+        let storage = Storage::default();
         let (cancellation, calls) = (Cancellation::never(), RefCell::default());
-        let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
+        let tools = Tools::new(ToolContext::of_parts(&skills, &storage, &secrets, &cancellation));
         let parameters = json!({
             "type": "object",
             "properties": {

@@ -5,8 +5,8 @@ use std::slice;
 
 use serde_json::{Value, json};
 
-use crate::config::ScriptSettings;
 use crate::limits;
+use crate::skills::ScriptSettings;
 use crate::skills::{Catalogue, Skill, evals, split_words};
 use crate::text;
 use crate::tool::CallForm;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use crate::config::ScriptSettings;
 use crate::limits;
 use crate::secret::MASK;
+use crate::skills::ScriptSettings;
 use crate::skills::Skill;
 use crate::skills::lock_file::is_lock_file_name;
 use crate::skills::private::{

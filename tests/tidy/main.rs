@@ -13,7 +13,7 @@ use std::path::Path;
 use source::{files, sources};
 
 /// Layers, bottom to top; a module imports from its own layer and those below.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &[
         "address",
         "bounded",
@@ -29,9 +29,10 @@ const LAYERS: [&[&str]; 6] = [
         "tool",
     ],
     &["world"],
-    &["config", "dotenv", "memory", "settings", "skills"],
+    &["dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
     &["agent", "context", "conversation", "session", "system_prompt"],
+    &["config"],
     &["cli", "mcp", "internals"],
 ];
 

@@ -4,10 +4,11 @@
 use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::model_lookup::{ModelLookup, UnlistedModel, look_up_model, names};
-use crate::config::{Endpoint, OLLAMA_PORT};
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::limits;
+use crate::model::Endpoint;
 use crate::model::Model as _;
+use crate::model::http::OLLAMA_PORT;
 use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ReportedModel, ServerKind};
 use crate::text;
 use crate::world::output::Output;

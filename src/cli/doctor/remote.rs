@@ -8,9 +8,9 @@ use crate::cli::doctor::trial;
 use crate::cli::installed_model::ONLY_MODEL;
 use crate::cli::model_lookup::{UnlistedModel, names};
 use crate::cli::run::Run;
-use crate::config::Endpoint;
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::limits;
+use crate::model::Endpoint;
 use crate::model::http::{
     ContextWindow, EndpointQuery, ListedModel, ModelListing, ServerKind, find_model,
 };

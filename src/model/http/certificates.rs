@@ -10,9 +10,9 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use webpki_roots::TLS_SERVER_ROOTS;
 
-use crate::config::CertificateFile;
 use crate::error::ErrorKind;
 use crate::limits;
+use crate::model::CertificateFile;
 use crate::model::http::authority::may_sign;
 use crate::model::http::peer::Peer;
 use crate::model::request_failure::RequestFailure;

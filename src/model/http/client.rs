@@ -12,10 +12,10 @@ use std::sync::Arc;
 use ureq::http::Response;
 use ureq::{Agent, RequestBuilder};
 
-use crate::config::{Endpoint, Proxy, ProxyScheme};
 use crate::limits;
 use crate::model::http::proxy::basic_authorization;
 use crate::model::http::transport::{Dialer, NoLookup, SharedTransport, SilenceLimit, USER_AGENT};
+use crate::model::{Endpoint, Proxy, ProxyScheme};
 use crate::secret::MASK;
 use crate::world::cancellation::Cancellation;
 

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use ureq::http::HeaderMap;
 
 use crate::address::Address;
-use crate::config::{Endpoint, Network};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
 use crate::model::http::client::{Client, without_query};
 use crate::model::http::failure::transport_failure;
 use crate::model::request_failure::RequestFailure;
+use crate::model::{Endpoint, Network};
 use crate::secret::mask_url_logins;
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;

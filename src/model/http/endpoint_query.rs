@@ -9,10 +9,10 @@ use std::io::{self, Read};
 use std::time::Instant;
 
 use crate::bounded;
-use crate::config::{Endpoint, OLLAMA_PORT};
 use crate::error::{Error, ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
+use crate::model::Endpoint;
 use crate::model::http::client::{Client, without_query};
 use crate::model::http::failure::{stop_error, transport_failure};
 use crate::model::http::models::{ListedModel, find_model, parse_models};
@@ -20,6 +20,9 @@ use crate::model::quirks::contains_any;
 use crate::model::quirks::servers::{self, ServerKind};
 use crate::model::wire::LooseValue;
 use crate::world::cancellation::{Cancellation, StopReason};
+
+/// The default port of Ollama.
+pub(crate) const OLLAMA_PORT: u16 = 11434; // not a limit
 
 /// Sends queries about an endpoint.
 #[derive(Debug)]

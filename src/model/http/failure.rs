@@ -8,9 +8,9 @@ use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
-use crate::config::Endpoint;
 use crate::error::{Error, ErrorKind, FailedPart};
 use crate::limits;
+use crate::model::Endpoint;
 use crate::model::http::client::{Client, without_query};
 use crate::model::http::peer::Peer;
 use crate::model::http::proxy;

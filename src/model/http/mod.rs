@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use ureq::http::Response;
 use ureq::http::response::Parts;
 
-use crate::config::{Endpoint, ToolCalling};
 use crate::error::{ErrorKind, FailedPart, Result};
 use crate::event::{Event, EventSink};
 use crate::limits;
@@ -24,6 +23,7 @@ use crate::model::dialect::{Dialect, DialectChange};
 use crate::model::invalid_response::InvalidResponse;
 use crate::model::reply::ReplyAssembler;
 use crate::model::request_failure::RequestFailure;
+use crate::model::{Endpoint, ToolCalling};
 use crate::model::{FinishReason, Model, ModelReply, ModelRequest, retry, text_calls};
 use crate::secret::MASK;
 use crate::text::one_line;
@@ -48,7 +48,7 @@ mod transport;
 pub(crate) use crate::model::quirks::servers::ServerKind;
 pub(crate) use download::download;
 pub(crate) use endpoint_query::{
-    ContextWindow, EndpointQuery, ModelListing, ReportedModel, query_briefly,
+    ContextWindow, EndpointQuery, ModelListing, OLLAMA_PORT, ReportedModel, query_briefly,
 };
 pub(crate) use models::{ListedModel, find_model};
 

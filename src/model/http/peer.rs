@@ -6,9 +6,9 @@ use std::io;
 use ureq::unversioned::transport::{Buffers, LazyBuffers};
 
 use crate::address::Authority;
-use crate::config::{Endpoint, Proxy};
 use crate::limits;
 use crate::model::request_failure::RequestFailure;
+use crate::model::{Endpoint, Proxy};
 use crate::world::cancellation::StopReason;
 
 /// A host and port to connect to.

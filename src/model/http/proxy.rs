@@ -13,7 +13,6 @@ use base64::prelude::BASE64_STANDARD;
 use ureq::http::StatusCode;
 use ureq::unversioned::transport::{ConnectionDetails, Transport, TransportAdapter};
 
-use crate::config::{Proxy, ProxyScheme};
 use crate::error::ErrorKind;
 use crate::limits;
 use crate::model::http::absolute_form::AbsoluteForm;
@@ -21,6 +20,7 @@ use crate::model::http::peer::{Peer, connect_failure};
 use crate::model::http::socks::{self, CHECK_LOGIN_HINT, SocksDestination};
 use crate::model::http::transport::{Dialer, USER_AGENT};
 use crate::model::request_failure::RequestFailure;
+use crate::model::{Proxy, ProxyScheme};
 use crate::secret::Secret;
 use crate::world::cancellation::StopReason;
 use crate::world::net::Handshake;

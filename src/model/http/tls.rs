@@ -14,9 +14,9 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, LazyBuffers, NextTimeout, Transport, TransportAdapter,
 };
 
-use crate::config::CertificateFile;
 use crate::error::ErrorKind;
 use crate::limits;
+use crate::model::CertificateFile;
 use crate::model::http::certificates::{self, CertificateVerifier};
 use crate::model::http::peer::{Peer, connect_failure, input_space};
 use crate::model::request_failure::RequestFailure;

@@ -19,12 +19,12 @@ use ureq::unversioned::transport::{
     Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
 };
 
-use crate::config::{Endpoint, Proxy};
 use crate::error::{ErrorKind, FailedPart};
 use crate::limits;
 use crate::model::http::peer::{Peer, connect_failure, input_space};
 use crate::model::http::tls::TlsClient;
 use crate::model::request_failure::RequestFailure;
+use crate::model::{Endpoint, Proxy};
 use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::net::{Connection, resolve, time_left};
 

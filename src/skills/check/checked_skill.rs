@@ -2,10 +2,10 @@
 //! from here, so that all count alike.
 
 use super::{check, check_python};
-use crate::config::{ScriptSettings, SkillsFolder};
 use crate::skills::needs::{NamedNeeds, Needs};
 use crate::skills::packages::any_module_of;
 use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
+use crate::skills::{ScriptSettings, SkillsFolder};
 use crate::world::cancellation::Cancellation;
 
 /// A skill of a catalogue, and its problems.

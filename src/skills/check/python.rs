@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use super::named_packages::NamedPackages;
 use super::{Findings, display_value};
-use crate::config::{ScriptSettings, SkillsFolder};
 use crate::secret::mask_url_logins;
 use crate::skills::probe::{
     Declaration, ProbeResult, ProbedImport, ProbedSkill, is_sample_file, probe_skills,
@@ -18,6 +17,7 @@ use crate::skills::probe::{
 use crate::skills::python::{Interpreter, InterpreterError, setup_command};
 use crate::skills::venv::{self, VenvRecord, lacks_listed_requirements};
 use crate::skills::{Problem, Rule, Skill};
+use crate::skills::{ScriptSettings, SkillsFolder};
 use crate::world::cancellation::Cancellation;
 
 /// Returns the Python problems of each skill, in the order of `skills`. Every interpreter is

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::NamedNeeds;
-use crate::config::ScriptSettings;
 use crate::limits;
+use crate::skills::ScriptSettings;
 use crate::skills::installed::InstalledPackages;
 use crate::skills::other_clients::has_counterpart;
 use crate::skills::programs::alternatives_of;

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::files::{FileRole, file_role, file_tree, is_sample_file, own_modules, top_module};
 use super::result::{ProbeResult, ProbedImport};
-use crate::config::ScriptSettings;
 use crate::limits;
+use crate::skills::ScriptSettings;
 use crate::skills::packages::{namespaced_modules, package_of};
 use crate::skills::python::{Interpreter, InterpreterQuery, python_path};
 use crate::skills::requirements::{DeclaredPackage, read_requirements};

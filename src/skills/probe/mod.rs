@@ -8,11 +8,11 @@
 
 use std::time::Instant;
 
-use crate::config::{ScriptSettings, SkillsFolder};
 use crate::error::Fault;
 use crate::limits;
 use crate::skills::python::{Interpreter, InterpreterError, guardian_fault};
 use crate::skills::sandbox_grants::query_restrictions;
+use crate::skills::{ScriptSettings, SkillsFolder};
 use crate::skills::{Skill, venv};
 use crate::text::one_line;
 use crate::world::cancellation::Cancellation;

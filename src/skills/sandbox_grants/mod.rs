@@ -16,13 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{SandboxConfig, ScriptSettings, SkillsFolder};
 use crate::error::Fault;
 use crate::limits;
 use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
 use crate::skills::private::{PrivateEntries, is_private_name};
 use crate::skills::protected::{self, canonical, is_skill, without_following};
 use crate::skills::python::{Interpreter, is_executable};
+use crate::skills::{SandboxConfig, ScriptSettings, SkillsFolder};
 use crate::world::confined::VENV_MARKER;
 use crate::world::files;
 use crate::world::files::split_path_list;

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::progress::{ProgressSink, SetupProgress};
-use crate::config::ScriptSettings;
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
+use crate::skills::ScriptSettings;
 use crate::skills::installed::InstalledPackages;
 use crate::text::{self, shell_quoted};
 use crate::world::cancellation::Cancellation;

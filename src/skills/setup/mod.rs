@@ -10,11 +10,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::{Error, ErrorKind};
 use crate::secret::mask_url_logins;
+use crate::skills::ScriptSettings;
 use crate::skills::installed::InstalledPackages;
 use crate::skills::needs::Installer;
+use crate::skills::python::PythonChoice;
 use crate::skills::python::{Interpreter, python_path};
 use crate::skills::venv::VenvRecord;
 use crate::text::shell_quoted;

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use super::Setup;
 use super::needs::SkillNeeds;
-use crate::config::PythonChoice;
 use crate::error::Error;
 use crate::skills::needs::{InferredPackage, Installer, npm_folders};
 use crate::skills::packages::{normalized_name, package_name};
+use crate::skills::python::PythonChoice;
 use crate::skills::venv::VenvRecord;
 use crate::world::files::find_program;
 

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use super::progress::{ProgressSink, SetupProgress};
-use crate::config::ScriptSettings;
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
+use crate::skills::ScriptSettings;
 use crate::skills::Skill;
 use crate::skills::needs::InferredPackage;
 use crate::skills::packages::{is_archive, package_name};

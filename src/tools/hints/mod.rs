@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::config::ScriptSettings;
 use crate::limits;
+use crate::skills::ScriptSettings;
 use crate::skills::changes::SkillChanges;
 use crate::skills::python::Interpreter;
 use crate::skills::venv::path_in_skill;

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::config::ScriptSettings;
 use crate::error::Fault;
 use crate::limits;
+use crate::skills::ScriptSettings;
 use crate::skills::Skill;
 use crate::skills::changes::SkillsSnapshot;
 use crate::skills::python::{Interpreter, guardian_fault, script_environment};
@@ -122,7 +122,7 @@ impl ProgramRun<'_> {
             stdin: self.stdin.as_bytes(),
             limit,
             leftovers: if keep_leftovers { Leftovers::Keep } else { Leftovers::Kill },
-            output_limits: CaptureLimits::halves(context.text_bytes(limits::OUTPUT_BYTES)),
+            output_limits: CaptureLimits::halves(context.history.text_bytes(limits::OUTPUT_BYTES)),
             interrupt: &context.cancellation.interrupt,
             scratch: Some(self.scratch),
             restrictions: sandbox.restrictions.clone(),

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::ScriptSettings;
+use crate::skills::ScriptSettings;
 use crate::skills::Skill;
 use crate::skills::python::Interpreter;
 use crate::skills::sandbox_grants::GrantRequest;

@@ -9,10 +9,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::{PythonChoice, ScriptSettings};
 use crate::error::Fault;
+use crate::skills::ScriptSettings;
 use crate::skills::Skill;
 use crate::skills::packages::package_of;
+use crate::skills::python::PythonChoice;
 use crate::skills::python::{Interpreter, script_environment};
 use crate::text::{self, shell_quoted};
 use crate::tool::{Effects, ToolResult};

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cli::run::Run;
-use crate::config::Endpoint;
 use crate::error::{ErrorKind, FailedPart, Result};
 use crate::limits;
 use crate::message::Message;
+use crate::model::Endpoint;
 use crate::model::http::HttpModel;
 use crate::model::{Model, ModelRequest};
 use crate::skills::evals::{Assertion, Observed, Task};
