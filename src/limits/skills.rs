@@ -36,8 +36,6 @@ pub(crate) const SEARCHED_LEVELS: usize = 8;
 /// Bytes of the skill names that each tool with such an argument offers to the model as an `enum`:
 /// the first request should stay below 3 KB.
 pub(crate) const ENUM_BYTES: usize = 64;
-/// Other skills that a skill may need: each is looked for among all.
-pub(crate) const NEEDED_SKILLS: usize = 20;
 /// Markdown files in a skills folder that are examined: users put few files there.
 pub(crate) const FLAT_FILES: usize = 50;
 /// Part of each document that is read for the catalogue; more only if the frontmatter is
@@ -137,9 +135,6 @@ pub(crate) const LISTED_LINK_ENTRIES: usize = 1_000;
 pub(crate) const SIMILAR_NAMES: usize = 3;
 /// Available names that an error message lists.
 pub(crate) const LISTED_NAMES: usize = 20;
-
-/// The list of connectors of a plugin.
-pub(crate) const PLUGIN_SETTINGS_BYTES: usize = 64 << 10;
 
 // What skills' scripts import.
 

@@ -39,17 +39,8 @@ const TABLE: [(&str, Advice); 11] = [
 /// What to use instead of another client's tool.
 pub(crate) fn advice(name: &str, is_offered: impl Fn(&str) -> bool) -> Option<&'static str> {
     let fits = |tool: &str| tool.is_empty() || is_offered(tool);
-    advice_on(name)?.iter().find(|(tool, _)| fits(tool)).map(|(_, text)| *text)
-}
-
-/// Whether a tool here does what another client's tool does.
-pub(crate) fn has_counterpart(name: &str) -> bool {
-    advice_on(name).is_some_and(|advice| advice.iter().all(|(tool, _)| !tool.is_empty()))
-}
-
-fn advice_on(name: &str) -> Option<Advice> {
     let name: String = name.chars().filter(|c| !matches!(c, '_' | '-')).collect();
     let name = name.to_ascii_lowercase();
     let (_, advice) = TABLE.iter().find(|(names, _)| names.split(' ').any(|it| it == name))?;
-    Some(advice)
+    advice.iter().find(|(tool, _)| fits(tool)).map(|(_, text)| *text)
 }

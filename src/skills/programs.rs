@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::skills::other_clients::advice;
-
 /// What well-known programs belong to, and the names of the programs, which messages may also call
 /// by that of the first column.
 pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
@@ -181,38 +179,12 @@ pub(crate) fn alternatives_of(program: &str) -> impl Iterator<Item = &'static st
     group.into_iter().flat_map(|group| group.iter().copied()).filter(move |it| *it != program)
 }
 
-/// Whether a program is well known, or one of every system.
-pub(crate) fn is_known(program: &str) -> bool {
-    row_of(program).is_some() || is_everywhere(program)
-}
-
 /// Whether a program is part of a shell, or of every system with one, a package manager of a
 /// system or part of Windows, or a Python that the runner finds by itself.
 pub(crate) fn is_everywhere(program: &str) -> bool {
     let is_python = program.strip_prefix("python3.").is_some_and(|it| it.parse::<u8>().is_ok());
     is_python || EVERYWHERE.binary_search(&program).is_ok()
 }
-
-/// Whether lines of shell code begin with the word without starting a program that has it as name:
-/// it is a placeholder, another client or one of its tools, or one of `NO_PROGRAMS`.
-pub(crate) fn is_no_program(word: &str) -> bool {
-    ["my-", "some-", "your-"].iter().any(|start| word.starts_with(start))
-        || NO_PROGRAMS.contains(&word)
-        || advice(word, |_| true).is_some()
-}
-
-/// Commands of bats and Metasploit, parts of C and of settings, words of sentences, placeholders,
-/// and other clients.
-#[rustfmt::skip]
-const NO_PROGRAMS: [&str; 38] = [
-    "load", "run", "setup", "skip", "teardown",
-    "exploit", "search", "sessions", "show", "use",
-    "char", "int", "long", "struct", "void",
-    "build", "coverage", "import", "user",
-    "a", "an", "and", "but", "instead", "not", "or", "running", "usage", "with", "without",
-    "program", "tool",
-    "claude", "codex", "copilot", "cursor", "gemini", "opencode",
-];
 
 /// Sorted.
 #[rustfmt::skip]

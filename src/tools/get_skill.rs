@@ -287,7 +287,7 @@ fn other_files(skill: &Skill, document: &str, reader: &str) -> String {
 fn missing_note(skill: &Skill, context: &ToolContext<'_>) -> String {
     let Some(scripts) = context.scripts else { return String::new() };
     let needs = Needs::of(skill);
-    let mut missing = needs.named.missing(skill, scripts, context.skills);
+    let mut missing = needs.named.missing(skill, scripts);
     let needed: Vec<String> = needs.required.intersection(&missing.python).cloned().collect();
     missing.python.retain(|package| !needs.required.contains(package));
     let mut lines = String::new();

@@ -8,11 +8,11 @@ use crate::harness::Test;
 const DOCUMENT: &str = "---
 name: report
 description: Fills forms.
-allowed-tools: Bash(git:*), Read, WebSearch, mcp__github__search
+allowed-tools: Bash(git:*), Read, WebSearch, mcp__github__search(a, b)
 ---
 # Report
 
-Install `reportlab` first; the file and the document of the user stay as they are.
+Install `reportlab` first; the Linear app tools are there.
 
 ```bash
 pip install \"pypdf>=4\" -r requirements.txt
@@ -20,6 +20,7 @@ cat data.txt | no-such-program --fast   # not `other-program`
 qpdf-none a.pdf \\
   b.pdf
 npm install -g @scope/made-up docx
+curl -s \"https://API.example.com:443/v1?x\" http://localhost:1 https://127.0.0.1/ \"$URL://x.$Y/\"
 cat <<EOF
 hidden-program inside
 EOF
@@ -31,11 +32,10 @@ from azure.servicebus import Client
 ```
 
 ```js
-import x from './local'; import fs from 'node:fs'
 const y = require('pptxgenjs/dist')
 ```
 
-Ask with `AskUserQuestion`. The word Read alone is no tool, nor is made_up_tool.
+Ask with `AskUserQuestion` and `mcp__in_prose__x`; run `pandoc a.md` at https://in-prose.example.com.
 ";
 
 fn test() -> Test {
@@ -43,7 +43,10 @@ fn test() -> Test {
         .skill("report", DOCUMENT)
         .file("skills/report/scripts/fill.py", "import os\nimport helper\nimport requests\nimport subprocess\nsubprocess.run([\"no-such-tool\", \"x\"])\n")
         .file("skills/report/scripts/helper.py", "import sys\n")
-        .file("skills/report/scripts/run.mjs", "import chalk from 'chalk';\nawait fetch('x');\n")
+        .file("skills/report/scripts/run.mjs", "import chalk from 'chalk';\nimport './local.mjs';\nimport fs from 'node:fs';\n")
+        .file("skills/report/scripts/run.sh", "in-script x\n")
+        .file("skills/report/package.json", r#"{"devDependencies":{"vite":"7"}}"#)
+        .file("skills/report/agents/openai.yaml", "dependencies:\n  tools:\n    - {type: mcp, value: linear}\n    - {type: cli, value: ffmpeg-none}\n")
         .file("skills/report/requirements.txt", "lxml==5\n")
         .skill("plain", "---\nname: plain\ndescription: Knows.\n---\nOnly words.\n")
 }
@@ -53,36 +56,32 @@ fn shown(test: &Test, name: &str) -> Value {
 }
 
 #[test]
-fn needs_are_derived_from_documents_code_and_scripts() {
+fn needs_are_declared_imported_or_first_words_of_commands() {
     let test = test();
     let report = shown(&test, "report");
     assert_eq!(
         report["needs"],
         json!({
-            "python": ["azure-servicebus", "lxml", "openpyxl", "pypdf", "reportlab", "requests"],
-            "npm": ["@scope/made-up", "chalk", "docx", "pptxgenjs"],
-            "programs": ["git", "no-such-program", "no-such-tool", "node", "npm", "qpdf-none"],
-            "mcp": ["github"],
-            "tools": ["AskUserQuestion", "Bash", "Read", "WebSearch"],
-            "network": true,
-            "shell": true,
-            "files": true,
+            "python": ["lxml", "pypdf", "requests"],
+            "npm": ["@scope/made-up", "chalk", "docx", "vite"],
+            "programs": ["curl", "ffmpeg-none", "no-such-program", "npm", "qpdf-none"],
+            "mcp": ["github", "linear"],
+            "hosts": ["api.example.com"],
         })
     );
-    let nothing = json!({
-        "python": [], "npm": [], "programs": [], "mcp": [], "tools": [],
-        "network": false, "shell": false, "files": false,
-    });
+    let nothing = json!({"python": [], "npm": [], "programs": [], "mcp": [], "hosts": []});
     assert_eq!(shown(&test, "plain")["needs"], nothing);
     let missing = &report["missing"];
     let has = |kind: &str, name: &str| missing[kind].as_array().unwrap().contains(&json!(name));
     assert!(has("programs", "qpdf-none") && has("npm", "chalk") && has("mcp", "github"));
-    assert!(!has("tools", "Bash") && has("tools", "WebSearch"));
+    assert_eq!(missing.as_object().unwrap().len(), 4, "{missing}");
     let list = test.next_run().args(["skills", "list", "--json"]).run().stdout_json();
     let rows = list.as_array().or(list["skills"].as_array()).unwrap();
     assert_eq!(rows[1]["needs"], report["needs"]);
     let text = test.next_run().args(["skills", "show", "report"]).run();
-    text.stdout_has("needs:").stdout_has("npm packages @scope/made-up, chalk, docx, pptxgenjs");
+    text.stdout_has("needs:")
+        .stdout_has("npm packages @scope/made-up, chalk, docx, vite")
+        .stdout_has("hosts api.example.com\n");
 }
 
 /// A package is there if its metadata or its module is, in the skill's venv or for its Python.
@@ -90,28 +89,25 @@ fn needs_are_derived_from_documents_code_and_scripts() {
 fn what_is_there_is_not_missing() {
     let mut test = test();
     let site = "skills/report/venv/lib/python3.11/site-packages";
-    for name in ["pypdf-4.0.dist-info/METADATA", "openpyxl/__init__.py", "lxml-5.egg-info/PKG-INFO"]
-    {
+    for name in ["pypdf-4.0.dist-info/METADATA", "lxml-5.egg-info/PKG-INFO"] {
         test = test.file(&format!("{site}/{name}"), "");
     }
     let test = test
         .executable("skills/report/venv/bin/python", "#!/bin/sh\nexit 0\n")
-        .file("skills/report/venv/bin/no-such-tool", "#!/bin/sh\n")
+        .file("skills/report/venv/bin/no-such-program", "#!/bin/sh\n")
         .file("skills/report/node_modules/docx/package.json", "{}");
     let missing = &shown(&test, "report")["missing"];
-    assert_eq!(missing["python"], json!(["azure-servicebus", "reportlab", "requests"]));
-    assert_eq!(missing["npm"], json!(["@scope/made-up", "chalk", "pptxgenjs"]));
-    assert!(!missing["programs"].as_array().unwrap().contains(&json!("no-such-tool")));
+    assert_eq!(missing["python"], json!(["requests"]));
+    assert_eq!(missing["npm"], json!(["@scope/made-up", "chalk", "vite"]));
+    assert!(!missing["programs"].as_array().unwrap().contains(&json!("no-such-program")));
 }
 
 /// A `python3` of pyenv starts another one, by files and a variable.
 #[test]
 fn packages_of_a_python_of_pyenv_are_found() {
     let test = Test::new()
-        .skill(
-            "s",
-            "---\nname: s\ndescription: Reads.\n---\n```python\nimport pypdf, openpyxl\n```\n",
-        )
+        .skill("s", "---\nname: s\ndescription: Reads.\n---\nRead it.\n")
+        .file("skills/s/scripts/a.py", "import pypdf, openpyxl\n")
         .executable("pyenv/shims/python3", "#!/bin/sh\nexit 1\n")
         .file("pyenv/version", "3.12.1\n")
         .file("pyenv/versions/3.13.0/lib/python3.13/site-packages/openpyxl/__init__.py", "");
@@ -142,7 +138,7 @@ fn packages_of_a_python_of_pyenv_are_found() {
 fn missing_python_packages_are_errors_with_here() {
     let test = Test::new()
         .env("SCRIPT_PYTHON", crate::harness::interpreter())
-        .skill("s", "---\nname: s\ndescription: Reads.\n---\nRun `pip install nobody-zz`.\n");
+        .skill("s", "---\nname: s\ndescription: Reads.\n---\n```sh\npip install nobody-zz\n```\n");
     let run = test.next_run().args(["skills", "check"]).run().success();
     run.stdout_has("note[missing-need]: it names what is not here: Python packages nobody-zz");
     let run = test.next_run().args(["skills", "check", "--here"]).run().status(1);
@@ -185,15 +181,15 @@ fn a_setup_is_advised_for_code_that_needs_it() {
         TEXT = \"\"\"\nimport pandas\n\"\"\"\nimport nobody_knows\n";
     let test = Test::new()
         .env("SCRIPT_PYTHON", "/bin/true")
-        .skill("s", "---\nname: s\ndescription: d\n---\n```python\nimport docx\n```\n")
+        .skill("s", "---\nname: s\ndescription: d\n---\n```python\nimport pandas\n```\n")
         .file("skills/s/scripts/helper.py", "")
         .file("skills/s/scripts/a.py", script);
     let get = || test.next_run().args(["tool", "get_skill", r#"{"skill_name":"s"}"#]).run();
     get().stdout_has("\nNot installed here: pillow, pypdf. Code of this skill needs them; the user must first run: ")
-        .stdout_has("\nAlso named, perhaps not needed: Python packages lxml, nobody-knows, openpyxl, python-docx, xlwt\n");
+        .stdout_has("\nAlso named, perhaps not needed: Python packages lxml, nobody-knows, openpyxl, xlwt\n");
     let test = test
         .executable("skills/s/venv/bin/python", "#!/bin/sh\nexit 0\n")
-        .file("skills/s/venv/lib/python3.11/site-packages/docx/__init__.py", "");
+        .file("skills/s/venv/lib/python3.11/site-packages/xlwt/__init__.py", "");
     let get = || test.next_run().args(["tool", "get_skill", r#"{"skill_name":"s"}"#]).run();
     get()
         .stdout_has("\nNot installed here: pillow, pypdf. Code of this skill needs them\n")
@@ -213,8 +209,7 @@ Run `pandoc a.md` and `in-prose x`.
 # in-comment x
 zz-first a | zz-piped -x && zz-and b; zz-semicolon c   # in-comment y
 zz-bare | zz-bare-too && X=1 zz-bare-last
-in-alone
-echo in-one|in-two
+zz-alone
 if zz-if a; then zz-then b; fi
 for x in in-list; do zz-do $x; done
 X=1 Y=\"in text\" zz-assigned a
@@ -239,11 +234,8 @@ helper a; other b
 case $1 in
   start) zz-case a;;
 esac
-mapfile -t lines; ./local x; $TOOL x; <tool> x; my-tool x; your-tool x
+mapfile -t lines; ./local x; $TOOL x; <tool> x
 sudo apt install in-apt; brew install in-brew; choco install in-choco; winget install in-winget
-claude mcp add x; web-fetch x; run the tests
-not a command, but prose.
-instead of words
 ```
 
 ```
@@ -259,6 +251,7 @@ in-yaml x
     let programs = shown(&test, "s")["needs"]["programs"].clone();
     let expected = [
         "after",
+        "alone",
         "and",
         "assigned",
         "bare",
@@ -278,18 +271,14 @@ in-yaml x
     assert_eq!(programs, json!(expected.map(|name| format!("zz-{name}"))));
 }
 
-/// A setup says what documents and guarded imports name and what it did not install: nothing is
+/// A setup says what install lines and guarded imports name and what it did not install: nothing is
 /// installed because a text names it.
 #[test]
 fn a_setup_names_what_it_left_out() {
-    let document = "---\nname: s\ndescription: d\n---\nRun `qpdf a.pdf` and `made-up-tool x`.\n
+    let document = "---\nname: s\ndescription: d\n---\n
 ```sh
 pip install reqeusts nobody-published-this
 made-up-tool --help
-```
-
-```python
-import reportlab
 ```
 ";
     let test = Test::new()
@@ -306,12 +295,12 @@ import reportlab
         run.run().status(1)
     };
     let run = setup(&[]);
-    run.stderr_has("not installed: `nobody-published-this` (SKILL.md line 8), `reportlab` (SKILL.md line 13), `reqeusts` (SKILL.md line 8), is `requests` meant?, `openpyxl` (scripts/a.py line 2)")
-        .stderr_has("to install nobody-published-this reportlab openpyxl: skills-runner skills setup s --yes\n")
+    run.stderr_has("not installed: `nobody-published-this` (SKILL.md line 7), `reqeusts` (SKILL.md line 7), is `requests` meant?, `openpyxl` (scripts/a.py line 2)")
+        .stderr_has("to install nobody-published-this openpyxl: skills-runner skills setup s --yes\n")
         .stderr_has("`made-up-tool`")
         .stderr_lacks("Collecting");
     let report = setup(&["--json"]).stdout_json();
-    let left_out = json!(["nobody-published-this", "reportlab", "reqeusts", "openpyxl"]);
+    let left_out = json!(["nobody-published-this", "reqeusts", "openpyxl"]);
     assert_eq!(report["left_out"], left_out);
     assert!(report["programs"].as_array().unwrap().contains(&json!("made-up-tool")));
 }
@@ -337,8 +326,8 @@ fn needs_of_large_files_are_read_in_time() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// One skill of a set is added alone: `add`, `get_skill`, `read_file_in_skill` and `check` name the
-/// skills that it needs and that are not there.
+/// One skill of a set is added alone: `add` and `read_file_in_skill` name the skills that it needs
+/// and that are not there.
 #[test]
 fn skills_of_a_set_that_are_missing_are_named() {
     let plan = "---\nname: plan\ndescription: Plans.\ndepends:\n  - rules\n  - far\n---\n\
@@ -354,31 +343,19 @@ fn skills_of_a_set_that_are_missing_are_named() {
     let left = "plan needs skills that are left behind: ask, base, draw, far, model, rules, tone\n";
     run(&[&add[..], &["--dry-run"]].concat()).success().stderr_has(left);
     run(&[&add[..], &["--yes"]].concat()).success().stderr_has(left).stderr_lacks("not beside");
-    let get = ["tool", "get_skill", r#"{"skill_name":"plan"}"#];
-    run(&get).success().stdout_has("Also named, perhaps not needed: skills base, far, rules\n");
     let read = |path: &str| {
         let call = serde_json::json!({"skill_name": "plan", "file_path": path}).to_string();
         run(&["tool", "read_file_in_skill", &call]).status(1)
     };
     read("../base/SKILL.md").stdout_has("is a file of another skill, and there is no skill `base`");
     read("../../x/SKILL.md").stdout_has("must not contain `..`");
-    let missing = "it names what is not here: skills base, far, rules";
-    let check = ["skills", "check", "plan"];
-    run(&check)
-        .success()
-        .stdout_has(&format!("skills/plan: note[missing-need]: {missing}"))
-        .stdout_has("SKILL.md:8: note[other-skill]: `../base/SKILL.md` belongs to another skill");
-    run(&[&check[..], &["--here"]].concat())
-        .status(1)
-        .stdout_has(&format!("skills/plan: error[missing-need]: {missing}"));
-    let shown = run(&["skills", "show", "plan", "--json"]).success().stdout_json();
-    assert_eq!(shown["missing"]["skills"], serde_json::json!(["base", "far", "rules"]));
+    let check = run(&["skills", "check", "plan", "--here"]).success();
+    check.stdout_has("SKILL.md:8: note[other-skill]: `../base/SKILL.md` belongs to another skill");
     // What is there, beside it or in another folder, is not missing.
     let far = "---\nname: far\ndescription: Does it.\n---\nDo it.\n";
     let _ = test.clone().file(".claude/skills/far/SKILL.md", far);
     let others = ["--skill", "base", "--skill", "rules", "--skill", "tone", "--yes"];
     let more = ["skills", "add", "./set", "--to", "skills"];
     run(&[&more[..], &others].concat()).success().stderr_lacks("left behind");
-    run(&get).success().stdout_lacks("perhaps not needed");
     read("../base/x.md").stdout_lacks("of another skill");
 }

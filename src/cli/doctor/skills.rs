@@ -62,7 +62,7 @@ pub(super) fn skills(run: &Run, catalogue: &Catalogue) -> DoctorCheck {
 fn checked_skills(run: &Run, catalogue: &Catalogue) -> Vec<CheckedSkill> {
     let skills = catalogue.skills.iter();
     let mut checked: Vec<CheckedSkill> =
-        skills.map(|skill| CheckedSkill::open(skill.clone(), run.skills.clone())).collect();
+        skills.map(|skill| CheckedSkill::open(skill.clone(), &run.skills)).collect();
     let (scripts, folders) = (&run.config.scripts, run.skills.folders());
     // After a cancellation the report ends early.
     let _ = check::add_python_problems(&mut checked, scripts, folders, &run.cancellation);

@@ -129,7 +129,7 @@ pub(super) fn check_all(
     let mut checked = Vec::new();
     for (summary, skills) in targets {
         run.cancellation.check()?;
-        checked.push(CheckedSkill::open(summary, skills));
+        checked.push(CheckedSkill::open(summary, &skills));
     }
     if run.options.scripts {
         let (scripts, folders) = (&run.config.scripts, run.skills.folders());

@@ -44,7 +44,7 @@ struct SetupReportJson<'d> {
     undeclared: &'d [String],
     recorded: &'d [String],
     missing: Vec<MissingModuleJson<'d>>,
-    /// Packages that documents and guarded imports name, and that are not installed.
+    /// Packages that install lines and guarded imports name, and that are not installed.
     left_out: &'d [&'d str],
     /// Missing programs, which only the user can install.
     programs: &'d BTreeSet<String>,
@@ -107,7 +107,7 @@ pub(super) fn run(
     if done.as_ref().is_err_and(|error| error.kind() == ErrorKind::Io) {
         view.borrow_mut().show_lines();
     }
-    let missing = needs.named.missing(&skill, order.scripts, &place.skills);
+    let missing = needs.named.missing(&skill, order.scripts);
     Ok(report(run, &skill, &done?, &missing, is_json, output))
 }
 
@@ -230,7 +230,7 @@ fn report_programs(missing: &BTreeSet<String>, run: &Run, output: &mut Output) {
     output.note(&format!("programs that the skill names are not installed: `{names}`{how}"));
 }
 
-/// The error for packages that documents and guarded imports name. They are not installed without
+/// The error for packages that install lines and guarded imports name. They are not installed without
 /// being asked for: the text of a skill is not a list of requirements.
 fn left_out_error(skill: &Skill, packages: &[InferredPackage]) -> Error {
     let list = packages.iter().map(|package| {

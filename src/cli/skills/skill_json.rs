@@ -64,7 +64,7 @@ pub(super) struct ProblemJson {
 impl SkillJson {
     /// The JSON form of a checked skill.
     pub(super) fn new(checked: CheckedSkill, run: &Run) -> SkillJson {
-        let CheckedSkill { summary, skill, skills, problems, needs } = checked;
+        let CheckedSkill { summary, skill, problems, needs } = checked;
         let mut view = SkillJson {
             name: summary.name,
             description: summary.description,
@@ -79,7 +79,7 @@ impl SkillJson {
             path: summary.path,
         };
         let Some(skill) = skill else { return view };
-        view.missing = view.needs.named.missing(&skill, &run.config.scripts, &skills);
+        view.missing = view.needs.named.missing(&skill, &run.config.scripts);
         view.document = skill.document_file_name().ok();
         match Interpreter::for_skill(&skill, &run.config.scripts) {
             Ok(interpreter) => {

@@ -15,8 +15,6 @@ pub(crate) struct CheckedSkill {
     pub summary: SkillSummary,
     /// The opened skill; `None`: it cannot be opened, or is not a skill.
     pub skill: Option<Skill>,
-    /// The folders that it was found in.
-    pub skills: Skills,
     /// Its problems, sorted by file and line.
     pub problems: Vec<Problem>,
     /// What it needs.
@@ -25,7 +23,7 @@ pub(crate) struct CheckedSkill {
 
 impl CheckedSkill {
     /// Checks everything except Python.
-    pub(crate) fn open(summary: SkillSummary, skills: Skills) -> CheckedSkill {
+    pub(crate) fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
         let (skill, mut problems) = match skills.open_listed(&summary) {
             Ok(skill) => {
                 let problems = check(&skill);
@@ -38,7 +36,7 @@ impl CheckedSkill {
             problems.push(unopened_problem(&summary, error.clone()));
         }
         let needs = skill.as_ref().map(Needs::of).unwrap_or_default();
-        CheckedSkill { summary, skill, skills, problems, needs }
+        CheckedSkill { summary, skill, problems, needs }
     }
 }
 
@@ -69,7 +67,7 @@ pub(crate) fn add_python_problems(
     for (one, problems) in with_skill.zip(found) {
         one.problems.extend(problems);
         if let Some(skill) = &one.skill {
-            let missing = one.needs.named.missing(skill, scripts, &one.skills);
+            let missing = one.needs.named.missing(skill, scripts);
             let problem = missing_need(missing, &one.problems);
             one.problems.extend(problem);
         }

@@ -4,7 +4,6 @@
 /// b`, which is both `a` and `a.b`. Relative imports are left out.
 pub(super) fn python_imports(line: &str) -> Vec<String> {
     let line = line.trim();
-    let line = line.strip_prefix(">>> ").unwrap_or(line);
     let is_module = |name: &&str| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_part)
@@ -34,29 +33,6 @@ pub(super) fn python_imports(line: &str) -> Vec<String> {
         None => vec![module.to_string()],
     }
 }
-
-/// Whether a module of Python talks to other machines.
-pub(super) fn uses_network(module: &str) -> bool {
-    PYTHON_NETWORK.iter().any(|known| module.starts_with(known))
-}
-
-/// Modules of Python that talk to other machines.
-const PYTHON_NETWORK: [&str; 14] = [
-    "requests",
-    "httpx",
-    "aiohttp",
-    "urllib.request",
-    "urllib3",
-    "http.client",
-    "socket",
-    "smtplib",
-    "boto3",
-    "openai",
-    "anthropic",
-    "websockets",
-    "paramiko",
-    "huggingface_hub",
-];
 
 /// The npm packages that a line of JavaScript or TypeScript imports.
 pub(super) fn npm_imports(line: &str) -> impl Iterator<Item = String> + '_ {

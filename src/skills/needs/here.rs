@@ -1,6 +1,5 @@
 //! What of a skill's needs this machine lacks, by looking at files: no process is started.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -8,23 +7,15 @@ use std::path::{Path, PathBuf};
 
 use super::NamedNeeds;
 use crate::limits;
-use crate::skills::ScriptSettings;
 use crate::skills::installed::InstalledPackages;
-use crate::skills::other_clients::has_counterpart;
 use crate::skills::programs::alternatives_of;
 use crate::skills::python::Interpreter;
-use crate::skills::{Skill, Skills};
-use crate::world::files::find_program;
-use crate::world::files::read_whole;
+use crate::skills::{ScriptSettings, Skill};
+use crate::world::files::{find_program, read_whole};
 
 impl NamedNeeds {
     /// What is missing for a skill. Packages whose place is unknown are not reported.
-    pub(crate) fn missing(
-        &self,
-        skill: &Skill,
-        scripts: &ScriptSettings,
-        skills: &Skills,
-    ) -> NamedNeeds {
+    pub(crate) fn missing(&self, skill: &Skill, scripts: &ScriptSettings) -> NamedNeeds {
         let venv = Interpreter::for_skill(skill, scripts).ok();
         let home = scripts.variable("HOME");
         let installed = venv.as_ref().and_then(|python| {
@@ -39,13 +30,6 @@ impl NamedNeeds {
         };
         let lacks_program =
             |name: &&String| !is_program(name) && !alternatives_of(name).any(is_program);
-        let catalogue = OnceCell::new();
-        let is_listed = |name: &str| {
-            let all = &catalogue.get_or_init(|| skills.catalogue()).skills;
-            all.iter().any(|it| it.name == name || it.alias.as_deref() == Some(name))
-        };
-        let lacks_skill =
-            |name: &&String| !skill.path.with_file_name(name).is_dir() && !is_listed(name);
         let places = npm_folders(skill, scripts);
         let lacks_npm = |name: &&String| !places.iter().any(|folder| folder.join(name).is_dir());
         let of = |names: &BTreeSet<String>, lacks: &dyn Fn(&&String) -> bool| {
@@ -57,8 +41,6 @@ impl NamedNeeds {
             programs: of(&self.programs, &lacks_program),
             // The runner is no client of any server.
             mcp: self.mcp.clone(),
-            tools: of(&self.tools, &|name| !has_counterpart(name)),
-            skills: of(&self.skills, &lacks_skill),
         }
     }
 }

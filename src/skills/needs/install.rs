@@ -22,24 +22,16 @@ pub(super) struct NamedPackage {
     pub(super) requirement: Option<String>,
 }
 
-/// A command that installs packages, or runs one without installing it.
-pub(super) struct InstallCommand {
-    pub(super) installer: Installer,
-    pub(super) packages: Vec<NamedPackage>,
-    /// It only runs the package, as `npx` does.
-    pub(super) is_run: bool,
-}
-
 /// Packages that install others: they are no need of a skill.
 const INSTALLERS: [&str; 4] = ["npm", "pip", "setuptools", "wheel"];
 
 /// Reads a command. `None`: it installs nothing.
-pub(super) fn install_command(command: &str) -> Option<InstallCommand> {
+pub(super) fn install_command(command: &str) -> Option<(Installer, Vec<NamedPackage>)> {
     let words = split_words(command, limits::LISTED_NAMES);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let start = words.iter().position(|word| !is_before_command(word))?;
     let (before, words) = words.split_at(start);
-    let (installer, rest, is_run) = arguments(words)?;
+    let (installer, rest) = arguments(words)?;
     let is_setting = |word: &&str| {
         let word = word.to_ascii_lowercase();
         ["pip_", "uv_", "npm_config_"].iter().any(|start| word.starts_with(start))
@@ -77,7 +69,7 @@ pub(super) fn install_command(command: &str) -> Option<InstallCommand> {
             package.requirement = None;
         }
     }
-    Some(InstallCommand { installer, packages, is_run })
+    Some((installer, packages))
 }
 
 /// Options that change nothing about what is installed from where.
@@ -114,32 +106,19 @@ fn plain_requirement(word: &str, installer: Installer) -> Option<String> {
     (versions.chars().all(is_plain) && !is_archive(&word)).then_some(word)
 }
 
-/// The arguments of a command that installs something, of `npx` and its like only the package; and
-/// whether it is one of these.
-fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str], bool)> {
+/// The arguments of a command that installs something.
+fn arguments<'w>(words: &'w [&'w str]) -> Option<(Installer, &'w [&'w str])> {
     use Installer::{Npm, Python};
-    let (installer, skipped, is_one) = match words {
-        ["python" | "python3" | "py", "-m", "pip", "install", ..] => (Python, 4, false),
-        ["uv", "pip" | "tool", "install", ..] => (Python, 3, false),
-        ["pip" | "pip3" | "pipx", "install", ..] | ["uv", "add", ..] => (Python, 2, false),
-        ["uvx", ..] => (Python, 1, true),
-        ["pipx", "run", ..] => (Python, 2, true),
-        ["npm" | "pnpm" | "bun", "install" | "i" | "add", ..] | ["yarn", "add", ..] => {
-            (Npm, 2, false)
-        }
-        ["yarn", "global", "add", ..] => (Npm, 3, false),
-        ["npx", "-p" | "--package", ..] | ["pnpm" | "yarn", "dlx", ..] | ["npm", "exec", ..] => {
-            (Npm, 2, true)
-        }
-        ["npx" | "bunx", ..] => (Npm, 1, true),
+    Some(match words {
+        ["python" | "python3" | "py", "-m", "pip", "install", rest @ ..]
+        | ["uv", "pip" | "tool", "install", rest @ ..]
+        | ["pip" | "pip3" | "pipx", "install", rest @ ..]
+        | ["uv", "add", rest @ ..] => (Python, rest),
+        ["npm" | "pnpm" | "bun", "install" | "i" | "add", rest @ ..]
+        | ["yarn", "add", rest @ ..]
+        | ["yarn", "global", "add", rest @ ..] => (Npm, rest),
         _ => return None,
-    };
-    let mut rest = &words[skipped..];
-    if is_one {
-        let first = rest.iter().position(|word| !word.starts_with('-'))?;
-        rest = &rest[first..=first];
-    }
-    Some((installer, rest, is_one))
+    })
 }
 
 /// Whether a word may precede the program: an assignment, a keyword, a pattern, or a program that

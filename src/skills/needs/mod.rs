@@ -1,8 +1,7 @@
-//! What a skill needs, derived from its documents, their code and its scripts: packages, programs,
-//! MCP servers, tools of other clients, the network, a shell, files of the user.
+//! What a skill needs: what it declares, what its own scripts import, and the commands in the blocks
+//! of shell code of its documents.
 //!
-//! Nothing is started and nothing is imported. What code imports counts by the table of well-known
-//! modules. Of a sentence count only code, and tools by names that are no words.
+//! Nothing is started and nothing is imported, and no sentence is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -12,21 +11,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bounded;
 use crate::limits;
 use crate::skills::Skill;
 use crate::skills::frontmatter;
-use crate::skills::names::is_plugin;
 use crate::skills::packages::{
     known_module, nearly_named, normalized_name, package_name, package_named, package_of,
 };
 use crate::skills::probe::{file_tree, own_modules};
-use crate::skills::programs::{is_known, product_of};
+use crate::skills::programs::product_of;
 use crate::skills::requirements::listed_requirements;
-use crate::skills::siblings::named_skills;
 use crate::text::{one_line, one_line_name};
 use crate::world::confined::read_whole;
-use crate::world::files;
 
 mod code;
 mod documents;
@@ -38,6 +33,7 @@ mod shell;
 pub(crate) use code::package_of_module;
 pub(crate) use here::npm_folders;
 pub(crate) use install::Installer;
+use install::NamedPackage;
 
 /// Things that a skill needs by name, or those of them that are missing. Names are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -48,13 +44,8 @@ pub(crate) struct NamedNeeds {
     pub npm: BTreeSet<String>,
     /// Programs, except those of every system.
     pub programs: BTreeSet<String>,
-    /// MCP servers, or connectors of a host.
+    /// MCP servers.
     pub mcp: BTreeSet<String>,
-    /// Tools of other clients, as these name them.
-    pub tools: BTreeSet<String>,
-    /// Other skills.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub skills: BTreeSet<String>,
 }
 
 /// What a skill needs.
@@ -63,12 +54,8 @@ pub(crate) struct Needs {
     /// What it needs by name.
     #[serde(flatten)]
     pub named: NamedNeeds,
-    /// It talks to other machines.
-    pub network: bool,
-    /// It runs commands.
-    pub shell: bool,
-    /// It works with files of the user.
-    pub files: bool,
+    /// Other machines in the addresses of commands.
+    pub hosts: BTreeSet<String>,
     /// The well-known packages that its scripts import without a condition, and those that it
     /// declares: a setup installs them without a question. With normalized names.
     #[serde(skip)]
@@ -76,17 +63,12 @@ pub(crate) struct Needs {
     /// Functions of its shell code: they are no programs.
     #[serde(skip)]
     functions: BTreeSet<String>,
-    /// The packages that its documents and shell scripts install, or that their code imports.
+    /// The packages that commands of its documents install.
     #[serde(skip)]
     pub inferred: BTreeMap<(Installer, String), InferredPackage>,
     /// The line that is read.
     #[serde(skip)]
     place: SourceLine,
-    #[serde(skip)]
-    line_kind: LineKind,
-    /// Blocks of code in its documents that are no commands.
-    #[serde(skip)]
-    code_blocks: usize,
 }
 
 /// A package that a skill needs and does not declare.
@@ -129,20 +111,6 @@ impl fmt::Display for InferredPackage {
     }
 }
 
-/// What a line with a command is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum LineKind {
-    /// A command for the model.
-    #[default]
-    Command,
-    /// A line of a script.
-    Script,
-    /// Code in a sentence.
-    Inline,
-    /// A command, or a text that begins like one.
-    Prose,
-}
-
 /// A line of a skill's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SourceLine {
@@ -183,19 +151,18 @@ impl NamedNeeds {
             Some(product) if !product.eq_ignore_ascii_case(name) => format!("{name} ({product})"),
             _ => name.clone(),
         };
-        let join = |names: &BTreeSet<String>| {
-            names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
-        };
         let kinds = [
-            ("Python packages", join(&self.python)),
-            ("npm packages", join(&self.npm)),
+            ("Python packages", joined(&self.python)),
+            ("npm packages", joined(&self.npm)),
             ("programs", self.programs.iter().map(program).collect::<Vec<_>>().join(", ")),
-            ("MCP servers", join(&self.mcp)),
-            ("tools of other clients", join(&self.tools)),
-            ("skills", join(&self.skills)),
+            ("MCP servers", joined(&self.mcp)),
         ];
         kinds.into_iter().filter(|(_, names)| !names.is_empty()).collect()
     }
+}
+
+fn joined(names: &BTreeSet<String>) -> String {
+    names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// A skill's files as its needs are read.
@@ -205,7 +172,6 @@ enum NeedSource {
     Document,
     Python,
     JavaScript,
-    Shell,
     PackageList,
     HostSettings,
 }
@@ -227,27 +193,15 @@ impl Needs {
             bytes_left -= piece.bytes.len();
             let text = String::from_utf8_lossy(&piece.bytes);
             needs.place = SourceLine { file: path.clone(), ..SourceLine::default() };
-            needs.line_kind = match source {
-                NeedSource::Document => LineKind::Command,
-                _ => LineKind::Script,
-            };
             match source {
                 NeedSource::Document => {
                     let front = frontmatter::parse(&text);
                     needs.place.number = text[..front.body_start].lines().count();
-                    needs.add_frontmatter(&front.fields);
-                    let is_main = is_document(path);
-                    if is_main {
-                        let named = named_skills(&text).into_iter();
-                        let others = named.filter(|(name, _)| *name != skill.folder_name());
-                        let sure = others.filter(|(_, is_sure)| *is_sure).map(|(name, _)| name);
-                        needs.named.skills.extend(sure.take(limits::NEEDED_SKILLS));
-                    }
-                    documents::read(&text[front.body_start..], is_main, &own, &mut needs);
+                    needs.add_servers(&front.fields);
+                    documents::read(&text[front.body_start..], &mut needs);
                 }
                 NeedSource::Python => scripts::read_python(&text, &own, &mut needs),
                 NeedSource::JavaScript => scripts::read_javascript(&text, &mut needs),
-                NeedSource::Shell => scripts::read_shell(&text, &mut needs),
                 NeedSource::PackageList => scripts::read_package_list(&text, &mut needs),
                 NeedSource::HostSettings => scripts::read_host_settings(&text, &mut needs),
             }
@@ -255,40 +209,28 @@ impl Needs {
         for row in listed_requirements(&skill.root) {
             needs.add_requirement(&row.requirement);
         }
-        needs.conclude(skill);
+        needs.named.programs = &needs.named.programs - &needs.functions;
         needs
     }
 
     /// The kinds of which there is something, with the names.
     pub(crate) fn kinds(&self) -> Vec<(&'static str, String)> {
-        let flags = [
-            ("the network", self.network),
-            ("a shell", self.shell),
-            ("files of the user", self.files),
-        ];
-        let flags = flags.into_iter().filter(|(_, is_needed)| *is_needed);
-        let kinds = self.named.kinds().into_iter();
-        kinds.chain(flags.map(|(kind, _)| (kind, String::new()))).collect()
+        let hosts = Some(("hosts", joined(&self.hosts))).filter(|(_, names)| !names.is_empty());
+        self.named.kinds().into_iter().chain(hosts).collect()
     }
 
     fn add_requirement(&mut self, requirement: &str) {
         if let Some(name) = package_name(requirement) {
-            self.add_package(Installer::Python, &name);
+            self.named.add(Installer::Python, &name);
             self.required.insert(normalized_name(&name));
         }
     }
 
-    fn add_package(&mut self, installer: Installer, name: &str) {
-        self.named.add(installer, name);
-    }
-
-    /// Records that the current line installs or imports a package. Of several lines the first
-    /// with versions counts, or else the first.
-    fn infer(&mut self, installer: Installer, name: &str, requirement: Option<String>) {
-        let name = match installer {
-            Installer::Python => normalized_name(name),
-            Installer::Npm => name.to_string(),
-        };
+    /// Records that the current line installs a package. Of several lines the first with versions
+    /// counts, or else the first.
+    fn infer(&mut self, installer: Installer, package: NamedPackage) {
+        let NamedPackage { name, requirement } = package;
+        self.named.add(installer, &name);
         let key = (installer, name.clone());
         let is_better =
             |known: &InferredPackage| known.requirement.is_none() && requirement.is_some();
@@ -301,71 +243,30 @@ impl Needs {
         }
     }
 
-    /// Adds the package of a module that is well known, or that a script of the skill needs.
-    fn add_module(&mut self, dotted: &str, own: &BTreeSet<String>, is_script: bool) {
+    /// Adds the package of a module that a script imports.
+    fn add_module(&mut self, dotted: &str, own: &BTreeSet<String>) {
         let first = dotted.split('.').next().unwrap_or(dotted);
-        if own.contains(first) || code::is_standard(first) {
-            return;
-        }
-        match package_of(dotted) {
-            Some(package) => {
-                self.add_package(Installer::Python, package);
-                if !is_script {
-                    self.infer(Installer::Python, package, None);
-                }
-            }
-            None if is_script => {
-                self.named.python.insert(normalized_name(known_module(dotted)));
-            }
-            None => {}
+        if !own.contains(first) && !code::is_standard(first) {
+            let package = package_of(dotted).unwrap_or_else(|| known_module(dotted));
+            self.named.add(Installer::Python, package);
         }
     }
 
-    /// Adds what the frontmatter names: tools, MCP servers and programs.
-    fn add_frontmatter(&mut self, fields: &serde_json::Map<String, Value>) {
+    /// Adds the MCP servers of the tools in the frontmatter: `mcp__github__search`.
+    fn add_servers(&mut self, fields: &serde_json::Map<String, Value>) {
         for field in ["allowed-tools", "tools"] {
-            let text = match fields.get(field) {
-                Some(Value::String(text)) => text.clone(),
-                Some(Value::Array(items)) => {
-                    items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
-                }
+            let entries: Vec<&str> = match fields.get(field) {
+                Some(Value::String(text)) => vec![text],
+                Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
                 _ => continue,
             };
-            documents::read_tool_list(&text, self);
+            let is_end = |c: char| c.is_whitespace() || ",[]()\"'".contains(c);
+            let tools = entries.iter().flat_map(|entry| entry.split(is_end));
+            let servers = tools.filter_map(|tool| tool.strip_prefix("mcp__")?.split("__").next());
+            let named = servers.filter(|server| !server.is_empty()).map(str::to_string);
+            self.named.mcp.extend(named);
         }
     }
-
-    /// What follows from the names that were found.
-    fn conclude(&mut self, skill: &Skill) {
-        let functions = &self.functions;
-        self.named.programs.retain(|name| !functions.contains(name) || is_known(name));
-        if !self.shell
-            && self.named.npm.is_empty()
-            && let Some(name) = connector_of(skill)
-        {
-            self.named.mcp.insert(name);
-        }
-        let has = |names: &[&str], tools: &BTreeSet<String>| {
-            names.iter().any(|name| tools.contains(*name))
-        };
-        self.shell |= has(&["Bash", "Shell", "exec_command"], &self.named.tools);
-        self.files |= self.code_blocks > 1;
-        self.files |= has(
-            &["Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "apply_patch"],
-            &self.named.tools,
-        );
-        self.network |=
-            has(&["WebFetch", "WebSearch"], &self.named.tools) || !self.named.mcp.is_empty();
-    }
-}
-
-/// The connector of its plugin for which a skill is named.
-fn connector_of(skill: &Skill) -> Option<String> {
-    let plugin = skill.path.ancestors().skip(1).find(|folder| is_plugin(folder))?;
-    let text = files::read_whole(&plugin.join(".app.json"), limits::PLUGIN_SETTINGS_BYTES).ok()?;
-    let settings: Value = bounded::from_slice(&text).ok()?;
-    let names = settings["apps"].as_object()?.keys();
-    names.into_iter().find(|name| skill.name.starts_with(name.as_str())).cloned()
 }
 
 /// Whether a file is the document of the skill.
@@ -384,7 +285,6 @@ fn source_of(path: &Path) -> Option<NeedSource> {
         "md" | "mdx" | "markdown" => NeedSource::Document,
         "py" => NeedSource::Python,
         "js" | "mjs" | "cjs" | "ts" | "mts" | "tsx" | "jsx" => NeedSource::JavaScript,
-        "sh" | "bash" | "zsh" => NeedSource::Shell,
         "yaml" | "yml" if path.starts_with("agents") => NeedSource::HostSettings,
         _ => return None,
     })

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Needs;
-use super::code::{npm_imports, python_imports, uses_network};
+use super::code::{npm_imports, python_imports};
 use super::install::{Installer, npm_name};
-use super::shell::{ShellReader, read_line};
 use crate::bounded;
 use crate::skills::packages::{normalized_name, package_of};
 use crate::skills::programs::is_everywhere;
@@ -41,60 +40,20 @@ pub(super) fn read_python(text: &str, own: &BTreeSet<String>, needs: &mut Needs)
             }
         }
         for module in python_imports(line) {
-            needs.network |= uses_network(&module);
-            needs.add_module(&module, own, true);
+            needs.add_module(&module, own);
             // One in a block may be tried, or needed only for some task.
             let package = package_of(&module).filter(|_| line.starts_with(['i', 'f']));
             needs
                 .required
                 .extend(package.map(normalized_name).filter(|it| needs.named.python.contains(it)));
         }
-        if !line.contains('(') && !line.contains('[') {
-            continue;
-        }
-        for words in [
-            "subprocess.run([",
-            "subprocess.Popen([",
-            "check_output([",
-            "check_call([",
-            "shutil.which(",
-            "which(",
-            "run([",
-            "cmd = [",
-        ] {
-            started(line, words, needs);
-        }
     }
 }
 
 /// Adds what a file of JavaScript or TypeScript needs.
 pub(super) fn read_javascript(text: &str, needs: &mut Needs) {
-    needs.named.programs.insert("node".to_string());
-    needs.shell = true;
     for line in text.lines() {
-        npm_imports(line).for_each(|package| needs.add_package(Installer::Npm, &package));
-        needs.network |= line.contains("fetch(") || line.contains("https.request(");
-        for words in ["spawn(", "spawnSync(", "execFile(", "execFileSync("] {
-            started(line, words, needs);
-        }
-        for words in ["execSync(", "exec("] {
-            if let Some((_, rest)) = line.split_once(words)
-                && let Some(command) = quoted(rest).next()
-                && rest.starts_with(['"', '\'', '`'])
-            {
-                read_line(command, needs);
-            }
-        }
-    }
-}
-
-/// Adds what a script of a shell needs.
-pub(super) fn read_shell(text: &str, needs: &mut Needs) {
-    needs.shell = true;
-    let mut reader = ShellReader::default();
-    for line in text.lines() {
-        needs.place.next(line);
-        reader.read(line, needs);
+        npm_imports(line).for_each(|package| needs.named.add(Installer::Npm, &package));
     }
 }
 
@@ -105,11 +64,11 @@ pub(super) fn read_package_list(text: &str, needs: &mut Needs) {
         let names = list[field].as_object().into_iter().flatten();
         names
             .filter_map(|(name, _)| npm_name(name))
-            .for_each(|name| needs.add_package(Installer::Npm, &name));
+            .for_each(|name| needs.named.add(Installer::Npm, &name));
     }
 }
 
-/// Adds the MCP servers and connectors in the settings for a host (`agents/openai.yaml`).
+/// Adds the MCP servers and programs in the settings for a host (`agents/openai.yaml`).
 pub(super) fn read_host_settings(text: &str, needs: &mut Needs) {
     let Ok(settings) = yaml::parse_core(text) else { return };
     let tools = settings.value["dependencies"]["tools"].as_array();
@@ -123,20 +82,6 @@ pub(super) fn read_host_settings(text: &str, needs: &mut Needs) {
             }
             _ => {}
         }
-    }
-}
-
-/// Adds the program in a list of words or a first argument behind these words.
-fn started(line: &str, words: &str, needs: &mut Needs) {
-    let Some((_, rest)) = line.split_once(words) else { return };
-    if !rest.starts_with(['"', '\'']) {
-        return;
-    }
-    let Some(program) = quoted(rest).next() else { return };
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_+".contains(c);
-    let is_name = !program.is_empty() && program.chars().all(is_part);
-    if is_name && !is_everywhere(program) {
-        needs.named.programs.insert(program.to_string());
     }
 }
 

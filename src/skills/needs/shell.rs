@@ -1,10 +1,10 @@
-//! What lines of a shell need: the programs that they start, and the packages that they install.
+//! What lines of a shell need: the programs that they start, the packages that they install, and
+//! the hosts in their addresses.
 
-use super::install::{InstallCommand, Installer, install_command, is_before_command};
-use super::{LineKind, Needs};
+use super::Needs;
+use super::install::{install_command, is_before_command};
 use crate::limits;
-use crate::skills::packages::package_named;
-use crate::skills::programs::{is_everywhere, is_known, is_no_program};
+use crate::skills::programs::is_everywhere;
 use crate::skills::words::split_words;
 
 /// A reading of a shell's lines, which may be continued and contain texts for other programs.
@@ -61,28 +61,18 @@ impl ShellReader {
 }
 
 /// Reads the commands of one whole line.
-pub(super) fn read_line(line: &str, needs: &mut Needs) {
-    let commands = commands(line);
-    let is_one = commands.len() == 1;
-    for command in commands {
+fn read_line(line: &str, needs: &mut Needs) {
+    for command in commands(line) {
         let words = split_words(&command, limits::LISTED_NAMES);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let start = words.iter().position(|word| !is_before_command(word));
         let Some(start) = start else { continue };
-        // Of `a|b` the parts may be words of a choice.
-        let is_part = start > 0 || command.starts_with(' ') || !is_one && command.ends_with(' ');
-        read_command(&command, &words[start..], is_part, needs);
+        read_command(&command, &words[start..], needs);
     }
 }
 
-/// Programs that alone are no reason for a shell: a tool of its own runs Python, and files are made
-/// without one.
-const NO_SHELL: [&str; 10] =
-    ["python", "python3", "pip", "pip3", "uv", "echo", "cat", "cd", "mkdir", "export"];
-
-/// Reads a command, whose words are given from the program on; `is_part`: it is one of
-/// several in its line, or follows a keyword.
-fn read_command(command: &str, words: &[&str], is_part: bool, needs: &mut Needs) {
+/// Reads a command, whose words are given from the program on.
+fn read_command(command: &str, words: &[&str], needs: &mut Needs) {
     let program = words[0].trim_matches(['"', '\'', '(', ')', '{', '}']);
     let next = words.get(1).copied().unwrap_or_default();
     if let Some((name, _)) = words[0].split_once("()") {
@@ -94,57 +84,26 @@ fn read_command(command: &str, words: &[&str], is_part: bool, needs: &mut Needs)
     if !is_program_name(program) {
         return;
     }
-    needs.shell |= !NO_SHELL.contains(&program);
-    if let Some(InstallCommand { installer, packages, is_run }) = install_command(command) {
-        let is_prose = needs.line_kind == LineKind::Prose;
+    if let Some((installer, packages)) = install_command(command) {
         for package in packages {
-            needs.add_package(installer, &package.name);
-            let is_known = installer == Installer::Python && package_named(&package.name).is_some();
-            if !is_run && (is_known || !is_prose) {
-                let requirement = package.requirement.filter(|_| !is_prose);
-                needs.infer(installer, &package.name, requirement);
-            }
+            needs.infer(installer, package);
         }
     }
-    // A word alone in its line, or with a capital letter, is output or the line of a settings file.
-    // A function of the script, or a line of a program in it, is no program.
-    let is_likely = needs.line_kind == LineKind::Command
-        && program.starts_with(|c: char| c.is_ascii_lowercase())
-        && !program.contains('_')
-        && (!next.is_empty() || is_part)
-        && !next.starts_with(['=', '(', ':', '<', '>'])
-        && !is_no_program(program)
-        && !words[1..].iter().any(|word| is_end_of_sentence(word));
-    let is_code = matches!(needs.line_kind, LineKind::Command | LineKind::Script);
-    if !is_everywhere(program) && (is_likely || is_code && is_known(program)) {
+    if !is_everywhere(program) {
         needs.named.programs.insert(program.to_string());
     }
-    needs.network |= uses_network(words);
+    needs.hosts.extend(words[1..].iter().filter_map(|word| host_in(word)));
 }
 
-/// Whether a word ends a sentence or a part of it: `retry.`
-fn is_end_of_sentence(word: &str) -> bool {
-    let word = word.strip_suffix(['.', ',', '?', '!']);
-    word.is_some_and(|word| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic()))
-}
-
-/// Programs that talk to other machines, whatever their arguments.
-const NETWORK: [&str; 28] = [
-    "curl", "wget", "gh", "glab", "gcloud", "gsutil", "bq", "aws", "az", "kubectl", "helm", "ssh",
-    "scp", "rsync", "sftp", "dig", "nslookup", "ping", "nmap", "vercel", "wrangler", "twilio",
-    "yt-dlp", "heroku", "flyctl", "supabase", "shopify", "hf",
-];
-
-/// Whether a command talks to other machines.
-fn uses_network(words: &[&str]) -> bool {
-    let is_local =
-        || words.iter().any(|word| word.contains("localhost") || word.contains("127.0.0.1"));
-    match words[0] {
-        "git" => words.iter().any(|word| {
-            matches!(*word, "clone" | "push" | "pull" | "fetch" | "ls-remote" | "submodule")
-        }),
-        program => NETWORK.contains(&program) && !is_local(),
-    }
+/// The name of another machine in a word with an address: `api.example.com`.
+fn host_in(word: &str) -> Option<String> {
+    let (_, rest) = word.split_once("://")?;
+    let host = rest.split(['/', ':', '?', '#']).next()?;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    let is_name = host.contains('.')
+        && host.chars().all(is_part)
+        && host.ends_with(|c: char| c.is_ascii_alphabetic());
+    is_name.then(|| host.to_ascii_lowercase())
 }
 
 /// The quote that is open at the end of a line.

@@ -2,8 +2,8 @@
 //! nothing to install.
 //!
 //! The packages are those that the skill declares, those that the user requests, well-known
-//! packages for imports that fail, and, if the user agrees, those that documents and guarded
-//! imports name. A venv that a setup created is extended when there are more of them, and
+//! packages for imports that fail, and, if the user agrees, those that install lines
+//! and guarded imports name. A venv that a setup created is extended when there are more of them, and
 //! recreated when others are declared; the setup only adds to a venv that the user created.
 //! `venv_location` ensures that no unfinished venv is ever used, a lock keeps other setups out,
 //! `command_runner` runs the installers, `trial` imports what was installed. Nothing here prints.

@@ -55,7 +55,7 @@ impl Setup<'_> {
         is_only_python || has_packages || !needs.undeclared().is_empty()
     }
 
-    /// The packages that documents and guarded imports name, and that are not declared.
+    /// The packages that install lines and guarded imports name, and that are not declared.
     pub(super) fn inferred(&self, needs: &SkillNeeds) -> Vec<InferredPackage> {
         let declared = needs.declared.iter().chain(&self.extra);
         let mut declared: BTreeSet<String> = declared.filter_map(|it| package_name(it)).collect();

@@ -55,7 +55,7 @@ pub(crate) struct SetupSummary {
     pub recorded: Vec<String>,
     /// Modules that are still missing, or fail when they are imported.
     pub missing: Vec<MissingModule>,
-    /// Packages that documents and guarded imports name, and that are not installed.
+    /// Packages that install lines and guarded imports name, and that are not installed.
     pub left_out: Vec<InferredPackage>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct SetupRequest<'s> {
     /// Requirements that the user gave. Once installed they are added to the skill's
     /// `requirements.txt`.
     pub extra: &'s [String],
-    /// The packages that documents name.
+    /// The packages that install lines of documents name.
     pub inferred: &'s [InferredPackage],
     /// Asks the user whether to install packages that the skill does not declare.
     pub agree: &'s dyn Fn(&[&InferredPackage]) -> Result<bool, Error>,

@@ -1,18 +1,17 @@
-//! What documents and guarded imports need, and whether what was installed can be imported.
+//! What install lines of documents and guarded imports need, and whether what was installed can be imported.
 
 use super::{QUICK, VENV, command, created_venvs, quick, script, setup};
 use crate::harness::interpreter;
 use serde_json::json;
 use std::fs;
 
-/// With `--yes` the packages that documents name are installed: well-known ones, and those of
-/// install lines with their versions. No file of the skill changes.
+/// With `--yes` the packages of install lines are installed, with their versions. No file of the skill changes.
 #[test]
 fn packages_of_documents_are_installed_if_the_user_agrees() {
-    let document = "---\nname: s\ndescription: d\n---\n```python\nimport openpyxl\n```\n\n```sh\npip install 'alpha<2' --user\n```\n";
+    let document = "---\nname: s\ndescription: d\n---\n```python\nimport gamma\n```\n\n```sh\npip install 'alpha<2' --user\npip3 install openpyxl\n```\n";
     let test = quick().file("skills/s/SKILL.md", document);
     let run = setup(&test, &[]).status(1).stderr_lacks("installing");
-    run.stderr_has("`alpha` (SKILL.md line 10), `openpyxl` (SKILL.md line 6)");
+    run.stderr_has("`alpha` (SKILL.md line 10), `openpyxl` (SKILL.md line 11)");
     assert!(!test.exists(VENV));
     let run = setup(&test, &["--yes"]).success();
     run.stderr_has("  alpha<2 (SKILL.md line 10: pip install 'alpha<2' --user)\n")

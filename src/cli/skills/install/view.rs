@@ -148,7 +148,7 @@ fn describe(folder: &Path, run: &Run) -> Result<BTreeMap<String, Vec<String>>> {
     for summary in skills.catalogue().skills {
         run.cancellation.check()?;
         // Without Python, which could be one that the source brings.
-        let one = CheckedSkill::open(summary, skills.clone());
+        let one = CheckedSkill::open(summary, &skills);
         let name = one.summary.path.file_name().unwrap_or_default().to_string_lossy();
         let description = one.summary.description_line();
         let description = text::truncate_words(&description, limits::SENTENCE_BYTES);
