@@ -90,10 +90,10 @@ pub mod world {
     pub mod archive {
         pub use crate::world::archive::{ArchiveEntry, ArchiveEntryKind, EntryVisitor, read};
     }
+    pub use crate::ui::StreamRedactor;
     pub use crate::world::capture::{Capture, CaptureLimits};
     pub use crate::world::confined::{
         Mechanism, OpenError, OpenFile, PathTarget, Root, WalkLimits, read_whole,
     };
     pub use crate::world::lines::{LineBuffer, LinePiece};
-    pub use crate::world::output::StreamRedactor;
 }

@@ -290,14 +290,14 @@
 //!
 //! | layer | modules |
 //! |---|---|
-//! | 5 front ends and configuration | `cli`, `mcp`; `config`, which fills the options of the parts below |
+//! | 5 front ends | `cli`, `mcp`; `ui`: what is printed and typed; `config`, which fills the options of the parts below |
 //! | 4 conversation | `agent`, `context`, `conversation`, `session`, `system_prompt` |
 //! | 3 actions | `model`, `tools` |
 //! | 2 skills | `settings`, `dotenv`, `memory`, `skills` |
-//! | 1 operating system | `world`: processes, files, network, signals, input, output |
+//! | 1 operating system | `world`: processes, files, network, signals |
 //! | 0 shared types | `address`, `bounded`, `digest`, `error`, `event`, `limits`, `media`, `message`, `secret`, `text`, `tool` |
 //!
-//! Only `world::output` prints, and only `main.rs` reads the environment and exits.
+//! Only `ui` prints, and only `main.rs` reads the environment and exits.
 
 mod address;
 mod agent;
@@ -327,6 +327,7 @@ mod system_prompt;
 mod text;
 mod tool;
 mod tools;
+mod ui;
 mod world;
 
 pub use agent::{TurnLimits, TurnOutcome, run_turn};

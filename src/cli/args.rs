@@ -176,7 +176,7 @@ mod tests {
     };
     use crate::error::ErrorKind;
     use crate::settings;
-    use crate::world::output::Verbosity;
+    use crate::ui::Verbosity;
 
     fn line(arguments: &[&str]) -> CommandLine {
         match parse(arguments.iter().map(OsString::from).collect()).unwrap() {

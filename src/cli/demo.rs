@@ -23,7 +23,7 @@ use crate::skills::Skills;
 use crate::skills::SkillsFolder;
 use crate::tool::ToolCall;
 use crate::tools::BASE_DIRECTORY;
-use crate::world::output::Output;
+use crate::ui::Output;
 use crate::world::scratch::Scratch;
 
 const QUESTION: &str = "What is the exact value of (1/3 + 1/7) to the power of 5? Which region has the highest \

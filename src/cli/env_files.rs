@@ -11,9 +11,9 @@ use crate::dotenv::{self, DotenvProblem};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::settings::{EnvFile, Settings};
+use crate::ui::Output;
 use crate::world::cancellation::Cancellation;
 use crate::world::files;
-use crate::world::output::Output;
 
 /// The settings from options and environment variables only.
 pub(super) fn settings_without_files(options: &CommonOptions, startup: &Startup) -> Settings {

@@ -14,7 +14,7 @@ use crate::memory::fact::{Fact, IMPORTANT_TAG, has_tag};
 use crate::memory::facts::FactChange;
 use crate::memory::{AddedFact, Memory};
 use crate::settings::TRUST_FIX;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// The recorded source of facts added by this command.
 const SOURCE: &str = "command line";

@@ -15,13 +15,13 @@ use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::limits;
 use crate::settings::{EnvFile, FolderTrust, Settings};
 use crate::text::one_line;
+use crate::ui::Output;
 use crate::world::cancellation::Cancellation;
 use crate::world::confined::identity;
 use crate::world::files::{
     OtherWriter, effective_user, open_regular, write_new, writer_beside_user,
 };
 use crate::world::git_index;
-use crate::world::output::Output;
 use crate::world::process::is_in_script;
 use crate::world::terminal;
 

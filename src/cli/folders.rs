@@ -9,7 +9,7 @@ use crate::settings;
 use crate::skills::FolderOrigin;
 use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 use crate::text::{self, shell_quoted};
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// The hint for a lock file that a newer version has written.
 pub(super) const NEWER_LOCK_FILE_HINT: &str = "use that version of skills-runner, bring back an older lock file from version control, or name other skills folders with --skills";

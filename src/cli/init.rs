@@ -22,9 +22,9 @@ use crate::settings::{
     LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME, OPENAI_API_KEY,
     OPENAI_BASE_URL, OPENAI_MODEL, Settings,
 };
+use crate::ui::Output;
 use crate::world::cancellation::Cancellation;
 use crate::world::files;
-use crate::world::output::Output;
 use crate::world::terminal;
 
 /// The address of Ollama on this machine.

@@ -10,7 +10,7 @@ use crate::settings::TRUST_FIX;
 use crate::skills::{Catalogue, SkillSummary};
 use crate::text;
 use crate::tools::Tools;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// A command of a conversation, which has precedence over a skill of the same name.
 pub(super) struct ReservedName {

@@ -8,7 +8,7 @@ use crate::config::ConfigNeeds;
 use crate::error::Result;
 use crate::mcp;
 use crate::tools::ToolContext;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// Serves until standard input ends.
 pub(super) fn run(

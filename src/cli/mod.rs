@@ -3,8 +3,8 @@
 use crate::cli::options::{AskOptions, Command, CommandLine};
 use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
-use crate::world::input::{StdinKind, StdinReader};
-use crate::world::output::{Format, Output, Verbosity, print_standalone};
+use crate::ui::input::{StdinKind, StdinReader};
+use crate::ui::{Format, Output, Verbosity, print_standalone};
 use crate::world::signal::Signal;
 
 pub(crate) mod args;

@@ -20,8 +20,8 @@ use crate::skills::python::Interpreter;
 use crate::system_prompt::{self, PromptParts, SystemPromptOverride};
 use crate::text::group_digits;
 use crate::tools::Tools;
+use crate::ui::Output;
 use crate::world::files;
-use crate::world::output::Output;
 
 /// Writes the start record to the log and to JSON lines output.
 pub(super) fn record_start(catalogue: &Catalogue, output: &mut Output) {

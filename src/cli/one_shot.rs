@@ -18,8 +18,8 @@ use crate::message::{InvokedSkill, UserMessage};
 use crate::model::http::HttpModel;
 use crate::model::{CallForms, FinishReason, Model, ModelRequest};
 use crate::tools::Tools;
-use crate::world::input::{StdinKind, StdinReader};
-use crate::world::output::Output;
+use crate::ui::Output;
+use crate::ui::input::{StdinKind, StdinReader};
 
 /// Whether to start a conversation: there is no prompt, and standard input is a terminal.
 pub(super) fn is_conversation(ask: &AskOptions, options: &CommonOptions) -> bool {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::session::check_name;
 use crate::settings;
-use crate::world::output::{FORMATS, Format, Verbosity};
+use crate::ui::{FORMATS, Format, Verbosity};
 
 /// A row of the table of options.
 #[derive(Debug)]

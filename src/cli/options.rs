@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use crate::limits;
-use crate::world::output::{Format, Verbosity};
+use crate::ui::{Format, Verbosity};
 
 /// A parsed command line.
 #[derive(Debug)]

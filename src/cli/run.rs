@@ -21,8 +21,8 @@ use crate::skills::SkillsFolder;
 use crate::system_prompt::SystemPromptOverride;
 use crate::text;
 use crate::tools::{CallHistory, Consent, ToolContext};
+use crate::ui::{Output, RunEnvironment};
 use crate::world::cancellation::Cancellation;
-use crate::world::output::{Output, RunEnvironment};
 use crate::world::random;
 
 /// A configured run: the parts that commands share.
@@ -260,8 +260,8 @@ mod tests {
     use super::*;
     use crate::cli::args::{Invocation, parse};
     use crate::model::http::{EndpointQuery, HttpModel};
-    use crate::world::output::TerminalFeatures;
-    use crate::world::output::{Format, Verbosity};
+    use crate::ui::TerminalFeatures;
+    use crate::ui::{Format, Verbosity};
     use crate::world::scratch::Scratch;
     use crate::world::signal::Interrupt;
 

@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::model::ToolCalling;
 use crate::session::{RestoredSession, SavedAs, Session, SessionHeader, Sessions, format_age};
 use crate::text::counted;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// The conversation of a run and the session that saves it.
 #[derive(Debug)]

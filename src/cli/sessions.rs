@@ -16,8 +16,8 @@ use crate::message::Message;
 use crate::secret::Secrets;
 use crate::session::{RestoredSession, SessionFile, Sessions, format_age, message_value};
 use crate::text::{counted, one_line, shortened};
+use crate::ui::Output;
 use crate::world::clock::timestamp;
-use crate::world::output::Output;
 
 /// Runs the subcommand.
 pub(super) fn run(

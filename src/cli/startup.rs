@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::secret::HiddenValues;
+use crate::ui::TerminalFeatures;
 use crate::world::hardening::IsSecret;
-use crate::world::output::TerminalFeatures;
 use crate::world::signal::Interrupt;
 
 /// The environment that the program was started in.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::cli::values::usage;
 use crate::error::Result;
+use crate::ui::input::{StdinReader, WholeInput};
 use crate::world::cancellation::Cancellation;
-use crate::world::input::{StdinReader, WholeInput};
 
 /// Reads standard input to its end; `None`: its first byte did not arrive in time.
 pub(super) fn read_bytes(

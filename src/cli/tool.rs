@@ -17,8 +17,8 @@ use crate::limits;
 use crate::text::shell_quoted;
 use crate::tool::{ToolCall, ToolResult, parse_arguments};
 use crate::tools::{self, Tools};
+use crate::ui::Output;
 use crate::world::cancellation::StopReason;
-use crate::world::output::Output;
 
 /// Runs the tool and prints its result. The status is 0, or 1 for a failed result, which is
 /// printed too.

@@ -23,9 +23,9 @@ use crate::limits;
 use crate::skills::Catalogue;
 use crate::text;
 use crate::tools::ToolContext;
+use crate::ui::Output;
+use crate::ui::input::{LinePiece, StdinKind, StdinReader};
 use crate::world::event_source::EventSource;
-use crate::world::input::{LinePiece, StdinKind, StdinReader};
-use crate::world::output::Output;
 
 mod calls;
 mod era;

@@ -70,7 +70,7 @@ pub(crate) fn read_file_or_pipe(
 /// carries its [`StopReason`].
 ///
 /// [`StopReason`]: crate::world::cancellation::StopReason
-pub(super) fn read_to_end(
+pub(crate) fn read_to_end(
     file: &mut File,
     mut bytes: Vec<u8>,
     max_bytes: usize,
@@ -101,7 +101,7 @@ pub(crate) fn read_error(error: &io::Error, failure: impl Fn(&str) -> Error) -> 
 
 /// Whether a call can be repeated. `WouldBlock` is possible because another process may have
 /// made a shared descriptor non-blocking, or has read the data of the same pipe.
-pub(super) fn is_transient(error: &io::Error) -> bool {
+pub(crate) fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
 

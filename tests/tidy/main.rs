@@ -32,7 +32,7 @@ const LAYERS: [&[&str]; 7] = [
     &["dotenv", "memory", "settings", "skills"],
     &["model", "tools"],
     &["agent", "context", "conversation", "session", "system_prompt"],
-    &["config"],
+    &["config", "ui"],
     &["cli", "mcp", "internals"],
 ];
 
@@ -44,10 +44,10 @@ const ABSENCES: [(&str, &[&str], &str); 12] = [
     ("ureq", &["model/http/"], "the HTTP client is used in one place"),
     ("rustls", &["model/http/"], "TLS and its trust anchors are used in one place"),
     (".reveal()", &["model/http/"], "a secret is revealed only where it is sent"),
-    ("println!", &[], "only world/output prints"),
-    ("eprint", &[], "only world/output prints"),
-    ("stdout()", &["world/output/"], "only world/output prints"),
-    ("stderr()", &["world/output/"], "only world/output prints"),
+    ("println!", &[], "only ui prints"),
+    ("eprint", &[], "only ui prints"),
+    ("stdout()", &["ui/"], "only ui prints"),
+    ("stderr()", &["ui/"], "only ui prints"),
     ("process::exit", &[], "the exit status is main's"),
     ("thread::spawn", &[], "one thread"),
 ];

@@ -10,7 +10,7 @@ use crate::limits;
 use crate::media::Image;
 use crate::message::{InvokedSkill, Message, UserMessage};
 use crate::text;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 impl Chat<'_> {
     /// Attaches a file, whose name may contain spaces, or an address; without either, lists the

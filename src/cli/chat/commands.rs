@@ -5,7 +5,7 @@ use crate::cli::invocation::{ReservedName, SlashCommand};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// A row of the table of commands.
 pub(super) struct ChatCommand {

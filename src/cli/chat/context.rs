@@ -5,7 +5,7 @@ use crate::context::{ContextManager, SummaryOutcome};
 use crate::error::Result;
 use crate::event::RunStats;
 use crate::text::group_digits;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 impl Chat<'_> {
     /// Replaces all turns except the last with a summary.

@@ -11,7 +11,7 @@ use crate::model::Model as _;
 use crate::model::http::OLLAMA_PORT;
 use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ReportedModel, ServerKind};
 use crate::text;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 impl Chat<'_> {
     /// Checks that the endpoint answers, accepts the credentials and has the model. An error ends

@@ -9,8 +9,8 @@ use crate::error::{ErrorKind, Result};
 use crate::limits;
 use crate::memory::notes;
 use crate::model::Model as _;
+use crate::ui::Output;
 use crate::world::cancellation::Cancellation;
-use crate::world::output::Output;
 
 impl Chat<'_> {
     /// Warns at the start if the daily note cannot be written.

@@ -1,7 +1,7 @@
 //! Splits the input into messages. From a pipe, each line is a message. On a terminal, a message
 //! is a paste, a line with its continuation lines, or a block between `"""`.
 //!
-//! On most terminals an editor reads messages (see [`crate::world::line_editor`]). A simple one
+//! On most terminals an editor reads messages (see [`crate::ui::line_editor`]). A simple one
 //! delivers whole lines; lines that arrive right after a line were pasted. Input typed while a turn
 //! runs is collected by [`Interrupt::collect_typing_from`].
 
@@ -13,11 +13,11 @@ use crate::cli::chat::commands;
 use crate::error::Result;
 use crate::limits;
 use crate::text::{self, counted, printable};
+use crate::ui::Output;
+use crate::ui::history::HistoryFile;
+use crate::ui::input::{self, StdinKind, StdinReader};
+use crate::ui::line_editor::{EditedText, LineEditor, MessageRules};
 use crate::world::cancellation::Cancellation;
-use crate::world::history::HistoryFile;
-use crate::world::input::{self, StdinKind, StdinReader};
-use crate::world::line_editor::{EditedText, LineEditor, MessageRules};
-use crate::world::output::Output;
 use crate::world::signal::Interrupt;
 use crate::world::typing::TypedInput;
 

@@ -26,8 +26,8 @@ use crate::session::SavedAs;
 use crate::text;
 use crate::tool::Usage;
 use crate::tools::Tools;
-use crate::world::input::StdinReader;
-use crate::world::output::Output;
+use crate::ui::Output;
+use crate::ui::input::StdinReader;
 use crate::world::signal::Signal;
 
 mod attach;

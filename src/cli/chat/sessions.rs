@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::model::Model as _;
 use crate::session::{SavedAs, SessionHeader, Sessions, check_name, format_age};
 use crate::text::counted;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 impl Chat<'_> {
     /// Prints the last turns of a continued conversation.

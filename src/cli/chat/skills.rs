@@ -8,7 +8,7 @@ use crate::limits;
 use crate::message::UserMessage;
 use crate::skills::SkillSummary;
 use crate::text;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 impl Chat<'_> {
     /// Handles a line that starts with `/name`: invokes the skill. An unknown single word, or a

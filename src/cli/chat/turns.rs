@@ -4,7 +4,7 @@ use crate::cli::chat::{Chat, LineOutcome, attach};
 use crate::conversation::ConversationState;
 use crate::limits;
 use crate::text;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 impl Chat<'_> {
     /// Removes all messages and attachments.

@@ -11,8 +11,8 @@ use crate::cli::startup::Startup;
 use crate::config::EndpointWithoutModel;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
+use crate::ui::Output;
 use crate::world::cancellation::StopReason;
-use crate::world::output::Output;
 use crate::world::signal::Signal;
 
 mod local;

@@ -7,7 +7,7 @@ use crate::cli::help::wrap;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::Event;
 use crate::text::{counted, printable};
-use crate::world::output::{Output, Tone};
+use crate::ui::{Output, Tone};
 
 /// Columns of the status mark, with the space after it.
 const MARK_COLUMNS: usize = 9;

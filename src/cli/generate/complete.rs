@@ -4,7 +4,7 @@ use super::KINDS;
 use crate::cli::commands::COMMANDS;
 use crate::cli::option_table::{OPTIONS, OptionRow};
 use crate::tools;
-use crate::world::output::FORMATS;
+use crate::ui::FORMATS;
 
 /// What a shell should complete as the value of an option.
 enum ValueKind {

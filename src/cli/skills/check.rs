@@ -16,7 +16,7 @@ use crate::limits;
 use crate::skills::check::{self, CheckedSkill};
 use crate::skills::{Problem, ProblemCounts, Severity, SkillSummary, Skills};
 use crate::text;
-use crate::world::output::{Output, Tone};
+use crate::ui::{Output, Tone};
 
 /// The report in JSON output.
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// Prints one JSON object.
 pub(super) fn print_json(value: &impl Serialize, output: &mut Output) {

@@ -13,7 +13,7 @@ use crate::limits;
 use crate::skills::ranking::Ranking;
 use crate::skills::{Catalogue, SkillSummary, Skills, check};
 use crate::text;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// The list in JSON output.
 #[derive(Serialize)]

@@ -8,7 +8,7 @@ use crate::config::ConfigNeeds;
 use crate::error::Result;
 use crate::settings::SCRIPT_SANDBOX;
 use crate::skills::install::Staging;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 mod check;
 pub(super) mod eval;

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::limits;
 use crate::skills::skeleton;
 use crate::text::{self, shell_quoted};
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// The name of the document of a new skill.
 const DOCUMENT: &str = "SKILL.md";

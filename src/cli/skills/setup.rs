@@ -23,9 +23,9 @@ use crate::skills::setup::{
     MissingModule, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
 };
 use crate::text::shell_quoted;
+use crate::ui::Output;
 use crate::world::cancellation::Cancellation;
 use crate::world::files::find_program;
-use crate::world::output::Output;
 use crate::world::terminal;
 
 /// The result in JSON output.

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::skills::file_list;
 use crate::skills::frontmatter;
 use crate::text;
-use crate::world::output::Output;
+use crate::ui::Output;
 
 /// One skill in JSON output: the fields of the list, the frontmatter and the files.
 #[derive(Serialize)]

@@ -18,8 +18,8 @@ use crate::limits;
 use crate::skills::evals::{Assertion, EvalCase, ExpectedSkill, Goal, Observed, Task, TaskFile};
 use crate::text::truncate;
 use crate::tool::Action;
+use crate::ui::{Format, Output, TerminalFeatures, Verbosity};
 use crate::world::confined::{Root, identity, read_whole};
-use crate::world::output::{Format, Output, TerminalFeatures, Verbosity};
 use crate::world::signal::{Interrupt, Signal};
 
 /// Makes the run in this folder, which does not exist yet, and returns the reply as JSON. Called in

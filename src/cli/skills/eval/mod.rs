@@ -19,8 +19,8 @@ use crate::limits;
 use crate::model::Endpoint;
 use crate::skills::evals::{EvalCase, SkillEvals};
 use crate::skills::{Skill, Skills};
+use crate::ui::Output;
 use crate::world::confined::read_whole;
-use crate::world::output::Output;
 
 mod execute;
 mod html;

@@ -15,7 +15,7 @@ use crate::cli::run::Run;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::text::{counted, group_digits, one_line};
-use crate::world::output::Output;
+use crate::ui::Output;
 use crate::world::scratch::Scratch;
 use crate::world::signal::Signal;
 use crate::world::worker::Worker;

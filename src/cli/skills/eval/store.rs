@@ -18,10 +18,10 @@ use crate::digest::{hmac_sha256, sha256};
 use crate::error::{self, Error, Result};
 use crate::limits;
 use crate::text::counted;
+use crate::ui::Output;
 use crate::world::cancellation::StopReason;
 use crate::world::confined::{OpenError, Root, read_whole};
 use crate::world::lock::lock_file;
-use crate::world::output::Output;
 use crate::world::random;
 
 /// The file of the results.

@@ -13,8 +13,8 @@ use crate::model::http::download;
 use crate::skills::install::SourceTree;
 use crate::skills::lock_file::DIGEST_START;
 use crate::text;
+use crate::ui::Output;
 use crate::world::files;
-use crate::world::output::Output;
 use crate::world::scratch::Scratch;
 
 /// Gets a source, at this revision if there is one.

@@ -18,9 +18,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::skills::install::{StagedChange, Staging, StagingPlaces};
 use crate::skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, LockedSkill};
 use crate::text::{self, shell_quoted};
+use crate::ui::Output;
 use crate::world::confined::Root;
 use crate::world::files;
-use crate::world::output::Output;
 use crate::world::terminal;
 
 mod fetch;

@@ -16,9 +16,9 @@ use crate::skills::lock_file::{
     is_lock_file_name, is_taken,
 };
 use crate::text::{self, shell_quoted};
+use crate::ui::Output;
 use crate::world::confined::{OpenError, Root};
 use crate::world::files;
-use crate::world::output::Output;
 
 /// A skill of a source whose name another one has, too.
 struct Twin {

@@ -17,8 +17,8 @@ use crate::skills::siblings::named_skills;
 use crate::skills::{Severity, Skills, is_document_name};
 use crate::text;
 use crate::tools::diff;
+use crate::ui::Output;
 use crate::world::files;
-use crate::world::output::Output;
 
 /// Shows all skills of a change, and returns whether something was cut; nothing is with `is_whole`.
 /// With `--quiet` and `--yes` only what is not changed, and what is lost.

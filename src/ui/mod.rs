@@ -1,4 +1,5 @@
-//! Printing: only this module writes to standard output and standard error.
+//! The user interface: printing, reading lines, and what was typed before. Only this module writes to
+//! standard output and standard error.
 //!
 //! Standard output gets only the answer: streamed to a terminal, otherwise as a
 //! whole; with `--output json` or `jsonl` it gets records instead. Standard error
@@ -19,6 +20,9 @@ use crate::text::{self, one_line, printable};
 use crate::world::signal::{Interrupt, Signal};
 
 mod answer;
+pub(crate) mod history;
+pub(crate) mod input;
+pub(crate) mod line_editor;
 mod live;
 mod log;
 mod markdown;

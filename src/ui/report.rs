@@ -10,12 +10,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Event, RunStats};
 use crate::secret::Secrets;
 use crate::tool::milliseconds;
-use crate::world::output::Format;
-use crate::world::output::records::{
+use crate::ui::Format;
+use crate::ui::records::{
     ActionRecords, CommandFailure, ErrorRecord, OutputRecord, RunEnvironment, TokenTotals,
     TurnSummary,
 };
-use crate::world::output::stream_redactor::StreamRedactor;
+use crate::ui::stream_redactor::StreamRedactor;
 
 /// State of the records of a run.
 #[derive(Debug)]

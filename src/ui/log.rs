@@ -14,10 +14,10 @@ use std::time::{Instant, SystemTime};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
+use crate::ui::records::RunEnvironment;
+use crate::ui::report::TextReport;
 use crate::world::clock::timestamp;
 use crate::world::files::effective_user;
-use crate::world::output::records::RunEnvironment;
-use crate::world::output::report::TextReport;
 use crate::world::random;
 use crate::world::signal::{Interrupt, Signal};
 

@@ -20,8 +20,8 @@ use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 use crate::error::{self, Error, Result};
 use crate::limits;
 use crate::text::without_controls;
+use crate::ui::history::HistoryFile;
 use crate::world::cancellation::Cancellation;
-use crate::world::history::HistoryFile;
 use crate::world::{signal, terminal};
 
 /// What the user typed at a prompt.
